@@ -1,0 +1,330 @@
+//! What an operator does to accounts and their keys.
+
+use std::time::Duration;
+
+use super::{Account, AccountName};
+use crate::state::{Change, Changes, Footprint, Name, View};
+use crate::{
+    AccountId, KeyDigest, KeyId, KeyLabel, KeyPrefix, KeyRecord, Operation, Plan, Scopes, Timestamp,
+};
+
+/// The account that a new key is for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum KeyHolder {
+    /// An account made for this key, named after its id.
+    New {
+        /// Its plan.
+        plan: Plan,
+    },
+    /// The account of this name, made if there is none.
+    Named {
+        /// The name.
+        name: AccountName,
+        /// Its plan if it is made; must be absent or the same if it exists.
+        plan: Option<Plan>,
+    },
+}
+
+impl KeyHolder {
+    /// The plan of an account that is made without one.
+    pub const DEFAULT_PLAN: Plan = Plan::Free;
+}
+
+/// Makes a key, and an account for it where it needs one.
+#[derive(Debug, Clone)]
+pub struct CreateKey {
+    /// Whose key it is.
+    pub holder: KeyHolder,
+    /// The digest of the secret.
+    pub digest: KeyDigest,
+    /// The first characters of the secret.
+    pub prefix: KeyPrefix,
+    /// What an operator calls it.
+    pub label: KeyLabel,
+    /// What it permits.
+    pub scopes: Scopes,
+    /// When it ceases to be valid, if ever.
+    pub expires_at: Option<Timestamp>,
+    /// The time of the request.
+    pub now: Timestamp,
+}
+
+/// A key that has been made, and its account.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CreatedKey {
+    /// The key.
+    pub key: KeyRecord,
+    /// The account that owns it.
+    pub account: Account,
+}
+
+/// Why a key was not made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum CreateKeyRejection {
+    /// The account exists and is on another plan than the one that was named.
+    #[error("the account exists and is on the {0} plan")]
+    OtherPlan(&'static str),
+    /// The name that an account would be given after its id is taken.
+    #[error("the account needs a name: the one it would be given is taken")]
+    NameTaken,
+}
+
+impl Operation for CreateKey {
+    type Output = CreatedKey;
+    type Rejection = CreateKeyRejection;
+
+    fn footprint(&self, seen: &View) -> Footprint {
+        let mut footprint = Footprint::from([Name::NextKey]);
+        match &self.holder {
+            KeyHolder::New { .. } => {
+                footprint.add(Name::NextAccount);
+                if let Some(id) = seen.next_account_if_seen() {
+                    footprint.add(Name::AccountName(AccountName::made_for(id)));
+                }
+            }
+            KeyHolder::Named { name, .. } => {
+                footprint.add(Name::NextAccount);
+                footprint.add(Name::AccountName(name.clone()));
+                if let Some(id) = seen.account_named(name) {
+                    footprint.add(Name::Account(id));
+                }
+            }
+        }
+        footprint
+    }
+
+    fn decide(&self, view: &View) -> Result<(Changes, Self::Output), Self::Rejection> {
+        let (name, plan) = match &self.holder {
+            KeyHolder::New { plan } => (AccountName::made_for(view.next_account()), Some(*plan)),
+            KeyHolder::Named { name, plan } => (name.clone(), *plan),
+        };
+        let existing = view.account_named(&name).and_then(|id| view.account(id));
+        if existing.is_some() && matches!(self.holder, KeyHolder::New { .. }) {
+            return Err(CreateKeyRejection::NameTaken);
+        }
+        let mut changes = Changes::none();
+        let account = match existing {
+            Some(account) if plan.is_some_and(|plan| plan != account.plan) => {
+                return Err(CreateKeyRejection::OtherPlan(account.plan.as_str()));
+            }
+            Some(account) => account.clone(),
+            None => {
+                let plan = plan.unwrap_or(KeyHolder::DEFAULT_PLAN);
+                let account = Account { id: view.next_account(), name, plan, created_at: self.now };
+                changes.push(Change::Account(account.clone()));
+                account
+            }
+        };
+        let key = KeyRecord {
+            id: view.next_key(),
+            account: account.id,
+            digest: self.digest,
+            prefix: self.prefix,
+            label: self.label.clone(),
+            scopes: self.scopes,
+            created_at: self.now,
+            expires_at: self.expires_at,
+            revoked_at: None,
+            ban: None,
+        };
+        changes.push(Change::Key(Box::new(key.clone())));
+        Ok((changes, CreatedKey { key, account }))
+    }
+}
+
+/// A key that does not exist.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("there is no such key")]
+pub struct UnknownKey;
+
+/// Makes a second key like the first, which lives on for an overlap.
+#[derive(Debug, Clone)]
+pub struct RotateKey {
+    /// The key that is to be replaced.
+    pub id: KeyId,
+    /// How long it lives on.
+    pub overlap: Duration,
+    /// The digest of the new secret.
+    pub digest: KeyDigest,
+    /// The first characters of the new secret.
+    pub prefix: KeyPrefix,
+    /// The time of the request.
+    pub now: Timestamp,
+}
+
+impl Operation for RotateKey {
+    type Output = KeyRecord;
+    type Rejection = UnknownKey;
+
+    fn footprint(&self, _seen: &View) -> Footprint {
+        Footprint::from([Name::Key(self.id), Name::NextKey])
+    }
+
+    fn decide(&self, view: &View) -> Result<(Changes, Self::Output), Self::Rejection> {
+        let old = view.key(self.id).ok_or(UnknownKey)?;
+        let end = self.now.plus(self.overlap);
+        let mut ending = old.clone();
+        // A rotation never lengthens the old key's life.
+        ending.expires_at = Some(old.expires_at.map_or(end, |earlier| earlier.min(end)));
+        let fresh = KeyRecord {
+            id: view.next_key(),
+            digest: self.digest,
+            prefix: self.prefix,
+            created_at: self.now,
+            revoked_at: None,
+            // A ban is the key's, but its history must not be shed by asking for a new key.
+            ..old.clone()
+        };
+        let output = fresh.clone();
+        Ok((Changes::from([Change::Key(Box::new(ending)), Change::Key(Box::new(fresh))]), output))
+    }
+}
+
+/// Ends a key's life at once, for good.
+#[derive(Debug, Clone)]
+pub struct RevokeKey {
+    /// The key.
+    pub id: KeyId,
+    /// The time of the request.
+    pub now: Timestamp,
+}
+
+impl Operation for RevokeKey {
+    type Output = KeyRecord;
+    type Rejection = UnknownKey;
+
+    fn footprint(&self, _seen: &View) -> Footprint {
+        Footprint::from([Name::Key(self.id)])
+    }
+
+    fn decide(&self, view: &View) -> Result<(Changes, Self::Output), Self::Rejection> {
+        change_key(view, self.id, |key| key.revoked_at = key.revoked_at.or(Some(self.now)))
+    }
+}
+
+/// Lifts a key's ban.
+#[derive(Debug, Clone)]
+pub struct LiftBan {
+    /// The key.
+    pub id: KeyId,
+    /// The time of the request.
+    pub now: Timestamp,
+}
+
+impl Operation for LiftBan {
+    type Output = KeyRecord;
+    type Rejection = UnknownKey;
+
+    fn footprint(&self, _seen: &View) -> Footprint {
+        Footprint::from([Name::Key(self.id)])
+    }
+
+    fn decide(&self, view: &View) -> Result<(Changes, Self::Output), Self::Rejection> {
+        change_key(view, self.id, |key| key.ban = key.ban.map(|ban| ban.lifted(self.now)))
+    }
+}
+
+/// What an operator changes of a key; what is absent stays.
+#[derive(Debug, Clone, Default)]
+pub struct KeyPatch {
+    /// The new label.
+    pub label: Option<KeyLabel>,
+    /// The new scopes.
+    pub scopes: Option<Scopes>,
+    /// The new end of its life.
+    pub expires_at: crate::Patch<Timestamp>,
+}
+
+/// Changes a key.
+#[derive(Debug, Clone)]
+pub struct UpdateKey {
+    /// The key.
+    pub id: KeyId,
+    /// What changes.
+    pub patch: KeyPatch,
+}
+
+impl Operation for UpdateKey {
+    type Output = KeyRecord;
+    type Rejection = UnknownKey;
+
+    fn footprint(&self, _seen: &View) -> Footprint {
+        Footprint::from([Name::Key(self.id)])
+    }
+
+    fn decide(&self, view: &View) -> Result<(Changes, Self::Output), Self::Rejection> {
+        change_key(view, self.id, |key| {
+            if let Some(label) = &self.patch.label {
+                key.label = label.clone();
+            }
+            key.scopes = self.patch.scopes.unwrap_or(key.scopes);
+            self.patch.expires_at.apply(&mut key.expires_at);
+        })
+    }
+}
+
+fn change_key(
+    view: &View,
+    id: KeyId,
+    change: impl FnOnce(&mut KeyRecord),
+) -> Result<(Changes, KeyRecord), UnknownKey> {
+    let before = view.key(id).ok_or(UnknownKey)?;
+    let mut after = before.clone();
+    change(&mut after);
+    if after == *before {
+        return Ok((Changes::none(), after));
+    }
+    Ok((Changes::from([Change::Key(Box::new(after.clone()))]), after))
+}
+
+/// Renames an account or moves it to another plan; in force at once, used counts stay.
+#[derive(Debug, Clone)]
+pub struct UpdateAccount {
+    /// The account.
+    pub id: AccountId,
+    /// Its new name; absent, it stays.
+    pub name: Option<AccountName>,
+    /// Its new plan; absent, it stays.
+    pub plan: Option<Plan>,
+}
+
+/// Why an account was not changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum UpdateAccountRejection {
+    /// There is no such account.
+    #[error("there is no such account")]
+    NotFound,
+    /// Another account has this name.
+    #[error("another account has this name")]
+    NameTaken,
+}
+
+impl Operation for UpdateAccount {
+    type Output = Account;
+    type Rejection = UpdateAccountRejection;
+
+    fn footprint(&self, seen: &View) -> Footprint {
+        let mut footprint = Footprint::from([Name::Account(self.id)]);
+        if let (Some(name), Some(account)) = (&self.name, seen.account(self.id)) {
+            footprint.add(Name::AccountName(account.name.clone()));
+            footprint.add(Name::AccountName(name.clone()));
+        }
+        footprint
+    }
+
+    fn decide(&self, view: &View) -> Result<(Changes, Self::Output), Self::Rejection> {
+        let before = view.account(self.id).ok_or(UpdateAccountRejection::NotFound)?;
+        let mut after = before.clone();
+        if let Some(name) = &self.name {
+            if view.account_named(name).is_some_and(|other| other != self.id) {
+                return Err(UpdateAccountRejection::NameTaken);
+            }
+            after.name = name.clone();
+        }
+        after.plan = self.plan.unwrap_or(before.plan);
+        if after == *before {
+            return Ok((Changes::none(), after));
+        }
+        Ok((Changes::from([Change::Account(after.clone())]), after))
+    }
+}

@@ -1,0 +1,85 @@
+//! Bans: what becomes of a key that keeps asking after it has been refused.
+
+use std::time::Duration;
+
+use crate::{Limits, Timestamp};
+
+/// The figures of the ban rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BanPolicy {
+    /// Strikes that a key may collect in one window; none: the plan's requests a minute, at least
+    /// [`BanPolicy::STRIKES_MIN`].
+    pub strikes: Option<u32>,
+    /// How long the first ban lasts.
+    pub length: Duration,
+    /// How long after the start of a ban the next one counts as a further one, and lasts twice as long.
+    pub memory: Duration,
+    /// How long a ban lasts at most.
+    pub length_max: Duration,
+}
+
+impl BanPolicy {
+    /// The strikes that even the smallest plan may collect.
+    pub const STRIKES_MIN: u32 = 10;
+
+    /// Two minutes, doubled within a day, at most a day.
+    pub const DEFAULT: Self = Self {
+        strikes: None,
+        length: Duration::from_mins(2),
+        memory: Duration::from_hours(24),
+        length_max: Duration::from_hours(24),
+    };
+
+    /// The strikes that a key with these limits may collect in one window.
+    pub fn strikes_allowed(&self, limits: Limits) -> u32 {
+        self.strikes.unwrap_or_else(|| limits.minute.get().max(Self::STRIKES_MIN))
+    }
+
+    /// The ban that begins now, after the one before it, if there was one.
+    pub fn next_ban(&self, before: Option<Ban>, now: Timestamp) -> Ban {
+        let further = before.filter(|ban| now.since(ban.since) < self.memory);
+        let length = further.map_or(self.length, |ban| ban.length.saturating_mul(2)).min(self.length_max);
+        Ban { since: now, until: now.plus(length), length }
+    }
+}
+
+/// A key's ban, in force or over. The last one is kept: the next one's length depends on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ban {
+    /// When it began.
+    pub since: Timestamp,
+    /// When it ends; earlier than its length says if an operator lifted it.
+    pub until: Timestamp,
+    /// How long it was meant to last.
+    pub length: Duration,
+}
+
+impl Ban {
+    /// Whether it is in force.
+    pub fn in_force(&self, now: Timestamp) -> bool {
+        now < self.until
+    }
+
+    /// The ban, lifted by an operator.
+    #[must_use]
+    pub fn lifted(self, now: Timestamp) -> Self {
+        Self { until: self.until.min(now), ..self }
+    }
+}
+
+/// The refusals that a key has collected in one window, named by the second in which the window ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Strikes {
+    /// When the window ends, in seconds since the epoch.
+    pub reset_secs: u64,
+    /// How often it has refused this key.
+    pub count: u32,
+}
+
+impl Strikes {
+    /// One more refusal by the window that ends at `reset_secs`; none if that is one more than allowed.
+    pub fn strike(self, reset_secs: u64, allowed: u32) -> Option<Self> {
+        let count = if self.reset_secs == reset_secs { self.count } else { 0 };
+        (count < allowed).then_some(Self { reset_secs, count: count.saturating_add(1) })
+    }
+}

@@ -1,0 +1,104 @@
+//! Categories: kinds of animals that group pets.
+
+mod operations;
+
+pub use operations::{
+    CreateCategory, CreateCategoryRejection, DeleteCategory, DeleteCategoryRejection, UpdateCategory,
+    UpdateCategoryRejection,
+};
+
+use crate::text::{DESCRIPTION_MAX, ShortText, TextError, name_type};
+use crate::{CategoryId, Patch, Version, Versioned};
+
+name_type! {
+    /// A category's name; unique without regard to case.
+    CategoryName
+}
+
+/// A category's description: at most [`DESCRIPTION_MAX`] characters, no control character but line feed.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Description(ShortText);
+
+impl Description {
+    /// Takes the text as it is; it may be empty.
+    pub fn parse(text: &str) -> Result<Self, TextError> {
+        if text.chars().any(|c| c.is_control() && c != '\n') {
+            return Err(TextError::ControlCharacter);
+        }
+        if text.len() > DESCRIPTION_MAX && text.chars().count() > DESCRIPTION_MAX {
+            return Err(TextError::TooLong { max: DESCRIPTION_MAX });
+        }
+        Ok(Self(ShortText::new(text)))
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        self.0.as_str()
+    }
+
+    /// The text's UTF-8 bytes.
+    pub fn as_bytes(&self) -> &[u8] {
+        self.0.as_bytes()
+    }
+}
+
+impl std::fmt::Debug for Description {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// The input form of a category.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewCategory {
+    /// Its name.
+    pub name: CategoryName,
+    /// What it is.
+    pub description: Option<Description>,
+}
+
+/// A category.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Category {
+    /// Its id.
+    pub id: CategoryId,
+    /// Its name.
+    pub name: CategoryName,
+    /// What it is.
+    pub description: Option<Description>,
+}
+
+/// What a caller changes of a category.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CategoryPatch {
+    /// The new name; absent, it stays.
+    pub name: Option<CategoryName>,
+    /// The new description.
+    pub description: Patch<Description>,
+}
+
+impl From<NewCategory> for CategoryPatch {
+    /// Replacing a category sets every field; a replacement without a description has none.
+    fn from(new: NewCategory) -> Self {
+        Self { name: Some(new.name), description: new.description.map_or(Patch::Clear, Patch::Set) }
+    }
+}
+
+/// A category as a store keeps it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CategoryRecord {
+    /// The category.
+    pub category: Category,
+    /// Its version.
+    pub version: Version,
+    /// How many pets belong to it. A count, not a question asked of the pets, so that deleting the category and
+    /// adding a pet to it meet in the same record.
+    pub pets: u64,
+}
+
+impl CategoryRecord {
+    /// The category with its version.
+    pub fn versioned(&self) -> Versioned<Category> {
+        Versioned { value: self.category.clone(), version: self.version }
+    }
+}

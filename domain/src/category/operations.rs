@@ -1,0 +1,148 @@
+//! Creating, changing and deleting categories.
+
+use super::{Category, CategoryPatch, CategoryRecord, NewCategory};
+use crate::state::{Change, Changes, Footprint, Name, View};
+use crate::{CategoryId, Operation, Precondition, PreconditionError, Version, Versioned};
+
+/// Makes a category.
+#[derive(Debug, Clone)]
+pub struct CreateCategory {
+    /// What it is.
+    pub new: NewCategory,
+}
+
+/// Why a category was not created.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum CreateCategoryRejection {
+    /// Another category has this name.
+    #[error("category {0} has this name")]
+    NameTaken(CategoryId),
+}
+
+impl Operation for CreateCategory {
+    type Output = Versioned<Category>;
+    type Rejection = CreateCategoryRejection;
+
+    fn footprint(&self, _seen: &View) -> Footprint {
+        Footprint::from([Name::NextCategory, Name::CategoryName(self.new.name.folded())])
+    }
+
+    fn decide(&self, view: &View) -> Result<(Changes, Self::Output), Self::Rejection> {
+        if let Some(other) = view.category_named(&self.new.name.folded()) {
+            return Err(CreateCategoryRejection::NameTaken(other));
+        }
+        let NewCategory { name, description } = self.new.clone();
+        let category = Category { id: view.next_category(), name, description };
+        let record = CategoryRecord { category, version: Version::FIRST, pets: 0 };
+        let output = record.versioned();
+        Ok((Changes::from([Change::Category(record)]), output))
+    }
+}
+
+/// Replaces or patches a category.
+#[derive(Debug, Clone)]
+pub struct UpdateCategory {
+    /// The category.
+    pub id: CategoryId,
+    /// What changes.
+    pub patch: CategoryPatch,
+    /// What the caller demands of the category's version.
+    pub precondition: Precondition,
+}
+
+/// Why a category was not changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum UpdateCategoryRejection {
+    /// There is no such category.
+    #[error("there is no such category")]
+    NotFound,
+    /// The precondition does not hold.
+    #[error(transparent)]
+    Precondition(#[from] PreconditionError),
+    /// Another category has this name.
+    #[error("category {0} has this name")]
+    NameTaken(CategoryId),
+}
+
+impl Operation for UpdateCategory {
+    type Output = Versioned<Category>;
+    type Rejection = UpdateCategoryRejection;
+
+    fn footprint(&self, seen: &View) -> Footprint {
+        let mut footprint = Footprint::from([Name::Category(self.id)]);
+        if let (Some(name), Some(record)) = (&self.patch.name, seen.category(self.id)) {
+            // The old name too: it becomes free in the same step.
+            footprint.add(Name::CategoryName(record.category.name.folded()));
+            footprint.add(Name::CategoryName(name.folded()));
+        }
+        footprint
+    }
+
+    fn decide(&self, view: &View) -> Result<(Changes, Self::Output), Self::Rejection> {
+        let before = view.category(self.id).ok_or(UpdateCategoryRejection::NotFound)?;
+        self.precondition.check(before.version)?;
+        let mut after = before.clone();
+        if let Some(name) = &self.patch.name {
+            // Its own name in another case is no conflict.
+            if let Some(other) = view.category_named(&name.folded()).filter(|other| *other != self.id) {
+                return Err(UpdateCategoryRejection::NameTaken(other));
+            }
+            after.category.name = name.clone();
+        }
+        self.patch.description.apply(&mut after.category.description);
+        if after == *before {
+            return Ok((Changes::none(), before.versioned()));
+        }
+        after.version = before.version.next();
+        let output = after.versioned();
+        Ok((Changes::from([Change::Category(after)]), output))
+    }
+}
+
+/// Removes a category in which there is no pet.
+#[derive(Debug, Clone)]
+pub struct DeleteCategory {
+    /// The category.
+    pub id: CategoryId,
+    /// What the caller demands of the category's version.
+    pub precondition: Precondition,
+}
+
+/// Why a category was not deleted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum DeleteCategoryRejection {
+    /// There is no such category.
+    #[error("there is no such category")]
+    NotFound,
+    /// The precondition does not hold.
+    #[error(transparent)]
+    Precondition(#[from] PreconditionError),
+    /// Pets belong to it.
+    #[error("{pets} pets are in this category")]
+    InUse {
+        /// How many.
+        pets: u64,
+    },
+}
+
+impl Operation for DeleteCategory {
+    type Output = ();
+    type Rejection = DeleteCategoryRejection;
+
+    fn footprint(&self, seen: &View) -> Footprint {
+        let mut footprint = Footprint::from([Name::Category(self.id)]);
+        if let Some(record) = seen.category(self.id) {
+            footprint.add(Name::CategoryName(record.category.name.folded()));
+        }
+        footprint
+    }
+
+    fn decide(&self, view: &View) -> Result<(Changes, Self::Output), Self::Rejection> {
+        let record = view.category(self.id).ok_or(DeleteCategoryRejection::NotFound)?;
+        self.precondition.check(record.version)?;
+        if record.pets > 0 {
+            return Err(DeleteCategoryRejection::InUse { pets: record.pets });
+        }
+        Ok((Changes::from([Change::CategoryDeleted(self.id)]), ()))
+    }
+}

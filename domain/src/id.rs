@@ -1,0 +1,111 @@
+//! Identifiers: made by the store only, rising, never used twice.
+
+use std::num::NonZeroU64;
+
+/// The largest id: 2^53 - 1, the last integer that every JSON client holds exactly.
+pub const ID_MAX: u64 = (1 << 53) - 1;
+
+/// Why a text is not an id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum IdError {
+    /// Not a plain decimal number: a sign, a leading zero, a fraction, anything that is not a digit.
+    #[error("must be a plain decimal number")]
+    NotDecimal,
+    /// A plain number, but not one between 1 and [`ID_MAX`].
+    #[error("must be between 1 and {ID_MAX}")]
+    OutOfRange,
+}
+
+fn parse(text: &str) -> Result<NonZeroU64, IdError> {
+    let digits = text.as_bytes();
+    if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) || (digits[0] == b'0' && digits.len() > 1)
+    {
+        return Err(IdError::NotDecimal);
+    }
+    // More digits than a u64 holds are out of range too.
+    text.parse().map_err(|_| IdError::OutOfRange).and_then(check)
+}
+
+fn check(number: u64) -> Result<NonZeroU64, IdError> {
+    NonZeroU64::new(number).filter(|id| id.get() <= ID_MAX).ok_or(IdError::OutOfRange)
+}
+
+macro_rules! id_type {
+    ($($(#[$doc:meta])* $name:ident)*) => {$(
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub struct $name(NonZeroU64);
+
+        impl $name {
+            /// The id that a store gives first.
+            pub const FIRST: Self = Self(NonZeroU64::MIN);
+
+            /// Takes a number between 1 and [`ID_MAX`].
+            pub fn new(number: u64) -> Result<Self, IdError> {
+                check(number).map(Self)
+            }
+
+            /// Takes plain decimal digits: no sign, no leading zero.
+            pub fn parse(text: &str) -> Result<Self, IdError> {
+                parse(text).map(Self)
+            }
+
+            /// The number.
+            pub const fn get(self) -> u64 {
+                self.0.get()
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+    )*};
+}
+
+id_type! {
+    /// Names a pet, and the inventory item that tracks it.
+    PetId
+    /// Names a category.
+    CategoryId
+    /// Names an order.
+    OrderId
+    /// Names an account.
+    AccountId
+    /// Names an API key. Not the secret: an operator may write it down.
+    KeyId
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn takes_plain_decimals_in_range_and_says_which_rule_the_others_break() {
+        let cases = [
+            ("1", Ok(1)),
+            ("42", Ok(42)),
+            ("9007199254740991", Ok(ID_MAX)),
+            ("9007199254740992", Err(IdError::OutOfRange)),
+            ("99999999999999999999999999", Err(IdError::OutOfRange)),
+            ("0", Err(IdError::OutOfRange)),
+            ("", Err(IdError::NotDecimal)),
+            ("01", Err(IdError::NotDecimal)),
+            ("+1", Err(IdError::NotDecimal)),
+            ("-1", Err(IdError::NotDecimal)),
+            ("1.5", Err(IdError::NotDecimal)),
+            ("1e2", Err(IdError::NotDecimal)),
+            ("abc", Err(IdError::NotDecimal)),
+            ("١", Err(IdError::NotDecimal)),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(PetId::parse(text).map(PetId::get), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn an_absent_id_costs_nothing() {
+        assert_eq!(size_of::<Option<PetId>>(), 8);
+    }
+}

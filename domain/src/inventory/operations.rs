@@ -1,0 +1,107 @@
+//! Setting and adjusting the stock of a pet.
+
+use super::{InventoryItem, StockDelta, StockLevel};
+use crate::state::{Change, Changes, Footprint, Name, View};
+use crate::{Operation, PetId, PetRecord, Precondition, PreconditionError, Versioned};
+
+/// Sets the stock of a pet.
+#[derive(Debug, Clone)]
+pub struct SetStock {
+    /// The pet.
+    pub id: PetId,
+    /// The new stock.
+    pub level: StockLevel,
+    /// What the caller demands of the inventory item's version.
+    pub precondition: Precondition,
+}
+
+/// Why the stock was not set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum SetStockRejection {
+    /// There is no such pet.
+    #[error("there is no such inventory item")]
+    NotFound,
+    /// The precondition does not hold.
+    #[error(transparent)]
+    Precondition(#[from] PreconditionError),
+}
+
+impl Operation for SetStock {
+    type Output = Versioned<InventoryItem>;
+    type Rejection = SetStockRejection;
+
+    fn footprint(&self, _seen: &View) -> Footprint {
+        Footprint::from([Name::Pet(self.id)])
+    }
+
+    fn decide(&self, view: &View) -> Result<(Changes, Self::Output), Self::Rejection> {
+        let before = view.pet(self.id).ok_or(SetStockRejection::NotFound)?;
+        self.precondition.check(before.item_version)?;
+        let mut after = before.clone();
+        after.set_stock(self.level);
+        Ok(changed(before, after))
+    }
+}
+
+/// Puts units into the stock of a pet, or takes them out.
+#[derive(Debug, Clone)]
+pub struct AdjustStock {
+    /// The pet.
+    pub id: PetId,
+    /// How many units.
+    pub delta: StockDelta,
+}
+
+/// Why the stock was not adjusted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum AdjustStockRejection {
+    /// There is no such pet.
+    #[error("there is no such inventory item")]
+    NotFound,
+    /// Fewer units are free than were to be taken out.
+    #[error("only {left} units are left")]
+    InsufficientStock {
+        /// The free units.
+        left: u64,
+    },
+    /// The rise would end above [`StockLevel::MAX`].
+    #[error("the stock is {stock} and may be raised to at most {max}", max = StockLevel::MAX)]
+    AboveMaximum {
+        /// The free units.
+        stock: u64,
+    },
+}
+
+impl Operation for AdjustStock {
+    type Output = Versioned<InventoryItem>;
+    type Rejection = AdjustStockRejection;
+
+    fn footprint(&self, _seen: &View) -> Footprint {
+        Footprint::from([Name::Pet(self.id)])
+    }
+
+    fn decide(&self, view: &View) -> Result<(Changes, Self::Output), Self::Rejection> {
+        let before = view.pet(self.id).ok_or(AdjustStockRejection::NotFound)?;
+        let stock = before
+            .stock
+            .checked_add_signed(self.delta.get())
+            .ok_or(AdjustStockRejection::InsufficientStock { left: before.stock })?;
+        // Only a rise is bounded: a stock that cancelled orders took above the maximum may come down in steps.
+        if self.delta.get() > 0 && stock > u64::from(StockLevel::MAX) {
+            return Err(AdjustStockRejection::AboveMaximum { stock: before.stock });
+        }
+        let mut after = before.clone();
+        after.restock(stock);
+        Ok(changed(before, after))
+    }
+}
+
+/// The change from one record to the next, if there is one, and the item that the caller sees.
+fn changed(before: &PetRecord, after: PetRecord) -> (Changes, Versioned<InventoryItem>) {
+    let after = before.succeeded_by(after);
+    let output = after.versioned_item();
+    if after == *before {
+        return (Changes::none(), output);
+    }
+    (Changes::from([Change::Pet(after)]), output)
+}

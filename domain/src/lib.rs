@@ -1,0 +1,83 @@
+//! The petstore's rules, and nothing else.
+//!
+//! Value types that parse ([`PetName`], [`OrderQuantity`], [`ApiKey`]), the records that a store keeps ([`PetRecord`],
+//! [`OrderRecord`]), and every change as a pure [`Operation`]: it names the records it looks at, and decides on them.
+//! Beside these the arithmetic of quotas ([`Windows`]) and bans ([`BanPolicy`]).
+//!
+//! There is no I/O here, no async, no serialisation, no clock and no randomness: time and ids are arguments.
+//!
+//! ```
+//! use petstore_domain::*;
+//!
+//! // Two units of one pet are left; an order takes both, and the pet is then on hold.
+//! let new = NewPet { name: PetName::parse(" Rex ").unwrap(), category_id: CategoryId::FIRST, status: None };
+//! let mut rex = PetRecord::new(PetId::FIRST, new);
+//! rex.stock = 2;
+//!
+//! let mut view = View::default();
+//! view.load_pet(PetId::FIRST, Some(rex));
+//! view.load_next_order(OrderId::FIRST);
+//!
+//! let quantity = OrderQuantity::new(2).unwrap();
+//! let order = PlaceOrder { new: NewOrder { pet_id: PetId::FIRST, quantity, ship_date: None } };
+//! let (changes, placed) = order.decide(&view).unwrap();
+//! assert_eq!(placed.value.quantity.get(), 2);
+//! let Change::Pet(rex) = &changes.as_slice()[0] else { panic!() };
+//! assert_eq!((rex.pet.status, rex.stock), (PetStatus::Pending, 0));
+//! ```
+
+mod account;
+mod api_key;
+mod ban;
+mod category;
+mod id;
+mod inventory;
+mod number;
+mod operation;
+mod order;
+mod patch;
+mod pet;
+mod plan;
+mod quota;
+mod retry;
+mod state;
+mod text;
+mod time;
+mod version;
+
+pub use account::{
+    Account, AccountName, CreateKey, CreateKeyRejection, CreatedKey, KeyHolder, KeyPatch, LiftBan, RevokeKey,
+    RotateKey, UnknownKey, UpdateAccount, UpdateAccountRejection, UpdateKey,
+};
+pub use api_key::{ApiKey, ApiKeyError, KeyDigest, KeyFault, KeyLabel, KeyPrefix, KeyRecord, Scope, Scopes};
+pub use ban::{Ban, BanPolicy, Strikes};
+pub use category::{
+    Category, CategoryName, CategoryPatch, CategoryRecord, CreateCategory, CreateCategoryRejection,
+    DeleteCategory, DeleteCategoryRejection, Description, NewCategory, UpdateCategory,
+    UpdateCategoryRejection,
+};
+pub use id::{AccountId, CategoryId, ID_MAX, IdError, KeyId, OrderId, PetId};
+pub use inventory::{
+    AdjustStock, AdjustStockRejection, InventoryItem, SetStock, SetStockRejection, StockDelta, StockLevel,
+};
+pub use number::RangeError;
+pub use operation::Operation;
+pub use order::{
+    CancelOrder, CancelOrderRejection, NewOrder, Order, OrderPatch, OrderQuantity, OrderRecord, PlaceOrder,
+    PlaceOrderRejection, UpdateOrder, UpdateOrderRejection,
+};
+pub use patch::Patch;
+pub use pet::{
+    CreatePet, CreatePetRejection, DeletePet, DeletePetRejection, InvalidTransition, NewPet, Pet, PetName,
+    PetPatch, PetRecord, PetStatus, UpdatePet, UpdatePetRejection,
+};
+pub use plan::{Limit, Limits, Plan, PlanTable};
+pub use quota::{Usage, Window, WindowKind, WindowUsage, Windows};
+pub use retry::{
+    Answered, Fingerprint, IdempotencyKey, IdempotencyKeyError, Idempotent, Outcome, Repeatable, RetryName,
+    RetryRecord, RetryRejection, RetryScope,
+};
+pub use state::{Change, Changes, Footprint, Name, View};
+pub use text::{DESCRIPTION_MAX, FoldedName, NAME_MAX, TextError};
+pub use time::{Timestamp, TimestampError};
+pub use version::{Precondition, PreconditionError, Version, Versioned};

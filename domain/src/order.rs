@@ -1,0 +1,82 @@
+//! Orders: units of a pet that somebody wants.
+
+mod operations;
+
+pub use operations::{
+    CancelOrder, CancelOrderRejection, PlaceOrder, PlaceOrderRejection, UpdateOrder, UpdateOrderRejection,
+};
+
+use crate::{OrderId, Patch, PetId, RangeError, Timestamp, Version, Versioned};
+
+/// Units of one order: 1 to [`OrderQuantity::MAX`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct OrderQuantity(u32);
+
+impl OrderQuantity {
+    /// One unit: what an order without a quantity is for.
+    pub const ONE: Self = Self(1);
+
+    /// The most units of one order.
+    pub const MAX: u32 = 10_000;
+
+    /// Takes a number from 1 to [`OrderQuantity::MAX`].
+    pub fn new(units: i64) -> Result<Self, RangeError> {
+        RangeError::check(units, 1, i64::from(Self::MAX)).map(Self)
+    }
+
+    /// The number of units.
+    pub const fn get(self) -> u32 {
+        self.0
+    }
+}
+
+/// The input form of an order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewOrder {
+    /// The pet it is for.
+    pub pet_id: PetId,
+    /// How many units.
+    pub quantity: OrderQuantity,
+    /// When they are expected to ship.
+    pub ship_date: Option<Timestamp>,
+}
+
+/// An order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Order {
+    /// Its id.
+    pub id: OrderId,
+    /// The pet it is for. A complete order outlives its pet.
+    pub pet_id: PetId,
+    /// How many units.
+    pub quantity: OrderQuantity,
+    /// When they are expected to ship, or did.
+    pub ship_date: Option<Timestamp>,
+    /// Whether the order has been fulfilled.
+    pub complete: bool,
+}
+
+/// What a caller changes of an order.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct OrderPatch {
+    /// The new ship date.
+    pub ship_date: Patch<Timestamp>,
+    /// Whether it has been fulfilled; absent, that stays as it is.
+    pub complete: Option<bool>,
+}
+
+/// An order as a store keeps it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OrderRecord {
+    /// The order.
+    pub order: Order,
+    /// Its version.
+    pub version: Version,
+}
+
+impl OrderRecord {
+    /// The order with its version.
+    pub fn versioned(&self) -> Versioned<Order> {
+        Versioned { value: self.order.clone(), version: self.version }
+    }
+}

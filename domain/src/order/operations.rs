@@ -1,0 +1,193 @@
+//! Placing, changing, completing and cancelling orders.
+
+use super::{NewOrder, Order, OrderPatch, OrderRecord};
+use crate::state::{Change, Changes, Footprint, Name, View};
+use crate::{
+    Operation, OrderId, Patch, PetId, PetStatus, Precondition, PreconditionError, Timestamp, Version,
+    Versioned,
+};
+
+/// Places an order: its units come off the pet's stock at once.
+#[derive(Debug, Clone)]
+pub struct PlaceOrder {
+    /// What is ordered.
+    pub new: NewOrder,
+}
+
+/// Why an order was not placed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum PlaceOrderRejection {
+    /// There is no such pet.
+    #[error("there is no pet {0}")]
+    UnknownPet(PetId),
+    /// The pet is on hold or sold.
+    #[error("the pet is {status}")]
+    PetNotAvailable {
+        /// The status it has.
+        status: PetStatus,
+    },
+    /// Fewer units are free than were asked for.
+    #[error("only {left} units are left")]
+    InsufficientStock {
+        /// The free units.
+        left: u64,
+    },
+}
+
+impl Operation for PlaceOrder {
+    type Output = Versioned<Order>;
+    type Rejection = PlaceOrderRejection;
+
+    fn footprint(&self, _seen: &View) -> Footprint {
+        Footprint::from([Name::Pet(self.new.pet_id), Name::NextOrder])
+    }
+
+    fn decide(&self, view: &View) -> Result<(Changes, Self::Output), Self::Rejection> {
+        let NewOrder { pet_id, quantity, ship_date } = self.new;
+        let before = view.pet(pet_id).ok_or(PlaceOrderRejection::UnknownPet(pet_id))?;
+        if before.pet.status != PetStatus::Available {
+            return Err(PlaceOrderRejection::PetNotAvailable { status: before.pet.status });
+        }
+        if u64::from(quantity.get()) > before.stock {
+            return Err(PlaceOrderRejection::InsufficientStock { left: before.stock });
+        }
+        let mut after = before.clone();
+        after.take(quantity);
+        let order = Order { id: view.next_order(), pet_id, quantity, ship_date, complete: false };
+        let record = OrderRecord { order, version: Version::FIRST };
+        let output = record.versioned();
+        Ok((Changes::from([Change::Pet(before.succeeded_by(after)), Change::Order(record)]), output))
+    }
+}
+
+/// Changes an order's ship date, or completes it.
+#[derive(Debug, Clone)]
+pub struct UpdateOrder {
+    /// The order.
+    pub id: OrderId,
+    /// What changes.
+    pub patch: OrderPatch,
+    /// What the caller demands of the order's version.
+    pub precondition: Precondition,
+    /// The time of the request: the ship date of an order completed without one.
+    pub now: Timestamp,
+}
+
+/// Why an order was not changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum UpdateOrderRejection {
+    /// There is no such order.
+    #[error("there is no such order")]
+    NotFound,
+    /// The precondition does not hold.
+    #[error(transparent)]
+    Precondition(#[from] PreconditionError),
+    /// A complete order does not change any more.
+    #[error("the order is complete")]
+    AlreadyComplete,
+}
+
+impl Operation for UpdateOrder {
+    type Output = Versioned<Order>;
+    type Rejection = UpdateOrderRejection;
+
+    fn footprint(&self, seen: &View) -> Footprint {
+        open_order_footprint(self.id, seen)
+    }
+
+    fn decide(&self, view: &View) -> Result<(Changes, Self::Output), Self::Rejection> {
+        let before = view.order(self.id).ok_or(UpdateOrderRejection::NotFound)?;
+        self.precondition.check(before.version)?;
+        let mut after = before.clone();
+        self.patch.ship_date.apply(&mut after.order.ship_date);
+        after.order.complete = self.patch.complete.unwrap_or(before.order.complete);
+        if before.order.complete {
+            // Only a patch that changes nothing passes.
+            let unchanged = after == *before;
+            return if unchanged {
+                Ok((Changes::none(), before.versioned()))
+            } else {
+                Err(UpdateOrderRejection::AlreadyComplete)
+            };
+        }
+        let mut changes = Changes::none();
+        if after.order.complete {
+            if after.order.ship_date.is_none() {
+                after.order.ship_date = Some(self.now);
+            }
+            if let Some(pet) = view.pet(after.order.pet_id) {
+                let mut fulfilled = pet.clone();
+                fulfilled.fulfil();
+                changes.push(Change::Pet(pet.succeeded_by(fulfilled)));
+            }
+        }
+        if after != *before {
+            after.version = before.version.next();
+            changes.push(Change::Order(after.clone()));
+        }
+        Ok((changes, after.versioned()))
+    }
+}
+
+/// Cancels an open order: its units go back to the stock, once.
+#[derive(Debug, Clone)]
+pub struct CancelOrder {
+    /// The order.
+    pub id: OrderId,
+    /// What the caller demands of the order's version.
+    pub precondition: Precondition,
+}
+
+/// Why an order was not cancelled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum CancelOrderRejection {
+    /// There is no such order, perhaps because it has been cancelled already.
+    #[error("there is no such order")]
+    NotFound,
+    /// The precondition does not hold.
+    #[error(transparent)]
+    Precondition(#[from] PreconditionError),
+    /// A complete order cannot be cancelled.
+    #[error("the order is complete")]
+    AlreadyComplete,
+}
+
+impl Operation for CancelOrder {
+    type Output = ();
+    type Rejection = CancelOrderRejection;
+
+    fn footprint(&self, seen: &View) -> Footprint {
+        open_order_footprint(self.id, seen)
+    }
+
+    fn decide(&self, view: &View) -> Result<(Changes, Self::Output), Self::Rejection> {
+        let record = view.order(self.id).ok_or(CancelOrderRejection::NotFound)?;
+        self.precondition.check(record.version)?;
+        if record.order.complete {
+            return Err(CancelOrderRejection::AlreadyComplete);
+        }
+        let mut changes = Changes::from([Change::OrderDeleted(self.id)]);
+        if let Some(pet) = view.pet(record.order.pet_id) {
+            let mut restocked = pet.clone();
+            restocked.give_back(record.order.quantity);
+            changes.push(Change::Pet(pet.succeeded_by(restocked)));
+        }
+        Ok((changes, ()))
+    }
+}
+
+/// An order, and its pet while the order is open. A complete one names no pet: that may be gone.
+fn open_order_footprint(id: OrderId, seen: &View) -> Footprint {
+    let mut footprint = Footprint::from([Name::Order(id)]);
+    if let Some(record) = seen.order(id).filter(|record| !record.order.complete) {
+        footprint.add(Name::Pet(record.order.pet_id));
+    }
+    footprint
+}
+
+impl OrderPatch {
+    /// Whether the patch says nothing at all.
+    pub fn is_empty(&self) -> bool {
+        self.ship_date == Patch::Keep && self.complete.is_none()
+    }
+}

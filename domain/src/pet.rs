@@ -1,0 +1,230 @@
+//! Pets: what they are, and how their status and their stock move together.
+
+mod operations;
+
+pub use operations::{
+    CreatePet, CreatePetRejection, DeletePet, DeletePetRejection, UpdatePet, UpdatePetRejection,
+};
+
+use crate::inventory::InventoryItem;
+use crate::text::name_type;
+use crate::{CategoryId, OrderQuantity, PetId, StockLevel, Version, Versioned};
+
+name_type! {
+    /// A pet's name.
+    PetName
+}
+
+/// Where a pet stands in the shop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum PetStatus {
+    /// It can be ordered.
+    Available,
+    /// It is on hold, or its last unit is in an open order.
+    Pending,
+    /// No unit is left and no order is open.
+    Sold,
+}
+
+impl PetStatus {
+    /// Each status, in the specification's order.
+    pub const ALL: [Self; 3] = [Self::Available, Self::Pending, Self::Sold];
+
+    /// The specification's word for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Available => "available",
+            Self::Pending => "pending",
+            Self::Sold => "sold",
+        }
+    }
+
+    /// Takes the specification's word.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| status.as_str() == word)
+    }
+}
+
+impl std::fmt::Display for PetStatus {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// The input form of a pet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewPet {
+    /// Its name.
+    pub name: PetName,
+    /// The category it belongs to.
+    pub category_id: CategoryId,
+    /// Its status; available if none is given.
+    pub status: Option<PetStatus>,
+}
+
+/// A pet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pet {
+    /// Its id.
+    pub id: PetId,
+    /// Its name.
+    pub name: PetName,
+    /// The category it belongs to.
+    pub category_id: CategoryId,
+    /// Its status.
+    pub status: PetStatus,
+}
+
+/// What a caller changes of a pet; what is absent stays as it is.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PetPatch {
+    /// The new name.
+    pub name: Option<PetName>,
+    /// The new category.
+    pub category_id: Option<CategoryId>,
+    /// The new status.
+    pub status: Option<PetStatus>,
+}
+
+impl From<NewPet> for PetPatch {
+    /// Replacing a pet sets every field; a replacement without a status keeps it.
+    fn from(new: NewPet) -> Self {
+        Self { name: Some(new.name), category_id: Some(new.category_id), status: new.status }
+    }
+}
+
+/// A move that the status table does not allow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a pet that is {from} with {open_orders} open orders and {stock} free units cannot become {to}")]
+pub struct InvalidTransition {
+    /// The status it has.
+    pub from: PetStatus,
+    /// The status that was asked for.
+    pub to: PetStatus,
+    /// Its open orders.
+    pub open_orders: u32,
+    /// Its free units.
+    pub stock: u64,
+}
+
+/// A pet as a store keeps it: with its stock and the number of its open orders, since all three change in one step.
+///
+/// After every change: available implies free units, sold implies neither free units nor open orders, and pending
+/// without free units implies an open order. The pet and its inventory item have a version each.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PetRecord {
+    /// The pet.
+    pub pet: Pet,
+    /// The pet's version.
+    pub version: Version,
+    /// Free units: those in open orders are already off.
+    pub stock: u64,
+    /// The inventory item's version.
+    pub item_version: Version,
+    /// Orders that are not complete.
+    pub open_orders: u32,
+}
+
+impl PetRecord {
+    /// A new pet: one free unit, or none if it is sold already.
+    pub fn new(id: PetId, new: NewPet) -> Self {
+        let status = new.status.unwrap_or(PetStatus::Available);
+        Self {
+            pet: Pet { id, name: new.name, category_id: new.category_id, status },
+            version: Version::FIRST,
+            stock: u64::from(status != PetStatus::Sold),
+            item_version: Version::FIRST,
+            open_orders: 0,
+        }
+    }
+
+    /// The inventory item that tracks this pet.
+    pub fn item(&self) -> InventoryItem {
+        InventoryItem { pet_id: self.pet.id, quantity: self.stock, status: self.pet.status }
+    }
+
+    /// The pet with its version.
+    pub fn versioned_pet(&self) -> Versioned<Pet> {
+        Versioned { value: self.pet.clone(), version: self.version }
+    }
+
+    /// The inventory item with its version.
+    pub fn versioned_item(&self) -> Versioned<InventoryItem> {
+        Versioned { value: self.item(), version: self.item_version }
+    }
+
+    /// Moves to another status, as the status table allows it.
+    pub(crate) fn move_to(&mut self, to: PetStatus) -> Result<(), InvalidTransition> {
+        let from = self.pet.status;
+        let refused = InvalidTransition { from, to, open_orders: self.open_orders, stock: self.stock };
+        match (from, to) {
+            (PetStatus::Available, PetStatus::Available)
+            | (PetStatus::Pending, PetStatus::Pending)
+            | (PetStatus::Sold, PetStatus::Sold) => return Ok(()),
+            // A hold: the units stay.
+            (PetStatus::Available, PetStatus::Pending) => {}
+            (PetStatus::Pending, PetStatus::Available) if self.stock > 0 => {}
+            (PetStatus::Pending, PetStatus::Available) => return Err(refused),
+            (PetStatus::Available | PetStatus::Pending, PetStatus::Sold) if self.open_orders == 0 => {
+                self.stock = 0;
+            }
+            (PetStatus::Available | PetStatus::Pending, PetStatus::Sold) => return Err(refused),
+            // Returned, and perhaps kept on hold.
+            (PetStatus::Sold, PetStatus::Available | PetStatus::Pending) => self.stock = 1,
+        }
+        self.pet.status = to;
+        Ok(())
+    }
+
+    /// Takes units for an order; the caller has seen that the pet is available and the units are there.
+    pub(crate) fn take(&mut self, quantity: OrderQuantity) {
+        self.stock = self.stock.saturating_sub(u64::from(quantity.get()));
+        self.open_orders = self.open_orders.saturating_add(1);
+        if self.stock == 0 {
+            self.pet.status = PetStatus::Pending;
+        }
+    }
+
+    /// Gives the units of a cancelled order back.
+    pub(crate) fn give_back(&mut self, quantity: OrderQuantity) {
+        if self.stock == 0 {
+            self.pet.status = PetStatus::Available;
+        }
+        self.stock = self.stock.saturating_add(u64::from(quantity.get()));
+        self.open_orders = self.open_orders.saturating_sub(1);
+    }
+
+    /// One of its open orders has been fulfilled.
+    pub(crate) fn fulfil(&mut self) {
+        self.open_orders = self.open_orders.saturating_sub(1);
+        if self.stock == 0 && self.open_orders == 0 {
+            self.pet.status = PetStatus::Sold;
+        }
+    }
+
+    /// Counts the shelf anew.
+    pub(crate) fn set_stock(&mut self, level: StockLevel) {
+        self.restock(u64::from(level.get()));
+    }
+
+    /// Sets the free units, from whatever source, and the status that follows from them.
+    pub(crate) fn restock(&mut self, stock: u64) {
+        if stock == 0 {
+            self.pet.status = if self.open_orders > 0 { PetStatus::Pending } else { PetStatus::Sold };
+        } else if self.stock == 0 {
+            self.pet.status = PetStatus::Available;
+        }
+        self.stock = stock;
+    }
+
+    /// The record after a change: the pet and its item each get a new version if what they show has changed.
+    pub(crate) fn succeeded_by(&self, mut next: Self) -> Self {
+        if next.pet != self.pet {
+            next.version = self.version.next();
+        }
+        if next.stock != self.stock || next.pet.status != self.pet.status {
+            next.item_version = self.item_version.next();
+        }
+        next
+    }
+}

@@ -1,0 +1,84 @@
+//! Plans: how many requests an account may make.
+
+/// Requests that a window admits: 1 to [`Limit::MAX`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Limit(u32);
+
+impl Limit {
+    /// The highest limit: 2^31 - 1.
+    pub const MAX: u32 = i32::MAX as u32;
+
+    /// Takes a number from 1 to [`Limit::MAX`].
+    pub const fn new(requests: u32) -> Option<Self> {
+        if requests >= 1 && requests <= Self::MAX { Some(Self(requests)) } else { None }
+    }
+
+    /// The number of requests.
+    pub const fn get(self) -> u32 {
+        self.0
+    }
+}
+
+/// What an account may use in one UTC minute and in one UTC day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Requests a minute.
+    pub minute: Limit,
+    /// Requests a day.
+    pub day: Limit,
+}
+
+/// What an account has agreed to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Plan {
+    /// For trying things out.
+    Free,
+    /// For one application.
+    Pro,
+    /// For many.
+    Business,
+    /// Limits agreed with this account alone.
+    Enterprise(Limits),
+}
+
+impl Plan {
+    /// The plan's name.
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Free => "free",
+            Self::Pro => "pro",
+            Self::Business => "business",
+            Self::Enterprise(_) => "enterprise",
+        }
+    }
+}
+
+/// The limits of the plans that have a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PlanTable {
+    /// Of [`Plan::Free`].
+    pub free: Limits,
+    /// Of [`Plan::Pro`].
+    pub pro: Limits,
+    /// Of [`Plan::Business`].
+    pub business: Limits,
+}
+
+impl PlanTable {
+    /// The specification's table.
+    pub const SPECIFICATION: Self = Self {
+        free: Limits { minute: Limit(60), day: Limit(1_000) },
+        pro: Limits { minute: Limit(300), day: Limit(10_000) },
+        business: Limits { minute: Limit(1_000), day: Limit(100_000) },
+    };
+
+    /// What a plan admits.
+    pub const fn limits(&self, plan: &Plan) -> Limits {
+        match plan {
+            Plan::Free => self.free,
+            Plan::Pro => self.pro,
+            Plan::Business => self.business,
+            Plan::Enterprise(limits) => *limits,
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! Quotas: two fixed windows an account, on the UTC minute and the UTC day.
+//!
+//! Pure arithmetic. A store keeps a [`Window`] as one word and changes it in one atomic step with these functions.
+
+use crate::{Limit, Limits, Timestamp};
+
+/// The two windows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum WindowKind {
+    /// The UTC minute.
+    Minute,
+    /// The UTC day.
+    Day,
+}
+
+impl WindowKind {
+    /// Length in seconds.
+    pub const fn secs(self) -> u64 {
+        match self {
+            Self::Minute => 60,
+            Self::Day => 86_400,
+        }
+    }
+
+    /// The number of the window that a time falls in, counted from 1970.
+    pub fn number_at(self, now: Timestamp) -> u32 {
+        // Minutes fit 32 bits until the year 10136, after the last time there is.
+        u32::try_from(now.as_secs() / self.secs()).unwrap_or(u32::MAX)
+    }
+}
+
+/// The use of one window: its number and how many requests it has admitted.
+///
+/// Its number never falls: a clock that steps back finds the window it left, with the use it had.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Window {
+    number: u32,
+    used: u32,
+}
+
+impl Window {
+    /// A window with this number and use, as a store kept them.
+    pub const fn new(number: u32, used: u32) -> Self {
+        Self { number, used }
+    }
+
+    /// Its number.
+    pub const fn number(self) -> u32 {
+        self.number
+    }
+
+    /// Requests it has admitted.
+    pub const fn used(self) -> u32 {
+        self.used
+    }
+
+    /// One word: the number in the upper half, the use in the lower.
+    pub const fn to_word(self) -> u64 {
+        ((self.number as u64) << 32) | self.used as u64
+    }
+
+    /// The window that [`Window::to_word`] made the word of.
+    #[expect(clippy::cast_possible_truncation, reason = "the two halves are taken apart")]
+    pub const fn from_word(word: u64) -> Self {
+        Self { number: (word >> 32) as u32, used: word as u32 }
+    }
+
+    /// The window in force when the clock shows `number`: a fresh one if that is later, else this one.
+    #[must_use]
+    pub const fn at(self, number: u32) -> Self {
+        if number > self.number { Self { number, used: 0 } } else { self }
+    }
+
+    /// The window after one more request, or none if it admits no more.
+    pub const fn take(self, limit: Limit) -> Option<Self> {
+        if self.used < limit.get() { Some(Self { number: self.number, used: self.used + 1 }) } else { None }
+    }
+
+    /// The window without one of its requests: what a store does when the other window refused.
+    #[must_use]
+    pub const fn give_back(self) -> Self {
+        Self { number: self.number, used: self.used.saturating_sub(1) }
+    }
+
+    /// What a caller is told of it.
+    pub fn usage(self, kind: WindowKind, limit: Limit) -> WindowUsage {
+        WindowUsage {
+            limit: limit.get(),
+            remaining: limit.get().saturating_sub(self.used),
+            reset_secs: (u64::from(self.number) + 1) * kind.secs(),
+        }
+    }
+}
+
+/// One window, as a caller is told of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WindowUsage {
+    /// Requests that it admits.
+    pub limit: u32,
+    /// Requests that are left.
+    pub remaining: u32,
+    /// When it ends, in seconds since the epoch.
+    pub reset_secs: u64,
+}
+
+/// Both windows of an account, as a caller is told of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Usage {
+    /// The minute.
+    pub minute: WindowUsage,
+    /// The day.
+    pub day: WindowUsage,
+}
+
+impl Usage {
+    /// The window that binds the caller: an exhausted one if there is one (the day before the minute), else the one
+    /// with fewer requests left, and of two that are equal the minute.
+    pub const fn binding(&self) -> (WindowKind, WindowUsage) {
+        let day_binds = self.day.remaining == 0
+            || (self.minute.remaining != 0 && self.day.remaining < self.minute.remaining);
+        if day_binds { (WindowKind::Day, self.day) } else { (WindowKind::Minute, self.minute) }
+    }
+}
+
+/// Both windows of an account. What a store decides atomically, on plain values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Windows {
+    /// The minute.
+    pub minute: Window,
+    /// The day.
+    pub day: Window,
+}
+
+impl Windows {
+    /// The windows in force at a time.
+    #[must_use]
+    pub fn at(self, now: Timestamp) -> Self {
+        Self {
+            minute: self.minute.at(WindowKind::Minute.number_at(now)),
+            day: self.day.at(WindowKind::Day.number_at(now)),
+        }
+    }
+
+    /// The windows after one more request at this time, counted in both; or none if either admits no more.
+    pub fn take(self, now: Timestamp, limits: Limits) -> Option<Self> {
+        let current = self.at(now);
+        Some(Self { minute: current.minute.take(limits.minute)?, day: current.day.take(limits.day)? })
+    }
+
+    /// What a caller is told of them.
+    pub fn usage(self, limits: Limits) -> Usage {
+        Usage {
+            minute: self.minute.usage(WindowKind::Minute, limits.minute),
+            day: self.day.usage(WindowKind::Day, limits.day),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn usage(minute: u32, day: u32) -> Usage {
+        let window = |remaining, reset_secs| WindowUsage { limit: 100, remaining, reset_secs };
+        Usage { minute: window(minute, 60), day: window(day, 86_400) }
+    }
+
+    #[test]
+    fn the_binding_window_is_the_one_that_stops_the_caller_first() {
+        use WindowKind::{Day, Minute};
+        for (minute, day, binding) in
+            [(5, 9, Minute), (9, 5, Day), (5, 5, Minute), (0, 5, Minute), (5, 0, Day), (0, 0, Day)]
+        {
+            assert_eq!(usage(minute, day).binding().0, binding, "{minute} a minute, {day} a day");
+        }
+    }
+
+    #[test]
+    fn a_word_holds_a_window() {
+        for window in [Window::new(0, 0), Window::new(u32::MAX, 1), Window::new(29_000_000, Limit::MAX)] {
+            assert_eq!(Window::from_word(window.to_word()), window);
+        }
+    }
+}

@@ -1,0 +1,300 @@
+//! Retries: a request that is sent again under the same `Idempotency-Key` has one effect.
+//!
+//! [`Idempotent`] wraps an operation. It looks for the record of an earlier answer first, and commits its own record
+//! together with the effect, so that no crash can come between the two.
+
+use std::sync::Arc;
+
+use crate::state::{Change, Changes, Footprint, Name, View};
+use crate::{
+    AccountId, AdjustStock, AdjustStockRejection, Category, CategoryId, CreateCategory,
+    CreateCategoryRejection, CreatePet, InventoryItem, Operation, Order, Pet, PetId, PetStatus, PlaceOrder,
+    PlaceOrderRejection, Timestamp, Versioned,
+};
+
+/// The client's name for one request: 1 to [`IdempotencyKey::MAX`] visible ASCII characters.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct IdempotencyKey(Arc<str>);
+
+/// A text that is not an idempotency key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("must be 1 to {max} visible ASCII characters, quoted or bare", max = IdempotencyKey::MAX)]
+pub struct IdempotencyKeyError;
+
+impl IdempotencyKey {
+    /// The most characters of a key.
+    pub const MAX: usize = 255;
+
+    /// Takes the characters bare, or in double quotes that are not part of the key.
+    pub fn parse(text: &[u8]) -> Result<Self, IdempotencyKeyError> {
+        let key = match text {
+            [b'"', key @ .., b'"'] if !key.contains(&b'"') => key,
+            [b'"', ..] => return Err(IdempotencyKeyError),
+            bare => bare,
+        };
+        let visible = !key.is_empty() && key.len() <= Self::MAX && key.iter().all(u8::is_ascii_graphic);
+        let key = std::str::from_utf8(key).ok().filter(|_| visible).ok_or(IdempotencyKeyError)?;
+        Ok(Self(key.into()))
+    }
+
+    /// The characters.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// What a key is unique within, besides the account: the method and path of the request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum RetryScope {
+    /// Creating pets.
+    CreatePet,
+    /// Creating categories.
+    CreateCategory,
+    /// Placing orders.
+    PlaceOrder,
+    /// Adjusting the stock of this pet.
+    AdjustStock(PetId),
+}
+
+/// The name of a record: whose request, of which kind, under which key.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RetryName {
+    /// The account.
+    pub account: AccountId,
+    /// The method and path.
+    pub scope: RetryScope,
+    /// The client's key.
+    pub key: IdempotencyKey,
+}
+
+/// SHA-256 of a request's body: the same key with another body is a mistake of the client's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fingerprint(pub [u8; 32]);
+
+/// An answer that is worth keeping: success, or a refusal by the state of the shop.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// A pet was created.
+    Pet(Versioned<Pet>),
+    /// A category was created.
+    Category(Versioned<Category>),
+    /// An order was placed.
+    Order(Versioned<Order>),
+    /// A stock was adjusted.
+    Item(Versioned<InventoryItem>),
+    /// The category's name is taken by this one.
+    CategoryNameTaken(CategoryId),
+    /// The pet to be ordered has this status.
+    PetNotAvailable(PetStatus),
+    /// This many units were left, too few.
+    InsufficientStock(u64),
+}
+
+/// The record of an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RetryRecord {
+    /// Its name.
+    pub name: RetryName,
+    /// The body that was answered.
+    pub fingerprint: Fingerprint,
+    /// The answer.
+    pub outcome: Outcome,
+    /// When it ceases to be looked at.
+    pub expires_at: Timestamp,
+}
+
+/// An operation whose answer can be kept and given again.
+pub trait Repeatable: Operation {
+    /// What its keys are unique within.
+    fn retry_scope(&self) -> RetryScope;
+
+    /// The answer to keep; none if the request may be tried again instead.
+    fn outcome(decided: Result<&Self::Output, &Self::Rejection>) -> Option<Outcome>;
+
+    /// The answer that was kept; none if it belongs to another kind of operation.
+    fn replay(outcome: &Outcome) -> Option<Result<Self::Output, Self::Rejection>>;
+}
+
+/// An operation under an idempotency key.
+#[derive(Debug, Clone)]
+pub struct Idempotent<O> {
+    /// The operation.
+    pub operation: O,
+    /// The name of its record.
+    pub name: RetryName,
+    /// The body of the request.
+    pub fingerprint: Fingerprint,
+    /// The time of the request.
+    pub now: Timestamp,
+    /// When its record will cease to be looked at.
+    pub expires_at: Timestamp,
+    /// Live records that one account may have.
+    pub records_max: u32,
+}
+
+/// An answer, and whether it was given before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answered<T, R> {
+    /// What was answered: success, or a refusal that is kept like one.
+    pub result: Result<T, R>,
+    /// Whether this is the record of an earlier answer.
+    pub replayed: bool,
+}
+
+/// Why a request under an idempotency key got no answer that could be kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RetryRejection<R> {
+    /// The operation was rejected for a reason that may be gone at the next try.
+    Rejected(R),
+    /// The key was used with another body.
+    KeyReused,
+    /// The account has as many live records as it may have.
+    TooManyRecords,
+}
+
+impl<O: Repeatable> Operation for Idempotent<O> {
+    type Output = Answered<O::Output, O::Rejection>;
+    type Rejection = RetryRejection<O::Rejection>;
+
+    fn footprint(&self, seen: &View) -> Footprint {
+        let mut footprint = self.operation.footprint(seen);
+        footprint.add(Name::Retry(self.name.clone()));
+        footprint.add(Name::RetriesOf(self.name.account));
+        footprint
+    }
+
+    fn decide(&self, view: &View) -> Result<(Changes, Self::Output), Self::Rejection> {
+        if let Some(record) = view.retry(&self.name).filter(|record| record.expires_at > self.now) {
+            if record.fingerprint != self.fingerprint {
+                return Err(RetryRejection::KeyReused);
+            }
+            let result = O::replay(&record.outcome).ok_or(RetryRejection::KeyReused)?;
+            return Ok((Changes::none(), Answered { result, replayed: true }));
+        }
+        if view.retries_of(self.name.account) >= self.records_max {
+            return Err(RetryRejection::TooManyRecords);
+        }
+        let (mut changes, result) = match self.operation.decide(view) {
+            Ok((changes, output)) => (changes, Ok(output)),
+            Err(rejection) => (Changes::none(), Err(rejection)),
+        };
+        match (O::outcome(result.as_ref()), result) {
+            (Some(outcome), result) => {
+                changes.push(Change::Retry(Box::new(RetryRecord {
+                    name: self.name.clone(),
+                    fingerprint: self.fingerprint,
+                    outcome,
+                    expires_at: self.expires_at,
+                })));
+                Ok((changes, Answered { result, replayed: false }))
+            }
+            (None, Ok(output)) => Ok((changes, Answered { result: Ok(output), replayed: false })),
+            (None, Err(rejection)) => Err(RetryRejection::Rejected(rejection)),
+        }
+    }
+}
+
+impl Repeatable for CreatePet {
+    fn retry_scope(&self) -> RetryScope {
+        RetryScope::CreatePet
+    }
+
+    fn outcome(decided: Result<&Self::Output, &Self::Rejection>) -> Option<Outcome> {
+        // An unknown category is a 400: it may be created before the next try.
+        decided.ok().cloned().map(Outcome::Pet)
+    }
+
+    fn replay(outcome: &Outcome) -> Option<Result<Self::Output, Self::Rejection>> {
+        if let Outcome::Pet(pet) = outcome { Some(Ok(pet.clone())) } else { None }
+    }
+}
+
+impl Repeatable for CreateCategory {
+    fn retry_scope(&self) -> RetryScope {
+        RetryScope::CreateCategory
+    }
+
+    fn outcome(decided: Result<&Self::Output, &Self::Rejection>) -> Option<Outcome> {
+        Some(match decided {
+            Ok(category) => Outcome::Category(category.clone()),
+            Err(CreateCategoryRejection::NameTaken(other)) => Outcome::CategoryNameTaken(*other),
+        })
+    }
+
+    fn replay(outcome: &Outcome) -> Option<Result<Self::Output, Self::Rejection>> {
+        match outcome {
+            Outcome::Category(category) => Some(Ok(category.clone())),
+            Outcome::CategoryNameTaken(other) => Some(Err(CreateCategoryRejection::NameTaken(*other))),
+            _ => None,
+        }
+    }
+}
+
+impl Repeatable for PlaceOrder {
+    fn retry_scope(&self) -> RetryScope {
+        RetryScope::PlaceOrder
+    }
+
+    fn outcome(decided: Result<&Self::Output, &Self::Rejection>) -> Option<Outcome> {
+        match decided {
+            Ok(order) => Some(Outcome::Order(order.clone())),
+            Err(PlaceOrderRejection::UnknownPet(_)) => None,
+            Err(PlaceOrderRejection::PetNotAvailable { status }) => Some(Outcome::PetNotAvailable(*status)),
+            Err(PlaceOrderRejection::InsufficientStock { left }) => Some(Outcome::InsufficientStock(*left)),
+        }
+    }
+
+    fn replay(outcome: &Outcome) -> Option<Result<Self::Output, Self::Rejection>> {
+        match outcome {
+            Outcome::Order(order) => Some(Ok(order.clone())),
+            Outcome::PetNotAvailable(status) => {
+                Some(Err(PlaceOrderRejection::PetNotAvailable { status: *status }))
+            }
+            Outcome::InsufficientStock(left) => {
+                Some(Err(PlaceOrderRejection::InsufficientStock { left: *left }))
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Repeatable for AdjustStock {
+    fn retry_scope(&self) -> RetryScope {
+        RetryScope::AdjustStock(self.id)
+    }
+
+    fn outcome(decided: Result<&Self::Output, &Self::Rejection>) -> Option<Outcome> {
+        match decided {
+            Ok(item) => Some(Outcome::Item(item.clone())),
+            Err(AdjustStockRejection::InsufficientStock { left }) => Some(Outcome::InsufficientStock(*left)),
+            Err(AdjustStockRejection::NotFound | AdjustStockRejection::AboveMaximum { .. }) => None,
+        }
+    }
+
+    fn replay(outcome: &Outcome) -> Option<Result<Self::Output, Self::Rejection>> {
+        match outcome {
+            Outcome::Item(item) => Some(Ok(item.clone())),
+            Outcome::InsufficientStock(left) => {
+                Some(Err(AdjustStockRejection::InsufficientStock { left: *left }))
+            }
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_taken_bare_or_quoted() {
+        let long = "k".repeat(IdempotencyKey::MAX);
+        for (text, key) in [("abc", "abc"), ("\"abc\"", "abc"), ("a\"b", "a\"b"), (&long, &long)] {
+            assert_eq!(IdempotencyKey::parse(text.as_bytes()).unwrap().as_str(), key);
+        }
+        let longer = "k".repeat(IdempotencyKey::MAX + 1);
+        for text in ["", "\"\"", "\"", "\"abc", "a b", "é", "a\tb", &longer] {
+            assert_eq!(IdempotencyKey::parse(text.as_bytes()), Err(IdempotencyKeyError), "{text:?}");
+        }
+    }
+}

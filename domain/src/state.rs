@@ -1,0 +1,300 @@
+//! What operations look at and what they change: the vocabulary between the rules and a store.
+
+use crate::{
+    Account, AccountId, AccountName, CategoryId, CategoryRecord, FoldedName, KeyId, KeyRecord, OrderId,
+    OrderRecord, PetId, PetRecord, RetryName, RetryRecord,
+};
+
+/// The name of one thing that an operation may look at. Stores lock names in their order.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Name {
+    /// A pet with its stock.
+    Pet(PetId),
+    /// A category.
+    Category(CategoryId),
+    /// Which category has this name.
+    CategoryName(FoldedName),
+    /// An order.
+    Order(OrderId),
+    /// An account.
+    Account(AccountId),
+    /// Which account has this name.
+    AccountName(AccountName),
+    /// A key.
+    Key(KeyId),
+    /// The record of an answered request.
+    Retry(RetryName),
+    /// How many such records an account has.
+    RetriesOf(AccountId),
+    /// An id for a pet: rising, never given twice; one that is not used leaves a gap.
+    NextPet,
+    /// An id for a category.
+    NextCategory,
+    /// An id for an order.
+    NextOrder,
+    /// An id for an account.
+    NextAccount,
+    /// An id for a key.
+    NextKey,
+}
+
+/// The names of all that an operation may look at: sorted, each once.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Footprint(Vec<Name>);
+
+impl Footprint {
+    /// Adds a name, if it is not there yet.
+    pub fn add(&mut self, name: Name) {
+        if let Err(place) = self.0.binary_search(&name) {
+            self.0.insert(place, name);
+        }
+    }
+
+    /// The names, in their order.
+    pub fn names(&self) -> &[Name] {
+        &self.0
+    }
+}
+
+impl<const N: usize> From<[Name; N]> for Footprint {
+    fn from(names: [Name; N]) -> Self {
+        let mut names = Vec::from(names);
+        names.sort_unstable();
+        names.dedup();
+        Self(names)
+    }
+}
+
+/// A few records, found by a scan: an operation looks at two or three.
+#[derive(Debug, Clone)]
+struct Loaded<K, V>(Vec<(K, Option<V>)>);
+
+impl<K, V> Default for Loaded<K, V> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<K: PartialEq, V> Loaded<K, V> {
+    fn entry(&self, key: &K) -> Option<&Option<V>> {
+        self.0.iter().find(|(name, _)| name == key).map(|(_, value)| value)
+    }
+
+    fn value(&self, key: &K) -> Option<&V> {
+        self.entry(key)?.as_ref()
+    }
+
+    fn set(&mut self, key: K, value: Option<V>) {
+        match self.0.iter_mut().find(|(name, _)| *name == key) {
+            Some((_, place)) => *place = value,
+            None => self.0.push((key, value)),
+        }
+    }
+}
+
+macro_rules! view {
+    ($(
+        $(#[$doc:meta])*
+        $field:ident: $key:ty => $value:ty, $name:ident, $load:ident;
+    )*) => {
+        /// What a store has loaded for an operation. Whatever was not loaded is not there.
+        #[derive(Debug, Clone, Default)]
+        pub struct View {
+            $($field: Loaded<$key, $value>,)*
+            retries_of: Loaded<AccountId, u32>,
+            next_pet: Option<PetId>,
+            next_category: Option<CategoryId>,
+            next_order: Option<OrderId>,
+            next_account: Option<AccountId>,
+            next_key: Option<KeyId>,
+        }
+
+        impl View {
+            /// Whether a name has been loaded, be it as absent.
+            pub fn holds(&self, name: &Name) -> bool {
+                match name {
+                    $(Name::$name(key) => self.$field.entry(key).is_some(),)*
+                    Name::RetriesOf(account) => self.retries_of.entry(account).is_some(),
+                    Name::NextPet => self.next_pet.is_some(),
+                    Name::NextCategory => self.next_category.is_some(),
+                    Name::NextOrder => self.next_order.is_some(),
+                    Name::NextAccount => self.next_account.is_some(),
+                    Name::NextKey => self.next_key.is_some(),
+                }
+            }
+
+            $(
+                $(#[$doc])*
+                pub fn $load(&mut self, key: $key, value: Option<$value>) {
+                    self.$field.set(key, value);
+                }
+            )*
+        }
+    };
+}
+
+view! {
+    /// Loads a pet, or its absence.
+    pets: PetId => PetRecord, Pet, load_pet;
+    /// Loads a category, or its absence.
+    categories: CategoryId => CategoryRecord, Category, load_category;
+    /// Loads which category has a name.
+    category_names: FoldedName => CategoryId, CategoryName, load_category_name;
+    /// Loads an order, or its absence.
+    orders: OrderId => OrderRecord, Order, load_order;
+    /// Loads an account, or its absence.
+    accounts: AccountId => Account, Account, load_account;
+    /// Loads which account has a name.
+    account_names: AccountName => AccountId, AccountName, load_account_name;
+    /// Loads a key, or its absence.
+    keys: KeyId => KeyRecord, Key, load_key;
+    /// Loads the record of an answered request, or its absence.
+    retries: RetryName => RetryRecord, Retry, load_retry;
+}
+
+impl View {
+    /// A pet.
+    pub fn pet(&self, id: PetId) -> Option<&PetRecord> {
+        self.pets.value(&id)
+    }
+
+    /// A category.
+    pub fn category(&self, id: CategoryId) -> Option<&CategoryRecord> {
+        self.categories.value(&id)
+    }
+
+    /// The category that has this name.
+    pub fn category_named(&self, name: &FoldedName) -> Option<CategoryId> {
+        self.category_names.value(name).copied()
+    }
+
+    /// An order.
+    pub fn order(&self, id: OrderId) -> Option<&OrderRecord> {
+        self.orders.value(&id)
+    }
+
+    /// An account.
+    pub fn account(&self, id: AccountId) -> Option<&Account> {
+        self.accounts.value(&id)
+    }
+
+    /// The account that has this name.
+    pub fn account_named(&self, name: &AccountName) -> Option<AccountId> {
+        self.account_names.value(name).copied()
+    }
+
+    /// A key.
+    pub fn key(&self, id: KeyId) -> Option<&KeyRecord> {
+        self.keys.value(&id)
+    }
+
+    /// The record of an answered request.
+    pub fn retry(&self, name: &RetryName) -> Option<&RetryRecord> {
+        self.retries.value(name)
+    }
+
+    /// How many records of answered requests an account has.
+    pub fn retries_of(&self, account: AccountId) -> u32 {
+        self.retries_of.value(&account).copied().unwrap_or(0)
+    }
+
+    /// Loads how many records of answered requests an account has.
+    pub fn load_retries_of(&mut self, account: AccountId, count: u32) {
+        self.retries_of.set(account, Some(count));
+    }
+}
+
+macro_rules! next_ids {
+    ($($field:ident: $id:ty, $name:literal, $load:ident;)*) => {
+        impl View {$(
+            #[doc = concat!("The id for a new ", $name, "; the footprint must have named it.")]
+            pub fn $field(&self) -> $id {
+                self.$field.expect(concat!("the footprint names the next ", $name))
+            }
+
+            #[doc = concat!("Loads the id for a new ", $name, ".")]
+            pub fn $load(&mut self, id: $id) {
+                self.$field = Some(id);
+            }
+        )*}
+    };
+}
+
+next_ids! {
+    next_pet: PetId, "pet", load_next_pet;
+    next_category: CategoryId, "category", load_next_category;
+    next_order: OrderId, "order", load_next_order;
+    next_account: AccountId, "account", load_next_account;
+    next_key: KeyId, "key", load_next_key;
+}
+
+impl View {
+    /// The id for a new account, once it has been loaded: its name follows from it.
+    pub(crate) fn next_account_if_seen(&self) -> Option<AccountId> {
+        self.next_account
+    }
+}
+
+/// One record that is to be written or removed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// A pet with its stock, new or changed.
+    Pet(PetRecord),
+    /// A pet is gone, and its inventory item with it.
+    PetDeleted(PetId),
+    /// A category, new or changed.
+    Category(CategoryRecord),
+    /// A category is gone.
+    CategoryDeleted(CategoryId),
+    /// An order, new or changed.
+    Order(OrderRecord),
+    /// An order is gone: it was cancelled.
+    OrderDeleted(OrderId),
+    /// An account, new or changed.
+    Account(Account),
+    /// A key, new or changed.
+    Key(Box<KeyRecord>),
+    /// The record of an answered request.
+    Retry(Box<RetryRecord>),
+}
+
+/// All that one decision writes: together or not at all.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Changes(Vec<Change>);
+
+impl Changes {
+    /// Nothing is written.
+    pub const fn none() -> Self {
+        Self(Vec::new())
+    }
+
+    /// Adds a change.
+    pub fn push(&mut self, change: Change) {
+        self.0.push(change);
+    }
+
+    /// The changes, in their order.
+    pub fn as_slice(&self) -> &[Change] {
+        &self.0
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl<const N: usize> From<[Change; N]> for Changes {
+    fn from(changes: [Change; N]) -> Self {
+        Self(Vec::from(changes))
+    }
+}
+
+impl IntoIterator for Changes {
+    type Item = Change;
+    type IntoIter = std::vec::IntoIter<Change>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}

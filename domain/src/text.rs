@@ -1,0 +1,233 @@
+//! Text that people type: what is allowed in it, and how it is kept.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+
+/// Bytes kept in place. With its length and tag a [`ShortText`] is 32 bytes, and nearly every name fits:
+/// a read of the record then touches no second cache line.
+const INLINE_MAX: usize = 30;
+
+/// A string that lives inside its record when it is short, on the heap otherwise.
+#[derive(Clone)]
+pub(crate) struct ShortText(Repr);
+
+#[derive(Clone)]
+enum Repr {
+    Inline { len: u8, bytes: [u8; INLINE_MAX] },
+    Heap(Box<str>),
+}
+
+impl ShortText {
+    pub(crate) fn new(text: &str) -> Self {
+        let mut bytes = [0; INLINE_MAX];
+        match (bytes.get_mut(..text.len()), u8::try_from(text.len())) {
+            (Some(place), Ok(len)) => {
+                place.copy_from_slice(text.as_bytes());
+                Self(Repr::Inline { len, bytes })
+            }
+            _ => Self(Repr::Heap(text.into())),
+        }
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        match &self.0 {
+            Repr::Inline { .. } => std::str::from_utf8(self.as_bytes()).expect("copied from a str"),
+            Repr::Heap(text) => text,
+        }
+    }
+
+    /// The same bytes without the check that makes them a `str`: what a renderer needs.
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        match &self.0 {
+            Repr::Inline { len, bytes } => &bytes[..usize::from(*len)],
+            Repr::Heap(text) => text.as_bytes(),
+        }
+    }
+}
+
+impl PartialEq for ShortText {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_bytes() == other.as_bytes()
+    }
+}
+
+impl Eq for ShortText {}
+
+impl Hash for ShortText {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.as_str().hash(state);
+    }
+}
+
+impl PartialOrd for ShortText {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for ShortText {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.as_bytes().cmp(other.as_bytes())
+    }
+}
+
+impl fmt::Debug for ShortText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.as_str().fmt(f)
+    }
+}
+
+/// Why a text is not what its field takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum TextError {
+    /// Nothing is left after trimming.
+    #[error("must not be empty")]
+    Empty,
+    /// More characters (Unicode scalar values) than the field takes.
+    #[error("must have at most {max} characters")]
+    TooLong {
+        /// The most characters that the field takes.
+        max: usize,
+    },
+    /// A control character, U+0000 among them.
+    #[error("must not contain control characters")]
+    ControlCharacter,
+}
+
+/// Characters of a name, after trimming.
+pub const NAME_MAX: usize = 100;
+
+/// Characters of a description.
+pub const DESCRIPTION_MAX: usize = 1_000;
+
+/// A name as it is stored: trimmed, 1 to [`NAME_MAX`] characters, no control character anywhere.
+pub(crate) fn parse_name(text: &str) -> Result<&str, TextError> {
+    if text.chars().any(char::is_control) {
+        return Err(TextError::ControlCharacter);
+    }
+    let name = text.trim();
+    if name.is_empty() {
+        return Err(TextError::Empty);
+    }
+    // Bytes first: counting characters is needed only where they could be too many.
+    if name.len() > NAME_MAX && name.chars().count() > NAME_MAX {
+        return Err(TextError::TooLong { max: NAME_MAX });
+    }
+    Ok(name)
+}
+
+/// Defines a name: one newtype for each thing that is named, so that they cannot be mixed up.
+macro_rules! name_type {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub struct $name($crate::text::ShortText);
+
+        impl $name {
+            /// Trims the text and takes it if 1 to [`NAME_MAX`](crate::NAME_MAX) characters are left, none of
+            /// them a control character.
+            pub fn parse(text: &str) -> Result<Self, $crate::TextError> {
+                $crate::text::parse_name(text).map(|name| Self($crate::text::ShortText::new(name)))
+            }
+
+            /// The name, trimmed.
+            pub fn as_str(&self) -> &str {
+                self.0.as_str()
+            }
+
+            /// The name's UTF-8 bytes.
+            pub fn as_bytes(&self) -> &[u8] {
+                self.0.as_bytes()
+            }
+
+            /// The form in which names are compared without regard to case.
+            pub fn folded(&self) -> $crate::FoldedName {
+                $crate::FoldedName::of(self.as_str())
+            }
+        }
+
+        impl std::fmt::Debug for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+    };
+}
+pub(crate) use name_type;
+
+/// A name in Unicode lower case: two names are the same without regard to case when these are equal.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FoldedName(Box<str>);
+
+impl FoldedName {
+    pub(crate) fn of(name: &str) -> Self {
+        Self(name.to_lowercase().into())
+    }
+
+    /// The folded text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether a name folds to this one; allocates nothing.
+    pub fn matches(&self, name: &str) -> bool {
+        // `str::to_lowercase` differs from this in the final sigma alone, so a name that holds one goes the long way.
+        if name.contains('Σ') {
+            return *self.0 == *name.to_lowercase();
+        }
+        name.chars().flat_map(char::to_lowercase).eq(self.0.chars())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keeps_what_it_was_given_on_both_sides_of_the_inline_bound() {
+        for len in [0, 1, INLINE_MAX - 1, INLINE_MAX, INLINE_MAX + 1, 400] {
+            let text = "x".repeat(len);
+            assert_eq!(ShortText::new(&text).as_str(), text);
+        }
+        assert_eq!(ShortText::new("ñandú 🦤").as_str(), "ñandú 🦤");
+    }
+
+    #[test]
+    fn a_text_takes_half_a_cache_line() {
+        assert_eq!(size_of::<ShortText>(), 32);
+        assert_eq!(size_of::<Option<ShortText>>(), 32);
+    }
+
+    #[test]
+    fn names_are_trimmed_counted_in_characters_and_free_of_controls() {
+        let cases: [(&str, Result<&str, TextError>); 9] = [
+            ("Rex", Ok("Rex")),
+            ("  Rex \u{2003}", Ok("Rex")),
+            ("", Err(TextError::Empty)),
+            (" \u{3000} ", Err(TextError::Empty)),
+            ("a\0b", Err(TextError::ControlCharacter)),
+            ("a\u{85}b", Err(TextError::ControlCharacter)),
+            ("Rex\n", Err(TextError::ControlCharacter)),
+            (&"é".repeat(100), Ok(&"é".repeat(100))),
+            (&"é".repeat(101), Err(TextError::TooLong { max: NAME_MAX })),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(parse_name(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn folding_matches_without_regard_to_case() {
+        for (left, right) in [("Hund", "hUND"), ("ÉCLAIR", "éclair"), ("ΣΑΣ", "σας"), ("İ", "i̇")] {
+            assert!(FoldedName::of(left).matches(right), "{left} {right}");
+            assert!(FoldedName::of(right).matches(left), "{right} {left}");
+        }
+        assert!(!FoldedName::of("Hund").matches("Hunde"));
+    }
+}

@@ -1,0 +1,139 @@
+//! Points in time, to the millisecond. The domain never asks for the time: it is told.
+
+use std::fmt;
+use std::time::Duration;
+
+use chrono::{DateTime, SecondsFormat, Utc};
+
+/// A point in time: milliseconds since 1970-01-01T00:00:00Z, in the years 0000 to 9999.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Timestamp(i64);
+
+/// Why a text or number is not a point in time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum TimestampError {
+    /// Not RFC 3339 with an offset.
+    #[error("must be an RFC 3339 date and time with an offset, such as 2030-12-05T14:30:00Z")]
+    NotRfc3339,
+    /// In UTC outside the years 0000 to 9999, the ones that RFC 3339 can write.
+    #[error("must be in the years 0000 to 9999 in UTC")]
+    OutOfRange,
+}
+
+impl Timestamp {
+    /// 1970-01-01T00:00:00Z.
+    pub const EPOCH: Self = Self(0);
+
+    /// The latest point in time: 9999-12-31T23:59:59.999Z.
+    pub const MAX: Self = Self(253_402_300_799_999);
+
+    /// The earliest point in time: 0000-01-01T00:00:00Z.
+    pub const MIN: Self = Self(-62_167_219_200_000);
+
+    /// Takes milliseconds since the epoch.
+    pub fn from_millis(millis: i64) -> Result<Self, TimestampError> {
+        let time = Self(millis);
+        if (Self::MIN..=Self::MAX).contains(&time) { Ok(time) } else { Err(TimestampError::OutOfRange) }
+    }
+
+    /// Takes RFC 3339 (section 5.6) with an offset; what is finer than a millisecond is cut off.
+    pub fn parse(text: &str) -> Result<Self, TimestampError> {
+        // chrono takes a space for the `T`; the standard's grammar does not.
+        if !matches!(text.as_bytes().get(10), Some(b'T' | b't')) {
+            return Err(TimestampError::NotRfc3339);
+        }
+        let time = DateTime::parse_from_rfc3339(text).map_err(|_| TimestampError::NotRfc3339)?;
+        Self::from_millis(time.timestamp_millis())
+    }
+
+    /// Milliseconds since the epoch.
+    pub const fn as_millis(self) -> i64 {
+        self.0
+    }
+
+    /// Whole seconds since the epoch, rounded down; a time before the epoch counts as the epoch.
+    pub fn as_secs(self) -> u64 {
+        u64::try_from(self.0.div_euclid(1_000)).unwrap_or(0)
+    }
+
+    /// Whole seconds since the epoch, rounded up; a time before the epoch counts as the epoch.
+    pub fn as_secs_ceil(self) -> u64 {
+        u64::try_from(self.0).unwrap_or(0).div_ceil(1_000)
+    }
+
+    /// The time this much later, at most [`Timestamp::MAX`].
+    #[must_use]
+    pub fn plus(self, duration: Duration) -> Self {
+        let millis = i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
+        Self(self.0.saturating_add(millis).min(Self::MAX.0))
+    }
+
+    /// How long after `earlier` this is; zero if it is not after it.
+    pub fn since(self, earlier: Self) -> Duration {
+        Duration::from_millis(u64::try_from(self.0 - earlier.0).unwrap_or(0))
+    }
+}
+
+impl From<DateTime<Utc>> for Timestamp {
+    /// Cuts off what is finer than a millisecond; a time outside the range becomes its nearest end.
+    fn from(time: DateTime<Utc>) -> Self {
+        let (first, last) = (Self::MIN.0, Self::MAX.0);
+        Self(time.timestamp_millis().clamp(first, last))
+    }
+}
+
+impl From<Timestamp> for DateTime<Utc> {
+    fn from(time: Timestamp) -> Self {
+        DateTime::from_timestamp_millis(time.0).expect("the years 0000 to 9999 are chrono's too")
+    }
+}
+
+impl fmt::Display for Timestamp {
+    /// RFC 3339 in UTC with `Z`, to the millisecond.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&DateTime::<Utc>::from(*self).to_rfc3339_opts(SecondsFormat::Millis, true))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_any_offset_and_writes_utc_to_the_millisecond() {
+        let cases = [
+            ("2030-12-05T00:00:00Z", "2030-12-05T00:00:00.000Z"),
+            ("2030-12-05T00:00:00.123456789+02:00", "2030-12-04T22:00:00.123Z"),
+            ("2030-12-05t00:00:00.5z", "2030-12-05T00:00:00.500Z"),
+            ("0000-01-01T00:00:00Z", "0000-01-01T00:00:00.000Z"),
+            ("9999-12-31T23:59:59.999Z", "9999-12-31T23:59:59.999Z"),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(
+                Timestamp::parse(text).map(|time| time.to_string()).as_deref(),
+                Ok(expected),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn refuses_what_is_not_rfc_3339_or_cannot_be_written_back() {
+        for text in
+            ["", "2030-12-05", "2030-12-05T00:00:00", "2030-12-05 00:00:00Z", "2030-02-30T00:00:00Z", "1e3"]
+        {
+            assert_eq!(Timestamp::parse(text), Err(TimestampError::NotRfc3339), "{text}");
+        }
+        for text in ["9999-12-31T23:59:59-01:00", "0000-01-01T00:00:00+01:00"] {
+            assert_eq!(Timestamp::parse(text), Err(TimestampError::OutOfRange), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_bounds_are_what_they_say() {
+        assert_eq!(Timestamp::MAX.to_string(), "9999-12-31T23:59:59.999Z");
+        assert_eq!(Timestamp::MIN.to_string(), "0000-01-01T00:00:00.000Z");
+        assert_eq!(Timestamp::MAX.plus(Duration::from_secs(1)), Timestamp::MAX);
+        assert_eq!(Timestamp::from_millis(1_001).map(Timestamp::as_secs_ceil), Ok(2));
+    }
+}

@@ -1,0 +1,101 @@
+//! Versions of a resource, and what a caller may demand of them (RFC 9110, section 13).
+
+use std::num::NonZeroU64;
+
+/// The version of one resource: 1 when it is made, one more with each change of its representation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Version(NonZeroU64);
+
+impl Version {
+    /// The version of a resource that has just been made.
+    pub const FIRST: Self = Self(NonZeroU64::MIN);
+
+    /// Takes a number from 1.
+    pub fn new(number: u64) -> Option<Self> {
+        NonZeroU64::new(number).map(Self)
+    }
+
+    /// The number, from 1.
+    pub const fn get(self) -> u64 {
+        self.0.get()
+    }
+
+    /// The version after this one.
+    #[must_use]
+    pub fn next(self) -> Self {
+        Self(self.0.saturating_add(1))
+    }
+}
+
+/// A resource together with its version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Versioned<T> {
+    /// The resource.
+    pub value: T,
+    /// Its version.
+    pub version: Version,
+}
+
+/// What a caller demands of the resource before it is changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Precondition {
+    /// Nothing.
+    None,
+    /// Nothing was stated, but this service demands that something is.
+    Required,
+    /// That it exists (`If-Match: *`).
+    Exists,
+    /// That its version is one of these. None of them: the caller named only versions of other resources.
+    AnyOf(Vec<Version>),
+}
+
+/// Why a precondition does not hold; the caller is told which version there is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum PreconditionError {
+    /// The resource has another version than the ones named.
+    #[error("the resource has been changed since it was read")]
+    Failed {
+        /// The version that it has.
+        current: Version,
+    },
+    /// The service demands a precondition and none was stated.
+    #[error("this request must say which version it changes")]
+    Required {
+        /// The version that it has.
+        current: Version,
+    },
+}
+
+impl Precondition {
+    /// Holds the precondition against the version of a resource that exists.
+    pub fn check(&self, current: Version) -> Result<(), PreconditionError> {
+        match self {
+            Self::None | Self::Exists => Ok(()),
+            Self::Required => Err(PreconditionError::Required { current }),
+            Self::AnyOf(versions) if versions.contains(&current) => Ok(()),
+            Self::AnyOf(_) => Err(PreconditionError::Failed { current }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_precondition_meets_a_matching_and_another_version() {
+        let (one, two) = (Version::FIRST, Version::FIRST.next());
+        let failed = Err(PreconditionError::Failed { current: one });
+        let cases = [
+            (Precondition::None, Ok(())),
+            (Precondition::Exists, Ok(())),
+            (Precondition::Required, Err(PreconditionError::Required { current: one })),
+            (Precondition::AnyOf(vec![two, one]), Ok(())),
+            (Precondition::AnyOf(vec![two]), failed),
+            (Precondition::AnyOf(vec![]), failed),
+        ];
+        for (precondition, expected) in cases {
+            assert_eq!(precondition.check(one), expected, "{precondition:?}");
+        }
+    }
+}
