@@ -104,7 +104,7 @@ fn check_digits(body: &[u8]) -> [u8; CHECK_LEN] {
 fn crc32(bytes: &[u8]) -> u32 {
     const TABLE: [u32; 16] = {
         let mut table = [0; 16];
-        let mut index = 0;
+        let mut index: u8 = 0;
         while index < 16 {
             let mut rest = index as u32;
             let mut bit = 0;
@@ -112,7 +112,7 @@ fn crc32(bytes: &[u8]) -> u32 {
                 rest = if rest & 1 == 1 { (rest >> 1) ^ 0xEDB8_8320 } else { rest >> 1 };
                 bit += 1;
             }
-            table[index] = rest;
+            table[index as usize] = rest;
             index += 1;
         }
         table

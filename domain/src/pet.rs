@@ -157,21 +157,18 @@ impl PetRecord {
     pub(crate) fn move_to(&mut self, to: PetStatus) -> Result<(), InvalidTransition> {
         let from = self.pet.status;
         let refused = InvalidTransition { from, to, open_orders: self.open_orders, stock: self.stock };
-        match (from, to) {
-            (PetStatus::Available, PetStatus::Available)
+        self.stock = match (from, to) {
+            // No change, or a hold: the units stay.
+            (PetStatus::Available, PetStatus::Available | PetStatus::Pending)
             | (PetStatus::Pending, PetStatus::Pending)
-            | (PetStatus::Sold, PetStatus::Sold) => return Ok(()),
-            // A hold: the units stay.
-            (PetStatus::Available, PetStatus::Pending) => {}
-            (PetStatus::Pending, PetStatus::Available) if self.stock > 0 => {}
-            (PetStatus::Pending, PetStatus::Available) => return Err(refused),
-            (PetStatus::Available | PetStatus::Pending, PetStatus::Sold) if self.open_orders == 0 => {
-                self.stock = 0;
-            }
-            (PetStatus::Available | PetStatus::Pending, PetStatus::Sold) => return Err(refused),
+            | (PetStatus::Sold, PetStatus::Sold) => self.stock,
+            (PetStatus::Pending, PetStatus::Available) if self.stock > 0 => self.stock,
+            (PetStatus::Available | PetStatus::Pending, PetStatus::Sold) if self.open_orders == 0 => 0,
             // Returned, and perhaps kept on hold.
-            (PetStatus::Sold, PetStatus::Available | PetStatus::Pending) => self.stock = 1,
-        }
+            (PetStatus::Sold, PetStatus::Available | PetStatus::Pending) => 1,
+            (PetStatus::Pending, PetStatus::Available)
+            | (PetStatus::Available | PetStatus::Pending, PetStatus::Sold) => return Err(refused),
+        };
         self.pet.status = to;
         Ok(())
     }

@@ -1,1 +1,39 @@
+//! The traits on the hexagon's edge.
+//!
+//! [`api`] holds the driving ports: what a transport calls. Everything else is a driven port: what an adapter
+//! implements. All are object-safe and used as `Arc<dyn Port>`; their contracts are in their docs, and the suite of
+//! `petstore-tests` proves them of an adapter.
+//!
+//! Most methods are async in the ordinary way. Those of the hot path return a [`Reply`]: a store in memory answers at
+//! once, without a future on the heap.
 
+pub mod api;
+mod clock;
+mod entropy;
+mod error;
+mod keys;
+mod quotas;
+mod read;
+mod reply;
+mod store;
+mod transact;
+
+pub use clock::Clock;
+pub use entropy::Entropy;
+pub use error::StoreError;
+pub use keys::{AccountDirectory, Credential, KeyName, KeyReader};
+pub use quotas::{AddressVerdict, Ask, Cost, Quotas, Verdict};
+pub use read::{
+    CategoryFilter, CategoryReader, CategorySink, OrderFilter, OrderReader, OrderSink, PageEnd, PageOrder,
+    PageRequest, PetFilter, PetReader, PetSink, StatusSet,
+};
+pub use reply::Reply;
+pub use store::{Housekeeping, StoreHealth};
+pub use transact::{Transactor, Transition, run};
+
+#[cfg(feature = "mock")]
+pub use {
+    clock::MockClock, entropy::MockEntropy, keys::MockAccountDirectory, keys::MockKeyReader,
+    quotas::MockQuotas, read::MockCategoryReader, read::MockOrderReader, read::MockPetReader,
+    store::MockHousekeeping, store::MockStoreHealth, transact::MockTransactor,
+};

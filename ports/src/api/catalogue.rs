@@ -1,0 +1,85 @@
+//! Pets and categories.
+
+use async_trait::async_trait;
+use petstore_domain::{
+    Category, CategoryId, CategoryPatch, CreateCategoryRejection, CreatePetRejection,
+    DeleteCategoryRejection, DeletePetRejection, NewCategory, NewPet, Pet, PetId, PetPatch, Precondition,
+    UpdateCategoryRejection, UpdatePetRejection, Versioned,
+};
+
+use super::{Failure, Repeated, Retry};
+use crate::{CategoryFilter, CategorySink, PageEnd, PageRequest, PetFilter, PetSink, Reply, StoreError};
+
+/// The animals of the shop.
+#[async_trait]
+pub trait Pets: Send + Sync {
+    /// One pet.
+    fn pet(&self, id: PetId) -> Reply<Result<Option<Versioned<Pet>>, StoreError>>;
+
+    /// A page of pets.
+    async fn list_pets(
+        &self,
+        filter: &PetFilter,
+        page: &PageRequest,
+        sink: PetSink<'_>,
+    ) -> Result<PageEnd, StoreError>;
+
+    /// Puts a new pet into the shop.
+    async fn create_pet(
+        &self,
+        new: NewPet,
+        retry: Option<Retry<'_>>,
+    ) -> Repeated<Versioned<Pet>, CreatePetRejection>;
+
+    /// Replaces or patches a pet.
+    async fn update_pet(
+        &self,
+        id: PetId,
+        patch: PetPatch,
+        precondition: Precondition,
+    ) -> Result<Versioned<Pet>, Failure<UpdatePetRejection>>;
+
+    /// Takes a pet out of the shop.
+    async fn delete_pet(
+        &self,
+        id: PetId,
+        precondition: Precondition,
+    ) -> Result<(), Failure<DeletePetRejection>>;
+}
+
+/// The kinds of animals that group them.
+#[async_trait]
+pub trait Categories: Send + Sync {
+    /// One category.
+    fn category(&self, id: CategoryId) -> Reply<Result<Option<Versioned<Category>>, StoreError>>;
+
+    /// A page of categories.
+    async fn list_categories(
+        &self,
+        filter: &CategoryFilter,
+        page: &PageRequest,
+        sink: CategorySink<'_>,
+    ) -> Result<PageEnd, StoreError>;
+
+    /// Makes a category.
+    async fn create_category(
+        &self,
+        new: NewCategory,
+        retry: Option<Retry<'_>>,
+    ) -> Repeated<Versioned<Category>, CreateCategoryRejection>;
+
+    /// Replaces or patches a category.
+    async fn update_category(
+        &self,
+        id: CategoryId,
+        patch: CategoryPatch,
+        precondition: Precondition,
+    ) -> Result<Versioned<Category>, Failure<UpdateCategoryRejection>>;
+
+    /// Removes a category in which there is no pet.
+    async fn delete_category(
+        &self,
+        id: CategoryId,
+        precondition: Precondition,
+    ) -> Result<(), Failure<DeleteCategoryRejection>>;
+}

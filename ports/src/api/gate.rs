@@ -1,0 +1,125 @@
+//! The gate in front of every operation: key, requests in flight, ban, quota.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use petstore_domain::{AccountId, KeyId, Limits, Plan, Scopes, Timestamp, Usage};
+
+use crate::{AddressVerdict, Cost, Quotas, Reply, StoreError};
+
+/// A request at the gate.
+#[derive(Debug, Clone, Copy)]
+pub struct Call<'a> {
+    /// What the client presents as its key.
+    pub key: &'a [u8],
+    /// Where it comes from.
+    pub address: IpAddr,
+    /// What it costs.
+    pub cost: Cost,
+}
+
+/// A request that may go on.
+#[derive(Debug)]
+pub struct Admission {
+    /// The time of the request.
+    pub now: Timestamp,
+    /// Who asks.
+    pub account: AccountId,
+    /// With which key.
+    pub key: KeyId,
+    /// What the key permits.
+    pub scopes: Scopes,
+    /// The account's plan.
+    pub plan: Plan,
+    /// What is left after this request.
+    pub usage: Usage,
+    /// The request's place among those in flight; given back when it is dropped.
+    pub in_flight: InFlight,
+}
+
+/// A place among an account's requests in flight.
+pub struct InFlight {
+    quotas: Arc<dyn Quotas>,
+    account: AccountId,
+}
+
+impl InFlight {
+    /// The place that `quotas` has just given a request of this account.
+    pub fn new(quotas: Arc<dyn Quotas>, account: AccountId) -> Self {
+        Self { quotas, account }
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        self.quotas.leave(self.account);
+    }
+}
+
+impl fmt::Debug for InFlight {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "InFlight({})", self.account)
+    }
+}
+
+/// What is wrong with the key that was presented.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyProblem {
+    /// Not a key, or none that exists.
+    Invalid,
+    /// Its time is over.
+    Expired,
+    /// An operator revoked it.
+    Revoked,
+}
+
+/// Why a request may not go on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refusal {
+    /// The key opens nothing.
+    Key {
+        /// Why.
+        problem: KeyProblem,
+        /// What is left to its address. Once that is used up, the address is refused rather than the key judged.
+        address: AddressVerdict,
+        /// The time of the request.
+        now: Timestamp,
+    },
+    /// Too many requests of the account are in flight.
+    TooManyInFlight {
+        /// What is left.
+        usage: Usage,
+    },
+    /// The key is banned.
+    Banned {
+        /// When the ban ends.
+        until: Timestamp,
+        /// What the account's plan admits.
+        limits: Limits,
+        /// The time of the request.
+        now: Timestamp,
+    },
+    /// A window is exhausted.
+    Exceeded {
+        /// What is left.
+        usage: Usage,
+        /// The time of the request.
+        now: Timestamp,
+    },
+    /// The store failed.
+    Store(StoreError),
+}
+
+/// Judges requests before they are looked at.
+pub trait Gate: Send + Sync {
+    /// Judges a request that presents a key.
+    fn admit(&self, call: Call<'_>) -> Reply<Result<Admission, Refusal>>;
+
+    /// Judges a request without a key by its address, and tells the time.
+    fn admit_address(
+        &self,
+        address: IpAddr,
+        cost: Cost,
+    ) -> Reply<Result<(AddressVerdict, Timestamp), StoreError>>;
+}

@@ -1,0 +1,90 @@
+//! Quotas: the store takes one request from an account's windows and answers what is left.
+//!
+//! A decision cannot travel into every quota store, so here the parameters travel. The arithmetic is the domain's
+//! ([`petstore_domain::Windows`], [`petstore_domain::BanPolicy`]); an adapter calls it or restates it, and the suite
+//! of `petstore-tests` proves the two equal on random sequences.
+
+use std::net::IpAddr;
+
+use petstore_domain::{AccountId, BanPolicy, KeyId, Limit, Limits, Timestamp, Usage, WindowUsage};
+
+use crate::{Reply, StoreError};
+
+/// What a request costs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cost {
+    /// Nothing: it is admitted whatever the windows say, and not counted.
+    Nothing,
+    /// One of each window.
+    One,
+}
+
+/// One request that asks to be admitted.
+#[derive(Debug, Clone, Copy)]
+pub struct Ask {
+    /// The key it came with. Bans are the key's.
+    pub key: KeyId,
+    /// The account that owns the key. Windows are the account's.
+    pub account: AccountId,
+    /// What the account's plan admits.
+    pub limits: Limits,
+    /// What the request costs.
+    pub cost: Cost,
+    /// Requests of one account that may be in flight at once.
+    pub in_flight_max: u32,
+    /// The figures of the ban rule.
+    pub bans: BanPolicy,
+    /// The time of the request.
+    pub now: Timestamp,
+}
+
+/// What became of a request that asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// Admitted, counted if it costs anything, and in flight until [`Quotas::leave`].
+    Admitted(Usage),
+    /// As many requests of the account are in flight as may be. Neither counted nor a strike.
+    TooManyInFlight(Usage),
+    /// The key is banned, perhaps from this request on. Neither counted nor a strike.
+    Banned {
+        /// When the ban ends.
+        until: Timestamp,
+    },
+    /// A window is exhausted. A strike.
+    Exceeded(Usage),
+}
+
+/// What became of a request that came without a valid key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AddressVerdict {
+    /// Whether the address may still ask.
+    pub admitted: bool,
+    /// What is left of its minute.
+    pub usage: WindowUsage,
+}
+
+/// Counts requests.
+///
+/// An implementation must keep these:
+/// - One atomic step checks, in this order, the account's requests in flight, the key's ban, the day and the minute,
+///   and counts in both windows only if both admit: exactly the limit is admitted, however many ask at once.
+/// - A window's number never falls: a clock that steps back grants nothing.
+/// - The strike after the last one allowed bans the key at once, and that request is the first to be refused by it.
+#[cfg_attr(feature = "mock", mockall::automock)]
+pub trait Quotas: Send + Sync {
+    /// Takes one request from the windows of its account, if everything admits it.
+    fn take(&self, ask: &Ask) -> Reply<Result<Verdict, StoreError>>;
+
+    /// A request that was admitted is done. Must not fail and must not wait.
+    fn leave(&self, account: AccountId);
+
+    /// Counts a request without a valid key against its peer address, in a table of fixed size. Two addresses may
+    /// share a count when the table is full; no address is ever admitted more than the limit.
+    fn take_address(
+        &self,
+        address: IpAddr,
+        limit: Limit,
+        cost: Cost,
+        now: Timestamp,
+    ) -> Reply<Result<AddressVerdict, StoreError>>;
+}

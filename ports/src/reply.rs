@@ -1,0 +1,83 @@
+//! An answer that is usually there at once.
+
+use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+type Later<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+/// The answer of a port on the hot path: ready, or a future.
+///
+/// A store in memory answers at once; a boxed future for that would cost an allocation at every crossing. A store
+/// behind a network answers later.
+///
+/// ```
+/// use petstore_ports::Reply;
+///
+/// let reply = Reply::now(20).map(|half| half * 2).and_then(|n| Reply::later(async move { n + 2 }));
+/// # let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+/// # let mut reply = std::pin::pin!(reply);
+/// # assert_eq!(reply.as_mut().poll(&mut context), std::task::Poll::Ready(42));
+/// ```
+#[must_use = "a reply that is not awaited may do nothing"]
+pub struct Reply<T>(Inner<T>);
+
+enum Inner<T> {
+    /// None once it has been polled.
+    Now(Option<T>),
+    Later(Later<T>),
+}
+
+impl<T> Reply<T> {
+    /// An answer that is there.
+    pub const fn now(value: T) -> Self {
+        Self(Inner::Now(Some(value)))
+    }
+
+    /// An answer that takes its time.
+    pub fn later(future: impl Future<Output = T> + Send + 'static) -> Self {
+        Self(Inner::Later(Box::pin(future)))
+    }
+}
+
+impl<T: Send + 'static> Reply<T> {
+    /// The answer, changed.
+    pub fn map<U: Send + 'static>(self, change: impl FnOnce(T) -> U + Send + 'static) -> Reply<U> {
+        match self.0 {
+            Inner::Now(value) => Reply(Inner::Now(value.map(change))),
+            Inner::Later(future) => Reply::later(async move { change(future.await) }),
+        }
+    }
+
+    /// What follows from the answer.
+    pub fn and_then<U: Send + 'static>(self, next: impl FnOnce(T) -> Reply<U> + Send + 'static) -> Reply<U> {
+        match self.0 {
+            Inner::Now(Some(value)) => next(value),
+            Inner::Now(None) => Reply(Inner::Now(None)),
+            Inner::Later(future) => Reply::later(async move { next(future.await).await }),
+        }
+    }
+}
+
+/// The value is never pinned: it is moved out when it is ready.
+impl<T> Unpin for Reply<T> {}
+
+impl<T> Future for Reply<T> {
+    type Output = T;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
+        match &mut self.0 {
+            Inner::Now(value) => Poll::Ready(value.take().expect("a reply is polled until it is ready")),
+            Inner::Later(future) => future.as_mut().poll(context),
+        }
+    }
+}
+
+impl<T> fmt::Debug for Reply<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.0 {
+            Inner::Now(_) => "Reply::now",
+            Inner::Later(_) => "Reply::later",
+        })
+    }
+}

@@ -1,0 +1,22 @@
+//! What a store needs from its owner, and what it tells of itself.
+
+use async_trait::async_trait;
+use petstore_domain::Timestamp;
+
+use crate::StoreError;
+
+/// Work that a store wants done from time to time.
+#[cfg_attr(feature = "mock", mockall::automock)]
+#[async_trait]
+pub trait Housekeeping: Send + Sync {
+    /// Drops what has expired at this time, a bounded piece of it at a call. Returns how many records went.
+    async fn prune(&self, now: Timestamp) -> Result<usize, StoreError>;
+}
+
+/// Whether a store can do its work.
+#[cfg_attr(feature = "mock", mockall::automock)]
+#[async_trait]
+pub trait StoreHealth: Send + Sync {
+    /// Ok if a write made now is expected to succeed. Must not wait for one.
+    async fn check(&self) -> Result<(), StoreError>;
+}

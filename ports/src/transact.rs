@@ -1,0 +1,66 @@
+//! Writes: a pure operation, run by the store.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use petstore_domain::{Changes, Footprint, Operation, View};
+
+use crate::StoreError;
+
+/// An operation as a store sees it: without its types, and without its reasons.
+pub trait Transition: Send + Sync {
+    /// Names every record that [`Transition::decide`] may look at, given what is loaded so far.
+    fn footprint(&self, seen: &View) -> Footprint;
+
+    /// What to write. None: write nothing, and do not ask why.
+    fn decide(&self, view: &View) -> Option<Changes>;
+}
+
+/// Runs transitions, each atomically.
+///
+/// An implementation must keep these, and `petstore-tests` proves them:
+/// - Serializable with respect to footprints: whatever `decide` saw still held when its changes were made.
+/// - A read outside the footprint sees nothing. None leaves no trace.
+/// - The reply comes after the commit; the last decision made before it is the one in force.
+/// - A panic in `decide` fails that transition alone, as [`StoreError::Corrupt`].
+/// - A caller that goes away leaves the transition whole or absent.
+/// - Ids come with the view: rising, never given twice, gaps allowed.
+#[cfg_attr(feature = "mock", mockall::automock)]
+#[async_trait]
+pub trait Transactor: Send + Sync {
+    /// Loads what the transition names, asks it, and writes what it says. Ok means that it is written as durably as
+    /// this store writes, or that there was nothing to write.
+    async fn transact(&self, transition: Arc<dyn Transition>) -> Result<(), StoreError>;
+}
+
+/// An operation, and the last decision it made.
+struct Running<O: Operation> {
+    operation: O,
+    decision: Mutex<Option<Result<O::Output, O::Rejection>>>,
+}
+
+impl<O: Operation> Transition for Running<O> {
+    fn footprint(&self, seen: &View) -> Footprint {
+        self.operation.footprint(seen)
+    }
+
+    fn decide(&self, view: &View) -> Option<Changes> {
+        let (changes, decision) = match self.operation.decide(view) {
+            Ok((changes, output)) => (Some(changes), Ok(output)),
+            Err(rejection) => (None, Err(rejection)),
+        };
+        *self.decision.lock().unwrap_or_else(PoisonError::into_inner) = Some(decision);
+        changes
+    }
+}
+
+/// Runs an operation, and keeps its types on the caller's side.
+pub async fn run<O: Operation>(
+    transactor: &dyn Transactor,
+    operation: O,
+) -> Result<Result<O::Output, O::Rejection>, StoreError> {
+    let running = Arc::new(Running { operation, decision: Mutex::new(None) });
+    transactor.transact(Arc::clone(&running) as Arc<dyn Transition>).await?;
+    let decision = running.decision.lock().unwrap_or_else(PoisonError::into_inner).take();
+    decision.ok_or_else(|| StoreError::Corrupt("the operation was never asked".to_owned()))
+}
