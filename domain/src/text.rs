@@ -100,12 +100,12 @@ pub const NAME_MAX: usize = 100;
 /// Characters of a description.
 pub const DESCRIPTION_MAX: usize = 1_000;
 
-/// A name as it is stored: trimmed, 1 to [`NAME_MAX`] characters, no control character anywhere.
+/// A name as it is stored: trimmed of white space, then 1 to [`NAME_MAX`] characters, none of them a control character.
 pub(crate) fn parse_name(text: &str) -> Result<&str, TextError> {
-    if text.chars().any(char::is_control) {
+    let name = text.trim();
+    if name.chars().any(char::is_control) {
         return Err(TextError::ControlCharacter);
     }
-    let name = text.trim();
     if name.is_empty() {
         return Err(TextError::Empty);
     }
@@ -206,14 +206,15 @@ mod tests {
 
     #[test]
     fn names_are_trimmed_counted_in_characters_and_free_of_controls() {
-        let cases: [(&str, Result<&str, TextError>); 9] = [
+        let cases: [(&str, Result<&str, TextError>); 10] = [
             ("Rex", Ok("Rex")),
             ("  Rex \u{2003}", Ok("Rex")),
             ("", Err(TextError::Empty)),
             (" \u{3000} ", Err(TextError::Empty)),
             ("a\0b", Err(TextError::ControlCharacter)),
             ("a\u{85}b", Err(TextError::ControlCharacter)),
-            ("Rex\n", Err(TextError::ControlCharacter)),
+            ("a\nb", Err(TextError::ControlCharacter)),
+            ("\tRex\n", Ok("Rex")),
             (&"é".repeat(100), Ok(&"é".repeat(100))),
             (&"é".repeat(101), Err(TextError::TooLong { max: NAME_MAX })),
         ];

@@ -1,1 +1,54 @@
+//! The conformance suite for stores of the petstore.
+//!
+//! Whoever writes a store adds this crate as a dev-dependency and stamps the cases on it with one macro:
+//!
+//! ```
+//! use std::sync::Arc;
+//! use petstore_tests::{ReferenceStore, Subject, store_conformance};
+//!
+//! store_conformance!(Subject::of(&Arc::new(ReferenceStore::new())));
+//! ```
+//!
+//! A case is a public async function over a [`Subject`]: the driven ports of a store that has just been made and is
+//! empty. It panics with a message that names the promise which was broken. Cases look through the ports alone, so
+//! that they hold for any store behind them; time is cranked, nothing sleeps.
+//!
+//! The suite proves itself: [`ReferenceStore`] is small, slow and obviously right, and passes; with any [`Bug`]
+//! planted in it a case that is named for it must fail. It is also the example of how to write a store.
+//!
+//! Deliberately absent: speed (benchmarks measure it), what a journal survives (its adapter cuts the power), and bounds
+//! of one adapter, such as the length of its queue.
 
+pub mod addresses;
+pub mod agreement;
+pub mod bans;
+pub mod crowd;
+pub mod directory;
+pub mod flights;
+pub mod hot_pet;
+pub mod ids;
+pub mod keys;
+pub mod operations;
+pub mod pages;
+pub mod quotas;
+pub mod races;
+pub mod reads;
+pub mod retries;
+pub mod retry_limits;
+pub mod transactions;
+pub mod walks;
+
+mod history;
+mod listing;
+mod make;
+mod probe;
+mod quota_model;
+mod random;
+mod reference;
+mod stamp;
+mod subject;
+mod together;
+
+pub use reference::{Bug, ReferenceStore};
+pub use stamp::run_case;
+pub use subject::Subject;

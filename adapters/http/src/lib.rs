@@ -1,1 +1,45 @@
+//! The petstore over HTTP/1.1, on bare hyper.
+//!
+//! A driving adapter: it turns requests into calls of [`petstore_ports::api::Petstore`] and what comes back into
+//! answers. It decides nothing about pets. What is its own: one runtime for each core, deadlines and bounds on
+//! everything that comes from outside, one gate in front of every operation, a panic barrier, an orderly end.
+//!
+//! ```no_run
+//! # use std::{num::NonZeroUsize, sync::Arc};
+//! use petstore_http::{Http, HttpSettings};
+//! use petstore_ports::api::Petstore;
+//!
+//! fn serve(petstore: Arc<dyn Petstore>, settings: HttpSettings) -> std::io::Result<()> {
+//!     let http = Http::new(petstore, settings, false);
+//!     let server = http.listen("127.0.0.1:8080".parse().unwrap(), NonZeroUsize::MIN)?;
+//!     println!("serving http://{}", server.local_addr());
+//!     server.join();
+//!     Ok(())
+//! }
+//! ```
 
+mod answer;
+mod app;
+mod body;
+mod connection;
+mod cors;
+mod credentials;
+mod error;
+mod exchange;
+mod gate;
+mod handlers;
+mod host;
+mod io;
+mod observe;
+mod ops;
+mod route;
+mod seal;
+mod server;
+mod settings;
+mod wire;
+mod worker;
+
+pub use app::Http;
+pub use observe::{Exchange, Observer};
+pub use server::Server;
+pub use settings::{Bounds, Cors, Deadlines, Documents, HttpSettings, Network};

@@ -1,1 +1,44 @@
+//! The store in the memory of one process, and its quotas.
+//!
+//! [`MemoryStore`] implements every driven port of `petstore-ports` that a store implements. It knows no business rule:
+//! it loads what an operation names, asks it, and applies the answer. Nothing is durable, nothing waits for I/O, and no
+//! clock is read: the time comes with each call.
+//!
+//! How it is built, from the ground up:
+//! - Ids are dense and rising, so a table is a slab addressed by id (`slab`, on `directory`): a read is three loads and
+//!   one short lock, whatever the table's size.
+//! - Listings find their candidates in indexes (`census`, `pairs`), joined by `search`, and then judge the records
+//!   themselves (`page`). **An index covers every record that can be seen**: it is widened before a record is written
+//!   and narrowed after. It may name too many, never too few, and so a walk meets every item that stays.
+//! - Writes take lock stripes over the names of their footprint (`stripes`), in sorted order: two writes that share a
+//!   name run one after the other, all others side by side (`transact`, `load`, `apply`).
+//! - Each account's windows are one small value under a lock of its own (`meters`, `quotas`).
+//!
+//! Locks are taken in this order: stripes, then one lock inside a table. The latter are held to copy or to write a few
+//! words, and never while foreign code runs; the two places that hold more than one say why it is safe.
 
+mod accounts;
+mod addresses;
+mod apply;
+mod categories;
+mod census;
+mod directory;
+mod ids;
+mod keys;
+mod load;
+mod meters;
+mod orders;
+mod page;
+mod pairs;
+mod pets;
+mod quotas;
+mod read;
+mod retries;
+mod search;
+mod slab;
+mod store;
+mod stripes;
+mod tables;
+mod transact;
+
+pub use store::MemoryStore;

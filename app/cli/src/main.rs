@@ -1,1 +1,116 @@
-fn main() {}
+//! The petstore's one binary: `petstore` serves, its subcommands administer.
+
+mod admin;
+mod demo;
+mod environment;
+mod healthcheck;
+mod keys;
+mod log;
+mod openapi;
+mod serve;
+mod settings;
+mod table;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::{CommandFactory, Parser, Subcommand};
+use petstore_ports::Clock;
+use petstore_ports::api::Administration;
+
+use crate::healthcheck::HealthcheckArgs;
+use crate::keys::{AccountsCommand, KeysCommand, Through};
+use crate::settings::{INITIAL_KEY_VARIABLE, ServeArgs};
+
+/// A petstore to point API tools at: stateful, strict, with real keys, limits and deprecations
+#[derive(Debug, Parser)]
+#[command(name = "petstore", version, args_conflicts_with_subcommands = true, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+
+    #[command(flatten)]
+    serve: ServeArgs,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Serve the petstore; what `petstore` alone does
+    Serve(Box<ServeArgs>),
+    /// Make, list and end API keys
+    Keys {
+        #[command(flatten)]
+        through: Through,
+        #[command(subcommand)]
+        command: KeysCommand,
+    },
+    /// List and change accounts
+    Accounts {
+        #[command(flatten)]
+        through: Through,
+        #[command(subcommand)]
+        command: AccountsCommand,
+    },
+    /// Print the contract (OpenAPI 3.0.3)
+    Openapi,
+    /// Succeed if the server is ready
+    Healthcheck(HealthcheckArgs),
+}
+
+/// Why a command failed, and what the process says of it.
+#[derive(Debug)]
+struct Failure {
+    message: String,
+    code: u8,
+}
+
+impl Failure {
+    /// Something went wrong.
+    fn because(message: impl Into<String>) -> Self {
+        Self { message: message.into(), code: 1 }
+    }
+
+    /// The command was wrong.
+    fn usage(message: impl Into<String>) -> Self {
+        Self { message: message.into(), code: 2 }
+    }
+}
+
+/// What answers at the admin socket.
+fn admin_desk(administration: Arc<dyn Administration>, clock: Arc<dyn Clock>) -> admin::Desk {
+    admin::Desk { administration, clock }
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    warn_of_unknown_variables();
+    let done = match cli.command {
+        None => serve::serve(&cli.serve),
+        Some(Command::Serve(args)) => serve::serve(&args),
+        Some(Command::Keys { through, command }) => command.run(&through),
+        Some(Command::Accounts { through, command }) => command.run(&through),
+        Some(Command::Openapi) => {
+            print!("{}", openapi::YAML);
+            Ok(())
+        }
+        Some(Command::Healthcheck(args)) => args.run(),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("petstore: {}", failure.message);
+            ExitCode::from(failure.code)
+        }
+    }
+}
+
+/// A variable that nobody reads is probably a typing error; it may also be an orchestrator's, so it is no fault.
+fn warn_of_unknown_variables() {
+    let command = Cli::command();
+    let flags = command.get_arguments().filter_map(|flag| flag.get_env());
+    let known: Vec<_> = flags.filter_map(|name| name.to_str()).chain([INITIAL_KEY_VARIABLE]).collect();
+    let variables = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    for name in variables.filter(|name| name.starts_with("PETSTORE_") && !known.contains(&name.as_str())) {
+        eprintln!("petstore: warning: {name} is not a setting");
+    }
+}

@@ -1,1 +1,48 @@
+//! The petstore's use cases, for embedding: the domain's operations run over the ports, with the gate in front.
+//!
+//! There is no transport here, no async runtime and no database. Whoever embeds the petstore brings a store, a clock
+//! and randomness, and gets an object that implements every driving port
+//! ([`petstore_ports::api::Petstore`], [`petstore_ports::api::Administration`]).
+//!
+//! ```
+//! use std::sync::Arc;
+//! use petstore_domain::{CategoryName, NewCategory, Timestamp};
+//! use petstore_memory::MemoryStore;
+//! use petstore_ports::{Clock, Entropy, StoreError, api::Categories};
+//! use petstore_service::{Policy, Ports, Service};
+//!
+//! struct NoonClock;
+//! impl Clock for NoonClock {
+//!     fn now(&self) -> Timestamp {
+//!         Timestamp::parse("2030-01-01T12:00:00Z").unwrap()
+//!     }
+//! }
+//!
+//! struct NoKeys;
+//! impl Entropy for NoKeys {
+//!     fn bits(&self) -> Result<[u8; 32], StoreError> {
+//!         Err(StoreError::Unavailable("this program makes no keys".into()))
+//!     }
+//! }
+//!
+//! # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+//! let store = Arc::new(MemoryStore::new());
+//! let service = Service::new(Ports::of_one_store(store, Arc::new(NoonClock), Arc::new(NoKeys)), Policy::DEFAULT);
+//!
+//! let new = NewCategory { name: CategoryName::parse("Rabbits").unwrap(), description: None };
+//! let rabbits = service.create_category(new, None).await.unwrap().result.unwrap();
+//! assert_eq!(rabbits.value.name.as_str(), "Rabbits");
+//! # });
+//! ```
 
+mod administration;
+mod catalogue;
+mod digest;
+mod gate;
+mod policy;
+mod reservations;
+mod service;
+mod shop;
+
+pub use policy::Policy;
+pub use service::{OnQuotaOutage, Ports, Service};

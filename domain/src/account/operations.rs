@@ -98,10 +98,12 @@ impl Operation for CreateKey {
             KeyHolder::New { plan } => (AccountName::made_for(view.next_account()), Some(*plan)),
             KeyHolder::Named { name, plan } => (name.clone(), *plan),
         };
-        let existing = view.account_named(&name).and_then(|id| view.account(id));
-        if existing.is_some() && matches!(self.holder, KeyHolder::New { .. }) {
+        let owner = view.account_named(&name);
+        // The footprint of a new account does not name the one that has its name: the name alone decides.
+        if owner.is_some() && matches!(self.holder, KeyHolder::New { .. }) {
             return Err(CreateKeyRejection::NameTaken);
         }
+        let existing = owner.and_then(|id| view.account(id));
         let mut changes = Changes::none();
         let account = match existing {
             Some(account) if plan.is_some_and(|plan| plan != account.plan) => {

@@ -1,0 +1,97 @@
+//! An answer before its common headers are put on.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use hyper::StatusCode;
+use hyper::header::{HeaderName, HeaderValue, RETRY_AFTER};
+use petstore_ports::StoreError;
+
+use crate::error::{ApiError, Code};
+use crate::wire;
+
+pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json");
+
+/// An answer: what is particular to it.
+#[derive(Debug, Clone)]
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) body: Bytes,
+    /// What the body is; none where there is none.
+    pub(crate) content_type: Option<HeaderValue>,
+    /// The entity tag of what the answer shows.
+    pub(crate) tag: Option<HeaderValue>,
+    /// Headers that few answers have.
+    pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
+    /// What broke, for the log; the client is not told.
+    pub(crate) fault: Option<Cow<'static, str>>,
+}
+
+impl Answer {
+    /// An answer without a body.
+    pub(crate) const fn empty(status: StatusCode) -> Self {
+        Self { status, body: Bytes::new(), content_type: None, tag: None, headers: Vec::new(), fault: None }
+    }
+
+    /// An answer with a JSON body.
+    pub(crate) fn json(status: StatusCode, body: impl Into<Bytes>) -> Self {
+        Self { content_type: Some(JSON), body: body.into(), ..Self::empty(status) }
+    }
+
+    pub(crate) fn with_tag(mut self, tag: HeaderValue) -> Self {
+        self.tag = Some(tag);
+        self
+    }
+
+    pub(crate) fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.headers.push((name, value));
+        self
+    }
+
+    pub(crate) fn with_retry_after(self, secs: u64) -> Self {
+        self.with_header(RETRY_AFTER, HeaderValue::from(secs.max(1)))
+    }
+
+    pub(crate) fn with_fault(mut self, fault: impl Into<Cow<'static, str>>) -> Self {
+        self.fault = Some(fault.into());
+        self
+    }
+}
+
+impl From<ApiError> for Answer {
+    fn from(error: ApiError) -> Self {
+        Self::json(error.code.status(), wire::render_error(&error))
+    }
+}
+
+impl From<StoreError> for Answer {
+    /// By what the caller should do: try again a little later, or not at all.
+    fn from(error: StoreError) -> Self {
+        let (code, message) = match &error {
+            StoreError::Busy(_) => {
+                (Code::Overloaded, "The service has as much to do as it takes; try again.")
+            }
+            StoreError::Unavailable(_) => (Code::Unavailable, "The storage is unavailable; try again."),
+            StoreError::Indeterminate(_) => {
+                (Code::Unavailable, "Whether the change was made is not known; look before trying again.")
+            }
+            StoreError::Corrupt(_) => {
+                (Code::InternalError, "The service failed; the failure has been recorded.")
+            }
+        };
+        let answer = Self::from(ApiError::new(code, message)).with_fault(error.to_string());
+        // A second, and for about half of the callers two, so that they do not come back all at once.
+        if code == Code::InternalError { answer } else { answer.with_retry_after(jitter()) }
+    }
+}
+
+/// One or two, without a pattern that two clients share.
+fn jitter() -> u64 {
+    thread_local! {
+        static TURN: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+    }
+    TURN.with(|turn| {
+        turn.set(turn.get() ^ 1);
+        1 + turn.get()
+    })
+}

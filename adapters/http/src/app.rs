@@ -1,0 +1,94 @@
+//! What all threads of a server share.
+
+use std::io;
+use std::net::SocketAddr;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use petstore_ports::api::Petstore;
+
+use crate::server::Server;
+use crate::settings::HttpSettings;
+
+/// The petstore over HTTP: what is served, without a socket yet.
+#[derive(Clone)]
+pub struct Http {
+    app: Arc<App>,
+    /// Whether health and readiness are served on a listener of their own.
+    ops_apart: bool,
+}
+
+/// What a listener serves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Serves {
+    /// The contract, and what an operator asks.
+    Everything,
+    /// The contract alone.
+    Contract,
+    /// What an operator asks alone.
+    Ops,
+}
+
+pub(crate) struct App {
+    pub(crate) api: Arc<dyn Petstore>,
+    pub(crate) settings: HttpSettings,
+    draining: AtomicBool,
+    panics: AtomicU64,
+}
+
+impl Http {
+    /// Serves this petstore. With `ops_apart`, health and readiness only on [`Http::listen_ops`].
+    pub fn new(api: Arc<dyn Petstore>, settings: HttpSettings, ops_apart: bool) -> Self {
+        let app = App { api, settings, draining: AtomicBool::new(false), panics: AtomicU64::new(0) };
+        Self { app: Arc::new(app), ops_apart }
+    }
+
+    /// Serves on an address, on this many threads.
+    ///
+    /// # Errors
+    /// The address is taken, or a socket or thread cannot be had.
+    pub fn listen(&self, address: SocketAddr, threads: NonZeroUsize) -> io::Result<Server> {
+        let serves = if self.ops_apart { Serves::Contract } else { Serves::Everything };
+        Server::start(address, threads, Arc::clone(&self.app), serves)
+    }
+
+    /// Serves health and readiness on an address of their own.
+    ///
+    /// # Errors
+    /// The same as [`Http::listen`].
+    pub fn listen_ops(&self, address: SocketAddr) -> io::Result<Server> {
+        Server::start(address, NonZeroUsize::MIN, Arc::clone(&self.app), Serves::Ops)
+    }
+
+    /// Handlers that panicked since the start. Each cost one request.
+    pub fn panics(&self) -> u64 {
+        self.app.panics.load(Ordering::Relaxed)
+    }
+}
+
+impl App {
+    pub(crate) fn begin_drain(&self) {
+        self.draining.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_draining(&self) -> bool {
+        self.draining.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn count_panic(&self) {
+        self.panics.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn report_accept_error(&self, error: &io::Error) {
+        if let Some(observer) = &self.settings.observer {
+            observer.trouble(&format!("a connection could not be accepted: {error}"));
+        }
+    }
+
+    pub(crate) fn report_unfinished(&self, connections: usize) {
+        if let Some(observer) = &self.settings.observer {
+            observer.trouble(&format!("{connections} connections were still open at the end of the drain"));
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Request bodies: read to a bound and a deadline, or thrown away.
+
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt;
+use hyper::HeaderMap;
+use hyper::body::{Body as _, Incoming};
+use hyper::header::EXPECT;
+use tokio::time::{Duration, timeout};
+
+use crate::error::{ApiError, Code};
+use crate::settings::{DRAIN_MAX, DRAIN_TIME};
+
+/// The body of a request, until somebody wants it.
+pub(crate) struct RequestBody {
+    incoming: Incoming,
+    /// Whether the client waits for a 100 before it sends. Reading would send that.
+    waits: bool,
+}
+
+/// Why a body was not read.
+enum Unread {
+    TooLarge,
+    Broken,
+}
+
+impl RequestBody {
+    pub(crate) fn new(incoming: Incoming, headers: &HeaderMap) -> Self {
+        Self { incoming, waits: headers.contains_key(EXPECT) }
+    }
+
+    /// The whole body.
+    pub(crate) async fn read(&mut self, max: usize, deadline: Duration) -> Result<Bytes, ApiError> {
+        self.waits = false;
+        match timeout(deadline, read(&mut self.incoming, max)).await {
+            Ok(Ok(bytes)) => Ok(bytes),
+            Ok(Err(Unread::TooLarge)) => {
+                Err(ApiError::new(Code::BodyTooLarge, format!("A body has at most {max} bytes.")))
+            }
+            Ok(Err(Unread::Broken)) => {
+                Err(ApiError::new(Code::InvalidJson, "The body ended early or is framed wrongly."))
+            }
+            Err(_) => Err(ApiError::new(Code::RequestTimeout, "The body did not arrive in time.")),
+        }
+    }
+
+    /// Throws away what nobody wanted, up to a bound. Says whether that was all of it: the connection can then live on.
+    pub(crate) async fn discard(&mut self) -> bool {
+        if self.incoming.is_end_stream() {
+            return true;
+        }
+        if self.waits || self.incoming.size_hint().lower() > DRAIN_MAX as u64 {
+            return false;
+        }
+        let mut left = DRAIN_MAX;
+        let all = async {
+            while let Some(frame) = self.incoming.frame().await {
+                let Ok(frame) = frame else { return false };
+                let length = frame.data_ref().map_or(0, Bytes::len);
+                match left.checked_sub(length) {
+                    Some(rest) => left = rest,
+                    None => return false,
+                }
+            }
+            true
+        };
+        timeout(DRAIN_TIME, all).await.unwrap_or(false)
+    }
+}
+
+async fn read(incoming: &mut Incoming, max: usize) -> Result<Bytes, Unread> {
+    if incoming.size_hint().lower() > max as u64 {
+        return Err(Unread::TooLarge);
+    }
+    // Most bodies come in one piece, which is then the body, uncopied.
+    let mut first = Bytes::new();
+    let mut rest = BytesMut::new();
+    while let Some(frame) = incoming.frame().await {
+        let Ok(data) = frame.map_err(|_| Unread::Broken)?.into_data() else { continue };
+        if first.len() + rest.len() + data.len() > max {
+            return Err(Unread::TooLarge);
+        }
+        if first.is_empty() {
+            first = data;
+        } else {
+            rest.extend_from_slice(&data);
+        }
+    }
+    if rest.is_empty() {
+        return Ok(first);
+    }
+    let mut whole = BytesMut::with_capacity(first.len() + rest.len());
+    whole.extend_from_slice(&first);
+    whole.extend_from_slice(&rest);
+    Ok(whole.freeze())
+}

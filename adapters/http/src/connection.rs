@@ -1,0 +1,174 @@
+//! One connection: hyper's state machine under the deadlines that hyper does not have.
+//!
+//! hyper's header time-out also ends idle connections, covers no body and no stalled write. Here every time-out is a
+//! deadline of one alarm for each connection. The hot path only writes down what happens ([`Activity`]); the clock is
+//! read once at the end of a poll in which the connection moved, and the alarm is set anew only when it fires or when
+//! a nearer deadline comes up. So a request costs one look at the clock and no timer.
+
+use std::cell::Cell;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::HttpService;
+use tokio::io::AsyncWriteExt;
+use tokio::time::{Duration, Instant, Sleep, sleep_until};
+
+use crate::io::{Activity, Phase, Socket};
+use crate::settings::Deadlines;
+
+/// How long an idle connection may still send a request when the server wants to stop: one that is on its way when
+/// the connection closes would be lost.
+const LAST_REQUEST_TIME: Duration = Duration::from_millis(500);
+
+/// What hyper cannot answer any more: the head did not come in time.
+const HEAD_TOO_SLOW: &[u8] = b"HTTP/1.1 408 Request Timeout\r\ncontent-type: application/json\r\n\
+    content-length: 85\r\nconnection: close\r\n\r\n\
+    {\"code\":\"request_timeout\",\"message\":\"The head did not arrive in time.\",\"status\":408}\n";
+
+/// Why a connection ended before its time.
+pub(crate) enum Ended {
+    /// In the ordinary way.
+    Orderly,
+    /// The head of a request did not come in time.
+    HeadTooSlow,
+    /// Nothing was asked, or nothing was taken, for too long.
+    Abandoned,
+}
+
+/// A connection and its deadlines.
+pub(crate) struct Connection<S: HttpService<Incoming>, D> {
+    http: http1::Connection<Socket, S>,
+    activity: Rc<Activity>,
+    deadlines: Deadlines,
+    alarm: Pin<Box<Sleep>>,
+    phase: Watch<(Phase, u64)>,
+    stall: Watch<(bool, u64)>,
+    drain: Pin<Box<D>>,
+    draining: Draining,
+}
+
+/// A value, and since when it has been what it is.
+struct Watch<T> {
+    value: T,
+    since: Instant,
+}
+
+impl<T: PartialEq> Watch<T> {
+    fn see(&mut self, value: T, now: &LazyNow) {
+        if value != self.value {
+            *self = Self { value, since: now.get() };
+        }
+    }
+}
+
+/// The clock, read at most once a poll and only where something moved.
+struct LazyNow(Cell<Option<Instant>>);
+
+impl LazyNow {
+    fn get(&self) -> Instant {
+        let now = self.0.get().unwrap_or_else(Instant::now);
+        self.0.set(Some(now));
+        now
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Draining {
+    No,
+    /// The next answer, or this point in time, ends the connection.
+    Since(Instant),
+    Asked,
+}
+
+impl<S, D> Connection<S, D>
+where
+    S: HttpService<Incoming, ResBody = Full<Bytes>>,
+    S::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    D: Future<Output = ()>,
+{
+    pub(crate) fn new(
+        http: http1::Connection<Socket, S>,
+        activity: Rc<Activity>,
+        deadlines: Deadlines,
+        drain: D,
+    ) -> Self {
+        let now = Instant::now();
+        Self {
+            http,
+            phase: Watch { value: activity.phase(), since: now },
+            stall: Watch { value: activity.stall(), since: now },
+            activity,
+            alarm: Box::pin(sleep_until(now + deadlines.head)),
+            deadlines,
+            drain: Box::pin(drain),
+            draining: Draining::No,
+        }
+    }
+
+    /// Serves the connection to its end.
+    pub(crate) async fn serve(mut self) {
+        if let Ended::HeadTooSlow = std::future::poll_fn(|context| self.poll(context)).await {
+            let mut stream = self.http.into_parts().io.into_stream();
+            // A courtesy: if it does not fit into the socket's buffer at once, the client has asked for it.
+            let _ = tokio::time::timeout(LAST_REQUEST_TIME, stream.write_all(HEAD_TOO_SLOW)).await;
+        }
+    }
+
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Ended> {
+        if self.draining == Draining::No && self.drain.as_mut().poll(context).is_ready() {
+            self.draining = Draining::Since(Instant::now());
+        }
+        if Pin::new(&mut self.http).poll(context).is_ready() {
+            return Poll::Ready(Ended::Orderly);
+        }
+        let now = LazyNow(Cell::new(None));
+        self.phase.see(self.activity.phase(), &now);
+        self.stall.see(self.activity.stall(), &now);
+        loop {
+            let Some((deadline, ended)) = self.deadline() else { return Poll::Pending };
+            // An alarm that is set too early fires, and is then set to the deadline that holds.
+            if deadline < self.alarm.deadline() {
+                self.alarm.as_mut().reset(deadline);
+            }
+            if self.alarm.as_mut().poll(context).is_pending() {
+                return Poll::Pending;
+            }
+            if Instant::now() < deadline {
+                self.alarm.as_mut().reset(deadline);
+            } else if let Some(ended) = ended {
+                return Poll::Ready(ended);
+            } else {
+                self.draining = Draining::Asked;
+                Pin::new(&mut self.http).graceful_shutdown();
+                if Pin::new(&mut self.http).poll(context).is_ready() {
+                    return Poll::Ready(Ended::Orderly);
+                }
+            }
+        }
+    }
+
+    /// The next point in time at which this connection has to be looked at, and what is wrong with it if nothing has
+    /// moved by then; nothing is wrong with one that only waits to be drained.
+    fn deadline(&self) -> Option<(Instant, Option<Ended>)> {
+        let (phase, _) = self.phase.value;
+        let waiting = match phase {
+            Phase::Idle => Some((self.phase.since + self.deadlines.idle, Some(Ended::Abandoned))),
+            Phase::Head => Some((self.phase.since + self.deadlines.head, Some(Ended::HeadTooSlow))),
+            Phase::Busy => None,
+        };
+        let (stalled, _) = self.stall.value;
+        let stall = stalled.then(|| (self.stall.since + self.deadlines.write_stall, Some(Ended::Abandoned)));
+        let drain = match self.draining {
+            Draining::Since(since) => Some((since + LAST_REQUEST_TIME, None)),
+            Draining::No | Draining::Asked => None,
+        };
+        // While the client does not take the last answer it is not idle.
+        let waiting = if stalled { None } else { waiting };
+        [waiting, stall, drain].into_iter().flatten().min_by_key(|(deadline, _)| *deadline)
+    }
+}

@@ -1,0 +1,60 @@
+//! Cross-origin requests (the Fetch standard, section 3.2), and OPTIONS.
+
+use hyper::header::{
+    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, ALLOW, HeaderValue,
+    ORIGIN, VARY,
+};
+use hyper::{HeaderMap, StatusCode};
+
+use crate::answer::Answer;
+use crate::settings::Cors;
+
+const ALLOW_HEADERS: HeaderValue = HeaderValue::from_static(
+    "Authorization, X-API-Key, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, X-Request-Id",
+);
+
+const EXPOSE_HEADERS: HeaderValue = HeaderValue::from_static(
+    "X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-RateLimit-Resource, Retry-After, ETag, Link, \
+     Location, Deprecation, Sunset, X-Request-Id, Idempotent-Replayed, WWW-Authenticate",
+);
+
+/// How long a browser may remember a preflight: two hours, the most that Chromium takes.
+const MAX_AGE: HeaderValue = HeaderValue::from_static("7200");
+
+/// The origin that may read the answer to this request; none if the request has no origin, or no right to one.
+pub(crate) fn allowed_origin(cors: &Cors, headers: &HeaderMap) -> Option<HeaderValue> {
+    let origin = headers.get(ORIGIN)?;
+    match cors {
+        Cors::Off => None,
+        Cors::AnyOrigin => Some(HeaderValue::from_static("*")),
+        Cors::Origins(origins) => {
+            origins.iter().any(|one| one.as_bytes() == origin.as_bytes()).then(|| origin.clone())
+        }
+    }
+}
+
+/// Puts on what lets a page of that origin read the answer.
+pub(crate) fn put_on(headers: &mut HeaderMap, cors: &Cors, origin: Option<HeaderValue>) {
+    if let Cors::Origins(_) = cors {
+        // The answer to another origin, or to none, is another answer.
+        headers.append(VARY, HeaderValue::from_static("Origin"));
+    }
+    if let Some(origin) = origin {
+        headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+        headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSE_HEADERS);
+    }
+}
+
+/// The answer to OPTIONS: what may be done, and to a preflight that it may be done from elsewhere.
+pub(crate) fn options(allow: &'static str, cors: &Cors, headers: &HeaderMap) -> Answer {
+    let answer = Answer::empty(StatusCode::NO_CONTENT).with_header(ALLOW, HeaderValue::from_static(allow));
+    let is_preflight = headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD);
+    if !is_preflight || allowed_origin(cors, headers).is_none() {
+        return answer;
+    }
+    answer
+        .with_header(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static(allow))
+        .with_header(ACCESS_CONTROL_ALLOW_HEADERS, ALLOW_HEADERS)
+        .with_header(ACCESS_CONTROL_MAX_AGE, MAX_AGE)
+}

@@ -1,0 +1,110 @@
+//! The answer to whatever goes wrong: the one place where a status code is chosen.
+
+use std::borrow::Cow;
+
+use hyper::StatusCode;
+
+macro_rules! codes {
+    ($($(#[$doc:meta])* $name:ident = $status:literal $text:literal)*) => {
+        /// The contract's error codes. Codes are stable, messages are not.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub(crate) enum Code { $($(#[$doc])* $name,)* }
+
+        impl Code {
+            /// Every code.
+            #[cfg(test)]
+            pub(crate) const ALL: &[Self] = &[$(Self::$name,)*];
+
+            /// The word on the wire.
+            pub(crate) const fn as_str(self) -> &'static str {
+                match self { $(Self::$name => $text,)* }
+            }
+
+            /// The status that goes with it.
+            pub(crate) const fn status(self) -> StatusCode {
+                let code: u16 = match self { $(Self::$name => $status,)* };
+                match StatusCode::from_u16(code) {
+                    Ok(status) => status,
+                    Err(_) => StatusCode::INTERNAL_SERVER_ERROR,
+                }
+            }
+        }
+    };
+}
+
+codes! {
+    InvalidJson = 400 "invalid_json"
+    ValidationFailed = 400 "validation_failed"
+    UnknownReference = 400 "unknown_reference"
+    InvalidParameter = 400 "invalid_parameter"
+    InvalidCursor = 400 "invalid_cursor"
+    InvalidHeader = 400 "invalid_header"
+    InvalidHost = 400 "invalid_host"
+    AmbiguousCredentials = 400 "ambiguous_credentials"
+    MissingApiKey = 401 "missing_api_key"
+    InvalidApiKey = 401 "invalid_api_key"
+    ApiKeyExpired = 401 "api_key_expired"
+    ApiKeyRevoked = 401 "api_key_revoked"
+    InsufficientScope = 403 "insufficient_scope"
+    KeyBanned = 403 "key_banned"
+    NotFound = 404 "not_found"
+    MethodNotAllowed = 405 "method_not_allowed"
+    NotAcceptable = 406 "not_acceptable"
+    RequestTimeout = 408 "request_timeout"
+    CategoryExists = 409 "category_exists"
+    CategoryInUse = 409 "category_in_use"
+    PetHasOpenOrders = 409 "pet_has_open_orders"
+    PetNotAvailable = 409 "pet_not_available"
+    InsufficientStock = 409 "insufficient_stock"
+    InvalidStatusTransition = 409 "invalid_status_transition"
+    OrderAlreadyComplete = 409 "order_already_complete"
+    IdempotencyInProgress = 409 "idempotency_in_progress"
+    OperationSunset = 410 "operation_sunset"
+    PreconditionFailed = 412 "precondition_failed"
+    BodyTooLarge = 413 "body_too_large"
+    UriTooLong = 414 "uri_too_long"
+    UnsupportedMediaType = 415 "unsupported_media_type"
+    IdempotencyKeyReused = 422 "idempotency_key_reused"
+    PreconditionRequired = 428 "precondition_required"
+    RateLimitExceeded = 429 "rate_limit_exceeded"
+    QuotaExceeded = 429 "quota_exceeded"
+    TooManyConcurrentRequests = 429 "too_many_concurrent_requests"
+    HeadersTooLarge = 431 "headers_too_large"
+    InternalError = 500 "internal_error"
+    Unavailable = 503 "unavailable"
+    Overloaded = 503 "overloaded"
+}
+
+/// One fault of a body or a parameter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Detail {
+    /// The member or parameter, as the client named it; cut to a bound when it is rendered.
+    pub(crate) field: String,
+    /// A stable word for what is wrong.
+    pub(crate) code: &'static str,
+    /// The same for a person.
+    pub(crate) message: Cow<'static, str>,
+}
+
+/// An error answer: the specification's Error.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ApiError {
+    pub(crate) code: Code,
+    pub(crate) message: Cow<'static, str>,
+    /// All faults of a body at once; empty for errors that are about one thing.
+    pub(crate) details: Vec<Detail>,
+}
+
+impl ApiError {
+    pub(crate) fn new(code: Code, message: impl Into<Cow<'static, str>>) -> Self {
+        Self { code, message: message.into(), details: Vec::new() }
+    }
+
+    pub(crate) fn with_details(
+        code: Code,
+        message: impl Into<Cow<'static, str>>,
+        details: Vec<Detail>,
+    ) -> Self {
+        Self { code, message: message.into(), details }
+    }
+}

@@ -1,0 +1,251 @@
+//! One request and its answer, in the order of the contract's checks.
+
+use std::net::IpAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::task::Poll;
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::header::{ALLOW, HeaderValue};
+use hyper::http::request::Parts;
+use hyper::{Method, Request, Response};
+use petstore_domain::AccountId;
+use petstore_ports::Cost;
+use tokio::time::Instant;
+
+use crate::answer::Answer;
+use crate::body::RequestBody;
+use crate::error::{ApiError, Code};
+use crate::gate::{self, QuotaNote};
+use crate::handlers::{self, Call};
+use crate::observe::{Exchange, Observer};
+use crate::route::{Operation, Resource, Takes};
+use crate::seal::{Seal, request_id, seal};
+use crate::settings::{HEAD_MAX, TARGET_MAX};
+use crate::wire;
+use crate::worker::Worker;
+use crate::{cors, host, ops};
+
+/// What comes up on the way to an answer, and belongs into its headers or into the log.
+#[derive(Default)]
+struct Notes<'r> {
+    /// Whether the request is for an operation of the contract: its answer then carries a quota.
+    under_base: bool,
+    quota: Option<QuotaNote>,
+    resource: Option<Resource<'r>>,
+    account: Option<AccountId>,
+}
+
+/// Answers one request.
+pub(crate) async fn exchange(
+    worker: &Worker,
+    peer: IpAddr,
+    request: Request<Incoming>,
+) -> Response<Full<Bytes>> {
+    let observer = worker.app.settings.observer.as_deref();
+    let begun = observer.map(|_| Instant::now());
+    let (parts, incoming) = request.into_parts();
+    let mut body = RequestBody::new(incoming, &parts.headers);
+    let client = host::client_address(peer, &parts.headers, &worker.app.settings);
+    let mut notes = Notes::default();
+    let judged = behind_barrier(judge(worker, client, &parts, &mut body, &mut notes)).await;
+    let answer = judged.unwrap_or_else(|| {
+        worker.app.count_panic();
+        let message = "The service failed; the failure has been recorded.";
+        Answer::from(ApiError::new(Code::InternalError, message)).with_fault("a handler panicked")
+    });
+    if notes.under_base && notes.quota.is_none() {
+        // Refused before the gate: nothing was counted, and what is left to the address is what can be said.
+        let verdict = worker.app.api.admit_address(client, Cost::Nothing).await.ok();
+        notes.quota = verdict.map(|(address, _)| QuotaNote::of_address(&address));
+    }
+    let lives_on = body.discard().await;
+    let id = request_id(&parts.headers).unwrap_or_else(|| worker.next_request_id());
+    if let (Some(observer), Some(begun)) = (observer, begun) {
+        observe(observer, &parts, &notes, &answer, &id, begun);
+    }
+    let is_read = matches!(parts.method, Method::GET | Method::HEAD);
+    let sealed = Seal {
+        quota: notes.quota,
+        id,
+        origin: cors::allowed_origin(&worker.app.settings.cors, &parts.headers),
+        deprecated: notes.resource.filter(|_| is_read).and_then(handlers::deprecated_link(worker)),
+        close: !lives_on || worker.app.is_draining(),
+    };
+    // The request's map becomes the answer's: its allocation is there already, 400 to 500 instructions of it.
+    let mut headers = parts.headers;
+    headers.clear();
+    seal(worker, answer, sealed, headers)
+}
+
+fn observe(
+    observer: &dyn Observer,
+    parts: &Parts,
+    notes: &Notes<'_>,
+    answer: &Answer,
+    id: &HeaderValue,
+    begun: Instant,
+) {
+    let route = match &notes.resource {
+        Some(resource) => resource.template(),
+        None if notes.under_base => "-",
+        None => ops::template(parts.uri.path()),
+    };
+    observer.answered(&Exchange {
+        method: parts.method.as_str(),
+        route,
+        status: answer.status.as_u16(),
+        request_id: id.to_str().unwrap_or("-"),
+        traceparent: parts.headers.get("traceparent").and_then(|value| value.to_str().ok()),
+        account: notes.account,
+        duration: begun.elapsed(),
+        fault: answer.fault.as_deref(),
+    });
+}
+
+/// The checks, in the contract's order; the first that fails answers.
+async fn judge<'r>(
+    worker: &Worker,
+    client: IpAddr,
+    parts: &'r Parts,
+    body: &mut RequestBody,
+    notes: &mut Notes<'r>,
+) -> Answer {
+    let app = &*worker.app;
+    let settings = &app.settings;
+    let path = under_base(parts.uri.path(), &settings.base_path)
+        .filter(|_| worker.serves != crate::app::Serves::Ops);
+    notes.under_base = path.is_some();
+    if let Err(error) = check_head(parts) {
+        return error.into();
+    }
+    let authority = match host::authority(parts, settings) {
+        Ok(authority) => authority,
+        Err(reason) => return ApiError::new(Code::InvalidHost, reason).into(),
+    };
+    let Some(path) = path else { return ops::answer(worker, parts).await };
+    notes.resource = Resource::find(path);
+    let resource = notes.resource.as_ref();
+    if parts.method == Method::OPTIONS {
+        return match resource {
+            Some(resource) => cors::options(resource.allow(), &settings.cors, &parts.headers),
+            None => not_found().into(),
+        };
+    }
+    let operation = resource.and_then(|resource| resource.operation(&parts.method));
+    let cost = if operation == Some(Operation::GetRateLimit) { Cost::Nothing } else { Cost::One };
+    let admission = match gate::pass(app, client, &parts.headers, cost, &mut notes.quota).await {
+        Ok(admission) => admission,
+        Err(answer) => return answer,
+    };
+    notes.account = Some(admission.account);
+    let Some(resource) = resource else { return not_found().into() };
+    let Some(operation) = operation else {
+        let message = format!("{} does not take this method.", resource.template());
+        return Answer::from(ApiError::new(Code::MethodNotAllowed, message))
+            .with_header(ALLOW, HeaderValue::from_static(resource.allow()));
+    };
+    if !admission.scopes.permits(operation.scope()) {
+        let message =
+            format!("The API key does not permit this: its scope is {}.", admission.scopes.as_str());
+        return ApiError::new(Code::InsufficientScope, message).into();
+    }
+    if !wire::accepts_json(&parts.headers) {
+        return ApiError::new(Code::NotAcceptable, "Answers are application/json.").into();
+    }
+    let body = match read_body(app, operation, parts, body).await {
+        Ok(body) => body,
+        Err(answer) => return answer,
+    };
+    let call = Call { worker, parts, authority, admission: &admission, body: &body };
+    match handlers::handle(&call, operation, resource).await {
+        Ok(answer) | Err(answer) => answer,
+    }
+}
+
+/// The path under the base path, with its slash at the front; none for a path outside.
+fn under_base<'r>(path: &'r str, base: &str) -> Option<&'r str> {
+    path.strip_prefix(base).filter(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// The bounds of the head that hyper leaves to us.
+fn check_head(parts: &Parts) -> Result<(), ApiError> {
+    let target = parts.uri.path_and_query().map_or(0, |target| target.as_str().len());
+    if target > TARGET_MAX {
+        let message = format!("A request target has at most {TARGET_MAX} bytes.");
+        return Err(ApiError::new(Code::UriTooLong, message));
+    }
+    // Each field is its name, a colon, a blank, its value and a line end.
+    let fields: usize = parts.headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum();
+    if target + fields > HEAD_MAX {
+        let message = format!("A head has at most {HEAD_MAX} bytes.");
+        return Err(ApiError::new(Code::HeadersTooLarge, message));
+    }
+    Ok(())
+}
+
+async fn read_body(
+    app: &crate::app::App,
+    operation: Operation,
+    parts: &Parts,
+    body: &mut RequestBody,
+) -> Result<Bytes, Answer> {
+    let is_patch = match operation.takes() {
+        Takes::Nothing => return Ok(Bytes::new()),
+        Takes::Json => false,
+        Takes::MergePatch => true,
+    };
+    wire::check_content_type(&parts.headers, is_patch).map_err(|error| {
+        let answer = Answer::from(error);
+        if is_patch { answer.with_header(wire::ACCEPT_PATCH, wire::PATCH_TYPES) } else { answer }
+    })?;
+    Ok(body.read(app.settings.bounds.body, app.settings.deadlines.body).await?)
+}
+
+fn not_found() -> ApiError {
+    ApiError::new(Code::NotFound, "There is no such path.")
+}
+
+/// Runs a future to its end, or to its panic: one handler's panic costs one request.
+async fn behind_barrier<F: Future>(future: F) -> Option<F::Output> {
+    let mut future = pin!(future);
+    std::future::poll_fn(move |context| {
+        // What the panic left behind is dropped with the future; locks here do not poison.
+        match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
+            Ok(poll) => poll.map(Some),
+            Err(_) => Poll::Ready(None),
+        }
+    })
+    .await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_base_path_is_a_whole_number_of_segments() {
+        let cases = [
+            ("/v1/pets", "/v1", Some("/pets")),
+            ("/v1", "/v1", Some("")),
+            ("/v1x/pets", "/v1", None),
+            ("/pets", "/v1", None),
+            ("/pets", "", Some("/pets")),
+        ];
+        for (path, base, expected) in cases {
+            assert_eq!(under_base(path, base), expected, "{path} under {base}");
+        }
+    }
+
+    #[test]
+    fn a_head_beyond_its_bound_is_refused_whatever_its_fields() {
+        let (mut parts, ()) = Request::new(()).into_parts();
+        assert_eq!(check_head(&parts), Ok(()));
+        parts.headers.insert("x-long", HeaderValue::from_bytes(&[b'x'; HEAD_MAX]).unwrap());
+        assert_eq!(check_head(&parts).unwrap_err().code, Code::HeadersTooLarge);
+        parts.uri = format!("/{}", "x".repeat(TARGET_MAX)).parse().unwrap();
+        assert_eq!(check_head(&parts).unwrap_err().code, Code::UriTooLong);
+    }
+}

@@ -1,0 +1,225 @@
+//! The operations: each parses what is its own, calls the petstore, and renders what comes back.
+
+mod categories;
+mod inventory;
+mod orders;
+mod pets;
+mod refusals;
+
+use std::fmt::Write;
+
+use bytes::Bytes;
+use hyper::StatusCode;
+use hyper::header::{HeaderName, HeaderValue, LINK, LOCATION};
+use hyper::http::request::Parts;
+use petstore_domain::{Answered, IdError, IdempotencyKey, Precondition, Version, Versioned};
+use petstore_ports::api::{Admission, Petstore, Repeated, Retry};
+
+use crate::answer::Answer;
+use crate::error::{ApiError, Code, Detail};
+use crate::route::{Operation, Resource};
+use crate::settings::HttpSettings;
+use crate::wire::{self, EntityTag, FinishedPage, IfNoneMatch, Listing};
+use crate::worker::Worker;
+use refusals::Refuse;
+
+pub(crate) use pets::deprecated_link;
+
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
+
+/// A request that has passed the gate, and whose body has been read.
+pub(crate) struct Call<'a> {
+    pub(crate) worker: &'a Worker,
+    pub(crate) parts: &'a Parts,
+    /// The Host.
+    pub(crate) authority: &'a str,
+    pub(crate) admission: &'a Admission,
+    pub(crate) body: &'a Bytes,
+}
+
+/// An answer, or the answer to what is wrong.
+#[expect(clippy::result_large_err, reason = "both ways out are an answer, and both are sent")]
+type Handled = Result<Answer, Answer>;
+
+/// Does what the request asks for.
+pub(crate) async fn handle(call: &Call<'_>, operation: Operation, resource: &Resource<'_>) -> Handled {
+    use {Operation as Op, Resource as Of};
+    match (operation, resource) {
+        (Op::GetPet, Of::Pet(id)) => pets::get(call, id).await,
+        (Op::ListPets, _) => pets::list(call).await,
+        (Op::CreatePet, _) => pets::create(call).await,
+        (Op::ReplacePet, Of::Pet(id)) => pets::replace(call, id).await,
+        (Op::UpdatePet, Of::Pet(id)) => pets::update(call, id).await,
+        (Op::DeletePet, Of::Pet(id)) => pets::delete(call, id).await,
+        (Op::ListCategories, _) => categories::list(call).await,
+        (Op::CreateCategory, _) => categories::create(call).await,
+        (Op::GetCategory, Of::Category(id)) => categories::get(call, id).await,
+        (Op::ReplaceCategory, Of::Category(id)) => categories::replace(call, id).await,
+        (Op::UpdateCategory, Of::Category(id)) => categories::update(call, id).await,
+        (Op::DeleteCategory, Of::Category(id)) => categories::delete(call, id).await,
+        (Op::ListOrders, _) => orders::list(call).await,
+        (Op::PlaceOrder, _) => orders::place(call).await,
+        (Op::GetOrder, Of::Order(id)) => orders::get(call, id).await,
+        (Op::UpdateOrder, Of::Order(id)) => orders::update(call, id).await,
+        (Op::CancelOrder, Of::Order(id)) => orders::cancel(call, id).await,
+        (Op::ListInventory, _) => inventory::list(call).await,
+        (Op::GetInventoryItem, Of::Item(id)) => inventory::get(call, id).await,
+        (Op::UpdateInventory, Of::Item(id)) => inventory::set(call, id).await,
+        (Op::AdjustInventory, Of::Adjustments(id)) => inventory::adjust(call, id).await,
+        (Op::GetRateLimit, _) => rate_limit(call),
+        // A resource answers with its own operations alone: see `Resource::operation`.
+        _ => Err(ApiError::new(Code::NotFound, "There is no such operation.").into()),
+    }
+}
+
+fn rate_limit(call: &Call<'_>) -> Handled {
+    wire::no_parameters(call.query())?;
+    let body = wire::render_rate_limit(&call.admission.plan, &call.admission.usage);
+    Ok(Answer::json(StatusCode::OK, body))
+}
+
+impl<'a> Call<'a> {
+    fn api(&self) -> &'a dyn Petstore {
+        &*self.worker.app.api
+    }
+
+    fn settings(&self) -> &'a HttpSettings {
+        &self.worker.app.settings
+    }
+
+    fn query(&self) -> Option<&'a str> {
+        self.parts.uri.query()
+    }
+
+    fn epoch(&self) -> u64 {
+        self.settings().epoch
+    }
+
+    fn known(&self) -> Result<IfNoneMatch<'a>, ApiError> {
+        wire::if_none_match(&self.parts.headers)
+    }
+
+    /// What the request demands of the version that it changes.
+    fn precondition(&self) -> Result<Precondition, ApiError> {
+        let absent =
+            if self.settings().require_if_match { Precondition::Required } else { Precondition::None };
+        Ok(wire::if_match(&self.parts.headers, self.epoch())?.unwrap_or(absent))
+    }
+
+    /// The client's name for its request.
+    fn idempotency_key(&self) -> Result<Option<IdempotencyKey>, ApiError> {
+        let invalid = |message: String| ApiError::new(Code::InvalidHeader, message);
+        let mut values = self.parts.headers.get_all(IDEMPOTENCY_KEY).iter();
+        match (values.next(), values.next()) {
+            (None, _) => Ok(None),
+            (Some(value), None) => IdempotencyKey::parse(value.as_bytes())
+                .map(Some)
+                .map_err(|error| invalid(format!("Idempotency-Key {error}."))),
+            (Some(_), Some(_)) => Err(invalid("A request has one Idempotency-Key.".to_owned())),
+        }
+    }
+
+    fn retry<'k>(&'k self, key: Option<&'k IdempotencyKey>) -> Option<Retry<'k>> {
+        key.map(|key| Retry { account: self.admission.account, key, body: self.body })
+    }
+
+    fn tag(&self, version: Version) -> EntityTag {
+        EntityTag::strong(self.epoch(), version)
+    }
+
+    /// A resource that was asked for, or that the client has it already.
+    fn shown<T>(
+        &self,
+        found: Option<Versioned<T>>,
+        known: &IfNoneMatch<'_>,
+        render: fn(&T) -> Vec<u8>,
+    ) -> Handled {
+        let Versioned { value, version } = found.ok_or_else(not_found)?;
+        let tag = self.tag(version);
+        if known.matches(&tag) {
+            return Ok(Answer::empty(StatusCode::NOT_MODIFIED).with_tag(tag.to_header()));
+        }
+        Ok(resource(StatusCode::OK, &value, tag, render))
+    }
+
+    /// A resource that was changed.
+    fn changed<T>(&self, changed: &Versioned<T>, render: fn(&T) -> Vec<u8>) -> Answer {
+        resource(StatusCode::OK, &changed.value, self.tag(changed.version), render)
+    }
+
+    /// What became of a request that may have been made before.
+    fn repeated<T, R: Refuse>(
+        &self,
+        repeated: Repeated<Versioned<T>, R>,
+        status: StatusCode,
+        render: fn(&T) -> Vec<u8>,
+        location: impl FnOnce(&T) -> Option<(&'static str, u64)>,
+    ) -> Answer {
+        let Answered { result, replayed } = match repeated {
+            Ok(answered) => answered,
+            Err(failure) => return failure.answer(self.epoch()),
+        };
+        let mut answer = match result {
+            Ok(made) => {
+                let answer = resource(status, &made.value, self.tag(made.version), render);
+                match location(&made.value) {
+                    Some((collection, id)) => answer.with_header(LOCATION, self.location(collection, id)),
+                    None => answer,
+                }
+            }
+            Err(rejection) => rejection.answer(self.epoch()),
+        };
+        if replayed {
+            answer = answer.with_header(IDEMPOTENT_REPLAYED, HeaderValue::from_static("true"));
+        }
+        answer
+    }
+
+    /// Where a new resource is: a path, so that it holds whatever name the client has for this server.
+    fn location(&self, collection: &str, id: u64) -> HeaderValue {
+        text_value(format!("{}{collection}/{id}", self.settings().base_path))
+    }
+
+    /// A page, or that the client has it already.
+    fn paged<F>(&self, page: FinishedPage, listing: &Listing<F>, known: &IfNoneMatch<'_>) -> Answer {
+        if known.matches(&page.tag) {
+            return Answer::empty(StatusCode::NOT_MODIFIED).with_tag(page.tag.to_header());
+        }
+        let mut origin = String::new();
+        match &self.settings().public_url {
+            Some(url) => origin.push_str(url),
+            // Writing to a string cannot fail.
+            None => drop(write!(origin, "http://{}", self.authority)),
+        }
+        let links = listing.links(&origin, self.parts.uri.path(), page.next);
+        Answer::json(StatusCode::OK, page.body)
+            .with_tag(page.tag.to_header())
+            .with_header(LINK, text_value(links))
+    }
+}
+
+fn resource<T>(status: StatusCode, value: &T, tag: EntityTag, render: fn(&T) -> Vec<u8>) -> Answer {
+    Answer::json(status, render(value)).with_tag(tag.to_header())
+}
+
+/// A header value made of paths and parameters that were percent-encoded.
+fn text_value(text: String) -> HeaderValue {
+    HeaderValue::from_maybe_shared(Bytes::from(text)).unwrap_or_else(|_| HeaderValue::from_static(""))
+}
+
+/// An id in a path: one that cannot be is a fault of the request, one that could be but is not is not found.
+fn path_id<T>(name: &'static str, parsed: Result<T, IdError>) -> Result<T, ApiError> {
+    parsed.map_err(|error| match error {
+        IdError::OutOfRange => not_found(),
+        IdError::NotDecimal => {
+            let message = "An id is a plain decimal number.";
+            let detail = Detail { field: name.to_owned(), code: "invalid_format", message: message.into() };
+            ApiError::with_details(Code::InvalidParameter, message, vec![detail])
+        }
+    })
+}
+
+fn not_found() -> ApiError {
+    ApiError::new(Code::NotFound, "There is no such resource.")
+}

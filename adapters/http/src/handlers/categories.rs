@@ -1,0 +1,71 @@
+//! Categories.
+
+use hyper::StatusCode;
+use petstore_domain::CategoryId;
+
+use super::refusals::Refuse;
+use super::{Call, Handled, path_id};
+use crate::answer::Answer;
+use crate::error::ApiError;
+use crate::wire;
+
+/// Bytes of a category on a page, generously.
+const CATEGORY_BYTES: usize = 120;
+
+pub(super) async fn list(call: &Call<'_>) -> Handled {
+    let listing = wire::list_categories(call.query(), call.epoch())?;
+    let known = call.known()?;
+    let mut page = wire::Page::new(Vec::with_capacity(listing.page.limit * CATEGORY_BYTES), call.epoch());
+    let mut sink = |record: &_| page.category(record);
+    let end = call.api().list_categories(&listing.filter, &listing.page, &mut sink).await?;
+    Ok(call.paged(page.finish(end), &listing, &known))
+}
+
+pub(super) async fn create(call: &Call<'_>) -> Handled {
+    wire::no_parameters(call.query())?;
+    let key = call.idempotency_key()?;
+    let new = wire::new_category(call.body)?;
+    let made = call.api().create_category(new, call.retry(key.as_ref())).await;
+    let location = |category: &petstore_domain::Category| Some(("/categories", category.id.get()));
+    Ok(call.repeated(made, StatusCode::CREATED, wire::render_category, location))
+}
+
+pub(super) async fn get(call: &Call<'_>, id: &str) -> Handled {
+    let id = category_id(id)?;
+    wire::no_parameters(call.query())?;
+    let known = call.known()?;
+    let found = call.api().category(id).await?;
+    call.shown(found, &known, wire::render_category)
+}
+
+pub(super) async fn replace(call: &Call<'_>, id: &str) -> Handled {
+    let id = category_id(id)?;
+    wire::no_parameters(call.query())?;
+    let precondition = call.precondition()?;
+    let patch = wire::category_replacement(call.body, id)?;
+    let changed = call.api().update_category(id, patch, precondition).await;
+    let changed = changed.map_err(|failure| failure.answer(call.epoch()))?;
+    Ok(call.changed(&changed, wire::render_category))
+}
+
+pub(super) async fn update(call: &Call<'_>, id: &str) -> Handled {
+    let id = category_id(id)?;
+    wire::no_parameters(call.query())?;
+    let precondition = call.precondition()?;
+    let patch = wire::category_patch(call.body)?;
+    let changed = call.api().update_category(id, patch, precondition).await;
+    let changed = changed.map_err(|failure| failure.answer(call.epoch()))?;
+    Ok(call.changed(&changed, wire::render_category))
+}
+
+pub(super) async fn delete(call: &Call<'_>, id: &str) -> Handled {
+    let id = category_id(id)?;
+    wire::no_parameters(call.query())?;
+    let deleted = call.api().delete_category(id, call.precondition()?).await;
+    deleted.map_err(|failure| failure.answer(call.epoch()))?;
+    Ok(Answer::empty(StatusCode::NO_CONTENT))
+}
+
+fn category_id(text: &str) -> Result<CategoryId, ApiError> {
+    path_id("categoryId", CategoryId::parse(text))
+}

@@ -1,0 +1,51 @@
+//! The inventory.
+
+use hyper::StatusCode;
+use petstore_domain::PetId;
+
+use super::refusals::Refuse;
+use super::{Call, Handled, path_id};
+use crate::error::ApiError;
+use crate::wire;
+
+/// Bytes of an item on a page, generously.
+const ITEM_BYTES: usize = 64;
+
+pub(super) async fn list(call: &Call<'_>) -> Handled {
+    let listing = wire::list_inventory(call.query(), call.epoch())?;
+    let known = call.known()?;
+    let mut page = wire::Page::new(Vec::with_capacity(listing.page.limit * ITEM_BYTES), call.epoch());
+    let end = call.api().list_items(&listing.filter, &listing.page, &mut |record| page.item(record)).await?;
+    Ok(call.paged(page.finish(end), &listing, &known))
+}
+
+pub(super) async fn get(call: &Call<'_>, id: &str) -> Handled {
+    let id = pet_id(id)?;
+    wire::no_parameters(call.query())?;
+    let known = call.known()?;
+    let found = call.api().item(id).await?;
+    call.shown(found, &known, wire::render_item)
+}
+
+pub(super) async fn set(call: &Call<'_>, id: &str) -> Handled {
+    let id = pet_id(id)?;
+    wire::no_parameters(call.query())?;
+    let precondition = call.precondition()?;
+    let level = wire::inventory_update(call.body)?;
+    let changed = call.api().set_stock(id, level, precondition).await;
+    let changed = changed.map_err(|failure| failure.answer(call.epoch()))?;
+    Ok(call.changed(&changed, wire::render_item))
+}
+
+pub(super) async fn adjust(call: &Call<'_>, id: &str) -> Handled {
+    let id = pet_id(id)?;
+    wire::no_parameters(call.query())?;
+    let key = call.idempotency_key()?;
+    let delta = wire::stock_adjustment(call.body)?;
+    let adjusted = call.api().adjust_stock(id, delta, call.retry(key.as_ref())).await;
+    Ok(call.repeated(adjusted, StatusCode::OK, wire::render_item, |_| None))
+}
+
+fn pet_id(text: &str) -> Result<PetId, ApiError> {
+    path_id("petId", PetId::parse(text))
+}

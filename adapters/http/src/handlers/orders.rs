@@ -1,0 +1,61 @@
+//! Orders.
+
+use hyper::StatusCode;
+use petstore_domain::OrderId;
+
+use super::refusals::Refuse;
+use super::{Call, Handled, path_id};
+use crate::answer::Answer;
+use crate::error::ApiError;
+use crate::wire;
+
+/// Bytes of an order on a page, generously.
+const ORDER_BYTES: usize = 100;
+
+pub(super) async fn list(call: &Call<'_>) -> Handled {
+    let listing = wire::list_orders(call.query(), call.epoch())?;
+    let known = call.known()?;
+    let mut page = wire::Page::new(Vec::with_capacity(listing.page.limit * ORDER_BYTES), call.epoch());
+    let end =
+        call.api().list_orders(&listing.filter, &listing.page, &mut |record| page.order(record)).await?;
+    Ok(call.paged(page.finish(end), &listing, &known))
+}
+
+pub(super) async fn place(call: &Call<'_>) -> Handled {
+    wire::no_parameters(call.query())?;
+    let key = call.idempotency_key()?;
+    let new = wire::new_order(call.body)?;
+    let placed = call.api().place_order(new, call.retry(key.as_ref())).await;
+    let location = |order: &petstore_domain::Order| Some(("/store/orders", order.id.get()));
+    Ok(call.repeated(placed, StatusCode::CREATED, wire::render_order, location))
+}
+
+pub(super) async fn get(call: &Call<'_>, id: &str) -> Handled {
+    let id = order_id(id)?;
+    wire::no_parameters(call.query())?;
+    let known = call.known()?;
+    let found = call.api().order(id).await?;
+    call.shown(found, &known, wire::render_order)
+}
+
+pub(super) async fn update(call: &Call<'_>, id: &str) -> Handled {
+    let id = order_id(id)?;
+    wire::no_parameters(call.query())?;
+    let precondition = call.precondition()?;
+    let patch = wire::order_patch(call.body)?;
+    let changed = call.api().update_order(id, patch, precondition).await;
+    let changed = changed.map_err(|failure| failure.answer(call.epoch()))?;
+    Ok(call.changed(&changed, wire::render_order))
+}
+
+pub(super) async fn cancel(call: &Call<'_>, id: &str) -> Handled {
+    let id = order_id(id)?;
+    wire::no_parameters(call.query())?;
+    let cancelled = call.api().cancel_order(id, call.precondition()?).await;
+    cancelled.map_err(|failure| failure.answer(call.epoch()))?;
+    Ok(Answer::empty(StatusCode::NO_CONTENT))
+}
+
+fn order_id(text: &str) -> Result<OrderId, ApiError> {
+    path_id("orderId", OrderId::parse(text))
+}

@@ -1,0 +1,96 @@
+//! Pets.
+
+use hyper::StatusCode;
+use hyper::header::HeaderValue;
+use petstore_domain::PetId;
+
+use super::refusals::Refuse;
+use super::{Call, Handled, path_id, text_value};
+use crate::answer::Answer;
+use crate::error::{ApiError, Code};
+use crate::route::Resource;
+use crate::wire;
+use crate::worker::Worker;
+
+/// Bytes of a pet on a page, generously: a page is written into one buffer.
+const PET_BYTES: usize = 80;
+
+pub(super) async fn get(call: &Call<'_>, id: &str) -> Handled {
+    if call.settings().sunset.is_some_and(|sunset| sunset <= call.admission.now) {
+        let message = "This operation has ended; GET /pets?id= takes its place.";
+        return Err(ApiError::new(Code::OperationSunset, message).into());
+    }
+    let id = pet_id(id)?;
+    wire::no_parameters(call.query())?;
+    let known = call.known()?;
+    let found = call.api().pet(id).await?;
+    call.shown(found, &known, wire::render_pet)
+}
+
+pub(super) async fn list(call: &Call<'_>) -> Handled {
+    let listing = wire::list_pets(call.query(), call.epoch())?;
+    let known = call.known()?;
+    let mut page = wire::Page::new(Vec::with_capacity(listing.page.limit * PET_BYTES), call.epoch());
+    let end = call.api().list_pets(&listing.filter, &listing.page, &mut |record| page.pet(record)).await?;
+    Ok(call.paged(page.finish(end), &listing, &known))
+}
+
+pub(super) async fn create(call: &Call<'_>) -> Handled {
+    wire::no_parameters(call.query())?;
+    let key = call.idempotency_key()?;
+    let new = wire::new_pet(call.body)?;
+    let made = call.api().create_pet(new, call.retry(key.as_ref())).await;
+    Ok(call.repeated(made, StatusCode::CREATED, wire::render_pet, |pet| Some(("/pets", pet.id.get()))))
+}
+
+pub(super) async fn replace(call: &Call<'_>, id: &str) -> Handled {
+    let id = pet_id(id)?;
+    wire::no_parameters(call.query())?;
+    let precondition = call.precondition()?;
+    let patch = wire::pet_replacement(call.body, id)?;
+    let changed = call.api().update_pet(id, patch, precondition).await;
+    let changed = changed.map_err(|failure| failure.answer(call.epoch()))?;
+    Ok(call.changed(&changed, wire::render_pet))
+}
+
+pub(super) async fn update(call: &Call<'_>, id: &str) -> Handled {
+    let id = pet_id(id)?;
+    wire::no_parameters(call.query())?;
+    let precondition = call.precondition()?;
+    let patch = wire::pet_patch(call.body)?;
+    let changed = call.api().update_pet(id, patch, precondition).await;
+    let changed = changed.map_err(|failure| failure.answer(call.epoch()))?;
+    Ok(call.changed(&changed, wire::render_pet))
+}
+
+pub(super) async fn delete(call: &Call<'_>, id: &str) -> Handled {
+    let id = pet_id(id)?;
+    wire::no_parameters(call.query())?;
+    let deleted = call.api().delete_pet(id, call.precondition()?).await;
+    deleted.map_err(|failure| failure.answer(call.epoch()))?;
+    Ok(Answer::empty(StatusCode::NO_CONTENT))
+}
+
+fn pet_id(text: &str) -> Result<PetId, ApiError> {
+    path_id("petId", PetId::parse(text))
+}
+
+/// For getPet, which is deprecated: where that is written, and what takes its place. None for other resources.
+pub(crate) fn deprecated_link(worker: &Worker) -> impl FnOnce(Resource<'_>) -> Option<HeaderValue> {
+    const DOCUMENTED: &str = "</openapi.yaml>; rel=\"deprecation\", </openapi.yaml>; rel=\"sunset\", <";
+    const SUCCESSOR: &str = ">; rel=\"successor-version\"";
+    move |resource| {
+        let Resource::Pet(id) = resource else { return None };
+        let base = &worker.app.settings.base_path;
+        let mut link = String::with_capacity(DOCUMENTED.len() + base.len() + SUCCESSOR.len() + 32);
+        link.push_str(DOCUMENTED);
+        link.push_str(base);
+        link.push_str("/pets");
+        if let Ok(id) = PetId::parse(&id) {
+            link.push_str("?id=");
+            link.push_str(itoa::Buffer::new().format(id.get()));
+        }
+        link.push_str(SUCCESSOR);
+        Some(text_value(link))
+    }
+}

@@ -1,0 +1,130 @@
+//! Where a request is addressed to, and where it comes from.
+
+use std::net::{IpAddr, Ipv6Addr};
+
+use hyper::HeaderMap;
+use hyper::header::{HOST, HeaderName};
+use hyper::http::request::Parts;
+
+use crate::settings::HttpSettings;
+
+const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+
+/// The authority that a request is addressed to: exactly one Host, valid by RFC 9110 section 7.2, equal to the
+/// target's where that has one, and among those that are served.
+pub(crate) fn authority<'r>(parts: &'r Parts, settings: &HttpSettings) -> Result<&'r str, &'static str> {
+    let mut hosts = parts.headers.get_all(HOST).iter();
+    let host = match (hosts.next(), hosts.next()) {
+        (Some(host), None) => host,
+        (None, _) => return Err("The request has no Host."),
+        (Some(_), Some(_)) => return Err("The request has more than one Host."),
+    };
+    let host = host.to_str().ok().filter(|host| is_valid(host)).ok_or("The Host is not valid.")?;
+    if parts.uri.authority().is_some_and(|target| !target.as_str().eq_ignore_ascii_case(host)) {
+        return Err("The Host is not the one of the target.");
+    }
+    if let Some(served) = &settings.hosts {
+        let name = without_port(host);
+        if !served.iter().any(|one| one.eq_ignore_ascii_case(name)) {
+            return Err("This host is not served here.");
+        }
+    }
+    Ok(host)
+}
+
+/// `uri-host [ ":" port ]` of RFC 3986 section 3.2.2, not empty.
+fn is_valid(host: &str) -> bool {
+    let (name, port) = split_port(host);
+    let valid_port = port.is_none_or(|port| {
+        port.is_empty() || (port.bytes().all(|b| b.is_ascii_digit()) && port.parse::<u16>().is_ok())
+    });
+    valid_port && is_valid_name(name)
+}
+
+fn is_valid_name(name: &str) -> bool {
+    if let Some(literal) = name.strip_prefix('[') {
+        return literal.strip_suffix(']').is_some_and(|address| address.parse::<Ipv6Addr>().is_ok());
+    }
+    let mut bytes = name.bytes();
+    while let Some(byte) = bytes.next() {
+        let valid = match byte {
+            b'%' => {
+                matches!((bytes.next(), bytes.next()), (Some(a), Some(b)) if a.is_ascii_hexdigit() && b.is_ascii_hexdigit())
+            }
+            _ => byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=".contains(&byte),
+        };
+        if !valid {
+            return false;
+        }
+    }
+    !name.is_empty()
+}
+
+fn without_port(host: &str) -> &str {
+    split_port(host).0
+}
+
+fn split_port(host: &str) -> (&str, Option<&str>) {
+    // The colons of an IPv6 literal are inside its brackets.
+    match host.rsplit_once(':') {
+        Some((name, port)) if !port.contains(']') => (name, Some(port)),
+        _ => (host, None),
+    }
+}
+
+/// The address that a request is counted against: the peer's, or behind trusted proxies the last one in
+/// `X-Forwarded-For` that is not one of theirs. Whatever stands before that one, a client may have invented.
+pub(crate) fn client_address(peer: IpAddr, headers: &HeaderMap, settings: &HttpSettings) -> IpAddr {
+    let trusted = |address: IpAddr| settings.trusted_proxies.iter().any(|network| network.contains(address));
+    let mut client = peer;
+    if settings.trusted_proxies.is_empty() || !trusted(peer) {
+        return client;
+    }
+    let values: Vec<_> = headers.get_all(FORWARDED_FOR).iter().collect();
+    let entries = values.iter().rev().flat_map(|value| value.to_str().unwrap_or("").rsplit(','));
+    for entry in entries {
+        let Ok(address) = entry.trim().parse() else { break };
+        client = address;
+        if !trusted(address) {
+            break;
+        }
+    }
+    client
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_is_a_name_or_an_address_with_or_without_a_port() {
+        for host in [
+            "localhost",
+            "127.0.0.1:8080",
+            "[::1]:80",
+            "[2001:db8::1]",
+            "pets.example:",
+            "a%20b",
+            "x_y.example",
+        ] {
+            assert!(is_valid(host), "{host}");
+        }
+        for host in [
+            "",
+            ":80",
+            "a b",
+            "a/b",
+            "user@host",
+            "[::1",
+            "::1",
+            "host:80a",
+            "host:65536",
+            "a%2",
+            "[::g]",
+            "a\"b",
+            "h:1:2",
+        ] {
+            assert!(!is_valid(host), "{host}");
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! The socket under hyper: notes what happens on it, and closes it so that the last answer arrives.
+
+use std::cell::Cell;
+use std::io;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+
+use hyper::rt::{Read, ReadBufCursor, Write};
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::time::{Instant, Sleep, sleep_until};
+
+use crate::settings::{DRAIN_TIME, LINGER_MAX};
+
+/// Where a connection stands between two requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// Waiting for a request.
+    Idle,
+    /// Some of a request's head has come.
+    Head,
+    /// A request is being answered; what it may take is bounded where it is done.
+    Busy,
+}
+
+/// What happens on a connection, for its deadlines. Only written on the hot path, never timed there.
+#[derive(Debug)]
+pub(crate) struct Activity {
+    phase: Cell<Phase>,
+    requests: Cell<u64>,
+    stalled: Cell<bool>,
+    writes: Cell<u64>,
+}
+
+impl Activity {
+    pub(crate) fn new() -> Self {
+        Self {
+            phase: Cell::new(Phase::Idle),
+            requests: Cell::new(0),
+            stalled: Cell::new(false),
+            writes: Cell::new(0),
+        }
+    }
+
+    /// Where the connection stands, and a number that is another one when it stood elsewhere in between.
+    pub(crate) fn phase(&self) -> (Phase, u64) {
+        (self.phase.get(), self.requests.get())
+    }
+
+    /// Whether the client takes nothing of the answer, and a number that rises with all it takes.
+    pub(crate) fn stall(&self) -> (bool, u64) {
+        (self.stalled.get(), self.writes.get())
+    }
+
+    pub(crate) fn begin_request(&self) {
+        self.phase.set(Phase::Busy);
+        self.requests.set(self.requests.get().wrapping_add(1));
+    }
+
+    pub(crate) fn end_request(&self) {
+        self.phase.set(Phase::Idle);
+    }
+
+    fn received(&self) {
+        if self.phase.get() == Phase::Idle {
+            self.phase.set(Phase::Head);
+        }
+    }
+
+    fn wrote<T>(&self, poll: &Poll<io::Result<T>>) {
+        self.stalled.set(poll.is_pending());
+        if poll.is_ready() {
+            self.writes.set(self.writes.get().wrapping_add(1));
+        }
+    }
+}
+
+/// A socket.
+pub(crate) struct Socket {
+    inner: TokioIo<TcpStream>,
+    activity: Rc<Activity>,
+    closing: Option<Closing>,
+}
+
+/// The end of a connection: our side is shut, and what the client still sends is read and thrown away for a while.
+struct Closing {
+    shut: bool,
+    left: usize,
+    until: Pin<Box<Sleep>>,
+}
+
+impl Socket {
+    pub(crate) fn new(stream: TcpStream, activity: Rc<Activity>) -> Self {
+        Self { inner: TokioIo::new(stream), activity, closing: None }
+    }
+
+    /// The socket itself, for an answer that hyper does not write.
+    pub(crate) fn into_stream(self) -> TcpStream {
+        self.inner.into_inner()
+    }
+}
+
+impl Read for Socket {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        let poll = Pin::new(&mut self.inner).poll_read(context, buffer);
+        if poll.is_ready() {
+            self.activity.received();
+        }
+        poll
+    }
+}
+
+impl Write for Socket {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let poll = Pin::new(&mut self.inner).poll_write(context, bytes);
+        self.activity.wrote(&poll);
+        poll
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let this = &mut *self;
+        let stream = this.inner.inner_mut();
+        let closing = this.closing.get_or_insert_with(|| Closing {
+            shut: false,
+            left: LINGER_MAX,
+            until: Box::pin(sleep_until(Instant::now() + DRAIN_TIME)),
+        });
+        if !closing.shut {
+            ready!(Pin::new(&mut *stream).poll_shutdown(context))?;
+            closing.shut = true;
+        }
+        let mut scratch = [0; 8 * 1024];
+        loop {
+            if closing.left == 0 || closing.until.as_mut().poll(context).is_ready() {
+                return Poll::Ready(Ok(()));
+            }
+            let mut buffer = ReadBuf::new(&mut scratch);
+            ready!(Pin::new(&mut *stream).poll_read(context, &mut buffer))?;
+            if buffer.filled().is_empty() {
+                return Poll::Ready(Ok(()));
+            }
+            closing.left = closing.left.saturating_sub(buffer.filled().len());
+        }
+    }
+}

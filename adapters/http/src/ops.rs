@@ -1,0 +1,102 @@
+//! What stands outside the base path: health, readiness, the contract. No key, no quota.
+
+use hyper::header::{ALLOW, HeaderValue};
+use hyper::http::request::Parts;
+use hyper::{Method, StatusCode};
+
+use crate::answer::{Answer, JSON};
+use crate::app::Serves;
+use crate::cors;
+use crate::error::{ApiError, Code, Detail};
+use crate::worker::Worker;
+
+const YAML: HeaderValue = HeaderValue::from_static("application/yaml");
+
+const ALLOWED: &str = "GET, HEAD, OPTIONS";
+
+/// The paths outside the base path.
+#[derive(Clone, Copy)]
+enum Page {
+    Health,
+    Ready,
+    OpenapiYaml,
+    OpenapiJson,
+}
+
+impl Page {
+    fn find(path: &str, serves: Serves) -> Option<Self> {
+        let page = match path {
+            "/health" => Self::Health,
+            "/ready" => Self::Ready,
+            "/openapi.yaml" => Self::OpenapiYaml,
+            "/openapi.json" => Self::OpenapiJson,
+            _ => return None,
+        };
+        let is_ops = matches!(page, Self::Health | Self::Ready);
+        match serves {
+            Serves::Everything => Some(page),
+            Serves::Contract => (!is_ops).then_some(page),
+            Serves::Ops => is_ops.then_some(page),
+        }
+    }
+}
+
+/// Whether a path is one of these, for the log.
+pub(crate) fn template(path: &str) -> &'static str {
+    match path {
+        "/health" => "/health",
+        "/ready" => "/ready",
+        "/openapi.yaml" => "/openapi.yaml",
+        "/openapi.json" => "/openapi.json",
+        _ => "-",
+    }
+}
+
+/// Answers a request outside the base path.
+pub(crate) async fn answer(worker: &Worker, parts: &Parts) -> Answer {
+    let settings = &worker.app.settings;
+    let Some(page) = Page::find(parts.uri.path(), worker.serves) else {
+        let message = match worker.serves {
+            Serves::Ops => "Here are /health and /ready.".to_owned(),
+            _ => format!("There is nothing here: the operations are under {}/.", settings.base_path),
+        };
+        return Answer::from(ApiError::new(Code::NotFound, message));
+    };
+    match parts.method {
+        Method::GET | Method::HEAD => {}
+        Method::OPTIONS => return cors::options(ALLOWED, &settings.cors, &parts.headers),
+        _ => {
+            return Answer::from(ApiError::new(Code::MethodNotAllowed, "This can only be read."))
+                .with_header(ALLOW, HeaderValue::from_static(ALLOWED));
+        }
+    }
+    let documents = &settings.documents;
+    match page {
+        // Touches nothing: it says that the process answers.
+        Page::Health => Answer::json(StatusCode::OK, &b"{\"status\":\"ok\"}"[..]),
+        Page::Ready => ready(worker).await,
+        Page::OpenapiYaml => {
+            Answer { content_type: Some(YAML), ..Answer::json(StatusCode::OK, documents.yaml.clone()) }
+        }
+        Page::OpenapiJson => {
+            Answer { content_type: Some(JSON), ..Answer::json(StatusCode::OK, documents.json.clone()) }
+        }
+    }
+}
+
+async fn ready(worker: &Worker) -> Answer {
+    let mut details = Vec::new();
+    if worker.app.is_draining() {
+        let message = "The server is stopping.".into();
+        details.push(Detail { field: "drain".to_owned(), code: "failed", message });
+    }
+    for check in worker.app.api.failing_checks().await {
+        let message = check.reason.into();
+        details.push(Detail { field: check.name.to_owned(), code: "failed", message });
+    }
+    if details.is_empty() {
+        return Answer::json(StatusCode::OK, &b"{\"status\":\"ready\"}"[..]);
+    }
+    let error = ApiError::with_details(Code::Unavailable, "Not ready to serve.", details);
+    Answer::from(error).with_retry_after(1)
+}

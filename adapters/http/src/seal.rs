@@ -1,0 +1,96 @@
+//! The headers that every answer carries.
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::header::{
+    CACHE_CONTROL, CONNECTION, CONTENT_TYPE, ETAG, HeaderName, HeaderValue, LINK, VARY,
+    X_CONTENT_TYPE_OPTIONS,
+};
+use hyper::{HeaderMap, Response};
+
+use crate::answer::Answer;
+use crate::cors;
+use crate::gate::QuotaNote;
+use crate::worker::Worker;
+
+const RATE_LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
+const RATE_REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
+const RATE_RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
+const RATE_RESOURCE: HeaderName = HeaderName::from_static("x-ratelimit-resource");
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+const DEPRECATION: HeaderName = HeaderName::from_static("deprecation");
+const SUNSET: HeaderName = HeaderName::from_static("sunset");
+
+/// When getPet was deprecated: 2025-07-09, as RFC 9745 writes it.
+const DEPRECATED_AT: HeaderValue = HeaderValue::from_static("@1752019200");
+
+/// The date in the contract, as RFC 8594 writes it.
+const SUNSET_AT: HeaderValue = HeaderValue::from_static("Thu, 05 Dec 2030 00:00:00 GMT");
+
+/// Characters of a request id that a client may choose.
+const REQUEST_ID_MAX: usize = 64;
+
+/// What an answer's common headers are made of.
+pub(crate) struct Seal {
+    pub(crate) quota: Option<QuotaNote>,
+    pub(crate) id: HeaderValue,
+    /// The origin that may read the answer.
+    pub(crate) origin: Option<HeaderValue>,
+    /// The links of a deprecated operation.
+    pub(crate) deprecated: Option<HeaderValue>,
+    /// Whether the connection ends with this answer.
+    pub(crate) close: bool,
+}
+
+/// The client's own id for its request, if it is one.
+pub(crate) fn request_id(headers: &HeaderMap) -> Option<HeaderValue> {
+    let id = headers.get(REQUEST_ID)?;
+    let is_id = (1..=REQUEST_ID_MAX).contains(&id.len())
+        && id.as_bytes().iter().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(b));
+    is_id.then(|| id.clone())
+}
+
+/// Puts the common headers on an answer. `headers` is empty.
+pub(crate) fn seal(
+    worker: &Worker,
+    answer: Answer,
+    seal: Seal,
+    mut headers: HeaderMap,
+) -> Response<Full<Bytes>> {
+    let may_be_kept = answer.tag.is_some() && !answer.status.is_client_error();
+    headers.insert(
+        CACHE_CONTROL,
+        HeaderValue::from_static(if may_be_kept { "private, no-cache" } else { "no-store" }),
+    );
+    headers.insert(X_CONTENT_TYPE_OPTIONS, const { HeaderValue::from_static("nosniff") });
+    headers.insert(REQUEST_ID, seal.id);
+    if let Some(content_type) = answer.content_type {
+        headers.insert(CONTENT_TYPE, content_type);
+    }
+    if let Some(tag) = answer.tag {
+        headers.insert(ETAG, tag);
+    }
+    if let Some(quota) = seal.quota {
+        headers.insert(VARY, const { HeaderValue::from_static("Authorization, X-API-Key") });
+        headers.insert(RATE_LIMIT, worker.limit_value(quota.limit));
+        headers.insert(RATE_REMAINING, HeaderValue::from(quota.remaining));
+        headers.insert(RATE_RESET, worker.reset_value(quota.reset_secs));
+        headers.insert(RATE_RESOURCE, HeaderValue::from_static(quota.resource));
+    }
+    if let Some(link) = seal.deprecated {
+        headers.insert(DEPRECATION, DEPRECATED_AT);
+        headers.insert(SUNSET, SUNSET_AT);
+        headers.insert(LINK, link);
+    }
+    for (name, value) in answer.headers {
+        headers.append(name, value);
+    }
+    if seal.close {
+        headers.insert(CONNECTION, const { HeaderValue::from_static("close") });
+    }
+    cors::put_on(&mut headers, &worker.app.settings.cors, seal.origin);
+    let mut response = Response::new(Full::new(answer.body));
+    *response.status_mut() = answer.status;
+    *response.headers_mut() = headers;
+    response
+}

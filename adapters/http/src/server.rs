@@ -1,0 +1,242 @@
+//! Listens, and runs one runtime for each core.
+//!
+//! Each core has its own accept queue (SO_REUSEPORT) and a runtime of one thread, so that a connection lives where it
+//! was accepted: nothing is stolen, nothing is woken on another core.
+
+use std::cell::Cell;
+use std::io;
+use std::net::{SocketAddr, TcpListener as StdListener};
+use std::num::NonZeroUsize;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use socket2::{Domain, Protocol, Socket as RawSocket, Type};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::LocalOptions;
+use tokio::sync::{Notify, watch};
+
+use crate::app::{App, Serves};
+use crate::connection::Connection;
+use crate::exchange::exchange;
+use crate::io::{Activity, Socket};
+use crate::settings::READ_BUFFER_MAX;
+use crate::worker::Worker;
+
+/// Connections that the kernel holds before they are accepted.
+const BACKLOG: i32 = 4096;
+
+/// How long the accept loop rests after an error such as a lack of descriptors.
+const ACCEPT_REST: Duration = Duration::from_millis(50);
+
+/// A server that listens.
+pub struct Server {
+    address: SocketAddr,
+    drain: watch::Sender<bool>,
+    app: Arc<App>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Server {
+    /// Listens on an address, and serves on this many threads.
+    ///
+    /// # Errors
+    /// The address is taken (by another instance of the same user too, which SO_REUSEPORT alone would let pass), or a
+    /// socket or thread cannot be had.
+    pub(crate) fn start(
+        address: SocketAddr,
+        threads: NonZeroUsize,
+        app: Arc<App>,
+        serves: Serves,
+    ) -> io::Result<Self> {
+        let listeners = listen(address, threads)?;
+        let address = listeners[0].local_addr()?;
+        let (drain, draining) = watch::channel(false);
+        let connections_each = app.settings.bounds.connections.div_ceil(threads.get()).max(1);
+        let threads = listeners
+            .into_iter()
+            .enumerate()
+            .map(|(number, listener)| {
+                let (app, draining) = (Arc::clone(&app), draining.clone());
+                let accept = Accept { serves, connections_max: connections_each };
+                std::thread::Builder::new()
+                    .name(format!("http-{number}"))
+                    .spawn(move || run(listener, number, app, &accept, draining))
+            })
+            .collect::<io::Result<Vec<_>>>()?;
+        Ok(Self { address, drain, app, threads })
+    }
+
+    /// The address that it listens on: with the port that was given for port 0.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Accepts no more connections, ends those that are idle, lets those that are busy answer.
+    pub fn drain(&self) {
+        self.app.begin_drain();
+        let _ = self.drain.send(true);
+    }
+
+    /// Waits for the last answer after [`Server::drain`], or for the deadline. Says whether all answers were given.
+    pub fn join(self) -> bool {
+        // All of them are waited for, also after one that panicked.
+        let ended: Vec<_> = self.threads.into_iter().map(JoinHandle::join).collect();
+        ended.iter().all(Result::is_ok)
+    }
+}
+
+/// One listening socket for each thread, all on one address.
+fn listen(address: SocketAddr, threads: NonZeroUsize) -> io::Result<Vec<StdListener>> {
+    if address.port() != 0 {
+        // SO_REUSEPORT would let a second instance of the same user bind silently and take half of the connections.
+        drop(StdListener::bind(address)?);
+    }
+    let first = listen_shared(address)?;
+    let address = first.local_addr()?;
+    let others = (1..threads.get()).map(|_| listen_shared(address));
+    std::iter::once(Ok(first)).chain(others).collect()
+}
+
+fn listen_shared(address: SocketAddr) -> io::Result<StdListener> {
+    let socket = RawSocket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    socket.set_reuse_address(true)?;
+    socket.set_reuse_port(true)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(BACKLOG)?;
+    Ok(socket.into())
+}
+
+/// How one thread accepts.
+struct Accept {
+    serves: Serves,
+    connections_max: usize,
+}
+
+fn run(
+    listener: StdListener,
+    number: usize,
+    app: Arc<App>,
+    accept: &Accept,
+    draining: watch::Receiver<bool>,
+) {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build_local(LocalOptions::default())
+        .expect("a runtime needs an epoll descriptor, and there is one for each thread");
+    runtime.block_on(async {
+        match TcpListener::from_std(listener) {
+            Ok(listener) => serve(listener, number, app, accept, draining).await,
+            Err(error) => app.report_accept_error(&error),
+        }
+    });
+}
+
+/// The connections of one thread.
+#[derive(Default)]
+struct Connections {
+    open: Cell<usize>,
+    closed: Notify,
+}
+
+/// One connection's place among those that may be open.
+struct Place(Rc<Connections>);
+
+impl Place {
+    fn take(connections: &Rc<Connections>) -> Self {
+        connections.open.set(connections.open.get() + 1);
+        Self(Rc::clone(connections))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.open.set(self.0.open.get() - 1);
+        self.0.closed.notify_one();
+    }
+}
+
+async fn serve(
+    listener: TcpListener,
+    number: usize,
+    app: Arc<App>,
+    accept: &Accept,
+    mut draining: watch::Receiver<bool>,
+) {
+    let worker = Rc::new(Worker::new(Arc::clone(&app), number, accept.serves));
+    // Every connection waits for the same wish to stop.
+    let wish = draining.clone();
+    let connections = Rc::new(Connections::default());
+    loop {
+        // At the bound the kernel holds further connections until one of ours ends.
+        while connections.open.get() >= accept.connections_max && !*wish.borrow() {
+            tokio::select! {
+                () = connections.closed.notified() => {}
+                _ = draining.wait_for(|drain| *drain) => {}
+            }
+        }
+        tokio::select! {
+            // The order matters at the end: what the kernel has accepted for us is served before the socket closes.
+            biased;
+            accepted = listener.accept() => match accepted {
+                Ok((stream, peer)) => {
+                    let place = Place::take(&connections);
+                    tokio::task::spawn_local(connection(stream, peer, Rc::clone(&worker), wish.clone(), place));
+                }
+                Err(error) => {
+                    app.report_accept_error(&error);
+                    tokio::time::sleep(ACCEPT_REST).await;
+                }
+            },
+            _ = draining.wait_for(|drain| *drain) => break,
+        }
+    }
+    drop(listener);
+    let all_closed = async {
+        while connections.open.get() > 0 {
+            connections.closed.notified().await;
+        }
+    };
+    if tokio::time::timeout(app.settings.deadlines.drain, all_closed).await.is_err() {
+        app.report_unfinished(connections.open.get());
+    }
+}
+
+async fn connection(
+    stream: TcpStream,
+    peer: SocketAddr,
+    worker: Rc<Worker>,
+    mut draining: watch::Receiver<bool>,
+    _place: Place,
+) {
+    // Answers are written whole: waiting for more to put into a segment would only delay them.
+    let _ = stream.set_nodelay(true);
+    let activity = Rc::new(Activity::new());
+    let deadlines = worker.app.settings.deadlines;
+    let noted = Rc::clone(&activity);
+    let service = service_fn(move |request| {
+        let (worker, activity) = (Rc::clone(&worker), Rc::clone(&noted));
+        async move {
+            activity.begin_request();
+            let response = exchange(&worker, peer.ip(), request).await;
+            activity.end_request();
+            Ok::<_, std::convert::Infallible>(response)
+        }
+    });
+    let http = http1::Builder::new()
+        // One flat buffer and one send for each answer: 4 to 5% over a vector of head and body.
+        .writev(false)
+        .max_buf_size(READ_BUFFER_MAX)
+        // The deadlines are ours, all of them: see `connection`.
+        .header_read_timeout(None)
+        .serve_connection(Socket::new(stream, Rc::clone(&activity)), service);
+    let drain = async move {
+        // An error means that the server is gone, which is a wish to stop too.
+        let _ = draining.wait_for(|drain| *drain).await;
+    };
+    Connection::new(http, activity, deadlines, drain).serve().await;
+}

@@ -1,0 +1,163 @@
+//! What an owner may set of the transport. Every bound and every deadline of it has its name here.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use petstore_domain::Timestamp;
+
+use crate::observe::Observer;
+
+/// The transport's settings.
+#[derive(Clone)]
+pub struct HttpSettings {
+    /// What the paths of the contract stand under: empty, or a slash and something, without a slash at its end.
+    pub base_path: String,
+    /// The origin that links are made with, such as `https://pets.example`; none: the request's Host.
+    pub public_url: Option<String>,
+    /// Hosts that are served, lower case and without a port; none: any valid one.
+    pub hosts: Option<Vec<String>>,
+    /// Which pages of other origins may read answers.
+    pub cors: Cors,
+    /// Whether a change must say which version it changes.
+    pub require_if_match: bool,
+    /// From when on getPet is gone; none: never.
+    pub sunset: Option<Timestamp>,
+    /// Peers whose `X-Forwarded-For` counts.
+    pub trusted_proxies: Vec<Network>,
+    /// A number of the store's: entity tags and cursors of another store mean nothing to this one.
+    pub epoch: u64,
+    /// The contract, as it is served.
+    pub documents: Documents,
+    /// How long things may take.
+    pub deadlines: Deadlines,
+    /// How much there may be of things.
+    pub bounds: Bounds,
+    /// Whom to tell of answers; none: nobody, at no cost.
+    pub observer: Option<Arc<dyn Observer>>,
+}
+
+/// The OpenAPI document in both forms.
+#[derive(Clone)]
+pub struct Documents {
+    /// As it was written.
+    pub yaml: Bytes,
+    /// The same as JSON.
+    pub json: Bytes,
+}
+
+/// Which pages of other origins may read answers. Never with credentials of the browser's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Cors {
+    /// None.
+    Off,
+    /// All.
+    AnyOrigin,
+    /// Those of these origins.
+    Origins(Vec<String>),
+}
+
+/// How long things may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Deadlines {
+    /// From the first byte of a request to the end of its head.
+    pub head: Duration,
+    /// From the end of the head to the end of the body.
+    pub body: Duration,
+    /// From an answer to the next request.
+    pub idle: Duration,
+    /// Without the client taking a byte of the answer.
+    pub write_stall: Duration,
+    /// From the wish to stop to the last answer.
+    pub drain: Duration,
+}
+
+impl Deadlines {
+    /// Figures for the open internet.
+    pub const DEFAULT: Self = Self {
+        head: Duration::from_secs(10),
+        body: Duration::from_secs(15),
+        idle: Duration::from_mins(1),
+        write_stall: Duration::from_secs(10),
+        drain: Duration::from_secs(8),
+    };
+}
+
+/// How much there may be of things.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    /// Bytes of a request's body.
+    pub body: usize,
+    /// Connections at once; further ones wait to be accepted.
+    pub connections: usize,
+}
+
+impl Bounds {
+    /// A mebibyte, and fewer connections than a process may usually open files.
+    pub const DEFAULT: Self = Self { body: 1024 * 1024, connections: 10_000 };
+}
+
+/// Bytes of a request target (path and query): 8 KiB, as RFC 9110 section 4.1 recommends at least.
+pub(crate) const TARGET_MAX: usize = 8 * 1024;
+
+/// Bytes of a head. hyper's own buffer is twice as large, so that the answer to a head between the two is ours.
+pub(crate) const HEAD_MAX: usize = 16 * 1024;
+
+/// hyper's read buffer: beyond it, or beyond 100 fields, hyper answers a bare 431 itself.
+pub(crate) const READ_BUFFER_MAX: usize = 32 * 1024;
+
+/// Bytes of an unwanted body that are read before the answer, so that the connection can live on.
+pub(crate) const DRAIN_MAX: usize = 64 * 1024;
+
+/// How long an unwanted body is read before the answer, and a closed connection after it.
+pub(crate) const DRAIN_TIME: Duration = Duration::from_secs(1);
+
+/// Bytes that are read after the last answer of a connection: a client that is still sending when the socket closes
+/// is reset, and the reset destroys the answer on its way.
+pub(crate) const LINGER_MAX: usize = 4 * 1024 * 1024;
+
+/// An IP address, or a network in CIDR notation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Network {
+    address: IpAddr,
+    prefix: u8,
+}
+
+impl Network {
+    /// Takes `10.0.0.0/8`, `2001:db8::/32` or a single address.
+    ///
+    /// ```
+    /// use petstore_http::Network;
+    ///
+    /// let network = Network::parse("10.0.0.0/8").unwrap();
+    /// assert!(network.contains("10.1.2.3".parse().unwrap()));
+    /// assert!(!network.contains("11.1.2.3".parse().unwrap()));
+    /// assert_eq!(Network::parse("10.0.0.0/33"), None);
+    /// ```
+    pub fn parse(text: &str) -> Option<Self> {
+        let (address, prefix) = match text.split_once('/') {
+            Some((address, prefix)) => (address, Some(prefix)),
+            None => (text, None),
+        };
+        let address: IpAddr = address.parse().ok()?;
+        let bits = if address.is_ipv4() { 32 } else { 128 };
+        let prefix = prefix.map_or(Some(bits), |prefix| prefix.parse().ok().filter(|p| *p <= bits))?;
+        Some(Self { address, prefix })
+    }
+
+    /// Whether an address belongs to the network.
+    pub fn contains(&self, address: IpAddr) -> bool {
+        match (self.address, address.to_canonical()) {
+            (IpAddr::V4(network), IpAddr::V4(address)) => {
+                let shift = 32 - u32::from(self.prefix);
+                network.to_bits().checked_shr(shift) == address.to_bits().checked_shr(shift)
+            }
+            (IpAddr::V6(network), IpAddr::V6(address)) => {
+                let shift = 128 - u32::from(self.prefix);
+                network.to_bits().checked_shr(shift) == address.to_bits().checked_shr(shift)
+            }
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! What requests and answers look like on the wire: bodies, queries, conditional headers, JSON.
+//!
+//! Pure functions over bytes and text. Nothing here knows a connection, a port or the time; what is parsed comes out as
+//! the domain's types, and nobody checks it again. Every parser takes whatever a stranger may send: it answers with a
+//! value or an [`ApiError`](crate::error::ApiError), and never panics.
+
+mod accept;
+mod bodies;
+mod checksum;
+mod conditional;
+mod cursor;
+mod faults;
+mod fields;
+mod hex;
+mod json;
+mod links;
+mod query;
+mod render;
+
+pub(crate) use accept::{ACCEPT_PATCH, PATCH_TYPES, accepts_json, check_content_type};
+pub(crate) use bodies::{
+    category_patch, category_replacement, inventory_update, new_category, new_order, new_pet, order_patch,
+    pet_patch, pet_replacement, stock_adjustment,
+};
+pub(crate) use conditional::{EntityTag, IfNoneMatch, if_match, if_none_match};
+pub(crate) use query::{Listing, list_categories, list_inventory, list_orders, list_pets, no_parameters};
+pub(crate) use render::{
+    FinishedPage, Page, render_category, render_error, render_item, render_order, render_pet,
+    render_rate_limit,
+};

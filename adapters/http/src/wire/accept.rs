@@ -1,0 +1,235 @@
+//! Which type an answer may have, and which a body has (RFC 9110, sections 8.3, 8.4 and 12.5.1).
+
+use hyper::HeaderMap;
+use hyper::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue};
+
+use crate::error::{ApiError, Code};
+
+/// The header that tells which types of patch an operation takes (RFC 5789).
+pub(crate) const ACCEPT_PATCH: HeaderName = HeaderName::from_static("accept-patch");
+
+/// The types of patch that operations take.
+pub(crate) const PATCH_TYPES: HeaderValue =
+    HeaderValue::from_static("application/merge-patch+json, application/json");
+
+/// Whether the client accepts `application/json`.
+///
+/// The most specific range decides; of ranges alike, one that does not exclude it. Parameters other than the weight
+/// do not narrow a range: a client that asks for `application/json; charset=utf-8` gets what it means.
+pub(crate) fn accepts_json(headers: &HeaderMap) -> bool {
+    // How specific the best range is, and whether it includes. Without any range everything is accepted.
+    let mut best: Option<(u8, bool)> = None;
+    let mut ranges = 0_usize;
+    for value in headers.get_all(ACCEPT) {
+        for range in elements(value.as_bytes(), b',').map(trim).filter(|range| !range.is_empty()) {
+            ranges += 1;
+            let mut parts = elements(range, b';').map(trim);
+            let specificity = match parts.next().unwrap_or_default() {
+                full if full.eq_ignore_ascii_case(b"application/json") => 3,
+                group if group.eq_ignore_ascii_case(b"application/*") => 2,
+                // The asterisk alone is not in the grammar, but old Java clients send it.
+                b"*/*" | b"*" => 1,
+                _ => continue,
+            };
+            let included = !parts.any(is_zero_weight);
+            best = best.max(Some((specificity, included)));
+        }
+    }
+    best.map_or(ranges == 0, |(_, included)| included)
+}
+
+/// Whether a body of the type that the headers tell may be parsed: `application/json`, unencoded, and for a merge patch
+/// `application/merge-patch+json` too.
+pub(crate) fn check_content_type(headers: &HeaderMap, merge_patch: bool) -> Result<(), ApiError> {
+    let encodings = headers.get_all(CONTENT_ENCODING);
+    for encoding in encodings.iter().flat_map(|value| elements(value.as_bytes(), b',')).map(trim) {
+        if !encoding.is_empty() && !encoding.eq_ignore_ascii_case(b"identity") {
+            return Err(unsupported("The body must not have a Content-Encoding."));
+        }
+    }
+    let mut values = headers.get_all(CONTENT_TYPE).iter();
+    let known = match (values.next(), values.next()) {
+        (Some(only), None) => is_supported(only.as_bytes(), merge_patch),
+        _ => false,
+    };
+    if known {
+        return Ok(());
+    }
+    Err(unsupported(if merge_patch {
+        "The body must be application/merge-patch+json or application/json, in UTF-8."
+    } else {
+        "The body must be application/json, in UTF-8."
+    }))
+}
+
+fn is_supported(content_type: &[u8], merge_patch: bool) -> bool {
+    let mut parts = elements(content_type, b';').map(trim);
+    let essence = parts.next().unwrap_or_default();
+    let json = essence.eq_ignore_ascii_case(b"application/json");
+    let patch = merge_patch && essence.eq_ignore_ascii_case(b"application/merge-patch+json");
+    (json || patch) && parts.filter_map(|part| parameter(part, b"charset")).all(is_utf8)
+}
+
+fn is_utf8(charset: &[u8]) -> bool {
+    let bare = match charset {
+        [b'"', quoted @ .., b'"'] => quoted,
+        bare => bare,
+    };
+    bare.eq_ignore_ascii_case(b"utf-8")
+}
+
+/// Whether a part of a range is `q=0`, in any of its spellings. A malformed weight excludes nothing.
+fn is_zero_weight(part: &[u8]) -> bool {
+    parameter(part, b"q").is_some_and(|weight| {
+        weight.starts_with(b"0") && weight.iter().all(|byte| matches!(byte, b'0' | b'.'))
+    })
+}
+
+/// The value of a parameter if it has this name.
+fn parameter<'h>(part: &'h [u8], name: &[u8]) -> Option<&'h [u8]> {
+    let equals = part.iter().position(|byte| *byte == b'=')?;
+    let (found, value) = part.split_at(equals);
+    trim(found).eq_ignore_ascii_case(name).then(|| trim(&value[1..]))
+}
+
+/// The pieces of a header value between separators that are not in a quoted string.
+fn elements(value: &[u8], separator: u8) -> impl Iterator<Item = &[u8]> {
+    let (mut quoted, mut escaped) = (false, false);
+    value.split(move |byte| {
+        if escaped {
+            escaped = false;
+        } else if *byte == b'"' {
+            quoted = !quoted;
+        } else if quoted {
+            escaped = *byte == b'\\';
+        } else {
+            return *byte == separator;
+        }
+        false
+    })
+}
+
+/// Without the blanks and tabs around it.
+fn trim(text: &[u8]) -> &[u8] {
+    text.trim_ascii()
+}
+
+fn unsupported(message: &'static str) -> ApiError {
+    ApiError::new(Code::UnsupportedMediaType, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn headers(name: &HeaderName, values: &[&str]) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for value in values {
+            headers.append(name, HeaderValue::from_bytes(value.as_bytes()).unwrap());
+        }
+        headers
+    }
+
+    #[test]
+    fn the_most_specific_range_decides_whether_json_is_accepted() {
+        let cases: &[(&[&str], bool)] = &[
+            (&[], true),
+            (&[""], true),
+            (&[" , "], true),
+            (&["*/*"], true),
+            (&["*"], true),
+            (&["application/*"], true),
+            (&["application/json"], true),
+            (&["Application/JSON"], true),
+            (&["application/json; charset=utf-8"], true),
+            (&["application/json;q=0.001"], true),
+            (&["text/html, application/xhtml+xml, application/xml;q=0.9, */*;q=0.8"], true),
+            (&["text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2"], true),
+            (&["text/html", "application/json"], true),
+            (&["*/*;q=0, application/json"], true),
+            (&["application/*;q=0, application/json;q=0.5"], true),
+            (&["application/json;q=0, application/json"], true),
+            (&["text/plain;x=\"a,b\", application/json"], true),
+            (&["text/plain;x=\"a\\\",b;q=0\", application/json"], true),
+            (&["application/json;q=x"], true),
+            (&["text/html"], false),
+            (&["application/xml"], false),
+            (&["application/problem+json"], false),
+            (&["application/json;q=0"], false),
+            (&["application/json; Q = 0.000"], false),
+            (&["application/json;q=0, */*"], false),
+            (&["*/*", "application/json;q=0."], false),
+            (&["application/*;q=0, */*;q=1"], false),
+            (&["*/*;q=0"], false),
+            (&["text/plain;x=\",application/json\""], false),
+            (&["applicationjson"], false),
+        ];
+        for (values, expected) in cases {
+            assert_eq!(accepts_json(&headers(&ACCEPT, values)), *expected, "{values:?}");
+        }
+    }
+
+    #[test]
+    fn a_body_is_json_in_utf_8() {
+        let cases: &[(&[&str], bool)] = &[
+            (&["application/json"], true),
+            (&["APPLICATION/Json"], true),
+            (&["application/json;charset=utf-8"], true),
+            (&["application/json ; Charset=\"UTF-8\" ; x=\"a;charset=latin1\""], true),
+            (&["application/json;"], true),
+            (&[], false),
+            (&[""], false),
+            (&["application/json;charset=latin1"], false),
+            (&["application/json;charset=utf-8;charset=utf-16"], false),
+            (&["application/json;charset=\"utf-8"], false),
+            (&["application/json;charset="], false),
+            (&["application/json, application/json"], false),
+            (&["application/json", "application/json"], false),
+            (&["application/jsonx"], false),
+            (&["application/json x"], false),
+            (&["text/json"], false),
+            (&["application/x-www-form-urlencoded"], false),
+            (&["application/problem+json"], false),
+        ];
+        for (values, expected) in cases {
+            let headers = headers(&CONTENT_TYPE, values);
+            assert_eq!(check_content_type(&headers, false).is_ok(), *expected, "{values:?}");
+            assert_eq!(check_content_type(&headers, true).is_ok(), *expected, "{values:?}");
+        }
+        let patch = headers(&CONTENT_TYPE, &["application/merge-patch+json; charset=utf-8"]);
+        assert_eq!(check_content_type(&patch, true), Ok(()));
+        let refused = check_content_type(&patch, false).unwrap_err();
+        assert_eq!(refused.code, Code::UnsupportedMediaType);
+    }
+
+    #[test]
+    fn a_body_is_not_encoded() {
+        for (encodings, expected) in [
+            (&["identity"][..], true),
+            (&["Identity, identity", ""], true),
+            (&["gzip"], false),
+            (&["identity, gzip"], false),
+            (&["identity", "br"], false),
+        ] {
+            let mut headers = headers(&CONTENT_ENCODING, encodings);
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            assert_eq!(check_content_type(&headers, false).is_ok(), expected, "{encodings:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_value_makes_it_panic(value in proptest::collection::vec(
+            proptest::sample::select(b"application/json*;q=0., \"\\charset\x80".to_vec()), 0..30,
+        )) {
+            let mut headers = HeaderMap::new();
+            for name in [ACCEPT, CONTENT_TYPE, CONTENT_ENCODING] {
+                headers.insert(name, HeaderValue::from_bytes(&value).unwrap());
+            }
+            let _either = accepts_json(&headers);
+            let _either = check_content_type(&headers, true);
+        }
+    }
+}

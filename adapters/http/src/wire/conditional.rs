@@ -1,0 +1,317 @@
+//! Entity tags and the headers that hold them against a resource (RFC 9110, sections 8.8.3 and 13.1).
+//!
+//! A strong tag is `"epoch-version"`: the epoch is the store's, so that a tag from before a fresh start never matches a
+//! version that has come to the same number again.
+
+use hyper::HeaderMap;
+use hyper::header::{GetAll, HeaderName, HeaderValue, IF_MATCH, IF_NONE_MATCH};
+use petstore_domain::{Precondition, Version};
+
+use super::hex;
+use crate::error::{ApiError, Code};
+
+/// Bytes of the longest tag: quotes, two numbers and the hyphen between them.
+const TAG_MAX: usize = 2 * hex::FULL_LEN + 3;
+
+/// What the opaque part of a weak tag comes after.
+const WEAK: &[u8] = b"W/";
+
+/// An entity tag of ours, as the `ETag` header holds it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct EntityTag {
+    bytes: [u8; TAG_MAX],
+    len: usize,
+}
+
+impl EntityTag {
+    /// The strong tag of a version of a resource.
+    pub(crate) fn strong(epoch: u64, version: Version) -> Self {
+        let mut tag = Self { bytes: [0; TAG_MAX], len: 0 };
+        tag.push(b"\"");
+        tag.push(&hex::full(epoch)[hex::leading_zeros(epoch)..]);
+        tag.push(b"-");
+        tag.push(&hex::full(version.get())[hex::leading_zeros(version.get())..]);
+        tag.push(b"\"");
+        tag
+    }
+
+    /// The weak tag of a page with this checksum.
+    pub(crate) fn weak(checksum: u64) -> Self {
+        let mut tag = Self { bytes: [0; TAG_MAX], len: 0 };
+        tag.push(WEAK);
+        tag.push(b"\"");
+        tag.push(&hex::full(checksum));
+        tag.push(b"\"");
+        tag
+    }
+
+    /// The tag, visible ASCII.
+    fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+
+    /// The tag as a header's value.
+    pub(crate) fn to_header(self) -> HeaderValue {
+        HeaderValue::from_bytes(self.as_bytes()).expect("a tag is visible ASCII")
+    }
+
+    /// The quoted part, which a weak comparison looks at alone.
+    fn opaque(&self) -> &[u8] {
+        self.as_bytes().strip_prefix(WEAK).unwrap_or(self.as_bytes())
+    }
+
+    fn push(&mut self, part: &[u8]) {
+        self.bytes[self.len..][..part.len()].copy_from_slice(part);
+        self.len += part.len();
+    }
+}
+
+/// What `If-Match` demands, if it is there. Tags of another epoch, of another form and weak ones match no version.
+pub(crate) fn if_match(headers: &HeaderMap, epoch: u64) -> Result<Option<Precondition>, ApiError> {
+    let Some(tags) = tags(headers, &IF_MATCH)? else { return Ok(None) };
+    Ok(Some(match tags {
+        Tags::Any => Precondition::Exists,
+        Tags::Listed(tags) => {
+            Precondition::AnyOf(tags.into_iter().filter_map(|tag| version(tag, epoch)).collect())
+        }
+    }))
+}
+
+/// What `If-None-Match` holds; a request without it holds nothing.
+pub(crate) fn if_none_match(headers: &HeaderMap) -> Result<IfNoneMatch<'_>, ApiError> {
+    tags(headers, &IF_NONE_MATCH).map(IfNoneMatch)
+}
+
+/// The tags that the client knows.
+#[derive(Debug)]
+pub(crate) struct IfNoneMatch<'h>(Option<Tags<'h>>);
+
+impl IfNoneMatch<'_> {
+    /// Whether the client knows this one: then the answer is 304. The comparison is weak, for resources and lists alike.
+    pub(crate) fn matches(&self, current: &EntityTag) -> bool {
+        match &self.0 {
+            None => false,
+            Some(Tags::Any) => true,
+            Some(Tags::Listed(tags)) => tags.iter().any(|tag| tag.opaque == current.opaque()),
+        }
+    }
+}
+
+/// What a conditional header holds.
+#[derive(Debug, PartialEq, Eq)]
+enum Tags<'h> {
+    /// `*`.
+    Any,
+    Listed(Vec<Tag<'h>>),
+}
+
+/// A client's tag.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Tag<'h> {
+    weak: bool,
+    /// With its quotes.
+    opaque: &'h [u8],
+}
+
+fn version(tag: Tag<'_>, epoch: u64) -> Option<Version> {
+    let [b'"', inner @ .., b'"'] = tag.opaque else { return None };
+    let hyphen = inner.iter().position(|byte| *byte == b'-')?;
+    let ours = !tag.weak && hex::parse_short(&inner[..hyphen])? == epoch;
+    let version = hex::parse_short(&inner[hyphen + 1..]).and_then(Version::new)?;
+    ours.then_some(version)
+}
+
+/// Reads a header that may be there several times: together the values are one list.
+fn tags<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Option<Tags<'h>>, ApiError> {
+    let values = headers.get_all(name);
+    if values.iter().next().is_none() {
+        return Ok(None);
+    }
+    let malformed = || {
+        let title = if *name == IF_MATCH { "If-Match" } else { "If-None-Match" };
+        ApiError::new(Code::InvalidHeader, format!("{title} must be a list of entity tags or an asterisk."))
+    };
+    parse(&values).map(Some).ok_or_else(malformed)
+}
+
+fn parse<'h>(values: &GetAll<'h, HeaderValue>) -> Option<Tags<'h>> {
+    let mut lines = values.iter().map(HeaderValue::as_bytes);
+    if let (Some(only), None) = (lines.next(), lines.next())
+        && only.trim_ascii() == b"*"
+    {
+        return Some(Tags::Any);
+    }
+    let mut tags = Vec::new();
+    let mut lines = values.iter().map(HeaderValue::as_bytes);
+    lines.try_for_each(|line| parse_list(line, &mut tags))?;
+    // A list of nothing but commas is none.
+    if tags.is_empty() { None } else { Some(Tags::Listed(tags)) }
+}
+
+/// Reads a list of tags; its elements may be empty, as those of every list in HTTP (RFC 9110, section 5.6.1.2).
+fn parse_list<'h>(list: &'h [u8], tags: &mut Vec<Tag<'h>>) -> Option<()> {
+    let mut rest = list;
+    loop {
+        rest = skip(rest, b", \t");
+        if rest.is_empty() {
+            return Some(());
+        }
+        let (weak, quoted) = rest.strip_prefix(WEAK).map_or((false, rest), |quoted| (true, quoted));
+        let end = quoted.strip_prefix(b"\"")?.iter().position(|byte| !is_tag_character(*byte))? + 1;
+        if quoted[end] != b'"' {
+            return None;
+        }
+        let (opaque, after) = quoted.split_at(end + 1);
+        tags.push(Tag { weak, opaque });
+        rest = skip(after, b" \t");
+        if !matches!(rest, [] | [b',', ..]) {
+            return None;
+        }
+    }
+}
+
+/// What may stand between the quotes. A comma may, so a list cannot simply be split at them.
+const fn is_tag_character(byte: u8) -> bool {
+    matches!(byte, 0x21 | 0x23..=0x7E | 0x80..)
+}
+
+fn skip<'h>(text: &'h [u8], characters: &[u8]) -> &'h [u8] {
+    let start = text.iter().position(|byte| !characters.contains(byte)).unwrap_or(text.len());
+    &text[start..]
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const EPOCH: u64 = 0x1f;
+
+    fn versions(numbers: &[u64]) -> Precondition {
+        Precondition::AnyOf(numbers.iter().map(|number| Version::new(*number).unwrap()).collect())
+    }
+
+    fn headers(name: &HeaderName, values: &[&[u8]]) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for value in values {
+            headers.append(name, HeaderValue::from_bytes(value).unwrap());
+        }
+        headers
+    }
+
+    #[test]
+    fn tags_look_as_the_specification_says() {
+        assert_eq!(EntityTag::strong(EPOCH, Version::FIRST).as_bytes(), b"\"1f-1\"");
+        assert_eq!(EntityTag::strong(0, Version::FIRST).as_bytes(), b"\"0-1\"");
+        let longest = EntityTag::strong(u64::MAX, Version::new(u64::MAX).unwrap());
+        assert_eq!(longest.as_bytes(), b"\"ffffffffffffffff-ffffffffffffffff\"");
+        assert_eq!(EntityTag::weak(0xabc).to_header(), "W/\"0000000000000abc\"");
+    }
+
+    #[test]
+    fn if_match_names_versions_of_this_epoch() {
+        assert_eq!(if_match(&HeaderMap::new(), EPOCH), Ok(None));
+        let cases: &[(&[&[u8]], Precondition)] = &[
+            (&[b"*"], Precondition::Exists),
+            (&[b" * "], Precondition::Exists),
+            (&[b"\"1f-1\""], versions(&[1])),
+            (&[b"\"1f-1\",\"1f-a\" ,\t\"1f-ffffffffffffffff\""], versions(&[1, 10, u64::MAX])),
+            (&[b", ,\"1f-1\",,\"1f-2\", "], versions(&[1, 2])),
+            (&[b"\"1f-1\"", b"\"1f-2\", \"1f-3\""], versions(&[1, 2, 3])),
+            (&[b"\"1f-1\"", b""], versions(&[1])),
+            // Weak, of another epoch, of another form.
+            (&[b"W/\"1f-1\""], versions(&[])),
+            (
+                &[b"\"1e-1\", \"01f-1\", \"1F-1\", \"1f-0\", \"1f-01\", \"1f-\", \"-1\", \"1f1\", \"\""],
+                versions(&[]),
+            ),
+            (&[b"\"1f-1-1\", \"1f-11111111111111111\", \"1f,1\", \"\\\", \"\xC3\xA9\""], versions(&[])),
+            (&[b"\"*\""], versions(&[])),
+        ];
+        for (values, expected) in cases {
+            assert_eq!(
+                if_match(&headers(&IF_MATCH, values), EPOCH),
+                Ok(Some(expected.clone())),
+                "{values:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_not_a_list_of_tags_is_malformed() {
+        let cases: &[&[&[u8]]] = &[
+            &[b""],
+            &[b","],
+            &[b"1f-1"],
+            &[b"\"1f-1"],
+            &[b"1f-1\""],
+            &[b"\""],
+            &[b"w/\"1f-1\""],
+            &[b"W/ \"1f-1\""],
+            &[b"W/"],
+            &[b"W/*"],
+            &[b"\"a b\""],
+            &[b"\"a\tb\""],
+            &[b"\"a\" \"b\""],
+            &[b"\"a\"\"b\""],
+            &[b"\"a\";\"b\""],
+            &[b"*, \"a\""],
+            &[b"\"a\", *"],
+            &[b"**"],
+            &[b"*", b"*"],
+            &[b"*", b"\"a\""],
+            &[b"*", b""],
+            &[b"\"a", b"b\""],
+        ];
+        for values in cases {
+            let error = if_match(&headers(&IF_MATCH, values), EPOCH).unwrap_err();
+            assert_eq!(error.message, "If-Match must be a list of entity tags or an asterisk.", "{values:?}");
+            let error = if_none_match(&headers(&IF_NONE_MATCH, values)).unwrap_err();
+            assert_eq!(error.code, Code::InvalidHeader);
+            assert_eq!(error.message, "If-None-Match must be a list of entity tags or an asterisk.");
+        }
+    }
+
+    #[test]
+    fn if_none_match_compares_weakly() {
+        let resource = EntityTag::strong(EPOCH, Version::FIRST);
+        let list = EntityTag::weak(0xabc);
+        assert!(!if_none_match(&HeaderMap::new()).unwrap().matches(&resource));
+        let cases: &[(&[&[u8]], bool, bool)] = &[
+            (&[b"*"], true, true),
+            (&[b"\"1f-1\""], true, false),
+            (&[b"W/\"1f-1\""], true, false),
+            (&[b"\"x\", \"1f-1\""], true, false),
+            (&[b"\"x\"", b"W/\"0000000000000abc\""], false, true),
+            (&[b"\"0000000000000abc\""], false, true),
+            (&[b"\"1f-2\", \"1f-11\", \"1e-1\", \"\""], false, false),
+        ];
+        for (values, matches_resource, matches_list) in cases {
+            let headers = headers(&IF_NONE_MATCH, values);
+            let condition = if_none_match(&headers).unwrap();
+            assert_eq!(condition.matches(&resource), *matches_resource, "{values:?}");
+            assert_eq!(condition.matches(&list), *matches_list, "{values:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_tag_matches_its_own_version_alone(epoch: u64, other: u64, number in 1..=u64::MAX) {
+            let version = Version::new(number).unwrap();
+            let tag = EntityTag::strong(epoch, version);
+            let headers = headers(&IF_MATCH, &[tag.as_bytes()]);
+            prop_assert_eq!(if_match(&headers, epoch), Ok(Some(Precondition::AnyOf(vec![version]))));
+            let expected = if other == epoch { vec![version] } else { vec![] };
+            prop_assert_eq!(if_match(&headers, other), Ok(Some(Precondition::AnyOf(expected))));
+        }
+
+        #[test]
+        fn no_value_makes_it_panic(value in proptest::collection::vec(
+            proptest::sample::select(b"W/\"*, \t1f-a\x80~".to_vec()), 0..20,
+        )) {
+            let headers = headers(&IF_MATCH, &[&value]);
+            let _either = if_match(&headers, EPOCH);
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! Cursors: where the next page of a walk begins, opaque to the client.
+//!
+//! A cursor is bound to the list, its sort order and filters, and to the store that made the ids: in another walk the
+//! same id would skip or repeat items without anybody noticing. The page size is free to change.
+
+use petstore_domain::{CategoryId, ID_MAX, PetId, PetStatus};
+use petstore_ports::{CategoryFilter, OrderFilter, PageOrder, PetFilter};
+
+use super::checksum::Checksum;
+use super::hex;
+use crate::error::{ApiError, Code};
+
+/// The form of the cursors that this code writes. Another form gets another letter.
+const FORM: u8 = b'1';
+
+/// Characters of a cursor: its form, the id and the checksum.
+const CURSOR_LEN: usize = 1 + 2 * hex::FULL_LEN;
+
+/// A list that can be walked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum List {
+    Pets,
+    Categories,
+    Orders,
+    Inventory,
+}
+
+/// Filters that a cursor can be bound to.
+pub(crate) trait Bind {
+    /// Takes every condition into the checksum.
+    fn bind(&self, sum: Checksum) -> Checksum;
+}
+
+impl Bind for PetFilter {
+    fn bind(&self, sum: Checksum) -> Checksum {
+        let mut sum = PetStatus::ALL
+            .into_iter()
+            .fold(sum, |sum, status| sum.word(u64::from(self.statuses.admits(status))));
+        // No id is 0.
+        sum = sum.word(self.category_id.map_or(0, CategoryId::get));
+        sum = sum.text(self.name.as_ref().map_or("", |name| name.as_str()));
+        let ids = self.ids.as_deref().unwrap_or_default();
+        sum = sum.word(u64::from(self.ids.is_some())).word(ids.len() as u64);
+        ids.iter().fold(sum, |sum, id| sum.word(id.get()))
+    }
+}
+
+impl Bind for CategoryFilter {
+    fn bind(&self, sum: Checksum) -> Checksum {
+        // No name is empty.
+        sum.text(self.name.as_ref().map_or("", |name| name.as_str()))
+    }
+}
+
+impl Bind for OrderFilter {
+    fn bind(&self, sum: Checksum) -> Checksum {
+        let complete = match self.complete {
+            None => 0,
+            Some(false) => 1,
+            Some(true) => 2,
+        };
+        sum.word(self.pet_id.map_or(0, PetId::get)).word(complete)
+    }
+}
+
+/// A walk through a list: all that its cursors are bound to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Walk(Checksum);
+
+impl Walk {
+    pub(crate) fn new(list: List, order: PageOrder, filter: &impl Bind, epoch: u64) -> Self {
+        let list = match list {
+            List::Pets => 1,
+            List::Categories => 2,
+            List::Orders => 3,
+            List::Inventory => 4,
+        };
+        let order = match order {
+            PageOrder::Ascending => 1,
+            PageOrder::Descending => 2,
+        };
+        Self(filter.bind(Checksum::new().word(list).word(order).word(epoch)))
+    }
+
+    /// The cursor of the page that begins after this id.
+    pub(crate) fn cursor(self, after: u64) -> String {
+        let mut cursor = String::with_capacity(CURSOR_LEN);
+        let digits = [hex::full(after), hex::full(self.checksum(after))];
+        cursor.push(char::from(FORM));
+        cursor.extend(digits.as_flattened().iter().map(|digit| char::from(*digit)));
+        cursor
+    }
+
+    /// The id that a cursor of this walk begins after.
+    pub(crate) fn read(self, cursor: &str) -> Result<u64, ApiError> {
+        self.parse(cursor.as_bytes()).ok_or_else(|| {
+            let message = "The cursor does not belong to this sort order and these filters.";
+            ApiError::new(Code::InvalidCursor, message)
+        })
+    }
+
+    fn parse(self, cursor: &[u8]) -> Option<u64> {
+        let (form, digits) = cursor.split_first()?;
+        let (after, checksum) = digits.split_at_checked(hex::FULL_LEN)?;
+        let after = hex::parse_full(after).filter(|after| (1..=ID_MAX).contains(after))?;
+        let ours = *form == FORM && hex::parse_full(checksum)? == self.checksum(after);
+        ours.then_some(after)
+    }
+
+    fn checksum(self, after: u64) -> u64 {
+        self.0.word(after).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use petstore_domain::{CategoryName, PetName};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const EPOCH: u64 = 7;
+
+    fn pets(filter: &PetFilter) -> Walk {
+        Walk::new(List::Pets, PageOrder::Ascending, filter, EPOCH)
+    }
+
+    #[test]
+    fn a_cursor_belongs_to_one_walk_alone() {
+        let any = PetFilter::default;
+        let name = || Some(PetName::parse("Rex").unwrap().folded());
+        let ids = |ids: &[u64]| Some(ids.iter().map(|id| PetId::new(*id).unwrap()).collect::<Vec<_>>());
+        let category =
+            |filter: &CategoryFilter| Walk::new(List::Categories, PageOrder::Ascending, filter, EPOCH);
+        let order = |filter: &OrderFilter| Walk::new(List::Orders, PageOrder::Ascending, filter, EPOCH);
+        let walks = [
+            pets(&any()),
+            Walk::new(List::Pets, PageOrder::Descending, &any(), EPOCH),
+            Walk::new(List::Pets, PageOrder::Ascending, &any(), EPOCH + 1),
+            Walk::new(List::Inventory, PageOrder::Ascending, &any(), EPOCH),
+            pets(&PetFilter { statuses: [PetStatus::Sold].into_iter().collect(), ..any() }),
+            pets(&PetFilter { statuses: [PetStatus::Pending].into_iter().collect(), ..any() }),
+            pets(&PetFilter { category_id: Some(CategoryId::FIRST), ..any() }),
+            pets(&PetFilter { name: name(), ..any() }),
+            pets(&PetFilter { ids: ids(&[1]), ..any() }),
+            pets(&PetFilter { ids: ids(&[1, 2]), ..any() }),
+            category(&CategoryFilter { name: None }),
+            category(&CategoryFilter { name: Some(CategoryName::parse("Rex").unwrap().folded()) }),
+            order(&OrderFilter::default()),
+            order(&OrderFilter { pet_id: Some(PetId::FIRST), complete: None }),
+            order(&OrderFilter { pet_id: None, complete: Some(true) }),
+            order(&OrderFilter { pet_id: None, complete: Some(false) }),
+        ];
+        for (index, walk) in walks.iter().enumerate() {
+            for (other, reader) in walks.iter().enumerate() {
+                let read = reader.read(&walk.cursor(42)).map_err(|error| error.code);
+                let expected = if index == other { Ok(42) } else { Err(Code::InvalidCursor) };
+                assert_eq!(read, expected, "{index} {other}");
+            }
+        }
+    }
+
+    #[test]
+    fn refuses_what_it_did_not_write() {
+        let walk = pets(&PetFilter::default());
+        let good = walk.cursor(42);
+        let (upper, longer) = (good.to_uppercase(), format!("{good}0"));
+        let zero = walk.cursor(0);
+        let large = walk.cursor(ID_MAX + 1);
+        let long = "a".repeat(10_000);
+        for cursor in ["", "1", "é", &good[1..], &good[..32], &upper, &longer, &zero, &large, &long] {
+            assert_eq!(walk.read(cursor).map_err(|error| error.code), Err(Code::InvalidCursor), "{cursor}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn reads_what_it_wrote_and_no_change_of_it(
+            after in 1..=ID_MAX,
+            epoch in any::<u64>(),
+            place in 0..CURSOR_LEN,
+            letter in "[A-Za-z0-9._~-]",
+        ) {
+            let walk = Walk::new(List::Pets, PageOrder::Descending, &PetFilter::default(), epoch);
+            let cursor = walk.cursor(after);
+            prop_assert_eq!(walk.read(&cursor), Ok(after));
+            prop_assert!(cursor.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._~-".contains(&byte)));
+            let mut changed = cursor.clone();
+            changed.replace_range(place..=place, &letter);
+            prop_assert_eq!(walk.read(&changed).is_ok(), changed == cursor);
+        }
+
+        #[test]
+        fn no_text_makes_it_panic(cursor in "\\PC{0,60}") {
+            prop_assert!(pets(&PetFilter::default()).read(&cursor).is_err());
+        }
+    }
+}

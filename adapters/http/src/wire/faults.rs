@@ -1,0 +1,174 @@
+//! The faults of one request, collected: a client that made three mistakes hears of all three.
+
+use std::borrow::Cow;
+use std::fmt::{Display, Write as _};
+
+use petstore_domain::{IdError, RangeError, TextError, TimestampError};
+
+use crate::error::{ApiError, Code, Detail};
+
+/// The most faults that one answer lists.
+pub(crate) const DETAILS_MAX: usize = 100;
+
+/// Characters of a client's own words that an answer repeats.
+pub(crate) const FIELD_MAX: usize = 200;
+
+/// What is wrong with one value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Fault {
+    code: &'static str,
+    /// What follows the field's name in the message, such as `must be a string`.
+    rule: Cow<'static, str>,
+}
+
+impl Fault {
+    pub(crate) fn new(code: &'static str, rule: impl Into<Cow<'static, str>>) -> Self {
+        Self { code, rule: rule.into() }
+    }
+}
+
+impl From<TextError> for Fault {
+    fn from(error: TextError) -> Self {
+        let code = match error {
+            TextError::Empty => "too_short",
+            TextError::TooLong { .. } => "too_long",
+            TextError::ControlCharacter => "invalid_character",
+        };
+        Self::new(code, error.to_string())
+    }
+}
+
+impl From<IdError> for Fault {
+    fn from(error: IdError) -> Self {
+        let code = match error {
+            IdError::NotDecimal => "invalid_format",
+            IdError::OutOfRange => "out_of_range",
+        };
+        Self::new(code, error.to_string())
+    }
+}
+
+impl From<RangeError> for Fault {
+    fn from(error: RangeError) -> Self {
+        Self::new("out_of_range", error.to_string())
+    }
+}
+
+impl From<TimestampError> for Fault {
+    fn from(error: TimestampError) -> Self {
+        let code = match error {
+            TimestampError::NotRfc3339 => "invalid_format",
+            TimestampError::OutOfRange => "out_of_range",
+        };
+        Self::new(code, error.to_string())
+    }
+}
+
+/// Faults in the order in which they were found.
+#[derive(Debug, Default)]
+pub(crate) struct Faults {
+    details: Vec<Detail>,
+    /// All of them; the details stop at [`DETAILS_MAX`].
+    count: usize,
+}
+
+impl Faults {
+    /// Adds what is wrong with a field. Its name may be the client's own word.
+    pub(crate) fn add(&mut self, field: &str, fault: &Fault) {
+        self.count += 1;
+        if self.details.len() == DETAILS_MAX {
+            return;
+        }
+        let field = printable(field, FIELD_MAX);
+        let subject = if field.is_empty() { "\"\"" } else { &field };
+        let message = format!("{subject} {}.", fault.rule);
+        self.details.push(Detail { field: field.into_owned(), code: fault.code, message: message.into() });
+    }
+
+    /// Adds a fault of the request as a whole, in full words.
+    pub(crate) fn add_whole(&mut self, code: &'static str, message: impl Into<Cow<'static, str>>) {
+        self.count += 1;
+        if self.details.len() < DETAILS_MAX {
+            self.details.push(Detail { field: String::new(), code, message: message.into() });
+        }
+    }
+
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The error that tells of a body's faults.
+    pub(crate) fn of_body(self) -> ApiError {
+        let faults = if self.count == 1 { "fault" } else { "faults" };
+        self.into_error(Code::ValidationFailed, |count| format!("The body has {count} {faults}"))
+    }
+
+    /// The error that tells of a query's faults.
+    pub(crate) fn of_query(self) -> ApiError {
+        self.into_error(Code::InvalidParameter, |count| match count {
+            1 => "A parameter is not valid".to_owned(),
+            _ => format!("{count} parameters are not valid"),
+        })
+    }
+
+    fn into_error(self, code: Code, summary: impl FnOnce(usize) -> String) -> ApiError {
+        let mut message = summary(self.count);
+        if self.count > self.details.len() {
+            // Writing to a string cannot fail.
+            let _ = write!(message, "; the first {DETAILS_MAX} are listed");
+        }
+        message.push('.');
+        ApiError::with_details(code, message, self.details)
+    }
+}
+
+/// A text as an answer may repeat it: cut to so many characters, control characters replaced.
+pub(crate) fn printable(text: &str, max: usize) -> Cow<'_, str> {
+    if text.len() <= max && !text.contains(char::is_control) {
+        return Cow::Borrowed(text);
+    }
+    let shown = text.chars().take(max);
+    Cow::Owned(shown.map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect())
+}
+
+/// `a, b, c`.
+pub(crate) fn listed(words: impl IntoIterator<Item = impl Display>) -> String {
+    let mut text = String::new();
+    for word in words {
+        let comma = if text.is_empty() { "" } else { ", " };
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{comma}{word}");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_a_hundred_faults_and_counts_the_rest() {
+        let mut faults = Faults::default();
+        for index in 0..150 {
+            faults.add(&index.to_string(), &Fault::new("unknown_member", "is unknown"));
+        }
+        let error = faults.of_body();
+        assert_eq!(error.details.len(), DETAILS_MAX);
+        assert_eq!(error.message, "The body has 150 faults; the first 100 are listed.");
+    }
+
+    #[test]
+    fn repeats_a_clients_word_cut_and_without_control_characters() {
+        let mut faults = Faults::default();
+        faults.add(&"ñ\u{85}\n".repeat(1_000), &Fault::new("unknown_member", "is unknown"));
+        faults.add("", &Fault::new("unknown_member", "is unknown"));
+        let error = faults.of_body();
+        assert_eq!(
+            error.details[0].field,
+            "ñ\u{FFFD}\u{FFFD}".repeat(67).chars().take(200).collect::<String>()
+        );
+        assert!(!error.details[0].message.contains(char::is_control));
+        assert_eq!(error.details[1].field, "");
+        assert_eq!(error.details[1].message, "\"\" is unknown.");
+    }
+}

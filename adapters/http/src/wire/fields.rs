@@ -1,0 +1,192 @@
+//! Takes a body apart, member by member, and collects every fault on the way.
+//!
+//! ```text
+//! let mut fields = Fields::of(body)?;
+//! let name = fields.required("name", pet_name);
+//! let status = fields.optional("status", status);
+//! fields.read_only(&["id"]);
+//! fields.finish(|| Some(NewPet { name: name?, status }))
+//! ```
+//!
+//! A member that is asked for is taken out; what is left at the end is unknown. A value that is none because of a fault
+//! is never looked at: the fault refuses the body.
+
+use petstore_domain::Patch;
+
+use super::faults::{Fault, Faults};
+use super::json::{self, Members, Node};
+use crate::error::ApiError;
+
+/// The members of a body that nobody has asked for yet.
+pub(crate) struct Fields<'a> {
+    members: Members<'a>,
+    faults: Faults,
+}
+
+impl<'a> Fields<'a> {
+    /// Reads a body that must be a JSON object.
+    pub(crate) fn of(body: &'a [u8]) -> Result<Self, ApiError> {
+        let mut faults = Faults::default();
+        if let Node::Object(members) = json::parse(body)? {
+            return Ok(Self { members, faults });
+        }
+        faults.add_whole("invalid_type", "The body must be a JSON object.");
+        Err(faults.of_body())
+    }
+
+    /// A member that must be there.
+    pub(crate) fn required<T>(
+        &mut self,
+        name: &str,
+        judge: impl FnOnce(&Node<'a>) -> Result<T, Fault>,
+    ) -> Option<T> {
+        let node = self.take(name);
+        if node.is_none() {
+            self.faults.add(name, &Fault::new("required", "is required"));
+        }
+        self.judge(name, &node?, judge)
+    }
+
+    /// A member that may be absent, but not null.
+    pub(crate) fn optional<T>(
+        &mut self,
+        name: &str,
+        judge: impl FnOnce(&Node<'a>) -> Result<T, Fault>,
+    ) -> Option<T> {
+        let node = self.take(name)?;
+        self.judge(name, &node, judge)
+    }
+
+    /// A member of a merge patch that null deletes.
+    pub(crate) fn deletable<T>(
+        &mut self,
+        name: &str,
+        judge: impl FnOnce(&Node<'a>) -> Result<T, Fault>,
+    ) -> Patch<T> {
+        match self.take(name) {
+            None => Patch::Keep,
+            Some(Node::Null) => Patch::Clear,
+            Some(node) => self.judge(name, &node, judge).map_or(Patch::Keep, Patch::Set),
+        }
+    }
+
+    /// Members that the resource has but the request may not set.
+    pub(crate) fn read_only(&mut self, names: &[&str]) {
+        for name in names {
+            if self.take(name).is_some() {
+                self.faults.add(name, &Fault::new("read_only", "cannot be set here"));
+            }
+        }
+    }
+
+    /// What was made of the members, unless there is any fault.
+    pub(crate) fn finish<T>(mut self, make: impl FnOnce() -> Option<T>) -> Result<T, ApiError> {
+        for (name, _) in &self.members {
+            self.faults.add(name, &Fault::new("unknown_member", "is not a member of this resource"));
+        }
+        match make() {
+            Some(value) if self.faults.is_empty() => Ok(value),
+            _ => Err(self.faults.of_body()),
+        }
+    }
+
+    fn take(&mut self, name: &str) -> Option<Node<'a>> {
+        let index = self.members.iter().position(|(member, _)| member == name)?;
+        Some(self.members.remove(index).1)
+    }
+
+    fn judge<T>(
+        &mut self,
+        name: &str,
+        node: &Node<'a>,
+        judge: impl FnOnce(&Node<'a>) -> Result<T, Fault>,
+    ) -> Option<T> {
+        let judged = match node {
+            Node::Null => Err(Fault::new("not_nullable", "cannot be null")),
+            node => judge(node),
+        };
+        judged.map_err(|fault| self.faults.add(name, &fault)).ok()
+    }
+}
+
+/// A string.
+pub(crate) fn text<'n>(node: &'n Node<'_>) -> Result<&'n str, Fault> {
+    match node {
+        Node::Text(text) => Ok(text),
+        _ => Err(Fault::new("invalid_type", "must be a string")),
+    }
+}
+
+/// A number without fraction and exponent.
+pub(crate) fn integer(node: &Node<'_>) -> Result<i64, Fault> {
+    match node {
+        Node::Integer(number) => Ok(*number),
+        Node::Number => Err(Fault::new("invalid_type", "must be an integer, without fraction and exponent")),
+        _ => Err(Fault::new("invalid_type", "must be an integer")),
+    }
+}
+
+/// True or false.
+pub(crate) fn boolean(node: &Node<'_>) -> Result<bool, Fault> {
+    match node {
+        Node::Bool(value) => Ok(*value),
+        _ => Err(Fault::new("invalid_type", "must be true or false")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Code;
+
+    fn found(body: &str) -> Vec<(String, &'static str)> {
+        let mut fields = Fields::of(body.as_bytes()).expect("an object");
+        let word = fields.required("word", |node| text(node).map(str::to_owned));
+        let number = fields.optional("number", integer);
+        let _flag = fields.deletable("flag", boolean);
+        fields.read_only(&["id"]);
+        let Err(error) = fields.finish(|| Some((word?, number))) else { return Vec::new() };
+        assert_eq!(error.code, Code::ValidationFailed);
+        error.details.into_iter().map(|detail| (detail.field, detail.code)).collect()
+    }
+
+    #[test]
+    fn collects_every_fault_in_the_order_of_the_questions() {
+        let cases: &[(&str, &[(&str, &str)])] = &[
+            (r#"{"word":"x"}"#, &[]),
+            (r#"{"word":"x","number":1,"flag":null}"#, &[]),
+            ("{}", &[("word", "required")]),
+            (r#"{"word":null,"number":null}"#, &[("word", "not_nullable"), ("number", "not_nullable")]),
+            (
+                r#"{"b":1,"a":{},"id":null,"flag":"true","number":1.0,"word":1}"#,
+                &[
+                    ("word", "invalid_type"),
+                    ("number", "invalid_type"),
+                    ("flag", "invalid_type"),
+                    ("id", "read_only"),
+                    ("b", "unknown_member"),
+                    ("a", "unknown_member"),
+                ],
+            ),
+            (r#"{"word":"x","number":1e999}"#, &[("number", "invalid_type")]),
+            (
+                r#"{"word":"x","Word":"x"," word":"x"}"#,
+                &[("Word", "unknown_member"), (" word", "unknown_member")],
+            ),
+        ];
+        for (body, expected) in cases {
+            let expected: Vec<_> =
+                expected.iter().map(|(field, code)| ((*field).to_owned(), *code)).collect();
+            assert_eq!(found(body), expected, "{body}");
+        }
+    }
+
+    #[test]
+    fn a_body_that_is_no_object_is_a_fault_without_a_field() {
+        for body in ["null", "[]", "1", "1e999", "\"{}\"", "true"] {
+            let error = Fields::of(body.as_bytes()).err().expect("refused");
+            assert_eq!(error.code, Code::ValidationFailed, "{body}");
+            assert_eq!((error.details[0].field.as_str(), error.details[0].code), ("", "invalid_type"));
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! Numbers as lower-case hexadecimal digits, without format machinery: every answer's entity tag holds two.
+
+const DIGITS: &[u8; 16] = b"0123456789abcdef";
+
+/// Digits of a number that is written in full.
+pub(crate) const FULL_LEN: usize = 16;
+
+/// The number with all its leading zeros.
+pub(crate) fn full(number: u64) -> [u8; FULL_LEN] {
+    let mut digits = [0; FULL_LEN];
+    let mut rest = number;
+    for digit in digits.iter_mut().rev() {
+        *digit = DIGITS[(rest & 15) as usize];
+        rest >>= 4;
+    }
+    digits
+}
+
+/// Where the digits of [`full`] begin that are no leading zeros; zero itself has one digit.
+pub(crate) const fn leading_zeros(number: u64) -> usize {
+    let zeros = number.leading_zeros() as usize / 4;
+    if zeros == FULL_LEN { FULL_LEN - 1 } else { zeros }
+}
+
+/// Reads what [`full`] writes, and nothing else.
+pub(crate) fn parse_full(digits: &[u8]) -> Option<u64> {
+    if digits.len() == FULL_LEN { parse_digits(digits) } else { None }
+}
+
+/// Reads digits without leading zeros, and nothing else.
+pub(crate) fn parse_short(digits: &[u8]) -> Option<u64> {
+    let canonical = match digits {
+        [b'0'] => true,
+        [b'0', ..] | [] => false,
+        _ => digits.len() <= FULL_LEN,
+    };
+    if canonical { parse_digits(digits) } else { None }
+}
+
+fn parse_digits(digits: &[u8]) -> Option<u64> {
+    let mut number = 0;
+    for digit in digits {
+        let value = match digit {
+            b'0'..=b'9' => digit - b'0',
+            b'a'..=b'f' => digit - b'a' + 10,
+            _ => return None,
+        };
+        number = (number << 4) | u64::from(value);
+    }
+    Some(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn writes_what_it_reads_and_reads_nothing_else() {
+        for number in [0, 1, 15, 16, 0xabc, 1 << 60, (1 << 60) - 1, u64::MAX] {
+            let digits = full(number);
+            assert_eq!(digits, format!("{number:016x}").as_bytes());
+            assert_eq!(parse_full(&digits), Some(number));
+            let short = &digits[leading_zeros(number)..];
+            assert_eq!(short, format!("{number:x}").as_bytes());
+            assert_eq!(parse_short(short), Some(number));
+        }
+        for text in ["", "00", "01", "A", "g", "+1", " 1", "11112222333344445"] {
+            assert_eq!(parse_short(text.as_bytes()), None, "{text:?}");
+            assert_eq!(parse_full(text.as_bytes()), None, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,310 @@
+//! A strict reader of JSON (RFC 8259).
+//!
+//! By hand, because what a body may be is narrower and wider than what general readers take: no name twice and a
+//! bounded depth, but a number of any size is JSON, and a fault of the member that holds it rather than of the body.
+//! It keeps what the resources can be made of and checks the rest without keeping it. A fault is told by its place, and
+//! never by repeating the body.
+
+use std::borrow::Cow;
+
+use crate::error::{ApiError, Code};
+
+/// How deep arrays and objects may be nested, the outermost counting as 1. The resources need 1; a reader that calls
+/// itself needs a bound that no stack can fail to hold.
+pub(crate) const DEPTH_MAX: usize = 32;
+
+/// From how many members on a repeated name is searched by sorting, lest a large object take quadratic time.
+const MEMBERS_COMPARED_MAX: usize = 8;
+
+/// A JSON value, as far as the resources care.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Node<'a> {
+    Null,
+    Bool(bool),
+    /// A number without fraction and exponent. One that 64 bits do not hold has become the nearest that they do: the
+    /// range of every field ends long before.
+    Integer(i64),
+    /// Any other number: with a fraction or an exponent, or a negative zero.
+    Number,
+    Text(Cow<'a, str>),
+    /// An array, whatever is in it: no resource has one.
+    Array,
+    Object(Members<'a>),
+}
+
+/// The members of an object in their order; no name is there twice.
+pub(crate) type Members<'a> = Vec<(Cow<'a, str>, Node<'a>)>;
+
+/// Reads one JSON value that is the whole body.
+pub(crate) fn parse(body: &[u8]) -> Result<Node<'_>, ApiError> {
+    let text = std::str::from_utf8(body)
+        .map_err(|error| Fault { what: "not UTF-8", at: error.valid_up_to() }.into_error(body))?;
+    let mut reader = Reader { text, at: 0 };
+    reader.document().map_err(|fault| fault.into_error(body))
+}
+
+/// What is wrong, and at which byte.
+struct Fault {
+    what: &'static str,
+    at: usize,
+}
+
+impl Fault {
+    fn into_error(self, body: &[u8]) -> ApiError {
+        let before = body.get(..self.at).unwrap_or(body);
+        let mut lines = before.split(|byte| *byte == b'\n');
+        let last = lines.next_back().unwrap_or_default();
+        let line = lines.count() + 1;
+        // A character is as many bytes as it likes, but only one of them is not a continuation.
+        let column = last.iter().filter(|byte| **byte & 0xC0 != 0x80).count() + 1;
+        let what = self.what;
+        let message = format!("The body is not valid JSON: {what} at line {line}, column {column}.");
+        ApiError::new(Code::InvalidJson, message)
+    }
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    /// The next byte to be read.
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn document(&mut self) -> Result<Node<'a>, Fault> {
+        self.skip_space();
+        if self.peek().is_none() {
+            return Err(self.fault("there is no value"));
+        }
+        let node = self.value(1)?;
+        self.skip_space();
+        match self.peek() {
+            None => Ok(node),
+            Some(_) => Err(self.fault("something follows the value")),
+        }
+    }
+
+    fn value(&mut self, depth: usize) -> Result<Node<'a>, Fault> {
+        match self.peek() {
+            Some(b'{') => self.object(depth),
+            Some(b'[') => self.array(depth),
+            Some(b'"') => self.string().map(Node::Text),
+            Some(b'-' | b'0'..=b'9') => self.number(),
+            Some(b'n') => self.word("null", Node::Null),
+            Some(b't') => self.word("true", Node::Bool(true)),
+            Some(b'f') => self.word("false", Node::Bool(false)),
+            _ => Err(self.fault("expected a value")),
+        }
+    }
+
+    fn object(&mut self, depth: usize) -> Result<Node<'a>, Fault> {
+        self.open(depth)?;
+        let mut members = Members::new();
+        let mut starts = Vec::new();
+        if self.eat(b'}') {
+            return Ok(Node::Object(members));
+        }
+        loop {
+            self.skip_space();
+            if self.peek() != Some(b'"') {
+                return Err(self.fault("expected a member's name"));
+            }
+            starts.push(self.at);
+            let name = self.string()?;
+            self.skip_space();
+            if !self.eat(b':') {
+                return Err(self.fault("expected a colon"));
+            }
+            self.skip_space();
+            members.push((name, self.value(depth + 1)?));
+            self.skip_space();
+            if self.eat(b'}') {
+                break;
+            }
+            if !self.eat(b',') {
+                return Err(self.fault("expected a comma or a closing brace"));
+            }
+        }
+        match repeated_name(&members) {
+            Some(index) => Err(Fault { what: "a member's name is there twice", at: starts[index] }),
+            None => Ok(Node::Object(members)),
+        }
+    }
+
+    fn array(&mut self, depth: usize) -> Result<Node<'a>, Fault> {
+        self.open(depth)?;
+        if self.eat(b']') {
+            return Ok(Node::Array);
+        }
+        loop {
+            self.skip_space();
+            self.value(depth + 1)?;
+            self.skip_space();
+            if self.eat(b']') {
+                return Ok(Node::Array);
+            }
+            if !self.eat(b',') {
+                return Err(self.fault("expected a comma or a closing bracket"));
+            }
+        }
+    }
+
+    /// Steps over an opening bracket or brace and the space behind it.
+    fn open(&mut self, depth: usize) -> Result<(), Fault> {
+        if depth > DEPTH_MAX {
+            return Err(self.fault("nested too deeply"));
+        }
+        self.at += 1;
+        self.skip_space();
+        Ok(())
+    }
+
+    fn string(&mut self) -> Result<Cow<'a, str>, Fault> {
+        self.at += 1;
+        let mut unescaped = String::new();
+        let mut plain_from = self.at;
+        loop {
+            match self.peek() {
+                None => return Err(self.fault("a string is not closed")),
+                Some(b'"') => {
+                    let plain = &self.text[plain_from..self.at];
+                    self.at += 1;
+                    if unescaped.is_empty() {
+                        return Ok(Cow::Borrowed(plain));
+                    }
+                    unescaped.push_str(plain);
+                    return Ok(Cow::Owned(unescaped));
+                }
+                Some(b'\\') => {
+                    unescaped.push_str(&self.text[plain_from..self.at]);
+                    unescaped.push(self.escape()?);
+                    plain_from = self.at;
+                }
+                Some(0..0x20) => return Err(self.fault("a control character is not escaped")),
+                Some(_) => self.at += 1,
+            }
+        }
+    }
+
+    /// Reads an escape, the backslash included.
+    fn escape(&mut self) -> Result<char, Fault> {
+        let fault = self.fault("an escape is not valid");
+        let letter = self.text.as_bytes().get(self.at + 1);
+        let escaped = match letter {
+            Some(b'u') => return self.unicode_escape().ok_or(fault),
+            Some(b'"') => '"',
+            Some(b'\\') => '\\',
+            Some(b'/') => '/',
+            Some(b'b') => '\u{8}',
+            Some(b'f') => '\u{c}',
+            Some(b'n') => '\n',
+            Some(b'r') => '\r',
+            Some(b't') => '\t',
+            _ => return Err(fault),
+        };
+        self.at += 2;
+        Ok(escaped)
+    }
+
+    /// Reads `\uXXXX`, or two of them that are the halves of one character. Half a character alone is refused: there is
+    /// no text that it could be.
+    fn unicode_escape(&mut self) -> Option<char> {
+        let first = self.code_unit()?;
+        if !(0xD800..=0xDBFF).contains(&first) {
+            return char::from_u32(first);
+        }
+        let second = self.code_unit().filter(|unit| (0xDC00..=0xDFFF).contains(unit))?;
+        char::from_u32(0x1_0000 + ((first - 0xD800) << 10) + (second - 0xDC00))
+    }
+
+    /// Reads `\uXXXX` as a number.
+    fn code_unit(&mut self) -> Option<u32> {
+        let [b'\\', b'u', digits @ ..] = self.text.as_bytes().get(self.at..self.at + 6)? else {
+            return None;
+        };
+        let mut unit = 0;
+        for digit in digits {
+            unit = unit << 4 | char::from(*digit).to_digit(16)?;
+        }
+        self.at += 6;
+        Some(unit)
+    }
+
+    fn number(&mut self) -> Result<Node<'a>, Fault> {
+        let start = self.at;
+        let negative = self.eat(b'-');
+        // A leading zero stands alone.
+        if !self.eat(b'0') {
+            self.digits()?;
+        }
+        let mut integer = true;
+        if self.eat(b'.') {
+            integer = false;
+            self.digits()?;
+        }
+        if self.eat(b'e') || self.eat(b'E') {
+            integer = false;
+            let _sign = self.eat(b'+') || self.eat(b'-');
+            self.digits()?;
+        }
+        let text = &self.text[start..self.at];
+        if !integer || text == "-0" {
+            return Ok(Node::Number);
+        }
+        let nearest = if negative { i64::MIN } else { i64::MAX };
+        Ok(Node::Integer(text.parse().unwrap_or(nearest)))
+    }
+
+    /// Steps over digits, one at least.
+    fn digits(&mut self) -> Result<(), Fault> {
+        if !self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
+            return Err(self.fault("expected a digit"));
+        }
+        while self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
+            self.at += 1;
+        }
+        Ok(())
+    }
+
+    fn word(&mut self, word: &str, node: Node<'a>) -> Result<Node<'a>, Fault> {
+        if !self.text.as_bytes()[self.at..].starts_with(word.as_bytes()) {
+            return Err(self.fault("expected a value"));
+        }
+        self.at += word.len();
+        Ok(node)
+    }
+
+    fn skip_space(&mut self) {
+        while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.peek() {
+            self.at += 1;
+        }
+    }
+
+    fn eat(&mut self, byte: u8) -> bool {
+        let found = self.peek() == Some(byte);
+        self.at += usize::from(found);
+        found
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    const fn fault(&self, what: &'static str) -> Fault {
+        Fault { what, at: self.at }
+    }
+}
+
+/// The first member whose name another one before it has.
+fn repeated_name(members: &Members<'_>) -> Option<usize> {
+    if members.len() <= MEMBERS_COMPARED_MAX {
+        return (1..members.len())
+            .find(|index| members[..*index].iter().any(|(name, _)| *name == members[*index].0));
+    }
+    let mut order: Vec<usize> = (0..members.len()).collect();
+    order.sort_unstable_by_key(|index| (&members[*index].0, *index));
+    let pairs = order.windows(2).filter(|pair| members[pair[0]].0 == members[pair[1]].0);
+    pairs.map(|pair| pair[1]).min()
+}
+
+#[cfg(test)]
+mod tests;

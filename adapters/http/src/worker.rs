@@ -1,0 +1,96 @@
+//! What one thread of a server keeps to itself: no other thread ever waits for it.
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+
+use bytes::{BufMut, Bytes, BytesMut};
+use hyper::header::HeaderValue;
+
+use crate::app::{App, Serves};
+
+/// One thread's own state.
+pub(crate) struct Worker {
+    pub(crate) app: Arc<App>,
+    pub(crate) serves: Serves,
+    request_ids: Cell<u64>,
+    limit: RefCell<Prepared>,
+    reset: RefCell<Prepared>,
+}
+
+/// A number as a header value, kept for the next answer: limits and resets are the same for many.
+struct Prepared {
+    number: u64,
+    value: HeaderValue,
+}
+
+impl Prepared {
+    const ZERO: Self = Self { number: 0, value: HeaderValue::from_static("0") };
+
+    fn get(&mut self, number: u64) -> HeaderValue {
+        if self.number != number {
+            *self = Self { number, value: HeaderValue::from(number) };
+        }
+        self.value.clone()
+    }
+}
+
+impl Worker {
+    pub(crate) fn new(app: Arc<App>, number: usize, serves: Serves) -> Self {
+        // Two threads, and two servers, count in different ranges: the epoch is random, and the threads are few.
+        let seed = mix(app.settings.epoch ^ mix(number as u64 + 1));
+        Self {
+            app,
+            serves,
+            request_ids: Cell::new(seed),
+            limit: RefCell::new(Prepared::ZERO),
+            reset: RefCell::new(Prepared::ZERO),
+        }
+    }
+
+    /// The value of a limit, which is the same for all accounts of a plan.
+    pub(crate) fn limit_value(&self, limit: u32) -> HeaderValue {
+        self.limit.borrow_mut().get(u64::from(limit))
+    }
+
+    /// The value of a reset, which is the same for a minute.
+    pub(crate) fn reset_value(&self, reset_secs: u64) -> HeaderValue {
+        self.reset.borrow_mut().get(reset_secs)
+    }
+
+    /// An id for a request that brought none: 16 hexadecimal digits that look random and do not repeat.
+    pub(crate) fn next_request_id(&self) -> HeaderValue {
+        let number = self.request_ids.get().wrapping_add(0x9E37_79B9_7F4A_7C15);
+        self.request_ids.set(number);
+        let mut text = BytesMut::with_capacity(16);
+        put_hex16(&mut text, mix(number));
+        HeaderValue::from_maybe_shared(Bytes::from(text)).expect("hexadecimal digits are visible ASCII")
+    }
+}
+
+/// The finaliser of splitmix64: a permutation of the 64-bit numbers, so distinct numbers stay distinct.
+fn mix(mut number: u64) -> u64 {
+    number = (number ^ (number >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    number = (number ^ (number >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    number ^ (number >> 31)
+}
+
+/// Writes 16 hexadecimal digits.
+fn put_hex16(text: &mut BytesMut, number: u64) {
+    for byte in number.to_be_bytes() {
+        for nibble in [byte >> 4, byte & 15] {
+            text.put_u8(b"0123456789abcdef"[usize::from(nibble)]);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_id_is_sixteen_hexadecimal_digits() {
+        let mut text = BytesMut::new();
+        put_hex16(&mut text, 0x0123_4567_89AB_CDEF);
+        assert_eq!(&text[..], b"0123456789abcdef");
+    }
+}

@@ -1,0 +1,180 @@
+//! Requests without a valid key, counted by where they come from, in a table that never grows.
+
+use std::hash::BuildHasher;
+use std::net::IpAddr;
+
+use foldhash::quality::RandomState;
+use parking_lot::Mutex;
+use petstore_domain::{Limit, Timestamp, Window, WindowKind};
+use petstore_ports::{AddressVerdict, Cost};
+
+/// Sets of the table. With four addresses in each it takes 640 KiB, whoever asks how often.
+const SETS: u64 = 16_384;
+
+/// Addresses of one set.
+const WAYS: usize = 4;
+
+/// Counts of one minute, by address.
+///
+/// An address belongs to one set. A set in which all places are taken gives a new address the place with the lowest
+/// count, and that count with it: so nobody is ever admitted more than the limit, not even one that was pushed out and
+/// comes back, since the lowest count of a set never falls within a minute. Some may be refused early.
+pub(crate) struct Addresses {
+    sets: Box<[Mutex<Set>]>,
+    /// Seeded anew for each table: nobody can choose addresses that meet in one set.
+    hasher: RandomState,
+}
+
+/// One minute's counts. A later minute finds the set empty; an earlier one finds it as it is.
+#[derive(Default)]
+struct Set {
+    minute: u32,
+    entries: [Entry; WAYS],
+}
+
+/// One address's count; a free place if it is 0.
+#[derive(Default, Clone, Copy)]
+struct Entry {
+    /// Half of the address's hash; the set is found by the other half.
+    tag: u32,
+    used: u32,
+}
+
+impl Addresses {
+    pub(crate) fn new() -> Self {
+        Self { sets: (0..SETS).map(|_| Mutex::default()).collect(), hasher: RandomState::default() }
+    }
+
+    /// Counts a request if it costs anything, and judges it.
+    pub(crate) fn take(&self, address: IpAddr, limit: Limit, cost: Cost, now: Timestamp) -> AddressVerdict {
+        let hash = self.hasher.hash_one(network_of(address));
+        let number = usize::try_from(hash % SETS).expect("below the number of sets");
+        let tag = u32::try_from(hash >> 32).expect("the upper half of a word");
+        let mut set = self.sets[number].lock();
+        let minute = WindowKind::Minute.number_at(now);
+        if minute > set.minute {
+            *set = Set { minute, ..Set::default() };
+        }
+        let minute = set.minute;
+        let entry = set.entry_of(tag);
+        let window = Window::new(minute, entry.used);
+        let taken = if cost == Cost::One { window.take(limit) } else { None };
+        if let Some(taken) = taken {
+            *entry = Entry { tag, used: taken.used() };
+        }
+        AddressVerdict {
+            admitted: taken.is_some() || cost == Cost::Nothing,
+            usage: taken.unwrap_or(window).usage(WindowKind::Minute, limit),
+        }
+    }
+}
+
+impl Set {
+    /// The address's place: its own, or a free one, or the one with the lowest count. A free one has the lowest.
+    fn entry_of(&mut self, tag: u32) -> &mut Entry {
+        let own = self.entries.iter().position(|entry| entry.tag == tag && entry.used > 0);
+        let place = own.unwrap_or_else(|| {
+            (0..WAYS).min_by_key(|place| self.entries[*place].used).expect("a set has places")
+        });
+        &mut self.entries[place]
+    }
+}
+
+/// What is counted as one: an IPv4 address, be it written as IPv6, or the 64 bits of an IPv6 address that name its
+/// network. A household chooses the other half as it likes.
+fn network_of(address: IpAddr) -> (bool, u64) {
+    match address.to_canonical() {
+        IpAddr::V4(address) => (false, u64::from(address.to_bits())),
+        IpAddr::V6(address) => (true, u64::try_from(address.to_bits() >> 64).expect("the upper half")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, Ipv6Addr};
+
+    use super::*;
+
+    const LIMIT: Limit = Limit::new(3).unwrap();
+
+    fn at(secs: i64) -> Timestamp {
+        Timestamp::from_millis(1_900_000_000_000 + secs * 1_000).unwrap()
+    }
+
+    fn v4(number: u32) -> IpAddr {
+        IpAddr::V4(Ipv4Addr::from_bits(number))
+    }
+
+    fn v6(address: &str) -> IpAddr {
+        IpAddr::V6(address.parse::<Ipv6Addr>().unwrap())
+    }
+
+    /// How many of so many requests are admitted.
+    fn admitted(addresses: &Addresses, address: IpAddr, requests: u32, now: Timestamp) -> u32 {
+        (0..requests).map(|_| u32::from(addresses.take(address, LIMIT, Cost::One, now).admitted)).sum()
+    }
+
+    #[test]
+    fn an_address_is_admitted_its_limit_in_each_minute() {
+        let addresses = Addresses::new();
+        for minute in [0, 60, 120] {
+            assert_eq!(admitted(&addresses, v4(1), 10, at(minute)), 3);
+            assert_eq!(admitted(&addresses, v4(2), 1, at(minute)), 1);
+        }
+    }
+
+    #[test]
+    fn a_clock_that_steps_back_grants_nothing() {
+        let addresses = Addresses::new();
+        assert_eq!(admitted(&addresses, v4(1), 10, at(60)), 3);
+        assert_eq!(admitted(&addresses, v4(1), 10, at(0)), 0);
+        assert_eq!(addresses.take(v4(1), LIMIT, Cost::One, at(0)).usage.reset_secs % 60, 0);
+    }
+
+    #[test]
+    fn what_costs_nothing_is_admitted_and_not_counted() {
+        let addresses = Addresses::new();
+        for left in [3, 2, 1, 0] {
+            let verdict = addresses.take(v4(1), LIMIT, Cost::Nothing, at(0));
+            assert_eq!((verdict.admitted, verdict.usage.remaining), (true, left));
+            addresses.take(v4(1), LIMIT, Cost::One, at(0));
+        }
+    }
+
+    #[test]
+    fn a_network_is_one_address_and_ipv4_is_the_same_in_both_forms() {
+        let addresses = Addresses::new();
+        assert_eq!(admitted(&addresses, v6("2001:db8::1"), 2, at(0)), 2);
+        assert_eq!(admitted(&addresses, v6("2001:db8::ffff:2"), 2, at(0)), 1);
+        assert_eq!(admitted(&addresses, v6("2001:db8:0:1::1"), 2, at(0)), 2);
+        assert_eq!(admitted(&addresses, v6("::ffff:10.0.0.1"), 2, at(0)), 2);
+        assert_eq!(admitted(&addresses, v4(0x0A00_0001), 2, at(0)), 1);
+    }
+
+    #[test]
+    fn a_full_table_never_admits_more_than_the_limit_and_is_free_again_in_the_next_minute() {
+        let addresses = Addresses::new();
+        let places = u32::try_from(SETS).unwrap() * u32::try_from(WAYS).unwrap();
+        let mut counts = vec![0; places as usize * 2];
+        for _ in 0..4 {
+            for (count, number) in counts.iter_mut().zip(0..) {
+                *count += admitted(&addresses, v4(number), 1, at(0));
+            }
+        }
+        assert!(counts.iter().all(|count| *count <= LIMIT.get()));
+        // With a place for every other address, no place is left unused.
+        assert!(counts.iter().sum::<u32>() > places * LIMIT.get() * 9 / 10);
+        assert_eq!(admitted(&addresses, v4(u32::MAX), 10, at(60)), 3);
+    }
+
+    #[test]
+    fn threads_at_one_address_are_admitted_exactly_its_limit() {
+        let addresses = Addresses::new();
+        let sum: u32 = std::thread::scope(|scope| {
+            let threads: Vec<_> =
+                (0..8).map(|_| scope.spawn(|| admitted(&addresses, v4(1), 100, at(0)))).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+        });
+        assert_eq!(sum, 3);
+    }
+}

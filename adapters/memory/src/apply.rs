@@ -1,0 +1,64 @@
+//! From a decision to the tables.
+
+use petstore_domain::{Change, Changes};
+use petstore_ports::StoreError;
+
+use crate::slab::{SLOT_MAX, slot};
+use crate::tables::Tables;
+
+impl Tables {
+    /// Writes all of the changes, or nothing if a table has no room for one of them. The caller holds the names.
+    ///
+    /// Each record is written in one piece; a reader may meet the first of several before the last is written.
+    pub(crate) fn apply(&self, changes: Changes) -> Result<(), StoreError> {
+        for change in changes.as_slice() {
+            check_room(change)?;
+        }
+        for change in changes {
+            self.apply_one(change);
+        }
+        Ok(())
+    }
+
+    fn apply_one(&self, change: Change) {
+        match change {
+            Change::Pet(record) => self.pets.put(room_for(record.pet.id.get()), record),
+            Change::PetDeleted(id) => self.pets.remove(room_for(id.get())),
+            Change::Category(record) => self.categories.put(room_for(record.category.id.get()), record),
+            Change::CategoryDeleted(id) => self.categories.remove(room_for(id.get()), id),
+            Change::Order(record) => {
+                let pet = room_for(record.order.pet_id.get());
+                self.orders.put(room_for(record.order.id.get()), pet, record);
+            }
+            Change::OrderDeleted(id) => self.orders.remove(room_for(id.get())),
+            Change::Account(account) => self.accounts.put(room_for(account.id.get()), account),
+            Change::Key(record) => self.keys.put(room_for(record.id.get()), *record),
+            Change::Retry(record) => self.retries.put(*record),
+        }
+    }
+}
+
+/// Ids come from counters that know the bound; an operation may still bring its own.
+fn check_room(change: &Change) -> Result<(), StoreError> {
+    let id = match change {
+        Change::Pet(record) => record.pet.id.get(),
+        Change::PetDeleted(id) => id.get(),
+        Change::Category(record) => record.category.id.get(),
+        Change::CategoryDeleted(id) => id.get(),
+        Change::Order(record) => record.order.id.get().max(record.order.pet_id.get()),
+        Change::OrderDeleted(id) => id.get(),
+        Change::Account(account) => account.id.get(),
+        Change::Key(record) => record.id.get(),
+        Change::Retry(_) => return Ok(()),
+    };
+    match slot(id) {
+        Some(_) => Ok(()),
+        None => {
+            Err(StoreError::Busy(format!("id {id} is above {SLOT_MAX}, the last that there is room for")))
+        }
+    }
+}
+
+fn room_for(id: u64) -> u32 {
+    slot(id).expect("the room for every change has been checked")
+}

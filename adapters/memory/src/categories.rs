@@ -1,0 +1,97 @@
+//! The table of categories and its indexes.
+
+use dashmap::DashMap;
+use foldhash::fast::RandomState;
+use parking_lot::RwLock;
+use petstore_domain::{CategoryId, CategoryRecord, FoldedName};
+use petstore_ports::{CategoryFilter, CategorySink, PageEnd, PageRequest};
+
+use crate::census::Census;
+use crate::ids::IdCounter;
+use crate::page;
+use crate::search::{Found, Walk, leap};
+use crate::slab::{Slab, slot};
+
+/// Categories; found by id and by name.
+pub(crate) struct Categories {
+    pub(crate) ids: IdCounter,
+    records: Slab<CategoryRecord>,
+    census: RwLock<Census<0>>,
+    by_name: DashMap<FoldedName, CategoryId, RandomState>,
+}
+
+impl Categories {
+    pub(crate) fn new() -> Self {
+        Self {
+            ids: IdCounter::default(),
+            records: Slab::new(),
+            census: RwLock::default(),
+            by_name: DashMap::default(),
+        }
+    }
+
+    pub(crate) fn get(&self, id: CategoryId) -> Option<CategoryRecord> {
+        self.records.get(slot(id.get())?)
+    }
+
+    pub(crate) fn named(&self, name: &FoldedName) -> Option<CategoryId> {
+        self.by_name.get(name).map(|id| *id)
+    }
+
+    pub(crate) fn put(&self, slot: u32, record: CategoryRecord) {
+        // A pet that comes or goes changes the count and nothing that is indexed.
+        if self.records.read(slot, |old| old.category.name == record.category.name) == Some(true) {
+            self.records.write(slot, Some(record));
+            return;
+        }
+        let id = record.category.id;
+        self.ids.skip_to(id.get());
+        let (before, after) = (self.name_of(slot), record.category.name.folded());
+        self.by_name.insert(after.clone(), id);
+        if before.is_none() {
+            self.census.write().add(slot);
+        }
+        self.records.write(slot, Some(record));
+        if let Some(before) = before.filter(|before| *before != after) {
+            self.release(&before, id);
+        }
+    }
+
+    pub(crate) fn remove(&self, slot: u32, id: CategoryId) {
+        let Some(name) = self.name_of(slot) else {
+            return;
+        };
+        self.records.write(slot, None);
+        self.census.write().remove(slot);
+        self.release(&name, id);
+    }
+
+    pub(crate) fn page(
+        &self,
+        filter: &CategoryFilter,
+        page: &PageRequest,
+        sink: CategorySink<'_>,
+    ) -> PageEnd {
+        let candidates = |walk, max| self.candidates(filter, walk, max);
+        let name = filter.name.as_ref();
+        let admits =
+            |record: &CategoryRecord| name.is_none_or(|name| name.matches(record.category.name.as_str()));
+        page::fill(page, &self.records, candidates, admits, sink)
+    }
+
+    fn candidates(&self, filter: &CategoryFilter, walk: Walk, max: usize) -> Found {
+        match &filter.name {
+            Some(name) => leap(&[&self.named(name).and_then(|id| slot(id.get()))], walk, max),
+            None => leap(&[self.census.read().all()], walk, max),
+        }
+    }
+
+    fn name_of(&self, slot: u32) -> Option<FoldedName> {
+        self.records.read(slot, |record| record.category.name.folded())
+    }
+
+    /// Frees a name, unless the same changes have given it to another category.
+    fn release(&self, name: &FoldedName, id: CategoryId) {
+        self.by_name.remove_if(name, |_, bearer| *bearer == id);
+    }
+}

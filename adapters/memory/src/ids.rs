@@ -1,0 +1,59 @@
+//! New ids.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use petstore_domain::IdError;
+use petstore_ports::StoreError;
+
+use crate::slab::SLOT_MAX;
+
+/// Gives ids: rising, none of them twice. One that its operation does not use leaves a gap.
+#[derive(Default)]
+pub(crate) struct IdCounter {
+    /// The last id that was given or written.
+    last: AtomicU64,
+}
+
+impl IdCounter {
+    /// The next id, as `id` makes it of its number.
+    pub(crate) fn next<Id>(&self, id: fn(u64) -> Result<Id, IdError>) -> Result<Id, StoreError> {
+        let number = self.last.fetch_add(1, Ordering::Relaxed).saturating_add(1);
+        match id(number) {
+            Ok(id) if number <= u64::from(SLOT_MAX) => Ok(id),
+            _ => Err(StoreError::Busy(format!("all {SLOT_MAX} ids of a table have been given"))),
+        }
+    }
+
+    /// Makes sure that an id which was written is not given again: a record may come with its own.
+    pub(crate) fn skip_to(&self, id: u64) {
+        if self.last.load(Ordering::Relaxed) < id {
+            self.last.fetch_max(id, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use petstore_domain::PetId;
+
+    use super::*;
+
+    #[test]
+    fn ids_rise_from_one_and_pass_over_what_was_written() {
+        let ids = IdCounter::default();
+        assert_eq!(ids.next(PetId::new), Ok(PetId::FIRST));
+        ids.skip_to(10);
+        ids.skip_to(5);
+        assert_eq!(ids.next(PetId::new).map(PetId::get), Ok(11));
+    }
+
+    #[test]
+    fn the_last_slot_is_the_last_id() {
+        let ids = IdCounter::default();
+        ids.skip_to(u64::from(SLOT_MAX) - 1);
+        assert_eq!(ids.next(PetId::new).map(PetId::get), Ok(u64::from(SLOT_MAX)));
+        for _ in 0..3 {
+            assert!(matches!(ids.next(PetId::new), Err(StoreError::Busy(_))));
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! What is counted of accounts and keys while they are used.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use parking_lot::Mutex;
+use petstore_domain::{Ban, Strikes, Timestamp, Windows};
+use petstore_ports::{Ask, Cost, Verdict};
+
+use crate::directory::Directory;
+use crate::slab::{BLOCK, block_of, place_of};
+
+/// Meters by slot, made when they are first used. They are not the records': a change of plan leaves the counts.
+pub(crate) struct Meters<M> {
+    blocks: Directory<[M; BLOCK]>,
+}
+
+impl<M: Default> Meters<M> {
+    pub(crate) fn new() -> Self {
+        Self { blocks: Directory::new() }
+    }
+
+    /// The meter of a slot.
+    pub(crate) fn of(&self, slot: u32) -> &M {
+        &self.blocks.entry(block_of(slot))[place_of(slot)]
+    }
+}
+
+/// An account's use: its windows and its requests in flight.
+///
+/// One lock around all of it, held for the arithmetic alone: so a request is judged and counted in one step, by the
+/// domain's own functions. On a cache line of its own: other accounts are counted on other cores.
+#[derive(Default)]
+#[repr(align(64))]
+pub(crate) struct AccountMeter {
+    used: Mutex<Used>,
+}
+
+#[derive(Default)]
+struct Used {
+    windows: Windows,
+    in_flight: u32,
+}
+
+impl AccountMeter {
+    /// Judges a request, and counts it if it is admitted.
+    pub(crate) fn take(&self, ask: &Ask, key: &KeyMeter) -> Verdict {
+        let mut used = self.used.lock();
+        let current = used.windows.at(ask.now);
+        if used.in_flight >= ask.in_flight_max {
+            return Verdict::TooManyInFlight(current.usage(ask.limits));
+        }
+        if let Some(until) = key.banned_until(ask.now) {
+            return Verdict::Banned { until };
+        }
+        let windows = match ask.cost {
+            Cost::Nothing => current,
+            Cost::One => match used.windows.take(ask.now, ask.limits) {
+                Some(windows) => windows,
+                None => return Verdict::Exceeded(current.usage(ask.limits)),
+            },
+        };
+        *used = Used { windows, in_flight: used.in_flight + 1 };
+        Verdict::Admitted(windows.usage(ask.limits))
+    }
+
+    /// A request is no longer in flight.
+    pub(crate) fn leave(&self) {
+        let mut used = self.used.lock();
+        used.in_flight = used.in_flight.saturating_sub(1);
+    }
+}
+
+/// How a key behaves: its strikes, and the end of its ban as every request looks at it.
+pub(crate) struct KeyMeter {
+    /// Milliseconds since the epoch; a time long past if there was no ban.
+    banned_until: AtomicI64,
+    strikes: Mutex<Strikes>,
+}
+
+impl Default for KeyMeter {
+    fn default() -> Self {
+        Self { banned_until: AtomicI64::new(i64::MIN), strikes: Mutex::default() }
+    }
+}
+
+impl KeyMeter {
+    /// The end of the ban that is in force, if one is.
+    pub(crate) fn banned_until(&self, now: Timestamp) -> Option<Timestamp> {
+        let until = self.banned_until.load(Ordering::Acquire);
+        (until > now.as_millis()).then(|| Timestamp::from_millis(until).ok()).flatten()
+    }
+
+    /// Counts a strike. False if it is one more than allowed.
+    pub(crate) fn strike(&self, reset_secs: u64, allowed: u32) -> bool {
+        let mut strikes = self.strikes.lock();
+        let next = strikes.strike(reset_secs, allowed);
+        *strikes = next.unwrap_or(*strikes);
+        next.is_some()
+    }
+
+    /// A ban is in force from now on.
+    pub(crate) fn ban(&self, ban: Ban) {
+        self.banned_until.store(ban.until.as_millis(), Ordering::Release);
+    }
+
+    /// An operator changed the ban: it is as they say, and the strikes that led to it are forgotten.
+    pub(crate) fn reset(&self, ban: Option<Ban>) {
+        *self.strikes.lock() = Strikes::default();
+        self.banned_until.store(ban.map_or(i64::MIN, |ban| ban.until.as_millis()), Ordering::Release);
+    }
+}

@@ -1,0 +1,122 @@
+//! The table of orders and its indexes.
+
+use parking_lot::RwLock;
+use petstore_domain::{OrderId, OrderRecord};
+use petstore_ports::{OrderFilter, OrderSink, PageEnd, PageRequest};
+
+use crate::census::Census;
+use crate::ids::IdCounter;
+use crate::page;
+use crate::pairs::PairIndex;
+use crate::search::{AnyOf, Found, Walk, leap, search};
+use crate::slab::{Slab, slot};
+
+/// Orders; found by id, by pet, and by whether they are complete.
+pub(crate) struct Orders {
+    pub(crate) ids: IdCounter,
+    records: Slab<OrderRecord>,
+    /// Open ones and complete ones.
+    census: RwLock<Census<2>>,
+    by_pet: PairIndex,
+}
+
+/// Where the indexes have an order.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Entry {
+    pet: u32,
+    complete: bool,
+}
+
+impl Orders {
+    pub(crate) fn new() -> Self {
+        Self {
+            ids: IdCounter::default(),
+            records: Slab::new(),
+            census: RwLock::default(),
+            by_pet: PairIndex::new(),
+        }
+    }
+
+    pub(crate) fn get(&self, id: OrderId) -> Option<OrderRecord> {
+        self.records.get(slot(id.get())?)
+    }
+
+    /// Writes an order; `pet` is the slot of its pet.
+    pub(crate) fn put(&self, slot: u32, pet: u32, record: OrderRecord) {
+        self.ids.skip_to(record.order.id.get());
+        let (before, after) = (self.entry_of(slot), Entry { pet, complete: record.order.complete });
+        self.widen(slot, after, before);
+        self.records.write(slot, Some(record));
+        if let Some(before) = before {
+            self.narrow(slot, before, Some(after));
+        }
+    }
+
+    pub(crate) fn remove(&self, slot: u32) {
+        let Some(before) = self.entry_of(slot) else {
+            return;
+        };
+        self.records.write(slot, None);
+        self.narrow(slot, before, None);
+    }
+
+    pub(crate) fn page(&self, filter: &OrderFilter, page: &PageRequest, sink: OrderSink<'_>) -> PageEnd {
+        let candidates = |walk, max| self.candidates(filter, walk, max);
+        page::fill(page, &self.records, candidates, |record| filter.admits(record), sink)
+    }
+
+    fn candidates(&self, filter: &OrderFilter, walk: Walk, max: usize) -> Found {
+        // Two locks at once, both to read, each of them a leaf to every writer: nobody waits in a circle.
+        let census = self.census.read();
+        let states: Vec<AnyOf<'_>> = filter
+            .complete
+            .map(|complete| AnyOf(vec![census.in_state(state(complete))]))
+            .into_iter()
+            .collect();
+        match filter.pet_id.map(|id| slot(id.get())) {
+            Some(Some(pet)) => self.by_pet.search(pet, |orders| search(&states, Some(orders), walk, max)),
+            Some(None) => Found::nothing(walk),
+            None if states.is_empty() => leap(&[census.all()], walk, max),
+            None => search(&states, None, walk, max),
+        }
+    }
+
+    /// Adds an order to the indexes in which it is not already.
+    fn widen(&self, slot: u32, entry: Entry, already: Option<Entry>) {
+        if already.is_none_or(|already| already.pet != entry.pet) {
+            self.by_pet.add(entry.pet, slot);
+        }
+        if already.is_none_or(|already| already.complete != entry.complete) {
+            let mut census = self.census.write();
+            census.add(slot);
+            census.add_to_state(state(entry.complete), slot);
+        }
+    }
+
+    /// Removes an order from the indexes in which it does not remain.
+    fn narrow(&self, slot: u32, entry: Entry, remains: Option<Entry>) {
+        if remains.is_none_or(|remains| remains.complete != entry.complete) {
+            let mut census = self.census.write();
+            census.remove_from_state(state(entry.complete), slot);
+            if remains.is_none() {
+                census.remove(slot);
+            }
+        }
+        if remains.is_none_or(|remains| remains.pet != entry.pet) {
+            self.by_pet.remove(entry.pet, slot);
+        }
+    }
+
+    fn entry_of(&self, slot_of_order: u32) -> Option<Entry> {
+        self.records
+            .read(slot_of_order, |OrderRecord { order, .. }| {
+                slot(order.pet_id.get()).map(|pet| Entry { pet, complete: order.complete })
+            })
+            .flatten()
+    }
+}
+
+/// The place of open and of complete orders among the census's states.
+const fn state(complete: bool) -> usize {
+    if complete { 1 } else { 0 }
+}

@@ -1,0 +1,41 @@
+//! A page: candidates from an index, judged by their records.
+
+use petstore_ports::{PageEnd, PageRequest};
+
+use crate::search::{Found, Walk};
+use crate::slab::{BLOCK, Slab, block_of};
+
+/// Candidates that are asked for at once: whatever the page's limit, an index is never held for more.
+const CANDIDATES_MAX: usize = 1_024;
+
+/// Hands the records of a page to the sink.
+///
+/// `candidates` gives slots that may be of the page and misses none that is; `admits` decides. No lock is held while
+/// the sink runs: it is foreign code, and may well ask the store something else.
+pub(crate) fn fill<T: Clone>(
+    page: &PageRequest,
+    records: &Slab<T>,
+    candidates: impl Fn(Walk, usize) -> Found,
+    admits: impl Fn(&T) -> bool,
+    mut sink: impl FnMut(&T),
+) -> PageEnd {
+    let mut walk = Walk::new(page);
+    let mut left = page.limit;
+    let mut copies = Vec::with_capacity(BLOCK);
+    while !walk.is_over() {
+        // One more than the page takes: whether it is there decides how the page ends.
+        let found = candidates(walk, left.saturating_add(1).min(CANDIDATES_MAX));
+        for slots in found.slots.chunk_by(|one, next| block_of(*one) == block_of(*next)) {
+            records.copy_of_block(slots, &admits, &mut copies);
+            for record in copies.drain(..) {
+                if left == 0 {
+                    return PageEnd::More;
+                }
+                sink(&record);
+                left -= 1;
+            }
+        }
+        walk = found.rest;
+    }
+    PageEnd::Last
+}

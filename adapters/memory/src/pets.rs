@@ -1,0 +1,187 @@
+//! The table of pets and its indexes.
+
+use std::hash::BuildHasher;
+
+use dashmap::DashMap;
+use foldhash::fast::RandomState;
+use parking_lot::RwLock;
+use petstore_domain::{CategoryId, FoldedName, Pet, PetId, PetRecord, PetStatus};
+use petstore_ports::{PageEnd, PageOrder, PageRequest, PetFilter, PetSink};
+use roaring::RoaringBitmap;
+
+use crate::census::Census;
+use crate::ids::IdCounter;
+use crate::page;
+use crate::pairs::PairIndex;
+use crate::search::{AnyOf, Found, Seek, Slots, Walk, leap, search};
+use crate::slab::{Slab, slot};
+
+/// Pets with their stock; found by id, status, category and name.
+pub(crate) struct Pets {
+    pub(crate) ids: IdCounter,
+    records: Slab<PetRecord>,
+    census: RwLock<Census<{ PetStatus::ALL.len() }>>,
+    by_category: DashMap<CategoryId, RoaringBitmap, RandomState>,
+    /// By the hash of the folded name: two names may share one, so it is the record that decides.
+    by_name: PairIndex,
+    hasher: RandomState,
+}
+
+/// Where the indexes have a pet.
+#[derive(Clone, Copy)]
+struct Entry {
+    status: PetStatus,
+    category: CategoryId,
+    name_hash: u32,
+}
+
+impl Pets {
+    pub(crate) fn new() -> Self {
+        Self {
+            ids: IdCounter::default(),
+            records: Slab::new(),
+            census: RwLock::default(),
+            by_category: DashMap::default(),
+            by_name: PairIndex::new(),
+            hasher: RandomState::default(),
+        }
+    }
+
+    pub(crate) fn get(&self, id: PetId) -> Option<PetRecord> {
+        self.records.get(slot(id.get())?)
+    }
+
+    pub(crate) fn put(&self, slot: u32, record: PetRecord) {
+        // An order changes the stock and nothing that is indexed.
+        if self.records.read(slot, |old| old.pet == record.pet) == Some(true) {
+            self.records.write(slot, Some(record));
+            return;
+        }
+        self.ids.skip_to(record.pet.id.get());
+        let (before, after) = (self.entry_of(slot), self.entry(&record.pet));
+        self.widen(slot, after, before);
+        self.records.write(slot, Some(record));
+        if let Some(before) = before {
+            self.narrow(slot, before, Some(after));
+        }
+    }
+
+    pub(crate) fn remove(&self, slot: u32) {
+        let Some(before) = self.entry_of(slot) else {
+            return;
+        };
+        self.records.write(slot, None);
+        self.narrow(slot, before, None);
+    }
+
+    pub(crate) fn page(&self, filter: &PetFilter, page: &PageRequest, sink: PetSink<'_>) -> PageEnd {
+        let candidates = |walk, max| self.candidates(filter, walk, max);
+        page::fill(page, &self.records, candidates, |record| filter.admits(record), sink)
+    }
+
+    fn candidates(&self, filter: &PetFilter, walk: Walk, max: usize) -> Found {
+        if let Some(ids) = &filter.ids {
+            return leap(&[&Listed(ids)], walk, max);
+        }
+        // Three locks at once, all to read, each of them a leaf to every writer: nobody waits in a circle.
+        let category = match filter.category_id {
+            None => None,
+            Some(id) => match self.by_category.get(&id) {
+                None => return Found::nothing(walk),
+                category => category,
+            },
+        };
+        let census = self.census.read();
+        let mut filters = Vec::with_capacity(2);
+        if let Some(category) = &category {
+            filters.push(AnyOf(vec![category.value()]));
+        }
+        if !filter.statuses.is_any() {
+            let statuses = PetStatus::ALL.into_iter().filter(|status| filter.statuses.admits(*status));
+            filters.push(AnyOf(statuses.map(|status| census.in_state(state(status))).collect()));
+        }
+        if let Some(name) = &filter.name {
+            return self
+                .by_name
+                .search(self.hash(name), |bearers| search(&filters, Some(bearers), walk, max));
+        }
+        if filters.is_empty() {
+            return leap(&[census.all()], walk, max);
+        }
+        search(&filters, None, walk, max)
+    }
+
+    /// Adds a pet to the indexes in which it is not already.
+    fn widen(&self, slot: u32, entry: Entry, already: Option<Entry>) {
+        if already.is_none_or(|already| already.name_hash != entry.name_hash) {
+            self.by_name.add(entry.name_hash, slot);
+        }
+        if already.is_none_or(|already| already.category != entry.category) {
+            self.by_category.entry(entry.category).or_default().insert(slot);
+        }
+        if already.is_none_or(|already| already.status != entry.status) {
+            let mut census = self.census.write();
+            census.add(slot);
+            census.add_to_state(state(entry.status), slot);
+        }
+    }
+
+    /// Removes a pet from the indexes in which it does not remain.
+    fn narrow(&self, slot: u32, entry: Entry, remains: Option<Entry>) {
+        if remains.is_none_or(|remains| remains.status != entry.status) {
+            let mut census = self.census.write();
+            census.remove_from_state(state(entry.status), slot);
+            if remains.is_none() {
+                census.remove(slot);
+            }
+        }
+        if remains.is_none_or(|remains| remains.category != entry.category) {
+            if let Some(mut pets) = self.by_category.get_mut(&entry.category) {
+                pets.remove(slot);
+            }
+            self.by_category.remove_if(&entry.category, |_, pets| pets.is_empty());
+        }
+        if remains.is_none_or(|remains| remains.name_hash != entry.name_hash) {
+            self.by_name.remove(entry.name_hash, slot);
+        }
+    }
+
+    fn entry_of(&self, slot: u32) -> Option<Entry> {
+        self.records.read(slot, |record| self.entry(&record.pet))
+    }
+
+    fn entry(&self, pet: &Pet) -> Entry {
+        Entry { status: pet.status, category: pet.category_id, name_hash: self.hash(&pet.name.folded()) }
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "half of a hash is a hash")]
+    fn hash(&self, name: &FoldedName) -> u32 {
+        self.hasher.hash_one(name.as_str()) as u32
+    }
+}
+
+/// The place of a status among the census's states.
+const fn state(status: PetStatus) -> usize {
+    match status {
+        PetStatus::Available => 0,
+        PetStatus::Pending => 1,
+        PetStatus::Sold => 2,
+    }
+}
+
+/// The pets that a filter names one by one.
+struct Listed<'a>(&'a [PetId]);
+
+impl Slots for Listed<'_> {
+    fn seek(&self, order: PageOrder) -> Seek<'_> {
+        Box::new(move |place| {
+            let place = u64::from(place);
+            let id = match order {
+                PageOrder::Ascending => self.0.get(self.0.partition_point(|id| id.get() < place)),
+                PageOrder::Descending => self.0[..self.0.partition_point(|id| id.get() <= place)].last(),
+            };
+            // If no slab holds this one, none holds those after it: ids rise.
+            slot(id?.get())
+        })
+    }
+}

@@ -1,0 +1,107 @@
+//! The reading ports.
+
+use async_trait::async_trait;
+use petstore_domain::{
+    Account, AccountId, AccountName, CategoryId, CategoryRecord, KeyId, KeyRecord, OrderId, OrderRecord,
+    PetId, PetRecord,
+};
+use petstore_ports::{
+    AccountDirectory, CategoryFilter, CategoryReader, CategorySink, Credential, KeyName, KeyReader,
+    OrderFilter, OrderReader, OrderSink, PageEnd, PageOrder, PageRequest, PetFilter, PetReader, PetSink,
+    Reply, StoreError,
+};
+
+use crate::store::MemoryStore;
+
+#[async_trait]
+impl PetReader for MemoryStore {
+    fn pet(&self, id: PetId) -> Reply<Result<Option<PetRecord>, StoreError>> {
+        Reply::now(Ok(self.tables.pets.get(id)))
+    }
+
+    async fn pets<'a>(
+        &self,
+        filter: &PetFilter,
+        page: &PageRequest,
+        sink: PetSink<'a>,
+    ) -> Result<PageEnd, StoreError> {
+        Ok(self.tables.pets.page(filter, page, sink))
+    }
+}
+
+#[async_trait]
+impl CategoryReader for MemoryStore {
+    fn category(&self, id: CategoryId) -> Reply<Result<Option<CategoryRecord>, StoreError>> {
+        Reply::now(Ok(self.tables.categories.get(id)))
+    }
+
+    async fn categories<'a>(
+        &self,
+        filter: &CategoryFilter,
+        page: &PageRequest,
+        sink: CategorySink<'a>,
+    ) -> Result<PageEnd, StoreError> {
+        Ok(self.tables.categories.page(filter, page, sink))
+    }
+}
+
+#[async_trait]
+impl OrderReader for MemoryStore {
+    fn order(&self, id: OrderId) -> Reply<Result<Option<OrderRecord>, StoreError>> {
+        Reply::now(Ok(self.tables.orders.get(id)))
+    }
+
+    async fn orders<'a>(
+        &self,
+        filter: &OrderFilter,
+        page: &PageRequest,
+        sink: OrderSink<'a>,
+    ) -> Result<PageEnd, StoreError> {
+        Ok(self.tables.orders.page(filter, page, sink))
+    }
+}
+
+impl MemoryStore {
+    fn credential_of(&self, name: KeyName) -> Result<Option<Credential>, StoreError> {
+        let id = match name {
+            KeyName::Id(id) => Some(id),
+            KeyName::Digest(digest) => self.tables.keys.id_of(&digest),
+        };
+        let Some(id) = id else {
+            return Ok(None);
+        };
+        // Two leaf locks at once, always the key's before the account's, and each a leaf to whoever writes.
+        let credential = self.tables.keys.read(id, |key| {
+            let found = self.tables.accounts.read(key.account, |account| Credential::new(key, account));
+            found.ok_or(key.account)
+        });
+        credential
+            .transpose()
+            .map_err(|account| StoreError::Corrupt(format!("key {id} has no account {account}")))
+    }
+}
+
+impl KeyReader for MemoryStore {
+    fn credential(&self, name: KeyName) -> Reply<Result<Option<Credential>, StoreError>> {
+        Reply::now(self.credential_of(name))
+    }
+}
+
+#[async_trait]
+impl AccountDirectory for MemoryStore {
+    async fn accounts(&self, after: Option<AccountId>, limit: usize) -> Result<Vec<Account>, StoreError> {
+        Ok(self.tables.accounts.page(&rising(after.map(AccountId::get), limit)))
+    }
+
+    async fn account_named(&self, name: &AccountName) -> Result<Option<Account>, StoreError> {
+        Ok(self.tables.accounts.named(name))
+    }
+
+    async fn keys(&self, after: Option<KeyId>, limit: usize) -> Result<Vec<KeyRecord>, StoreError> {
+        Ok(self.tables.keys.page(&rising(after.map(KeyId::get), limit)))
+    }
+}
+
+const fn rising(after: Option<u64>, limit: usize) -> PageRequest {
+    PageRequest { order: PageOrder::Ascending, after, limit }
+}

@@ -1,0 +1,82 @@
+//! Records of answered requests, which live for a while.
+
+use std::collections::BTreeSet;
+
+use dashmap::DashMap;
+use foldhash::fast::RandomState;
+use parking_lot::Mutex;
+use petstore_domain::{AccountId, Name, RetryName, RetryRecord, Timestamp};
+
+use crate::store::MemoryStore;
+
+/// Records that one call of housekeeping drops at most: some milliseconds of work.
+const PRUNE_MAX: usize = 10_000;
+
+/// Records of answered requests; found by name, counted by account, and in the order in which they expire.
+///
+/// A record counts until it is dropped. Who changes anything of a record holds its name and its account's count.
+pub(crate) struct Retries {
+    records: DashMap<RetryName, RetryRecord, RandomState>,
+    counts: DashMap<AccountId, u32, RandomState>,
+    by_expiry: Mutex<BTreeSet<(Timestamp, RetryName)>>,
+}
+
+impl Retries {
+    pub(crate) fn new() -> Self {
+        Self { records: DashMap::default(), counts: DashMap::default(), by_expiry: Mutex::default() }
+    }
+
+    pub(crate) fn get(&self, name: &RetryName) -> Option<RetryRecord> {
+        self.records.get(name).map(|record| record.clone())
+    }
+
+    /// How many records an account has.
+    pub(crate) fn count(&self, account: AccountId) -> u32 {
+        self.counts.get(&account).map_or(0, |count| *count)
+    }
+
+    pub(crate) fn put(&self, record: RetryRecord) {
+        let (name, expires_at) = (record.name.clone(), record.expires_at);
+        let replaced = self.records.insert(name.clone(), record);
+        if replaced.is_none() {
+            *self.counts.entry(name.account).or_default() += 1;
+        }
+        let mut by_expiry = self.by_expiry.lock();
+        if let Some(replaced) = replaced {
+            by_expiry.remove(&(replaced.expires_at, replaced.name));
+        }
+        by_expiry.insert((expires_at, name));
+    }
+
+    /// The names of the records that expire first, if they have expired at this time.
+    fn expired(&self, now: Timestamp, max: usize) -> Vec<RetryName> {
+        let by_expiry = self.by_expiry.lock();
+        let expired = by_expiry.iter().take_while(|(expires_at, _)| *expires_at <= now);
+        expired.take(max).map(|(_, name)| name.clone()).collect()
+    }
+
+    /// Drops a record, if it has not been replaced by one that lives on. Returns whether it did.
+    fn drop_expired(&self, name: &RetryName, now: Timestamp) -> bool {
+        let Some((_, record)) = self.records.remove_if(name, |_, record| record.expires_at <= now) else {
+            return false;
+        };
+        if let Some(mut count) = self.counts.get_mut(&name.account) {
+            *count -= 1;
+        }
+        self.counts.remove_if(&name.account, |_, count| *count == 0);
+        self.by_expiry.lock().remove(&(record.expires_at, record.name));
+        true
+    }
+}
+
+impl MemoryStore {
+    /// Drops records that have expired, a bounded number of them. Returns how many went.
+    pub(crate) fn prune_retries(&self, now: Timestamp) -> usize {
+        let mut dropped = 0;
+        for name in self.tables.retries.expired(now, PRUNE_MAX) {
+            let _held = self.stripes.hold(&[Name::RetriesOf(name.account), Name::Retry(name.clone())]);
+            dropped += usize::from(self.tables.retries.drop_expired(&name, now));
+        }
+        dropped
+    }
+}

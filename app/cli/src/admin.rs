@@ -1,0 +1,20 @@
+//! Administration over a Unix socket: one JSON line asks, one JSON line answers.
+//!
+//! It never crosses the public listener. The socket belongs to the server's user and opens for nobody else.
+
+mod client;
+mod server;
+mod words;
+
+pub(crate) use client::ask;
+pub(crate) use server::{AdminSocket, Desk};
+pub(crate) use words::{AccountView, Answer, KeyRef, KeyView, PlanChoice, PlanName, Request};
+
+/// Bytes of one line.
+const LINE_MAX: usize = 1024 * 1024;
+
+/// How long a client or server waits for the other's line.
+const LINE_TIME: std::time::Duration = std::time::Duration::from_secs(10);
+
+/// Records on one page of a listing.
+const PAGE: usize = 500;

@@ -1,0 +1,257 @@
+//! The server's end of the admin socket.
+
+use std::fs::{self, Permissions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::unix::net::UnixStream as StdStream;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use petstore_domain::{
+    AccountId, AccountName, KeyHolder, KeyId, KeyLabel, KeyPatch, KeyPrefix, KeyRecord, Patch, Scopes,
+    Timestamp,
+};
+use petstore_ports::api::{Administration, Failure, KeyListing, NewKey};
+use petstore_ports::{Clock, StoreError};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::Semaphore;
+
+use super::{AccountView, Answer, KeyRef, KeyView, LINE_MAX, LINE_TIME, PAGE, Request};
+
+/// Clients that are served at once; further ones wait.
+const CLIENTS_MAX: usize = 16;
+
+/// A socket that administers a store. It is removed when this is dropped.
+pub(crate) struct AdminSocket {
+    listener: UnixListener,
+    path: PathBuf,
+    owner: u32,
+}
+
+impl AdminSocket {
+    /// Opens the socket, for its owner alone.
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+        if StdStream::connect(path).is_ok() {
+            let message = format!("another server answers at {}", path.display());
+            return Err(io::Error::new(io::ErrorKind::AddrInUse, message));
+        }
+        // Made inside a folder that only its owner may enter and then moved: it is never open to others, not even
+        // between being made and being closed to them.
+        let nursery = path.with_extension(format!("{}.new", std::process::id()));
+        let _ = fs::remove_dir_all(&nursery);
+        fs::DirBuilder::new().mode(0o700).create(&nursery)?;
+        let opened = Self::open_in(&nursery, path);
+        let _ = fs::remove_dir_all(&nursery);
+        opened
+    }
+
+    fn open_in(nursery: &Path, path: &Path) -> io::Result<Self> {
+        let born = nursery.join("socket");
+        let listener = UnixListener::bind(&born)?;
+        fs::set_permissions(&born, Permissions::from_mode(0o600))?;
+        let owner = fs::metadata(&born)?.uid();
+        fs::rename(&born, path)?;
+        Ok(Self { listener, path: path.to_owned(), owner })
+    }
+
+    /// Answers clients, for ever.
+    pub(crate) async fn serve(self, desk: Desk) {
+        let desk = Arc::new(desk);
+        let places = Arc::new(Semaphore::new(CLIENTS_MAX));
+        loop {
+            let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
+            let Ok((stream, _)) = self.listener.accept().await else {
+                tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+                continue;
+            };
+            if !self.may_ask(&stream) {
+                continue;
+            }
+            let desk = Arc::clone(&desk);
+            tokio::spawn(async move {
+                // A client that goes away or takes too long is its own affair.
+                let _ = tokio::time::timeout(LINE_TIME, converse(stream, &desk)).await;
+                drop(place);
+            });
+        }
+    }
+
+    /// Whether the peer is the socket's owner or the superuser. The file's mode says the same; this holds where a file
+    /// system does not heed it.
+    fn may_ask(&self, stream: &UnixStream) -> bool {
+        stream.peer_cred().is_ok_and(|peer| peer.uid() == self.owner || peer.uid() == 0)
+    }
+}
+
+impl Drop for AdminSocket {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+async fn converse(mut stream: UnixStream, desk: &Desk) -> io::Result<()> {
+    let (read, mut write) = stream.split();
+    let mut line = Vec::new();
+    BufReader::new(read.take(LINE_MAX as u64)).read_until(b'\n', &mut line).await?;
+    let answer = match serde_json::from_slice(&line) {
+        Ok(request) => desk.answer(request).await.unwrap_or_else(|why| Answer::Refused { why }),
+        Err(error) => Answer::Refused { why: format!("the request cannot be read: {error}") },
+    };
+    let mut line = serde_json::to_vec(&answer)?;
+    line.push(b'\n');
+    write.write_all(&line).await
+}
+
+/// Turns what a client asks into calls of the administration, and back.
+pub(crate) struct Desk {
+    pub(crate) administration: Arc<dyn Administration>,
+    pub(crate) clock: Arc<dyn Clock>,
+}
+
+impl Desk {
+    async fn answer(&self, request: Request) -> Result<Answer, String> {
+        let now = self.clock.now();
+        match request {
+            Request::CreateKey { account, plan, label, scopes, expires } => {
+                let plan = plan.map(super::PlanChoice::plan).transpose()?;
+                let holder = match account {
+                    Some(name) => KeyHolder::Named { name: account_name(&name)?, plan },
+                    None => KeyHolder::New { plan: plan.unwrap_or(KeyHolder::DEFAULT_PLAN) },
+                };
+                let new = NewKey {
+                    holder,
+                    label: key_label(&label)?,
+                    scopes: key_scopes(&scopes)?,
+                    expires_at: expires.map(|time| expiry(&time, now)).transpose()?,
+                };
+                let created = self.administration.create_key(new).await.map_err(why)?;
+                let key = KeyView::new(&created.made.key, &created.made.account, now);
+                Ok(Answer::Created { secret: created.secret.reveal().to_owned(), key })
+            }
+            Request::ListKeys { after } => {
+                let after = after.map(KeyId::new).transpose().map_err(|error| error.to_string())?;
+                let listings = self.administration.keys(after, PAGE).await.map_err(store_fault)?;
+                let more = listings.len() == PAGE;
+                Ok(Answer::Keys { keys: listings.iter().map(|one| KeyView::of(one, now)).collect(), more })
+            }
+            Request::ShowKey { key } => Ok(Answer::Key { key: KeyView::of(&self.find(&key).await?, now) }),
+            Request::UpdateKey { key, label, scopes, expires } => {
+                let patch = KeyPatch {
+                    label: label.map(|label| key_label(&label)).transpose()?,
+                    scopes: scopes.map(|scopes| key_scopes(&scopes)).transpose()?,
+                    expires_at: match expires.as_deref() {
+                        None => Patch::Keep,
+                        Some("never") => Patch::Clear,
+                        Some(time) => Patch::Set(expiry(time, now)?),
+                    },
+                };
+                let found = self.find(&key).await?;
+                let updated = self.administration.update_key(found.key.id, patch).await;
+                self.key(found, updated.map_err(why)?)
+            }
+            Request::RotateKey { key, overlap_secs } => {
+                let found = self.find(&key).await?;
+                let overlap = std::time::Duration::from_secs(overlap_secs);
+                let rotated = self.administration.rotate_key(found.key.id, overlap).await.map_err(why)?;
+                let key = KeyView::new(&rotated.made, &found.account, now);
+                Ok(Answer::Created { secret: rotated.secret.reveal().to_owned(), key })
+            }
+            Request::RevokeKey { key } => {
+                let found = self.find(&key).await?;
+                let revoked = self.administration.revoke_key(found.key.id).await;
+                self.key(found, revoked.map_err(why)?)
+            }
+            Request::LiftBan { key } => {
+                let found = self.find(&key).await?;
+                let lifted = self.administration.lift_ban(found.key.id).await;
+                self.key(found, lifted.map_err(why)?)
+            }
+            Request::ListAccounts { after } => {
+                let after = after.map(AccountId::new).transpose().map_err(|error| error.to_string())?;
+                let accounts = self.administration.accounts(after, PAGE).await.map_err(store_fault)?;
+                let more = accounts.len() == PAGE;
+                Ok(Answer::Accounts { accounts: accounts.iter().map(AccountView::from).collect(), more })
+            }
+            Request::UpdateAccount { account, name, plan } => {
+                let found = self.administration.account_named(&account_name(&account)?).await;
+                let found =
+                    found.map_err(store_fault)?.ok_or_else(|| format!("there is no account {account}"))?;
+                let name = name.map(|name| account_name(&name)).transpose()?;
+                let plan = plan.map(super::PlanChoice::plan).transpose()?;
+                let updated = self.administration.update_account(found.id, name, plan).await.map_err(why)?;
+                Ok(Answer::Account { account: AccountView::from(&updated) })
+            }
+        }
+    }
+
+    fn key(&self, found: KeyListing, key: KeyRecord) -> Result<Answer, String> {
+        let listing = KeyListing { key, account: found.account };
+        Ok(Answer::Key { key: KeyView::of(&listing, self.clock.now()) })
+    }
+
+    /// The key that an operator means. A prefix that fits two keys means neither.
+    async fn find(&self, key: &KeyRef) -> Result<KeyListing, String> {
+        let unknown = || format!("there is no key {}", shown(&key.0));
+        if let Ok(id) = KeyId::parse(&key.0) {
+            let before = KeyId::new(id.get() - 1).ok();
+            let found = self.administration.keys(before, 1).await.map_err(store_fault)?;
+            return found.into_iter().find(|listing| listing.key.id == id).ok_or_else(unknown);
+        }
+        // Of a whole secret, which is what an operator may have at hand, the first characters are enough.
+        let prefix = key.0.get(..KeyPrefix::LEN).and_then(|text| KeyPrefix::parse(text).ok());
+        let prefix = prefix.ok_or_else(unknown)?;
+        let (mut after, mut found) = (None, None);
+        loop {
+            let page = self.administration.keys(after, PAGE).await.map_err(store_fault)?;
+            after = page.last().map(|listing| listing.key.id);
+            for listing in page {
+                if listing.key.prefix == prefix && found.replace(listing).is_some() {
+                    return Err(format!("two keys begin with {prefix}: name one by its id"));
+                }
+            }
+            if after.is_none() {
+                return found.ok_or_else(unknown);
+            }
+        }
+    }
+}
+
+/// What may be shown of a key that was not found: it may be a secret.
+fn shown(key: &str) -> String {
+    key.chars().take(KeyPrefix::LEN).collect()
+}
+
+fn account_name(text: &str) -> Result<AccountName, String> {
+    AccountName::parse(text).map_err(|error| format!("an account's name {error}"))
+}
+
+fn key_label(text: &str) -> Result<KeyLabel, String> {
+    KeyLabel::parse(text).map_err(|error| format!("a label {error}"))
+}
+
+fn key_scopes(text: &str) -> Result<Scopes, String> {
+    Scopes::parse(text).ok_or_else(|| "scopes are read, write, or both: read,write".to_owned())
+}
+
+/// A point in time, or how long from now.
+fn expiry(text: &str, now: Timestamp) -> Result<Timestamp, String> {
+    if let Ok(duration) = crate::settings::duration(text) {
+        return Ok(now.plus(duration));
+    }
+    let time = Timestamp::parse(text)
+        .map_err(|_| "an expiry is a time such as 30d, or a date such as 2030-12-05T00:00:00Z".to_owned())?;
+    if time <= now { Err("an expiry is in the future".to_owned()) } else { Ok(time) }
+}
+
+fn why<R: std::fmt::Display>(failure: Failure<R>) -> String {
+    match failure {
+        Failure::Rejected(rejection) => rejection.to_string(),
+        Failure::Store(error) => store_fault(error),
+        Failure::RetryInProgress | Failure::RetryKeyReused => "the request was sent before".to_owned(),
+    }
+}
+
+fn store_fault(error: StoreError) -> String {
+    format!("nothing was changed: {error}")
+}

@@ -1,0 +1,204 @@
+//! What the two ends of the admin socket say to each other.
+
+use petstore_domain::{Account, Ban, KeyFault, KeyRecord, Limit, Limits, Plan, Timestamp};
+use petstore_ports::api::KeyListing;
+use serde::{Deserialize, Serialize};
+
+/// What a client asks.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "ask", rename_all = "snake_case", deny_unknown_fields)]
+pub(crate) enum Request {
+    CreateKey {
+        account: Option<String>,
+        plan: Option<PlanChoice>,
+        label: String,
+        scopes: String,
+        expires: Option<String>,
+    },
+    ListKeys {
+        after: Option<u64>,
+    },
+    ShowKey {
+        key: KeyRef,
+    },
+    UpdateKey {
+        key: KeyRef,
+        label: Option<String>,
+        scopes: Option<String>,
+        /// A time, or `never`.
+        expires: Option<String>,
+    },
+    RotateKey {
+        key: KeyRef,
+        overlap_secs: u64,
+    },
+    RevokeKey {
+        key: KeyRef,
+    },
+    LiftBan {
+        key: KeyRef,
+    },
+    ListAccounts {
+        after: Option<u64>,
+    },
+    UpdateAccount {
+        account: String,
+        name: Option<String>,
+        plan: Option<PlanChoice>,
+    },
+}
+
+/// What a server answers.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "answer", rename_all = "snake_case")]
+pub(crate) enum Answer {
+    /// A key with its secret, for this once.
+    Created {
+        secret: String,
+        key: KeyView,
+    },
+    Key {
+        key: KeyView,
+    },
+    Keys {
+        keys: Vec<KeyView>,
+        more: bool,
+    },
+    Account {
+        account: AccountView,
+    },
+    Accounts {
+        accounts: Vec<AccountView>,
+        more: bool,
+    },
+    /// What is wrong, for a person.
+    Refused {
+        why: String,
+    },
+}
+
+/// A key, as an operator names it: by its number, or by its first characters.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct KeyRef(pub(crate) String);
+
+/// A plan, as an operator names it; with its limits, if it is one that has its own.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct PlanChoice {
+    pub(crate) plan: PlanName,
+    pub(crate) minute: Option<u32>,
+    pub(crate) day: Option<u32>,
+}
+
+/// The name of a plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum PlanName {
+    Free,
+    Pro,
+    Business,
+    Enterprise,
+}
+
+impl PlanChoice {
+    /// The plan, if its limits fit it.
+    pub(crate) fn plan(self) -> Result<Plan, String> {
+        let own = match (self.minute, self.day) {
+            (None, None) => None,
+            (Some(minute), Some(day)) => Some((minute, day)),
+            _ => return Err("--minute and --day go together".to_owned()),
+        };
+        match (self.plan, own) {
+            (PlanName::Free, None) => Ok(Plan::Free),
+            (PlanName::Pro, None) => Ok(Plan::Pro),
+            (PlanName::Business, None) => Ok(Plan::Business),
+            (PlanName::Enterprise, Some((minute, day))) => match (Limit::new(minute), Limit::new(day)) {
+                (Some(minute), Some(day)) => Ok(Plan::Enterprise(Limits { minute, day })),
+                _ => Err(format!("a limit is between 1 and {}", Limit::MAX)),
+            },
+            (PlanName::Enterprise, None) => Err("the enterprise plan needs --minute and --day".to_owned()),
+            (_, Some(_)) => Err("only the enterprise plan has limits of its own".to_owned()),
+        }
+    }
+}
+
+/// An account, as an operator sees it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct AccountView {
+    pub(crate) id: u64,
+    pub(crate) name: String,
+    pub(crate) plan: String,
+    /// Only of the enterprise plan.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) minute: Option<u32>,
+    /// Only of the enterprise plan.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) day: Option<u32>,
+    pub(crate) created_at: String,
+}
+
+impl From<&Account> for AccountView {
+    fn from(account: &Account) -> Self {
+        let limits = if let Plan::Enterprise(limits) = account.plan { Some(limits) } else { None };
+        Self {
+            id: account.id.get(),
+            name: account.name.to_string(),
+            plan: account.plan.as_str().to_owned(),
+            minute: limits.map(|limits| limits.minute.get()),
+            day: limits.map(|limits| limits.day.get()),
+            created_at: account.created_at.to_string(),
+        }
+    }
+}
+
+/// A key, as an operator sees it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct KeyView {
+    pub(crate) id: u64,
+    pub(crate) prefix: String,
+    pub(crate) account: String,
+    pub(crate) plan: String,
+    pub(crate) label: String,
+    pub(crate) scopes: String,
+    /// `active`, `banned`, `expired` or `revoked`.
+    pub(crate) state: String,
+    pub(crate) created_at: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) expires_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) revoked_at: Option<String>,
+    /// Only while a ban is in force.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) banned_until: Option<String>,
+}
+
+impl KeyView {
+    pub(crate) fn new(key: &KeyRecord, account: &Account, now: Timestamp) -> Self {
+        let ban: Option<&Ban> = key.ban.as_ref().filter(|ban| ban.in_force(now));
+        let state = match (key.check(now), ban) {
+            (Err(KeyFault::Revoked), _) => "revoked",
+            (Err(KeyFault::Expired), _) => "expired",
+            (Ok(()), Some(_)) => "banned",
+            (Ok(()), None) => "active",
+        };
+        Self {
+            id: key.id.get(),
+            prefix: key.prefix.to_string(),
+            account: account.name.to_string(),
+            plan: account.plan.as_str().to_owned(),
+            label: key.label.as_str().to_owned(),
+            scopes: key.scopes.as_str().to_owned(),
+            state: state.to_owned(),
+            created_at: key.created_at.to_string(),
+            expires_at: key.expires_at.map(|time| time.to_string()),
+            revoked_at: key.revoked_at.map(|time| time.to_string()),
+            banned_until: ban.map(|ban| ban.until.to_string()),
+        }
+    }
+
+    pub(crate) fn of(listing: &KeyListing, now: Timestamp) -> Self {
+        Self::new(&listing.key, &listing.account, now)
+    }
+}

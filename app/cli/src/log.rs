@@ -1,0 +1,65 @@
+//! The log: one line on standard error for each request that is to be logged.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use petstore_http::{Exchange, Observer};
+use petstore_ports::Clock;
+
+use crate::settings::LogLevel;
+
+/// Writes log lines. `Errors` tells of what the server failed; `Requests` of everything.
+pub(crate) struct Log {
+    level: LogLevel,
+    clock: Arc<dyn Clock>,
+}
+
+impl Log {
+    /// The log at this level; none when nothing is to be logged.
+    pub(crate) fn at(level: LogLevel, clock: Arc<dyn Clock>) -> Option<Arc<dyn Observer>> {
+        match level {
+            LogLevel::Off => None,
+            LogLevel::Errors | LogLevel::Requests => Some(Arc::new(Self { level, clock })),
+        }
+    }
+
+    fn line(&self, line: &str) {
+        // A log that cannot be written is no reason to stop serving.
+        let _ = writeln!(std::io::stderr().lock(), "{} {line}", self.clock.now());
+    }
+}
+
+impl Observer for Log {
+    fn answered(&self, exchange: &Exchange<'_>) {
+        let Exchange { method, route, status, request_id, .. } = exchange;
+        if self.level == LogLevel::Errors && exchange.fault.is_none() {
+            return;
+        }
+        // A method may be any token; only its first characters are worth a line.
+        let method: String = method.chars().take(16).collect();
+        let mut line = format!(
+            "{level} {method} {route} {status} {micros}us id={request_id}",
+            level = if exchange.fault.is_some() { "ERROR" } else { "INFO" },
+            micros = exchange.duration.as_micros(),
+        );
+        if let Some(account) = exchange.account {
+            line += &format!(" account={account}");
+        }
+        if let Some(traceparent) = exchange.traceparent.filter(|text| is_traceparent(text)) {
+            line += &format!(" traceparent={traceparent}");
+        }
+        if let Some(fault) = exchange.fault {
+            line += &format!(" fault={fault:?}");
+        }
+        self.line(&line);
+    }
+
+    fn trouble(&self, what: &str) {
+        self.line(&format!("ERROR {what}"));
+    }
+}
+
+/// What a traceparent may consist of (W3C Trace Context, section 3.2): anything else stays out of the log.
+fn is_traceparent(text: &str) -> bool {
+    text.len() <= 64 && text.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-')
+}

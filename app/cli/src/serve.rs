@@ -1,0 +1,161 @@
+//! `petstore serve`: puts the parts together and runs them until a signal comes.
+
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use petstore_domain::ApiKey;
+use petstore_http::{Http, HttpSettings, Server};
+use petstore_memory::MemoryStore;
+use petstore_ports::api::{Administration, Failure as Refused, InitialKey, Petstore};
+use petstore_ports::{Clock, Housekeeping};
+use petstore_service::{Ports, Service};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::Failure;
+use crate::admin::AdminSocket;
+use crate::admin_desk;
+use crate::demo;
+use crate::environment::{SystemClock, SystemEntropy};
+use crate::log::Log;
+use crate::settings::{INITIAL_KEY_VARIABLE, LogLevel, ServeArgs};
+
+/// How often what has expired is dropped.
+const HOUSEKEEPING: Duration = Duration::from_secs(1);
+
+/// Serves until a signal comes; a second one ends the process at once.
+pub(crate) fn serve(args: &ServeArgs) -> Result<(), Failure> {
+    if args.log == LogLevel::Off {
+        // The transport catches panics and counts them; their payload, which may hold anything, is nobody's business.
+        std::panic::set_hook(Box::new(|_| {}));
+    } else {
+        std::panic::set_hook(Box::new(|_| eprintln!("petstore: a panic was caught")));
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::because(format!("no runtime can be had: {error}")))?;
+    runtime.block_on(run(args))
+}
+
+async fn run(args: &ServeArgs) -> Result<(), Failure> {
+    // Signals first: one that comes during the start is not lost.
+    let mut signals = Signals::listen().map_err(|error| Failure::because(error.to_string()))?;
+    let socket = AdminSocket::open(&args.admin_socket).map_err(|error| {
+        Failure::because(format!(
+            "the admin socket {} cannot be opened: {error}",
+            args.admin_socket.display()
+        ))
+    })?;
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let store = Arc::new(MemoryStore::new());
+    let ports = Ports::of_one_store(Arc::clone(&store), Arc::clone(&clock), Arc::new(SystemEntropy));
+    let service = Arc::new(Service::new(ports, args.policy()));
+
+    if let Some(pets) = args.demo {
+        demo::fill(&*service, pets).await.map_err(Failure::because)?;
+    }
+    let epoch = SystemEntropy::number().map_err(|error| Failure::because(error.to_string()))?;
+    let settings = HttpSettings { observer: Log::at(args.log, Arc::clone(&clock)), ..args.http(epoch) };
+    let http = Http::new(Arc::clone(&service) as Arc<dyn Petstore>, settings, args.ops_listen.is_some());
+    let servers = listen(args, &http)?;
+    // Only now: a server that cannot listen must not have spent the one chance to show its key.
+    hand_out_initial_key(&*service, args.initial_key_file.as_deref()).await?;
+
+    let desk = admin_desk(Arc::clone(&service) as Arc<dyn Administration>, Arc::clone(&clock));
+    tokio::spawn(socket.serve(desk));
+    tokio::spawn(keep_house(store, clock));
+    eprintln!("petstore: serving http://{}{} from memory", servers[0].local_addr(), args.base_path);
+
+    signals.next().await;
+    eprintln!("petstore: stopping; another signal stops at once");
+    for server in &servers {
+        server.drain();
+    }
+    let drained = tokio::task::spawn_blocking(move || servers.into_iter().map(Server::join).all(|all| all));
+    tokio::select! {
+        _ = drained => Ok(()),
+        () = signals.next() => Err(Failure::because("stopped at once")),
+    }
+}
+
+fn listen(args: &ServeArgs, http: &Http) -> Result<Vec<Server>, Failure> {
+    let cannot = |address, error: io::Error| Failure::because(format!("cannot listen on {address}: {error}"));
+    let mut servers = vec![];
+    let public = http.listen(args.listen, args.threads());
+    servers.push(public.map_err(|error| cannot(args.listen, error))?);
+    if let Some(address) = args.ops_listen {
+        servers.push(http.listen_ops(address).map_err(|error| cannot(address, error))?);
+    }
+    Ok(servers)
+}
+
+/// Makes the first account of an empty store, and shows its key once.
+async fn hand_out_initial_key(
+    administration: &dyn Administration,
+    file: Option<&Path>,
+) -> Result<(), Failure> {
+    let given = match std::env::var(INITIAL_KEY_VARIABLE) {
+        Ok(text) => Some(ApiKey::parse(text.trim().as_bytes()).map_err(|_| {
+            Failure::usage(format!("{INITIAL_KEY_VARIABLE} is not a key: `petstore keys generate` makes one"))
+        })?),
+        Err(_) => None,
+    };
+    let is_given = given.is_some();
+    let made = administration.ensure_initial_key(given).await.map_err(|failure| match failure {
+        Refused::Rejected(rejection) => Failure::because(rejection.to_string()),
+        Refused::Store(error) => Failure::because(error.to_string()),
+        Refused::RetryInProgress | Refused::RetryKeyReused => Failure::because("the key was made before"),
+    })?;
+    match (made, file) {
+        (InitialKey::NotNeeded, _) => Ok(()),
+        // Whoever gave it has it.
+        (InitialKey::Made(_), None) if is_given => Ok(()),
+        (InitialKey::Made(key), Some(file)) => write_key(file, &key).map_err(|error| {
+            Failure::because(format!("the key cannot be written to {}: {error}", file.display()))
+        }),
+        (InitialKey::Made(key), None) => {
+            println!("API key of the account `default` (Business plan), shown this once: {}", key.reveal());
+            Ok(())
+        }
+    }
+}
+
+fn write_key(file: &Path, key: &ApiKey) -> io::Result<()> {
+    // A file that is there already keeps its mode when it is opened, so it is replaced.
+    let _ = std::fs::remove_file(file);
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file)?;
+    writeln!(file, "{}", key.reveal())
+}
+
+async fn keep_house(store: Arc<MemoryStore>, clock: Arc<dyn Clock>) {
+    let mut ticks = tokio::time::interval(HOUSEKEEPING);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        // What could not be dropped now is dropped later.
+        let _ = store.prune(clock.now()).await;
+    }
+}
+
+/// The signals that end a server.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    fn listen() -> io::Result<Self> {
+        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! SHA-256, where the domain names a digest.
+
+use petstore_domain::{ApiKey, Fingerprint, KeyDigest};
+use sha2::{Digest, Sha256};
+
+pub(crate) fn of_key(key: &ApiKey) -> KeyDigest {
+    KeyDigest(Sha256::digest(key.as_bytes()).into())
+}
+
+pub(crate) fn of_body(body: &[u8]) -> Fingerprint {
+    Fingerprint(Sha256::digest(body).into())
+}

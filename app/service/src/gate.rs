@@ -1,0 +1,190 @@
+//! The gate: key, requests in flight, ban and quota, in this order.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use dashmap::DashMap;
+use petstore_domain::{ApiKey, KeyFault, KeyId, Timestamp};
+use petstore_ports::api::{Admission, Call, Gate, InFlight, KeyProblem, Refusal};
+use petstore_ports::{
+    AddressVerdict, Ask, Clock, Cost, Credential, KeyName, KeyReader, Quotas, Reply, StoreError, Verdict,
+};
+
+use crate::digest;
+use crate::policy::Policy;
+use crate::service::{OnQuotaOutage, Service};
+
+/// Secrets whose digest is remembered. A secret takes 54 bytes and its id 8: 65,536 of them are 4 MiB.
+const VERIFIED_MAX: usize = 65_536;
+
+pub(crate) struct Gatekeeper {
+    keys: Arc<dyn KeyReader>,
+    quotas: Arc<dyn Quotas>,
+    on_quota_outage: OnQuotaOutage,
+    clock: Arc<dyn Clock>,
+    policy: Policy,
+    /// Which key a secret belongs to: saves SHA-256 on every request but the first. It never goes stale, since a
+    /// secret belongs to one key for ever; whether that key is still valid is asked each time. Only secrets that
+    /// exist get in, so strangers cannot fill it.
+    verified: DashMap<[u8; ApiKey::LEN], KeyId, foldhash::fast::RandomState>,
+}
+
+/// A key as a request presents it.
+#[derive(Clone, Copy)]
+enum Presented {
+    /// Seen before.
+    Verified(KeyId),
+    /// Well-formed; whether it exists is not known yet.
+    Unverified(ApiKey),
+}
+
+impl Gatekeeper {
+    pub(crate) fn new(
+        keys: Arc<dyn KeyReader>,
+        quotas: Arc<dyn Quotas>,
+        on_quota_outage: OnQuotaOutage,
+        clock: Arc<dyn Clock>,
+        policy: Policy,
+    ) -> Self {
+        Self { keys, quotas, on_quota_outage, clock, policy, verified: DashMap::default() }
+    }
+
+    fn recognise(&self, text: &[u8]) -> Option<Presented> {
+        let secret: &[u8; ApiKey::LEN] = text.try_into().ok()?;
+        if let Some(id) = self.verified.get(secret) {
+            return Some(Presented::Verified(*id));
+        }
+        ApiKey::parse(text).ok().map(Presented::Unverified)
+    }
+
+    fn remember(&self, presented: Presented, id: KeyId) {
+        let Presented::Unverified(secret) = presented else { return };
+        if self.verified.len() >= VERIFIED_MAX {
+            self.verified.clear();
+        }
+        self.verified.insert(*secret.as_bytes(), id);
+    }
+
+    fn judge(
+        self: Arc<Self>,
+        presented: Presented,
+        credential: Credential,
+        request: Request,
+    ) -> Reply<Result<Admission, Refusal>> {
+        self.remember(presented, credential.key);
+        if let Err(fault) = credential.check(request.now) {
+            let problem = match fault {
+                KeyFault::Revoked => KeyProblem::Revoked,
+                KeyFault::Expired => KeyProblem::Expired,
+            };
+            return self.refuse_key(problem, request);
+        }
+        let limits = self.policy.plans.limits(&credential.plan);
+        let ask = Ask {
+            key: credential.key,
+            account: credential.account,
+            limits,
+            cost: request.cost,
+            in_flight_max: self.policy.in_flight_max,
+            bans: self.policy.bans,
+            now: request.now,
+        };
+        let now = request.now;
+        self.take(ask).map(move |taken| {
+            let (verdict, quotas) = taken.map_err(Refusal::Store)?;
+            match verdict {
+                Verdict::Admitted(usage) => Ok(Admission {
+                    now,
+                    account: credential.account,
+                    key: credential.key,
+                    scopes: credential.scopes,
+                    plan: credential.plan,
+                    usage,
+                    in_flight: InFlight::new(quotas, credential.account),
+                }),
+                Verdict::TooManyInFlight(usage) => Err(Refusal::TooManyInFlight { usage }),
+                Verdict::Banned { until } => Err(Refusal::Banned { until, limits, now }),
+                Verdict::Exceeded(usage) => Err(Refusal::Exceeded { usage, now }),
+            }
+        })
+    }
+
+    /// Takes one request, from the quota store or, while that fails, from what stands in for it. Says which, since
+    /// the request must leave where it entered.
+    fn take(self: Arc<Self>, ask: Ask) -> Reply<Result<(Verdict, Arc<dyn Quotas>), StoreError>> {
+        let quotas = Arc::clone(&self.quotas);
+        quotas.take(&ask).and_then(move |taken| match (taken, &self.on_quota_outage) {
+            (Ok(verdict), _) => Reply::now(Ok((verdict, Arc::clone(&self.quotas)))),
+            (Err(error), OnQuotaOutage::Refuse) => Reply::now(Err(error)),
+            (Err(_), OnQuotaOutage::CountWith(local)) => {
+                let here = Arc::clone(local);
+                local.take(&ask).map(move |taken| taken.map(|verdict| (verdict, here)))
+            }
+        })
+    }
+
+    fn refuse_key(&self, problem: KeyProblem, request: Request) -> Reply<Result<Admission, Refusal>> {
+        self.take_address(request.address, Cost::One, request.now).map(move |taken| {
+            let address = taken.map_err(Refusal::Store)?;
+            Err(Refusal::Key { problem, address, now: request.now })
+        })
+    }
+
+    fn take_address(
+        &self,
+        address: IpAddr,
+        cost: Cost,
+        now: Timestamp,
+    ) -> Reply<Result<AddressVerdict, StoreError>> {
+        let limit = self.policy.address_limit;
+        let taken = self.quotas.take_address(address, limit, cost, now);
+        match &self.on_quota_outage {
+            OnQuotaOutage::Refuse => taken,
+            OnQuotaOutage::CountWith(local) => {
+                let local = Arc::clone(local);
+                taken.and_then(move |taken| match taken {
+                    Ok(verdict) => Reply::now(Ok(verdict)),
+                    Err(_) => local.take_address(address, limit, cost, now),
+                })
+            }
+        }
+    }
+}
+
+/// What the gate knows of a request besides its key.
+#[derive(Clone, Copy)]
+struct Request {
+    address: IpAddr,
+    cost: Cost,
+    now: Timestamp,
+}
+
+impl Gate for Service {
+    fn admit(&self, call: Call<'_>) -> Reply<Result<Admission, Refusal>> {
+        let keeper = Arc::clone(&self.gatekeeper);
+        let request = Request { address: call.address, cost: call.cost, now: keeper.clock.now() };
+        let Some(presented) = keeper.recognise(call.key) else {
+            return keeper.refuse_key(KeyProblem::Invalid, request);
+        };
+        let name = match presented {
+            Presented::Verified(id) => KeyName::Id(id),
+            Presented::Unverified(secret) => KeyName::Digest(digest::of_key(&secret)),
+        };
+        let found = keeper.keys.credential(name);
+        found.and_then(move |found| match found {
+            Ok(Some(credential)) => keeper.judge(presented, credential, request),
+            Ok(None) => keeper.refuse_key(KeyProblem::Invalid, request),
+            Err(error) => Reply::now(Err(Refusal::Store(error))),
+        })
+    }
+
+    fn admit_address(
+        &self,
+        address: IpAddr,
+        cost: Cost,
+    ) -> Reply<Result<(AddressVerdict, Timestamp), StoreError>> {
+        let now = self.gatekeeper.clock.now();
+        let taken = self.gatekeeper.take_address(address, cost, now);
+        taken.map(move |taken| taken.map(|verdict| (verdict, now)))
+    }
+}

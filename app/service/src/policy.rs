@@ -1,0 +1,34 @@
+//! The figures that an owner may set.
+
+use std::time::Duration;
+
+use petstore_domain::{BanPolicy, Limit, PlanTable};
+
+/// What the service admits, keeps and forgives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Policy {
+    /// The limits of the plans that have a name.
+    pub plans: PlanTable,
+    /// What becomes of a key that keeps asking after it has been refused.
+    pub bans: BanPolicy,
+    /// Requests of one account that may be in flight at once.
+    pub in_flight_max: u32,
+    /// Requests without a valid key that one peer address may make in a minute.
+    pub address_limit: Limit,
+    /// How long the answer to a request under an idempotency key is kept.
+    pub retry_life: Duration,
+    /// Answers that are kept for one account at once.
+    pub retry_records_max: u32,
+}
+
+impl Policy {
+    /// The contract's figures.
+    pub const DEFAULT: Self = Self {
+        plans: PlanTable::SPECIFICATION,
+        bans: BanPolicy::DEFAULT,
+        in_flight_max: 100,
+        address_limit: Limit::new(300).expect("between 1 and Limit::MAX"),
+        retry_life: Duration::from_hours(24),
+        retry_records_max: 100_000,
+    };
+}

@@ -1,0 +1,174 @@
+//! The service: its ports, and how an operation is run.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use petstore_domain::{Answered, Idempotent, Operation, Repeatable, RetryName, RetryRejection, Timestamp};
+use petstore_ports::api::{FailingCheck, Failure, Readiness, Repeated, Retry};
+use petstore_ports::{
+    AccountDirectory, CategoryReader, Clock, Entropy, KeyReader, OrderReader, PetReader, Quotas, StoreError,
+    StoreHealth, Transactor, run,
+};
+
+use crate::digest;
+use crate::gate::Gatekeeper;
+use crate::policy::Policy;
+use crate::reservations::Reservations;
+
+/// What the service works with.
+pub struct Ports {
+    /// Writes.
+    pub transactor: Arc<dyn Transactor>,
+    /// Reads of pets and their stock.
+    pub pets: Arc<dyn PetReader>,
+    /// Reads of categories.
+    pub categories: Arc<dyn CategoryReader>,
+    /// Reads of orders.
+    pub orders: Arc<dyn OrderReader>,
+    /// Finds the key of a request.
+    pub keys: Arc<dyn KeyReader>,
+    /// Lists accounts and keys.
+    pub directory: Arc<dyn AccountDirectory>,
+    /// Counts requests.
+    pub quotas: Arc<dyn Quotas>,
+    /// What happens when the quota store fails.
+    pub on_quota_outage: OnQuotaOutage,
+    /// Whether the store can do its work.
+    pub health: Arc<dyn StoreHealth>,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// Randomness for new keys.
+    pub entropy: Arc<dyn Entropy>,
+}
+
+/// What happens to requests while the quota store fails. Never: that they are admitted without a count.
+pub enum OnQuotaOutage {
+    /// They are refused.
+    Refuse,
+    /// They are counted here instead, with the same figures.
+    CountWith(Arc<dyn Quotas>),
+}
+
+impl Ports {
+    /// The ports of a store that implements all of them.
+    pub fn of_one_store<S>(store: Arc<S>, clock: Arc<dyn Clock>, entropy: Arc<dyn Entropy>) -> Self
+    where
+        S: Transactor
+            + PetReader
+            + CategoryReader
+            + OrderReader
+            + KeyReader
+            + AccountDirectory
+            + Quotas
+            + StoreHealth
+            + 'static,
+    {
+        Self {
+            transactor: Arc::clone(&store) as _,
+            pets: Arc::clone(&store) as _,
+            categories: Arc::clone(&store) as _,
+            orders: Arc::clone(&store) as _,
+            keys: Arc::clone(&store) as _,
+            directory: Arc::clone(&store) as _,
+            quotas: Arc::clone(&store) as _,
+            on_quota_outage: OnQuotaOutage::Refuse,
+            health: store,
+            clock,
+            entropy,
+        }
+    }
+}
+
+/// The petstore. Implements every driving port.
+pub struct Service {
+    pub(crate) transactor: Arc<dyn Transactor>,
+    pub(crate) pets: Arc<dyn PetReader>,
+    pub(crate) categories: Arc<dyn CategoryReader>,
+    pub(crate) orders: Arc<dyn OrderReader>,
+    pub(crate) directory: Arc<dyn AccountDirectory>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) entropy: Arc<dyn Entropy>,
+    pub(crate) gatekeeper: Arc<Gatekeeper>,
+    health: Arc<dyn StoreHealth>,
+    reservations: Reservations,
+    policy: Policy,
+}
+
+impl Service {
+    /// A petstore over these ports.
+    pub fn new(ports: Ports, policy: Policy) -> Self {
+        let gatekeeper = Gatekeeper::new(
+            ports.keys,
+            ports.quotas,
+            ports.on_quota_outage,
+            Arc::clone(&ports.clock),
+            policy,
+        );
+        Self {
+            transactor: ports.transactor,
+            pets: ports.pets,
+            categories: ports.categories,
+            orders: ports.orders,
+            directory: ports.directory,
+            clock: ports.clock,
+            entropy: ports.entropy,
+            gatekeeper: Arc::new(gatekeeper),
+            health: ports.health,
+            reservations: Reservations::default(),
+            policy,
+        }
+    }
+
+    /// Runs an operation.
+    pub(crate) async fn submit<O: Operation>(
+        &self,
+        operation: O,
+    ) -> Result<O::Output, Failure<O::Rejection>> {
+        run(&*self.transactor, operation).await?.map_err(Failure::Rejected)
+    }
+
+    /// Runs an operation that may carry an idempotency key.
+    pub(crate) async fn submit_once<O: Repeatable>(
+        &self,
+        operation: O,
+        retry: Option<Retry<'_>>,
+    ) -> Repeated<O::Output, O::Rejection> {
+        let Some(retry) = retry else {
+            let output = self.submit(operation).await?;
+            return Ok(Answered { result: Ok(output), replayed: false });
+        };
+        let name =
+            RetryName { account: retry.account, scope: operation.retry_scope(), key: retry.key.clone() };
+        let Some(_running) = self.reservations.reserve(&name) else {
+            return Err(Failure::RetryInProgress);
+        };
+        let now = self.clock.now();
+        let idempotent = Idempotent {
+            operation,
+            name,
+            fingerprint: digest::of_body(retry.body),
+            now,
+            expires_at: now.plus(self.policy.retry_life),
+            records_max: self.policy.retry_records_max,
+        };
+        run(&*self.transactor, idempotent).await?.map_err(|rejection| match rejection {
+            RetryRejection::Rejected(rejection) => Failure::Rejected(rejection),
+            RetryRejection::KeyReused => Failure::RetryKeyReused,
+            RetryRejection::TooManyRecords => {
+                Failure::Store(StoreError::Busy("the account has too many live idempotency keys".to_owned()))
+            }
+        })
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+}
+
+#[async_trait]
+impl Readiness for Service {
+    async fn failing_checks(&self) -> Vec<FailingCheck> {
+        let store = self.health.check().await.err();
+        store.map(|error| FailingCheck { name: "store", reason: error.to_string() }).into_iter().collect()
+    }
+}

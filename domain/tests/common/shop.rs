@@ -1,0 +1,274 @@
+//! A store in its smallest form, and a strict one: it shows an operation nothing that its footprint does not name,
+//! asks it everything twice, and after each change checks what must always hold.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+
+use petstore_domain::*;
+
+use super::now;
+
+/// All records, by their ids. Names are found by a scan, so that no index can hide a name that is there twice.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Shop {
+    pub(crate) pets: BTreeMap<PetId, PetRecord>,
+    pub(crate) categories: BTreeMap<CategoryId, CategoryRecord>,
+    pub(crate) orders: BTreeMap<OrderId, OrderRecord>,
+    pub(crate) accounts: BTreeMap<AccountId, Account>,
+    pub(crate) keys: BTreeMap<KeyId, KeyRecord>,
+    pub(crate) retries: BTreeMap<RetryName, RetryRecord>,
+    /// The time by which records of answered requests count as live.
+    pub(crate) now: Timestamp,
+    /// The last id given, by the name of the next one.
+    given: BTreeMap<Name, u64>,
+}
+
+impl Default for Shop {
+    fn default() -> Self {
+        Self {
+            pets: BTreeMap::new(),
+            categories: BTreeMap::new(),
+            orders: BTreeMap::new(),
+            accounts: BTreeMap::new(),
+            keys: BTreeMap::new(),
+            retries: BTreeMap::new(),
+            now: now(),
+            given: BTreeMap::new(),
+        }
+    }
+}
+
+impl Shop {
+    /// Adds a category without pets.
+    pub(crate) fn with_category(mut self, record: CategoryRecord) -> Self {
+        self.apply(Change::Category(record));
+        self
+    }
+
+    /// Adds a pet, and counts it in its category.
+    pub(crate) fn with_pet(mut self, record: PetRecord) -> Self {
+        self.categories.get_mut(&record.pet.category_id).unwrap().pets += 1;
+        self.apply(Change::Pet(record));
+        self
+    }
+
+    /// Adds an order, and counts it at its pet if it is open.
+    pub(crate) fn with_order(mut self, record: OrderRecord) -> Self {
+        if !record.order.complete {
+            self.pets.get_mut(&record.order.pet_id).unwrap().open_orders += 1;
+        }
+        self.apply(Change::Order(record));
+        self
+    }
+
+    /// Adds an account.
+    pub(crate) fn with_account(mut self, account: Account) -> Self {
+        self.apply(Change::Account(account));
+        self
+    }
+
+    /// Adds a key.
+    pub(crate) fn with_key(mut self, record: KeyRecord) -> Self {
+        self.apply(Change::Key(Box::new(record)));
+        self
+    }
+
+    /// The pet with id 1, which most tests are about.
+    pub(crate) fn rex(&self) -> &PetRecord {
+        &self.pets[&PetId::FIRST]
+    }
+
+    /// The names that the operation ends up with, once nothing new is named.
+    pub(crate) fn footprint(&self, operation: &impl Operation) -> Footprint {
+        self.load(operation).1
+    }
+
+    /// What the operation decides here. Nothing is changed.
+    pub(crate) fn decide<O>(&self, operation: &O) -> Result<(Changes, O::Output), O::Rejection>
+    where
+        O: Operation<Output: PartialEq + Debug, Rejection: PartialEq + Debug>,
+    {
+        let (view, footprint) = self.load(operation);
+        let decided = operation.decide(&view);
+        assert_eq!(operation.decide(&view), decided, "the same view, the same decision");
+        assert_eq!(operation.footprint(&view), footprint, "the same view, the same footprint");
+        decided
+    }
+
+    /// Decides, and changes what was decided.
+    pub(crate) fn run<O>(&mut self, operation: &O) -> Result<O::Output, O::Rejection>
+    where
+        O: Operation<Output: PartialEq + Debug, Rejection: PartialEq + Debug>,
+    {
+        let (changes, output) = self.decide(operation)?;
+        let footprint = self.footprint(operation);
+        let before = self.clone();
+        for change in changes {
+            // A store has locked the footprint and nothing else.
+            for name in before.names_behind(&change) {
+                assert!(footprint.names().contains(&name), "{change:?} without {name:?}");
+            }
+            self.apply(change);
+        }
+        self.assert_sound();
+        self.assert_versions_follow(&before);
+        Ok(output)
+    }
+
+    fn load(&self, operation: &impl Operation) -> (View, Footprint) {
+        let mut view = View::default();
+        let mut footprint = operation.footprint(&view);
+        loop {
+            let missing: Vec<Name> =
+                footprint.names().iter().filter(|name| !view.holds(name)).cloned().collect();
+            if missing.is_empty() {
+                return (view, footprint);
+            }
+            for name in missing {
+                self.load_name(&mut view, name);
+            }
+            let wider = operation.footprint(&view);
+            for name in footprint.names() {
+                assert!(wider.names().contains(name), "{name:?} is named no more");
+            }
+            footprint = wider;
+        }
+    }
+
+    fn load_name(&self, view: &mut View, name: Name) {
+        match name {
+            Name::Pet(id) => view.load_pet(id, self.pets.get(&id).cloned()),
+            Name::Category(id) => view.load_category(id, self.categories.get(&id).cloned()),
+            Name::CategoryName(folded) => {
+                let found = self.categories.values().find(|record| record.category.name.folded() == folded);
+                view.load_category_name(folded, found.map(|record| record.category.id));
+            }
+            Name::Order(id) => view.load_order(id, self.orders.get(&id).cloned()),
+            Name::Account(id) => view.load_account(id, self.accounts.get(&id).cloned()),
+            Name::AccountName(name) => {
+                let found = self.accounts.values().find(|account| account.name == name);
+                view.load_account_name(name, found.map(|account| account.id));
+            }
+            Name::Key(id) => view.load_key(id, self.keys.get(&id).cloned()),
+            Name::Retry(name) => {
+                let found = self.retries.get(&name).cloned();
+                view.load_retry(name, found);
+            }
+            Name::RetriesOf(account) => view.load_retries_of(account, self.live_retries(account)),
+            Name::NextPet => view.load_next_pet(PetId::new(self.next(&name)).unwrap()),
+            Name::NextCategory => view.load_next_category(CategoryId::new(self.next(&name)).unwrap()),
+            Name::NextOrder => view.load_next_order(OrderId::new(self.next(&name)).unwrap()),
+            Name::NextAccount => view.load_next_account(AccountId::new(self.next(&name)).unwrap()),
+            Name::NextKey => view.load_next_key(KeyId::new(self.next(&name)).unwrap()),
+        }
+    }
+
+    fn live_retries(&self, account: AccountId) -> u32 {
+        let live =
+            self.retries.values().filter(|one| one.name.account == account && one.expires_at > self.now);
+        u32::try_from(live.count()).unwrap()
+    }
+
+    fn next(&self, name: &Name) -> u64 {
+        self.given.get(name).copied().unwrap_or(0) + 1
+    }
+
+    fn apply(&mut self, change: Change) {
+        match change {
+            Change::Pet(record) => {
+                self.give(Name::NextPet, record.pet.id.get());
+                self.pets.insert(record.pet.id, record);
+            }
+            Change::PetDeleted(id) => assert!(self.pets.remove(&id).is_some(), "pet {id} was there"),
+            Change::Category(record) => {
+                self.give(Name::NextCategory, record.category.id.get());
+                self.categories.insert(record.category.id, record);
+            }
+            Change::CategoryDeleted(id) => {
+                assert!(self.categories.remove(&id).is_some(), "category {id} was there");
+            }
+            Change::Order(record) => {
+                self.give(Name::NextOrder, record.order.id.get());
+                self.orders.insert(record.order.id, record);
+            }
+            Change::OrderDeleted(id) => assert!(self.orders.remove(&id).is_some(), "order {id} was there"),
+            Change::Account(account) => {
+                self.give(Name::NextAccount, account.id.get());
+                self.accounts.insert(account.id, account);
+            }
+            Change::Key(record) => {
+                self.give(Name::NextKey, record.id.get());
+                self.keys.insert(record.id, *record);
+            }
+            Change::Retry(record) => {
+                self.retries.insert(record.name.clone(), *record);
+            }
+        }
+    }
+
+    fn give(&mut self, name: Name, id: u64) {
+        let last = self.given.entry(name).or_insert(0);
+        *last = id.max(*last);
+    }
+
+    /// The names that an operation must have named for a store to make this change safely: the record's own, or
+    /// that of the next id; and of what is found by its name too, the name it gets and the one it leaves.
+    fn names_behind(&self, change: &Change) -> Vec<Name> {
+        match change {
+            Change::Pet(record) => {
+                let id = record.pet.id;
+                vec![self.own_or_next(self.pets.contains_key(&id), Name::Pet(id), Name::NextPet, id.get())]
+            }
+            Change::PetDeleted(id) => vec![Name::Pet(*id)],
+            Change::Category(record) => {
+                let id = record.category.id;
+                let old = self.categories.get(&id).map(|record| record.category.name.folded());
+                let own = self.own_or_next(old.is_some(), Name::Category(id), Name::NextCategory, id.get());
+                let mut names = vec![own];
+                let new = record.category.name.folded();
+                if old.as_ref() != Some(&new) {
+                    names.push(Name::CategoryName(new));
+                    names.extend(old.map(Name::CategoryName));
+                }
+                names
+            }
+            Change::CategoryDeleted(id) => {
+                let folded = self.categories[id].category.name.folded();
+                vec![Name::Category(*id), Name::CategoryName(folded)]
+            }
+            Change::Order(record) => {
+                let id = record.order.id;
+                let known = self.orders.contains_key(&id);
+                vec![self.own_or_next(known, Name::Order(id), Name::NextOrder, id.get())]
+            }
+            Change::OrderDeleted(id) => vec![Name::Order(*id)],
+            Change::Account(account) => {
+                let id = account.id;
+                let old = self.accounts.get(&id).map(|account| account.name.clone());
+                let own = self.own_or_next(old.is_some(), Name::Account(id), Name::NextAccount, id.get());
+                let mut names = vec![own];
+                if old.as_ref() != Some(&account.name) {
+                    names.push(Name::AccountName(account.name.clone()));
+                    names.extend(old.map(Name::AccountName));
+                }
+                names
+            }
+            Change::Key(record) => {
+                let known = self.keys.contains_key(&record.id);
+                vec![self.own_or_next(known, Name::Key(record.id), Name::NextKey, record.id.get())]
+            }
+            Change::Retry(record) => {
+                vec![Name::Retry(record.name.clone()), Name::RetriesOf(record.name.account)]
+            }
+        }
+    }
+
+    /// A record that is not there yet must have the next id: any other was given before, or never.
+    fn own_or_next(&self, known: bool, own: Name, next: Name, id: u64) -> Name {
+        if known {
+            return own;
+        }
+        assert_eq!(id, self.next(&next), "{next:?}");
+        next
+    }
+}

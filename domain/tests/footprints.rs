@@ -1,0 +1,104 @@
+//! What operations name before they decide: a store locks exactly this, so it must be enough, and no more.
+//!
+//! That it is enough is checked everywhere, since the shop of these tests shows and lets change nothing else.
+
+mod common;
+
+use petstore_domain::*;
+
+use common::{
+    DOGS, REX, Shop, account_id, account_name, adjust, cats, idempotent, level, new_category, new_pet, now,
+    order, order_id, place, shop,
+};
+
+/// The shop of these tests: Rex with an open order, 1, and one that is complete, 2.
+fn rex() -> Shop {
+    let mut complete = order(order_id(2), 1);
+    complete.order.complete = true;
+    shop(PetStatus::Available, 3, 1).with_order(complete)
+}
+
+fn check(operation: &impl Operation, expected: &[Name]) {
+    assert_eq!(rex().footprint(operation).names(), expected);
+}
+
+fn dogs() -> Name {
+    Name::CategoryName(common::category_name("Dogs").folded())
+}
+
+#[test]
+fn an_order_names_its_pet_once_it_is_known() {
+    let cancel = CancelOrder { id: order_id(1), precondition: Precondition::None };
+    assert_eq!(cancel.footprint(&View::default()).names(), [Name::Order(order_id(1))]);
+    check(&cancel, &[Name::Pet(REX), Name::Order(order_id(1))]);
+    let patch = OrderPatch { complete: Some(true), ..OrderPatch::default() };
+    let complete = UpdateOrder { id: order_id(1), patch, precondition: Precondition::None, now: now() };
+    assert_eq!(complete.footprint(&View::default()).names(), [Name::Order(order_id(1))]);
+    check(&complete, &[Name::Pet(REX), Name::Order(order_id(1))]);
+}
+
+#[test]
+fn a_complete_order_and_one_that_is_not_there_name_no_pet() {
+    for id in [order_id(2), order_id(8)] {
+        check(&CancelOrder { id, precondition: Precondition::None }, &[Name::Order(id)]);
+        let patch = OrderPatch::default();
+        check(&UpdateOrder { id, patch, precondition: Precondition::None, now: now() }, &[Name::Order(id)]);
+    }
+}
+
+#[test]
+fn a_pet_names_categories_only_when_it_leaves_one() {
+    let with = |category_id| {
+        let patch = PetPatch { category_id, ..PetPatch::default() };
+        UpdatePet { id: REX, patch, precondition: Precondition::None }
+    };
+    check(&with(None), &[Name::Pet(REX)]);
+    check(&with(Some(DOGS)), &[Name::Pet(REX)]);
+    check(&with(Some(cats())), &[Name::Pet(REX), Name::Category(DOGS), Name::Category(cats())]);
+    check(&CreatePet { new: new_pet("Bella", DOGS, None) }, &[Name::Category(DOGS), Name::NextPet]);
+    check(&DeletePet { id: REX, precondition: Precondition::None }, &[Name::Pet(REX), Name::Category(DOGS)]);
+}
+
+#[test]
+fn a_category_names_the_name_it_gets_and_the_one_it_leaves() {
+    let hounds = Name::CategoryName(common::category_name("Hounds").folded());
+    let with = |name: Option<&str>| {
+        let patch = CategoryPatch { name: name.map(common::category_name), description: Patch::Clear };
+        UpdateCategory { id: DOGS, patch, precondition: Precondition::None }
+    };
+    check(&with(None), &[Name::Category(DOGS)]);
+    check(&with(Some("DOGS")), &[Name::Category(DOGS), dogs()]);
+    check(&with(Some("Hounds")), &[Name::Category(DOGS), dogs(), hounds.clone()]);
+    check(&CreateCategory { new: new_category("HOUNDS") }, &[hounds, Name::NextCategory]);
+    check(&DeleteCategory { id: DOGS, precondition: Precondition::None }, &[Name::Category(DOGS), dogs()]);
+}
+
+#[test]
+fn stock_and_new_orders_name_one_pet() {
+    check(&SetStock { id: REX, level: level(1), precondition: Precondition::None }, &[Name::Pet(REX)]);
+    check(&adjust(1), &[Name::Pet(REX)]);
+    check(&place(1), &[Name::Pet(REX), Name::NextOrder]);
+}
+
+#[test]
+fn a_key_of_an_operation_adds_its_record_and_the_count_of_them() {
+    let operation = idempotent(place(1), 1);
+    let record = Name::Retry(operation.name.clone());
+    let expected = [Name::Pet(REX), record, Name::RetriesOf(account_id(1)), Name::NextOrder];
+    check(&operation, &expected);
+}
+
+#[test]
+fn an_account_that_is_made_names_the_name_that_follows_from_its_id() {
+    let operation = common::create_key(KeyHolder::New { plan: Plan::Free });
+    let made = Name::AccountName(account_name("account-1"));
+    check(&operation, &[made, Name::NextAccount, Name::NextKey]);
+}
+
+#[test]
+fn names_are_sorted_and_each_there_once() {
+    let mut footprint = Footprint::from([Name::NextPet, Name::Pet(REX), Name::NextPet]);
+    footprint.add(Name::Category(DOGS));
+    footprint.add(Name::Pet(REX));
+    assert_eq!(footprint.names(), [Name::Pet(REX), Name::Category(DOGS), Name::NextPet]);
+}

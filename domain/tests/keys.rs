@@ -1,0 +1,295 @@
+//! What an operator does to accounts and their keys.
+
+mod common;
+
+use std::time::Duration;
+
+use petstore_domain::*;
+
+use common::{Shop, account_id, account_name, create_key, hours, key_id, limits, now};
+
+const KEY: KeyId = KeyId::FIRST;
+
+fn account(id: AccountId, name: &str, plan: Plan) -> Account {
+    Account { id, name: account_name(name), plan, created_at: hours(-9) }
+}
+
+/// A ban that began an hour ago and lasts until an hour from now.
+fn ban() -> Ban {
+    Ban { since: hours(-1), until: hours(1), length: Duration::from_hours(2) }
+}
+
+/// The key of [`shop`].
+fn key() -> KeyRecord {
+    KeyRecord {
+        id: KEY,
+        account: account_id(1),
+        digest: KeyDigest([7; 32]),
+        prefix: ApiKey::from_entropy([7; 32]).display_prefix(),
+        label: KeyLabel::parse("office").unwrap(),
+        scopes: Scopes { read: true, write: false },
+        created_at: hours(-9),
+        expires_at: Some(hours(9)),
+        revoked_at: None,
+        ban: Some(ban()),
+    }
+}
+
+/// Two accounts, and a key of the first, changed by `change`.
+fn shop_with(change: impl FnOnce(&mut KeyRecord)) -> Shop {
+    let mut key = key();
+    change(&mut key);
+    Shop::default()
+        .with_account(account(account_id(1), "zoo", Plan::Pro))
+        .with_account(account(account_id(2), "farm", Plan::Enterprise(limits(7, 70))))
+        .with_key(key)
+}
+
+fn shop() -> Shop {
+    shop_with(|_| {})
+}
+
+fn named(name: &str, plan: Option<Plan>) -> KeyHolder {
+    KeyHolder::Named { name: account_name(name), plan }
+}
+
+fn rotate(overlap: Duration) -> RotateKey {
+    let prefix = ApiKey::from_entropy([8; 32]).display_prefix();
+    RotateKey { id: KEY, overlap, digest: KeyDigest([8; 32]), prefix, now: now() }
+}
+
+#[test]
+fn a_new_key_has_what_was_asked_for_and_the_account_it_was_asked_for() {
+    let made = |name: &str, plan| Account { created_at: now(), ..account(account_id(3), name, plan) };
+    let zoo = account(account_id(1), "zoo", Plan::Pro);
+    let farm = account(account_id(2), "farm", Plan::Enterprise(limits(7, 70)));
+    let cases = [
+        (KeyHolder::New { plan: Plan::Business }, made("account-3", Plan::Business)),
+        (named("shelter", Some(Plan::Pro)), made("shelter", Plan::Pro)),
+        (named("shelter", None), made("shelter", KeyHolder::DEFAULT_PLAN)),
+        // Names of accounts differ by case too.
+        (named("Zoo", None), made("Zoo", Plan::Free)),
+        (named("zoo", None), zoo.clone()),
+        (named("zoo", Some(Plan::Pro)), zoo),
+        (named("farm", Some(Plan::Enterprise(limits(7, 70)))), farm),
+    ];
+    for (holder, account) in cases {
+        let mut shop = shop();
+        let create = CreateKey {
+            scopes: Scopes { read: false, write: true },
+            expires_at: Some(hours(5)),
+            ..create_key(holder)
+        };
+        let created = shop.run(&create).unwrap();
+        let key = KeyRecord {
+            id: key_id(2),
+            account: account.id,
+            digest: create.digest,
+            prefix: create.prefix,
+            label: create.label.clone(),
+            scopes: create.scopes,
+            created_at: now(),
+            expires_at: Some(hours(5)),
+            revoked_at: None,
+            ban: None,
+        };
+        assert_eq!(created, CreatedKey { key, account }, "{create:?}");
+        assert_eq!(shop.keys[&key_id(2)], created.key, "{create:?}");
+        assert_eq!(shop.accounts[&created.account.id], created.account, "{create:?}");
+    }
+}
+
+#[test]
+fn a_key_for_an_account_that_is_there_does_not_write_the_account() {
+    let (changes, created) = shop().decide(&create_key(named("zoo", None))).unwrap();
+    assert_eq!(changes.as_slice(), [Change::Key(Box::new(created.key))]);
+}
+
+#[test]
+fn rejects_a_key_for_an_account_on_another_plan_than_the_one_named() {
+    let cases = [
+        ("zoo", Plan::Free, "pro"),
+        ("zoo", Plan::Enterprise(limits(300, 10_000)), "pro"),
+        ("farm", Plan::Business, "enterprise"),
+        // The same plan by name, with other limits.
+        ("farm", Plan::Enterprise(limits(7, 71)), "enterprise"),
+    ];
+    for (name, plan, has) in cases {
+        let rejected = Err(CreateKeyRejection::OtherPlan(has));
+        assert_eq!(shop().decide(&create_key(named(name, Some(plan)))), rejected, "{name} {plan:?}");
+    }
+}
+
+#[test]
+fn rejects_an_account_whose_name_after_its_id_is_taken() {
+    // The third account would be account-3, but somebody has named the second one so.
+    let mut shop = shop();
+    let rename = UpdateAccount { id: account_id(2), name: Some(account_name("account-3")), plan: None };
+    shop.run(&rename).unwrap();
+    let create = create_key(KeyHolder::New { plan: Plan::Free });
+    assert_eq!(shop.run(&create), Err(CreateKeyRejection::NameTaken));
+    let rename = UpdateAccount { name: Some(account_name("farm")), ..rename };
+    shop.run(&rename).unwrap();
+    assert_eq!(shop.run(&create).map(|created| created.account.id), Ok(account_id(3)));
+}
+
+#[test]
+fn a_rotated_key_has_a_successor_like_it_and_lives_on_for_the_overlap() {
+    let mut shop = shop();
+    let fresh = shop.run(&rotate(Duration::from_hours(1))).unwrap();
+    let expected = KeyRecord {
+        id: key_id(2),
+        digest: KeyDigest([8; 32]),
+        prefix: ApiKey::from_entropy([8; 32]).display_prefix(),
+        created_at: now(),
+        // Its ban too, or a banned key would be free again for the asking.
+        ..key()
+    };
+    assert_eq!(fresh, expected);
+    assert_eq!(shop.keys[&key_id(2)], expected);
+    assert_eq!(shop.keys[&KEY], KeyRecord { expires_at: Some(hours(1)), ..key() });
+}
+
+#[test]
+fn a_rotation_never_lengthens_the_life_of_the_old_key() {
+    let cases = [
+        (None, 0, hours(0)),
+        (None, 1, hours(1)),
+        (Some(hours(9)), 1, hours(1)),
+        (Some(hours(9)), 9, hours(9)),
+        (Some(hours(9)), 10, hours(9)),
+        // It has expired already.
+        (Some(hours(-1)), 1, hours(-1)),
+    ];
+    for (expires_at, overlap_hours, end) in cases {
+        let mut shop = shop_with(|key| key.expires_at = expires_at);
+        shop.run(&rotate(Duration::from_hours(overlap_hours))).unwrap();
+        assert_eq!(shop.keys[&KEY].expires_at, Some(end), "{expires_at:?} {overlap_hours}");
+    }
+}
+
+#[test]
+fn an_endless_overlap_ends_with_time_itself() {
+    let mut shop = shop_with(|key| key.expires_at = None);
+    shop.run(&rotate(Duration::MAX)).unwrap();
+    assert_eq!(shop.keys[&KEY].expires_at, Some(Timestamp::MAX));
+}
+
+#[test]
+fn a_rotated_key_that_was_revoked_stays_revoked() {
+    let mut shop = shop_with(|key| key.revoked_at = Some(hours(-1)));
+    shop.run(&rotate(Duration::from_hours(1))).unwrap();
+    assert_eq!(shop.keys[&KEY].check(now()), Err(KeyFault::Revoked));
+}
+
+#[test]
+fn a_key_is_revoked_once_and_keeps_the_time_of_it() {
+    let mut shop = shop();
+    let revoked = KeyRecord { revoked_at: Some(now()), ..key() };
+    assert_eq!(shop.run(&RevokeKey { id: KEY, now: now() }), Ok(revoked.clone()));
+    assert_eq!(shop.keys[&KEY], revoked);
+    let again = RevokeKey { id: KEY, now: hours(1) };
+    assert_eq!(shop.decide(&again), Ok((Changes::none(), revoked)));
+}
+
+#[test]
+fn a_lifted_ban_ends_now_and_is_remembered() {
+    let mut shop = shop();
+    let lifted = shop.run(&LiftBan { id: KEY, now: now() }).unwrap();
+    assert_eq!(lifted, KeyRecord { ban: Some(Ban { until: now(), ..ban() }), ..key() });
+    assert_eq!(shop.keys[&KEY], lifted);
+    assert!(!shop.keys[&KEY].ban.unwrap().in_force(now()));
+    let again = LiftBan { id: KEY, now: hours(2) };
+    assert_eq!(shop.decide(&again), Ok((Changes::none(), lifted)));
+}
+
+#[test]
+fn where_no_ban_is_in_force_none_is_lifted() {
+    let over = Ban { since: hours(-3), until: hours(-1), length: Duration::from_hours(2) };
+    for ban in [None, Some(over)] {
+        let shop = shop_with(|key| key.ban = ban);
+        let unchanged = (Changes::none(), KeyRecord { ban, ..key() });
+        assert_eq!(shop.decide(&LiftBan { id: KEY, now: now() }), Ok(unchanged));
+    }
+}
+
+#[test]
+fn a_key_is_changed_in_what_the_patch_names() {
+    let label = KeyLabel::parse("kennel").unwrap();
+    let patch = KeyPatch::default;
+    let cases = [
+        (KeyPatch { label: Some(label.clone()), ..patch() }, KeyRecord { label, ..key() }),
+        (KeyPatch { scopes: Some(Scopes::ALL), ..patch() }, KeyRecord { scopes: Scopes::ALL, ..key() }),
+        (
+            KeyPatch { expires_at: Patch::Set(hours(1)), ..patch() },
+            KeyRecord { expires_at: Some(hours(1)), ..key() },
+        ),
+        (KeyPatch { expires_at: Patch::Clear, ..patch() }, KeyRecord { expires_at: None, ..key() }),
+        (patch(), key()),
+        (KeyPatch { scopes: Some(key().scopes), ..patch() }, key()),
+        (KeyPatch { expires_at: Patch::Set(hours(9)), ..patch() }, key()),
+    ];
+    for (patch, after) in cases {
+        let mut shop = shop();
+        let update = UpdateKey { id: KEY, patch };
+        let written = !shop.decide(&update).unwrap().0.is_empty();
+        assert_eq!(written, after != key(), "{update:?}");
+        assert_eq!(shop.run(&update), Ok(after.clone()), "{update:?}");
+        assert_eq!(shop.keys[&KEY], after, "{update:?}");
+    }
+}
+
+#[test]
+fn rejects_what_is_done_to_a_key_that_is_not_there() {
+    let (shop, id, now) = (shop(), key_id(8), now());
+    assert_eq!(shop.decide(&RotateKey { id, ..rotate(Duration::ZERO) }), Err(UnknownKey));
+    assert_eq!(shop.decide(&RevokeKey { id, now }), Err(UnknownKey));
+    assert_eq!(shop.decide(&LiftBan { id, now }), Err(UnknownKey));
+    assert_eq!(shop.decide(&UpdateKey { id, patch: KeyPatch::default() }), Err(UnknownKey));
+}
+
+#[test]
+fn an_account_is_changed_in_what_is_named() {
+    let zoo = |name: &str, plan| account(account_id(1), name, plan);
+    let cases = [
+        (Some("park"), None, zoo("park", Plan::Pro)),
+        (None, Some(Plan::Free), zoo("zoo", Plan::Free)),
+        (Some("ZOO"), Some(Plan::Business), zoo("ZOO", Plan::Business)),
+        (None, Some(Plan::Enterprise(limits(1, 2))), zoo("zoo", Plan::Enterprise(limits(1, 2)))),
+        (None, None, zoo("zoo", Plan::Pro)),
+        (Some("zoo"), Some(Plan::Pro), zoo("zoo", Plan::Pro)),
+    ];
+    for (name, plan, after) in cases {
+        let mut shop = shop();
+        let update = UpdateAccount { id: account_id(1), name: name.map(account_name), plan };
+        let written = !shop.decide(&update).unwrap().0.is_empty();
+        assert_eq!(written, after != shop.accounts[&account_id(1)], "{update:?}");
+        assert_eq!(shop.run(&update), Ok(after.clone()), "{update:?}");
+        assert_eq!(shop.accounts[&account_id(1)], after, "{update:?}");
+    }
+}
+
+#[test]
+fn rejects_an_account_that_is_not_there_or_a_name_that_is_taken() {
+    let update = |id, name| UpdateAccount { id, name: Some(account_name(name)), plan: Some(Plan::Free) };
+    let shop = shop();
+    assert_eq!(shop.decide(&update(account_id(8), "farm")), Err(UpdateAccountRejection::NotFound));
+    assert_eq!(shop.decide(&update(account_id(1), "farm")), Err(UpdateAccountRejection::NameTaken));
+    assert!(shop.decide(&update(account_id(1), "FARM")).is_ok());
+}
+
+#[test]
+fn a_key_opens_until_it_expires_or_is_revoked() {
+    let cases = [
+        (None, None, Ok(())),
+        (Some(hours(1)), None, Ok(())),
+        (Some(now()), None, Err(KeyFault::Expired)),
+        (Some(hours(-1)), None, Err(KeyFault::Expired)),
+        (None, Some(now()), Err(KeyFault::Revoked)),
+        (Some(hours(-1)), Some(hours(-2)), Err(KeyFault::Revoked)),
+    ];
+    for (expires_at, revoked_at, expected) in cases {
+        let key = KeyRecord { expires_at, revoked_at, ..key() };
+        assert_eq!(key.check(now()), expected, "{expires_at:?} {revoked_at:?}");
+    }
+}

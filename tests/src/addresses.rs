@@ -1,0 +1,131 @@
+//! Requests without a valid key: counted by address, in a table that does not grow.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use petstore_domain::{Limit, Timestamp};
+use petstore_ports::{AddressVerdict, Cost};
+
+use crate::Subject;
+use crate::make::at;
+use crate::together::together;
+
+/// What an address may ask a minute, in these cases.
+const LIMIT: u32 = 30;
+
+/// Addresses of the flood: more than a table of fixed size has places for.
+const FLOOD: u32 = 100_000;
+
+impl Subject {
+    async fn address(&self, address: IpAddr, cost: Cost, now: Timestamp) -> AddressVerdict {
+        let limit = Limit::new(LIMIT).expect("a limit");
+        let verdict = self.quotas.take_address(address, limit, cost, now).await;
+        verdict.expect("a store that is well counts addresses")
+    }
+
+    /// Asks so often. How often it was admitted.
+    async fn admitted(&self, address: IpAddr, times: u32, now: Timestamp) -> u32 {
+        let mut admitted = 0;
+        for _ in 0..times {
+            admitted += u32::from(self.address(address, Cost::One, now).await.admitted);
+        }
+        admitted
+    }
+}
+
+fn four(number: u32) -> IpAddr {
+    IpAddr::V4(Ipv4Addr::from_bits(number))
+}
+
+fn six(network: u64, host: u64) -> IpAddr {
+    IpAddr::V6(Ipv6Addr::from_bits(u128::from(network) << 64 | u128::from(host)))
+}
+
+/// An address is admitted exactly so often a minute, is told what is left, and shares nothing with its neighbour.
+pub async fn an_address_is_admitted_so_often(subject: &Subject) {
+    for address in [four(0x0A00_0001), four(0x0A00_0002), six(0x2001_0DB8_0000_0001, 1)] {
+        for left in (0..LIMIT).rev() {
+            let verdict = subject.address(address, Cost::One, at(7)).await;
+            let told =
+                (verdict.admitted, verdict.usage.limit, verdict.usage.remaining, verdict.usage.reset_secs);
+            assert_eq!(told, (true, LIMIT, left, at(60).as_secs()), "{address} is told what is left");
+        }
+        for _ in 0..3 {
+            let verdict = subject.address(address, Cost::One, at(59)).await;
+            assert_eq!((verdict.admitted, verdict.usage.remaining), (false, 0), "{address} is used up");
+        }
+    }
+}
+
+/// The same with 32 callers at once.
+pub async fn an_address_is_admitted_so_often_however_many_ask(subject: &Subject) {
+    for round in 0..10 {
+        let counts = together(32, |_| {
+            let subject = subject.clone();
+            async move { subject.admitted(four(0x0A00_0001 + round), 5, at(0)).await }
+        })
+        .await;
+        assert_eq!(counts.into_iter().sum::<u32>(), LIMIT, "exactly the limit is admitted");
+    }
+}
+
+/// The next minute begins anew, and a clock that steps back grants nothing.
+pub async fn a_minute_later_an_address_begins_anew(subject: &Subject) {
+    let address = four(0x0A00_0001);
+    assert_eq!(subject.admitted(address, 40, at(600)).await, LIMIT);
+    for secs in [599, 0, 659] {
+        assert_eq!(subject.admitted(address, 3, at(secs)).await, 0, "a clock that steps back grants nothing");
+    }
+    assert_eq!(subject.admitted(address, 40, at(660)).await, LIMIT, "a minute later it begins anew");
+}
+
+/// A request that costs nothing is told what is left, and counts nothing.
+pub async fn a_look_at_an_address_counts_nothing(subject: &Subject) {
+    let address = four(0x0A00_0001);
+    for used in [0, 10] {
+        assert_eq!(subject.admitted(address, used, at(0)).await, used);
+        for _ in 0..50 {
+            let verdict = subject.address(address, Cost::Nothing, at(0)).await;
+            assert_eq!((verdict.admitted, verdict.usage.remaining), (true, LIMIT - used), "a look");
+        }
+    }
+    assert_eq!(subject.admitted(address, 40, at(0)).await, LIMIT - 10, "a look counts nothing");
+    let verdict = subject.address(address, Cost::Nothing, at(0)).await;
+    assert_eq!(verdict.usage.remaining, 0, "a look shows that nothing is left");
+}
+
+/// Whoever has a /64 of IPv6 has 2^64 addresses: they are one. The next network is another.
+pub async fn a_network_of_ipv6_is_one_address(subject: &Subject) {
+    let network = 0x2001_0DB8_0000_0001;
+    let mut admitted = 0;
+    for host in 0..100 {
+        admitted += subject.admitted(six(network, host << 40 | 1), 1, at(0)).await;
+    }
+    assert_eq!(admitted, LIMIT, "a network of IPv6 is one address");
+    assert_eq!(subject.admitted(six(network + 1, 1), 40, at(0)).await, LIMIT, "the next one is another");
+    assert_eq!(subject.admitted(four(1), 40, at(0)).await, LIMIT, "and IPv4 is neither");
+}
+
+/// However many addresses flood the table, none is admitted more than its limit: not those that came before, not one of
+/// the flood that comes back.
+pub async fn a_flood_of_addresses_grants_nothing(subject: &Subject) {
+    let early = four(0xC0A8_0001);
+    let mut admitted = subject.admitted(early, LIMIT - 1, at(0)).await;
+    for number in 0..FLOOD {
+        subject.address(four(0x0A00_0000 + number), Cost::One, at(0)).await;
+        if number % 1_000 == 0 {
+            admitted += subject.admitted(early, 1, at(0)).await;
+        }
+    }
+    assert!(admitted <= LIMIT, "no flood lets an address ask again: {admitted} of {LIMIT}");
+    for number in (0..FLOOD).step_by(10_000) {
+        let more = subject.admitted(four(0x0A00_0000 + number), 2 * LIMIT, at(0)).await;
+        assert!(more < LIMIT, "one of a flood has asked before: {more} more of {LIMIT}");
+    }
+    let late = subject.admitted(four(0xC0A8_0002), 2 * LIMIT, at(0)).await;
+    assert!(late <= LIMIT, "one that comes late is admitted no more than others: {late}");
+    assert_eq!(
+        subject.admitted(four(0xC0A8_0003), 2 * LIMIT, at(60)).await,
+        LIMIT,
+        "a minute later all is well"
+    );
+}

@@ -1,0 +1,207 @@
+//! Several records that must agree: what one transition decides on, no other changes under it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use petstore_domain::{
+    CategoryId, Change, Changes, CreateCategoryRejection, Name, PetId, PetRecord, Precondition,
+    UpdateCategory, View,
+};
+
+use crate::Subject;
+use crate::listing::all;
+use crate::make::{create_category, create_pet, delete_pet, move_pet, rename_category, set_stock};
+use crate::probe::{Probe, Refused};
+use crate::random::Random;
+use crate::together::{joined, together};
+
+/// Empties one of two pets, but only while the other has units left: it looks at both and writes one.
+fn empty_one(
+    emptied: PetId,
+    other: PetId,
+) -> impl petstore_domain::Operation<Output = (), Rejection = Refused> + Clone {
+    Probe::new([Name::Pet(emptied), Name::Pet(other)], move |view: &View| {
+        let left = view.pet(other).ok_or(Refused)?.stock;
+        let mut record = view.pet(emptied).ok_or(Refused)?.clone();
+        if left == 0 || record.stock == 0 {
+            return Err(Refused);
+        }
+        record.stock = 0;
+        record.pet.status = petstore_domain::PetStatus::Sold;
+        record.version = record.version.next();
+        record.item_version = record.item_version.next();
+        Ok((Changes::from([Change::Pet(record)]), ()))
+    })
+}
+
+/// What `decide` saw still holds when its changes are made, also of records that it does not write.
+pub async fn no_two_transitions_decide_on_what_the_other_changes(subject: &Subject) {
+    let category = subject.add_category("Dogs").await;
+    let (left, right) = (subject.add_pet(category, 1).await, subject.add_pet(category, 1).await);
+    for round in 0..400 {
+        together(2, |number| {
+            let subject = subject.clone();
+            let (emptied, other) = if number == 0 { (left, right) } else { (right, left) };
+            async move { subject.run(empty_one(emptied, other)).await }
+        })
+        .await;
+        let stocks = [subject.pet(left).await, subject.pet(right).await].map(|one| one.map(|pet| pet.stock));
+        let mut sorted = stocks;
+        sorted.sort_unstable();
+        assert_eq!(
+            sorted,
+            [Some(0), Some(1)],
+            "what decide saw still holds when its changes are made: round {round}, stocks {stocks:?}"
+        );
+        subject.run(set_stock(left, 1)).await.expect("the pet is there");
+        subject.run(set_stock(right, 1)).await.expect("the pet is there");
+    }
+}
+
+/// Looks at categories and pets in one step: for each category, what it counts and what is there.
+fn audit(
+    categories: [CategoryId; 2],
+    pets: Vec<PetId>,
+) -> impl petstore_domain::Operation<Output = Vec<(u64, u64)>, Rejection = Refused> + Clone {
+    let names: Vec<Name> =
+        categories.map(Name::Category).into_iter().chain(pets.iter().copied().map(Name::Pet)).collect();
+    Probe::new(names, move |view: &View| {
+        let there = |category: CategoryId| {
+            let records = pets.iter().filter_map(|pet| view.pet(*pet));
+            records.filter(|record| record.pet.category_id == category).count() as u64
+        };
+        let counted = |category| view.category(category).map_or(0, |record| record.pets);
+        Ok((Changes::none(), categories.iter().map(|one| (counted(*one), there(*one))).collect()))
+    })
+}
+
+/// All changes of a commit are seen or none: pets move between two categories, whose counts always fit.
+pub async fn a_commit_is_seen_whole(subject: &Subject) {
+    let categories = [subject.add_category("Dogs").await, subject.add_category("Cats").await];
+    let mut pets = Vec::new();
+    for _ in 0..4 {
+        pets.push(subject.add_pet(categories[0], 1).await);
+    }
+    let done = Arc::new(AtomicBool::new(false));
+    let movers: Vec<_> = pets
+        .iter()
+        .map(|pet| {
+            let (subject, done, pet) = (subject.clone(), Arc::clone(&done), *pet);
+            tokio::spawn(async move {
+                for goal in (0..2).cycle() {
+                    if done.load(Ordering::Relaxed) {
+                        return;
+                    }
+                    subject.run(move_pet(pet, categories[goal])).await.expect("both categories are there");
+                    tokio::task::yield_now().await;
+                }
+            })
+        })
+        .collect();
+    let mut torn = None;
+    for _ in 0..1_000 {
+        let counts = subject.run(audit(categories, pets.clone())).await.expect("it only looks");
+        if counts.iter().any(|(counted, there)| counted != there) {
+            torn = Some(counts);
+            break;
+        }
+        tokio::task::yield_now().await;
+    }
+    done.store(true, Ordering::Relaxed);
+    for mover in movers {
+        joined(mover).await;
+    }
+    assert_eq!(torn, None, "a commit is seen whole: pets counted and pets there, for each category");
+}
+
+/// A footprint that has grown still holds what it has named before: everybody moves one pet, which names its category
+/// only when it has been looked at, and every category counts it when it is there.
+pub async fn a_footprint_that_grows_keeps_what_it_has_named(subject: &Subject) {
+    let mut categories = Vec::new();
+    for name in ["Dogs", "Cats", "Birds", "Fish"] {
+        categories.push(subject.add_category(name).await);
+    }
+    let pet = subject.add_pet(categories[0], 1).await;
+    let goals = categories.clone();
+    together(8, |number| {
+        let (subject, goals) = (subject.clone(), goals.clone());
+        async move {
+            let mut random = Random::seeded(number as u64);
+            for _ in 0..60 {
+                subject.run(move_pet(pet, *random.pick(&goals))).await.expect("all categories are there");
+            }
+        }
+    })
+    .await;
+    let home = subject.pet(pet).await.map(|record| record.pet.category_id);
+    for category in categories {
+        let counted = subject.category(category).await.map(|record| record.pets);
+        let there = u64::from(home == Some(category));
+        assert_eq!(
+            counted,
+            Some(there),
+            "a footprint that grows keeps what it has named: category {category}"
+        );
+    }
+}
+
+/// After any number of creations, moves and deletions at once, each category counts the pets that are in it.
+pub async fn counters_of_categories_hold(subject: &Subject) {
+    let mut categories = Vec::new();
+    for name in ["Dogs", "Cats", "Birds"] {
+        categories.push(subject.add_category(name).await);
+    }
+    let categories = Arc::new(categories);
+    together(12, |number| {
+        let (subject, categories) = (subject.clone(), Arc::clone(&categories));
+        async move {
+            let mut random = Random::seeded(number as u64);
+            let mut mine = Vec::new();
+            for _ in 0..40 {
+                let category = *random.pick(&categories);
+                if mine.is_empty() || random.once_in(3) {
+                    let pet = subject.run(create_pet("Rex", category, None)).await.expect("it is there");
+                    mine.push(pet.value.id);
+                } else if random.once_in(3) {
+                    let pet = mine.pop().expect("there is one");
+                    subject.run(delete_pet(pet)).await.expect("nobody else deletes it");
+                } else {
+                    subject.run(move_pet(*random.pick(&mine), category)).await.expect("it is there");
+                }
+            }
+        }
+    })
+    .await;
+    let pets = all::<PetRecord>(subject).await;
+    for category in categories.iter() {
+        let there = pets.iter().filter(|record| record.pet.category_id == *category).count() as u64;
+        let counted = subject.category(*category).await.map(|record| record.pets);
+        assert_eq!(counted, Some(there), "category {category} counts the pets that are in it");
+    }
+}
+
+/// A name that many want at once is given once, whatever its case, and a name that is given up is free.
+pub async fn a_category_name_is_given_once(subject: &Subject) {
+    for round in 0..20 {
+        let (upper, lower) = (format!("ÉCLAIR {round}"), format!("éclair {round}"));
+        let answers = together(12, |number| {
+            let subject = subject.clone();
+            let name = if number % 2 == 0 { upper.clone() } else { lower.clone() };
+            async move { subject.run(create_category(&name)).await }
+        })
+        .await;
+        let given: Vec<_> = answers.iter().filter_map(|answer| answer.as_ref().ok()).collect();
+        assert_eq!(given.len(), 1, "a name that many want at once is given once");
+        let id = given[0].value.id;
+        for answer in answers.iter().filter_map(|answer| answer.as_ref().err()) {
+            assert_eq!(*answer, CreateCategoryRejection::NameTaken(id), "a name belongs to who has it");
+        }
+        let rename = UpdateCategory {
+            id,
+            patch: rename_category(&format!("Renamed {round}")),
+            precondition: Precondition::None,
+        };
+        subject.run(rename).await.expect("the new name is free");
+        subject.run(create_category(&lower)).await.expect("a name that is given up is free");
+    }
+}

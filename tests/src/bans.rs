@@ -1,0 +1,208 @@
+//! Bans: strikes are counted exactly, and a ban lasts as long as it should.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Duration;
+
+use petstore_domain::{
+    Ban, BanPolicy, CreatedKey, KeyLabel, KeyPatch, LiftBan, Limits, Plan, PlanTable, RotateKey, UpdateKey,
+};
+use petstore_ports::{Ask, Cost, Verdict};
+
+use crate::Subject;
+use crate::make::{at, fresh_secret, limits};
+use crate::quota_model::{ask, tally};
+use crate::together::{joined, together};
+
+/// The Free plan: 60 a minute, and so 60 strikes.
+const FREE: Limits = PlanTable::SPECIFICATION.free;
+
+/// One request a minute, and no strike allowed: the second request bans.
+fn impatient(made: &CreatedKey, secs: u64) -> Ask {
+    let bans = BanPolicy { strikes: Some(0), ..BanPolicy::DEFAULT };
+    Ask { bans, ..ask(made.key.id, made.account.id, limits(1, 1_000_000), at(secs)) }
+}
+
+/// The length of a default ban's first, in seconds.
+const LENGTH: u64 = BanPolicy::DEFAULT.length.as_secs();
+
+fn banned_until(secs: u64) -> Verdict {
+    Verdict::Banned { until: at(secs) }
+}
+
+/// On the Free plan 60 requests are admitted, 60 refused, and the 121st bans for two minutes.
+pub async fn the_strike_after_the_last_bans(subject: &Subject) {
+    let made = subject.add_account(Plan::Free).await;
+    let request = |secs| ask(made.key.id, made.account.id, FREE, at(secs));
+    subject.exhaust(&request(0), 60).await;
+    for number in 0..60 {
+        let verdict = subject.take(&request(10)).await;
+        assert!(matches!(verdict, Verdict::Exceeded(_)), "refusal {number} of 60 is a strike: {verdict:?}");
+    }
+    let end = 20 + LENGTH;
+    assert_eq!(subject.take(&request(20)).await, banned_until(end), "the strike after the last bans");
+    for secs in [20, 21, 60, end - 1] {
+        assert_eq!(subject.take(&request(secs)).await, banned_until(end), "and nothing prolongs the ban");
+    }
+    let look = Ask { cost: Cost::Nothing, ..request(30) };
+    assert_eq!(subject.take(&look).await, banned_until(end), "a ban refuses a look too");
+    let Verdict::Admitted(usage) = subject.take(&request(end)).await else { panic!("a ban ends") };
+    assert_eq!(usage.day.remaining, FREE.day.get() - 61, "requests during a ban do not count");
+}
+
+/// The same with 32 callers at once: 60 admitted, 60 refused, and from then on banned.
+pub async fn strikes_are_exact_however_many_ask(subject: &Subject) {
+    for _ in 0..20 {
+        let made = subject.add_account(Plan::Free).await;
+        let request = ask(made.key.id, made.account.id, FREE, at(0));
+        let verdicts = together(32, |_| {
+            let subject = subject.clone();
+            async move {
+                let mut mine = Vec::new();
+                for _ in 0..5 {
+                    mine.push(subject.take(&request).await);
+                }
+                mine
+            }
+        })
+        .await
+        .concat();
+        assert_eq!(
+            tally(&verdicts),
+            [60, 0, 40, 60],
+            "60 are admitted, 60 are strikes, then the key is banned"
+        );
+        let same =
+            verdicts.iter().all(|one| !matches!(one, Verdict::Banned { .. }) || *one == banned_until(LENGTH));
+        assert!(same, "one ban was made, and all are told of it: {verdicts:?}");
+        assert_eq!(subject.take(&request).await, banned_until(LENGTH), "the key stays banned");
+    }
+}
+
+/// Each further ban within a day of the one before lasts twice as long, at most a day; after a day of peace the next
+/// one is a first one.
+pub async fn the_length_of_a_ban_doubles(subject: &Subject) {
+    let made = subject.add_account(Plan::Free).await;
+    let mut secs = 0;
+    let mut length = LENGTH;
+    for _ in 0..5 {
+        subject.exhaust(&impatient(&made, secs), 1).await;
+        assert_eq!(subject.take(&impatient(&made, secs)).await, banned_until(secs + length), "bans double");
+        secs += length;
+        length *= 2;
+    }
+    secs += 86_400;
+    subject.exhaust(&impatient(&made, secs), 1).await;
+    let verdict = subject.take(&impatient(&made, secs)).await;
+    assert_eq!(verdict, banned_until(secs + LENGTH), "a ban is forgotten after a day");
+
+    let bans =
+        BanPolicy { length_max: Duration::from_secs(LENGTH + 30), strikes: Some(0), ..BanPolicy::DEFAULT };
+    secs += LENGTH;
+    let capped = Ask { bans, ..impatient(&made, secs) };
+    subject.exhaust(&capped, 1).await;
+    assert_eq!(subject.take(&capped).await, banned_until(secs + LENGTH + 30), "a ban has a longest length");
+}
+
+/// A ban is the key's: another key of the account goes on.
+pub async fn a_ban_is_the_keys(subject: &Subject) {
+    let made = subject.add_account(Plan::Free).await;
+    let second = subject.add_key(&made.account).await;
+    subject.exhaust(&impatient(&made, 0), 1).await;
+    assert_eq!(subject.take(&impatient(&made, 0)).await, banned_until(LENGTH));
+    let other = Ask { key: second, ..impatient(&made, 60) };
+    subject.exhaust(&other, 1).await;
+    assert_eq!(subject.take(&impatient(&made, 60)).await, banned_until(LENGTH), "the banned one does not");
+}
+
+/// The directory shows a ban as soon as it is in force.
+pub async fn a_ban_shows_in_the_directory(subject: &Subject) {
+    let made = subject.add_account(Plan::Free).await;
+    assert_eq!(subject.key(made.key.id).await.and_then(|key| key.ban), None);
+    subject.exhaust(&impatient(&made, 5), 1).await;
+    assert_eq!(subject.take(&impatient(&made, 5)).await, banned_until(5 + LENGTH));
+    let expected = Ban { since: at(5), until: at(5 + LENGTH), length: Duration::from_secs(LENGTH) };
+    let shown = subject.key(made.key.id).await.and_then(|key| key.ban);
+    assert_eq!(shown, Some(expected), "the directory shows a ban as it is in force now");
+}
+
+/// Lifting a ban ends it at once and takes the strikes with it; what was used stays used, and the length of the next
+/// ban does not forget this one.
+pub async fn a_lifted_ban_takes_the_strikes_with_it(subject: &Subject) {
+    let made = subject.add_account(Plan::Free).await;
+    let bans = BanPolicy { strikes: Some(3), ..BanPolicy::DEFAULT };
+    let request = |secs| Ask { bans, ..ask(made.key.id, made.account.id, limits(2, 1_000), at(secs)) };
+    subject.exhaust(&request(0), 2).await;
+    for round in 0..2 {
+        for _ in 0..3 {
+            let verdict = subject.take(&request(round)).await;
+            assert!(matches!(verdict, Verdict::Exceeded(_)), "strikes begin anew: {round}: {verdict:?}");
+        }
+        let until = round + LENGTH * (round + 1);
+        assert_eq!(subject.take(&request(round)).await, banned_until(until), "round {round}");
+        let lifted = subject.run(LiftBan { id: made.key.id, now: at(round + 1) }).await.expect("the key");
+        assert_eq!(lifted.ban.map(|ban| ban.until), Some(at(round + 1)), "a lifted ban ends now");
+        assert_eq!(subject.key(made.key.id).await, Some(lifted), "and the directory says so");
+    }
+    let verdict = subject.take(&request(2)).await;
+    assert!(matches!(verdict, Verdict::Exceeded(_)), "a lifted ban is over: {verdict:?}");
+}
+
+/// A key that takes the place of a banned one is banned too.
+pub async fn a_rotated_key_keeps_the_ban(subject: &Subject) {
+    let made = subject.add_account(Plan::Free).await;
+    subject.exhaust(&impatient(&made, 0), 1).await;
+    assert_eq!(subject.take(&impatient(&made, 0)).await, banned_until(LENGTH));
+    let (digest, prefix) = fresh_secret();
+    let overlap = Duration::from_mins(1);
+    let rotate = RotateKey { id: made.key.id, overlap, digest, prefix, now: at(10) };
+    let fresh = subject.run(rotate).await.expect("the key is there");
+    assert_eq!(fresh.ban.map(|ban| ban.until), Some(at(LENGTH)), "an operation sees a ban that is in force");
+    let request = Ask { key: fresh.id, ..impatient(&made, 60) };
+    assert_eq!(
+        subject.take(&request).await,
+        banned_until(LENGTH),
+        "a ban is not shed by asking for a new key"
+    );
+}
+
+/// A ban that begins while an operator changes the key is not lost in the change.
+pub async fn a_ban_survives_changes_of_its_key(subject: &Subject) {
+    for round in 0..30 {
+        let made = subject.add_account(Plan::Free).await;
+        let (stop, changed) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU32::new(0)));
+        let operator = tokio::spawn({
+            let (subject, id) = (subject.clone(), made.key.id);
+            let (stop, changed) = (Arc::clone(&stop), Arc::clone(&changed));
+            async move {
+                for number in 0_u32.. {
+                    if stop.load(Ordering::Relaxed) {
+                        return;
+                    }
+                    let label = Some(KeyLabel::parse(&format!("label {number}")).expect("a label"));
+                    let patch = KeyPatch { label, ..KeyPatch::default() };
+                    subject.run(UpdateKey { id, patch }).await.expect("the key is there");
+                    changed.fetch_add(1, Ordering::Relaxed);
+                    tokio::task::yield_now().await;
+                }
+            }
+        });
+        // The ban comes in the middle of the changes, each round in another place.
+        while changed.load(Ordering::Relaxed) < 1 + round % 4 {
+            tokio::task::yield_now().await;
+        }
+        subject.exhaust(&impatient(&made, 0), 1).await;
+        let ban = subject.take(&impatient(&made, 0)).await;
+        let mut kept = true;
+        for _ in 0..30 {
+            tokio::task::yield_now().await;
+            kept &= subject.take(&impatient(&made, 1)).await == banned_until(LENGTH);
+        }
+        stop.store(true, Ordering::Relaxed);
+        joined(operator).await;
+        assert_eq!(ban, banned_until(LENGTH), "round {round}");
+        let shown = subject.key(made.key.id).await.and_then(|key| key.ban).map(|ban| ban.until);
+        assert_eq!(shown, Some(at(LENGTH)), "a ban survives changes of its key: round {round}");
+        assert!(kept, "a ban survives changes of its key: round {round}");
+    }
+}

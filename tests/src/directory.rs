@@ -1,0 +1,144 @@
+//! Accounts and keys as an operator sees them.
+
+use std::time::Duration;
+
+use petstore_domain::{
+    Account, AccountId, CreateKey, CreateKeyRejection, KeyHolder, KeyId, KeyLabel, KeyPatch, KeyRecord,
+    Patch, Plan, RevokeKey, RotateKey, Scopes, UnknownKey, UpdateAccount, UpdateAccountRejection, UpdateKey,
+};
+
+use crate::Subject;
+use crate::make::{account_name, at, create_key, fresh_secret, limits};
+use crate::together::together;
+
+impl Subject {
+    /// Every account.
+    async fn all_accounts(&self) -> Vec<Account> {
+        self.accounts.accounts(None, 10_000).await.expect("accounts are listed")
+    }
+
+    /// Every key.
+    pub(crate) async fn all_keys(&self) -> Vec<KeyRecord> {
+        self.accounts.keys(None, 10_000).await.expect("keys are listed")
+    }
+
+    /// A key as the directory shows it.
+    pub(crate) async fn key(&self, id: KeyId) -> Option<KeyRecord> {
+        self.all_keys().await.into_iter().find(|key| key.id == id)
+    }
+}
+
+/// Create, change and revoke a key; each step shows in the directory.
+pub async fn keys_are_created_changed_and_revoked(subject: &Subject) {
+    let plan = Plan::Enterprise(limits(7, 700));
+    let create = create_key(KeyHolder::Named { name: account_name("Zoo"), plan: Some(plan) });
+    let created = subject.run(create.clone()).await.expect("a fresh name");
+    let expected = Account { id: created.account.id, name: account_name("Zoo"), plan, created_at: at(0) };
+    assert_eq!(created.account, expected);
+    assert_eq!(subject.all_accounts().await, [expected], "an account is listed as it was made");
+    assert_eq!(
+        subject.all_keys().await,
+        std::slice::from_ref(&created.key),
+        "a key is listed as it was made"
+    );
+    let CreateKey { digest, prefix, .. } = create;
+    assert_eq!((created.key.digest, created.key.prefix), (digest, prefix));
+
+    let patch = KeyPatch {
+        label: Some(KeyLabel::parse("the till").expect("a label")),
+        scopes: Scopes::parse("read"),
+        expires_at: Patch::Set(at(9)),
+    };
+    let updated = subject.run(UpdateKey { id: created.key.id, patch }).await.expect("the key is there");
+    assert_eq!((updated.label.as_str(), updated.expires_at), ("the till", Some(at(9))));
+    assert_eq!(subject.all_keys().await, [updated], "a key is listed as it was changed");
+
+    let revoked = subject.run(RevokeKey { id: created.key.id, now: at(5) }).await.expect("the key is there");
+    assert_eq!(revoked.revoked_at, Some(at(5)));
+    let again = subject.run(RevokeKey { id: created.key.id, now: at(6) }).await;
+    assert_eq!(again, Ok(revoked.clone()), "a key is revoked once");
+    assert_eq!(subject.all_keys().await, [revoked], "a revoked key is listed");
+    let unknown = KeyId::new(1_000_000).expect("an id");
+    assert_eq!(subject.run(RevokeKey { id: unknown, now: at(5) }).await, Err(UnknownKey));
+}
+
+/// Rotation makes a second key, and the first one ends after the overlap.
+pub async fn a_rotated_key_lives_on_beside_the_new_one(subject: &Subject) {
+    let old = subject.add_account(Plan::Free).await.key;
+    let (digest, prefix) = fresh_secret();
+    let rotate = RotateKey { id: old.id, overlap: Duration::from_mins(1), digest, prefix, now: at(10) };
+    let fresh = subject.run(rotate).await.expect("the key is there");
+    assert_eq!((fresh.account, fresh.digest, fresh.expires_at), (old.account, digest, None));
+    let ending = KeyRecord { expires_at: Some(at(70)), ..old };
+    assert_eq!(subject.all_keys().await, [ending, fresh], "both keys are listed");
+}
+
+/// Accounts are found by their name, case and all; a name that is given up is free.
+pub async fn accounts_are_renamed_and_found_by_name(subject: &Subject) {
+    let zoo = KeyHolder::Named { name: account_name("Zoo"), plan: Some(Plan::Pro) };
+    let first = subject.run(create_key(zoo.clone())).await.expect("a fresh name").account;
+    let second = subject.run(create_key(zoo)).await.expect("the same plan").account;
+    assert_eq!(first, second, "an account that is there is not made again");
+    let other = KeyHolder::Named { name: account_name("Zoo"), plan: Some(Plan::Free) };
+    assert_eq!(subject.run(create_key(other)).await, Err(CreateKeyRejection::OtherPlan("pro")));
+    let park = subject
+        .run(create_key(KeyHolder::Named { name: account_name("zoo"), plan: None }))
+        .await
+        .expect("another name")
+        .account;
+
+    let named = |name| {
+        let name = account_name(name);
+        async move { subject.accounts.account_named(&name).await.expect("accounts are found") }
+    };
+    assert_eq!(named("Zoo").await.as_ref(), Some(&first), "an account is found by its name");
+    assert_eq!(named("zoo").await.as_ref(), Some(&park), "case and all");
+    assert_eq!(named("ZOO").await, None, "and by no other");
+
+    let taken = UpdateAccount { id: park.id, name: Some(account_name("Zoo")), plan: None };
+    assert_eq!(subject.run(taken.clone()).await, Err(UpdateAccountRejection::NameTaken));
+    let rename = UpdateAccount { id: first.id, name: Some(account_name("Farm")), plan: Some(Plan::Business) };
+    let renamed = subject.run(rename).await.expect("a fresh name");
+    assert_eq!(named("Zoo").await, None, "a name that is given up leads nowhere");
+    assert_eq!(named("Farm").await.as_ref(), Some(&renamed), "and the new one to the account");
+    let moved = subject.run(taken).await.expect("a name that is given up is free");
+    assert_eq!(subject.all_accounts().await, [renamed, moved], "accounts are listed as they are");
+}
+
+/// Accounts and keys are listed by id, after any id, as many as are asked for.
+pub async fn accounts_and_keys_are_listed_by_id(subject: &Subject) {
+    let mut keys = Vec::new();
+    let mut accounts = Vec::new();
+    for _ in 0..7 {
+        let made = subject.add_account(Plan::Free).await;
+        keys.push(made.key);
+        accounts.push(made.account);
+    }
+    for skipped in 0..=7 {
+        for limit in [1, 3, 7, 100] {
+            let end = (skipped + limit).min(7);
+            let after: Option<AccountId> = accounts[..skipped].last().map(|one| one.id);
+            let page = subject.accounts.accounts(after, limit).await.expect("accounts are listed");
+            assert_eq!(page, accounts[skipped..end], "accounts after {after:?}, at most {limit}");
+            let after: Option<KeyId> = keys[..skipped].last().map(|one| one.id);
+            let page = subject.accounts.keys(after, limit).await.expect("keys are listed");
+            assert_eq!(page, keys[skipped..end], "keys after {after:?}, at most {limit}");
+        }
+    }
+}
+
+/// Many keys for one name that nobody has: one account is made, and all keys are its.
+pub async fn an_account_name_is_given_once(subject: &Subject) {
+    let made = together(16, |_| {
+        let subject = subject.clone();
+        async move {
+            let holder = KeyHolder::Named { name: account_name("Zoo"), plan: None };
+            subject.run(create_key(holder)).await.expect("no plan is named")
+        }
+    })
+    .await;
+    let accounts = subject.all_accounts().await;
+    assert_eq!(accounts.len(), 1, "a name that many want at once is given once");
+    assert!(made.iter().all(|one| one.account == accounts[0]), "all keys are of one account");
+    assert_eq!(subject.all_keys().await.len(), 16, "each has a key");
+}

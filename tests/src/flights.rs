@@ -1,0 +1,86 @@
+//! Requests in flight: a bound that is exact, and checked before everything else.
+
+use petstore_domain::{BanPolicy, Plan};
+use petstore_ports::{Ask, Cost, Verdict};
+
+use crate::Subject;
+use crate::make::{at, limits};
+use crate::quota_model::{ask, tally};
+use crate::together::together;
+
+/// However many begin at once, so many are in flight and no more; each that leaves makes room for one.
+pub async fn so_many_requests_are_in_flight_and_no_more(subject: &Subject) {
+    for _ in 0..10 {
+        let made = subject.add_account(Plan::Free).await;
+        let request =
+            Ask { in_flight_max: 10, ..ask(made.key.id, made.account.id, limits(1_000, 1_000), at(0)) };
+        for round in 0..4 {
+            let verdicts = together(32, |_| {
+                let subject = subject.clone();
+                async move { subject.hold(&request).await }
+            })
+            .await;
+            assert_eq!(tally(&verdicts), [10, 22, 0, 0], "exactly so many are in flight: round {round}");
+            subject.quotas.leave(made.account.id);
+            let one = subject.hold(&request).await;
+            assert!(matches!(one, Verdict::Admitted(_)), "one that leaves makes room for one: {one:?}");
+            let two = subject.hold(&request).await;
+            assert!(matches!(two, Verdict::TooManyInFlight(_)), "and for one only: {two:?}");
+            for _ in 0..10 {
+                subject.quotas.leave(made.account.id);
+            }
+        }
+    }
+}
+
+/// One request too many in flight is counted nowhere, and is no strike; one that costs nothing is in flight like others.
+pub async fn a_request_too_many_is_neither_counted_nor_a_strike(subject: &Subject) {
+    let made = subject.add_account(Plan::Free).await;
+    let bans = BanPolicy { strikes: Some(0), ..BanPolicy::DEFAULT };
+    let request = Ask { in_flight_max: 2, bans, ..ask(made.key.id, made.account.id, limits(5, 50), at(0)) };
+    subject.hold(&request).await;
+    let look = Ask { cost: Cost::Nothing, ..request };
+    let Verdict::Admitted(_) = subject.hold(&look).await else { panic!("there is room for one more") };
+    for cost in [Cost::One, Cost::Nothing] {
+        for _ in 0..20 {
+            let verdict = subject.hold(&Ask { cost, ..request }).await;
+            let Verdict::TooManyInFlight(usage) = verdict else {
+                panic!("two are in flight, whatever they cost: {verdict:?}");
+            };
+            let left = (usage.minute.remaining, usage.day.remaining);
+            assert_eq!(left, (4, 49), "a request too many is not counted");
+        }
+    }
+    subject.quotas.leave(made.account.id);
+    subject.quotas.leave(made.account.id);
+    subject.exhaust(&request, 4).await;
+}
+
+/// In flight before the ban, the ban before the windows, the day before the minute.
+pub async fn checks_come_in_their_order(subject: &Subject) {
+    let made = subject.add_account(Plan::Free).await;
+    let bans = BanPolicy { strikes: Some(1), ..BanPolicy::DEFAULT };
+    let request =
+        |secs| Ask { in_flight_max: 1, bans, ..ask(made.key.id, made.account.id, limits(1, 2), at(secs)) };
+    subject.exhaust(&request(0), 1).await;
+    let Verdict::Admitted(_) = subject.hold(&request(60)).await else { panic!("another minute") };
+
+    let verdict = subject.hold(&request(60)).await;
+    assert!(matches!(verdict, Verdict::TooManyInFlight(_)), "in flight before the windows: {verdict:?}");
+    subject.quotas.leave(made.account.id);
+    // Both windows are used up. The strike is the day's: the next minute's refusal is the second one, and bans.
+    let verdict = subject.hold(&request(60)).await;
+    assert!(matches!(verdict, Verdict::Exceeded(_)), "a first strike: {verdict:?}");
+    let verdict = subject.hold(&request(120)).await;
+    let until = at(120 + BanPolicy::DEFAULT.length.as_secs());
+    assert_eq!(verdict, Verdict::Banned { until }, "the day before the minute: strikes are the day's");
+    let verdict = subject.hold(&request(121)).await;
+    assert_eq!(verdict, Verdict::Banned { until }, "the ban before the windows");
+
+    // One in flight, by another key of the account, and the banned key is told that first.
+    let second = subject.add_key(&made.account).await;
+    let roomy = Ask { key: second, limits: limits(9, 9), ..request(121) };
+    let Verdict::Admitted(_) = subject.hold(&roomy).await else { panic!("the other key goes on") };
+    let verdict = subject.hold(&request(121)).await;
+    assert!(matches!(verdict, Verdict::TooManyInFlight(_)), "in flight before the ban: {verdict:?}");
+}

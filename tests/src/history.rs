@@ -1,0 +1,150 @@
+//! What happened to one pet, told by those who did it, and whether it can have happened one after the other.
+//!
+//! Each operation reports the record that it decided on and the record that it left. A store is right if all of them
+//! fit into one chain, link by link: every decision was made on what the one before it had left. Versions order the
+//! links, so no search is needed. What only looked must have seen a link of the chain, and none that was older than
+//! what had been answered when it began to look.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+use petstore_domain::{Change, Changes, Footprint, Name, Operation, PetId, PetRecord, View};
+
+use crate::Subject;
+
+/// An operation that reports what it saw of a pet.
+#[derive(Clone)]
+pub(crate) struct Witness<O> {
+    pet: PetId,
+    operation: O,
+}
+
+/// What an operation saw and left, and what it said.
+pub(crate) struct Seen<T> {
+    before: PetRecord,
+    after: Option<PetRecord>,
+    answer: T,
+}
+
+impl<O: Operation> Operation for Witness<O> {
+    type Output = Seen<O::Output>;
+    type Rejection = Seen<O::Rejection>;
+
+    fn footprint(&self, seen: &View) -> Footprint {
+        let mut footprint = self.operation.footprint(seen);
+        footprint.add(Name::Pet(self.pet));
+        footprint
+    }
+
+    fn decide(&self, view: &View) -> Result<(Changes, Self::Output), Self::Rejection> {
+        let before = view.pet(self.pet).expect("the pet is never deleted").clone();
+        match self.operation.decide(view) {
+            Ok((changes, answer)) => {
+                let after = changes.as_slice().iter().find_map(|change| match change {
+                    Change::Pet(record) => Some(record.clone()),
+                    _ => None,
+                });
+                Ok((changes, Seen { before, after, answer }))
+            }
+            Err(answer) => Err(Seen { before, after: None, answer }),
+        }
+    }
+}
+
+/// Where a record stands in the chain. Every change of a pet raises its item's version or its own, or, when an order
+/// is completed and nothing shows, leaves one open order less.
+type Rank = (u64, u64, u32);
+
+fn rank(record: &PetRecord) -> Rank {
+    (record.item_version.get(), record.version.get(), u32::MAX - record.open_orders)
+}
+
+/// One look at the pet, and perhaps a change of it.
+#[derive(Debug)]
+struct Event {
+    what: String,
+    /// The highest rank that anybody had been told of when this began.
+    floor: Rank,
+    before: PetRecord,
+    after: Option<PetRecord>,
+}
+
+/// The history of one pet.
+#[derive(Debug)]
+pub(crate) struct History {
+    pet: PetId,
+    first: PetRecord,
+    events: Mutex<(Rank, Vec<Event>)>,
+}
+
+impl History {
+    /// Begins with the pet as it is.
+    pub(crate) async fn of(subject: &Subject, pet: PetId) -> Self {
+        let first = subject.pet(pet).await.expect("the pet is there");
+        Self { pet, events: Mutex::new((rank(&first), Vec::new())), first }
+    }
+
+    fn floor(&self) -> Rank {
+        self.events.lock().expect("no panic under the lock").0
+    }
+
+    fn note(&self, event: Event) {
+        let mut events = self.events.lock().expect("no panic under the lock");
+        let known = event.after.as_ref().map_or_else(|| rank(&event.before), rank);
+        events.0 = events.0.max(known);
+        events.1.push(event);
+    }
+
+    /// Runs an operation and notes what it saw and left.
+    pub(crate) async fn run<O: Operation + Clone>(
+        &self,
+        subject: &Subject,
+        what: &str,
+        operation: O,
+    ) -> Result<O::Output, O::Rejection> {
+        let floor = self.floor();
+        let (before, after, answer) = match subject.run(Witness { pet: self.pet, operation }).await {
+            Ok(seen) => (seen.before, seen.after, Ok(seen.answer)),
+            Err(seen) => (seen.before, seen.after, Err(seen.answer)),
+        };
+        self.note(Event { what: what.to_owned(), floor, before, after });
+        answer
+    }
+
+    /// Reads the pet and notes what was seen.
+    pub(crate) async fn read(&self, subject: &Subject) {
+        let floor = self.floor();
+        let before = subject.pet(self.pet).await.expect("the pet is never deleted");
+        self.note(Event { what: "read".to_owned(), floor, before, after: None });
+    }
+
+    /// Panics unless all that was noted is one chain that ends with the pet as it is now.
+    pub(crate) async fn check(&self, subject: &Subject) {
+        let last = subject.pet(self.pet).await.expect("the pet is there");
+        let events = self.events.lock().expect("no panic under the lock");
+        let mut links: Vec<&Event> = events.1.iter().filter(|event| event.after.is_some()).collect();
+        assert!(links.len() > 1_000, "the case itself is of no use: {} changes", links.len());
+        links.sort_by_key(|event| rank(&event.before));
+        let mut current = &self.first;
+        let mut chain = BTreeMap::from([(rank(current), current)]);
+        for link in links {
+            assert_eq!(
+                link.before, *current,
+                "no update is lost: {} was not decided on what the one before it had left",
+                link.what
+            );
+            current = link.after.as_ref().expect("only these were kept");
+            chain.insert(rank(current), current);
+        }
+        assert_eq!(*current, last, "what was answered is what is there");
+        for event in &events.1 {
+            let link = chain.get(&rank(&event.before)).copied();
+            assert_eq!(link, Some(&event.before), "{} saw what a commit had left", event.what);
+            assert!(
+                rank(&event.before) >= event.floor,
+                "{} saw what had been answered before it began: {event:?}",
+                event.what
+            );
+        }
+    }
+}

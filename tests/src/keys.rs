@@ -1,0 +1,86 @@
+//! The key that a request presents, and how soon it follows what an operator changes.
+
+use std::time::Duration;
+
+use petstore_domain::{
+    KeyFault, KeyPatch, Patch, Plan, RevokeKey, RotateKey, Scopes, UpdateAccount, UpdateKey,
+};
+use petstore_ports::{Credential, KeyName};
+
+use crate::Subject;
+use crate::make::{at, fresh_secret, limits};
+
+impl Subject {
+    async fn credential(&self, name: KeyName) -> Option<Credential> {
+        self.keys.credential(name).await.expect("a store that is well finds keys")
+    }
+
+    /// Panics unless, within a second, both names of the key lead to what is expected.
+    async fn shows(&self, names: [KeyName; 2], expected: Credential) {
+        let shown = async {
+            for name in names {
+                while self.credential(name).await != Some(expected) {
+                    tokio::task::yield_now().await;
+                }
+            }
+        };
+        let in_time = tokio::time::timeout(Duration::from_secs(1), shown).await;
+        assert!(in_time.is_ok(), "a change shows within one second: {expected:?}");
+    }
+}
+
+/// Every key is found by its digest and by its id, with what its account adds; others are not.
+pub async fn a_key_is_found_by_digest_and_by_id(subject: &Subject) {
+    let mut made = Vec::new();
+    for plan in [Plan::Free, Plan::Pro, Plan::Business, Plan::Enterprise(limits(3, 30))] {
+        made.push(subject.add_account(plan).await);
+    }
+    for one in &made {
+        let expected = Some(Credential::new(&one.key, &one.account));
+        assert_eq!(subject.credential(KeyName::Digest(one.key.digest)).await, expected, "by digest");
+        assert_eq!(subject.credential(KeyName::Id(one.key.id)).await, expected, "by id");
+    }
+    let (digest, _) = fresh_secret();
+    assert_eq!(subject.credential(KeyName::Digest(digest)).await, None, "another secret is nobody's");
+}
+
+/// New scopes, a new end of life, rotation and revocation show within a second, by either name.
+pub async fn a_change_of_a_key_shows_within_a_second(subject: &Subject) {
+    let made = subject.add_account(Plan::Free).await;
+    let names = [KeyName::Digest(made.key.digest), KeyName::Id(made.key.id)];
+    let first = Credential::new(&made.key, &made.account);
+    subject.shows(names, first).await;
+
+    let scopes = Scopes::parse("read").expect("a scope");
+    let patch = KeyPatch { scopes: Some(scopes), expires_at: Patch::Set(at(100)), label: None };
+    subject.run(UpdateKey { id: made.key.id, patch }).await.expect("the key is there");
+    let changed = Credential { scopes, expires_at: Some(at(100)), ..first };
+    subject.shows(names, changed).await;
+    assert_eq!(changed.check(at(100)), Err(KeyFault::Expired));
+
+    let (digest, prefix) = fresh_secret();
+    let rotate = RotateKey { id: made.key.id, overlap: Duration::from_secs(10), digest, prefix, now: at(20) };
+    let fresh = subject.run(rotate).await.expect("the key is there");
+    subject.shows(names, Credential { expires_at: Some(at(30)), ..changed }).await;
+    let fresh_names = [KeyName::Digest(digest), KeyName::Id(fresh.id)];
+    subject.shows(fresh_names, Credential { key: fresh.id, ..changed }).await;
+
+    subject.run(RevokeKey { id: made.key.id, now: at(21) }).await.expect("the key is there");
+    subject.shows(names, Credential { revoked: true, expires_at: Some(at(30)), ..changed }).await;
+    subject.shows(fresh_names, Credential { key: fresh.id, ..changed }).await;
+}
+
+/// A new plan shows within a second in every key of the account, and in no other.
+pub async fn a_change_of_plan_shows_within_a_second(subject: &Subject) {
+    let (made, other) = (subject.add_account(Plan::Free).await, subject.add_account(Plan::Free).await);
+    let second = subject.add_key(&made.account).await;
+    let plan = Plan::Enterprise(limits(5, 50));
+    let update = UpdateAccount { id: made.account.id, name: None, plan: Some(plan) };
+    subject.run(update).await.expect("the account is there");
+
+    let first = Credential { plan, ..Credential::new(&made.key, &made.account) };
+    subject.shows([KeyName::Digest(made.key.digest), KeyName::Id(made.key.id)], first).await;
+    subject.shows([KeyName::Id(second); 2], Credential { key: second, ..first }).await;
+    let unchanged = Some(Credential::new(&other.key, &other.account));
+    assert_eq!(subject.credential(KeyName::Id(other.key.id)).await, unchanged, "nobody else's plan changes");
+}

@@ -1,0 +1,111 @@
+//! Listings read to their end, and what every page of them must keep.
+
+use petstore_domain::{Account, CategoryRecord, KeyRecord, OrderRecord, PetRecord};
+use petstore_ports::{CategoryFilter, OrderFilter, PageEnd, PageOrder, PageRequest, PetFilter};
+
+use crate::Subject;
+
+/// One page: its records, and whether there are more.
+pub(crate) type Page<T> = (Vec<T>, PageEnd);
+
+/// What the pages of one kind of record have in common.
+pub(crate) trait Listed: Clone + PartialEq + std::fmt::Debug + Send + Sized {
+    /// Which records.
+    type Filter: Clone + std::fmt::Debug + Sync;
+
+    /// What a listing is sorted by.
+    fn id(&self) -> u64;
+
+    /// One page, as the store gives it.
+    fn page(
+        subject: &Subject,
+        filter: &Self::Filter,
+        request: PageRequest,
+    ) -> impl Future<Output = Page<Self>> + Send;
+}
+
+macro_rules! listed {
+    ($record:ident, $filter:ident, $port:ident . $method:ident, $id:expr) => {
+        impl Listed for $record {
+            type Filter = $filter;
+
+            fn id(&self) -> u64 {
+                let id: fn(&Self) -> u64 = $id;
+                id(self)
+            }
+
+            async fn page(subject: &Subject, filter: &$filter, request: PageRequest) -> Page<Self> {
+                let mut records: Vec<Self> = Vec::new();
+                let mut sink = |record: &Self| records.push(record.clone());
+                let end = subject.$port.$method(filter, &request, &mut sink).await;
+                (records, end.expect("a store that is well reads pages"))
+            }
+        }
+    };
+}
+
+listed!(PetRecord, PetFilter, pets.pets, |record| record.pet.id.get());
+listed!(CategoryRecord, CategoryFilter, categories.categories, |record| record.category.id.get());
+listed!(OrderRecord, OrderFilter, orders.orders, |record| record.order.id.get());
+
+/// Reads a listing page by page to its end. Each page must keep its order, its limit and its bound, and there must
+/// be a last one.
+pub(crate) async fn walk<T: Listed>(
+    subject: &Subject,
+    filter: &T::Filter,
+    order: PageOrder,
+    limit: usize,
+) -> Vec<T> {
+    let mut all: Vec<T> = Vec::new();
+    let mut after = None;
+    loop {
+        let (page, end) = T::page(subject, filter, PageRequest { order, after, limit }).await;
+        assert!(page.len() <= limit, "a page has at most as many records as its limit: {}", page.len());
+        for record in page {
+            let in_order = match (after, order) {
+                (None, _) => true,
+                (Some(last), PageOrder::Ascending) => record.id() > last,
+                (Some(last), PageOrder::Descending) => record.id() < last,
+            };
+            assert!(in_order, "a page runs in its order, after its bound {after:?}: {record:?}");
+            after = Some(record.id());
+            all.push(record);
+        }
+        if end == PageEnd::Last {
+            return all;
+        }
+        assert!(after.is_some(), "a page that is not the last has records");
+        assert!(all.len() < 1_000_000, "a walk ends: {filter:?}");
+    }
+}
+
+/// All that the readers show of a store.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Snapshot {
+    pub(crate) pets: Vec<PetRecord>,
+    pub(crate) categories: Vec<CategoryRecord>,
+    pub(crate) orders: Vec<OrderRecord>,
+    pub(crate) accounts: Vec<Account>,
+    pub(crate) keys: Vec<KeyRecord>,
+}
+
+/// Every record of one kind, by id.
+pub(crate) async fn all<T: Listed>(subject: &Subject) -> Vec<T>
+where
+    T::Filter: Default,
+{
+    walk(subject, &T::Filter::default(), PageOrder::Ascending, 100).await
+}
+
+impl Subject {
+    /// All that the readers show. Not one moment, unless nothing is being written.
+    pub(crate) async fn snapshot(&self) -> Snapshot {
+        Snapshot {
+            pets: all(self).await,
+            categories: all(self).await,
+            orders: all(self).await,
+            accounts: self.accounts.accounts(None, 100_000).await.expect("accounts are listed"),
+            keys: self.accounts.keys(None, 100_000).await.expect("keys are listed"),
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! Pages of a shop that stands still, against a model that filters everything.
+
+use petstore_domain::{CategoryId, CategoryRecord, OrderId, OrderRecord, PetId, PetRecord, PetStatus};
+use petstore_ports::{CategoryFilter, OrderFilter, PageEnd, PageOrder, PageRequest, PetFilter, StatusSet};
+
+use crate::Subject;
+use crate::listing::{Listed, walk};
+use crate::make::{
+    cancel_order, category_name, complete_order, create_category, create_pet, delete_category, delete_pet,
+    pet_id, pet_name,
+};
+use crate::random::Random;
+
+const ORDERS: [PageOrder; 2] = [PageOrder::Ascending, PageOrder::Descending];
+
+/// The limits of walks: the least, one that divides nothing, and the contract's most.
+const LIMITS: [usize; 3] = [1, 7, 100];
+
+/// A shop with gaps: pets of three categories, names in several cases, all statuses, and every fifth one deleted.
+async fn pets_with_gaps(subject: &Subject) -> (Vec<PetRecord>, Vec<CategoryId>) {
+    let mut random = Random::seeded(7);
+    let mut categories = Vec::new();
+    for name in ["Dogs", "Cats", "Empty"] {
+        categories.push(subject.add_category(name).await);
+    }
+    let mut ids = Vec::new();
+    for _ in 0..150 {
+        let name = *random.pick(&["Rex", "REX", "rex", "Tom", "Éclair", "ÉCLAIR"]);
+        let status = Some(*random.pick(&PetStatus::ALL));
+        let create = create_pet(name, *random.pick(&categories[..2]), status);
+        ids.push(subject.run(create).await.expect("a category").value.id);
+    }
+    let mut there = Vec::new();
+    for id in ids {
+        if random.once_in(5) {
+            subject.run(delete_pet(id)).await.expect("no order is open");
+        } else {
+            there.push(subject.pet(id).await.expect("a pet that was created is there"));
+        }
+    }
+    (there, categories)
+}
+
+/// Every combination of filters: all sets of statuses, categories with and without pets, names in any case, ids that
+/// are there, deleted and beyond.
+fn pet_filters(there: &[PetRecord], categories: &[CategoryId]) -> Vec<PetFilter> {
+    let statuses = (0..8_u8).map(|bits| {
+        let chosen = PetStatus::ALL.into_iter().enumerate().filter(|(index, _)| bits >> index & 1 == 1);
+        chosen.map(|(_, status)| status).collect::<StatusSet>()
+    });
+    let unknown = CategoryId::new(1_000_000).expect("an id");
+    let in_category = [None, Some(categories[0]), Some(categories[2]), Some(unknown)];
+    let names = [None, Some("rEx"), Some("éCLAIR"), Some("Nobody")];
+    let some: Vec<PetId> = there.iter().map(|record| record.pet.id).step_by(3).collect();
+    let any: Vec<PetId> = (1..=200).map(pet_id).collect();
+    let ids = [None, Some(vec![]), Some(vec![pet_id(1_000_000)]), Some(some), Some(any)];
+
+    let mut filters = Vec::new();
+    for statuses in statuses {
+        for category_id in in_category {
+            for name in names {
+                for ids in &ids {
+                    let name = name.map(|name| pet_name(name).folded());
+                    filters.push(PetFilter { statuses, category_id, name, ids: ids.clone() });
+                }
+            }
+        }
+    }
+    filters
+}
+
+/// What the model says that a walk sees.
+fn expected<T: Listed>(there: &[T], admits: impl Fn(&T) -> bool, order: PageOrder) -> Vec<T> {
+    let mut admitted: Vec<T> = there.iter().filter(|record| admits(record)).cloned().collect();
+    admitted.sort_by_key(Listed::id);
+    if order == PageOrder::Descending {
+        admitted.reverse();
+    }
+    admitted
+}
+
+/// A walk over pets, by any combination of filters, in both directions, sees exactly those that the filter admits.
+pub async fn walks_of_pets_match_the_filter(subject: &Subject) {
+    let (there, categories) = pets_with_gaps(subject).await;
+    for (number, filter) in pet_filters(&there, &categories).into_iter().enumerate() {
+        for order in ORDERS {
+            let limit = LIMITS[number % LIMITS.len()];
+            let seen: Vec<PetRecord> = walk(subject, &filter, order, limit).await;
+            let model = expected(&there, |record| filter.admits(record), order);
+            assert_eq!(seen, model, "a walk sees what the filter admits: {filter:?} {order:?} by {limit}");
+        }
+    }
+}
+
+/// A walk over orders, by pet and completeness, in both directions, sees exactly those that the filter admits.
+pub async fn walks_of_orders_match_the_filter(subject: &Subject) {
+    let category = subject.add_category("Dogs").await;
+    let pets = [subject.add_pet(category, 500).await, subject.add_pet(category, 500).await];
+    let idle = subject.add_pet(category, 1).await;
+    let mut random = Random::seeded(11);
+    let mut ids: Vec<OrderId> = Vec::new();
+    for _ in 0..90 {
+        ids.push(subject.add_order(*random.pick(&pets), 2).await);
+    }
+    let mut there = Vec::new();
+    for id in ids {
+        match random.below(3) {
+            0 => subject.run(cancel_order(id)).await.expect("the order is open"),
+            1 => drop(subject.run(complete_order(id)).await.expect("the order is open")),
+            _ => {}
+        }
+        there.extend(subject.order(id).await);
+    }
+    let unknown = pet_id(1_000_000);
+    for pet_id in [None, Some(pets[0]), Some(pets[1]), Some(idle), Some(unknown)] {
+        for complete in [None, Some(true), Some(false)] {
+            let filter = OrderFilter { pet_id, complete };
+            for (order, limit) in ORDERS.into_iter().flat_map(|order| LIMITS.map(|limit| (order, limit))) {
+                let seen: Vec<OrderRecord> = walk(subject, &filter, order, limit).await;
+                let model = expected(&there, |record| filter.admits(record), order);
+                assert_eq!(
+                    seen, model,
+                    "a walk sees what the filter admits: {filter:?} {order:?} by {limit}"
+                );
+            }
+        }
+    }
+}
+
+/// A walk over categories, by name in any case or all, in both directions, sees exactly those that there are.
+pub async fn walks_of_categories_match_the_filter(subject: &Subject) {
+    let mut there: Vec<CategoryRecord> = Vec::new();
+    for number in 0..60 {
+        let id = subject.run(create_category(&format!("Kind {number}"))).await.expect("fresh").value.id;
+        if number % 4 == 1 {
+            subject.run(delete_category(id)).await.expect("no pet is in it");
+        } else {
+            there.extend(subject.category(id).await);
+        }
+    }
+    for name in [None, Some("kIND 8"), Some("Kind 1"), Some("Nobody")] {
+        let filter = CategoryFilter { name: name.map(|name| category_name(name).folded()) };
+        let admits = |record: &CategoryRecord| {
+            filter.name.as_ref().is_none_or(|name| name.matches(record.category.name.as_str()))
+        };
+        for (order, limit) in ORDERS.into_iter().flat_map(|order| LIMITS.map(|limit| (order, limit))) {
+            let seen: Vec<CategoryRecord> = walk(subject, &filter, order, limit).await;
+            let model = expected(&there, admits, order);
+            assert_eq!(seen, model, "a walk sees what the filter admits: {filter:?} {order:?} by {limit}");
+        }
+    }
+}
+
+/// A page may begin after any number, be it the id of a record, of one that is gone, or of none that ever was.
+pub async fn a_page_may_begin_after_any_id(subject: &Subject) {
+    let (there, categories) = pets_with_gaps(subject).await;
+    let filters = pet_filters(&there, &categories);
+    let mut random = Random::seeded(13);
+    for _ in 0..800 {
+        let filter = random.pick(&filters);
+        let order = *random.pick(&ORDERS);
+        let limit = *random.pick(&LIMITS);
+        let near = u64::from(random.below(170));
+        let after = *random.pick(&[0, near, near, near, near, 1_000_000, (1 << 53) - 1, u64::MAX]);
+        let request = PageRequest { order, after: Some(after), limit };
+        let (page, end) = PetRecord::page(subject, filter, request).await;
+        let mut model = expected(&there, |record| filter.admits(record), order);
+        model.retain(|record| match order {
+            PageOrder::Ascending => record.id() > after,
+            PageOrder::Descending => record.id() < after,
+        });
+        let model_end = if model.len() > limit { PageEnd::More } else { PageEnd::Last };
+        model.truncate(limit);
+        assert_eq!(page, model, "a page begins after any id: {filter:?} {request:?}");
+        assert_eq!(end, model_end, "a page knows whether it is the last: {filter:?} {request:?}");
+    }
+}
+
+/// A page says that there is more exactly if there is, and is full if it says so.
+pub async fn a_page_knows_whether_it_is_the_last(subject: &Subject) {
+    let category = subject.add_category("Dogs").await;
+    for count in 0..=6_usize {
+        if count > 0 {
+            subject.add_pet(category, 1).await;
+        }
+        for (order, limit) in ORDERS.into_iter().flat_map(|order| [1, 2, 3, 6].map(|limit| (order, limit))) {
+            let request = PageRequest { order, after: None, limit };
+            let (page, end) = PetRecord::page(subject, &PetFilter::default(), request).await;
+            assert_eq!(page.len(), count.min(limit), "a page is as full as it can be");
+            let expected = if count > limit { PageEnd::More } else { PageEnd::Last };
+            assert_eq!(end, expected, "a page of {limit} of {count} knows whether it is the last");
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! Operations that the shop does not have: closures that look at records and write what they like.
+
+use petstore_domain::{Changes, Footprint, Name, Operation, View};
+
+/// An operation made of the names it looks at and a closure that decides.
+///
+/// Not for states that the domain's own operations could not reach: a store may refuse to keep those.
+#[derive(Clone)]
+pub(crate) struct Probe<F> {
+    names: Vec<Name>,
+    decide: F,
+}
+
+impl<F> Probe<F> {
+    /// Looks at these names and decides.
+    pub(crate) fn new<T>(names: impl Into<Vec<Name>>, decide: F) -> Self
+    where
+        F: Fn(&View) -> Result<(Changes, T), Refused>,
+    {
+        Self { names: names.into(), decide }
+    }
+}
+
+/// The probe wrote nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Refused;
+
+impl<F, T> Operation for Probe<F>
+where
+    F: Fn(&View) -> Result<(Changes, T), Refused> + Send + Sync + 'static,
+    T: Send,
+{
+    type Output = T;
+    type Rejection = Refused;
+
+    fn footprint(&self, _seen: &View) -> Footprint {
+        let mut footprint = Footprint::default();
+        for name in &self.names {
+            footprint.add(name.clone());
+        }
+        footprint
+    }
+
+    fn decide(&self, view: &View) -> Result<(Changes, T), Refused> {
+        (self.decide)(view)
+    }
+}

@@ -1,0 +1,148 @@
+//! What quotas and bans should say: the domain's arithmetic, one request after the other.
+
+use std::collections::BTreeMap;
+
+use petstore_domain::{AccountId, Ban, BanPolicy, KeyId, Limits, Strikes, Timestamp, Windows};
+use petstore_ports::{Ask, Cost, Verdict};
+
+use crate::Subject;
+
+/// Everything that is counted, on plain values.
+///
+/// One thing the ports leave open: whether a request that counts nothing (it was refused, or costs nothing) begins the
+/// windows that the clock shows. It makes a difference only if the clock then steps back, and grants nothing either
+/// way. So the model keeps both possibilities until a verdict tells them apart.
+#[derive(Debug, Default)]
+pub(crate) struct Model {
+    windows: BTreeMap<AccountId, Vec<Windows>>,
+    in_flight: BTreeMap<AccountId, u32>,
+    strikes: BTreeMap<KeyId, Strikes>,
+    pub(crate) bans: BTreeMap<KeyId, Ban>,
+}
+
+/// What a request leads to: the verdict, and what it changes.
+struct Step {
+    verdict: Verdict,
+    windows: Windows,
+    strikes: Option<Strikes>,
+    ban: Option<Ban>,
+}
+
+impl Model {
+    /// Holds a verdict against the model.
+    pub(crate) fn check(&mut self, ask: &Ask, verdict: Verdict) -> Result<(), Vec<Verdict>> {
+        let possible = self.windows.get(&ask.account).cloned().unwrap_or_else(|| vec![Windows::default()]);
+        let steps: Vec<Step> = possible.into_iter().map(|windows| self.step(ask, windows)).collect();
+        let mut left = Vec::new();
+        for step in steps.iter().filter(|step| step.verdict == verdict) {
+            let counted = matches!(verdict, Verdict::Admitted(_)) && ask.cost == Cost::One;
+            let begun = step.windows.at(ask.now);
+            for windows in if counted { vec![step.windows] } else { vec![step.windows, begun] } {
+                if !left.contains(&windows) {
+                    left.push(windows);
+                }
+            }
+            // The verdict tells which window refused, so these are the same for all steps that have it.
+            self.strikes.extend(step.strikes.map(|strikes| (ask.key, strikes)));
+            self.bans.extend(step.ban.map(|ban| (ask.key, ban)));
+        }
+        if left.is_empty() {
+            return Err(steps.into_iter().map(|step| step.verdict).collect());
+        }
+        self.windows.insert(ask.account, left);
+        if matches!(verdict, Verdict::Admitted(_)) {
+            *self.in_flight.entry(ask.account).or_default() += 1;
+        }
+        Ok(())
+    }
+
+    /// The verdict on a request: in flight, ban, windows, in this order. What is refused counts nowhere.
+    fn step(&self, ask: &Ask, windows: Windows) -> Step {
+        let unchanged = |verdict| Step { verdict, windows, strikes: None, ban: None };
+        let usage = windows.at(ask.now).usage(ask.limits);
+        if self.in_flight(ask.account) >= ask.in_flight_max {
+            return unchanged(Verdict::TooManyInFlight(usage));
+        }
+        let last_ban = self.bans.get(&ask.key).copied();
+        if let Some(ban) = last_ban.filter(|ban| ban.in_force(ask.now)) {
+            return unchanged(Verdict::Banned { until: ban.until });
+        }
+        if ask.cost == Cost::Nothing {
+            return unchanged(Verdict::Admitted(usage));
+        }
+        if let Some(after) = windows.take(ask.now, ask.limits) {
+            return Step { windows: after, ..unchanged(Verdict::Admitted(after.usage(ask.limits))) };
+        }
+        let strikes = self.strikes.get(&ask.key).copied().unwrap_or_default();
+        let allowed = ask.bans.strikes_allowed(ask.limits);
+        if let Some(more) = strikes.strike(usage.binding().1.reset_secs, allowed) {
+            return Step { strikes: Some(more), ..unchanged(Verdict::Exceeded(usage)) };
+        }
+        let ban = ask.bans.next_ban(last_ban, ask.now);
+        Step { ban: Some(ban), ..unchanged(Verdict::Banned { until: ban.until }) }
+    }
+
+    /// Requests of an account that are in flight.
+    pub(crate) fn in_flight(&self, account: AccountId) -> u32 {
+        self.in_flight.get(&account).copied().unwrap_or_default()
+    }
+
+    /// A request is done.
+    pub(crate) fn leave(&mut self, account: AccountId) {
+        *self.in_flight.entry(account).or_default() -= 1;
+    }
+
+    /// An operator lifts a ban: its strikes go with it, or the next refusal would ban again.
+    pub(crate) fn lift(&mut self, key: KeyId, now: Timestamp) {
+        if let Some(ban) = self.bans.get_mut(&key) {
+            let lifted = ban.lifted(now);
+            if lifted != *ban {
+                *ban = lifted;
+                self.strikes.remove(&key);
+            }
+        }
+    }
+}
+
+/// A request of an account that is alone: no bound but its windows.
+pub(crate) fn ask(key: KeyId, account: AccountId, limits: Limits, now: Timestamp) -> Ask {
+    Ask { key, account, limits, cost: Cost::One, in_flight_max: u32::MAX, bans: BanPolicy::DEFAULT, now }
+}
+
+impl Subject {
+    /// Takes one request, and keeps it in flight if it is admitted.
+    pub(crate) async fn hold(&self, ask: &Ask) -> Verdict {
+        self.quotas.take(ask).await.expect("a store that is well counts requests")
+    }
+
+    /// Takes one request that is done at once.
+    pub(crate) async fn take(&self, ask: &Ask) -> Verdict {
+        let verdict = self.hold(ask).await;
+        if matches!(verdict, Verdict::Admitted(_)) {
+            self.quotas.leave(ask.account);
+        }
+        verdict
+    }
+
+    /// Takes so many requests, all of which must be admitted.
+    pub(crate) async fn exhaust(&self, ask: &Ask, times: u32) {
+        for number in 0..times {
+            let verdict = self.take(ask).await;
+            assert!(matches!(verdict, Verdict::Admitted(_)), "request {number} of {times}: {verdict:?}");
+        }
+    }
+}
+
+/// How many verdicts there are of each kind: admitted, too many in flight, banned, exceeded.
+pub(crate) fn tally(verdicts: &[Verdict]) -> [usize; 4] {
+    let mut counts = [0; 4];
+    for verdict in verdicts {
+        counts[match verdict {
+            Verdict::Admitted(_) => 0,
+            Verdict::TooManyInFlight(_) => 1,
+            Verdict::Banned { .. } => 2,
+            Verdict::Exceeded(_) => 3,
+        }] += 1;
+    }
+    counts
+}

@@ -1,0 +1,159 @@
+//! Single reads: absent or whole, and never older than what was read before.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use petstore_domain::{CategoryId, KeyDigest, KeyId, OrderId, PetId, PetPatch, PetRecord, PetStatus};
+use petstore_ports::{KeyName, PageOrder, PetFilter, StatusSet};
+
+use crate::Subject;
+use crate::listing::{all, walk};
+use crate::make::{account_name, adjust_stock, pet_id, pet_name, set_stock, update_pet};
+use crate::together::{joined, together};
+
+/// What is not there is an answer, not an error: in an empty store, and beyond the last id.
+pub async fn what_is_not_there_is_absent(subject: &Subject) {
+    let last = petstore_domain::ID_MAX;
+    for id in [1, 2, 1_000, 1 << 32, last] {
+        assert_eq!(subject.pet(pet_id(id)).await, None, "pet {id} is absent");
+        assert_eq!(subject.category(CategoryId::new(id).expect("an id")).await, None, "category {id}");
+        assert_eq!(subject.order(OrderId::new(id).expect("an id")).await, None, "order {id}");
+        let key = subject.keys.credential(KeyName::Id(KeyId::new(id).expect("an id"))).await;
+        assert_eq!(key, Ok(None), "key {id} is absent");
+    }
+    assert_eq!(subject.keys.credential(KeyName::Digest(KeyDigest([7; 32]))).await, Ok(None));
+    assert_eq!(subject.accounts.account_named(&account_name("Zoo")).await, Ok(None));
+    assert!(all::<PetRecord>(subject).await.is_empty(), "an empty store lists nothing");
+}
+
+/// Two pairs of values that belong together, and change together again and again.
+struct Pairs {
+    pet: PetId,
+    categories: [CategoryId; 2],
+}
+
+impl Pairs {
+    const NAMES: [&'static str; 2] =
+        ["A dog", "A cat, with a name that is too long to be kept inside of its record"];
+
+    async fn of(subject: &Subject) -> Self {
+        let categories = [subject.add_category("Dogs").await, subject.add_category("Cats").await];
+        let pet = subject.add_pet(categories[0], 1).await;
+        let pairs = Self { pet, categories };
+        pairs.write(subject, 0).await;
+        pairs
+    }
+
+    /// Name and category of one kind; units, and with them the status, of the other.
+    async fn write(&self, subject: &Subject, kind: usize) {
+        let patch = PetPatch {
+            name: Some(pet_name(Self::NAMES[kind])),
+            category_id: Some(self.categories[kind]),
+            status: None,
+        };
+        subject.run(update_pet(self.pet, patch)).await.expect("both categories are there");
+        let units = if kind == 0 { 0 } else { 5 };
+        subject.run(set_stock(self.pet, units)).await.expect("the pet is there");
+    }
+
+    /// Whether a record is as one commit left it.
+    fn whole(&self, record: &PetRecord) -> bool {
+        let kind = self.categories.iter().position(|id| *id == record.pet.category_id);
+        let named = kind.is_some_and(|kind| record.pet.name.as_str() == Self::NAMES[kind]);
+        let status = if record.stock == 0 { PetStatus::Sold } else { PetStatus::Available };
+        named && record.pet.status == status
+    }
+}
+
+/// Runs readers while one writer changes pairs, until each has read so often; the first torn record, if any.
+async fn read_under_writes<F>(
+    subject: &Subject,
+    pairs: &Arc<Pairs>,
+    read: impl Fn(Subject) -> F + Clone + Send + Sync + 'static,
+) -> Option<PetRecord>
+where
+    F: Future<Output = Vec<PetRecord>> + Send + 'static,
+{
+    let stop = Arc::new(AtomicBool::new(false));
+    let writer = tokio::spawn({
+        let (subject, pairs, stop) = (subject.clone(), Arc::clone(pairs), Arc::clone(&stop));
+        async move {
+            for kind in (0..2).cycle() {
+                if stop.load(Ordering::Relaxed) {
+                    return;
+                }
+                pairs.write(&subject, kind).await;
+                tokio::task::yield_now().await;
+            }
+        }
+    });
+    let torn = together(4, |_| {
+        let (subject, pairs, read) = (subject.clone(), Arc::clone(pairs), read.clone());
+        async move {
+            for _ in 0..1_000 {
+                let records = read(subject.clone()).await;
+                if let Some(torn) = records.into_iter().find(|record| !pairs.whole(record)) {
+                    return Some(torn);
+                }
+                tokio::task::yield_now().await;
+            }
+            None
+        }
+    })
+    .await;
+    stop.store(true, Ordering::Relaxed);
+    joined(writer).await;
+    torn.into_iter().flatten().next()
+}
+
+/// A record is as one commit left it: name and category, stock and status belong together.
+pub async fn a_record_is_always_whole(subject: &Subject) {
+    let pairs = Arc::new(Pairs::of(subject).await);
+    let pet = pairs.pet;
+    let read = move |subject: Subject| async move { subject.pet(pet).await.into_iter().collect() };
+    let torn = read_under_writes(subject, &pairs, read).await;
+    assert_eq!(torn, None, "a record is always whole");
+}
+
+/// The same of the records of a page; and a page by status shows none that has another status.
+pub async fn a_pages_records_are_always_whole(subject: &Subject) {
+    let pairs = Arc::new(Pairs::of(subject).await);
+    let read = |subject: Subject| async move {
+        let statuses: StatusSet = [PetStatus::Sold].into_iter().collect();
+        let filter = PetFilter { statuses, ..PetFilter::default() };
+        let mut records: Vec<PetRecord> = walk(&subject, &filter, PageOrder::Ascending, 5).await;
+        let strange = records.iter().find(|record| record.pet.status != PetStatus::Sold);
+        assert_eq!(strange, None, "a page shows what its filter admits");
+        records.extend(all::<PetRecord>(&subject).await);
+        records
+    };
+    let torn = read_under_writes(subject, &pairs, read).await;
+    assert_eq!(torn, None, "a page's records are always whole");
+}
+
+/// Whoever reads twice does not see the older state later.
+pub async fn versions_never_fall(subject: &Subject) {
+    let pet = subject.add_only_pet(1_000).await;
+    let falls = together(6, |number| {
+        let subject = subject.clone();
+        async move {
+            let mut last = None;
+            for round in 0..300 {
+                if number < 2 {
+                    let units = if round % 2 == 0 { 1 } else { -1 };
+                    subject.run(adjust_stock(pet, units)).await.expect("there are units");
+                }
+                let version = subject.pet(pet).await.map(|record| record.item_version);
+                if version < last {
+                    return Some((last, version));
+                }
+                last = version;
+                tokio::task::yield_now().await;
+            }
+            None
+        }
+    })
+    .await;
+    let fall = falls.into_iter().flatten().next();
+    assert_eq!(fall, None, "versions never fall for one who reads again");
+}

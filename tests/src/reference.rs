@@ -1,0 +1,75 @@
+//! How to write a store, in the fewest lines that are right: one lock around ordered maps.
+//!
+//! It is the example that a real adapter is written after, and the suite's own proof: as it is it passes every case,
+//! and with a [`Bug`] planted in it some case must fail. The bugs live in files of their own, so that what is right
+//! can be read without them; each place where one may act is a line that asks for it.
+
+mod addresses;
+mod bug;
+mod counters;
+mod planted_counts;
+mod planted_reads;
+mod planted_writes;
+mod readers;
+mod tables;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use petstore_ports::{StoreError, Transactor, Transition};
+
+use addresses::Addresses;
+pub use bug::Bug;
+use counters::Counters;
+use tables::Tables;
+
+/// A store that is small, slow and obviously right; or wrong in one chosen way.
+#[derive(Debug, Default)]
+pub struct ReferenceStore {
+    state: Arc<Mutex<State>>,
+    bug: Option<Bug>,
+}
+
+/// Everything there is, under one lock: whoever holds it is alone, so each method is one atomic step.
+#[derive(Debug, Default)]
+struct State {
+    tables: Tables,
+    counters: Counters,
+    addresses: Addresses,
+}
+
+impl ReferenceStore {
+    /// An empty store.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// An empty store that is wrong in one way.
+    pub fn with_bug(bug: Bug) -> Self {
+        Self { bug: Some(bug), ..Self::default() }
+    }
+
+    fn has(&self, bug: Bug) -> bool {
+        self.bug == Some(bug)
+    }
+
+    /// The lock. A panic while it is held has changed nothing: `decide` is caught, and applying does not panic.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[async_trait]
+impl Transactor for ReferenceStore {
+    async fn transact(&self, transition: Arc<dyn Transition>) -> Result<(), StoreError> {
+        if let Some(bug) = self.bug {
+            return self.transact_with(bug, &*transition).await;
+        }
+        // No await from here to the end, so a caller that goes away leaves all of it or nothing.
+        let mut state = self.lock();
+        if let Some(changes) = state.tables.decide(&*transition)? {
+            state.apply(changes);
+        }
+        Ok(())
+    }
+}

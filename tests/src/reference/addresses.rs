@@ -1,0 +1,69 @@
+//! Requests without a valid key, counted by peer address in a table of fixed size.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use petstore_domain::{Limit, Timestamp, Window, WindowKind};
+use petstore_ports::{AddressVerdict, Cost};
+
+/// The counts of one minute. Its number never falls, and a later minute begins with an empty table.
+#[derive(Debug, Default)]
+pub(super) struct Addresses {
+    number: u32,
+    counts: BTreeMap<u128, u32>,
+    /// What all addresses share that came when the table was full.
+    overflow: u32,
+}
+
+impl Addresses {
+    /// Addresses that are counted apart.
+    const MAX: usize = 4_096;
+
+    pub(super) fn take(
+        &mut self,
+        address: IpAddr,
+        limit: Limit,
+        cost: Cost,
+        now: Timestamp,
+        wide: bool,
+    ) -> AddressVerdict {
+        let number = WindowKind::Minute.number_at(now);
+        if number > self.number {
+            *self = Self { number, ..Self::default() };
+        }
+        let place = if wide { address_bits(address) } else { peer(address) };
+        let full = self.counts.len() >= Self::MAX && !self.counts.contains_key(&place);
+        let used = if full { &mut self.overflow } else { self.counts.entry(place).or_default() };
+        let window = Window::new(self.number, *used);
+        let (admitted, after) = match window.take(limit) {
+            Some(after) if cost == Cost::One => (true, after),
+            Some(_) => (true, window),
+            None => (false, window),
+        };
+        *used = after.used();
+        AddressVerdict { admitted, usage: after.usage(WindowKind::Minute, limit) }
+    }
+
+    /// The bug [`super::Bug::AddressesForgotten`].
+    pub(super) fn forget_if_full(&mut self) {
+        if self.counts.len() >= Self::MAX {
+            self.counts.clear();
+        }
+    }
+}
+
+/// Who counts as one peer: an IPv4 address, or the /64 that one subscriber of IPv6 usually has.
+fn peer(address: IpAddr) -> u128 {
+    match address {
+        IpAddr::V4(_) => address_bits(address),
+        IpAddr::V6(_) => address_bits(address) >> 64 << 64,
+    }
+}
+
+/// All bits of an address. An IPv4 address as it is mapped into IPv6, which no routed /64 can equal.
+fn address_bits(address: IpAddr) -> u128 {
+    match address {
+        IpAddr::V4(four) => four.to_ipv6_mapped().to_bits(),
+        IpAddr::V6(six) => six.to_bits(),
+    }
+}

@@ -1,0 +1,69 @@
+//! The bugs that can be planted.
+
+/// A way in which a store can be wrong, each a mistake that somebody has made somewhere.
+///
+/// Where a bug is a race, the store lets go of its lock in the middle and gives the others time, so that it shows in
+/// nearly every run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bug {
+    /// Decides, lets go of the lock, and then writes what it decided over whatever is there by then.
+    LostUpdate,
+    /// Decides on a stale view, and writes the stock as a difference: no update is lost, but more is sold than there is.
+    StaleView,
+    /// Locks the pets of a footprint only, as if no operation looked at anything that it does not write.
+    WriteSkew,
+    /// Writes the first change, lets go of the lock, then writes the others.
+    TornCommit,
+    /// Waits between the first change and the others, where a caller may go away.
+    HalfWhenDropped,
+    /// Gives the units of a cancelled order back twice.
+    GivenBackTwice,
+    /// Answers before it writes.
+    EarlyReply,
+    /// Asks the operation once more after it has written what the operation said before.
+    AskedAfterwards,
+    /// Counts ids from the highest that is there.
+    IdReused,
+    /// Shows an operation every pet, whatever it named.
+    GenerousView,
+    /// Asks for the footprint once.
+    FootprintOnce,
+    /// Lets go of what a footprint named first while it fetches what it named later.
+    FootprintLetGo,
+    /// Is of no use any more once an operation has panicked.
+    PanicSpreads,
+    /// Leaves out the record after a page's bound.
+    SkippingPage,
+    /// Says that there is more whenever a page is full.
+    FullMeansMore,
+    /// Reads a page for two statuses as two scans, one after the other.
+    UnionOfScans,
+    /// Reads a record in two halves.
+    TornRead,
+    /// Keeps a credential that it has looked up for ever.
+    CredentialKept,
+    /// Writes a key back as it was read, and a ban that came between is gone.
+    BanOverwritten,
+    /// Says that a key is banned and forgets it.
+    BanForgotten,
+    /// Counts strikes by reading and writing in two steps.
+    StrikesRace,
+    /// Keeps the strikes of a key whose ban an operator lifts.
+    StrikesStay,
+    /// Counts requests by reading and writing in two steps.
+    WindowsRace,
+    /// Counts requests in flight by reading and writing in two steps.
+    FlightsRace,
+    /// Begins a new window whenever the clock shows another one, earlier ones too.
+    WindowFalls,
+    /// Writes the record of an answer after the commit of the effect.
+    RetryAfterCommit,
+    /// Prunes records of answers that are still live.
+    PrunesLive,
+    /// Never prunes anything.
+    PrunesNothing,
+    /// Counts each IPv6 address by itself.
+    WideAddresses,
+    /// Forgets all addresses when their table is full.
+    AddressesForgotten,
+}

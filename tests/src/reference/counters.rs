@@ -1,0 +1,103 @@
+//! Quotas and bans: the domain's arithmetic on plain values.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use petstore_domain::{AccountId, Ban, KeyId, Limit, Strikes, Timestamp, Windows};
+use petstore_ports::{AddressVerdict, Ask, Cost, Quotas, Reply, StoreError, Verdict};
+
+use super::{Bug, ReferenceStore, State};
+
+/// What is counted. A ban is not here: it is part of the key's record.
+#[derive(Debug, Default)]
+pub(super) struct Counters {
+    pub(super) windows: BTreeMap<AccountId, Windows>,
+    pub(super) in_flight: BTreeMap<AccountId, u32>,
+    pub(super) strikes: BTreeMap<KeyId, Strikes>,
+}
+
+impl Counters {
+    /// Forgets the strikes of a key.
+    pub(super) fn forgive(&mut self, key: KeyId) {
+        self.strikes.remove(&key);
+    }
+}
+
+impl State {
+    fn take(&mut self, ask: &Ask) -> Verdict {
+        let windows = self.windows(ask);
+        let in_flight = self.counters.in_flight.entry(ask.account).or_default();
+        if *in_flight >= ask.in_flight_max {
+            return Verdict::TooManyInFlight(windows.at(ask.now).usage(ask.limits));
+        }
+        if let Some(ban) = self.ban(ask.key).filter(|ban| ban.in_force(ask.now)) {
+            return Verdict::Banned { until: ban.until };
+        }
+        let after = match ask.cost {
+            Cost::Nothing => windows.at(ask.now),
+            Cost::One => match windows.take(ask.now, ask.limits) {
+                Some(after) => after,
+                None => return self.strike(ask, windows),
+            },
+        };
+        if ask.cost == Cost::One {
+            self.counters.windows.insert(ask.account, after);
+        }
+        *self.counters.in_flight.entry(ask.account).or_default() += 1;
+        Verdict::Admitted(after.usage(ask.limits))
+    }
+
+    /// A window refused: a strike, or a ban in its place.
+    pub(super) fn strike(&mut self, ask: &Ask, windows: Windows) -> Verdict {
+        let usage = windows.at(ask.now).usage(ask.limits);
+        let strikes = self.counters.strikes.entry(ask.key).or_default();
+        let allowed = ask.bans.strikes_allowed(ask.limits);
+        if let Some(more) = strikes.strike(usage.binding().1.reset_secs, allowed) {
+            *strikes = more;
+            return Verdict::Exceeded(usage);
+        }
+        let ban = ask.bans.next_ban(self.ban(ask.key), ask.now);
+        if let Some(key) = self.tables.keys.get_mut(&ask.key) {
+            key.ban = Some(ban);
+        }
+        Verdict::Banned { until: ban.until }
+    }
+
+    pub(super) fn windows(&self, ask: &Ask) -> Windows {
+        self.counters.windows.get(&ask.account).copied().unwrap_or_default()
+    }
+
+    pub(super) fn ban(&self, key: KeyId) -> Option<Ban> {
+        self.tables.keys.get(&key).and_then(|record| record.ban)
+    }
+}
+
+impl Quotas for ReferenceStore {
+    fn take(&self, ask: &Ask) -> Reply<Result<Verdict, StoreError>> {
+        if let Some(verdict) = self.take_with_bug(ask) {
+            return Reply::now(Ok(verdict));
+        }
+        Reply::now(Ok(self.lock().take(ask)))
+    }
+
+    fn leave(&self, account: AccountId) {
+        let mut state = self.lock();
+        let in_flight = state.counters.in_flight.entry(account).or_default();
+        *in_flight = in_flight.saturating_sub(1);
+    }
+
+    fn take_address(
+        &self,
+        address: IpAddr,
+        limit: Limit,
+        cost: Cost,
+        now: Timestamp,
+    ) -> Reply<Result<AddressVerdict, StoreError>> {
+        let mut state = self.lock();
+        if self.has(Bug::AddressesForgotten) {
+            state.addresses.forget_if_full();
+        }
+        let wide = self.has(Bug::WideAddresses);
+        Reply::now(Ok(state.addresses.take(address, limit, cost, now, wide)))
+    }
+}

@@ -1,0 +1,69 @@
+//! Planted bugs of counting.
+
+use petstore_domain::{Window, WindowKind, Windows};
+use petstore_ports::{Ask, Cost, Verdict};
+
+use super::planted_reads::pause_blocking;
+use super::{Bug, ReferenceStore, State};
+
+impl ReferenceStore {
+    /// Takes one request in two steps, or by a window that may fall, if the bug is one of these.
+    pub(super) fn take_with_bug(&self, ask: &Ask) -> Option<Verdict> {
+        let mut state = self.lock();
+        let in_flight = state.counters.in_flight.get(&ask.account).copied().unwrap_or_default();
+        let free = in_flight < ask.in_flight_max;
+        let banned = state.ban(ask.key).is_some_and(|ban| ban.in_force(ask.now));
+        let windows = state.windows(ask);
+        let taken = windows.take(ask.now, ask.limits);
+        if !free || banned || ask.cost == Cost::Nothing {
+            return None;
+        }
+        match (self.bug?, taken) {
+            (Bug::WindowsRace, Some(after)) => {
+                drop(state);
+                pause_blocking();
+                let mut state = self.lock();
+                state.counters.windows.insert(ask.account, after);
+                Some(state.admit(ask, in_flight + 1, after))
+            }
+            (Bug::FlightsRace, Some(after)) => {
+                state.counters.windows.insert(ask.account, after);
+                drop(state);
+                pause_blocking();
+                Some(self.lock().admit(ask, in_flight + 1, after))
+            }
+            (Bug::WindowFalls, _) => {
+                let other = windows.minute.number() != WindowKind::Minute.number_at(ask.now);
+                let fresh = Windows {
+                    minute: Window::new(WindowKind::Minute.number_at(ask.now), 0),
+                    day: windows.day,
+                };
+                let after = if other { fresh } else { windows }.take(ask.now, ask.limits)?;
+                state.counters.windows.insert(ask.account, after);
+                Some(state.admit(ask, in_flight + 1, after))
+            }
+            (Bug::StrikesRace, None) => {
+                let before = state.counters.strikes.get(&ask.key).copied().unwrap_or_default();
+                drop(state);
+                pause_blocking();
+                let mut state = self.lock();
+                state.counters.strikes.insert(ask.key, before);
+                Some(state.strike(ask, windows))
+            }
+            (Bug::BanForgotten, None) => {
+                let before = state.ban(ask.key);
+                let verdict = state.strike(ask, windows);
+                state.tables.keys.get_mut(&ask.key)?.ban = before;
+                Some(verdict)
+            }
+            _ => None,
+        }
+    }
+}
+
+impl State {
+    fn admit(&mut self, ask: &Ask, in_flight: u32, windows: Windows) -> Verdict {
+        self.counters.in_flight.insert(ask.account, in_flight);
+        Verdict::Admitted(windows.usage(ask.limits))
+    }
+}

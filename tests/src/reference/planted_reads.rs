@@ -1,0 +1,49 @@
+//! Planted bugs of reading.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::yield_now;
+
+use petstore_domain::{KeyId, PetId, PetRecord, PetStatus};
+use petstore_ports::{Credential, PetFilter};
+
+use super::ReferenceStore;
+
+/// Gives the other threads a chance to come between.
+pub(super) fn pause_blocking() {
+    for _ in 0..20 {
+        yield_now();
+    }
+}
+
+impl ReferenceStore {
+    /// The pets that a scan for each status found, one scan after the other.
+    pub(super) fn union_of_scans(&self, filter: &PetFilter) -> BTreeMap<PetId, PetRecord> {
+        let mut found = BTreeMap::new();
+        for status in PetStatus::ALL.into_iter().filter(|status| filter.statuses.admits(*status)) {
+            let pets = self.lock().tables.pets.clone();
+            found.extend(pets.into_iter().filter(|(_, record)| record.pet.status == status));
+            pause_blocking();
+        }
+        found
+    }
+
+    /// A pet whose name and whose category were read one after the other.
+    pub(super) fn torn_pet(&self, id: PetId) -> Option<PetRecord> {
+        let mut first = self.lock().tables.pets.get(&id).cloned()?;
+        pause_blocking();
+        let second = self.lock().tables.pets.get(&id).cloned()?;
+        first.pet.category_id = second.pet.category_id;
+        first.stock = second.stock;
+        Some(first)
+    }
+
+    /// The credential that was found first under this key.
+    pub(super) fn kept(&self, credential: Option<Credential>) -> Option<Credential> {
+        static KEPT: Mutex<BTreeMap<(usize, KeyId), Credential>> = Mutex::new(BTreeMap::new());
+        let store = Arc::as_ptr(&self.state).addr();
+        let credential = credential?;
+        let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+        Some(*kept.entry((store, credential.key)).or_insert(credential))
+    }
+}

@@ -1,0 +1,156 @@
+//! Reads: each record as the last commit left it, each page from one moment.
+
+use async_trait::async_trait;
+use petstore_domain::{
+    Account, AccountId, AccountName, CategoryId, CategoryRecord, KeyId, KeyRecord, OrderId, OrderRecord,
+    PetId, PetRecord, Timestamp,
+};
+use petstore_ports::{
+    AccountDirectory, CategoryFilter, CategoryReader, CategorySink, Credential, Housekeeping, KeyName,
+    KeyReader, OrderFilter, OrderReader, OrderSink, PageEnd, PageOrder, PageRequest, PetFilter, PetReader,
+    PetSink, Reply, StoreError,
+};
+
+use super::{Bug, ReferenceStore};
+
+impl ReferenceStore {
+    /// One page of the records that the filter admits, which come rising by id.
+    fn page<'a, T: 'a>(
+        &self,
+        page: &PageRequest,
+        records: impl DoubleEndedIterator<Item = (u64, &'a T)>,
+        sink: &mut dyn FnMut(&T),
+    ) -> PageEnd {
+        let skipped = u64::from(self.has(Bug::SkippingPage));
+        let beyond = |id: u64| match (page.after, page.order) {
+            (None, _) => true,
+            (Some(after), PageOrder::Ascending) => id > after.saturating_add(skipped),
+            (Some(after), PageOrder::Descending) => id.saturating_add(skipped) < after,
+        };
+        let mut ordered: Vec<(u64, &T)> = records.filter(|(id, _)| beyond(*id)).collect();
+        if page.order == PageOrder::Descending {
+            ordered.reverse();
+        }
+        for (_, record) in ordered.iter().take(page.limit) {
+            sink(record);
+        }
+        let more = if self.has(Bug::FullMeansMore) {
+            ordered.len() >= page.limit
+        } else {
+            ordered.len() > page.limit
+        };
+        if more { PageEnd::More } else { PageEnd::Last }
+    }
+}
+
+#[async_trait]
+impl PetReader for ReferenceStore {
+    fn pet(&self, id: PetId) -> Reply<Result<Option<PetRecord>, StoreError>> {
+        if self.has(Bug::TornRead) {
+            return Reply::now(Ok(self.torn_pet(id)));
+        }
+        Reply::now(Ok(self.lock().tables.pets.get(&id).cloned()))
+    }
+
+    async fn pets<'a>(
+        &self,
+        filter: &PetFilter,
+        page: &PageRequest,
+        sink: PetSink<'a>,
+    ) -> Result<PageEnd, StoreError> {
+        let pets = if self.has(Bug::UnionOfScans) {
+            self.union_of_scans(filter)
+        } else {
+            self.lock().tables.pets.clone()
+        };
+        let admitted = pets.values().filter(|record| filter.admits(record));
+        Ok(self.page(page, admitted.map(|record| (record.pet.id.get(), record)), sink))
+    }
+}
+
+#[async_trait]
+impl CategoryReader for ReferenceStore {
+    fn category(&self, id: CategoryId) -> Reply<Result<Option<CategoryRecord>, StoreError>> {
+        Reply::now(Ok(self.lock().tables.categories.get(&id).cloned()))
+    }
+
+    async fn categories<'a>(
+        &self,
+        filter: &CategoryFilter,
+        page: &PageRequest,
+        sink: CategorySink<'a>,
+    ) -> Result<PageEnd, StoreError> {
+        let admits = |record: &CategoryRecord| {
+            filter.name.as_ref().is_none_or(|name| name.matches(record.category.name.as_str()))
+        };
+        let categories = self.lock().tables.categories.clone();
+        let admitted = categories.values().filter(|record| admits(record));
+        Ok(self.page(page, admitted.map(|record| (record.category.id.get(), record)), sink))
+    }
+}
+
+#[async_trait]
+impl OrderReader for ReferenceStore {
+    fn order(&self, id: OrderId) -> Reply<Result<Option<OrderRecord>, StoreError>> {
+        Reply::now(Ok(self.lock().tables.orders.get(&id).cloned()))
+    }
+
+    async fn orders<'a>(
+        &self,
+        filter: &OrderFilter,
+        page: &PageRequest,
+        sink: OrderSink<'a>,
+    ) -> Result<PageEnd, StoreError> {
+        let orders = self.lock().tables.orders.clone();
+        let admitted = orders.values().filter(|record| filter.admits(record));
+        Ok(self.page(page, admitted.map(|record| (record.order.id.get(), record)), sink))
+    }
+}
+
+impl KeyReader for ReferenceStore {
+    fn credential(&self, name: KeyName) -> Reply<Result<Option<Credential>, StoreError>> {
+        let state = self.lock();
+        let mut keys = state.tables.keys.values();
+        let found = match name {
+            KeyName::Digest(digest) => keys.find(|key| key.digest == digest),
+            KeyName::Id(id) => keys.find(|key| key.id == id),
+        };
+        let account = found.and_then(|key| state.tables.accounts.get(&key.account));
+        let credential = found.zip(account).map(|(key, account)| Credential::new(key, account));
+        drop(state);
+        Reply::now(Ok(if self.has(Bug::CredentialKept) { self.kept(credential) } else { credential }))
+    }
+}
+
+#[async_trait]
+impl AccountDirectory for ReferenceStore {
+    async fn accounts(&self, after: Option<AccountId>, limit: usize) -> Result<Vec<Account>, StoreError> {
+        let state = self.lock();
+        let later = state.tables.accounts.values().filter(|account| Some(account.id) > after);
+        Ok(later.take(limit).cloned().collect())
+    }
+
+    async fn account_named(&self, name: &AccountName) -> Result<Option<Account>, StoreError> {
+        Ok(self.lock().tables.accounts.values().find(|account| account.name == *name).cloned())
+    }
+
+    async fn keys(&self, after: Option<KeyId>, limit: usize) -> Result<Vec<KeyRecord>, StoreError> {
+        let state = self.lock();
+        let later = state.tables.keys.values().filter(|key| Some(key.id) > after);
+        Ok(later.take(limit).cloned().collect())
+    }
+}
+
+#[async_trait]
+impl Housekeeping for ReferenceStore {
+    async fn prune(&self, now: Timestamp) -> Result<usize, StoreError> {
+        if self.has(Bug::PrunesNothing) {
+            return Ok(0);
+        }
+        let live_too = self.has(Bug::PrunesLive);
+        let retries = &mut self.lock().tables.retries;
+        let before = retries.len();
+        retries.retain(|_, record| record.expires_at > now && !live_too);
+        Ok(before - retries.len())
+    }
+}

@@ -1,0 +1,144 @@
+//! The records, and one transition's way through them: load what it names, ask it, write what it says.
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use petstore_domain::{
+    Account, AccountId, CategoryId, CategoryRecord, Change, Changes, KeyId, KeyRecord, Name, OrderId,
+    OrderRecord, PetId, PetRecord, RetryName, RetryRecord, View,
+};
+use petstore_ports::{StoreError, Transition};
+
+use super::State;
+
+/// All records, by their ids. What has another name too is found by a scan: no index can be wrong.
+#[derive(Debug, Default)]
+pub(super) struct Tables {
+    pub(super) pets: BTreeMap<PetId, PetRecord>,
+    pub(super) categories: BTreeMap<CategoryId, CategoryRecord>,
+    pub(super) orders: BTreeMap<OrderId, OrderRecord>,
+    pub(super) accounts: BTreeMap<AccountId, Account>,
+    pub(super) keys: BTreeMap<KeyId, KeyRecord>,
+    pub(super) retries: BTreeMap<RetryName, RetryRecord>,
+    /// The last id given to each kind of record.
+    given: Given,
+}
+
+#[derive(Debug, Default)]
+struct Given {
+    pet: u64,
+    category: u64,
+    order: u64,
+    account: u64,
+    key: u64,
+}
+
+/// The next number. A number that is not used in the end leaves a gap, and is never given again.
+fn next(last: &mut u64) -> u64 {
+    *last += 1;
+    *last
+}
+
+impl Tables {
+    /// What the transition wants to write, if anything. A panic in it is its own affair.
+    pub(super) fn decide(&mut self, transition: &dyn Transition) -> Result<Option<Changes>, StoreError> {
+        let decided = catch_unwind(AssertUnwindSafe(|| {
+            let mut view = View::default();
+            self.complete(transition, &mut view);
+            transition.decide(&view)
+        }));
+        decided.map_err(|_| StoreError::Corrupt("the operation panicked".to_owned()))
+    }
+
+    /// Loads all that the transition names: asked again until it names nothing new.
+    pub(super) fn complete(&mut self, transition: &dyn Transition, view: &mut View) {
+        loop {
+            let footprint = transition.footprint(view);
+            let mut complete = true;
+            for name in footprint.names() {
+                if !view.holds(name) {
+                    self.load(name, view);
+                    complete = false;
+                }
+            }
+            if complete {
+                return;
+            }
+        }
+    }
+
+    pub(super) fn load(&mut self, name: &Name, view: &mut View) {
+        match name {
+            Name::Pet(id) => view.load_pet(*id, self.pets.get(id).cloned()),
+            Name::Category(id) => view.load_category(*id, self.categories.get(id).cloned()),
+            Name::CategoryName(folded) => {
+                let found = self.categories.values().find(|one| folded.matches(one.category.name.as_str()));
+                view.load_category_name(folded.clone(), found.map(|one| one.category.id));
+            }
+            Name::Order(id) => view.load_order(*id, self.orders.get(id).cloned()),
+            Name::Account(id) => view.load_account(*id, self.accounts.get(id).cloned()),
+            Name::AccountName(name) => {
+                let found = self.accounts.values().find(|one| one.name == *name);
+                view.load_account_name(name.clone(), found.map(|one| one.id));
+            }
+            Name::Key(id) => view.load_key(*id, self.keys.get(id).cloned()),
+            Name::Retry(name) => view.load_retry(name.clone(), self.retries.get(name).cloned()),
+            Name::RetriesOf(account) => {
+                let count = self.retries.keys().filter(|name| name.account == *account).count();
+                view.load_retries_of(*account, u32::try_from(count).unwrap_or(u32::MAX));
+            }
+            Name::NextPet => view.load_next_pet(fresh(PetId::new(next(&mut self.given.pet)))),
+            Name::NextCategory => {
+                view.load_next_category(fresh(CategoryId::new(next(&mut self.given.category))));
+            }
+            Name::NextOrder => view.load_next_order(fresh(OrderId::new(next(&mut self.given.order)))),
+            Name::NextAccount => {
+                view.load_next_account(fresh(AccountId::new(next(&mut self.given.account))));
+            }
+            Name::NextKey => view.load_next_key(fresh(KeyId::new(next(&mut self.given.key)))),
+        }
+    }
+
+    fn apply(&mut self, change: Change) {
+        match change {
+            Change::Pet(record) => drop(self.pets.insert(record.pet.id, record)),
+            Change::PetDeleted(id) => drop(self.pets.remove(&id)),
+            Change::Category(record) => drop(self.categories.insert(record.category.id, record)),
+            Change::CategoryDeleted(id) => drop(self.categories.remove(&id)),
+            Change::Order(record) => drop(self.orders.insert(record.order.id, record)),
+            Change::OrderDeleted(id) => drop(self.orders.remove(&id)),
+            Change::Account(account) => drop(self.accounts.insert(account.id, account)),
+            Change::Key(record) => drop(self.keys.insert(record.id, *record)),
+            Change::Retry(record) => drop(self.retries.insert(record.name.clone(), *record)),
+        }
+    }
+
+    /// The bug [`super::Bug::IdReused`]: forgets which pets there have been.
+    pub(super) fn forget_the_deleted_pets(&mut self) {
+        self.given.pet = self.pets.keys().next_back().map_or(0, |id| id.get());
+    }
+}
+
+/// An id that has just been counted up to.
+fn fresh<I, E: std::fmt::Debug>(id: Result<I, E>) -> I {
+    id.expect("a store of 2^53 records is out of memory first")
+}
+
+impl State {
+    /// Writes what was decided.
+    pub(super) fn apply(&mut self, changes: Changes) {
+        for change in changes {
+            self.apply_one(change);
+        }
+    }
+
+    /// Writes one change. A ban that an operator lifted takes the key's strikes with it.
+    pub(super) fn apply_one(&mut self, change: Change) {
+        if let Change::Key(record) = &change
+            && self.tables.keys.get(&record.id).is_some_and(|before| before.ban != record.ban)
+        {
+            self.counters.forgive(record.id);
+        }
+        self.tables.apply(change);
+    }
+}

@@ -1,0 +1,167 @@
+//! Requests that are sent again under the same key: one effect, one answer.
+
+use petstore_domain::{
+    AccountId, AdjustStockRejection, CreateCategoryRejection, CreatePetRejection, Fingerprint, Idempotent,
+    PlaceOrderRejection, Plan, Repeatable, RetryName, RetryRejection, Timestamp,
+};
+
+use crate::Subject;
+use crate::listing::all;
+use crate::make::{
+    adjust_stock, at, create_category, create_pet, delete_category, idempotency_key, place_order, set_stock,
+};
+use crate::together::together;
+
+/// When the records of these cases expire.
+pub(crate) const EXPIRES_SECS: u64 = 86_400;
+
+/// An operation under a key, at a time.
+pub(crate) fn under_key<O: Repeatable>(
+    operation: O,
+    account: AccountId,
+    key: &str,
+    now: Timestamp,
+) -> Idempotent<O> {
+    Idempotent {
+        name: RetryName { account, scope: operation.retry_scope(), key: idempotency_key(key) },
+        operation,
+        fingerprint: Fingerprint([1; 32]),
+        now,
+        expires_at: now.plus(std::time::Duration::from_secs(EXPIRES_SECS)),
+        records_max: 100_000,
+    }
+}
+
+/// For each kind of request: the second one gets the first one's answer, marked as replayed, and has no effect.
+pub async fn a_retry_gets_the_first_answer_and_has_no_effect(subject: &Subject) {
+    let account = subject.add_account(Plan::Free).await.account.id;
+    let category = subject.add_category("Dogs").await;
+    let pet = subject.add_pet(category, 10).await;
+
+    twice(subject, under_key(create_pet("Rex", category, None), account, "k", at(0))).await;
+    twice(subject, under_key(create_category("Cats"), account, "k", at(0))).await;
+    twice(subject, under_key(place_order(pet, 2), account, "k", at(0))).await;
+    twice(subject, under_key(adjust_stock(pet, -3), account, "k", at(0))).await;
+    let left = subject.pet(pet).await.map(|record| (record.stock, record.open_orders));
+    assert_eq!(left, Some((5, 1)), "each request has one effect");
+}
+
+async fn twice<O>(subject: &Subject, request: Idempotent<O>)
+where
+    O: Repeatable<Output: PartialEq + std::fmt::Debug, Rejection: PartialEq + std::fmt::Debug> + Clone,
+{
+    let first = subject.run(request.clone()).await.expect("nothing stands against it");
+    assert!(!first.replayed, "the first answer is fresh");
+    let after = subject.snapshot().await;
+    let later = Idempotent { now: at(100), ..request };
+    let second = subject.run(later).await.expect("a retry is answered");
+    assert!(second.replayed, "the second answer is the first one's");
+    assert_eq!(second.result, first.result, "a retry gets the first answer");
+    assert_eq!(subject.snapshot().await, after, "a retry has no effect");
+}
+
+/// Of 32 equal requests at once one has an effect, and all get its answer.
+pub async fn retries_at_once_have_one_effect(subject: &Subject) {
+    let account = subject.add_account(Plan::Free).await.account.id;
+    let pet = subject.add_only_pet(100).await;
+    for round in 1..=10 {
+        let answers = together(32, |_| {
+            let subject = subject.clone();
+            let request =
+                under_key(place_order(pet, 1), account, &format!("round {round}").replace(' ', "-"), at(0));
+            async move { subject.run(request).await.expect("a retry is answered") }
+        })
+        .await;
+        let fresh = answers.iter().filter(|answer| !answer.replayed).count();
+        assert_eq!(fresh, 1, "equal requests at once have one effect");
+        let same = answers.iter().all(|answer| answer.result == answers[0].result);
+        assert!(same, "equal requests at once get one answer: {answers:?}");
+        let record = subject.pet(pet).await.expect("the pet is there");
+        assert_eq!((record.stock, record.open_orders), (100 - round, u32::try_from(round).expect("small")));
+    }
+    assert_eq!(all::<petstore_domain::OrderRecord>(subject).await.len(), 10, "one order a key");
+}
+
+/// The same key with another body is refused, and the first record stays.
+pub async fn another_body_is_refused(subject: &Subject) {
+    let account = subject.add_account(Plan::Free).await.account.id;
+    let pet = subject.add_only_pet(10).await;
+    let first = under_key(place_order(pet, 1), account, "k", at(0));
+    let answer = subject.run(first.clone()).await.expect("nothing stands against it");
+    let other =
+        Idempotent { fingerprint: Fingerprint([2; 32]), operation: place_order(pet, 2), ..first.clone() };
+    assert_eq!(subject.run(other).await, Err(RetryRejection::KeyReused), "another body is refused");
+    let again = subject.run(first).await.expect("the record stays");
+    assert_eq!((again.result, again.replayed), (answer.result, true), "the first record stays");
+    assert_eq!(subject.pet(pet).await.map(|record| record.stock), Some(9), "and only it had an effect");
+}
+
+/// Records are told apart by account, by kind of request and by key, each case and length of it.
+pub async fn names_differ_by_account_scope_and_key(subject: &Subject) {
+    let one = subject.add_account(Plan::Free).await.account.id;
+    let two = subject.add_account(Plan::Free).await.account.id;
+    let category = subject.add_category("Dogs").await;
+    let (pet, other) = (subject.add_pet(category, 9).await, subject.add_pet(category, 9).await);
+    let long = "k".repeat(255);
+    for (account, key) in [(one, "k"), (two, "k"), (one, "K"), (one, "kk"), (one, long.as_str())] {
+        let answer = subject.run(under_key(adjust_stock(pet, -1), account, key, at(0))).await;
+        assert!(answer.is_ok_and(|answer| !answer.replayed), "another name is another request: {key}");
+    }
+    let answer = subject.run(under_key(adjust_stock(other, -1), one, "k", at(0))).await;
+    assert!(answer.is_ok_and(|answer| !answer.replayed), "another pet is another request");
+    let answer = subject.run(under_key(place_order(pet, 1), one, "k", at(0))).await;
+    assert!(answer.is_ok_and(|answer| !answer.replayed), "another kind is another request");
+    assert_eq!(subject.pet(pet).await.map(|record| record.stock), Some(3), "each had its effect");
+}
+
+/// A refusal by the state of the shop is an answer: it is kept, and given again when the state has changed.
+pub async fn a_refusal_by_the_state_is_kept(subject: &Subject) {
+    let account = subject.add_account(Plan::Free).await.account.id;
+    let category = subject.add_category("Dogs").await;
+    let pet = subject.add_pet(category, 1).await;
+
+    let order = under_key(place_order(pet, 2), account, "k", at(0));
+    let adjust = under_key(adjust_stock(pet, -2), account, "k", at(0));
+    let create = under_key(create_category("dogs"), account, "k", at(0));
+    let too_few = PlaceOrderRejection::InsufficientStock { left: 1 };
+    let too_little = AdjustStockRejection::InsufficientStock { left: 1 };
+    let taken = CreateCategoryRejection::NameTaken(category);
+    for replayed in [false, true] {
+        let answer = subject.run(order.clone()).await.expect("a refusal by the state is an answer");
+        assert_eq!((answer.result, answer.replayed), (Err(too_few), replayed), "an order's refusal is kept");
+        let answer = subject.run(adjust.clone()).await.expect("a refusal by the state is an answer");
+        assert_eq!((answer.result, answer.replayed), (Err(too_little), replayed), "so is an adjustment's");
+        let answer = subject.run(create.clone()).await.expect("a refusal by the state is an answer");
+        assert_eq!((answer.result, answer.replayed), (Err(taken), replayed), "so is a category's");
+        // What stood against them is gone before the second round.
+        subject.run(set_stock(pet, 10)).await.expect("the pet is there");
+    }
+    subject.run(set_stock(pet, 0)).await.expect("the pet is there");
+    let late = under_key(place_order(pet, 1), account, "late", at(0));
+    let status = petstore_domain::PetStatus::Sold;
+    for replayed in [false, true] {
+        let answer = subject.run(late.clone()).await.expect("a refusal by the state is an answer");
+        let refused = Err(PlaceOrderRejection::PetNotAvailable { status });
+        assert_eq!(
+            (answer.result, answer.replayed),
+            (refused, replayed),
+            "a pet that is sold is kept as that"
+        );
+    }
+}
+
+/// A refusal of the request itself is not kept: the next try may succeed.
+pub async fn what_may_be_tried_again_is_not_kept(subject: &Subject) {
+    let account = subject.add_account(Plan::Free).await.account.id;
+    let gone = subject.add_category("Dogs").await;
+    subject.run(delete_category(gone)).await.expect("no pet is in it");
+    let create = under_key(create_pet("Rex", gone, None), account, "k", at(0));
+    for _ in 0..2 {
+        let unknown = RetryRejection::Rejected(CreatePetRejection::UnknownCategory(gone));
+        assert_eq!(subject.run(create.clone()).await, Err(unknown), "an unknown category is not kept");
+    }
+    let category = subject.add_category("Dogs").await;
+    let again = under_key(create_pet("Rex", category, None), account, "k", at(0));
+    let answer = subject.run(again).await.expect("the key is free");
+    assert!(!answer.replayed, "the next try may succeed");
+}

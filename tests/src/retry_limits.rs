@@ -1,0 +1,147 @@
+//! How long records of answers live, and how many an account may have.
+
+use petstore_domain::{
+    AccountId, AdjustStock, Answered, Idempotent, InventoryItem, PetId, Plan, RetryRejection, Timestamp,
+    Versioned,
+};
+
+use crate::Subject;
+use crate::make::{adjust_stock, at};
+use crate::retries::{EXPIRES_SECS, under_key};
+use crate::together::together;
+
+type Answer = Result<
+    Answered<Versioned<InventoryItem>, petstore_domain::AdjustStockRejection>,
+    RetryRejection<petstore_domain::AdjustStockRejection>,
+>;
+
+/// One account that takes units from one pet, at most `max` times.
+#[derive(Clone)]
+struct Taker {
+    subject: Subject,
+    account: AccountId,
+    pet: PetId,
+    max: u32,
+}
+
+impl Taker {
+    async fn new(subject: &Subject, max: u32) -> Self {
+        let account = subject.add_account(Plan::Free).await.account.id;
+        let pet = subject.add_only_pet(1_000).await;
+        Self { subject: subject.clone(), account, pet, max }
+    }
+
+    fn request(&self, key: &str, now: Timestamp) -> Idempotent<AdjustStock> {
+        let request = under_key(adjust_stock(self.pet, -1), self.account, key, now);
+        Idempotent { records_max: self.max, ..request }
+    }
+
+    async fn take(&self, key: &str, now: Timestamp) -> Answer {
+        self.subject.run(self.request(key, now)).await
+    }
+
+    /// Panics unless the request is answered, afresh or as a replay.
+    async fn answered(&self, key: &str, now: Timestamp, replayed: bool, promise: &str) {
+        let answer = self.take(key, now).await;
+        let as_promised = answer.as_ref().is_ok_and(|answer| answer.replayed == replayed);
+        assert!(as_promised, "{promise}: {key} is answered, replayed {replayed}: {answer:?}");
+    }
+
+    async fn refused(&self, key: &str, now: Timestamp, promise: &str) {
+        assert_eq!(self.take(key, now).await, Err(RetryRejection::TooManyRecords), "{promise}: {key}");
+    }
+
+    /// Prunes until nothing is left to prune. How many records went.
+    async fn prune(&self, now: Timestamp) -> usize {
+        let mut went = 0;
+        loop {
+            match self.subject.housekeeping.prune(now).await.expect("a store that is well prunes") {
+                0 => return went,
+                some => went += some,
+            }
+        }
+    }
+}
+
+/// A record is given again until its time, and from that millisecond on no more, pruned or not.
+pub async fn a_record_expires_at_its_time(subject: &Subject) {
+    let taker = Taker::new(subject, 100).await;
+    let last = Timestamp::from_millis(at(EXPIRES_SECS).as_millis() - 1).expect("a time");
+    taker.answered("k", at(0), false, "a record is made").await;
+    taker.answered("k", last, true, "a record lives until its time").await;
+    taker.answered("k", at(EXPIRES_SECS), false, "a record expires at its time").await;
+    taker.answered("k", at(2 * EXPIRES_SECS), false, "and so does the next").await;
+    let stock = subject.pet(taker.pet).await.map(|record| record.stock);
+    assert_eq!(stock, Some(997), "what has expired has an effect again");
+}
+
+/// A record that takes the place of an expired one counts once, and is not pruned in its stead.
+pub async fn a_record_that_is_replaced_counts_once(subject: &Subject) {
+    let taker = Taker::new(subject, 2).await;
+    taker.answered("k", at(0), false, "a record is made").await;
+    taker.answered("k", at(EXPIRES_SECS), false, "an expired record is replaced").await;
+    taker.answered("other", at(EXPIRES_SECS), false, "a record that is replaced counts once").await;
+    taker.refused("third", at(EXPIRES_SECS), "two records are two").await;
+    assert_eq!(taker.prune(at(EXPIRES_SECS)).await, 0, "nothing that is live is pruned");
+    taker
+        .answered("k", at(EXPIRES_SECS + 1), true, "the new record is not pruned in the old one's stead")
+        .await;
+}
+
+/// At the limit no further record is made, and nothing happens; the old ones are given, other accounts not concerned.
+pub async fn an_account_has_so_many_records_and_no_more(subject: &Subject) {
+    let taker = Taker::new(subject, 3).await;
+    for key in ["one", "two", "three"] {
+        taker.answered(key, at(0), false, "records up to the limit are made").await;
+    }
+    taker.refused("four", at(1), "no record above the limit is made").await;
+    taker.refused("five", at(2), "and none after that").await;
+    for key in ["one", "two", "three"] {
+        taker.answered(key, at(3), true, "none is dropped early").await;
+    }
+    let stock = subject.pet(taker.pet).await.map(|record| record.stock);
+    assert_eq!(stock, Some(997), "without a record there is no effect");
+    let other = Taker { account: subject.add_account(Plan::Free).await.account.id, ..taker };
+    other.answered("four", at(1), false, "another account has a limit of its own").await;
+}
+
+/// Of 32 different requests at once exactly as many are answered as records may be made.
+pub async fn the_limit_holds_however_many_ask(subject: &Subject) {
+    let taker = Taker::new(subject, 10).await;
+    let answers = together(32, |number| {
+        let taker = taker.clone();
+        async move { taker.take(&format!("key-{number}"), at(0)).await }
+    })
+    .await;
+    let made = answers.iter().filter(|answer| answer.is_ok()).count();
+    assert_eq!(made, 10, "exactly as many records are made as may be");
+    let stock = subject.pet(taker.pet).await.map(|record| record.stock);
+    assert_eq!(stock, Some(990), "and each has one effect");
+}
+
+/// Pruning drops what has expired, all of it in the end and nothing else, and makes room for as many new records.
+pub async fn pruning_drops_the_expired_and_nothing_else(subject: &Subject) {
+    let taker = Taker::new(subject, 60).await;
+    for number in 0..40 {
+        taker.answered(&format!("old-{number}"), at(0), false, "a record is made").await;
+    }
+    for number in 0..20 {
+        taker.answered(&format!("new-{number}"), at(100), false, "a record is made").await;
+    }
+    taker.refused("more", at(100), "the account is full").await;
+    let last = Timestamp::from_millis(at(EXPIRES_SECS).as_millis() - 1).expect("a time");
+    assert_eq!(taker.prune(last).await, 0, "nothing has expired yet");
+    taker.answered("old-7", last, true, "what is live is not pruned").await;
+
+    let now = at(EXPIRES_SECS);
+    assert_eq!(taker.prune(now).await, 40, "pruning drops what has expired, and says how much that was");
+    assert_eq!(taker.prune(now).await, 0, "and nothing twice");
+    for number in 0..20 {
+        taker.answered(&format!("new-{number}"), now, true, "pruning drops nothing else").await;
+    }
+    for number in 0..40 {
+        taker.answered(&format!("more-{number}"), now, false, "pruning makes room").await;
+    }
+    taker.refused("too-many", now, "for as many as it dropped").await;
+    assert_eq!(taker.prune(at(3 * EXPIRES_SECS)).await, 60, "all goes in the end");
+}

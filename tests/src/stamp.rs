@@ -1,0 +1,185 @@
+//! One test for each case, on whatever store a macro call makes.
+
+use std::time::Duration;
+
+/// How long a case may take. Cases take seconds at most: one that is still running waits for something that never comes.
+const DEADLINE: Duration = Duration::from_mins(2);
+
+/// Threads of a case: more than the machines have on which it runs, so that tasks come between one another anywhere.
+const THREADS: usize = 8;
+
+/// Runs a case on a runtime of its own, under a deadline.
+pub fn run_case(case: impl Future<Output = ()>) {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(THREADS)
+        .enable_all()
+        .build()
+        .expect("a runtime can be made");
+    let outcome = runtime.block_on(async { tokio::time::timeout(DEADLINE, case).await });
+    // A store that has lost a wake-up may hang on to a thread; the test must end all the same.
+    runtime.shutdown_background();
+    assert!(outcome.is_ok(), "every call of a store ends: the case was still running after {DEADLINE:?}");
+}
+
+/// Stamps one test for each case of the suite.
+///
+/// The expression makes a fresh, empty [`Subject`](crate::Subject); it is evaluated once a case, inside the case's
+/// runtime, and may await. Call the macro once in a module.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use petstore_tests::{ReferenceStore, Subject};
+/// petstore_tests::store_conformance!(Subject::of(&Arc::new(ReferenceStore::new())));
+/// ```
+#[macro_export]
+macro_rules! store_conformance {
+    ($subject:expr) => {
+        #[cfg(test)]
+        async fn store_conformance_subject() -> $crate::Subject {
+            $subject
+        }
+
+        $crate::store_conformance_cases! {
+            transactions {
+                output_and_changes_agree
+                a_rejection_leaves_no_trace
+                a_change_of_nothing_succeeds
+                a_footprint_grows_until_nothing_new_is_named
+                what_the_footprint_does_not_name_is_not_there
+                a_panic_fails_that_transition_alone
+                a_dropped_caller_leaves_all_or_nothing
+                the_reply_comes_after_the_commit
+            }
+            ids {
+                ids_rise
+                ids_of_the_deleted_are_never_given_again
+                ids_are_given_once_however_many_ask
+            }
+            operations {
+                pets_are_created_changed_and_deleted
+                categories_are_created_changed_and_deleted
+                orders_are_placed_changed_and_cancelled
+                a_complete_order_outlives_its_pet
+                stock_is_set_and_adjusted
+                a_stale_version_changes_nothing
+            }
+            directory {
+                keys_are_created_changed_and_revoked
+                a_rotated_key_lives_on_beside_the_new_one
+                accounts_are_renamed_and_found_by_name
+                accounts_and_keys_are_listed_by_id
+                an_account_name_is_given_once
+            }
+            agreement {
+                no_two_transitions_decide_on_what_the_other_changes
+                a_commit_is_seen_whole
+                a_footprint_that_grows_keeps_what_it_has_named
+                counters_of_categories_hold
+                a_category_name_is_given_once
+            }
+            hot_pet {
+                every_decision_follows_from_the_one_before
+                a_hot_pet_conserves_its_units
+            }
+            races {
+                the_last_unit_is_sold_once
+                units_come_back_once
+                an_order_and_the_deletion_of_its_pet_exclude_each_other
+                a_pet_and_the_deletion_of_its_category_exclude_each_other
+                a_move_and_the_deletion_of_its_goal_exclude_each_other
+            }
+            crowd {
+                many_pets_conserve_their_units
+            }
+            pages {
+                walks_of_pets_match_the_filter
+                walks_of_orders_match_the_filter
+                walks_of_categories_match_the_filter
+                a_page_may_begin_after_any_id
+                a_page_knows_whether_it_is_the_last
+            }
+            walks {
+                a_walk_sees_each_pet_that_stays_once
+                a_walk_sees_pets_whose_status_flips_within_the_filter_once
+                a_walk_sees_pets_whose_name_changes_its_case_once
+                a_walk_sees_each_order_that_stays_once
+                a_walk_sees_each_category_that_stays_once
+            }
+            reads {
+                what_is_not_there_is_absent
+                a_record_is_always_whole
+                a_pages_records_are_always_whole
+                versions_never_fall
+            }
+            keys {
+                a_key_is_found_by_digest_and_by_id
+                a_change_of_a_key_shows_within_a_second
+                a_change_of_plan_shows_within_a_second
+            }
+            retries {
+                a_retry_gets_the_first_answer_and_has_no_effect
+                retries_at_once_have_one_effect
+                another_body_is_refused
+                names_differ_by_account_scope_and_key
+                a_refusal_by_the_state_is_kept
+                what_may_be_tried_again_is_not_kept
+            }
+            retry_limits {
+                a_record_expires_at_its_time
+                a_record_that_is_replaced_counts_once
+                an_account_has_so_many_records_and_no_more
+                the_limit_holds_however_many_ask
+                pruning_drops_the_expired_and_nothing_else
+            }
+            quotas {
+                verdicts_match_the_model_under_any_clock
+                exactly_the_limit_is_admitted
+                both_windows_count_or_neither
+                a_clock_that_steps_back_grants_nothing
+                what_costs_nothing_is_not_counted
+                a_change_of_plan_keeps_the_counts
+                windows_are_the_accounts
+            }
+            bans {
+                the_strike_after_the_last_bans
+                strikes_are_exact_however_many_ask
+                the_length_of_a_ban_doubles
+                a_ban_is_the_keys
+                a_ban_shows_in_the_directory
+                a_lifted_ban_takes_the_strikes_with_it
+                a_rotated_key_keeps_the_ban
+                a_ban_survives_changes_of_its_key
+            }
+            flights {
+                so_many_requests_are_in_flight_and_no_more
+                a_request_too_many_is_neither_counted_nor_a_strike
+                checks_come_in_their_order
+            }
+            addresses {
+                an_address_is_admitted_so_often
+                an_address_is_admitted_so_often_however_many_ask
+                a_minute_later_an_address_begins_anew
+                a_look_at_an_address_counts_nothing
+                a_network_of_ipv6_is_one_address
+                a_flood_of_addresses_grants_nothing
+            }
+        }
+    };
+}
+
+/// Stamps tests for the named cases. Part of [`store_conformance!`].
+#[doc(hidden)]
+#[macro_export]
+macro_rules! store_conformance_cases {
+    ($($group:ident { $($case:ident)* })*) => {$(
+        #[cfg(test)]
+        mod $group {$(
+            #[test]
+            fn $case() {
+                $crate::run_case(async {
+                    $crate::$group::$case(&super::store_conformance_subject().await).await;
+                });
+            }
+        )*}
+    )*};
+}

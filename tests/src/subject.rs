@@ -1,0 +1,90 @@
+//! What a case is about: the driven ports of one store.
+
+use std::sync::Arc;
+
+use petstore_domain::{CategoryId, CategoryRecord, Operation, OrderId, OrderRecord, PetId, PetRecord};
+use petstore_ports::{
+    AccountDirectory, CategoryReader, Housekeeping, KeyReader, OrderReader, PetReader, Quotas, StoreError,
+    Transactor, run,
+};
+
+/// The driven ports of a store that has just been made and is empty. All of them must be of the same store.
+#[derive(Clone)]
+pub struct Subject {
+    /// Runs transitions.
+    pub transactor: Arc<dyn Transactor>,
+    /// Reads pets and their stock.
+    pub pets: Arc<dyn PetReader>,
+    /// Reads categories.
+    pub categories: Arc<dyn CategoryReader>,
+    /// Reads orders.
+    pub orders: Arc<dyn OrderReader>,
+    /// Finds keys.
+    pub keys: Arc<dyn KeyReader>,
+    /// Lists accounts and keys.
+    pub accounts: Arc<dyn AccountDirectory>,
+    /// Counts requests.
+    pub quotas: Arc<dyn Quotas>,
+    /// Drops what has expired.
+    pub housekeeping: Arc<dyn Housekeeping>,
+}
+
+impl Subject {
+    /// The ports of a store that implements them all.
+    pub fn of<S>(store: &Arc<S>) -> Self
+    where
+        S: Transactor
+            + PetReader
+            + CategoryReader
+            + OrderReader
+            + KeyReader
+            + AccountDirectory
+            + Quotas
+            + Housekeeping
+            + 'static,
+    {
+        Self {
+            transactor: Arc::clone(store) as _,
+            pets: Arc::clone(store) as _,
+            categories: Arc::clone(store) as _,
+            orders: Arc::clone(store) as _,
+            keys: Arc::clone(store) as _,
+            accounts: Arc::clone(store) as _,
+            quotas: Arc::clone(store) as _,
+            housekeeping: Arc::clone(store) as _,
+        }
+    }
+
+    /// Runs an operation, again while the store says that it is busy: then nothing was done.
+    pub(crate) async fn try_run<O: Operation + Clone>(
+        &self,
+        operation: O,
+    ) -> Result<Result<O::Output, O::Rejection>, StoreError> {
+        loop {
+            match run(&*self.transactor, operation.clone()).await {
+                Err(StoreError::Busy(_)) => tokio::task::yield_now().await,
+                answer => return answer,
+            }
+        }
+    }
+
+    /// Runs an operation on a store that is well.
+    pub(crate) async fn run<O: Operation + Clone>(&self, operation: O) -> Result<O::Output, O::Rejection> {
+        self.try_run(operation).await.expect("a store that is well runs every transition")
+    }
+
+    /// Reads a pet.
+    pub(crate) async fn pet(&self, id: PetId) -> Option<PetRecord> {
+        self.pets.pet(id).await.expect("a store that is well reads pets")
+    }
+
+    /// Reads a category.
+    pub(crate) async fn category(&self, id: CategoryId) -> Option<CategoryRecord> {
+        self.categories.category(id).await.expect("a store that is well reads categories")
+    }
+
+    /// Reads an order.
+    pub(crate) async fn order(&self, id: OrderId) -> Option<OrderRecord> {
+        self.orders.order(id).await.expect("a store that is well reads orders")
+    }
+}

@@ -1,0 +1,8 @@
+//! The store in memory keeps every promise of the ports.
+
+use std::sync::Arc;
+
+use petstore_memory::MemoryStore;
+use petstore_tests::{Subject, store_conformance};
+
+store_conformance!(Subject::of(&Arc::new(MemoryStore::new())));

@@ -1,0 +1,117 @@
+//! The suite proves itself: a store that is right passes every case, and one with a planted bug fails the case that is
+//! named for it.
+
+use std::sync::Arc;
+
+use petstore_tests::{Bug, ReferenceStore, Subject, run_case, store_conformance};
+
+store_conformance!(Subject::of(&Arc::new(ReferenceStore::new())));
+
+/// Tries of a case on a store with a planted bug. A race may pass once; not ten times.
+const TRIES: usize = 10;
+
+/// Whether a case fails on a store with this bug.
+fn fails<F>(bug: Bug, case: impl Fn(Subject) -> F) -> bool
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    (0..TRIES).any(|_| {
+        let mut failed = false;
+        run_case(async {
+            let subject = Subject::of(&Arc::new(ReferenceStore::with_bug(bug)));
+            failed = tokio::spawn(case(subject)).await.is_err_and(|error| error.is_panic());
+        });
+        failed
+    })
+}
+
+/// Stamps one test for each bug: every case that is named with it must fail.
+macro_rules! caught {
+    ($($name:ident: $bug:ident by $($group:ident::$case:ident),+;)*) => {
+        mod planted {
+            use super::*;
+            $(
+                #[test]
+                fn $name() {$(
+                    let case = |subject: Subject| async move {
+                        petstore_tests::$group::$case(&subject).await;
+                    };
+                    assert!(fails(Bug::$bug, case), "{} passes with {:?}", stringify!($case), Bug::$bug);
+                )+}
+            )*
+        }
+    };
+}
+
+caught! {
+    a_lost_update: LostUpdate by hot_pet::every_decision_follows_from_the_one_before, races::the_last_unit_is_sold_once;
+    an_oversell_on_a_stale_view: StaleView by races::the_last_unit_is_sold_once, hot_pet::a_hot_pet_conserves_its_units;
+    units_given_back_on_a_stale_view: StaleView by races::units_come_back_once;
+    a_write_skew: WriteSkew by agreement::no_two_transitions_decide_on_what_the_other_changes;
+    a_torn_commit: TornCommit by agreement::a_commit_is_seen_whole;
+    a_half_commit_of_a_caller_that_went: HalfWhenDropped by transactions::a_dropped_caller_leaves_all_or_nothing;
+    units_given_back_twice: GivenBackTwice by races::units_come_back_once, crowd::many_pets_conserve_their_units;
+    an_early_reply: EarlyReply by transactions::the_reply_comes_after_the_commit;
+    a_decision_asked_for_afterwards: AskedAfterwards by transactions::output_and_changes_agree;
+    an_id_used_again: IdReused by ids::ids_of_the_deleted_are_never_given_again;
+    a_view_of_too_much: GenerousView by transactions::what_the_footprint_does_not_name_is_not_there;
+    a_footprint_asked_for_once: FootprintOnce by transactions::a_footprint_grows_until_nothing_new_is_named;
+    a_footprint_let_go: FootprintLetGo by agreement::a_footprint_that_grows_keeps_what_it_has_named;
+    a_panic_that_spreads: PanicSpreads by transactions::a_panic_fails_that_transition_alone;
+    a_page_that_skips: SkippingPage by pages::walks_of_pets_match_the_filter, walks::a_walk_sees_each_category_that_stays_once;
+    a_page_that_promises_more: FullMeansMore by pages::a_page_knows_whether_it_is_the_last;
+    a_union_of_two_scans: UnionOfScans by walks::a_walk_sees_pets_whose_status_flips_within_the_filter_once;
+    a_torn_read: TornRead by reads::a_record_is_always_whole;
+    a_credential_kept_for_ever: CredentialKept by keys::a_change_of_a_key_shows_within_a_second;
+    a_ban_overwritten: BanOverwritten by bans::a_ban_survives_changes_of_its_key;
+    a_ban_forgotten: BanForgotten by bans::the_strike_after_the_last_bans, bans::a_ban_shows_in_the_directory;
+    a_strike_lost: StrikesRace by bans::strikes_are_exact_however_many_ask;
+    strikes_that_stay: StrikesStay by bans::a_lifted_ban_takes_the_strikes_with_it;
+    a_request_lost: WindowsRace by quotas::exactly_the_limit_is_admitted;
+    a_request_in_flight_lost: FlightsRace by flights::so_many_requests_are_in_flight_and_no_more;
+    a_window_that_falls: WindowFalls by quotas::a_clock_that_steps_back_grants_nothing, quotas::verdicts_match_the_model_under_any_clock;
+    a_retry_recorded_after_the_commit: RetryAfterCommit by retries::retries_at_once_have_one_effect;
+    a_live_record_pruned: PrunesLive by retry_limits::pruning_drops_the_expired_and_nothing_else;
+    nothing_pruned: PrunesNothing by retry_limits::pruning_drops_the_expired_and_nothing_else;
+    a_network_counted_by_address: WideAddresses by addresses::a_network_of_ipv6_is_one_address;
+    addresses_forgotten: AddressesForgotten by addresses::a_flood_of_addresses_grants_nothing;
+}
+
+/// The sources of the library, each with the name of its module.
+fn sources() -> Vec<(String, String)> {
+    let mut sources = Vec::new();
+    for entry in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/src")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "rs") {
+            let module = path.file_stem().unwrap().to_string_lossy().into_owned();
+            sources.push((module, std::fs::read_to_string(path).unwrap()));
+        }
+    }
+    sources
+}
+
+#[test]
+fn every_case_is_stamped() {
+    let stamped = include_str!("../src/stamp.rs");
+    let mut cases = 0;
+    for (module, source) in sources() {
+        let names = source.lines().filter_map(|line| line.strip_prefix("pub async fn ")?.split('(').next());
+        let (_, group) = stamped.split_once(&format!("            {module} {{\n")).unwrap_or_default();
+        let (group, _) = group.split_once('}').unwrap_or_default();
+        for name in names {
+            cases += 1;
+            assert!(group.lines().any(|line| line.trim() == name), "{module}::{name} is not stamped");
+        }
+    }
+    assert!(cases > 80, "the cases are found: {cases}");
+}
+
+#[test]
+fn every_bug_is_caught() {
+    let bugs = include_str!("../src/reference/bug.rs");
+    let caught = include_str!("suite_proves_itself.rs");
+    let names = bugs.lines().filter_map(|line| line.strip_prefix("    ")?.strip_suffix(','));
+    for bug in names {
+        assert!(caught.contains(&format!(": {bug} by ")), "no case is named for {bug}");
+    }
+}
