@@ -38,8 +38,8 @@ impl Timestamp {
 
     /// Takes RFC 3339 (section 5.6) with an offset; what is finer than a millisecond is cut off.
     pub fn parse(text: &str) -> Result<Self, TimestampError> {
-        // chrono takes a space for the `T`; the standard's grammar does not.
-        if !matches!(text.as_bytes().get(10), Some(b'T' | b't')) {
+        // chrono takes a space for the `T` and a Unicode minus for the ASCII one; the standard's grammar does not.
+        if !matches!(text.as_bytes().get(10), Some(b'T' | b't')) || !text.is_ascii() {
             return Err(TimestampError::NotRfc3339);
         }
         let time = DateTime::parse_from_rfc3339(text).map_err(|_| TimestampError::NotRfc3339)?;
@@ -119,9 +119,15 @@ mod tests {
 
     #[test]
     fn refuses_what_is_not_rfc_3339_or_cannot_be_written_back() {
-        for text in
-            ["", "2030-12-05", "2030-12-05T00:00:00", "2030-12-05 00:00:00Z", "2030-02-30T00:00:00Z", "1e3"]
-        {
+        for text in [
+            "",
+            "2030-12-05",
+            "2030-12-05T00:00:00",
+            "2030-12-05 00:00:00Z",
+            "2030-12-05T00:00:00\u{2212}01:00",
+            "2030-02-30T00:00:00Z",
+            "1e3",
+        ] {
             assert_eq!(Timestamp::parse(text), Err(TimestampError::NotRfc3339), "{text}");
         }
         for text in ["9999-12-31T23:59:59-01:00", "0000-01-01T00:00:00+01:00"] {

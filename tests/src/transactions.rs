@@ -227,6 +227,7 @@ async fn whole(subject: &Subject, pet: PetId) -> Result<(), String> {
 /// Whoever has been answered finds the effect at once, by whatever way it looks.
 pub async fn the_reply_comes_after_the_commit(subject: &Subject) {
     let category = subject.add_category("Dogs").await;
+    assert!(subject.category(category).await.is_some(), "the reply comes after the commit: category");
     together(8, |_| {
         let subject = subject.clone();
         async move {

@@ -26,12 +26,13 @@ pub(crate) fn fill<T: Clone>(
         // One more than the page takes: whether it is there decides how the page ends.
         let found = candidates(walk, left.saturating_add(1).min(CANDIDATES_MAX));
         for slots in found.slots.chunk_by(|one, next| block_of(*one) == block_of(*next)) {
+            copies.clear();
             records.copy_of_block(slots, &admits, &mut copies);
-            for record in copies.drain(..) {
+            for record in &copies {
                 if left == 0 {
                     return PageEnd::More;
                 }
-                sink(&record);
+                sink(record);
                 left -= 1;
             }
         }

@@ -77,7 +77,9 @@ impl<T: Clone> Slab<T> {
             return;
         };
         for slot in slots {
-            into.extend(block[place_of(*slot)].as_ref().filter(|record| wanted(record)).cloned());
+            if let Some(record) = block[place_of(*slot)].as_ref().filter(|record| wanted(record)) {
+                into.push(record.clone());
+            }
         }
     }
 }

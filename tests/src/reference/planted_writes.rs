@@ -1,9 +1,10 @@
 //! Planted bugs of writing.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 use std::thread::yield_now;
 
-use petstore_domain::{Change, Changes, Footprint, Name, PetId, View};
+use petstore_domain::{Change, Changes, Footprint, Name, PetId, PetRecord, View};
 use petstore_ports::{StoreError, Transition};
 
 use super::planted_reads::pause_blocking;
@@ -17,6 +18,12 @@ async fn pause() {
     }
 }
 
+/// What a transition wrote too late, and the pets as they were when it was decided.
+struct Late {
+    changes: Vec<Change>,
+    pets: BTreeMap<PetId, PetRecord>,
+}
+
 impl ReferenceStore {
     /// Runs a transition, wrongly if the bug is one of writing.
     pub(super) async fn transact_with(
@@ -27,80 +34,60 @@ impl ReferenceStore {
         if self.dead() {
             return Err(StoreError::Unavailable("an operation has panicked".to_owned()));
         }
-        if bug == Bug::IdReused {
-            self.lock().tables.forget_the_deleted_pets();
-        }
         if bug == Bug::FootprintLetGo {
             self.transact_in_two_looks(transition).await;
             return Ok(());
         }
-        let decided = match bug {
-            Bug::GenerousView => self.lock().decide_generously(transition),
-            Bug::FootprintOnce => self.lock().decide_on_the_first_footprint(transition),
-            _ => self.lock().tables.decide(transition),
-        };
-        if decided.is_err() && bug == Bug::PanicSpreads {
+        // One step, unless the bug is that it is none.
+        let step = self.lock().step(bug, transition);
+        if step.is_err() && bug == Bug::PanicSpreads {
             self.die();
         }
-        let Some(changes) = decided? else { return Ok(()) };
-        self.write(bug, transition, changes).await;
+        self.write_late(bug, step?).await;
         Ok(())
     }
 
-    async fn write(&self, bug: Bug, transition: &dyn Transition, changes: Changes) {
+    /// Writes what the step has left.
+    async fn write_late(&self, bug: Bug, late: Late) {
+        if late.changes.is_empty() {
+            return;
+        }
         match bug {
-            Bug::LostUpdate => {
+            Bug::StaleView => {
                 pause().await;
-                self.lock().apply(changes);
+                self.lock().apply_differences(late);
             }
-            Bug::StaleView => self.apply_as_a_difference(changes).await,
-            Bug::WriteSkew => self.apply_unless_written(changes).await,
+            Bug::WriteSkew => {
+                pause().await;
+                self.lock().apply_unless_written(late);
+            }
             Bug::TornCommit => {
-                for change in changes {
-                    self.lock().apply_one(change);
+                for change in late.changes {
                     pause_blocking();
+                    self.lock().apply_one(change);
                 }
             }
             Bug::HalfWhenDropped => {
-                for change in changes {
-                    self.lock().apply_one(change);
+                for change in late.changes {
                     tokio::task::yield_now().await;
+                    self.lock().apply_one(change);
                 }
             }
-            Bug::GivenBackTwice => self.lock().apply_and_give_back_again(changes),
             Bug::EarlyReply => {
                 let state = Arc::clone(&self.state);
                 tokio::spawn(async move {
                     pause().await;
-                    state.lock().unwrap_or_else(PoisonError::into_inner).apply(changes);
+                    state.lock().unwrap_or_else(PoisonError::into_inner).apply_all(late.changes);
                 });
             }
-            Bug::AskedAfterwards => {
-                let mut state = self.lock();
-                state.apply(changes);
-                let _ = state.tables.decide(transition);
-            }
-            Bug::BanOverwritten if changes.as_slice().iter().any(|one| matches!(one, Change::Key(_))) => {
+            Bug::BanOverwritten => {
                 pause().await;
-                let mut state = self.lock();
-                for change in changes {
-                    state.tables_apply(change);
-                }
+                self.lock().apply_without_forgiving(late.changes);
             }
-            Bug::RetryAfterCommit => {
-                let (records, effect): (Vec<Change>, Vec<Change>) =
-                    changes.into_iter().partition(|change| matches!(change, Change::Retry(_)));
-                self.lock().apply_all(effect);
+            _ => {
                 pause().await;
-                self.lock().apply_all(records);
+                self.lock().apply_all(late.changes);
             }
-            Bug::StrikesStay => {
-                let mut state = self.lock();
-                for change in changes {
-                    state.tables_apply(change);
-                }
-            }
-            _ => self.lock().apply(changes),
         }
     }
 
@@ -115,38 +102,6 @@ impl ReferenceStore {
         let mut state = self.lock();
         state.tables.complete(transition, &mut view);
         if let Some(changes) = transition.decide(&view) {
-            state.apply(changes);
-        }
-    }
-
-    /// What was decided is written later, the stock as what it was to lose or gain.
-    async fn apply_as_a_difference(&self, changes: Changes) {
-        let before = self.lock().tables.pets.clone();
-        pause().await;
-        let mut state = self.lock();
-        for change in changes {
-            let Change::Pet(mut after) = change else {
-                state.apply_one(change);
-                continue;
-            };
-            let current = state.tables.pets.get(&after.pet.id).cloned();
-            if let (Some(decided_on), Some(current)) = (before.get(&after.pet.id), current) {
-                after.stock = (current.stock + after.stock).saturating_sub(decided_on.stock);
-            }
-            state.apply_one(Change::Pet(after));
-        }
-    }
-
-    /// Checks, before it writes, that the pets which it writes are as they were, and no others.
-    async fn apply_unless_written(&self, changes: Changes) {
-        let before = self.lock().tables.pets.clone();
-        pause().await;
-        let mut state = self.lock();
-        let untouched = changes.as_slice().iter().all(|change| match change {
-            Change::Pet(record) => before.get(&record.pet.id) == state.tables.pets.get(&record.pet.id),
-            _ => true,
-        });
-        if untouched {
             state.apply(changes);
         }
     }
@@ -167,6 +122,45 @@ impl ReferenceStore {
 }
 
 impl State {
+    /// Decides, writes what the bug lets it write at once, and answers what is to be written later.
+    fn step(&mut self, bug: Bug, transition: &dyn Transition) -> Result<Late, StoreError> {
+        if bug == Bug::IdReused {
+            self.tables.forget_the_deleted_pets();
+        }
+        let decided = match bug {
+            Bug::GenerousView => self.decide_generously(transition),
+            Bug::FootprintOnce => self.tables.decide(&Narrow(transition)),
+            _ => self.tables.decide(transition),
+        };
+        let pets = self.tables.pets.clone();
+        let Some(changes) = decided? else { return Ok(Late { changes: Vec::new(), pets }) };
+        let changes: Vec<Change> = changes.into_iter().collect();
+        let of_a_key = changes.iter().any(|change| matches!(change, Change::Key(_)));
+        let (now, late) = match bug {
+            Bug::LostUpdate | Bug::StaleView | Bug::WriteSkew | Bug::EarlyReply => (Vec::new(), changes),
+            Bug::BanOverwritten if of_a_key => (Vec::new(), changes),
+            Bug::RetryAfterCommit => {
+                changes.into_iter().partition(|change| !matches!(change, Change::Retry(_)))
+            }
+            Bug::TornCommit | Bug::HalfWhenDropped => {
+                let mut changes = changes.into_iter();
+                (changes.by_ref().take(1).collect(), changes.collect())
+            }
+            _ => (changes, Vec::new()),
+        };
+        match bug {
+            Bug::GivenBackTwice => self.apply_and_give_back_again(now),
+            Bug::StrikesStay => self.apply_without_forgiving(now),
+            // Of the operations that touch one pet alone: the others would be refused the second time.
+            Bug::AskedAfterwards if matches!(now.as_slice(), [Change::Pet(_)]) => {
+                self.apply_all(now);
+                self.tables.decide(transition)?;
+            }
+            _ => self.apply_all(now),
+        }
+        Ok(Late { changes: late, pets })
+    }
+
     fn apply_all(&mut self, changes: Vec<Change>) {
         for change in changes {
             self.apply_one(change);
@@ -174,18 +168,46 @@ impl State {
     }
 
     /// Writes without looking at bans.
-    fn tables_apply(&mut self, change: Change) {
+    fn apply_without_forgiving(&mut self, changes: Vec<Change>) {
         let strikes = self.counters.strikes.clone();
-        self.apply_one(change);
+        self.apply_all(changes);
         self.counters.strikes = strikes;
     }
 
-    fn apply_and_give_back_again(&mut self, changes: Changes) {
-        let cancelled = changes.as_slice().iter().find_map(|change| match change {
+    /// Writes the stock, and the number of open orders, as what they were to gain or lose.
+    fn apply_differences(&mut self, late: Late) {
+        for change in late.changes {
+            let Change::Pet(mut after) = change else {
+                self.apply_one(change);
+                continue;
+            };
+            let id = after.pet.id;
+            if let (Some(before), Some(current)) = (late.pets.get(&id), self.tables.pets.get(&id)) {
+                after.stock = (current.stock + after.stock).saturating_sub(before.stock);
+                after.open_orders =
+                    (current.open_orders + after.open_orders).saturating_sub(before.open_orders);
+            }
+            self.apply_one(Change::Pet(after));
+        }
+    }
+
+    /// Writes if the pets that it writes are as they were, and looks at no others.
+    fn apply_unless_written(&mut self, late: Late) {
+        let untouched = late.changes.iter().all(|change| match change {
+            Change::Pet(record) => late.pets.get(&record.pet.id) == self.tables.pets.get(&record.pet.id),
+            _ => true,
+        });
+        if untouched {
+            self.apply_all(late.changes);
+        }
+    }
+
+    fn apply_and_give_back_again(&mut self, changes: Vec<Change>) {
+        let cancelled = changes.iter().find_map(|change| match change {
             Change::OrderDeleted(id) => self.tables.orders.get(id).cloned(),
             _ => None,
         });
-        self.apply(changes);
+        self.apply_all(changes);
         if let Some(order) = cancelled.map(|record| record.order)
             && let Some(pet) = self.tables.pets.get_mut(&order.pet_id)
         {
@@ -196,13 +218,6 @@ impl State {
     fn decide_generously(&mut self, transition: &dyn Transition) -> Result<Option<Changes>, StoreError> {
         let wide = Wide(transition, self.tables.pets.keys().copied().collect());
         self.tables.decide(&wide)
-    }
-
-    fn decide_on_the_first_footprint(
-        &mut self,
-        transition: &dyn Transition,
-    ) -> Result<Option<Changes>, StoreError> {
-        self.tables.decide(&Narrow(transition))
     }
 }
 

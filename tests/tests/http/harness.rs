@@ -1,0 +1,316 @@
+//! The whole petstore in this process, on real sockets, under a clock that the test cranks.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU8, Ordering};
+use std::time::Duration;
+
+use petstore_domain::{KeyHolder, KeyLabel, Plan, Scopes, Timestamp};
+use petstore_http::{Bounds, Cors, Deadlines, Documents, Http, HttpSettings, Server};
+use petstore_memory::MemoryStore;
+use petstore_ports::api::{Administration, NewKey, Petstore};
+use petstore_ports::{Clock, Entropy, StoreError};
+use petstore_service::{Policy, Ports, Service};
+use serde_json::Value;
+
+/// The published contract.
+pub const OPENAPI: &str = include_str!("../../../openapi.yaml");
+
+/// When every test begins: noon, a whole minute.
+pub const NOON: &str = "2030-01-01T12:00:00Z";
+
+/// How long a client waits for an answer before it calls the server hung.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A clock that moves when it is told to.
+pub struct ManualClock(AtomicI64);
+
+impl ManualClock {
+    fn at(time: &str) -> Self {
+        Self(AtomicI64::new(Timestamp::parse(time).unwrap().as_millis()))
+    }
+
+    pub fn set(&self, time: &str) {
+        self.0.store(Timestamp::parse(time).unwrap().as_millis(), Ordering::SeqCst);
+    }
+
+    pub fn advance(&self, by: Duration) {
+        self.0.fetch_add(i64::try_from(by.as_millis()).unwrap(), Ordering::SeqCst);
+    }
+}
+
+impl Clock for ManualClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_millis(self.0.load(Ordering::SeqCst)).unwrap()
+    }
+}
+
+/// Different bits each time, the same ones in every run.
+#[derive(Default)]
+struct CountedEntropy(AtomicU8);
+
+impl Entropy for CountedEntropy {
+    fn bits(&self) -> Result<[u8; 32], StoreError> {
+        Ok([self.0.fetch_add(1, Ordering::SeqCst); 32])
+    }
+}
+
+/// A running petstore. It ends with the test.
+pub struct Shop {
+    pub clock: Arc<ManualClock>,
+    pub service: Arc<Service>,
+    server: Option<Server>,
+    runtime: tokio::runtime::Runtime,
+}
+
+/// How a test wants its petstore.
+pub struct Wish {
+    pub policy: Policy,
+    pub http: HttpSettings,
+}
+
+impl Default for Wish {
+    fn default() -> Self {
+        Self {
+            policy: Policy::DEFAULT,
+            http: HttpSettings {
+                base_path: "/v1".to_owned(),
+                public_url: None,
+                hosts: None,
+                cors: Cors::AnyOrigin,
+                require_if_match: false,
+                sunset: Some(Timestamp::parse("2030-12-05T00:00:00Z").unwrap()),
+                trusted_proxies: vec![],
+                epoch: 0x5EED,
+                documents: Documents { yaml: OPENAPI.into(), json: "{}".into() },
+                deadlines: Deadlines::DEFAULT,
+                bounds: Bounds::DEFAULT,
+                observer: None,
+            },
+        }
+    }
+}
+
+impl Shop {
+    pub fn open() -> Self {
+        Self::open_as(Wish::default())
+    }
+
+    pub fn open_as(wish: Wish) -> Self {
+        let clock = Arc::new(ManualClock::at(NOON));
+        let store = Arc::new(MemoryStore::new());
+        let entropy = Arc::new(CountedEntropy::default());
+        let ports = Ports::of_one_store(store, Arc::clone(&clock) as Arc<dyn Clock>, entropy);
+        let service = Arc::new(Service::new(ports, wish.policy));
+        let http = Http::new(Arc::clone(&service) as Arc<dyn Petstore>, wish.http, false);
+        let threads = NonZeroUsize::new(2).unwrap();
+        let server = http.listen(SocketAddr::from(([127, 0, 0, 1], 0)), threads).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        Self { clock, service, server: Some(server), runtime }
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.server.as_ref().unwrap().local_addr()
+    }
+
+    /// Runs what is async in the service's own interface.
+    pub fn block_on<F: Future>(&self, future: F) -> F::Output {
+        self.runtime.block_on(future)
+    }
+
+    /// A client with a new key of a new account on this plan.
+    pub fn client(&self, plan: Plan) -> Client {
+        self.client_with(plan, Scopes::ALL)
+    }
+
+    pub fn client_with(&self, plan: Plan, scopes: Scopes) -> Client {
+        let label = KeyLabel::parse("").unwrap();
+        let new = NewKey { holder: KeyHolder::New { plan }, label, scopes, expires_at: None };
+        let made = self.block_on(self.service.create_key(new)).unwrap();
+        Client { address: self.address(), key: Some(made.secret.reveal().to_owned()) }
+    }
+
+    /// A client without a key.
+    pub fn stranger(&self) -> Client {
+        Client { address: self.address(), key: None }
+    }
+
+    /// Stops the server and waits for it.
+    pub fn close(&mut self) {
+        if let Some(server) = self.server.take() {
+            server.drain();
+            server.join();
+        }
+    }
+}
+
+impl Drop for Shop {
+    fn drop(&mut self) {
+        if let Some(server) = &self.server {
+            server.drain();
+        }
+    }
+}
+
+/// Sends requests, each on a connection of its own.
+#[derive(Clone)]
+pub struct Client {
+    pub address: SocketAddr,
+    pub key: Option<String>,
+}
+
+/// An answer.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    pub status: u16,
+    pub headers: Vec<(String, String)>,
+    pub body: Vec<u8>,
+}
+
+impl Client {
+    pub fn get(&self, path: &str) -> Answer {
+        self.send("GET", path, &[], None)
+    }
+
+    pub fn delete(&self, path: &str) -> Answer {
+        self.send("DELETE", path, &[], None)
+    }
+
+    pub fn post(&self, path: &str, body: &Value) -> Answer {
+        self.send("POST", path, &[], Some(body))
+    }
+
+    pub fn put(&self, path: &str, body: &Value) -> Answer {
+        self.send("PUT", path, &[], Some(body))
+    }
+
+    pub fn patch(&self, path: &str, body: &Value) -> Answer {
+        self.send("PATCH", path, &[("content-type", "application/merge-patch+json")], Some(body))
+    }
+
+    /// Sends a request. A body is JSON, and says so unless `headers` has a content type.
+    pub fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: Option<&Value>) -> Answer {
+        let body = body.map(Value::to_string);
+        let mut fields: Vec<(&str, &str)> = headers.to_vec();
+        if body.is_some() && !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type")) {
+            fields.push(("content-type", "application/json"));
+        }
+        self.send_bytes(method, path, &fields, body.as_deref().map(str::as_bytes))
+    }
+
+    /// Sends a request whose body is these bytes.
+    pub fn send_bytes(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: Option<&[u8]>,
+    ) -> Answer {
+        let mut request =
+            format!("{method} {path} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n", self.address);
+        if let Some(key) = &self.key {
+            request += &format!("authorization: Bearer {key}\r\n");
+        }
+        for (name, value) in headers {
+            request += &format!("{name}: {value}\r\n");
+        }
+        if let Some(body) = body {
+            request += &format!("content-length: {}\r\n", body.len());
+        }
+        let mut bytes = (request + "\r\n").into_bytes();
+        bytes.extend_from_slice(body.unwrap_or_default());
+        self.exchange(&bytes, method == "HEAD")
+    }
+
+    /// Sends raw bytes and reads one answer.
+    pub fn exchange(&self, bytes: &[u8], is_head: bool) -> Answer {
+        let mut connection = Connection::open(self.address);
+        connection.send(bytes);
+        connection.read_answer(is_head).expect("the server answers")
+    }
+}
+
+/// A connection that a test holds itself.
+pub struct Connection {
+    stream: BufReader<TcpStream>,
+}
+
+impl Connection {
+    pub fn open(address: SocketAddr) -> Self {
+        let stream = TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_nodelay(true).unwrap();
+        Self { stream: BufReader::new(stream) }
+    }
+
+    /// Sends bytes. A server that has closed already is no fault: its answer may be there.
+    pub fn send(&mut self, bytes: &[u8]) {
+        let _ = self.stream.get_mut().write_all(bytes);
+    }
+
+    /// Reads one answer; none if the server closes instead.
+    pub fn read_answer(&mut self, is_head: bool) -> Option<Answer> {
+        let mut line = String::new();
+        if self.stream.read_line(&mut line).ok()? == 0 {
+            return None;
+        }
+        let status = line.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status line");
+        let mut headers = Vec::new();
+        loop {
+            let mut line = String::new();
+            self.stream.read_line(&mut line).ok()?;
+            match line.trim_end().split_once(':') {
+                Some((name, value)) => headers.push((name.to_ascii_lowercase(), value.trim().to_owned())),
+                None => break,
+            }
+        }
+        let mut answer = Answer { status, headers, body: Vec::new() };
+        let length = answer.header("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
+        if !is_head && status != 204 && status != 304 {
+            answer.body = vec![0; length];
+            self.stream.read_exact(&mut answer.body).ok()?;
+        }
+        Some(answer)
+    }
+
+    /// Whether the server closes without another byte.
+    pub fn is_closed(&mut self) -> bool {
+        matches!(self.stream.read(&mut [0]), Ok(0) | Err(_))
+    }
+}
+
+impl Answer {
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.body)
+            .unwrap_or_else(|error| panic!("not JSON ({error}): {:?}", String::from_utf8_lossy(&self.body)))
+    }
+
+    /// The only header of this name; none if there is none.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let mut values = self.headers.iter().filter(|(one, _)| one == name).map(|(_, value)| value.as_str());
+        let value = values.next();
+        assert!(values.next().is_none(), "{name} came twice");
+        value
+    }
+
+    pub fn number(&self, name: &str) -> u64 {
+        let value = self.header(name).unwrap_or_else(|| panic!("no {name} in {:?}", self.headers));
+        value.parse().unwrap_or_else(|_| panic!("{name} is no number: {value}"))
+    }
+
+    /// The error's code, having held the answer against the Error schema.
+    pub fn code(&self) -> String {
+        let error = self.json();
+        assert_eq!(error["status"], self.status, "{error}");
+        assert!(error["message"].as_str().is_some_and(|message| !message.is_empty()), "{error}");
+        assert_eq!(self.header("content-type"), Some("application/json"));
+        error["code"].as_str().unwrap_or_else(|| panic!("no code in {error}")).to_owned()
+    }
+
+    /// The status, and the error's code if it is an error: what tables of expectations hold.
+    pub fn outcome(&self) -> (u16, String) {
+        (self.status, if self.status >= 400 { self.code() } else { String::new() })
+    }
+}

@@ -1,0 +1,4 @@
+//! The petstore over real sockets: contract, limits, deadlines, concurrency.
+
+mod harness;
+mod limits;
