@@ -111,8 +111,9 @@ fn refused(refusal: Refusal, note: &mut Option<QuotaNote>) -> Answer {
             *note = Some(QuotaNote { limit: limits.minute.get(), remaining: 0, reset_secs, resource: "ban" });
             let message =
                 format!("The API key is banned until {until}: it kept asking after it had been refused.");
+            let wait = until.since(now).as_millis().div_ceil(1_000);
             Answer::from(ApiError::new(Code::KeyBanned, message))
-                .with_retry_after(secs_until(reset_secs, now))
+                .with_retry_after(u64::try_from(wait).unwrap_or(u64::MAX))
         }
         Refusal::Exceeded { usage, now } => {
             *note = Some(QuotaNote::of_account(&usage));

@@ -45,22 +45,21 @@ impl AccountMeter {
     /// Judges a request, and counts it if it is admitted.
     pub(crate) fn take(&self, ask: &Ask, key: &KeyMeter) -> Verdict {
         let mut used = self.used.lock();
-        let current = used.windows.at(ask.now);
+        let told = |windows: Windows| windows.at(ask.now).usage(ask.limits);
         if used.in_flight >= ask.in_flight_max {
-            return Verdict::TooManyInFlight(current.usage(ask.limits));
+            return Verdict::TooManyInFlight(told(used.windows));
         }
         if let Some(until) = key.banned_until(ask.now) {
             return Verdict::Banned { until };
         }
-        let windows = match ask.cost {
-            Cost::Nothing => current,
-            Cost::One => match used.windows.take(ask.now, ask.limits) {
-                Some(windows) => windows,
-                None => return Verdict::Exceeded(current.usage(ask.limits)),
-            },
-        };
-        *used = Used { windows, in_flight: used.in_flight + 1 };
-        Verdict::Admitted(windows.usage(ask.limits))
+        if ask.cost == Cost::One {
+            let Some(windows) = used.windows.take(ask.now, ask.limits) else {
+                return Verdict::Exceeded(told(used.windows));
+            };
+            used.windows = windows;
+        }
+        used.in_flight += 1;
+        Verdict::Admitted(told(used.windows))
     }
 
     /// A request is no longer in flight.
