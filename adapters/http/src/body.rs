@@ -2,9 +2,7 @@
 
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
-use hyper::HeaderMap;
 use hyper::body::{Body as _, Incoming};
-use hyper::header::EXPECT;
 use tokio::time::{Duration, timeout};
 
 use crate::error::{ApiError, Code};
@@ -24,8 +22,8 @@ enum Unread {
 }
 
 impl RequestBody {
-    pub(crate) fn new(incoming: Incoming, headers: &HeaderMap) -> Self {
-        Self { incoming, waits: headers.contains_key(EXPECT) }
+    pub(crate) fn new(incoming: Incoming, waits: bool) -> Self {
+        Self { incoming, waits }
     }
 
     /// The whole body.

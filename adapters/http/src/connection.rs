@@ -16,8 +16,9 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::HttpService;
 use tokio::io::AsyncWriteExt;
-use tokio::time::{Duration, Instant, Sleep, sleep_until};
+use tokio::time::{Duration, Instant};
 
+use crate::alarm::{Alarm, StopWish};
 use crate::io::{Activity, Phase, Socket};
 use crate::settings::Deadlines;
 
@@ -41,14 +42,14 @@ pub(crate) enum Ended {
 }
 
 /// A connection and its deadlines.
-pub(crate) struct Connection<S: HttpService<Incoming>, D> {
+pub(crate) struct Connection<S: HttpService<Incoming>> {
     http: http1::Connection<Socket, S>,
     activity: Rc<Activity>,
     deadlines: Deadlines,
-    alarm: Pin<Box<Sleep>>,
+    alarm: Alarm,
     phase: Watch<(Phase, u64)>,
     stall: Watch<(bool, u64)>,
-    drain: Pin<Box<D>>,
+    stop: StopWish,
     draining: Draining,
 }
 
@@ -85,17 +86,16 @@ enum Draining {
     Asked,
 }
 
-impl<S, D> Connection<S, D>
+impl<S> Connection<S>
 where
     S: HttpService<Incoming, ResBody = Full<Bytes>>,
     S::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-    D: Future<Output = ()>,
 {
     pub(crate) fn new(
         http: http1::Connection<Socket, S>,
         activity: Rc<Activity>,
         deadlines: Deadlines,
-        drain: D,
+        stop: StopWish,
     ) -> Self {
         let now = Instant::now();
         Self {
@@ -103,9 +103,9 @@ where
             phase: Watch { value: activity.phase(), since: now },
             stall: Watch { value: activity.stall(), since: now },
             activity,
-            alarm: Box::pin(sleep_until(now + deadlines.head)),
+            alarm: Alarm::at(now + deadlines.head),
             deadlines,
-            drain: Box::pin(drain),
+            stop,
             draining: Draining::No,
         }
     }
@@ -120,7 +120,7 @@ where
     }
 
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Ended> {
-        if self.draining == Draining::No && self.drain.as_mut().poll(context).is_ready() {
+        if self.draining == Draining::No && self.stop.is_there(context) {
             self.draining = Draining::Since(Instant::now());
         }
         if Pin::new(&mut self.http).poll(context).is_ready() {
@@ -133,13 +133,13 @@ where
             let Some((deadline, ended)) = self.deadline() else { return Poll::Pending };
             // An alarm that is set too early fires, and is then set to the deadline that holds.
             if deadline < self.alarm.deadline() {
-                self.alarm.as_mut().reset(deadline);
+                self.alarm.set(deadline);
             }
-            if self.alarm.as_mut().poll(context).is_pending() {
+            if !self.alarm.rings(context) {
                 return Poll::Pending;
             }
             if Instant::now() < deadline {
-                self.alarm.as_mut().reset(deadline);
+                self.alarm.set(deadline);
             } else if let Some(ended) = ended {
                 return Poll::Ready(ended);
             } else {

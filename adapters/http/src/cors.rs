@@ -3,11 +3,12 @@
 use hyper::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
     ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, ALLOW, HeaderValue,
-    ORIGIN, VARY,
+    VARY,
 };
 use hyper::{HeaderMap, StatusCode};
 
 use crate::answer::Answer;
+use crate::head::{Field, Head};
 use crate::settings::Cors;
 
 const ALLOW_HEADERS: HeaderValue = HeaderValue::from_static(
@@ -23,8 +24,8 @@ const EXPOSE_HEADERS: HeaderValue = HeaderValue::from_static(
 const MAX_AGE: HeaderValue = HeaderValue::from_static("7200");
 
 /// The origin that may read the answer to this request; none if the request has no origin, or no right to one.
-pub(crate) fn allowed_origin(cors: &Cors, headers: &HeaderMap) -> Option<HeaderValue> {
-    let origin = headers.get(ORIGIN)?;
+pub(crate) fn allowed_origin(cors: &Cors, head: &Head<'_>) -> Option<HeaderValue> {
+    let Field::Once(origin) = head.origin else { return None };
     match cors {
         Cors::Off => None,
         Cors::AnyOrigin => Some(HeaderValue::from_static("*")),
@@ -47,10 +48,10 @@ pub(crate) fn put_on(headers: &mut HeaderMap, cors: &Cors, origin: Option<Header
 }
 
 /// The answer to OPTIONS: what may be done, and to a preflight that it may be done from elsewhere.
-pub(crate) fn options(allow: &'static str, cors: &Cors, headers: &HeaderMap) -> Answer {
+pub(crate) fn options(allow: &'static str, cors: &Cors, head: &Head<'_>, headers: &HeaderMap) -> Answer {
     let answer = Answer::empty(StatusCode::NO_CONTENT).with_header(ALLOW, HeaderValue::from_static(allow));
     let is_preflight = headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD);
-    if !is_preflight || allowed_origin(cors, headers).is_none() {
+    if !is_preflight || allowed_origin(cors, head).is_none() {
         return answer;
     }
     answer

@@ -1,9 +1,6 @@
 //! Which key a request presents.
 
-use hyper::HeaderMap;
-use hyper::header::{AUTHORIZATION, HeaderName};
-
-const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
+use crate::head::{Field, Head};
 
 /// What a request presents as its key.
 #[derive(Debug, PartialEq, Eq)]
@@ -17,18 +14,13 @@ pub(crate) enum Presented<'r> {
 }
 
 /// The key in `Authorization: Bearer` (RFC 6750 section 2.1) or in `X-API-Key`.
-pub(crate) fn presented(headers: &HeaderMap) -> Presented<'_> {
-    let mut bearers = headers.get_all(AUTHORIZATION).iter();
-    let mut keys = headers.get_all(API_KEY).iter();
-    let key = match (bearers.next(), keys.next()) {
-        (None, None) => return Presented::Nothing,
-        (Some(_), Some(_)) => return Presented::Ambiguous,
-        (Some(authorization), None) => bearer_token(authorization.as_bytes()),
-        (None, Some(key)) => key.as_bytes().trim_ascii(),
+pub(crate) fn presented<'r>(head: &Head<'r>) -> Presented<'r> {
+    let key = match (head.authorization, head.api_key) {
+        (Field::Absent, Field::Absent) => return Presented::Nothing,
+        (Field::Once(authorization), Field::Absent) => bearer_token(authorization.as_bytes()),
+        (Field::Absent, Field::Once(key)) => key.as_bytes().trim_ascii(),
+        (_, Field::Twice | Field::Once(_)) | (Field::Twice, _) => return Presented::Ambiguous,
     };
-    if bearers.next().is_some() || keys.next().is_some() {
-        return Presented::Ambiguous;
-    }
     if key.is_empty() { Presented::Nothing } else { Presented::Key(key) }
 }
 
@@ -43,7 +35,12 @@ fn bearer_token(authorization: &[u8]) -> &[u8] {
 
 #[cfg(test)]
 mod tests {
+    use hyper::HeaderMap;
+    use hyper::header::{AUTHORIZATION, HeaderName};
+
     use super::*;
+
+    const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
     #[test]
     fn one_key_in_one_place() {
@@ -65,7 +62,7 @@ mod tests {
             for (name, value) in fields {
                 headers.append(name, value.parse().unwrap());
             }
-            assert_eq!(presented(&headers), expected, "{fields:?}");
+            assert_eq!(presented(&Head::read(&headers)), expected, "{fields:?}");
         }
     }
 }

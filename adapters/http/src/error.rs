@@ -108,3 +108,17 @@ impl ApiError {
         Self { code, message: message.into(), details }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_code_is_a_word_of_its_own_with_a_status_of_an_error() {
+        for (place, code) in Code::ALL.iter().enumerate() {
+            assert!((400..=503).contains(&code.status().as_u16()), "{code:?}");
+            assert!(code.as_str().bytes().all(|b| b.is_ascii_lowercase() || b == b'_'), "{code:?}");
+            assert!(Code::ALL[..place].iter().all(|other| other.as_str() != code.as_str()), "{code:?}");
+        }
+    }
+}

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::task::Poll;
 
 use bytes::Bytes;
@@ -20,6 +20,7 @@ use crate::body::RequestBody;
 use crate::error::{ApiError, Code};
 use crate::gate::{self, QuotaNote};
 use crate::handlers::{self, Call};
+use crate::head::Head;
 use crate::observe::{Exchange, Observer};
 use crate::route::{Operation, Resource, Takes};
 use crate::seal::{Seal, request_id, seal};
@@ -30,11 +31,11 @@ use crate::{cors, host, ops};
 
 /// What comes up on the way to an answer, and belongs into its headers or into the log.
 #[derive(Default)]
-struct Notes<'r> {
+struct Notes {
     /// Whether the request is for an operation of the contract: its answer then carries a quota.
     under_base: bool,
     quota: Option<QuotaNote>,
-    resource: Option<Resource<'r>>,
+    resource: Option<Resource>,
     account: Option<AccountId>,
 }
 
@@ -47,10 +48,12 @@ pub(crate) async fn exchange(
     let observer = worker.app.settings.observer.as_deref();
     let begun = observer.map(|_| Instant::now());
     let (parts, incoming) = request.into_parts();
-    let mut body = RequestBody::new(incoming, &parts.headers);
+    let head = Head::read(&parts.headers);
+    let mut body = RequestBody::new(incoming, head.expects);
     let client = host::client_address(peer, &parts.headers, &worker.app.settings);
     let mut notes = Notes::default();
-    let judged = behind_barrier(judge(worker, client, &parts, &mut body, &mut notes)).await;
+    // Pinned here: moving the future into the barrier would copy it twice.
+    let judged = behind_barrier(pin!(judge(worker, client, &parts, &head, &mut body, &mut notes))).await;
     let answer = judged.unwrap_or_else(|| {
         worker.app.count_panic();
         let message = "The service failed; the failure has been recorded.";
@@ -62,7 +65,7 @@ pub(crate) async fn exchange(
         notes.quota = verdict.map(|(address, _)| QuotaNote::of_address(&address));
     }
     let lives_on = body.discard().await;
-    let id = request_id(&parts.headers).unwrap_or_else(|| worker.next_request_id());
+    let id = request_id(&head).unwrap_or_else(|| worker.next_request_id());
     if let (Some(observer), Some(begun)) = (observer, begun) {
         observe(observer, &parts, &notes, &answer, &id, begun);
     }
@@ -70,7 +73,7 @@ pub(crate) async fn exchange(
     let sealed = Seal {
         quota: notes.quota,
         id,
-        origin: cors::allowed_origin(&worker.app.settings.cors, &parts.headers),
+        origin: cors::allowed_origin(&worker.app.settings.cors, &head),
         deprecated: notes.resource.filter(|_| is_read).and_then(handlers::deprecated_link(worker)),
         close: !lives_on || worker.app.is_draining(),
     };
@@ -83,7 +86,7 @@ pub(crate) async fn exchange(
 fn observe(
     observer: &dyn Observer,
     parts: &Parts,
-    notes: &Notes<'_>,
+    notes: &Notes,
     answer: &Answer,
     id: &HeaderValue,
     begun: Instant,
@@ -106,37 +109,38 @@ fn observe(
 }
 
 /// The checks, in the contract's order; the first that fails answers.
-async fn judge<'r>(
+async fn judge(
     worker: &Worker,
     client: IpAddr,
-    parts: &'r Parts,
+    parts: &Parts,
+    head: &Head<'_>,
     body: &mut RequestBody,
-    notes: &mut Notes<'r>,
+    notes: &mut Notes,
 ) -> Answer {
     let app = &*worker.app;
     let settings = &app.settings;
     let path = under_base(parts.uri.path(), &settings.base_path)
         .filter(|_| worker.serves != crate::app::Serves::Ops);
     notes.under_base = path.is_some();
-    if let Err(error) = check_head(parts) {
+    if let Err(error) = check_head(parts, head) {
         return error.into();
     }
-    let authority = match host::authority(parts, settings) {
+    let authority = match host::authority(&parts.uri, head, settings) {
         Ok(authority) => authority,
         Err(reason) => return ApiError::new(Code::InvalidHost, reason).into(),
     };
-    let Some(path) = path else { return ops::answer(worker, parts).await };
+    let Some(path) = path else { return ops::answer(worker, parts, head).await };
     notes.resource = Resource::find(path);
-    let resource = notes.resource.as_ref();
+    let resource = notes.resource;
     if parts.method == Method::OPTIONS {
         return match resource {
-            Some(resource) => cors::options(resource.allow(), &settings.cors, &parts.headers),
+            Some(resource) => cors::options(resource.allow(), &settings.cors, head, &parts.headers),
             None => not_found().into(),
         };
     }
     let operation = resource.and_then(|resource| resource.operation(&parts.method));
     let cost = if operation == Some(Operation::GetRateLimit) { Cost::Nothing } else { Cost::One };
-    let admission = match gate::pass(app, client, &parts.headers, cost, &mut notes.quota).await {
+    let admission = match gate::pass(app, client, head, cost, &mut notes.quota).await {
         Ok(admission) => admission,
         Err(answer) => return answer,
     };
@@ -152,14 +156,14 @@ async fn judge<'r>(
             format!("The API key does not permit this: its scope is {}.", admission.scopes.as_str());
         return ApiError::new(Code::InsufficientScope, message).into();
     }
-    if !wire::accepts_json(&parts.headers) {
+    if head.accepts && !wire::accepts_json(&parts.headers) {
         return ApiError::new(Code::NotAcceptable, "Answers are application/json.").into();
     }
     let body = match read_body(app, operation, parts, body).await {
         Ok(body) => body,
         Err(answer) => return answer,
     };
-    let call = Call { worker, parts, authority, admission: &admission, body: &body };
+    let call = Call { worker, parts, head, authority, admission: &admission, body: &body };
     match handlers::handle(&call, operation, resource).await {
         Ok(answer) | Err(answer) => answer,
     }
@@ -171,15 +175,13 @@ fn under_base<'r>(path: &'r str, base: &str) -> Option<&'r str> {
 }
 
 /// The bounds of the head that hyper leaves to us.
-fn check_head(parts: &Parts) -> Result<(), ApiError> {
+fn check_head(parts: &Parts, head: &Head<'_>) -> Result<(), ApiError> {
     let target = parts.uri.path_and_query().map_or(0, |target| target.as_str().len());
     if target > TARGET_MAX {
         let message = format!("A request target has at most {TARGET_MAX} bytes.");
         return Err(ApiError::new(Code::UriTooLong, message));
     }
-    // Each field is its name, a colon, a blank, its value and a line end.
-    let fields: usize = parts.headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum();
-    if target + fields > HEAD_MAX {
+    if target + head.bytes > HEAD_MAX {
         let message = format!("A head has at most {HEAD_MAX} bytes.");
         return Err(ApiError::new(Code::HeadersTooLarge, message));
     }
@@ -209,8 +211,7 @@ fn not_found() -> ApiError {
 }
 
 /// Runs a future to its end, or to its panic: one handler's panic costs one request.
-async fn behind_barrier<F: Future>(future: F) -> Option<F::Output> {
-    let mut future = pin!(future);
+async fn behind_barrier<F: Future>(mut future: Pin<&mut F>) -> Option<F::Output> {
     std::future::poll_fn(move |context| {
         // What the panic left behind is dropped with the future; locks here do not poison.
         match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
@@ -242,10 +243,10 @@ mod tests {
     #[test]
     fn a_head_beyond_its_bound_is_refused_whatever_its_fields() {
         let (mut parts, ()) = Request::new(()).into_parts();
-        assert_eq!(check_head(&parts), Ok(()));
+        assert_eq!(check_head(&parts, &Head::read(&parts.headers)), Ok(()));
         parts.headers.insert("x-long", HeaderValue::from_bytes(&[b'x'; HEAD_MAX]).unwrap());
-        assert_eq!(check_head(&parts).unwrap_err().code, Code::HeadersTooLarge);
+        assert_eq!(check_head(&parts, &Head::read(&parts.headers)).unwrap_err().code, Code::HeadersTooLarge);
         parts.uri = format!("/{}", "x".repeat(TARGET_MAX)).parse().unwrap();
-        assert_eq!(check_head(&parts).unwrap_err().code, Code::UriTooLong);
+        assert_eq!(check_head(&parts, &Head::read(&parts.headers)).unwrap_err().code, Code::UriTooLong);
     }
 }

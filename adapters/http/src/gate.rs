@@ -2,7 +2,6 @@
 
 use std::net::IpAddr;
 
-use hyper::HeaderMap;
 use hyper::header::{HeaderValue, WWW_AUTHENTICATE};
 use petstore_domain::{Timestamp, Usage, WindowKind, WindowUsage};
 use petstore_ports::api::{Admission, Call, KeyProblem, Refusal};
@@ -12,19 +11,25 @@ use crate::answer::Answer;
 use crate::app::App;
 use crate::credentials::{Presented, presented};
 use crate::error::{ApiError, Code};
+use crate::head::Head;
+
+const MINUTE: HeaderValue = HeaderValue::from_static("minute");
+const DAY: HeaderValue = HeaderValue::from_static("day");
+const ADDRESS: HeaderValue = HeaderValue::from_static("address");
+const BAN: HeaderValue = HeaderValue::from_static("ban");
 
 /// What the quota headers of an answer say: one window, or what stands in for one.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct QuotaNote {
     pub(crate) limit: u32,
     pub(crate) remaining: u32,
     pub(crate) reset_secs: u64,
     /// Which one: `minute`, `day`, `address` or `ban`.
-    pub(crate) resource: &'static str,
+    pub(crate) resource: HeaderValue,
 }
 
 impl QuotaNote {
-    const fn new(usage: WindowUsage, resource: &'static str) -> Self {
+    const fn new(usage: WindowUsage, resource: HeaderValue) -> Self {
         let WindowUsage { limit, remaining, reset_secs } = usage;
         Self { limit, remaining, reset_secs, resource }
     }
@@ -32,14 +37,14 @@ impl QuotaNote {
     /// The window that binds the account.
     pub(crate) const fn of_account(usage: &Usage) -> Self {
         match usage.binding() {
-            (WindowKind::Minute, window) => Self::new(window, "minute"),
-            (WindowKind::Day, window) => Self::new(window, "day"),
+            (WindowKind::Minute, window) => Self::new(window, MINUTE),
+            (WindowKind::Day, window) => Self::new(window, DAY),
         }
     }
 
     /// What is left to an address.
     pub(crate) const fn of_address(verdict: &AddressVerdict) -> Self {
-        Self::new(verdict.usage, "address")
+        Self::new(verdict.usage, ADDRESS)
     }
 }
 
@@ -47,11 +52,11 @@ impl QuotaNote {
 pub(crate) async fn pass(
     app: &App,
     client: IpAddr,
-    headers: &HeaderMap,
+    head: &Head<'_>,
     cost: Cost,
     note: &mut Option<QuotaNote>,
 ) -> Result<Admission, Answer> {
-    let error = match presented(headers) {
+    let error = match presented(head) {
         Presented::Key(key) => {
             let admitted = app.api.admit(Call { key, address: client, cost }).await;
             return match admitted {
@@ -108,7 +113,7 @@ fn refused(refusal: Refusal, note: &mut Option<QuotaNote>) -> Answer {
         }
         Refusal::Banned { until, limits, now } => {
             let reset_secs = until.as_secs_ceil();
-            *note = Some(QuotaNote { limit: limits.minute.get(), remaining: 0, reset_secs, resource: "ban" });
+            *note = Some(QuotaNote { limit: limits.minute.get(), remaining: 0, reset_secs, resource: BAN });
             let message =
                 format!("The API key is banned until {until}: it kept asking after it had been refused.");
             let wait = until.since(now).as_millis().div_ceil(1_000);

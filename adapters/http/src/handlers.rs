@@ -17,6 +17,7 @@ use petstore_ports::api::{Admission, Petstore, Repeated, Retry};
 
 use crate::answer::Answer;
 use crate::error::{ApiError, Code, Detail};
+use crate::head::Head;
 use crate::route::{Operation, Resource};
 use crate::settings::HttpSettings;
 use crate::wire::{self, EntityTag, FinishedPage, IfNoneMatch, Listing};
@@ -32,6 +33,7 @@ const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-repl
 pub(crate) struct Call<'a> {
     pub(crate) worker: &'a Worker,
     pub(crate) parts: &'a Parts,
+    pub(crate) head: &'a Head<'a>,
     /// The Host.
     pub(crate) authority: &'a str,
     pub(crate) admission: &'a Admission,
@@ -39,11 +41,10 @@ pub(crate) struct Call<'a> {
 }
 
 /// An answer, or the answer to what is wrong.
-#[expect(clippy::result_large_err, reason = "both ways out are an answer, and both are sent")]
 type Handled = Result<Answer, Answer>;
 
 /// Does what the request asks for.
-pub(crate) async fn handle(call: &Call<'_>, operation: Operation, resource: &Resource<'_>) -> Handled {
+pub(crate) async fn handle(call: &Call<'_>, operation: Operation, resource: Resource) -> Handled {
     use {Operation as Op, Resource as Of};
     match (operation, resource) {
         (Op::GetPet, Of::Pet(id)) => pets::get(call, id).await,
@@ -97,6 +98,9 @@ impl<'a> Call<'a> {
     }
 
     fn known(&self) -> Result<IfNoneMatch<'a>, ApiError> {
+        if !self.head.knows {
+            return Ok(IfNoneMatch::NOTHING);
+        }
         wire::if_none_match(&self.parts.headers)
     }
 

@@ -2,25 +2,28 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
-use hyper::HeaderMap;
-use hyper::header::{HOST, HeaderName};
-use hyper::http::request::Parts;
+use hyper::header::HeaderName;
+use hyper::{HeaderMap, Uri};
 
+use crate::head::{Field, Head};
 use crate::settings::HttpSettings;
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
 /// The authority that a request is addressed to: exactly one Host, valid by RFC 9110 section 7.2, equal to the
 /// target's where that has one, and among those that are served.
-pub(crate) fn authority<'r>(parts: &'r Parts, settings: &HttpSettings) -> Result<&'r str, &'static str> {
-    let mut hosts = parts.headers.get_all(HOST).iter();
-    let host = match (hosts.next(), hosts.next()) {
-        (Some(host), None) => host,
-        (None, _) => return Err("The request has no Host."),
-        (Some(_), Some(_)) => return Err("The request has more than one Host."),
+pub(crate) fn authority<'r>(
+    uri: &Uri,
+    head: &Head<'r>,
+    settings: &HttpSettings,
+) -> Result<&'r str, &'static str> {
+    let host = match head.host {
+        Field::Once(host) => host,
+        Field::Absent => return Err("The request has no Host."),
+        Field::Twice => return Err("The request has more than one Host."),
     };
     let host = host.to_str().ok().filter(|host| is_valid(host)).ok_or("The Host is not valid.")?;
-    if parts.uri.authority().is_some_and(|target| !target.as_str().eq_ignore_ascii_case(host)) {
+    if uri.authority().is_some_and(|target| !target.as_str().eq_ignore_ascii_case(host)) {
         return Err("The Host is not the one of the target.");
     }
     if let Some(served) = &settings.hosts {

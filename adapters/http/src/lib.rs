@@ -18,6 +18,9 @@
 //! }
 //! ```
 
+#![expect(clippy::result_large_err, reason = "an error is an answer too, and is sent like one")]
+
+mod alarm;
 mod answer;
 mod app;
 mod body;
@@ -28,6 +31,7 @@ mod error;
 mod exchange;
 mod gate;
 mod handlers;
+mod head;
 mod host;
 mod io;
 mod observe;

@@ -8,6 +8,7 @@ use crate::answer::{Answer, JSON};
 use crate::app::Serves;
 use crate::cors;
 use crate::error::{ApiError, Code, Detail};
+use crate::head::Head;
 use crate::worker::Worker;
 
 const YAML: HeaderValue = HeaderValue::from_static("application/yaml");
@@ -53,7 +54,7 @@ pub(crate) fn template(path: &str) -> &'static str {
 }
 
 /// Answers a request outside the base path.
-pub(crate) async fn answer(worker: &Worker, parts: &Parts) -> Answer {
+pub(crate) async fn answer(worker: &Worker, parts: &Parts, head: &Head<'_>) -> Answer {
     let settings = &worker.app.settings;
     let Some(page) = Page::find(parts.uri.path(), worker.serves) else {
         let message = match worker.serves {
@@ -64,7 +65,7 @@ pub(crate) async fn answer(worker: &Worker, parts: &Parts) -> Answer {
     };
     match parts.method {
         Method::GET | Method::HEAD => {}
-        Method::OPTIONS => return cors::options(ALLOWED, &settings.cors, &parts.headers),
+        Method::OPTIONS => return cors::options(ALLOWED, &settings.cors, head, &parts.headers),
         _ => {
             return Answer::from(ApiError::new(Code::MethodNotAllowed, "This can only be read."))
                 .with_header(ALLOW, HeaderValue::from_static(ALLOWED));

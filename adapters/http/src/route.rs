@@ -1,25 +1,20 @@
 //! Which operation a method and path name.
 
-use std::borrow::Cow;
-
 use hyper::Method;
-use petstore_domain::Scope;
+use petstore_domain::{CategoryId, IdError, OrderId, PetId, Scope};
 
-/// The most segments that a path of the contract has.
-const SEGMENTS_MAX: usize = 3;
-
-/// What a path names, with the id in it as the client wrote it, percent-decoded once.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Resource<'p> {
+/// What a path names. An id that is none is known as such: who may ask is told, and nobody else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Resource {
     Pets,
-    Pet(Cow<'p, str>),
+    Pet(Result<PetId, IdError>),
     Categories,
-    Category(Cow<'p, str>),
+    Category(Result<CategoryId, IdError>),
     Orders,
-    Order(Cow<'p, str>),
+    Order(Result<OrderId, IdError>),
     Inventory,
-    Item(Cow<'p, str>),
-    Adjustments(Cow<'p, str>),
+    Item(Result<PetId, IdError>),
+    Adjustments(Result<PetId, IdError>),
     RateLimit,
 }
 
@@ -58,33 +53,42 @@ pub(crate) enum Takes {
     MergePatch,
 }
 
-impl<'p> Resource<'p> {
+impl Resource {
     /// What a path under the base path names. Case-sensitive; a trailing slash, an empty or a dot segment names nothing.
-    pub(crate) fn find(path: &'p str) -> Option<Self> {
-        let mut segments: [Cow<'p, str>; SEGMENTS_MAX] = Default::default();
-        let mut count = 0;
-        for raw in path.strip_prefix('/')?.split('/') {
-            let segment = decode(raw)?;
-            if matches!(&*segment, "" | "." | "..") {
-                return None;
-            }
-            *segments.get_mut(count)? = segment;
-            count += 1;
+    pub(crate) fn find(path: &str) -> Option<Self> {
+        if path.contains('%') { Self::find_plain(&decode(path)?) } else { Self::find_plain(path) }
+    }
+
+    fn find_plain(path: &str) -> Option<Self> {
+        if let Some(rest) = path.strip_prefix("/pets") {
+            return if rest.is_empty() {
+                Some(Self::Pets)
+            } else {
+                Some(Self::Pet(PetId::parse(last(rest)?)))
+            };
         }
-        let [first, second, third] = segments;
-        match (count, &*first, &*second, &*third) {
-            (1, "pets", ..) => Some(Self::Pets),
-            (2, "pets", ..) => Some(Self::Pet(second)),
-            (1, "categories", ..) => Some(Self::Categories),
-            (2, "categories", ..) => Some(Self::Category(second)),
-            (2, "store", "orders", _) => Some(Self::Orders),
-            (3, "store", "orders", _) => Some(Self::Order(third)),
-            (1, "inventory", ..) => Some(Self::Inventory),
-            (2, "inventory", ..) => Some(Self::Item(second)),
-            (3, "inventory", _, "adjustments") => Some(Self::Adjustments(second)),
-            (1, "rate-limit", ..) => Some(Self::RateLimit),
-            _ => None,
+        if let Some(rest) = path.strip_prefix("/store/orders") {
+            return if rest.is_empty() {
+                Some(Self::Orders)
+            } else {
+                Some(Self::Order(OrderId::parse(last(rest)?)))
+            };
         }
+        if let Some(rest) = path.strip_prefix("/inventory") {
+            return match rest.strip_suffix("/adjustments").filter(|id| !id.is_empty()) {
+                Some(rest) => Some(Self::Adjustments(PetId::parse(last(rest)?))),
+                None if rest.is_empty() => Some(Self::Inventory),
+                None => Some(Self::Item(PetId::parse(last(rest)?))),
+            };
+        }
+        if let Some(rest) = path.strip_prefix("/categories") {
+            return if rest.is_empty() {
+                Some(Self::Categories)
+            } else {
+                Some(Self::Category(CategoryId::parse(last(rest)?)))
+            };
+        }
+        (path == "/rate-limit").then_some(Self::RateLimit)
     }
 
     /// The path's template, as the contract writes it.
@@ -194,23 +198,26 @@ impl Operation {
     }
 }
 
-/// A segment, percent-decoded once; none if it cannot be, or is not UTF-8 then.
-fn decode(raw: &str) -> Option<Cow<'_, str>> {
-    if !raw.contains('%') {
-        return Some(Cow::Borrowed(raw));
-    }
-    let mut bytes = Vec::with_capacity(raw.len());
-    let mut rest = raw.bytes();
+/// The one segment that the rest of a path consists of.
+fn last(rest: &str) -> Option<&str> {
+    rest.strip_prefix('/').filter(|segment| !segment.contains('/') && !matches!(*segment, "" | "." | ".."))
+}
+
+/// A path, percent-decoded once; none if it cannot be, is not UTF-8 then, or has an encoded slash: that would be a
+/// character of a segment, and no segment of ours has one.
+fn decode(path: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(path.len());
+    let mut rest = path.bytes();
     while let Some(byte) = rest.next() {
-        if byte == b'%' {
-            let high = char::from(rest.next()?).to_digit(16)?;
-            let low = char::from(rest.next()?).to_digit(16)?;
-            bytes.push(u8::try_from(high * 16 + low).ok()?);
-        } else {
+        if byte != b'%' {
             bytes.push(byte);
+            continue;
         }
+        let high = char::from(rest.next()?).to_digit(16)?;
+        let low = char::from(rest.next()?).to_digit(16)?;
+        bytes.push(u8::try_from(high * 16 + low).ok().filter(|byte| *byte != b'/')?);
     }
-    String::from_utf8(bytes).ok().map(Cow::Owned)
+    String::from_utf8(bytes).ok()
 }
 
 #[cfg(test)]
@@ -254,7 +261,8 @@ mod tests {
         for path in nothing {
             assert_eq!(Resource::find(path), None, "{path}");
         }
-        assert_eq!(Resource::find("/pets/%2531"), Some(Resource::Pet("%31".into())));
+        assert_eq!(Resource::find("/pets/%2531"), Some(Resource::Pet(Err(IdError::NotDecimal))));
+        assert_eq!(Resource::find("/inventory/adjustments"), Some(Resource::Item(Err(IdError::NotDecimal))));
     }
 
     #[test]

@@ -11,6 +11,7 @@ use hyper::{HeaderMap, Response};
 use crate::answer::Answer;
 use crate::cors;
 use crate::gate::QuotaNote;
+use crate::head::{Field, Head};
 use crate::worker::Worker;
 
 const RATE_LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
@@ -20,6 +21,9 @@ const RATE_RESOURCE: HeaderName = HeaderName::from_static("x-ratelimit-resource"
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const DEPRECATION: HeaderName = HeaderName::from_static("deprecation");
 const SUNSET: HeaderName = HeaderName::from_static("sunset");
+
+const REVALIDATE: HeaderValue = HeaderValue::from_static("private, no-cache");
+const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 
 /// When getPet was deprecated: 2025-07-09, as RFC 9745 writes it.
 const DEPRECATED_AT: HeaderValue = HeaderValue::from_static("@1752019200");
@@ -43,8 +47,8 @@ pub(crate) struct Seal {
 }
 
 /// The client's own id for its request, if it is one.
-pub(crate) fn request_id(headers: &HeaderMap) -> Option<HeaderValue> {
-    let id = headers.get(REQUEST_ID)?;
+pub(crate) fn request_id(head: &Head<'_>) -> Option<HeaderValue> {
+    let Field::Once(id) = head.request_id else { return None };
     let is_id = (1..=REQUEST_ID_MAX).contains(&id.len())
         && id.as_bytes().iter().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(b));
     is_id.then(|| id.clone())
@@ -58,10 +62,7 @@ pub(crate) fn seal(
     mut headers: HeaderMap,
 ) -> Response<Full<Bytes>> {
     let may_be_kept = answer.tag.is_some() && !answer.status.is_client_error();
-    headers.insert(
-        CACHE_CONTROL,
-        HeaderValue::from_static(if may_be_kept { "private, no-cache" } else { "no-store" }),
-    );
+    headers.insert(CACHE_CONTROL, if may_be_kept { REVALIDATE } else { NO_STORE });
     headers.insert(X_CONTENT_TYPE_OPTIONS, const { HeaderValue::from_static("nosniff") });
     headers.insert(REQUEST_ID, seal.id);
     if let Some(content_type) = answer.content_type {
@@ -75,7 +76,7 @@ pub(crate) fn seal(
         headers.insert(RATE_LIMIT, worker.limit_value(quota.limit));
         headers.insert(RATE_REMAINING, HeaderValue::from(quota.remaining));
         headers.insert(RATE_RESET, worker.reset_value(quota.reset_secs));
-        headers.insert(RATE_RESOURCE, HeaderValue::from_static(quota.resource));
+        headers.insert(RATE_RESOURCE, quota.resource);
     }
     if let Some(link) = seal.deprecated {
         headers.insert(DEPRECATION, DEPRECATED_AT);

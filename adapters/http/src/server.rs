@@ -19,6 +19,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::LocalOptions;
 use tokio::sync::{Notify, watch};
 
+use crate::alarm::StopWish;
 use crate::app::{App, Serves};
 use crate::connection::Connection;
 use crate::exchange::exchange;
@@ -210,7 +211,7 @@ async fn connection(
     stream: TcpStream,
     peer: SocketAddr,
     worker: Rc<Worker>,
-    mut draining: watch::Receiver<bool>,
+    draining: watch::Receiver<bool>,
     _place: Place,
 ) {
     // Answers are written whole: waiting for more to put into a segment would only delay them.
@@ -234,9 +235,5 @@ async fn connection(
         // The deadlines are ours, all of them: see `connection`.
         .header_read_timeout(None)
         .serve_connection(Socket::new(stream, Rc::clone(&activity)), service);
-    let drain = async move {
-        // An error means that the server is gone, which is a wish to stop too.
-        let _ = draining.wait_for(|drain| *drain).await;
-    };
-    Connection::new(http, activity, deadlines, drain).serve().await;
+    Connection::new(http, activity, deadlines, StopWish::new(draining)).serve().await;
 }

@@ -23,6 +23,7 @@ pub(crate) use bodies::{
     pet_patch, pet_replacement, stock_adjustment,
 };
 pub(crate) use conditional::{EntityTag, IfNoneMatch, if_match, if_none_match};
+pub(crate) use hex::full as hex;
 pub(crate) use query::{Listing, list_categories, list_inventory, list_orders, list_pets, no_parameters};
 pub(crate) use render::{
     FinishedPage, Page, render_category, render_error, render_item, render_order, render_pet,

@@ -3,10 +3,10 @@
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-use bytes::{BufMut, Bytes, BytesMut};
 use hyper::header::HeaderValue;
 
 use crate::app::{App, Serves};
+use crate::wire;
 
 /// One thread's own state.
 pub(crate) struct Worker {
@@ -61,9 +61,7 @@ impl Worker {
     pub(crate) fn next_request_id(&self) -> HeaderValue {
         let number = self.request_ids.get().wrapping_add(0x9E37_79B9_7F4A_7C15);
         self.request_ids.set(number);
-        let mut text = BytesMut::with_capacity(16);
-        put_hex16(&mut text, mix(number));
-        HeaderValue::from_maybe_shared(Bytes::from(text)).expect("hexadecimal digits are visible ASCII")
+        HeaderValue::from_bytes(&wire::hex(mix(number))).expect("hexadecimal digits are visible ASCII")
     }
 }
 
@@ -72,25 +70,4 @@ fn mix(mut number: u64) -> u64 {
     number = (number ^ (number >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     number = (number ^ (number >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     number ^ (number >> 31)
-}
-
-/// Writes 16 hexadecimal digits.
-fn put_hex16(text: &mut BytesMut, number: u64) {
-    for byte in number.to_be_bytes() {
-        for nibble in [byte >> 4, byte & 15] {
-            text.put_u8(b"0123456789abcdef"[usize::from(nibble)]);
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_request_id_is_sixteen_hexadecimal_digits() {
-        let mut text = BytesMut::new();
-        put_hex16(&mut text, 0x0123_4567_89AB_CDEF);
-        assert_eq!(&text[..], b"0123456789abcdef");
-    }
 }

@@ -3,7 +3,7 @@
 use std::hash::BuildHasher;
 
 use dashmap::DashMap;
-use foldhash::fast::RandomState;
+use foldhash::quality::RandomState;
 use parking_lot::RwLock;
 use petstore_domain::{CategoryId, FoldedName, Pet, PetId, PetRecord, PetStatus};
 use petstore_ports::{PageEnd, PageOrder, PageRequest, PetFilter, PetSink};
@@ -183,5 +183,43 @@ impl Slots for Listed<'_> {
             // If no slab holds this one, none holds those after it: ids rise.
             slot(id?.get())
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use petstore_domain::{NewPet, PetName};
+
+    use super::*;
+
+    #[test]
+    fn two_names_with_one_hash_are_told_apart() {
+        let pets = Pets::new();
+        let name = |name| PetName::parse(name).unwrap();
+        for (number, pet_name) in [(1, "Rex"), (2, "Tom")] {
+            let new = NewPet { name: name(pet_name), category_id: CategoryId::FIRST, status: None };
+            pets.put(number, PetRecord::new(PetId::new(u64::from(number)).unwrap(), new));
+        }
+        // As if Tom's name hashed like Rex's.
+        let rex = name("Rex").folded();
+        pets.by_name.add(pets.hash(&rex), 2);
+        let filter = PetFilter { name: Some(rex), ..PetFilter::default() };
+        let page = PageRequest { order: PageOrder::Ascending, after: None, limit: 1 };
+        let mut found = Vec::new();
+        let end = pets.page(&filter, &page, &mut |record| found.push(record.pet.id.get()));
+        assert_eq!((found, end), (vec![1], PageEnd::Last));
+    }
+
+    #[test]
+    fn a_category_that_lost_its_last_pet_takes_no_room() {
+        let pets = Pets::new();
+        let name = PetName::parse("Rex").unwrap();
+        pets.put(
+            1,
+            PetRecord::new(PetId::FIRST, NewPet { name, category_id: CategoryId::FIRST, status: None }),
+        );
+        assert_eq!(pets.by_category.len(), 1);
+        pets.remove(1);
+        assert_eq!(pets.by_category.len(), 0);
     }
 }

@@ -80,3 +80,48 @@ impl MemoryStore {
         dropped
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use petstore_domain::{Fingerprint, IdempotencyKey, Outcome, RetryScope};
+
+    use super::*;
+
+    fn at(millis: i64) -> Timestamp {
+        Timestamp::from_millis(millis).unwrap()
+    }
+
+    fn record(expires_at: i64) -> RetryRecord {
+        let name = RetryName {
+            account: AccountId::FIRST,
+            scope: RetryScope::CreatePet,
+            key: IdempotencyKey::parse(b"a").unwrap(),
+        };
+        let (fingerprint, outcome) = (Fingerprint([0; 32]), Outcome::InsufficientStock(0));
+        RetryRecord { name, fingerprint, outcome, expires_at: at(expires_at) }
+    }
+
+    #[test]
+    fn a_record_that_was_replaced_after_it_was_found_expired_is_not_dropped() {
+        let retries = Retries::new();
+        retries.put(record(10));
+        let expired = retries.expired(at(10), 5);
+        assert_eq!(expired, [record(10).name]);
+        retries.put(record(20));
+        assert!(!retries.drop_expired(&expired[0], at(10)));
+        assert_eq!((retries.get(&expired[0]), retries.count(AccountId::FIRST)), (Some(record(20)), 1));
+        // The old record's place in the order of expiry went with it.
+        assert_eq!(retries.by_expiry.lock().len(), 1);
+    }
+
+    #[test]
+    fn an_account_without_records_takes_no_room() {
+        let retries = Retries::new();
+        retries.put(record(10));
+        assert!(retries.drop_expired(&record(10).name, at(10)));
+        assert!(!retries.drop_expired(&record(10).name, at(10)));
+        assert!(
+            retries.records.is_empty() && retries.counts.is_empty() && retries.by_expiry.lock().is_empty()
+        );
+    }
+}

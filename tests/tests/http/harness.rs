@@ -1,13 +1,13 @@
 //! The whole petstore in this process, on real sockets, under a clock that the test cranks.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU8, Ordering};
 use std::time::Duration;
 
-use petstore_domain::{KeyHolder, KeyLabel, Plan, Scopes, Timestamp};
+use petstore_domain::{CreatedKey, KeyHolder, KeyLabel, Plan, Scopes, Timestamp};
 use petstore_http::{Bounds, Cors, Deadlines, Documents, Http, HttpSettings, Server};
 use petstore_memory::MemoryStore;
 use petstore_ports::api::{Administration, NewKey, Petstore};
@@ -61,6 +61,7 @@ impl Entropy for CountedEntropy {
 pub struct Shop {
     pub clock: Arc<ManualClock>,
     pub service: Arc<Service>,
+    pub http: Http,
     server: Option<Server>,
     runtime: tokio::runtime::Runtime,
 }
@@ -99,16 +100,21 @@ impl Shop {
     }
 
     pub fn open_as(wish: Wish) -> Self {
+        Self::open_over(wish, |ports| ports)
+    }
+
+    /// Opens a shop over ports of which the test may replace some.
+    pub fn open_over(wish: Wish, change: impl FnOnce(Ports) -> Ports) -> Self {
         let clock = Arc::new(ManualClock::at(NOON));
         let store = Arc::new(MemoryStore::new());
         let entropy = Arc::new(CountedEntropy::default());
         let ports = Ports::of_one_store(store, Arc::clone(&clock) as Arc<dyn Clock>, entropy);
-        let service = Arc::new(Service::new(ports, wish.policy));
+        let service = Arc::new(Service::new(change(ports), wish.policy));
         let http = Http::new(Arc::clone(&service) as Arc<dyn Petstore>, wish.http, false);
         let threads = NonZeroUsize::new(2).unwrap();
         let server = http.listen(SocketAddr::from(([127, 0, 0, 1], 0)), threads).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        Self { clock, service, server: Some(server), runtime }
+        Self { clock, service, http, server: Some(server), runtime }
     }
 
     pub fn address(&self) -> SocketAddr {
@@ -127,9 +133,14 @@ impl Shop {
 
     pub fn client_with(&self, plan: Plan, scopes: Scopes) -> Client {
         let label = KeyLabel::parse("").unwrap();
-        let new = NewKey { holder: KeyHolder::New { plan }, label, scopes, expires_at: None };
+        self.client_for(NewKey { holder: KeyHolder::New { plan }, label, scopes, expires_at: None }).0
+    }
+
+    /// A client with a key of the test's choice, and what is kept of that key.
+    pub fn client_for(&self, new: NewKey) -> (Client, CreatedKey) {
         let made = self.block_on(self.service.create_key(new)).unwrap();
-        Client { address: self.address(), key: Some(made.secret.reveal().to_owned()) }
+        let key = Some(made.secret.reveal().to_owned());
+        (Client { address: self.address(), key }, made.made)
     }
 
     /// A client without a key.
@@ -277,7 +288,15 @@ impl Connection {
 
     /// Whether the server closes without another byte.
     pub fn is_closed(&mut self) -> bool {
-        matches!(self.stream.read(&mut [0]), Ok(0) | Err(_))
+        match self.stream.read(&mut [0]) {
+            Ok(read) => read == 0,
+            Err(error) => !matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut),
+        }
+    }
+
+    /// The socket under the connection.
+    pub fn socket(&mut self) -> &mut TcpStream {
+        self.stream.get_mut()
     }
 }
 

@@ -1,12 +1,11 @@
 //! Categories.
 
 use hyper::StatusCode;
-use petstore_domain::CategoryId;
+use petstore_domain::{CategoryId, IdError};
 
 use super::refusals::Refuse;
 use super::{Call, Handled, path_id};
 use crate::answer::Answer;
-use crate::error::ApiError;
 use crate::wire;
 
 /// Bytes of a category on a page, generously.
@@ -30,16 +29,16 @@ pub(super) async fn create(call: &Call<'_>) -> Handled {
     Ok(call.repeated(made, StatusCode::CREATED, wire::render_category, location))
 }
 
-pub(super) async fn get(call: &Call<'_>, id: &str) -> Handled {
-    let id = category_id(id)?;
+pub(super) async fn get(call: &Call<'_>, id: Result<CategoryId, IdError>) -> Handled {
+    let id = path_id("categoryId", id)?;
     wire::no_parameters(call.query())?;
     let known = call.known()?;
     let found = call.api().category(id).await?;
     call.shown(found, &known, wire::render_category)
 }
 
-pub(super) async fn replace(call: &Call<'_>, id: &str) -> Handled {
-    let id = category_id(id)?;
+pub(super) async fn replace(call: &Call<'_>, id: Result<CategoryId, IdError>) -> Handled {
+    let id = path_id("categoryId", id)?;
     wire::no_parameters(call.query())?;
     let precondition = call.precondition()?;
     let patch = wire::category_replacement(call.body, id)?;
@@ -48,8 +47,8 @@ pub(super) async fn replace(call: &Call<'_>, id: &str) -> Handled {
     Ok(call.changed(&changed, wire::render_category))
 }
 
-pub(super) async fn update(call: &Call<'_>, id: &str) -> Handled {
-    let id = category_id(id)?;
+pub(super) async fn update(call: &Call<'_>, id: Result<CategoryId, IdError>) -> Handled {
+    let id = path_id("categoryId", id)?;
     wire::no_parameters(call.query())?;
     let precondition = call.precondition()?;
     let patch = wire::category_patch(call.body)?;
@@ -58,14 +57,10 @@ pub(super) async fn update(call: &Call<'_>, id: &str) -> Handled {
     Ok(call.changed(&changed, wire::render_category))
 }
 
-pub(super) async fn delete(call: &Call<'_>, id: &str) -> Handled {
-    let id = category_id(id)?;
+pub(super) async fn delete(call: &Call<'_>, id: Result<CategoryId, IdError>) -> Handled {
+    let id = path_id("categoryId", id)?;
     wire::no_parameters(call.query())?;
     let deleted = call.api().delete_category(id, call.precondition()?).await;
     deleted.map_err(|failure| failure.answer(call.epoch()))?;
     Ok(Answer::empty(StatusCode::NO_CONTENT))
-}
-
-fn category_id(text: &str) -> Result<CategoryId, ApiError> {
-    path_id("categoryId", CategoryId::parse(text))
 }

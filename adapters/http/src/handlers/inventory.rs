@@ -1,11 +1,10 @@
 //! The inventory.
 
 use hyper::StatusCode;
-use petstore_domain::PetId;
+use petstore_domain::{IdError, PetId};
 
 use super::refusals::Refuse;
 use super::{Call, Handled, path_id};
-use crate::error::ApiError;
 use crate::wire;
 
 /// Bytes of an item on a page, generously.
@@ -19,16 +18,16 @@ pub(super) async fn list(call: &Call<'_>) -> Handled {
     Ok(call.paged(page.finish(end), &listing, &known))
 }
 
-pub(super) async fn get(call: &Call<'_>, id: &str) -> Handled {
-    let id = pet_id(id)?;
+pub(super) async fn get(call: &Call<'_>, id: Result<PetId, IdError>) -> Handled {
+    let id = path_id("petId", id)?;
     wire::no_parameters(call.query())?;
     let known = call.known()?;
     let found = call.api().item(id).await?;
     call.shown(found, &known, wire::render_item)
 }
 
-pub(super) async fn set(call: &Call<'_>, id: &str) -> Handled {
-    let id = pet_id(id)?;
+pub(super) async fn set(call: &Call<'_>, id: Result<PetId, IdError>) -> Handled {
+    let id = path_id("petId", id)?;
     wire::no_parameters(call.query())?;
     let precondition = call.precondition()?;
     let level = wire::inventory_update(call.body)?;
@@ -37,15 +36,11 @@ pub(super) async fn set(call: &Call<'_>, id: &str) -> Handled {
     Ok(call.changed(&changed, wire::render_item))
 }
 
-pub(super) async fn adjust(call: &Call<'_>, id: &str) -> Handled {
-    let id = pet_id(id)?;
+pub(super) async fn adjust(call: &Call<'_>, id: Result<PetId, IdError>) -> Handled {
+    let id = path_id("petId", id)?;
     wire::no_parameters(call.query())?;
     let key = call.idempotency_key()?;
     let delta = wire::stock_adjustment(call.body)?;
     let adjusted = call.api().adjust_stock(id, delta, call.retry(key.as_ref())).await;
     Ok(call.repeated(adjusted, StatusCode::OK, wire::render_item, |_| None))
-}
-
-fn pet_id(text: &str) -> Result<PetId, ApiError> {
-    path_id("petId", PetId::parse(text))
 }

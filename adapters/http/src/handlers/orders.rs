@@ -1,12 +1,11 @@
 //! Orders.
 
 use hyper::StatusCode;
-use petstore_domain::OrderId;
+use petstore_domain::{IdError, OrderId};
 
 use super::refusals::Refuse;
 use super::{Call, Handled, path_id};
 use crate::answer::Answer;
-use crate::error::ApiError;
 use crate::wire;
 
 /// Bytes of an order on a page, generously.
@@ -30,16 +29,16 @@ pub(super) async fn place(call: &Call<'_>) -> Handled {
     Ok(call.repeated(placed, StatusCode::CREATED, wire::render_order, location))
 }
 
-pub(super) async fn get(call: &Call<'_>, id: &str) -> Handled {
-    let id = order_id(id)?;
+pub(super) async fn get(call: &Call<'_>, id: Result<OrderId, IdError>) -> Handled {
+    let id = path_id("orderId", id)?;
     wire::no_parameters(call.query())?;
     let known = call.known()?;
     let found = call.api().order(id).await?;
     call.shown(found, &known, wire::render_order)
 }
 
-pub(super) async fn update(call: &Call<'_>, id: &str) -> Handled {
-    let id = order_id(id)?;
+pub(super) async fn update(call: &Call<'_>, id: Result<OrderId, IdError>) -> Handled {
+    let id = path_id("orderId", id)?;
     wire::no_parameters(call.query())?;
     let precondition = call.precondition()?;
     let patch = wire::order_patch(call.body)?;
@@ -48,14 +47,10 @@ pub(super) async fn update(call: &Call<'_>, id: &str) -> Handled {
     Ok(call.changed(&changed, wire::render_order))
 }
 
-pub(super) async fn cancel(call: &Call<'_>, id: &str) -> Handled {
-    let id = order_id(id)?;
+pub(super) async fn cancel(call: &Call<'_>, id: Result<OrderId, IdError>) -> Handled {
+    let id = path_id("orderId", id)?;
     wire::no_parameters(call.query())?;
     let cancelled = call.api().cancel_order(id, call.precondition()?).await;
     cancelled.map_err(|failure| failure.answer(call.epoch()))?;
     Ok(Answer::empty(StatusCode::NO_CONTENT))
-}
-
-fn order_id(text: &str) -> Result<OrderId, ApiError> {
-    path_id("orderId", OrderId::parse(text))
 }

@@ -2,7 +2,7 @@
 
 use hyper::StatusCode;
 use hyper::header::HeaderValue;
-use petstore_domain::PetId;
+use petstore_domain::{IdError, PetId};
 
 use super::refusals::Refuse;
 use super::{Call, Handled, path_id, text_value};
@@ -15,12 +15,12 @@ use crate::worker::Worker;
 /// Bytes of a pet on a page, generously: a page is written into one buffer.
 const PET_BYTES: usize = 80;
 
-pub(super) async fn get(call: &Call<'_>, id: &str) -> Handled {
+pub(super) async fn get(call: &Call<'_>, id: Result<PetId, IdError>) -> Handled {
     if call.settings().sunset.is_some_and(|sunset| sunset <= call.admission.now) {
         let message = "This operation has ended; GET /pets?id= takes its place.";
         return Err(ApiError::new(Code::OperationSunset, message).into());
     }
-    let id = pet_id(id)?;
+    let id = path_id("petId", id)?;
     wire::no_parameters(call.query())?;
     let known = call.known()?;
     let found = call.api().pet(id).await?;
@@ -43,8 +43,8 @@ pub(super) async fn create(call: &Call<'_>) -> Handled {
     Ok(call.repeated(made, StatusCode::CREATED, wire::render_pet, |pet| Some(("/pets", pet.id.get()))))
 }
 
-pub(super) async fn replace(call: &Call<'_>, id: &str) -> Handled {
-    let id = pet_id(id)?;
+pub(super) async fn replace(call: &Call<'_>, id: Result<PetId, IdError>) -> Handled {
+    let id = path_id("petId", id)?;
     wire::no_parameters(call.query())?;
     let precondition = call.precondition()?;
     let patch = wire::pet_replacement(call.body, id)?;
@@ -53,8 +53,8 @@ pub(super) async fn replace(call: &Call<'_>, id: &str) -> Handled {
     Ok(call.changed(&changed, wire::render_pet))
 }
 
-pub(super) async fn update(call: &Call<'_>, id: &str) -> Handled {
-    let id = pet_id(id)?;
+pub(super) async fn update(call: &Call<'_>, id: Result<PetId, IdError>) -> Handled {
+    let id = path_id("petId", id)?;
     wire::no_parameters(call.query())?;
     let precondition = call.precondition()?;
     let patch = wire::pet_patch(call.body)?;
@@ -63,20 +63,16 @@ pub(super) async fn update(call: &Call<'_>, id: &str) -> Handled {
     Ok(call.changed(&changed, wire::render_pet))
 }
 
-pub(super) async fn delete(call: &Call<'_>, id: &str) -> Handled {
-    let id = pet_id(id)?;
+pub(super) async fn delete(call: &Call<'_>, id: Result<PetId, IdError>) -> Handled {
+    let id = path_id("petId", id)?;
     wire::no_parameters(call.query())?;
     let deleted = call.api().delete_pet(id, call.precondition()?).await;
     deleted.map_err(|failure| failure.answer(call.epoch()))?;
     Ok(Answer::empty(StatusCode::NO_CONTENT))
 }
 
-fn pet_id(text: &str) -> Result<PetId, ApiError> {
-    path_id("petId", PetId::parse(text))
-}
-
 /// For getPet, which is deprecated: where that is written, and what takes its place. None for other resources.
-pub(crate) fn deprecated_link(worker: &Worker) -> impl FnOnce(Resource<'_>) -> Option<HeaderValue> {
+pub(crate) fn deprecated_link(worker: &Worker) -> impl FnOnce(Resource) -> Option<HeaderValue> {
     const DOCUMENTED: &str = "</openapi.yaml>; rel=\"deprecation\", </openapi.yaml>; rel=\"sunset\", <";
     const SUCCESSOR: &str = ">; rel=\"successor-version\"";
     move |resource| {
@@ -86,7 +82,7 @@ pub(crate) fn deprecated_link(worker: &Worker) -> impl FnOnce(Resource<'_>) -> O
         link.push_str(DOCUMENTED);
         link.push_str(base);
         link.push_str("/pets");
-        if let Ok(id) = PetId::parse(&id) {
+        if let Ok(id) = id {
             link.push_str("?id=");
             link.push_str(itoa::Buffer::new().format(id.get()));
         }

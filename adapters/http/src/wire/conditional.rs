@@ -87,6 +87,9 @@ pub(crate) fn if_none_match(headers: &HeaderMap) -> Result<IfNoneMatch<'_>, ApiE
 pub(crate) struct IfNoneMatch<'h>(Option<Tags<'h>>);
 
 impl IfNoneMatch<'_> {
+    /// Of a request that holds nothing.
+    pub(crate) const NOTHING: Self = Self(None);
+
     /// Whether the client knows this one: then the answer is 304. The comparison is weak, for resources and lists alike.
     pub(crate) fn matches(&self, current: &EntityTag) -> bool {
         match &self.0 {

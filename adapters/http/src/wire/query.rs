@@ -45,6 +45,9 @@ impl<F> Listing<F> {
 
 /// The query of an operation that has no parameters there.
 pub(crate) fn no_parameters(query: Option<&str>) -> Result<(), ApiError> {
+    if query.is_none() {
+        return Ok(());
+    }
     Parameters::of(query).finish().map(drop)
 }
 

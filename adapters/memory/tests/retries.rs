@@ -1,0 +1,167 @@
+//! Records of answered requests: counted exactly, dropped when their time is over, and not before.
+
+mod common;
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Barrier};
+
+use common::*;
+use petstore_domain::*;
+use petstore_memory::MemoryStore;
+use petstore_ports::*;
+
+const HOUR: i64 = 3_600;
+
+/// Creates a pet under an idempotency key of account 1; its record lives an hour.
+fn create_once(key: &str, records_max: u32, now: i64) -> Idempotent<CreatePet> {
+    let new = NewPet { name: pet_name("Rex"), category_id: category_id(1), status: None };
+    Idempotent {
+        operation: CreatePet { new },
+        name: RetryName {
+            account: account_id(1),
+            scope: RetryScope::CreatePet,
+            key: IdempotencyKey::parse(key.as_bytes()).unwrap(),
+        },
+        fingerprint: Fingerprint([0; 32]),
+        now: at(now),
+        expires_at: at(now + HOUR),
+        records_max,
+    }
+}
+
+fn shop() -> MemoryStore {
+    let store = MemoryStore::new();
+    write(&store, [Change::Category(category(1, "Dogs"))]);
+    store
+}
+
+fn pets(store: &MemoryStore) -> u64 {
+    ready(store.category(category_id(1))).unwrap().unwrap().pets
+}
+
+/// How many records account 1 has, as operations see it.
+fn records(store: &MemoryStore) -> u32 {
+    let seen = Arc::new(AtomicU32::new(0));
+    let count = Arc::clone(&seen);
+    let decide = move |view: &View| {
+        count.store(view.retries_of(account_id(1)), Ordering::Relaxed);
+        None
+    };
+    transact(store, |_| Footprint::from([Name::RetriesOf(account_id(1))]), decide).unwrap();
+    seen.load(Ordering::Relaxed)
+}
+
+fn prune(store: &MemoryStore, now: i64) -> usize {
+    ready(store.prune(at(now))).unwrap()
+}
+
+#[test]
+fn the_same_key_has_one_effect_however_many_threads_send_it() {
+    let store = shop();
+    let replayed: u32 = std::thread::scope(|scope| {
+        let send = || u32::from(done(&store, create_once("a", 100, 0)).replayed);
+        let threads: Vec<_> = (0..16).map(|_| scope.spawn(send)).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+    });
+    assert_eq!((replayed, pets(&store), records(&store)), (15, 1, 1));
+}
+
+#[test]
+fn an_account_never_has_more_records_than_it_may() {
+    const THREADS: u64 = 4;
+    for _ in 0..100 {
+        let store = MemoryStore::new();
+        let start = Barrier::new(4);
+        let kept: usize = std::thread::scope(|scope| {
+            let threads: Vec<_> = (1..=THREADS)
+                .map(|thread| {
+                    // A category each: the count of the account's records is all that they have in common.
+                    write(&store, [Change::Category(category(thread, &format!("Kind {thread}")))]);
+                    let (store, start) = (&store, &start);
+                    scope.spawn(move || {
+                        start.wait();
+                        let tries = (0..10).filter(|n| {
+                            let mut create = create_once(&format!("{thread}-{n}"), 25, 0);
+                            create.operation.new.category_id = category_id(thread);
+                            match ready(run(store, create)).unwrap() {
+                                Ok(answered) => answered.result.is_ok(),
+                                Err(rejection) => {
+                                    assert_eq!(rejection, RetryRejection::TooManyRecords);
+                                    false
+                                }
+                            }
+                        });
+                        tries.count()
+                    })
+                })
+                .collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+        });
+        assert_eq!((kept, records(&store)), (25, 25));
+    }
+}
+
+#[test]
+fn a_record_is_dropped_when_its_time_is_over_and_not_before() {
+    let store = shop();
+    done(&store, create_once("a", 100, 0));
+    done(&store, create_once("b", 100, 10));
+    assert_eq!((prune(&store, HOUR - 1), records(&store)), (0, 2));
+    assert_eq!((prune(&store, HOUR), records(&store)), (1, 1));
+    assert!(done(&store, create_once("b", 100, HOUR)).replayed);
+    assert_eq!((prune(&store, 2 * HOUR), records(&store)), (1, 0));
+    assert_eq!(prune(&store, 2 * HOUR), 0);
+}
+
+#[test]
+fn a_record_that_replaces_an_expired_one_is_counted_once_and_lives_its_own_time() {
+    let store = shop();
+    done(&store, create_once("a", 100, 0));
+    assert!(!done(&store, create_once("a", 100, HOUR)).replayed);
+    assert_eq!((records(&store), pets(&store)), (1, 2));
+    assert_eq!((prune(&store, HOUR + 1), records(&store)), (0, 1));
+    assert!(done(&store, create_once("a", 100, HOUR + 1)).replayed);
+    assert_eq!((prune(&store, 2 * HOUR), records(&store)), (1, 0));
+}
+
+#[test]
+fn housekeeping_drops_a_bounded_number_at_a_call_the_oldest_first() {
+    let store = MemoryStore::new();
+    let record = |n: u32| RetryRecord {
+        name: create_once(&format!("{n}"), 100, 0).name,
+        fingerprint: Fingerprint([0; 32]),
+        outcome: Outcome::InsufficientStock(0),
+        expires_at: at(i64::from(n)),
+    };
+    for n in (0..12_000).rev() {
+        write(&store, [Change::Retry(Box::new(record(n)))]);
+    }
+    assert_eq!((prune(&store, HOUR * 24), records(&store)), (10_000, 2_000));
+    assert_eq!((prune(&store, 10_499), records(&store)), (500, 1_500));
+    assert_eq!((prune(&store, HOUR * 24), records(&store)), (1_500, 0));
+}
+
+#[test]
+fn housekeeping_beside_writers_loses_no_record_and_no_count() {
+    let store = shop();
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let store = &store;
+            scope.spawn(move || {
+                // The same few keys again and again, each time after the record before has expired.
+                for round in 0..200 {
+                    done(store, create_once(&format!("{}", (thread + round) % 3), 100, round * HOUR));
+                }
+            });
+        }
+        scope.spawn(|| {
+            for round in 0..200 {
+                prune(&store, round * HOUR);
+            }
+        });
+    });
+    let left = records(&store);
+    assert!(left <= 3);
+    assert_eq!(prune(&store, HOUR * 300), left as usize);
+    assert_eq!(records(&store), 0);
+}

@@ -1,0 +1,243 @@
+//! Writes: what a transition may rely on.
+
+mod common;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use common::*;
+use petstore_domain::*;
+use petstore_memory::MemoryStore;
+use petstore_ports::*;
+
+fn shop(stock: u64) -> MemoryStore {
+    let store = MemoryStore::new();
+    let mut rex = pet(1, "Rex", 1, PetStatus::Available);
+    rex.stock = stock;
+    write(&store, [Change::Category(category(1, "Dogs")), Change::Pet(rex)]);
+    store
+}
+
+#[test]
+fn a_panic_fails_its_transition_alone_and_leaves_no_trace() {
+    let store = shop(5);
+    let names = |_: &View| Footprint::from([Name::Pet(pet_id(1)), Name::NextOrder]);
+    let failed = transact(&store, names, |_| panic!("the rule is broken"));
+    assert_eq!(failed, Err(StoreError::Corrupt("an operation panicked: the rule is broken".to_owned())));
+    let failed = transact(&store, |_| panic!("pet {}", 1), |_| None);
+    assert_eq!(failed, Err(StoreError::Corrupt("an operation panicked: pet 1".to_owned())));
+    assert_eq!(get_pet(&store, 1).unwrap().stock, 5);
+    // The id was burnt, the names are free again, and the store works on.
+    assert_eq!(done(&store, place(1)).value.id.get(), 2);
+    assert_eq!(get_order(&store, 1), None);
+}
+
+#[test]
+fn a_view_that_lacks_what_is_asked_of_it_is_such_a_panic() {
+    let failed = transact(
+        &shop(1),
+        |_| Footprint::default(),
+        |view| {
+            view.next_order();
+            None
+        },
+    );
+    assert!(matches!(failed, Err(StoreError::Corrupt(_))));
+}
+
+#[test]
+fn nothing_is_written_when_the_answer_is_none_or_has_no_changes() {
+    let store = shop(5);
+    let before = get_pet(&store, 1);
+    let names = |_: &View| Footprint::from([Name::Pet(pet_id(1))]);
+    assert_eq!(transact(&store, names, |_| None), Ok(()));
+    assert_eq!(transact(&store, names, |_| Some(Changes::none())), Ok(()));
+    assert_eq!(get_pet(&store, 1), before);
+}
+
+#[test]
+fn a_read_outside_the_footprint_sees_nothing() {
+    let store = shop(5);
+    let decide = |view: &View| {
+        assert_eq!((view.pet(pet_id(1)), view.holds(&Name::Pet(pet_id(1)))), (None, false));
+        assert!(view.category(category_id(1)).is_some());
+        None
+    };
+    assert_eq!(transact(&store, |_| Footprint::from([Name::Category(category_id(1))]), decide), Ok(()));
+}
+
+#[test]
+fn ids_rise_are_never_given_twice_and_stay_the_same_while_the_footprint_grows() {
+    let store = shop(100);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for _ in 0..20 {
+                    done(&store, place(1));
+                }
+            });
+        }
+    });
+    assert!((1..=80).all(|id| get_order(&store, id).is_some()));
+    // The account is named after its id, so the footprint follows from the id that was given.
+    let first = create_key(&store, 1, Plan::Free);
+    let second = create_key(&store, 2, Plan::Free);
+    assert_eq!((first.account.name.as_str(), second.account.name.as_str()), ("account-1", "account-2"));
+}
+
+#[test]
+fn an_id_that_was_written_is_not_given_again() {
+    let store = shop(5);
+    write(&store, [Change::Order(order(40, 1, false))]);
+    assert_eq!(done(&store, place(1)).value.id.get(), 41);
+}
+
+#[test]
+fn a_table_that_is_full_says_so_and_writes_nothing() {
+    let store = shop(5);
+    let last = u64::from(u32::MAX);
+    write(&store, [Change::Order(order(last, 1, false))]);
+    assert!(matches!(ready(run(&store, place(1))), Err(StoreError::Busy(_))));
+    let changes = Changes::from([
+        Change::Pet(pet(2, "Tom", 1, PetStatus::Available)),
+        Change::Pet(pet(last + 1, "Tom", 1, PetStatus::Available)),
+    ]);
+    let written = transact(&store, |_| Footprint::default(), move |_| Some(changes.clone()));
+    assert!(matches!(written, Err(StoreError::Busy(_))));
+    assert_eq!((get_pet(&store, 2), get_pet(&store, last + 1)), (None, None));
+    assert!(get_order(&store, last).is_some());
+}
+
+#[test]
+fn a_footprint_may_grow_and_everything_in_it_is_of_one_moment() {
+    // Each pet's stock names the next pet; the chain is cut while it is followed, at its end and at its start.
+    let store = MemoryStore::new();
+    let link = |id: u64, next: u64| {
+        let mut record = pet(id, "Link", 1, PetStatus::Available);
+        record.stock = next;
+        Change::Pet(record)
+    };
+    write(&store, [link(1, 2), link(2, 3), link(3, 0), link(4, 0)]);
+    let over = AtomicBool::new(false);
+    let chain = |view: &View| {
+        let (mut footprint, mut next) = (Footprint::default(), Some(1));
+        while let Some(id) = next.and_then(|id| PetId::new(id).ok()) {
+            footprint.add(Name::Pet(id));
+            next = view.pet(id).map(|record| record.stock);
+        }
+        footprint
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                write(&store, [link(1, 2), link(2, 3)]);
+                write(&store, [link(1, 4), link(2, 0)]);
+            }
+        });
+        for _ in 0..2_000 {
+            let decide = move |view: &View| {
+                let stock = |id| view.pet(pet_id(id)).map(|record| record.stock);
+                assert!(
+                    matches!((stock(1), stock(2), stock(4)), (Some(2), Some(3), _) | (Some(4), _, Some(0))),
+                    "{view:?}"
+                );
+                None
+            };
+            match transact(&store, chain, decide) {
+                Ok(()) => {}
+                Err(failed) => {
+                    over.store(true, Ordering::Relaxed);
+                    panic!("{failed}");
+                }
+            }
+        }
+        over.store(true, Ordering::Relaxed);
+    });
+}
+
+#[test]
+fn a_footprint_that_never_stops_growing_is_given_up() {
+    let store = shop(5);
+    let asked = Arc::new(AtomicU64::new(0));
+    let footprint = move |_: &View| {
+        let asked = asked.fetch_add(1, Ordering::Relaxed) + 1;
+        let mut footprint = Footprint::default();
+        (1..=asked).for_each(|id| footprint.add(Name::Pet(pet_id(id))));
+        footprint
+    };
+    assert!(matches!(transact(&store, footprint, |_| None), Err(StoreError::Busy(_))));
+}
+
+#[test]
+fn a_hundred_threads_at_one_pet_neither_lose_nor_invent_a_unit() {
+    const UNITS: u64 = 250;
+    let store = shop(UNITS);
+    let (placed, refused, cancelled) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
+    std::thread::scope(|scope| {
+        for thread in 0..100 {
+            let (store, placed, refused, cancelled) = (&store, &placed, &refused, &cancelled);
+            scope.spawn(move || {
+                for round in 0..5 {
+                    let Ok(order) = ready(run(store, place(1))).unwrap() else {
+                        refused.fetch_add(1, Ordering::Relaxed);
+                        continue;
+                    };
+                    placed.fetch_add(1, Ordering::Relaxed);
+                    if (thread + round) % 5 == 0 {
+                        let id = order.value.id;
+                        done(store, CancelOrder { id, precondition: Precondition::None });
+                        cancelled.fetch_add(1, Ordering::Relaxed);
+                    }
+                }
+            });
+        }
+    });
+    let [placed, refused, cancelled] = [placed, refused, cancelled].map(AtomicU64::into_inner);
+    let rex = get_pet(&store, 1).unwrap();
+    assert_eq!(placed + refused, 500);
+    assert_eq!(rex.stock + placed - cancelled, UNITS);
+    assert_eq!(u64::from(rex.open_orders), placed - cancelled);
+    let filter = OrderFilter { pet_id: Some(pet_id(1)), complete: Some(false) };
+    let page = PageRequest { order: PageOrder::Ascending, after: None, limit: usize::MAX };
+    let mut open = 0;
+    ready(store.orders(&filter, &page, &mut |_| open += 1)).unwrap();
+    assert_eq!(open, placed - cancelled);
+}
+
+#[test]
+fn a_category_name_is_given_once_however_many_ask_for_it() {
+    let store = MemoryStore::new();
+    let made = AtomicU64::new(0);
+    std::thread::scope(|scope| {
+        for name in ["Dogs", "dogs", "DOGS", "dOGS"].iter().cycle().take(16) {
+            scope.spawn(|| {
+                let new = NewCategory { name: CategoryName::parse(name).unwrap(), description: None };
+                made.fetch_add(
+                    u64::from(ready(run(&store, CreateCategory { new })).unwrap().is_ok()),
+                    Ordering::Relaxed,
+                );
+            });
+        }
+    });
+    assert_eq!(made.into_inner(), 1);
+}
+
+#[test]
+fn a_name_that_was_given_up_is_free_and_a_swap_keeps_both() {
+    let store = MemoryStore::new();
+    write(&store, [Change::Category(category(1, "Dogs")), Change::Category(category(2, "Cats"))]);
+    write(&store, [Change::Category(category(1, "Cats")), Change::Category(category(2, "Dogs"))]);
+    let create = |name: &str| {
+        let new = NewCategory { name: CategoryName::parse(name).unwrap(), description: None };
+        ready(run(&store, CreateCategory { new })).unwrap().map(|made| made.value.id.get())
+    };
+    assert_eq!(create("CATS"), Err(CreateCategoryRejection::NameTaken(category_id(1))));
+    assert_eq!(create("dogs"), Err(CreateCategoryRejection::NameTaken(category_id(2))));
+    write(&store, [Change::CategoryDeleted(category_id(2))]);
+    assert!(create("dogs").is_ok());
+}
+
+#[test]
+fn a_store_in_memory_is_always_well() {
+    assert_eq!(ready(MemoryStore::default().check()), Ok(()));
+}
