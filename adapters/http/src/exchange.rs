@@ -46,7 +46,7 @@ pub(crate) async fn exchange(
     request: Request<Incoming>,
 ) -> Response<Full<Bytes>> {
     let observer = worker.app.settings.observer.as_deref();
-    let begun = observer.map(|_| Instant::now());
+    let begun = observer.filter(|observer| observer.wants_all()).map(|_| Instant::now());
     let (parts, incoming) = request.into_parts();
     let head = Head::read(&parts.headers);
     let mut body = RequestBody::new(incoming, head.expects);
@@ -66,7 +66,7 @@ pub(crate) async fn exchange(
     }
     let lives_on = body.discard().await;
     let id = request_id(&head).unwrap_or_else(|| worker.next_request_id());
-    if let (Some(observer), Some(begun)) = (observer, begun) {
+    if let Some(observer) = observer.filter(|_| begun.is_some() || answer.fault.is_some()) {
         observe(observer, &parts, &notes, &answer, &id, begun);
     }
     let is_read = matches!(parts.method, Method::GET | Method::HEAD);
@@ -89,7 +89,7 @@ fn observe(
     notes: &Notes,
     answer: &Answer,
     id: &HeaderValue,
-    begun: Instant,
+    begun: Option<Instant>,
 ) {
     let route = match &notes.resource {
         Some(resource) => resource.template(),
@@ -103,7 +103,7 @@ fn observe(
         request_id: id.to_str().unwrap_or("-"),
         traceparent: parts.headers.get("traceparent").and_then(|value| value.to_str().ok()),
         account: notes.account,
-        duration: begun.elapsed(),
+        duration: begun.map(|begun| begun.elapsed()),
         fault: answer.fault.as_deref(),
     });
 }
@@ -125,7 +125,7 @@ async fn judge(
     if let Err(error) = check_head(parts, head) {
         return error.into();
     }
-    let authority = match host::authority(&parts.uri, head, settings) {
+    let authority = match host::authority(&parts.uri, head, worker) {
         Ok(authority) => authority,
         Err(reason) => return ApiError::new(Code::InvalidHost, reason).into(),
     };

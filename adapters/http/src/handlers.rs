@@ -6,8 +6,6 @@ mod orders;
 mod pets;
 mod refusals;
 
-use std::fmt::Write;
-
 use bytes::Bytes;
 use hyper::StatusCode;
 use hyper::header::{HeaderName, HeaderValue, LINK, LOCATION};
@@ -35,7 +33,7 @@ pub(crate) struct Call<'a> {
     pub(crate) parts: &'a Parts,
     pub(crate) head: &'a Head<'a>,
     /// The Host.
-    pub(crate) authority: &'a str,
+    pub(crate) authority: &'a HeaderValue,
     pub(crate) admission: &'a Admission,
     pub(crate) body: &'a Bytes,
 }
@@ -129,7 +127,7 @@ impl<'a> Call<'a> {
     }
 
     fn tag(&self, version: Version) -> EntityTag {
-        EntityTag::strong(self.epoch(), version)
+        self.worker.tags.tag(version)
     }
 
     /// A resource that was asked for, or that the client has it already.
@@ -193,8 +191,10 @@ impl<'a> Call<'a> {
         let mut origin = String::new();
         match &self.settings().public_url {
             Some(url) => origin.push_str(url),
-            // Writing to a string cannot fail.
-            None => drop(write!(origin, "http://{}", self.authority)),
+            None => {
+                origin.push_str("http://");
+                origin.push_str(self.authority.to_str().unwrap_or_default());
+            }
         }
         let links = listing.links(&origin, self.parts.uri.path(), page.next);
         Answer::json(StatusCode::OK, page.body)
@@ -212,16 +212,18 @@ fn text_value(text: String) -> HeaderValue {
     HeaderValue::from_maybe_shared(Bytes::from(text)).unwrap_or_else(|_| HeaderValue::from_static(""))
 }
 
-/// An id in a path: one that cannot be is a fault of the request, one that could be but is not is not found.
-fn path_id<T>(name: &'static str, parsed: Result<T, IdError>) -> Result<T, ApiError> {
-    parsed.map_err(|error| match error {
-        IdError::OutOfRange => not_found(),
-        IdError::NotDecimal => {
+/// An id in a path: another form is a fault of the request. A number out of range is none, and not found: but that is
+/// said where it is asked what exists, after everything else has been found valid.
+fn path_id<T>(name: &'static str, parsed: Result<T, IdError>) -> Result<Option<T>, ApiError> {
+    match parsed {
+        Ok(id) => Ok(Some(id)),
+        Err(IdError::OutOfRange) => Ok(None),
+        Err(IdError::NotDecimal) => {
             let message = "An id is a plain decimal number.";
             let detail = Detail { field: name.to_owned(), code: "invalid_format", message: message.into() };
-            ApiError::with_details(Code::InvalidParameter, message, vec![detail])
+            Err(ApiError::with_details(Code::InvalidParameter, message, vec![detail]))
         }
-    })
+    }
 }
 
 fn not_found() -> ApiError {

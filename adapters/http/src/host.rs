@@ -2,11 +2,12 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
-use hyper::header::HeaderName;
+use hyper::header::{HeaderName, HeaderValue};
 use hyper::{HeaderMap, Uri};
 
 use crate::head::{Field, Head};
 use crate::settings::HttpSettings;
+use crate::worker::Worker;
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
@@ -15,24 +16,31 @@ const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 pub(crate) fn authority<'r>(
     uri: &Uri,
     head: &Head<'r>,
-    settings: &HttpSettings,
-) -> Result<&'r str, &'static str> {
+    worker: &Worker,
+) -> Result<&'r HeaderValue, &'static str> {
     let host = match head.host {
         Field::Once(host) => host,
         Field::Absent => return Err("The request has no Host."),
         Field::Twice => return Err("The request has more than one Host."),
     };
-    let host = host.to_str().ok().filter(|host| is_valid(host)).ok_or("The Host is not valid.")?;
-    if uri.authority().is_some_and(|target| !target.as_str().eq_ignore_ascii_case(host)) {
+    if uri.authority().is_some_and(|target| !target.as_str().as_bytes().eq_ignore_ascii_case(host.as_bytes()))
+    {
         return Err("The Host is not the one of the target.");
     }
-    if let Some(served) = &settings.hosts {
-        let name = without_port(host);
-        if !served.iter().any(|one| one.eq_ignore_ascii_case(name)) {
-            return Err("This host is not served here.");
-        }
+    if !worker.knows_host(host) {
+        judge(host, worker.app.settings.hosts.as_deref())?;
+        worker.remember_host(host);
     }
     Ok(host)
+}
+
+fn judge(host: &HeaderValue, served: Option<&[String]>) -> Result<(), &'static str> {
+    let host = host.to_str().ok().filter(|host| is_valid(host)).ok_or("The Host is not valid.")?;
+    let name = without_port(host);
+    if served.is_some_and(|served| !served.iter().any(|one| one.eq_ignore_ascii_case(name))) {
+        return Err("This host is not served here.");
+    }
+    Ok(())
 }
 
 /// `uri-host [ ":" port ]` of RFC 3986 section 3.2.2, not empty.

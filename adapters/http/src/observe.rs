@@ -6,6 +6,9 @@ use petstore_domain::AccountId;
 
 /// Is told of each answer. Called on the runtime's threads: it must not block.
 pub trait Observer: Send + Sync {
+    /// Whether it wants to be told of every answer, and how long it took; otherwise of those alone that are our fault.
+    fn wants_all(&self) -> bool;
+
     /// A request has been answered.
     fn answered(&self, exchange: &Exchange<'_>);
 
@@ -29,8 +32,8 @@ pub struct Exchange<'a> {
     pub traceparent: Option<&'a str>,
     /// Who asked, if that was found out.
     pub account: Option<AccountId>,
-    /// From the end of the head to the answer.
-    pub duration: Duration,
+    /// From the end of the head to the answer, for an observer of all answers.
+    pub duration: Option<Duration>,
     /// What broke, for answers that are our fault.
     pub fault: Option<&'a str>,
 }

@@ -22,7 +22,7 @@ pub(crate) use bodies::{
     category_patch, category_replacement, inventory_update, new_category, new_order, new_pet, order_patch,
     pet_patch, pet_replacement, stock_adjustment,
 };
-pub(crate) use conditional::{EntityTag, IfNoneMatch, if_match, if_none_match};
+pub(crate) use conditional::{EntityTag, IfNoneMatch, TagPrefix, if_match, if_none_match};
 pub(crate) use hex::full as hex;
 pub(crate) use query::{Listing, list_categories, list_inventory, list_orders, list_pets, no_parameters};
 pub(crate) use render::{

@@ -12,9 +12,12 @@ use crate::wire;
 pub(crate) struct Worker {
     pub(crate) app: Arc<App>,
     pub(crate) serves: Serves,
+    /// What the entity tags of this store begin with.
+    pub(crate) tags: wire::TagPrefix,
     request_ids: Cell<u64>,
     limit: RefCell<Prepared>,
     reset: RefCell<Prepared>,
+    host: RefCell<Option<HeaderValue>>,
 }
 
 /// A number as a header value, kept for the next answer: limits and resets are the same for many.
@@ -39,11 +42,13 @@ impl Worker {
         // Two threads, and two servers, count in different ranges: the epoch is random, and the threads are few.
         let seed = mix(app.settings.epoch ^ mix(number as u64 + 1));
         Self {
+            tags: wire::TagPrefix::new(app.settings.epoch),
             app,
             serves,
             request_ids: Cell::new(seed),
             limit: RefCell::new(Prepared::ZERO),
             reset: RefCell::new(Prepared::ZERO),
+            host: RefCell::new(None),
         }
     }
 
@@ -55,6 +60,17 @@ impl Worker {
     /// The value of a reset, which is the same for a minute.
     pub(crate) fn reset_value(&self, reset_secs: u64) -> HeaderValue {
         self.reset.borrow_mut().get(reset_secs)
+    }
+
+    /// Whether this Host was found good last time. A server mostly has one name, and judging it anew costs as much as
+    /// reading the pet.
+    pub(crate) fn knows_host(&self, host: &HeaderValue) -> bool {
+        self.host.borrow().as_ref() == Some(host)
+    }
+
+    /// This Host is good.
+    pub(crate) fn remember_host(&self, host: &HeaderValue) {
+        *self.host.borrow_mut() = Some(host.clone());
     }
 
     /// An id for a request that brought none: 16 hexadecimal digits that look random and do not repeat.

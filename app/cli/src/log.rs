@@ -30,18 +30,21 @@ impl Log {
 }
 
 impl Observer for Log {
+    fn wants_all(&self) -> bool {
+        self.level == LogLevel::Requests
+    }
+
     fn answered(&self, exchange: &Exchange<'_>) {
         let Exchange { method, route, status, request_id, .. } = exchange;
-        if self.level == LogLevel::Errors && exchange.fault.is_none() {
-            return;
-        }
         // A method may be any token; only its first characters are worth a line.
         let method: String = method.chars().take(16).collect();
         let mut line = format!(
-            "{level} {method} {route} {status} {micros}us id={request_id}",
+            "{level} {method} {route} {status} id={request_id}",
             level = if exchange.fault.is_some() { "ERROR" } else { "INFO" },
-            micros = exchange.duration.as_micros(),
         );
+        if let Some(duration) = exchange.duration {
+            line += &format!(" micros={}", duration.as_micros());
+        }
         if let Some(account) = exchange.account {
             line += &format!(" account={account}");
         }

@@ -27,10 +27,10 @@ pub(crate) fn new_pet(body: &[u8]) -> Result<NewPet, ApiError> {
     fields.finish(|| Some(NewPet { name: name?, category_id: category_id?, status }))
 }
 
-/// `PUT /pets/{petId}`: a new pet, or the pet as it was read, with its id.
-pub(crate) fn pet_replacement(body: &[u8], id: PetId) -> Result<PetPatch, ApiError> {
+/// `PUT /pets/{petId}`: a new pet, or the pet as it was read, with its id. No id: the path's is out of range.
+pub(crate) fn pet_replacement(body: &[u8], id: Option<PetId>) -> Result<PetPatch, ApiError> {
     let mut fields = Fields::of(body)?;
-    let _same_id = fields.optional("id", |node| same_id(node, id.get()));
+    let _same_id = fields.optional("id", |node| same_id(node, id.map(PetId::get)));
     let name = fields.required("name", pet_name);
     let category_id = fields.required("categoryId", category_id);
     let status = fields.optional("status", status);
@@ -56,10 +56,11 @@ pub(crate) fn new_category(body: &[u8]) -> Result<NewCategory, ApiError> {
     fields.finish(|| Some(NewCategory { name: name?, description }))
 }
 
-/// `PUT /categories/{categoryId}`: a new category, or the category as it was read, with its id.
-pub(crate) fn category_replacement(body: &[u8], id: CategoryId) -> Result<CategoryPatch, ApiError> {
+/// `PUT /categories/{categoryId}`: a new category, or the category as it was read, with its id. No id: the path's is
+/// out of range.
+pub(crate) fn category_replacement(body: &[u8], id: Option<CategoryId>) -> Result<CategoryPatch, ApiError> {
     let mut fields = Fields::of(body)?;
-    let _same_id = fields.optional("id", |node| same_id(node, id.get()));
+    let _same_id = fields.optional("id", |node| same_id(node, id.map(CategoryId::get)));
     let name = fields.required("name", category_name);
     let description = fields.optional("description", description);
     fields.finish(|| Some(NewCategory { name: name?, description }.into()))
@@ -147,8 +148,9 @@ fn date(node: &Node<'_>) -> Result<Timestamp, Fault> {
     Ok(Timestamp::parse(text)?)
 }
 
-fn same_id(node: &Node<'_>, id: u64) -> Result<(), Fault> {
-    if u64::try_from(integer(node)?) == Ok(id) {
+fn same_id(node: &Node<'_>, id: Option<u64>) -> Result<(), Fault> {
+    let given = u64::try_from(integer(node)?);
+    if id.is_none_or(|id| given == Ok(id)) {
         return Ok(());
     }
     Err(Fault::new("id_mismatch", "must be the id in the path"))

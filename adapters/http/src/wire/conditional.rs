@@ -26,13 +26,7 @@ pub(crate) struct EntityTag {
 impl EntityTag {
     /// The strong tag of a version of a resource.
     pub(crate) fn strong(epoch: u64, version: Version) -> Self {
-        let mut tag = Self { bytes: [0; TAG_MAX], len: 0 };
-        tag.push(b"\"");
-        tag.push(&hex::full(epoch)[hex::leading_zeros(epoch)..]);
-        tag.push(b"-");
-        tag.push(&hex::full(version.get())[hex::leading_zeros(version.get())..]);
-        tag.push(b"\"");
-        tag
+        TagPrefix::new(epoch).tag(version)
     }
 
     /// The weak tag of a page with this checksum.
@@ -63,6 +57,29 @@ impl EntityTag {
     fn push(&mut self, part: &[u8]) {
         self.bytes[self.len..][..part.len()].copy_from_slice(part);
         self.len += part.len();
+    }
+}
+
+/// What all strong tags of a store begin with, written once.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TagPrefix(EntityTag);
+
+impl TagPrefix {
+    /// Of the store with this epoch.
+    pub(crate) fn new(epoch: u64) -> Self {
+        let mut prefix = EntityTag { bytes: [0; TAG_MAX], len: 0 };
+        prefix.push(b"\"");
+        prefix.push(&hex::full(epoch)[hex::leading_zeros(epoch)..]);
+        prefix.push(b"-");
+        Self(prefix)
+    }
+
+    /// The strong tag of a version of a resource.
+    pub(crate) fn tag(&self, version: Version) -> EntityTag {
+        let mut tag = self.0;
+        tag.push(&hex::full(version.get())[hex::leading_zeros(version.get())..]);
+        tag.push(b"\"");
+        tag
     }
 }
 

@@ -73,7 +73,7 @@ fn messages_read_as_sentences() {
 fn a_replacement_may_carry_the_id_of_the_path_and_no_other() {
     let ten = PetId::new(10).unwrap();
     for body in [r#"{"name":"Rex","categoryId":1}"#, r#"{"id":10,"name":"Rex","categoryId":1}"#] {
-        let patch = pet_replacement(body.as_bytes(), ten).unwrap();
+        let patch = pet_replacement(body.as_bytes(), Some(ten)).unwrap();
         assert_eq!(patch.name.unwrap().as_str(), "Rex");
         assert_eq!((patch.category_id.unwrap().get(), patch.status), (1, None));
     }
@@ -87,12 +87,12 @@ fn a_replacement_may_carry_the_id_of_the_path_and_no_other() {
         ("null", "id not_nullable"),
     ] {
         let body = format!(r#"{{"id":{id},"name":"Rex","categoryId":1}}"#);
-        assert_eq!(faults(pet_replacement(body.as_bytes(), ten)).join(","), expected, "{id}");
+        assert_eq!(faults(pet_replacement(body.as_bytes(), Some(ten))).join(","), expected, "{id}");
         let body = format!(r#"{{"id":{id},"name":"Dog"}}"#);
         let category = CategoryId::new(10).unwrap();
-        assert_eq!(faults(category_replacement(body.as_bytes(), category)).join(","), expected, "{id}");
+        assert_eq!(faults(category_replacement(body.as_bytes(), Some(category))).join(","), expected, "{id}");
     }
-    assert_eq!(faults(pet_replacement(b"{}", ten)).join(","), "name required,categoryId required");
+    assert_eq!(faults(pet_replacement(b"{}", Some(ten))).join(","), "name required,categoryId required");
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn patches_tell_absent_from_null() {
 #[test]
 fn a_category_without_a_description_loses_it_when_it_is_replaced() {
     let id = CategoryId::FIRST;
-    assert_eq!(category_replacement(br#"{"name":"Dog"}"#, id).unwrap().description, Patch::Clear);
+    assert_eq!(category_replacement(br#"{"name":"Dog"}"#, Some(id)).unwrap().description, Patch::Clear);
     let kept = category_replacement(br#"{"id":1,"name":"Dog","description":" Barks.\n"}"#, id).unwrap();
     assert_eq!(kept.description, Patch::Set(Description::parse(" Barks.\n").unwrap()));
 
@@ -141,7 +141,7 @@ fn a_category_without_a_description_loses_it_when_it_is_replaced() {
     ];
     for (body, expected) in cases {
         assert_eq!(faults(new_category(body.as_bytes())).join(","), expected, "{body}");
-        assert_eq!(faults(category_replacement(body.as_bytes(), id)).join(","), expected, "{body}");
+        assert_eq!(faults(category_replacement(body.as_bytes(), Some(id))).join(","), expected, "{body}");
     }
     assert_eq!(faults(new_category(br#"{"id":1}"#)).join(","), "name required,id read_only");
 }
@@ -212,10 +212,10 @@ fn stock_is_set_or_adjusted_by_its_one_member() {
 fn try_all(body: &[u8]) -> Result<(), TestCaseError> {
     let errors = [
         new_pet(body).err(),
-        pet_replacement(body, PetId::FIRST).err(),
+        pet_replacement(body, Some(PetId::FIRST)).err(),
         pet_patch(body).err(),
         new_category(body).err(),
-        category_replacement(body, CategoryId::FIRST).err(),
+        category_replacement(body, Some(CategoryId::FIRST)).err(),
         category_patch(body).err(),
         new_order(body).err(),
         order_patch(body).err(),

@@ -192,7 +192,7 @@ proptest! {
         let body = text(render_pet(&shown));
         let new = NewPet { name, category_id, status: Some(status) };
         prop_assert_eq!(bodies::new_pet(&without(&body, &["id"])), Ok(new.clone()));
-        prop_assert_eq!(bodies::pet_replacement(body.as_bytes(), shown.id), Ok(new.into()));
+        prop_assert_eq!(bodies::pet_replacement(body.as_bytes(), Some(shown.id)), Ok(new.into()));
     }
 
     #[test]
@@ -206,7 +206,7 @@ proptest! {
         let body = text(render_category(&shown));
         let new = NewCategory { name, description };
         prop_assert_eq!(bodies::new_category(&without(&body, &["id"])), Ok(new.clone()));
-        prop_assert_eq!(bodies::category_replacement(body.as_bytes(), shown.id), Ok(new.into()));
+        prop_assert_eq!(bodies::category_replacement(body.as_bytes(), Some(shown.id)), Ok(new.into()));
     }
 
     #[test]
