@@ -81,3 +81,8 @@ pub use state::{Change, Changes, Footprint, Name, View};
 pub use text::{DESCRIPTION_MAX, FoldedName, NAME_MAX, TextError};
 pub use time::{Timestamp, TimestampError};
 pub use version::{Precondition, PreconditionError, Version, Versioned};
+
+/// The README's Rust is tested like an example here.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;

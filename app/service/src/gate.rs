@@ -29,6 +29,9 @@ pub(crate) struct Gatekeeper {
     verified: DashMap<[u8; ApiKey::LEN], KeyId, foldhash::fast::RandomState>,
 }
 
+/// A verdict, and whose it is.
+type Taken = Result<(Verdict, Arc<dyn Quotas>), StoreError>;
+
 /// A key as a request presents it.
 #[derive(Clone, Copy)]
 enum Presented {
@@ -111,7 +114,7 @@ impl Gatekeeper {
 
     /// Takes one request, from the quota store or, while that fails, from what stands in for it. Says which, since
     /// the request must leave where it entered.
-    fn take(self: Arc<Self>, ask: Ask) -> Reply<Result<(Verdict, Arc<dyn Quotas>), StoreError>> {
+    fn take(self: Arc<Self>, ask: Ask) -> Reply<Taken> {
         let quotas = Arc::clone(&self.quotas);
         quotas.take(&ask).and_then(move |taken| match (taken, &self.on_quota_outage) {
             (Ok(verdict), _) => Reply::now(Ok((verdict, Arc::clone(&self.quotas)))),

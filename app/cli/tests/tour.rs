@@ -1,0 +1,128 @@
+//! The README's tour, run as it is printed against the binary.
+
+use std::io::{BufRead, BufReader, Read};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+const README: &str = include_str!("../../../README.md");
+const BINARY: &str = env!("CARGO_BIN_EXE_petstore");
+
+/// A server that ends with the test.
+struct Server {
+    child: Child,
+    key: String,
+    port: u16,
+    folder: PathBuf,
+}
+
+impl Server {
+    fn start() -> Self {
+        let folder = std::env::temp_dir().join(format!("petstore-tour-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let mut child = Command::new(BINARY)
+            .args(["--listen", &format!("127.0.0.1:{port}")])
+            .current_dir(&folder)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let key = line.split_whitespace().last().unwrap_or_default().to_owned();
+        if !key.starts_with("pet_") {
+            let mut errors = String::new();
+            child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
+            panic!("the server printed no key but {line:?} and {errors:?}");
+        }
+        Self { child, key, port, folder }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// A command of the tour and what it prints.
+struct Step {
+    command: String,
+    printed: String,
+}
+
+/// Each `sh` block that a `text` block follows.
+fn steps() -> Vec<Step> {
+    let mut steps: Vec<Step> = Vec::new();
+    let mut command = None;
+    for (place, block) in README.split("```").enumerate().filter(|(place, _)| place % 2 == 1) {
+        let (kind, text) = block.split_once('\n').unwrap_or_else(|| panic!("block {place} is empty"));
+        match kind {
+            "sh" => command = Some(text.to_owned()),
+            "text" => {
+                let printed = text.to_owned();
+                steps.extend(command.take().map(|command| Step { command, printed }));
+            }
+            _ => command = None,
+        }
+    }
+    steps
+}
+
+/// Whether a line is the expected one, in which `…` stands for anything.
+fn fits(line: &str, expected: &str) -> bool {
+    let mut rest = line;
+    let mut parts = expected.split('…');
+    let first = parts.next().unwrap_or_default();
+    let Some(after) = rest.strip_prefix(first) else { return false };
+    rest = after;
+    let mut ends_open = false;
+    for part in parts {
+        let Some(place) = rest.find(part) else { return false };
+        rest = &rest[place + part.len()..];
+        ends_open = part.is_empty();
+    }
+    ends_open || rest.is_empty()
+}
+
+#[test]
+fn the_tour_of_the_readme_works_as_it_is_printed() {
+    if Command::new("curl").arg("--version").output().is_err() {
+        assert!(std::env::var_os("CI").is_none(), "curl is needed for the tour");
+        println!("SKIPPED the README's tour: there is no curl");
+        return;
+    }
+    let server = Server::start();
+    let steps = steps();
+    assert!(steps.len() >= 10, "the tour has {} steps", steps.len());
+    // One shell for all steps, as a reader would have it, and a mark after each.
+    let mut script = format!("PETSTORE=http://127.0.0.1:{}/v1\nKEY={}\n", server.port, server.key);
+    for step in &steps {
+        script += &step.command.replace("target/release/petstore", BINARY);
+        script += "echo; echo ---\n";
+    }
+    // The tour counts 61 requests in one minute: a minute must not end on the way. It takes a second or two.
+    let output =
+        Command::new("sh").args(["-c", &script]).current_dir(Path::new(&server.folder)).output().unwrap();
+    let output = String::from_utf8(output.stdout).unwrap();
+    let printed: Vec<_> = output.split("---\n").collect();
+    for (step, printed) in steps.iter().zip(&printed) {
+        if step.command.contains("seq 61") && printed.contains("61 200") {
+            // The README says what happened: a minute ended on the way.
+            continue;
+        }
+        let printed: Vec<_> = printed.trim_end().lines().map(str::trim_end).collect();
+        let expected: Vec<_> = step.printed.trim_end().lines().collect();
+        let same = printed.len() == expected.len() && printed.iter().zip(&expected).all(|(a, b)| fits(a, b));
+        assert!(same, "{}\nprinted\n{}\nand not\n{}", step.command, printed.join("\n"), expected.join("\n"));
+    }
+}
+
+#[test]
+fn dots_stand_for_anything() {
+    assert!(fits("a 12 b", "a … b") && fits("a 12", "a …") && fits("a", "a"));
+    assert!(!fits("a 12 c", "a … b") && !fits("ab", "a") && !fits("b", "a…"));
+}
