@@ -18,12 +18,19 @@ pub enum IdError {
 
 fn parse(text: &str) -> Result<NonZeroU64, IdError> {
     let digits = text.as_bytes();
-    if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) || (digits[0] == b'0' && digits.len() > 1)
-    {
+    if digits.is_empty() || (digits[0] == b'0' && digits.len() > 1) {
         return Err(IdError::NotDecimal);
     }
-    // More digits than a u64 holds are out of range too.
-    text.parse().map_err(|_| IdError::OutOfRange).and_then(check)
+    let mut number: u64 = 0;
+    for digit in digits {
+        let value = digit.wrapping_sub(b'0');
+        if value > 9 {
+            return Err(IdError::NotDecimal);
+        }
+        // More digits than a u64 holds end out of range, whatever follows.
+        number = number.saturating_mul(10).saturating_add(u64::from(value));
+    }
+    check(number)
 }
 
 fn check(number: u64) -> Result<NonZeroU64, IdError> {

@@ -29,9 +29,14 @@ impl Alarm {
         self.waits = false;
     }
 
+    /// Whether it has been set and has not rung yet.
+    pub(crate) fn waits(&self) -> bool {
+        self.waits && !self.sleep.is_elapsed()
+    }
+
     /// Whether its time has come. If not, the task is woken when it has.
     pub(crate) fn rings(&mut self, context: &mut Context<'_>) -> bool {
-        if self.waits && !self.sleep.is_elapsed() {
+        if self.waits() {
             return false;
         }
         self.waits = self.sleep.as_mut().poll(context).is_pending();

@@ -1,7 +1,5 @@
 //! An answer before its common headers are put on.
 
-use std::borrow::Cow;
-
 use bytes::Bytes;
 use hyper::StatusCode;
 use hyper::header::{HeaderName, HeaderValue, RETRY_AFTER};
@@ -10,32 +8,45 @@ use petstore_ports::StoreError;
 use crate::error::{ApiError, Code};
 use crate::wire;
 
-pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json");
+/// What a body is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Content {
+    /// There is none.
+    Nothing,
+    Json,
+    Yaml,
+}
 
-/// An answer: what is particular to it.
+/// An answer: what is particular to it. It is handed through several futures, and moves by itself up to 128 bytes.
 #[derive(Debug, Clone)]
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
     pub(crate) body: Bytes,
-    /// What the body is; none where there is none.
-    pub(crate) content_type: Option<HeaderValue>,
+    pub(crate) content: Content,
     /// The entity tag of what the answer shows.
     pub(crate) tag: Option<HeaderValue>,
     /// Headers that few answers have.
     pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
     /// What broke, for the log; the client is not told.
-    pub(crate) fault: Option<Cow<'static, str>>,
+    pub(crate) fault: Option<Box<str>>,
 }
 
 impl Answer {
     /// An answer without a body.
     pub(crate) const fn empty(status: StatusCode) -> Self {
-        Self { status, body: Bytes::new(), content_type: None, tag: None, headers: Vec::new(), fault: None }
+        Self {
+            status,
+            body: Bytes::new(),
+            content: Content::Nothing,
+            tag: None,
+            headers: Vec::new(),
+            fault: None,
+        }
     }
 
     /// An answer with a JSON body.
     pub(crate) fn json(status: StatusCode, body: impl Into<Bytes>) -> Self {
-        Self { content_type: Some(JSON), body: body.into(), ..Self::empty(status) }
+        Self { content: Content::Json, body: body.into(), ..Self::empty(status) }
     }
 
     pub(crate) fn with_tag(mut self, tag: HeaderValue) -> Self {
@@ -52,7 +63,7 @@ impl Answer {
         self.with_header(RETRY_AFTER, HeaderValue::from(secs.max(1)))
     }
 
-    pub(crate) fn with_fault(mut self, fault: impl Into<Cow<'static, str>>) -> Self {
+    pub(crate) fn with_fault(mut self, fault: impl Into<Box<str>>) -> Self {
         self.fault = Some(fault.into());
         self
     }
@@ -94,4 +105,14 @@ fn jitter() -> u64 {
         turn.set(turn.get() ^ 1);
         1 + turn.get()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_moved_without_a_call() {
+        assert!(size_of::<Answer>() <= 128, "{}", size_of::<Answer>());
+    }
 }

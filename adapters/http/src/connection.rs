@@ -129,6 +129,10 @@ where
         let now = LazyNow(Cell::new(None));
         self.phase.see(self.activity.phase(), &now);
         self.stall.see(self.activity.stall(), &now);
+        // The common end of a poll: nothing has come closer than what the alarm is set to.
+        if self.is_calm() && self.alarm.waits() {
+            return Poll::Pending;
+        }
         loop {
             let Some((deadline, ended)) = self.deadline() else { return Poll::Pending };
             // An alarm that is set too early fires, and is then set to the deadline that holds.
@@ -150,6 +154,17 @@ where
                 }
             }
         }
+    }
+
+    /// Whether the connection is busy or idle, and nothing else, and the alarm rings in time for that. It may ring too
+    /// early: it was set when the connection was idle before.
+    fn is_calm(&self) -> bool {
+        let in_time = match self.phase.value.0 {
+            Phase::Busy => true,
+            Phase::Idle => self.alarm.deadline() <= self.phase.since + self.deadlines.idle,
+            Phase::Head => false,
+        };
+        in_time && !self.stall.value.0 && self.draining == Draining::No
     }
 
     /// The next point in time at which this connection has to be looked at, and what is wrong with it if nothing has

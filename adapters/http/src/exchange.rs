@@ -61,7 +61,9 @@ pub(crate) async fn exchange(
     });
     if notes.under_base && notes.quota.is_none() {
         // Refused before the gate: nothing was counted, and what is left to the address is what can be said.
-        let verdict = worker.app.api.admit_address(client, Cost::Nothing).await.ok();
+        // Nothing can be said if that fails too.
+        let asked = async { worker.app.api.admit_address(client, Cost::Nothing).await };
+        let verdict = behind_barrier(pin!(asked)).await.and_then(Result::ok);
         notes.quota = verdict.map(|(address, _)| QuotaNote::of_address(&address));
     }
     let lives_on = body.discard().await;
@@ -119,18 +121,23 @@ async fn judge(
 ) -> Answer {
     let app = &*worker.app;
     let settings = &app.settings;
+    // Under an empty base path everything would be the contract's, the pages beside it too.
+    let is_beside = settings.base_path.is_empty() && ops::is_page(parts.uri.path(), worker.serves);
     let path = under_base(parts.uri.path(), &settings.base_path)
-        .filter(|_| worker.serves != crate::app::Serves::Ops);
+        .filter(|_| worker.serves != crate::app::Serves::Ops && !is_beside);
     notes.under_base = path.is_some();
     if let Err(error) = check_head(parts, head) {
         return error.into();
     }
+    // Before the Host is judged: every answer of a deprecated operation says that it is one.
+    notes.resource = path.and_then(Resource::find);
     let authority = match host::authority(&parts.uri, head, worker) {
         Ok(authority) => authority,
         Err(reason) => return ApiError::new(Code::InvalidHost, reason).into(),
     };
-    let Some(path) = path else { return ops::answer(worker, parts, head).await };
-    notes.resource = Resource::find(path);
+    if path.is_none() {
+        return ops::answer(worker, parts, head).await;
+    }
     let resource = notes.resource;
     if parts.method == Method::OPTIONS {
         return match resource {

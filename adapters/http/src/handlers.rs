@@ -10,7 +10,9 @@ use bytes::Bytes;
 use hyper::StatusCode;
 use hyper::header::{HeaderName, HeaderValue, LINK, LOCATION};
 use hyper::http::request::Parts;
-use petstore_domain::{Answered, IdError, IdempotencyKey, Precondition, Version, Versioned};
+use petstore_domain::{
+    Answered, IdError, IdempotencyKey, IdempotencyKeyError, Precondition, Version, Versioned,
+};
 use petstore_ports::api::{Admission, Petstore, Repeated, Retry};
 
 use crate::answer::Answer;
@@ -113,13 +115,17 @@ impl<'a> Call<'a> {
     fn idempotency_key(&self) -> Result<Option<IdempotencyKey>, ApiError> {
         let invalid = |message: String| ApiError::new(Code::InvalidHeader, message);
         let mut values = self.parts.headers.get_all(IDEMPOTENCY_KEY).iter();
-        match (values.next(), values.next()) {
-            (None, _) => Ok(None),
-            (Some(value), None) => IdempotencyKey::parse(value.as_bytes())
-                .map(Some)
-                .map_err(|error| invalid(format!("Idempotency-Key {error}."))),
-            (Some(_), Some(_)) => Err(invalid("A request has one Idempotency-Key.".to_owned())),
+        let text = match (values.next(), values.next()) {
+            (None, _) => return Ok(None),
+            (Some(value), None) => value.as_bytes(),
+            (Some(_), Some(_)) => return Err(invalid("A request has one Idempotency-Key.".to_owned())),
+        };
+        // On the wire the quotes count too, and a backslash between them would begin an escape, which nobody reads.
+        if text.len() > IdempotencyKey::MAX || (text.starts_with(b"\"") && text.contains(&b'\\')) {
+            return Err(invalid(format!("Idempotency-Key {IdempotencyKeyError}.")));
         }
+        let key = IdempotencyKey::parse(text);
+        key.map(Some).map_err(|error| invalid(format!("Idempotency-Key {error}.")))
     }
 
     fn retry<'k>(&'k self, key: Option<&'k IdempotencyKey>) -> Option<Retry<'k>> {
@@ -135,19 +141,34 @@ impl<'a> Call<'a> {
         &self,
         found: Option<Versioned<T>>,
         known: &IfNoneMatch<'_>,
-        render: fn(&T) -> Vec<u8>,
+        push: fn(&mut Vec<u8>, &T),
     ) -> Handled {
         let Versioned { value, version } = found.ok_or_else(not_found)?;
         let tag = self.tag(version);
         if known.matches(&tag) {
-            return Ok(Answer::empty(StatusCode::NOT_MODIFIED).with_tag(tag.to_header()));
+            return Ok(Answer::empty(StatusCode::NOT_MODIFIED).with_tag(self.header(&tag)));
         }
-        Ok(resource(StatusCode::OK, &value, tag, render))
+        Ok(self.resource(StatusCode::OK, &value, &tag, push))
+    }
+
+    /// A resource and its tag.
+    fn resource<T>(
+        &self,
+        status: StatusCode,
+        value: &T,
+        tag: &EntityTag,
+        push: fn(&mut Vec<u8>, &T),
+    ) -> Answer {
+        Answer::json(status, self.worker.arena.cut(|out| push(out, value))).with_tag(self.header(tag))
+    }
+
+    fn header(&self, tag: &EntityTag) -> HeaderValue {
+        self.worker.header(tag.as_bytes())
     }
 
     /// A resource that was changed.
-    fn changed<T>(&self, changed: &Versioned<T>, render: fn(&T) -> Vec<u8>) -> Answer {
-        resource(StatusCode::OK, &changed.value, self.tag(changed.version), render)
+    fn changed<T>(&self, changed: &Versioned<T>, push: fn(&mut Vec<u8>, &T)) -> Answer {
+        self.resource(StatusCode::OK, &changed.value, &self.tag(changed.version), push)
     }
 
     /// What became of a request that may have been made before.
@@ -155,7 +176,7 @@ impl<'a> Call<'a> {
         &self,
         repeated: Repeated<Versioned<T>, R>,
         status: StatusCode,
-        render: fn(&T) -> Vec<u8>,
+        push: fn(&mut Vec<u8>, &T),
         location: impl FnOnce(&T) -> Option<(&'static str, u64)>,
     ) -> Answer {
         let Answered { result, replayed } = match repeated {
@@ -164,7 +185,7 @@ impl<'a> Call<'a> {
         };
         let mut answer = match result {
             Ok(made) => {
-                let answer = resource(status, &made.value, self.tag(made.version), render);
+                let answer = self.resource(status, &made.value, &self.tag(made.version), push);
                 match location(&made.value) {
                     Some((collection, id)) => answer.with_header(LOCATION, self.location(collection, id)),
                     None => answer,
@@ -186,25 +207,20 @@ impl<'a> Call<'a> {
     /// A page, or that the client has it already.
     fn paged<F>(&self, page: FinishedPage, listing: &Listing<F>, known: &IfNoneMatch<'_>) -> Answer {
         if known.matches(&page.tag) {
-            return Answer::empty(StatusCode::NOT_MODIFIED).with_tag(page.tag.to_header());
+            return Answer::empty(StatusCode::NOT_MODIFIED).with_tag(self.header(&page.tag));
         }
         let mut origin = String::new();
-        match &self.settings().public_url {
-            Some(url) => origin.push_str(url),
-            None => {
-                origin.push_str("http://");
-                origin.push_str(self.authority.to_str().unwrap_or_default());
-            }
+        if let Some(url) = &self.settings().public_url {
+            origin.push_str(url);
+        } else {
+            origin.push_str("http://");
+            origin.push_str(self.authority.to_str().unwrap_or_default());
         }
         let links = listing.links(&origin, self.parts.uri.path(), page.next);
         Answer::json(StatusCode::OK, page.body)
-            .with_tag(page.tag.to_header())
+            .with_tag(self.header(&page.tag))
             .with_header(LINK, text_value(links))
     }
-}
-
-fn resource<T>(status: StatusCode, value: &T, tag: EntityTag, render: fn(&T) -> Vec<u8>) -> Answer {
-    Answer::json(status, render(value)).with_tag(tag.to_header())
 }
 
 /// A header value made of paths and parameters that were percent-encoded.

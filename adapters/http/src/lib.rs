@@ -18,11 +18,10 @@
 //! }
 //! ```
 
-#![expect(clippy::result_large_err, reason = "an error is an answer too, and is sent like one")]
-
 mod alarm;
 mod answer;
 mod app;
+mod arena;
 mod body;
 mod connection;
 mod cors;

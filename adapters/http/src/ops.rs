@@ -4,14 +4,12 @@ use hyper::header::{ALLOW, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Method, StatusCode};
 
-use crate::answer::{Answer, JSON};
+use crate::answer::{Answer, Content};
 use crate::app::Serves;
 use crate::cors;
 use crate::error::{ApiError, Code, Detail};
 use crate::head::Head;
 use crate::worker::Worker;
-
-const YAML: HeaderValue = HeaderValue::from_static("application/yaml");
 
 const ALLOWED: &str = "GET, HEAD, OPTIONS";
 
@@ -40,6 +38,11 @@ impl Page {
             Serves::Ops => is_ops.then_some(page),
         }
     }
+}
+
+/// Whether a listener serves a page at this path.
+pub(crate) fn is_page(path: &str, serves: Serves) -> bool {
+    Page::find(path, serves).is_some()
 }
 
 /// Whether a path is one of these, for the log.
@@ -77,11 +80,9 @@ pub(crate) async fn answer(worker: &Worker, parts: &Parts, head: &Head<'_>) -> A
         Page::Health => Answer::json(StatusCode::OK, &b"{\"status\":\"ok\"}"[..]),
         Page::Ready => ready(worker).await,
         Page::OpenapiYaml => {
-            Answer { content_type: Some(YAML), ..Answer::json(StatusCode::OK, documents.yaml.clone()) }
+            Answer { content: Content::Yaml, ..Answer::json(StatusCode::OK, documents.yaml.clone()) }
         }
-        Page::OpenapiJson => {
-            Answer { content_type: Some(JSON), ..Answer::json(StatusCode::OK, documents.json.clone()) }
-        }
+        Page::OpenapiJson => Answer::json(StatusCode::OK, documents.json.clone()),
     }
 }
 

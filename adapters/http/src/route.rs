@@ -56,7 +56,11 @@ pub(crate) enum Takes {
 impl Resource {
     /// What a path under the base path names. Case-sensitive; a trailing slash, an empty or a dot segment names nothing.
     pub(crate) fn find(path: &str) -> Option<Self> {
-        if path.contains('%') { Self::find_plain(&decode(path)?) } else { Self::find_plain(path) }
+        if path.bytes().any(|byte| byte == b'%') {
+            Self::find_plain(&decode(path)?)
+        } else {
+            Self::find_plain(path)
+        }
     }
 
     fn find_plain(path: &str) -> Option<Self> {
@@ -200,7 +204,8 @@ impl Operation {
 
 /// The one segment that the rest of a path consists of.
 fn last(rest: &str) -> Option<&str> {
-    rest.strip_prefix('/').filter(|segment| !segment.contains('/') && !matches!(*segment, "" | "." | ".."))
+    rest.strip_prefix('/')
+        .filter(|segment| !segment.bytes().any(|byte| byte == b'/') && !matches!(*segment, "" | "." | ".."))
 }
 
 /// A path, percent-decoded once; none if it cannot be, is not UTF-8 then, or has an encoded slash: that would be a

@@ -8,7 +8,7 @@ use hyper::header::{
 };
 use hyper::{HeaderMap, Response};
 
-use crate::answer::Answer;
+use crate::answer::{Answer, Content};
 use crate::cors;
 use crate::gate::QuotaNote;
 use crate::head::{Field, Head};
@@ -22,6 +22,8 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const DEPRECATION: HeaderName = HeaderName::from_static("deprecation");
 const SUNSET: HeaderName = HeaderName::from_static("sunset");
 
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const YAML: HeaderValue = HeaderValue::from_static("application/yaml");
 const REVALIDATE: HeaderValue = HeaderValue::from_static("private, no-cache");
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 
@@ -65,8 +67,10 @@ pub(crate) fn seal(
     headers.insert(CACHE_CONTROL, if may_be_kept { REVALIDATE } else { NO_STORE });
     headers.insert(X_CONTENT_TYPE_OPTIONS, const { HeaderValue::from_static("nosniff") });
     headers.insert(REQUEST_ID, seal.id);
-    if let Some(content_type) = answer.content_type {
-        headers.insert(CONTENT_TYPE, content_type);
+    match answer.content {
+        Content::Nothing => {}
+        Content::Json => drop(headers.insert(CONTENT_TYPE, JSON)),
+        Content::Yaml => drop(headers.insert(CONTENT_TYPE, YAML)),
     }
     if let Some(tag) = answer.tag {
         headers.insert(ETAG, tag);
@@ -74,7 +78,7 @@ pub(crate) fn seal(
     if let Some(quota) = seal.quota {
         headers.insert(VARY, const { HeaderValue::from_static("Authorization, X-API-Key") });
         headers.insert(RATE_LIMIT, worker.limit_value(quota.limit));
-        headers.insert(RATE_REMAINING, HeaderValue::from(quota.remaining));
+        headers.insert(RATE_REMAINING, worker.number(quota.remaining));
         headers.insert(RATE_RESET, worker.reset_value(quota.reset_secs));
         headers.insert(RATE_RESOURCE, quota.resource);
     }

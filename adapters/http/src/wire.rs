@@ -26,6 +26,5 @@ pub(crate) use conditional::{EntityTag, IfNoneMatch, TagPrefix, if_match, if_non
 pub(crate) use hex::full as hex;
 pub(crate) use query::{Listing, list_categories, list_inventory, list_orders, list_pets, no_parameters};
 pub(crate) use render::{
-    FinishedPage, Page, render_category, render_error, render_item, render_order, render_pet,
-    render_rate_limit,
+    FinishedPage, Page, push_category, push_item, push_order, push_pet, render_error, render_rate_limit,
 };

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use hyper::header::HeaderValue;
 
 use crate::app::{App, Serves};
+use crate::arena::Arena;
 use crate::wire;
 
 /// One thread's own state.
@@ -14,6 +15,7 @@ pub(crate) struct Worker {
     pub(crate) serves: Serves,
     /// What the entity tags of this store begin with.
     pub(crate) tags: wire::TagPrefix,
+    pub(crate) arena: Arena,
     request_ids: Cell<u64>,
     limit: RefCell<Prepared>,
     reset: RefCell<Prepared>,
@@ -43,6 +45,7 @@ impl Worker {
         let seed = mix(app.settings.epoch ^ mix(number as u64 + 1));
         Self {
             tags: wire::TagPrefix::new(app.settings.epoch),
+            arena: Arena::new(),
             app,
             serves,
             request_ids: Cell::new(seed),
@@ -50,6 +53,16 @@ impl Worker {
             reset: RefCell::new(Prepared::ZERO),
             host: RefCell::new(None),
         }
+    }
+
+    /// A header's value: visible ASCII.
+    pub(crate) fn header(&self, text: &[u8]) -> HeaderValue {
+        HeaderValue::from_maybe_shared(self.arena.copy(text)).expect("what is written here is visible ASCII")
+    }
+
+    /// A number as a header's value.
+    pub(crate) fn number(&self, number: u32) -> HeaderValue {
+        self.header(itoa::Buffer::new().format(number).as_bytes())
     }
 
     /// The value of a limit, which is the same for all accounts of a plan.
@@ -77,7 +90,7 @@ impl Worker {
     pub(crate) fn next_request_id(&self) -> HeaderValue {
         let number = self.request_ids.get().wrapping_add(0x9E37_79B9_7F4A_7C15);
         self.request_ids.set(number);
-        HeaderValue::from_bytes(&wire::hex(mix(number))).expect("hexadecimal digits are visible ASCII")
+        self.header(&wire::hex(mix(number)))
     }
 }
 

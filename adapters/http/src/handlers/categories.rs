@@ -4,7 +4,7 @@ use hyper::StatusCode;
 use petstore_domain::{CategoryId, IdError};
 
 use super::refusals::Refuse;
-use super::{Call, Handled, path_id};
+use super::{Call, Handled, not_found, path_id};
 use crate::answer::Answer;
 use crate::wire;
 
@@ -26,15 +26,16 @@ pub(super) async fn create(call: &Call<'_>) -> Handled {
     let new = wire::new_category(call.body)?;
     let made = call.api().create_category(new, call.retry(key.as_ref())).await;
     let location = |category: &petstore_domain::Category| Some(("/categories", category.id.get()));
-    Ok(call.repeated(made, StatusCode::CREATED, wire::render_category, location))
+    Ok(call.repeated(made, StatusCode::CREATED, wire::push_category, location))
 }
 
 pub(super) async fn get(call: &Call<'_>, id: Result<CategoryId, IdError>) -> Handled {
     let id = path_id("categoryId", id)?;
     wire::no_parameters(call.query())?;
     let known = call.known()?;
+    let id = id.ok_or_else(not_found)?;
     let found = call.api().category(id).await?;
-    call.shown(found, &known, wire::render_category)
+    call.shown(found, &known, wire::push_category)
 }
 
 pub(super) async fn replace(call: &Call<'_>, id: Result<CategoryId, IdError>) -> Handled {
@@ -42,9 +43,10 @@ pub(super) async fn replace(call: &Call<'_>, id: Result<CategoryId, IdError>) ->
     wire::no_parameters(call.query())?;
     let precondition = call.precondition()?;
     let patch = wire::category_replacement(call.body, id)?;
+    let id = id.ok_or_else(not_found)?;
     let changed = call.api().update_category(id, patch, precondition).await;
     let changed = changed.map_err(|failure| failure.answer(call.epoch()))?;
-    Ok(call.changed(&changed, wire::render_category))
+    Ok(call.changed(&changed, wire::push_category))
 }
 
 pub(super) async fn update(call: &Call<'_>, id: Result<CategoryId, IdError>) -> Handled {
@@ -52,15 +54,18 @@ pub(super) async fn update(call: &Call<'_>, id: Result<CategoryId, IdError>) -> 
     wire::no_parameters(call.query())?;
     let precondition = call.precondition()?;
     let patch = wire::category_patch(call.body)?;
+    let id = id.ok_or_else(not_found)?;
     let changed = call.api().update_category(id, patch, precondition).await;
     let changed = changed.map_err(|failure| failure.answer(call.epoch()))?;
-    Ok(call.changed(&changed, wire::render_category))
+    Ok(call.changed(&changed, wire::push_category))
 }
 
 pub(super) async fn delete(call: &Call<'_>, id: Result<CategoryId, IdError>) -> Handled {
     let id = path_id("categoryId", id)?;
     wire::no_parameters(call.query())?;
-    let deleted = call.api().delete_category(id, call.precondition()?).await;
+    let precondition = call.precondition()?;
+    let id = id.ok_or_else(not_found)?;
+    let deleted = call.api().delete_category(id, precondition).await;
     deleted.map_err(|failure| failure.answer(call.epoch()))?;
     Ok(Answer::empty(StatusCode::NO_CONTENT))
 }

@@ -4,7 +4,7 @@ use hyper::StatusCode;
 use petstore_domain::{IdError, PetId};
 
 use super::refusals::Refuse;
-use super::{Call, Handled, path_id};
+use super::{Call, Handled, not_found, path_id};
 use crate::wire;
 
 /// Bytes of an item on a page, generously.
@@ -22,8 +22,9 @@ pub(super) async fn get(call: &Call<'_>, id: Result<PetId, IdError>) -> Handled 
     let id = path_id("petId", id)?;
     wire::no_parameters(call.query())?;
     let known = call.known()?;
+    let id = id.ok_or_else(not_found)?;
     let found = call.api().item(id).await?;
-    call.shown(found, &known, wire::render_item)
+    call.shown(found, &known, wire::push_item)
 }
 
 pub(super) async fn set(call: &Call<'_>, id: Result<PetId, IdError>) -> Handled {
@@ -31,9 +32,10 @@ pub(super) async fn set(call: &Call<'_>, id: Result<PetId, IdError>) -> Handled 
     wire::no_parameters(call.query())?;
     let precondition = call.precondition()?;
     let level = wire::inventory_update(call.body)?;
+    let id = id.ok_or_else(not_found)?;
     let changed = call.api().set_stock(id, level, precondition).await;
     let changed = changed.map_err(|failure| failure.answer(call.epoch()))?;
-    Ok(call.changed(&changed, wire::render_item))
+    Ok(call.changed(&changed, wire::push_item))
 }
 
 pub(super) async fn adjust(call: &Call<'_>, id: Result<PetId, IdError>) -> Handled {
@@ -41,6 +43,7 @@ pub(super) async fn adjust(call: &Call<'_>, id: Result<PetId, IdError>) -> Handl
     wire::no_parameters(call.query())?;
     let key = call.idempotency_key()?;
     let delta = wire::stock_adjustment(call.body)?;
+    let id = id.ok_or_else(not_found)?;
     let adjusted = call.api().adjust_stock(id, delta, call.retry(key.as_ref())).await;
-    Ok(call.repeated(adjusted, StatusCode::OK, wire::render_item, |_| None))
+    Ok(call.repeated(adjusted, StatusCode::OK, wire::push_item, |_| None))
 }

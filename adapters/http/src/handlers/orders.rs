@@ -4,7 +4,7 @@ use hyper::StatusCode;
 use petstore_domain::{IdError, OrderId};
 
 use super::refusals::Refuse;
-use super::{Call, Handled, path_id};
+use super::{Call, Handled, not_found, path_id};
 use crate::answer::Answer;
 use crate::wire;
 
@@ -26,15 +26,16 @@ pub(super) async fn place(call: &Call<'_>) -> Handled {
     let new = wire::new_order(call.body)?;
     let placed = call.api().place_order(new, call.retry(key.as_ref())).await;
     let location = |order: &petstore_domain::Order| Some(("/store/orders", order.id.get()));
-    Ok(call.repeated(placed, StatusCode::CREATED, wire::render_order, location))
+    Ok(call.repeated(placed, StatusCode::CREATED, wire::push_order, location))
 }
 
 pub(super) async fn get(call: &Call<'_>, id: Result<OrderId, IdError>) -> Handled {
     let id = path_id("orderId", id)?;
     wire::no_parameters(call.query())?;
     let known = call.known()?;
+    let id = id.ok_or_else(not_found)?;
     let found = call.api().order(id).await?;
-    call.shown(found, &known, wire::render_order)
+    call.shown(found, &known, wire::push_order)
 }
 
 pub(super) async fn update(call: &Call<'_>, id: Result<OrderId, IdError>) -> Handled {
@@ -42,15 +43,18 @@ pub(super) async fn update(call: &Call<'_>, id: Result<OrderId, IdError>) -> Han
     wire::no_parameters(call.query())?;
     let precondition = call.precondition()?;
     let patch = wire::order_patch(call.body)?;
+    let id = id.ok_or_else(not_found)?;
     let changed = call.api().update_order(id, patch, precondition).await;
     let changed = changed.map_err(|failure| failure.answer(call.epoch()))?;
-    Ok(call.changed(&changed, wire::render_order))
+    Ok(call.changed(&changed, wire::push_order))
 }
 
 pub(super) async fn cancel(call: &Call<'_>, id: Result<OrderId, IdError>) -> Handled {
     let id = path_id("orderId", id)?;
     wire::no_parameters(call.query())?;
-    let cancelled = call.api().cancel_order(id, call.precondition()?).await;
+    let precondition = call.precondition()?;
+    let id = id.ok_or_else(not_found)?;
+    let cancelled = call.api().cancel_order(id, precondition).await;
     cancelled.map_err(|failure| failure.answer(call.epoch()))?;
     Ok(Answer::empty(StatusCode::NO_CONTENT))
 }

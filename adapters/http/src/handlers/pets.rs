@@ -5,7 +5,7 @@ use hyper::header::HeaderValue;
 use petstore_domain::{IdError, PetId};
 
 use super::refusals::Refuse;
-use super::{Call, Handled, path_id, text_value};
+use super::{Call, Handled, not_found, path_id};
 use crate::answer::Answer;
 use crate::error::{ApiError, Code};
 use crate::route::Resource;
@@ -23,8 +23,9 @@ pub(super) async fn get(call: &Call<'_>, id: Result<PetId, IdError>) -> Handled 
     let id = path_id("petId", id)?;
     wire::no_parameters(call.query())?;
     let known = call.known()?;
+    let id = id.ok_or_else(not_found)?;
     let found = call.api().pet(id).await?;
-    call.shown(found, &known, wire::render_pet)
+    call.shown(found, &known, wire::push_pet)
 }
 
 pub(super) async fn list(call: &Call<'_>) -> Handled {
@@ -40,7 +41,7 @@ pub(super) async fn create(call: &Call<'_>) -> Handled {
     let key = call.idempotency_key()?;
     let new = wire::new_pet(call.body)?;
     let made = call.api().create_pet(new, call.retry(key.as_ref())).await;
-    Ok(call.repeated(made, StatusCode::CREATED, wire::render_pet, |pet| Some(("/pets", pet.id.get()))))
+    Ok(call.repeated(made, StatusCode::CREATED, wire::push_pet, |pet| Some(("/pets", pet.id.get()))))
 }
 
 pub(super) async fn replace(call: &Call<'_>, id: Result<PetId, IdError>) -> Handled {
@@ -48,9 +49,10 @@ pub(super) async fn replace(call: &Call<'_>, id: Result<PetId, IdError>) -> Hand
     wire::no_parameters(call.query())?;
     let precondition = call.precondition()?;
     let patch = wire::pet_replacement(call.body, id)?;
+    let id = id.ok_or_else(not_found)?;
     let changed = call.api().update_pet(id, patch, precondition).await;
     let changed = changed.map_err(|failure| failure.answer(call.epoch()))?;
-    Ok(call.changed(&changed, wire::render_pet))
+    Ok(call.changed(&changed, wire::push_pet))
 }
 
 pub(super) async fn update(call: &Call<'_>, id: Result<PetId, IdError>) -> Handled {
@@ -58,35 +60,38 @@ pub(super) async fn update(call: &Call<'_>, id: Result<PetId, IdError>) -> Handl
     wire::no_parameters(call.query())?;
     let precondition = call.precondition()?;
     let patch = wire::pet_patch(call.body)?;
+    let id = id.ok_or_else(not_found)?;
     let changed = call.api().update_pet(id, patch, precondition).await;
     let changed = changed.map_err(|failure| failure.answer(call.epoch()))?;
-    Ok(call.changed(&changed, wire::render_pet))
+    Ok(call.changed(&changed, wire::push_pet))
 }
 
 pub(super) async fn delete(call: &Call<'_>, id: Result<PetId, IdError>) -> Handled {
     let id = path_id("petId", id)?;
     wire::no_parameters(call.query())?;
-    let deleted = call.api().delete_pet(id, call.precondition()?).await;
+    let precondition = call.precondition()?;
+    let id = id.ok_or_else(not_found)?;
+    let deleted = call.api().delete_pet(id, precondition).await;
     deleted.map_err(|failure| failure.answer(call.epoch()))?;
     Ok(Answer::empty(StatusCode::NO_CONTENT))
 }
 
 /// For getPet, which is deprecated: where that is written, and what takes its place. None for other resources.
 pub(crate) fn deprecated_link(worker: &Worker) -> impl FnOnce(Resource) -> Option<HeaderValue> {
-    const DOCUMENTED: &str = "</openapi.yaml>; rel=\"deprecation\", </openapi.yaml>; rel=\"sunset\", <";
-    const SUCCESSOR: &str = ">; rel=\"successor-version\"";
+    const DOCUMENTED: &[u8] = b"</openapi.yaml>; rel=\"deprecation\", </openapi.yaml>; rel=\"sunset\", <";
+    const SUCCESSOR: &[u8] = b">; rel=\"successor-version\"";
     move |resource| {
         let Resource::Pet(id) = resource else { return None };
-        let base = &worker.app.settings.base_path;
-        let mut link = String::with_capacity(DOCUMENTED.len() + base.len() + SUCCESSOR.len() + 32);
-        link.push_str(DOCUMENTED);
-        link.push_str(base);
-        link.push_str("/pets");
-        if let Ok(id) = id {
-            link.push_str("?id=");
-            link.push_str(itoa::Buffer::new().format(id.get()));
-        }
-        link.push_str(SUCCESSOR);
-        Some(text_value(link))
+        let link = worker.arena.cut(|link| {
+            link.extend_from_slice(DOCUMENTED);
+            link.extend_from_slice(worker.app.settings.base_path.as_bytes());
+            link.extend_from_slice(b"/pets");
+            if let Ok(id) = id {
+                link.extend_from_slice(b"?id=");
+                link.extend_from_slice(itoa::Buffer::new().format(id.get()).as_bytes());
+            }
+            link.extend_from_slice(SUCCESSOR);
+        });
+        HeaderValue::from_maybe_shared(link).ok()
     }
 }

@@ -40,7 +40,7 @@ impl EntityTag {
     }
 
     /// The tag, visible ASCII.
-    fn as_bytes(&self) -> &[u8] {
+    pub(crate) fn as_bytes(&self) -> &[u8] {
         &self.bytes[..self.len]
     }
 

@@ -20,34 +20,7 @@ const HEX: &[u8; 16] = b"0123456789abcdef";
 const RESOURCE_ROOM: usize = 256;
 
 /// A pet.
-pub(crate) fn render_pet(pet: &Pet) -> Vec<u8> {
-    let mut out = Vec::with_capacity(RESOURCE_ROOM);
-    push_pet(&mut out, pet);
-    out
-}
-
-/// A category.
-pub(crate) fn render_category(category: &Category) -> Vec<u8> {
-    let mut out = Vec::with_capacity(RESOURCE_ROOM);
-    push_category(&mut out, category);
-    out
-}
-
-/// An order.
-pub(crate) fn render_order(order: &Order) -> Vec<u8> {
-    let mut out = Vec::with_capacity(RESOURCE_ROOM);
-    push_order(&mut out, order);
-    out
-}
-
-/// An inventory item.
-pub(crate) fn render_item(item: &InventoryItem) -> Vec<u8> {
-    let mut out = Vec::with_capacity(RESOURCE_ROOM);
-    push_item(&mut out, item);
-    out
-}
-
-fn push_pet(out: &mut Vec<u8>, pet: &Pet) {
+pub(crate) fn push_pet(out: &mut Vec<u8>, pet: &Pet) {
     out.extend_from_slice(b"{\"name\":");
     push_string(out, pet.name.as_bytes());
     out.extend_from_slice(b",\"categoryId\":");
@@ -60,7 +33,8 @@ fn push_pet(out: &mut Vec<u8>, pet: &Pet) {
     out.push(b'}');
 }
 
-fn push_category(out: &mut Vec<u8>, category: &Category) {
+/// A category.
+pub(crate) fn push_category(out: &mut Vec<u8>, category: &Category) {
     out.extend_from_slice(b"{\"name\":");
     push_string(out, category.name.as_bytes());
     if let Some(description) = &category.description {
@@ -72,7 +46,8 @@ fn push_category(out: &mut Vec<u8>, category: &Category) {
     out.push(b'}');
 }
 
-fn push_order(out: &mut Vec<u8>, order: &Order) {
+/// An order.
+pub(crate) fn push_order(out: &mut Vec<u8>, order: &Order) {
     out.extend_from_slice(b"{\"id\":");
     push_number(out, order.id.get());
     out.extend_from_slice(b",\"petId\":");
@@ -86,7 +61,8 @@ fn push_order(out: &mut Vec<u8>, order: &Order) {
     out.extend_from_slice(if order.complete { b",\"complete\":true}" } else { b",\"complete\":false}" });
 }
 
-fn push_item(out: &mut Vec<u8>, item: &InventoryItem) {
+/// An inventory item.
+pub(crate) fn push_item(out: &mut Vec<u8>, item: &InventoryItem) {
     out.extend_from_slice(b"{\"petId\":");
     push_number(out, item.pet_id.get());
     out.extend_from_slice(b",\"quantity\":");

@@ -129,7 +129,7 @@ fn patches_tell_absent_from_null() {
 fn a_category_without_a_description_loses_it_when_it_is_replaced() {
     let id = CategoryId::FIRST;
     assert_eq!(category_replacement(br#"{"name":"Dog"}"#, Some(id)).unwrap().description, Patch::Clear);
-    let kept = category_replacement(br#"{"id":1,"name":"Dog","description":" Barks.\n"}"#, id).unwrap();
+    let kept = category_replacement(br#"{"id":1,"name":"Dog","description":" Barks.\n"}"#, Some(id)).unwrap();
     assert_eq!(kept.description, Patch::Set(Description::parse(" Barks.\n").unwrap()));
 
     let long = format!(r#"{{"name":"Dog","description":"{}"}}"#, "x".repeat(1_001));

@@ -238,3 +238,27 @@ proptest! {
         prop_assert!(serde_json::from_str::<Value>(&body).is_ok(), "{}", body);
     }
 }
+
+fn render_pet(pet: &Pet) -> Vec<u8> {
+    let mut out = Vec::new();
+    push_pet(&mut out, pet);
+    out
+}
+
+fn render_category(category: &Category) -> Vec<u8> {
+    let mut out = Vec::new();
+    push_category(&mut out, category);
+    out
+}
+
+fn render_order(order: &Order) -> Vec<u8> {
+    let mut out = Vec::new();
+    push_order(&mut out, order);
+    out
+}
+
+fn render_item(item: &InventoryItem) -> Vec<u8> {
+    let mut out = Vec::new();
+    push_item(&mut out, item);
+    out
+}
