@@ -4,7 +4,7 @@ mod operations;
 
 pub use operations::{
     CreateKey, CreateKeyRejection, CreatedKey, KeyHolder, KeyPatch, LiftBan, RevokeKey, RotateKey,
-    UnknownKey, UpdateAccount, UpdateAccountRejection, UpdateKey,
+    RotateKeyRejection, UnknownKey, UpdateAccount, UpdateAccountRejection, UpdateKey,
 };
 
 use crate::text::name_type;

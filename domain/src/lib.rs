@@ -47,7 +47,7 @@ mod version;
 
 pub use account::{
     Account, AccountName, CreateKey, CreateKeyRejection, CreatedKey, KeyHolder, KeyPatch, LiftBan, RevokeKey,
-    RotateKey, UnknownKey, UpdateAccount, UpdateAccountRejection, UpdateKey,
+    RotateKey, RotateKeyRejection, UnknownKey, UpdateAccount, UpdateAccountRejection, UpdateKey,
 };
 pub use api_key::{ApiKey, ApiKeyError, KeyDigest, KeyFault, KeyLabel, KeyPrefix, KeyRecord, Scope, Scopes};
 pub use ban::{Ban, BanPolicy, Strikes};

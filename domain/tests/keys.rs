@@ -176,10 +176,12 @@ fn an_endless_overlap_ends_with_time_itself() {
 }
 
 #[test]
-fn a_rotated_key_that_was_revoked_stays_revoked() {
-    let mut shop = shop_with(|key| key.revoked_at = Some(hours(-1)));
-    shop.run(&rotate(Duration::from_hours(1))).unwrap();
-    assert_eq!(shop.keys[&KEY].check(now()), Err(KeyFault::Revoked));
+fn rejects_to_bring_a_dead_key_back_by_rotating_it() {
+    let revoked = shop_with(|key| key.revoked_at = Some(now()));
+    let expired = shop_with(|key| key.expires_at = Some(now()));
+    for (shop, fault) in [(revoked, KeyFault::Revoked), (expired, KeyFault::Expired)] {
+        assert_eq!(shop.decide(&rotate(Duration::ZERO)), Err(RotateKeyRejection::Dead(fault)));
+    }
 }
 
 #[test]
@@ -242,7 +244,7 @@ fn a_key_is_changed_in_what_the_patch_names() {
 #[test]
 fn rejects_what_is_done_to_a_key_that_is_not_there() {
     let (shop, id, now) = (shop(), key_id(8), now());
-    assert_eq!(shop.decide(&RotateKey { id, ..rotate(Duration::ZERO) }), Err(UnknownKey));
+    assert_eq!(shop.decide(&RotateKey { id, ..rotate(Duration::ZERO) }), Err(RotateKeyRejection::NotFound));
     assert_eq!(shop.decide(&RevokeKey { id, now }), Err(UnknownKey));
     assert_eq!(shop.decide(&LiftBan { id, now }), Err(UnknownKey));
     assert_eq!(shop.decide(&UpdateKey { id, patch: KeyPatch::default() }), Err(UnknownKey));

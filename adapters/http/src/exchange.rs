@@ -1,8 +1,10 @@
 //! One request and its answer, in the order of the contract's checks.
 
+use std::convert::Infallible;
 use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
+use std::rc::Rc;
 use std::task::Poll;
 
 use bytes::Bytes;
@@ -21,6 +23,7 @@ use crate::error::{ApiError, Code};
 use crate::gate::{self, QuotaNote};
 use crate::handlers::{self, Call};
 use crate::head::Head;
+use crate::io::Activity;
 use crate::observe::{Exchange, Observer};
 use crate::route::{Operation, Resource, Takes};
 use crate::seal::{Seal, request_id, seal};
@@ -39,12 +42,15 @@ struct Notes {
     account: Option<AccountId>,
 }
 
-/// Answers one request.
+/// Answers one request. One future from end to end: each around it would move the request and the answer once more.
 pub(crate) async fn exchange(
-    worker: &Worker,
+    worker: Rc<Worker>,
+    activity: Rc<Activity>,
     peer: IpAddr,
     request: Request<Incoming>,
-) -> Response<Full<Bytes>> {
+) -> Result<Response<Full<Bytes>>, Infallible> {
+    activity.begin_request();
+    let worker = &*worker;
     let observer = worker.app.settings.observer.as_deref();
     let begun = observer.filter(|observer| observer.wants_all()).map(|_| Instant::now());
     let (parts, incoming) = request.into_parts();
@@ -82,7 +88,9 @@ pub(crate) async fn exchange(
     // The request's map becomes the answer's: its allocation is there already, 400 to 500 instructions of it.
     let mut headers = parts.headers;
     headers.clear();
-    seal(worker, answer, sealed, headers)
+    let response = seal(worker, answer, sealed, headers);
+    activity.end_request();
+    Ok(response)
 }
 
 fn observe(

@@ -123,34 +123,32 @@ impl Resource {
         }
     }
 
-    /// What a method does to it.
+    /// What a method does to it. HEAD is GET without the body, which hyper leaves out.
     pub(crate) fn operation(&self, method: &Method) -> Option<Operation> {
         use Operation as Op;
-        // HEAD is GET without the body, which hyper leaves out.
-        let method = if method == Method::HEAD { &Method::GET } else { method };
-        Some(match (self, method.as_str()) {
-            (Self::Pets, "GET") => Op::ListPets,
-            (Self::Pets, "POST") => Op::CreatePet,
-            (Self::Pet(_), "GET") => Op::GetPet,
-            (Self::Pet(_), "PUT") => Op::ReplacePet,
-            (Self::Pet(_), "PATCH") => Op::UpdatePet,
-            (Self::Pet(_), "DELETE") => Op::DeletePet,
-            (Self::Categories, "GET") => Op::ListCategories,
-            (Self::Categories, "POST") => Op::CreateCategory,
-            (Self::Category(_), "GET") => Op::GetCategory,
-            (Self::Category(_), "PUT") => Op::ReplaceCategory,
-            (Self::Category(_), "PATCH") => Op::UpdateCategory,
-            (Self::Category(_), "DELETE") => Op::DeleteCategory,
-            (Self::Orders, "GET") => Op::ListOrders,
-            (Self::Orders, "POST") => Op::PlaceOrder,
-            (Self::Order(_), "GET") => Op::GetOrder,
-            (Self::Order(_), "PATCH") => Op::UpdateOrder,
-            (Self::Order(_), "DELETE") => Op::CancelOrder,
-            (Self::Inventory, "GET") => Op::ListInventory,
-            (Self::Item(_), "GET") => Op::GetInventoryItem,
-            (Self::Item(_), "PATCH") => Op::UpdateInventory,
-            (Self::Adjustments(_), "POST") => Op::AdjustInventory,
-            (Self::RateLimit, "GET") => Op::GetRateLimit,
+        Some(match (self, method) {
+            (Self::Pets, &Method::GET | &Method::HEAD) => Op::ListPets,
+            (Self::Pets, &Method::POST) => Op::CreatePet,
+            (Self::Pet(_), &Method::GET | &Method::HEAD) => Op::GetPet,
+            (Self::Pet(_), &Method::PUT) => Op::ReplacePet,
+            (Self::Pet(_), &Method::PATCH) => Op::UpdatePet,
+            (Self::Pet(_), &Method::DELETE) => Op::DeletePet,
+            (Self::Categories, &Method::GET | &Method::HEAD) => Op::ListCategories,
+            (Self::Categories, &Method::POST) => Op::CreateCategory,
+            (Self::Category(_), &Method::GET | &Method::HEAD) => Op::GetCategory,
+            (Self::Category(_), &Method::PUT) => Op::ReplaceCategory,
+            (Self::Category(_), &Method::PATCH) => Op::UpdateCategory,
+            (Self::Category(_), &Method::DELETE) => Op::DeleteCategory,
+            (Self::Orders, &Method::GET | &Method::HEAD) => Op::ListOrders,
+            (Self::Orders, &Method::POST) => Op::PlaceOrder,
+            (Self::Order(_), &Method::GET | &Method::HEAD) => Op::GetOrder,
+            (Self::Order(_), &Method::PATCH) => Op::UpdateOrder,
+            (Self::Order(_), &Method::DELETE) => Op::CancelOrder,
+            (Self::Inventory, &Method::GET | &Method::HEAD) => Op::ListInventory,
+            (Self::Item(_), &Method::GET | &Method::HEAD) => Op::GetInventoryItem,
+            (Self::Item(_), &Method::PATCH) => Op::UpdateInventory,
+            (Self::Adjustments(_), &Method::POST) => Op::AdjustInventory,
+            (Self::RateLimit, &Method::GET | &Method::HEAD) => Op::GetRateLimit,
             _ => return None,
         })
     }

@@ -219,19 +219,14 @@ async fn connection(
     let activity = Rc::new(Activity::new());
     let deadlines = worker.app.settings.deadlines;
     let noted = Rc::clone(&activity);
-    let service = service_fn(move |request| {
-        let (worker, activity) = (Rc::clone(&worker), Rc::clone(&noted));
-        async move {
-            activity.begin_request();
-            let response = exchange(&worker, peer.ip(), request).await;
-            activity.end_request();
-            Ok::<_, std::convert::Infallible>(response)
-        }
-    });
+    let service =
+        service_fn(move |request| exchange(Rc::clone(&worker), Rc::clone(&noted), peer.ip(), request));
     let http = http1::Builder::new()
         // One flat buffer and one send for each answer: 4 to 5% over a vector of head and body.
         .writev(false)
         .max_buf_size(READ_BUFFER_MAX)
+        // A client that sends no more may still wait for its answer; hyper would drop it with the connection.
+        .half_close(true)
         // The deadlines are ours, all of them: see `connection`.
         .header_read_timeout(None)
         .serve_connection(Socket::new(stream, Rc::clone(&activity)), service);

@@ -180,7 +180,10 @@ impl AccountsCommand {
                 let plan = plan.choice()?;
                 match through.ask(&Request::UpdateAccount { account, name, plan })? {
                     Answer::Account { account } if through.json => print_json(&account),
-                    Answer::Account { account } => print_accounts(&[account]),
+                    Answer::Account { account } => {
+                        print_accounts(&[account]);
+                        Ok(())
+                    }
                     _ => Err(unexpected()),
                 }
             }
@@ -206,13 +209,17 @@ impl Through {
         }
         println!("{secret}\n");
         println!("This is the one time that the key is shown. Its id is {}.", key.id);
-        print_keys(&[key])
+        print_keys(&[key]);
+        Ok(())
     }
 
     fn key(&self, request: &Request) -> Result<(), Failure> {
         match self.ask(request)? {
             Answer::Key { key } if self.json => print_json(&key),
-            Answer::Key { key } => print_keys(&[key]),
+            Answer::Key { key } => {
+                print_keys(&[key]);
+                Ok(())
+            }
             _ => Err(unexpected()),
         }
     }
@@ -226,7 +233,11 @@ impl Through {
             };
             all.extend(keys);
             if !more {
-                return if self.json { print_json(&all) } else { print_keys(&all) };
+                if self.json {
+                    return print_json(&all);
+                }
+                print_keys(&all);
+                return Ok(());
             }
         }
     }
@@ -240,7 +251,11 @@ impl Through {
             };
             all.extend(accounts);
             if !more {
-                return if self.json { print_json(&all) } else { print_accounts(&all) };
+                if self.json {
+                    return print_json(&all);
+                }
+                print_accounts(&all);
+                return Ok(());
             }
         }
     }
@@ -256,7 +271,7 @@ fn print_json<T: serde::Serialize>(value: &T) -> Result<(), Failure> {
     Ok(())
 }
 
-fn print_keys(keys: &[KeyView]) -> Result<(), Failure> {
+fn print_keys(keys: &[KeyView]) {
     let mut table = Table::new(["ID", "KEY", "ACCOUNT", "PLAN", "SCOPES", "STATE", "UNTIL", "LABEL"]);
     for key in keys {
         let until = key.banned_until.as_ref().or(key.revoked_at.as_ref()).or(key.expires_at.as_ref());
@@ -272,10 +287,9 @@ fn print_keys(keys: &[KeyView]) -> Result<(), Failure> {
         ]);
     }
     table.print();
-    Ok(())
 }
 
-fn print_accounts(accounts: &[AccountView]) -> Result<(), Failure> {
+fn print_accounts(accounts: &[AccountView]) {
     let mut table = Table::new(["ID", "NAME", "PLAN", "MINUTE", "DAY", "SINCE"]);
     let number = |number: Option<u32>| number.map(|number| number.to_string()).unwrap_or_default();
     for account in accounts {
@@ -289,5 +303,4 @@ fn print_accounts(accounts: &[AccountView]) -> Result<(), Failure> {
         ]);
     }
     table.print();
-    Ok(())
 }

@@ -38,23 +38,14 @@ impl Observer for Log {
         let Exchange { method, route, status, request_id, .. } = exchange;
         // A method may be any token; only its first characters are worth a line.
         let method: String = method.chars().take(16).collect();
-        let mut line = format!(
-            "{level} {method} {route} {status} id={request_id}",
-            level = if exchange.fault.is_some() { "ERROR" } else { "INFO" },
-        );
-        if let Some(duration) = exchange.duration {
-            line += &format!(" micros={}", duration.as_micros());
-        }
-        if let Some(account) = exchange.account {
-            line += &format!(" account={account}");
-        }
-        if let Some(traceparent) = exchange.traceparent.filter(|text| is_traceparent(text)) {
-            line += &format!(" traceparent={traceparent}");
-        }
-        if let Some(fault) = exchange.fault {
-            line += &format!(" fault={fault:?}");
-        }
-        self.line(&line);
+        let level = if exchange.fault.is_some() { "ERROR" } else { "INFO" };
+        let mut fields = vec![format!("{level} {method} {route} {status} id={request_id}")];
+        fields.extend(exchange.duration.map(|duration| format!("micros={}", duration.as_micros())));
+        fields.extend(exchange.account.map(|account| format!("account={account}")));
+        let traceparent = exchange.traceparent.filter(|text| is_traceparent(text));
+        fields.extend(traceparent.map(|text| format!("traceparent={text}")));
+        fields.extend(exchange.fault.map(|fault| format!("fault={fault:?}")));
+        self.line(&fields.join(" "));
     }
 
     fn trouble(&self, what: &str) {

@@ -75,7 +75,9 @@ async fn run(args: &ServeArgs) -> Result<(), Failure> {
     for server in &servers {
         server.drain();
     }
-    let drained = tokio::task::spawn_blocking(move || servers.into_iter().map(Server::join).all(|all| all));
+    let drained = tokio::task::spawn_blocking(move || {
+        servers.into_iter().fold(true, |all, server| server.join() && all)
+    });
     tokio::select! {
         _ = drained => Ok(()),
         () = signals.next() => Err(Failure::because("stopped at once")),

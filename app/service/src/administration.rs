@@ -5,8 +5,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use petstore_domain::{
     Account, AccountId, AccountName, ApiKey, CreateKey, CreateKeyRejection, CreatedKey, KeyHolder, KeyId,
-    KeyLabel, KeyPatch, KeyRecord, LiftBan, Plan, RevokeKey, RotateKey, Scopes, UnknownKey, UpdateAccount,
-    UpdateAccountRejection, UpdateKey,
+    KeyLabel, KeyPatch, KeyRecord, LiftBan, Plan, RevokeKey, RotateKey, RotateKeyRejection, Scopes,
+    UnknownKey, UpdateAccount, UpdateAccountRejection, UpdateKey,
 };
 use petstore_ports::StoreError;
 use petstore_ports::api::{Administration, Failure, InitialKey, KeyListing, NewKey, RevealedKey};
@@ -94,7 +94,7 @@ impl Administration for Service {
         &self,
         id: KeyId,
         overlap: Duration,
-    ) -> Result<RevealedKey<KeyRecord>, Failure<UnknownKey>> {
+    ) -> Result<RevealedKey<KeyRecord>, Failure<RotateKeyRejection>> {
         let secret = self.new_secret()?;
         let operation = RotateKey {
             id,

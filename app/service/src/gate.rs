@@ -115,8 +115,8 @@ impl Gatekeeper {
     /// Takes one request, from the quota store or, while that fails, from what stands in for it. Says which, since
     /// the request must leave where it entered.
     fn take(self: Arc<Self>, ask: Ask) -> Reply<Taken> {
-        let quotas = Arc::clone(&self.quotas);
-        quotas.take(&ask).and_then(move |taken| match (taken, &self.on_quota_outage) {
+        let taken = self.quotas.take(&ask);
+        taken.and_then(move |taken| match (taken, &self.on_quota_outage) {
             (Ok(verdict), _) => Reply::now(Ok((verdict, Arc::clone(&self.quotas)))),
             (Err(error), OnQuotaOutage::Refuse) => Reply::now(Err(error)),
             (Err(_), OnQuotaOutage::CountWith(local)) => {

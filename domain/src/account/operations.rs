@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{Account, AccountName};
 use crate::state::{Change, Changes, Footprint, Name, View};
 use crate::{
-    AccountId, KeyDigest, KeyId, KeyLabel, KeyPrefix, KeyRecord, Operation, Plan, Scopes, Timestamp,
+    AccountId, KeyDigest, KeyFault, KeyId, KeyLabel, KeyPrefix, KeyRecord, Operation, Plan, Scopes, Timestamp,
 };
 
 /// The account that a new key is for.
@@ -154,16 +154,28 @@ pub struct RotateKey {
     pub now: Timestamp,
 }
 
+/// Why a key was not rotated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum RotateKeyRejection {
+    /// There is no such key.
+    #[error("there is no such key")]
+    NotFound,
+    /// The key opens nothing any more, and a rotation must not bring it back.
+    #[error(transparent)]
+    Dead(#[from] KeyFault),
+}
+
 impl Operation for RotateKey {
     type Output = KeyRecord;
-    type Rejection = UnknownKey;
+    type Rejection = RotateKeyRejection;
 
     fn footprint(&self, _seen: &View) -> Footprint {
         Footprint::from([Name::Key(self.id), Name::NextKey])
     }
 
     fn decide(&self, view: &View) -> Result<(Changes, Self::Output), Self::Rejection> {
-        let old = view.key(self.id).ok_or(UnknownKey)?;
+        let old = view.key(self.id).ok_or(RotateKeyRejection::NotFound)?;
+        old.check(self.now)?;
         let end = self.now.plus(self.overlap);
         let mut ending = old.clone();
         // A rotation never lengthens the old key's life.
@@ -173,7 +185,6 @@ impl Operation for RotateKey {
             digest: self.digest,
             prefix: self.prefix,
             created_at: self.now,
-            revoked_at: None,
             // A ban is the key's, but its history must not be shed by asking for a new key.
             ..old.clone()
         };

@@ -5,7 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use petstore_domain::{
     Account, AccountId, AccountName, ApiKey, CreateKeyRejection, CreatedKey, KeyHolder, KeyId, KeyLabel,
-    KeyPatch, KeyRecord, Plan, Scopes, Timestamp, UnknownKey, UpdateAccountRejection,
+    KeyPatch, KeyRecord, Plan, RotateKeyRejection, Scopes, Timestamp, UnknownKey, UpdateAccountRejection,
 };
 
 use super::Failure;
@@ -74,7 +74,7 @@ pub trait Administration: Send + Sync {
         &self,
         id: KeyId,
         overlap: Duration,
-    ) -> Result<RevealedKey<KeyRecord>, Failure<UnknownKey>>;
+    ) -> Result<RevealedKey<KeyRecord>, Failure<RotateKeyRejection>>;
 
     /// Ends a key's life at once, for good.
     async fn revoke_key(&self, id: KeyId) -> Result<KeyRecord, Failure<UnknownKey>>;

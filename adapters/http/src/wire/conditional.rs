@@ -77,7 +77,11 @@ impl TagPrefix {
     /// The strong tag of a version of a resource.
     pub(crate) fn tag(&self, version: Version) -> EntityTag {
         let mut tag = self.0;
-        tag.push(&hex::full(version.get())[hex::leading_zeros(version.get())..]);
+        // Nearly every version has one digit.
+        match u8::try_from(version.get()) {
+            Ok(digit @ 0..=9) => tag.push(&[b'0' + digit]),
+            _ => tag.push(&hex::full(version.get())[hex::leading_zeros(version.get())..]),
+        }
         tag.push(b"\"");
         tag
     }

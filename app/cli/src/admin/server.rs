@@ -131,7 +131,8 @@ impl Desk {
             }
             Request::ListKeys { after } => {
                 let after = after.map(KeyId::new).transpose().map_err(|error| error.to_string())?;
-                let listings = self.administration.keys(after, PAGE).await.map_err(store_fault)?;
+                let listings =
+                    self.administration.keys(after, PAGE).await.map_err(|error| store_fault(&error))?;
                 let more = listings.len() == PAGE;
                 Ok(Answer::Keys { keys: listings.iter().map(|one| KeyView::of(one, now)).collect(), more })
             }
@@ -148,7 +149,7 @@ impl Desk {
                 };
                 let found = self.find(&key).await?;
                 let updated = self.administration.update_key(found.key.id, patch).await;
-                self.key(found, updated.map_err(why)?)
+                Ok(self.key(found, updated.map_err(why)?))
             }
             Request::RotateKey { key, overlap_secs } => {
                 let found = self.find(&key).await?;
@@ -160,23 +161,25 @@ impl Desk {
             Request::RevokeKey { key } => {
                 let found = self.find(&key).await?;
                 let revoked = self.administration.revoke_key(found.key.id).await;
-                self.key(found, revoked.map_err(why)?)
+                Ok(self.key(found, revoked.map_err(why)?))
             }
             Request::LiftBan { key } => {
                 let found = self.find(&key).await?;
                 let lifted = self.administration.lift_ban(found.key.id).await;
-                self.key(found, lifted.map_err(why)?)
+                Ok(self.key(found, lifted.map_err(why)?))
             }
             Request::ListAccounts { after } => {
                 let after = after.map(AccountId::new).transpose().map_err(|error| error.to_string())?;
-                let accounts = self.administration.accounts(after, PAGE).await.map_err(store_fault)?;
+                let accounts =
+                    self.administration.accounts(after, PAGE).await.map_err(|error| store_fault(&error))?;
                 let more = accounts.len() == PAGE;
                 Ok(Answer::Accounts { accounts: accounts.iter().map(AccountView::from).collect(), more })
             }
             Request::UpdateAccount { account, name, plan } => {
                 let found = self.administration.account_named(&account_name(&account)?).await;
-                let found =
-                    found.map_err(store_fault)?.ok_or_else(|| format!("there is no account {account}"))?;
+                let found = found
+                    .map_err(|error| store_fault(&error))?
+                    .ok_or_else(|| format!("there is no account {account}"))?;
                 let name = name.map(|name| account_name(&name)).transpose()?;
                 let plan = plan.map(super::PlanChoice::plan).transpose()?;
                 let updated = self.administration.update_account(found.id, name, plan).await.map_err(why)?;
@@ -185,9 +188,9 @@ impl Desk {
         }
     }
 
-    fn key(&self, found: KeyListing, key: KeyRecord) -> Result<Answer, String> {
+    fn key(&self, found: KeyListing, key: KeyRecord) -> Answer {
         let listing = KeyListing { key, account: found.account };
-        Ok(Answer::Key { key: KeyView::of(&listing, self.clock.now()) })
+        Answer::Key { key: KeyView::of(&listing, self.clock.now()) }
     }
 
     /// The key that an operator means. A prefix that fits two keys means neither.
@@ -195,7 +198,7 @@ impl Desk {
         let unknown = || format!("there is no key {}", shown(&key.0));
         if let Ok(id) = KeyId::parse(&key.0) {
             let before = KeyId::new(id.get() - 1).ok();
-            let found = self.administration.keys(before, 1).await.map_err(store_fault)?;
+            let found = self.administration.keys(before, 1).await.map_err(|error| store_fault(&error))?;
             return found.into_iter().find(|listing| listing.key.id == id).ok_or_else(unknown);
         }
         // Of a whole secret, which is what an operator may have at hand, the first characters are enough.
@@ -203,7 +206,7 @@ impl Desk {
         let prefix = prefix.ok_or_else(unknown)?;
         let (mut after, mut found) = (None, None);
         loop {
-            let page = self.administration.keys(after, PAGE).await.map_err(store_fault)?;
+            let page = self.administration.keys(after, PAGE).await.map_err(|error| store_fault(&error))?;
             after = page.last().map(|listing| listing.key.id);
             for listing in page {
                 if listing.key.prefix == prefix && found.replace(listing).is_some() {
@@ -247,11 +250,11 @@ fn expiry(text: &str, now: Timestamp) -> Result<Timestamp, String> {
 fn why<R: std::fmt::Display>(failure: Failure<R>) -> String {
     match failure {
         Failure::Rejected(rejection) => rejection.to_string(),
-        Failure::Store(error) => store_fault(error),
+        Failure::Store(error) => store_fault(&error),
         Failure::RetryInProgress | Failure::RetryKeyReused => "the request was sent before".to_owned(),
     }
 }
 
-fn store_fault(error: StoreError) -> String {
+fn store_fault(error: &StoreError) -> String {
     format!("nothing was changed: {error}")
 }
