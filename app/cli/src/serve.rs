@@ -38,7 +38,10 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<(), Failure> {
         .enable_all()
         .build()
         .map_err(|error| Failure::because(format!("no runtime can be had: {error}")))?;
-    runtime.block_on(run(args))
+    let served = runtime.block_on(run(args));
+    // A second signal does not wait for the threads that are still draining.
+    runtime.shutdown_background();
+    served
 }
 
 async fn run(args: &ServeArgs) -> Result<(), Failure> {
@@ -76,7 +79,7 @@ async fn run(args: &ServeArgs) -> Result<(), Failure> {
         server.drain();
     }
     let drained = tokio::task::spawn_blocking(move || {
-        servers.into_iter().fold(true, |all, server| server.join() && all)
+        servers.into_iter().map(Server::join).collect::<Vec<_>>()
     });
     tokio::select! {
         _ = drained => Ok(()),

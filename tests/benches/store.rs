@@ -1,0 +1,160 @@
+//! What the store in memory costs, as ratios within one run: `cargo bench -p petstore-tests --bench store`.
+//!
+//! Absolute figures are what this machine showed in this hour. A ratio compares two measurements that were taken in
+//! turns, so that a machine whose speed drifts hardly moves it. Nothing here fails: a benchmark is no test.
+
+use std::hint::black_box;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+use petstore_domain::{
+    CategoryId, CategoryName, CreateCategory, CreatePet, NewCategory, NewOrder, NewPet, OrderQuantity, PetId,
+    PetName, PetStatus, PlaceOrder, Precondition, SetStock, StockLevel,
+};
+use petstore_memory::MemoryStore;
+use petstore_ports::{PageOrder, PageRequest, PetFilter, PetReader, run};
+use tokio::time::Instant;
+
+/// Rounds that are taken in turns; the median counts.
+const ROUNDS: usize = 15;
+
+fn main() {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    println!("| what | figure |\n|---|---|");
+    // First: what another measurement frees would be counted as nobody's.
+    memory();
+    pages(&runtime);
+    orders();
+}
+
+/// A page of 100 in a store of a million pets, against one in a store of ten thousand.
+fn pages(runtime: &tokio::runtime::Runtime) {
+    let (small, large) = (shop(10_000), shop(1_000_000));
+    let available =
+        PetFilter { statuses: [PetStatus::Available].into_iter().collect(), ..PetFilter::default() };
+    for (name, filter) in [("all", PetFilter::default()), ("available", available)] {
+        let mut ratios = Vec::new();
+        let mut of_large = Vec::new();
+        for round in 0..ROUNDS as u64 {
+            let one = page_time(runtime, &small, &filter, 10_000, round);
+            let other = page_time(runtime, &large, &filter, 1_000_000, round);
+            ratios.push(other / one);
+            of_large.push(other);
+        }
+        println!("| page of 100 ({name}), 1M / 10k pets | {:.2} |", median(ratios));
+        println!("| page of 100 ({name}), 1M pets | {:.1} us |", median(of_large));
+    }
+}
+
+/// Microseconds of a page, over pages all through the store.
+fn page_time(
+    runtime: &tokio::runtime::Runtime,
+    store: &MemoryStore,
+    filter: &PetFilter,
+    pets: u64,
+    round: u64,
+) -> f64 {
+    const PAGES: u32 = 400;
+    let began = Instant::now();
+    runtime.block_on(async {
+        for page in 0..PAGES {
+            let after = (u64::from(page) * 7_919 + round * 104_729) % (pets - 200);
+            let request = PageRequest { order: PageOrder::Ascending, after: Some(after), limit: 100 };
+            let mut names = 0;
+            let mut sink = |record: &petstore_domain::PetRecord| names += record.pet.name.as_bytes().len();
+            store.pets(filter, &request, &mut sink).await.expect("a store in memory answers");
+            black_box(names);
+        }
+    });
+    began.elapsed().as_secs_f64() * 1e6 / f64::from(PAGES)
+}
+
+/// Orders a second on all cores, over a thousand pets and over one.
+fn orders() {
+    let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    for pets in [1_000, 1] {
+        let rates: Vec<_> = (0..5).map(|_| order_rate(cores, pets)).collect();
+        println!("| orders a second, {cores} threads, {pets} pets | {:.0} |", median(rates));
+    }
+}
+
+fn order_rate(threads: usize, pets: u32) -> f64 {
+    const ORDERS: u32 = 100_000;
+    let store = shop(pets);
+    stock_up(&store, pets);
+    let began = Instant::now();
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            let store = &store;
+            scope.spawn(move || {
+                let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+                runtime.block_on(async {
+                    for n in 0..ORDERS {
+                        let number = u64::from(n.wrapping_mul(7_919) % pets) + 1;
+                        let pet_id = PetId::new(number).expect("an id");
+                        let new = NewOrder { pet_id, quantity: OrderQuantity::ONE, ship_date: None };
+                        black_box(
+                            run(&**store, PlaceOrder { new }).await.expect("the store answers").is_ok(),
+                        );
+                    }
+                });
+            });
+        }
+    });
+    let orders = ORDERS * u32::try_from(threads).expect("a machine's cores");
+    f64::from(orders) / began.elapsed().as_secs_f64()
+}
+
+/// Bytes of resident memory a pet, at a million.
+fn memory() {
+    const PETS: u32 = 1_000_000;
+    let before = resident();
+    let store = shop(PETS);
+    let after = resident();
+    println!("| memory a pet, 1M pets | {:.0} bytes |", (after - before) / f64::from(PETS));
+    drop(store);
+}
+
+fn resident() -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or("0 kB");
+    line.trim().trim_end_matches(" kB").trim().parse::<f64>().unwrap_or(0.0) * 1024.0
+}
+
+/// A store with this many pets, all available, in ten categories.
+fn shop(pets: u32) -> Arc<MemoryStore> {
+    const NAMES: [&str; 4] = ["Bella", "Rocky", "Coco", "Milo"];
+    let store = Arc::new(MemoryStore::new());
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    runtime.block_on(async {
+        for n in 0..10 {
+            let name = CategoryName::parse(&format!("Category {n}")).expect("a name");
+            let new = NewCategory { name, description: None };
+            run(&*store, CreateCategory { new }).await.expect("the store answers").expect("a new name");
+        }
+        for n in 1..=pets {
+            let name = PetName::parse(&format!("{} {n}", NAMES[n as usize % NAMES.len()])).expect("a name");
+            let category_id = CategoryId::new(u64::from(n % 10) + 1).expect("an id");
+            let new = NewPet { name, category_id, status: None };
+            run(&*store, CreatePet { new }).await.expect("the store answers").expect("the category exists");
+        }
+    });
+    store
+}
+
+fn stock_up(store: &MemoryStore, pets: u32) {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    let level = StockLevel::new(i64::from(StockLevel::MAX)).expect("the maximum");
+    runtime.block_on(async {
+        for n in 1..=pets {
+            let id = PetId::new(u64::from(n)).expect("an id");
+            let set = SetStock { id, level, precondition: Precondition::None };
+            run(store, set).await.expect("the store answers").expect("the pet exists");
+        }
+    });
+}
+
+fn median(mut figures: Vec<f64>) -> f64 {
+    figures.sort_by(f64::total_cmp);
+    figures[figures.len() / 2]
+}
