@@ -1,0 +1,250 @@
+//! What the service does between its ports: mocks where a port must fail or wait, the memory store for the rest.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+
+use petstore_domain::*;
+use petstore_memory::MemoryStore;
+use petstore_ports::api::*;
+use petstore_ports::*;
+use petstore_service::{OnQuotaOutage, Policy, Ports, Service};
+
+const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+fn now() -> Timestamp {
+    Timestamp::parse("2030-01-01T12:00:00Z").unwrap()
+}
+
+fn clock() -> Arc<dyn Clock> {
+    let mut clock = MockClock::new();
+    clock.expect_now().returning(now);
+    Arc::new(clock)
+}
+
+fn entropy() -> Arc<dyn Entropy> {
+    let mut entropy = MockEntropy::new();
+    entropy.expect_bits().returning(|| Ok([7; 32]));
+    Arc::new(entropy)
+}
+
+/// The ports of a memory store; a test puts its mock in the place of one.
+fn ports() -> Ports {
+    Ports::of_one_store(Arc::new(MemoryStore::new()), clock(), entropy())
+}
+
+fn service(ports: Ports) -> Service {
+    Service::new(ports, Policy::DEFAULT)
+}
+
+fn category(name: &str) -> NewCategory {
+    NewCategory { name: CategoryName::parse(name).unwrap(), description: None }
+}
+
+fn new_key() -> NewKey {
+    NewKey {
+        holder: KeyHolder::New { plan: Plan::Free },
+        label: KeyLabel::parse("").unwrap(),
+        scopes: Scopes::ALL,
+        expires_at: None,
+    }
+}
+
+fn call(key: &ApiKey) -> Call<'_> {
+    Call { key: key.as_bytes(), address: HERE, cost: Cost::One }
+}
+
+fn credential() -> Credential {
+    Credential {
+        key: KeyId::FIRST,
+        account: AccountId::FIRST,
+        plan: Plan::Free,
+        scopes: Scopes::ALL,
+        expires_at: None,
+        revoked: false,
+    }
+}
+
+fn busy() -> StoreError {
+    StoreError::Busy("the queue is full".to_owned())
+}
+
+fn down() -> StoreError {
+    StoreError::Unavailable("the quota store does not answer".to_owned())
+}
+
+#[tokio::test]
+async fn a_busy_store_is_the_callers_to_try_again() {
+    let mut transactor = MockTransactor::new();
+    transactor.expect_transact().times(2).returning(|_| Err(busy()));
+    let service = service(Ports { transactor: Arc::new(transactor), ..ports() });
+    let failed = service.create_category(category("Dogs"), None).await;
+    assert_eq!(failed, Err(Failure::Store(busy())));
+    // Under a key too, and the key is free again afterwards.
+    let key = IdempotencyKey::parse(b"k").unwrap();
+    let retry = Retry { account: AccountId::FIRST, key: &key, body: b"{}" };
+    let failed = service.create_category(category("Dogs"), Some(retry)).await;
+    assert_eq!(failed, Err(Failure::Store(busy())));
+}
+
+/// Answers when it is told to.
+struct Gated {
+    store: MemoryStore,
+    gate: tokio::sync::Semaphore,
+    waiting: tokio::sync::Semaphore,
+}
+
+#[async_trait::async_trait]
+impl Transactor for Gated {
+    async fn transact(&self, transition: Arc<dyn Transition>) -> Result<(), StoreError> {
+        self.waiting.add_permits(1);
+        let _go = self.gate.acquire().await.unwrap();
+        self.store.transact(transition).await
+    }
+}
+
+#[tokio::test]
+async fn a_request_whose_first_try_is_still_running_is_told_so_and_gets_its_answer_later() {
+    let gated = Arc::new(Gated {
+        store: MemoryStore::new(),
+        gate: tokio::sync::Semaphore::new(0),
+        waiting: tokio::sync::Semaphore::new(0),
+    });
+    let service = Arc::new(service(Ports { transactor: Arc::clone(&gated) as _, ..ports() }));
+    let create = |service: Arc<Service>, body: &'static [u8]| async move {
+        let key = IdempotencyKey::parse(b"once").unwrap();
+        let retry = Retry { account: AccountId::FIRST, key: &key, body };
+        service.create_category(category("Dogs"), Some(retry)).await
+    };
+    let first = tokio::spawn(create(Arc::clone(&service), b"a"));
+    let _first_runs = gated.waiting.acquire().await.unwrap();
+    assert_eq!(create(Arc::clone(&service), b"a").await, Err(Failure::RetryInProgress));
+
+    gated.gate.add_permits(100);
+    let first = first.await.unwrap().unwrap();
+    assert!(first.result.is_ok() && !first.replayed);
+    let again = create(Arc::clone(&service), b"a").await.unwrap();
+    assert_eq!((again.result, again.replayed), (first.result, true));
+    assert_eq!(create(service, b"b").await, Err(Failure::RetryKeyReused));
+}
+
+#[tokio::test]
+async fn a_quota_store_that_is_down_refuses_unless_something_stands_in_for_it() {
+    let broken = || {
+        let mut quotas = MockQuotas::new();
+        quotas.expect_take().returning(|_| Reply::now(Err(down())));
+        quotas.expect_take_address().returning(|_, _, _, _| Reply::now(Err(down())));
+        quotas
+    };
+    let refusing = service(Ports { quotas: Arc::new(broken()), ..ports() });
+    let secret = refusing.create_key(new_key()).await.unwrap().secret;
+    assert!(matches!(refusing.admit(call(&secret)).await, Err(Refusal::Store(error)) if error == down()));
+    let address = refusing.admit_address(HERE, Cost::One).await;
+    assert_eq!(address.unwrap_err(), down());
+
+    // What stands in counts with the same figures: never unlimited. `leave` goes where the request entered.
+    let on_quota_outage = OnQuotaOutage::CountWith(Arc::new(MemoryStore::new()));
+    let counting = service(Ports { quotas: Arc::new(broken()), on_quota_outage, ..ports() });
+    let secret = counting.create_key(new_key()).await.unwrap().secret;
+    for left in (0..60).rev() {
+        assert_eq!(counting.admit(call(&secret)).await.unwrap().usage.minute.remaining, left);
+    }
+    assert!(matches!(counting.admit(call(&secret)).await, Err(Refusal::Exceeded { .. })));
+}
+
+#[tokio::test]
+async fn a_secret_is_digested_once_and_its_key_is_asked_for_each_time() {
+    let secret = ApiKey::from_entropy([1; 32]);
+    let mut keys = MockKeyReader::new();
+    let mut order = mockall::Sequence::new();
+    let by_digest = |name: &KeyName| matches!(name, KeyName::Digest(_));
+    let by_id = |name: &KeyName| *name == KeyName::Id(KeyId::FIRST);
+    keys.expect_credential()
+        .withf(by_digest)
+        .times(1)
+        .in_sequence(&mut order)
+        .returning(|_| Reply::now(Ok(Some(credential()))));
+    keys.expect_credential()
+        .withf(by_id)
+        .times(1)
+        .in_sequence(&mut order)
+        .returning(|_| Reply::later(async { Ok(Some(credential())) }));
+    keys.expect_credential()
+        .withf(by_id)
+        .times(1)
+        .in_sequence(&mut order)
+        .returning(|_| Reply::now(Ok(Some(Credential { revoked: true, ..credential() }))));
+    let service = service(Ports { keys: Arc::new(keys), ..ports() });
+    assert!(service.admit(call(&secret)).await.is_ok());
+    assert!(service.admit(call(&secret)).await.is_ok());
+    let refused = service.admit(call(&secret)).await;
+    assert!(matches!(refused, Err(Refusal::Key { problem: KeyProblem::Revoked, .. })), "{refused:?}");
+}
+
+#[tokio::test]
+async fn a_secret_that_does_not_exist_is_looked_up_each_time_and_junk_never() {
+    let secret = ApiKey::from_entropy([2; 32]);
+    let mut keys = MockKeyReader::new();
+    keys.expect_credential()
+        .withf(|name| matches!(name, KeyName::Digest(_)))
+        .times(2)
+        .returning(|_| Reply::now(Ok(None)));
+    let service = service(Ports { keys: Arc::new(keys), ..ports() });
+    for left in [299, 298] {
+        let refused = service.admit(call(&secret)).await;
+        let Err(Refusal::Key { problem: KeyProblem::Invalid, address, .. }) = refused else {
+            panic!("{refused:?}")
+        };
+        assert_eq!((address.admitted, address.usage.remaining), (true, left));
+    }
+    let junk = Call { key: b"pet_junk", address: HERE, cost: Cost::One };
+    assert!(matches!(service.admit(junk).await, Err(Refusal::Key { problem: KeyProblem::Invalid, .. })));
+}
+
+#[tokio::test]
+async fn a_key_expires_when_its_time_comes() {
+    let secret = ApiKey::from_entropy([3; 32]);
+    let mut keys = MockKeyReader::new();
+    keys.expect_credential()
+        .returning(|_| Reply::now(Ok(Some(Credential { expires_at: Some(now()), ..credential() }))));
+    let service = service(Ports { keys: Arc::new(keys), ..ports() });
+    let refused = service.admit(call(&secret)).await;
+    assert!(matches!(refused, Err(Refusal::Key { problem: KeyProblem::Expired, .. })), "{refused:?}");
+}
+
+#[tokio::test]
+async fn a_request_is_in_flight_until_its_admission_is_dropped() {
+    let policy = Policy { in_flight_max: 2, ..Policy::DEFAULT };
+    let service = Service::new(ports(), policy);
+    let secret = service.create_key(new_key()).await.unwrap().secret;
+    let one = service.admit(call(&secret)).await.unwrap();
+    let _two = service.admit(call(&secret)).await.unwrap();
+    let third = service.admit(call(&secret)).await;
+    assert!(matches!(third, Err(Refusal::TooManyInFlight { usage }) if usage.minute.remaining == 58));
+    drop(one);
+    assert!(service.admit(call(&secret)).await.is_ok());
+}
+
+#[tokio::test]
+async fn the_first_start_makes_one_account_and_later_ones_none() {
+    let service = service(ports());
+    let given = ApiKey::from_entropy([4; 32]);
+    let made = service.ensure_initial_key(Some(given)).await.unwrap();
+    assert!(matches!(made, InitialKey::Made(key) if key == given));
+    let again = service.ensure_initial_key(None).await.unwrap();
+    assert!(matches!(again, InitialKey::NotNeeded));
+    let keys = service.keys(None, 10).await.unwrap();
+    assert_eq!(keys.len(), 1);
+    assert_eq!((keys[0].account.name.as_str(), keys[0].account.plan), ("default", Plan::Business));
+    assert!(service.admit(call(&given)).await.is_ok());
+}
+
+#[tokio::test]
+async fn readiness_says_what_the_store_says() {
+    let mut health = MockStoreHealth::new();
+    health.expect_check().returning(|| Err(StoreError::Unavailable("the disk is full".to_owned())));
+    let service = service(Ports { health: Arc::new(health), ..ports() });
+    let failing = service.failing_checks().await;
+    assert_eq!(failing.len(), 1);
+    assert_eq!(failing[0].name, "store");
+    assert!(failing[0].reason.contains("the disk is full"));
+}
