@@ -78,9 +78,8 @@ async fn run(args: &ServeArgs) -> Result<(), Failure> {
     for server in &servers {
         server.drain();
     }
-    let drained = tokio::task::spawn_blocking(move || {
-        servers.into_iter().map(Server::join).collect::<Vec<_>>()
-    });
+    let drained =
+        tokio::task::spawn_blocking(move || servers.into_iter().map(Server::join).collect::<Vec<_>>());
     tokio::select! {
         _ = drained => Ok(()),
         () = signals.next() => Err(Failure::because("stopped at once")),

@@ -1,0 +1,204 @@
+//! The binary as an operator meets it: commands, exit codes, the first key, signals.
+
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+
+use serde_json::Value;
+
+const BINARY: &str = env!("CARGO_BIN_EXE_petstore");
+
+/// A folder of its own, and perhaps a server in it; both end with the test.
+struct Site {
+    folder: PathBuf,
+    port: u16,
+    server: Option<Child>,
+}
+
+impl Site {
+    fn new(name: &str) -> Self {
+        let folder = std::env::temp_dir().join(format!("petstore-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir_all(&folder).unwrap();
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        Self { folder, port, server: None }
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(BINARY);
+        command
+            .args(args)
+            .current_dir(&self.folder)
+            .env("PETSTORE_LISTEN", format!("127.0.0.1:{}", self.port));
+        command
+    }
+
+    fn run(&self, args: &[&str]) -> Output {
+        self.command(args).output().unwrap()
+    }
+
+    /// Starts a server and waits until it says that it serves.
+    fn serve(&mut self, args: &[&str], variables: &[(&str, &str)]) {
+        let mut command = self.command(args);
+        command.envs(variables.iter().copied());
+        command.stdout(std::fs::File::create(self.folder.join("out")).unwrap()).stderr(Stdio::piped());
+        let mut server = command.spawn().unwrap();
+        let mut lines = BufReader::new(server.stderr.take().unwrap()).lines();
+        let line =
+            lines.find(|line| line.as_ref().is_ok_and(|line| line.contains("serving"))).unwrap().unwrap();
+        assert!(line.contains(&self.port.to_string()), "{line}");
+        self.server = Some(server);
+        // What it says later must not fill the pipe.
+        std::thread::spawn(move || lines.for_each(drop));
+    }
+
+    fn printed(&self) -> String {
+        std::fs::read_to_string(self.folder.join("out")).unwrap()
+    }
+
+    fn signal(&self, signal: &str) {
+        let id = self.server.as_ref().unwrap().id().to_string();
+        assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
+    }
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        if let Some(server) = &mut self.server {
+            let _ = server.kill();
+            let _ = server.wait();
+        }
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn json(output: &Output) -> Value {
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn the_first_key_is_printed_once_and_keys_are_administered_through_the_socket() {
+    let mut site = Site::new("keys");
+    site.serve(&[], &[]);
+    assert_eq!(site.printed().matches("pet_").count(), 1);
+    let mode = std::fs::metadata(site.folder.join("petstore.sock")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    assert_eq!(site.run(&["healthcheck"]).status.code(), Some(0));
+
+    let created =
+        json(&site.run(&["keys", "create", "--account", "zoo", "--plan", "pro", "--label", "ci", "--json"]));
+    let secret = created["key"].as_str().unwrap();
+    assert_eq!(created["account"], "zoo");
+    assert!(secret.starts_with(created["prefix"].as_str().unwrap()));
+    let shown = json(&site.run(&["keys", "show", &secret[..12], "--json"]));
+    assert_eq!(
+        (&shown["id"], &shown["state"], &shown["label"]),
+        (&created["id"], &"active".into(), &"ci".into())
+    );
+    assert!(!shown.to_string().contains(secret), "a secret is shown once");
+
+    let rotated = site.run(&["keys", "rotate", secret, "--overlap", "1h", "--quiet"]);
+    let second = text(&rotated.stdout).trim().to_owned();
+    assert!(second.starts_with("pet_") && second != secret);
+    let id = created["id"].to_string();
+    assert!(json(&site.run(&["keys", "show", &id, "--json"]))["expiresAt"].is_string());
+    assert_eq!(json(&site.run(&["keys", "update", &second, "--scopes", "read", "--json"]))["scopes"], "read");
+    assert_eq!(json(&site.run(&["keys", "revoke", &id, "--json"]))["state"], "revoked");
+    assert_eq!(site.run(&["keys", "unban", &second]).status.code(), Some(0));
+
+    let moved = json(&site.run(&["accounts", "update", "zoo", "--minute", "5", "--day", "50", "--json"]));
+    assert_eq!((&moved["plan"], &moved["minute"]), (&"enterprise".into(), &5.into()));
+    assert_eq!(json(&site.run(&["accounts", "list", "--json"])).as_array().unwrap().len(), 2);
+    let table = text(&site.run(&["keys", "list"]).stdout);
+    assert_eq!(table.lines().count(), 4, "{table}");
+}
+
+#[test]
+fn what_cannot_be_done_says_why_and_with_which_exit_code() {
+    let site = Site::new("faults");
+    let cases: [(&[&str], i32, &str); 9] = [
+        (&["keys", "create"], 1, "no server answers"),
+        (&["keys", "list", "--admin-socket", "/nowhere/x.sock"], 1, "no server answers"),
+        (&["healthcheck"], 1, "refused"),
+        (&["keys", "create", "--plan", "gold"], 2, "gold"),
+        (&["keys", "create", "--plan", "free", "--minute", "5", "--day", "5"], 2, "enterprise"),
+        (&["keys", "create", "--plan", "enterprise"], 2, "--minute"),
+        (&["--listen", "here"], 2, "--listen"),
+        (&["--db", "petstore.txt"], 2, "--db"),
+        (&["--nonsense"], 2, "--nonsense"),
+    ];
+    for (args, code, why) in cases {
+        let output = site.run(args);
+        let message = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{args:?}: {message}");
+        assert!(message.contains(why), "{args:?}: {message}");
+    }
+}
+
+#[test]
+fn a_first_key_that_is_written_to_a_file_or_given_is_not_printed() {
+    let mut site = Site::new("initial");
+    site.serve(&["--initial-key-file", "key"], &[]);
+    let file = site.folder.join("key");
+    assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    assert!(std::fs::read_to_string(file).unwrap().starts_with("pet_"));
+    assert_eq!(site.printed(), "");
+
+    let mut given = Site::new("given");
+    let key = text(&given.run(&["keys", "generate"]).stdout).trim().to_owned();
+    given.serve(&[], &[("PETSTORE_INITIAL_KEY", key.as_str())]);
+    assert_eq!(given.printed(), "");
+    let prefix = json(&given.run(&["keys", "show", "1", "--json"]))["prefix"].as_str().unwrap().to_owned();
+    assert!(key.starts_with(&prefix));
+
+    let wrong = Site::new("wrong");
+    let refused = wrong.command(&[]).env("PETSTORE_INITIAL_KEY", "secret").output().unwrap();
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(!text(&refused.stderr).contains("secret"));
+}
+
+#[test]
+fn a_second_server_on_the_same_address_or_socket_is_refused() {
+    let mut site = Site::new("first");
+    site.serve(&[], &[]);
+    let mut other = Site::new("second");
+    other.port = site.port;
+    let refused = other.run(&[]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(text(&refused.stderr).contains(&site.port.to_string()));
+    let refused = site.command(&["--listen", "127.0.0.1:0"]).output().unwrap();
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(text(&refused.stderr).contains("petstore.sock"));
+    // The first one's socket is still there.
+    assert_eq!(site.run(&["keys", "list"]).status.code(), Some(0));
+}
+
+#[test]
+fn a_signal_ends_the_server_in_order_and_its_socket_with_it() {
+    for signal in ["-TERM", "-INT"] {
+        let mut site = Site::new(&format!("signal{signal}"));
+        site.serve(&[], &[]);
+        site.signal(signal);
+        assert_eq!(site.server.as_mut().unwrap().wait().unwrap().code(), Some(0));
+        assert!(!site.folder.join("petstore.sock").exists());
+        site.server = None;
+    }
+}
+
+#[test]
+fn demo_data_is_there_and_a_variable_that_nobody_reads_is_named() {
+    let mut site = Site::new("demo");
+    let unread = site.command(&["keys", "generate"]).env("PETSTORE_LISTN", "x").output().unwrap();
+    assert_eq!(unread.status.code(), Some(0));
+    assert!(text(&unread.stderr).contains("PETSTORE_LISTN"));
+    site.serve(&["--demo", "25"], &[]);
+    let contract = site.run(&["openapi"]);
+    assert!(text(&contract.stdout).contains("openapi: 3.0.3"));
+}
