@@ -38,7 +38,8 @@ pub struct Server {
     address: SocketAddr,
     drain: watch::Sender<bool>,
     app: Arc<App>,
-    threads: Vec<JoinHandle<()>>,
+    /// Each says whether it gave all its answers.
+    threads: Vec<JoinHandle<bool>>,
 }
 
 impl Server {
@@ -86,7 +87,7 @@ impl Server {
     pub fn join(self) -> bool {
         // All of them are waited for, also after one that panicked.
         let ended: Vec<_> = self.threads.into_iter().map(JoinHandle::join).collect();
-        ended.iter().all(Result::is_ok)
+        ended.into_iter().all(|gave_all| gave_all.unwrap_or(false))
     }
 }
 
@@ -124,7 +125,7 @@ fn run(
     app: Arc<App>,
     accept: &Accept,
     draining: watch::Receiver<bool>,
-) {
+) -> bool {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build_local(LocalOptions::default())
@@ -132,9 +133,12 @@ fn run(
     runtime.block_on(async {
         match TcpListener::from_std(listener) {
             Ok(listener) => serve(listener, number, app, accept, draining).await,
-            Err(error) => app.report_accept_error(&error),
+            Err(error) => {
+                app.report_accept_error(&error);
+                false
+            }
         }
-    });
+    })
 }
 
 /// The connections of one thread.
@@ -161,13 +165,14 @@ impl Drop for Place {
     }
 }
 
+/// Serves until the server wishes to stop. Says whether all answers were given then.
 async fn serve(
     listener: TcpListener,
     number: usize,
     app: Arc<App>,
     accept: &Accept,
     mut draining: watch::Receiver<bool>,
-) {
+) -> bool {
     let worker = Rc::new(Worker::new(Arc::clone(&app), number, accept.serves));
     // Every connection waits for the same wish to stop.
     let wish = draining.clone();
@@ -202,9 +207,11 @@ async fn serve(
             connections.closed.notified().await;
         }
     };
-    if tokio::time::timeout(app.settings.deadlines.drain, all_closed).await.is_err() {
+    let gave_all = tokio::time::timeout(app.settings.deadlines.drain, all_closed).await.is_ok();
+    if !gave_all {
         app.report_unfinished(connections.open.get());
     }
+    gave_all
 }
 
 async fn connection(

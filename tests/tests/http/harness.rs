@@ -1,5 +1,6 @@
 //! The whole petstore in this process, on real sockets, under a clock that the test cranks.
 
+use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::num::NonZeroUsize;
@@ -16,27 +17,27 @@ use petstore_service::{Policy, Ports, Service};
 use serde_json::Value;
 
 /// The published contract.
-pub const OPENAPI: &str = include_str!("../../../openapi.yaml");
+pub(crate) const OPENAPI: &str = include_str!("../../../openapi.yaml");
 
 /// When every test begins: noon, a whole minute.
-pub const NOON: &str = "2030-01-01T12:00:00Z";
+pub(crate) const NOON: &str = "2030-01-01T12:00:00Z";
 
 /// How long a client waits for an answer before it calls the server hung.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A clock that moves when it is told to.
-pub struct ManualClock(AtomicI64);
+pub(crate) struct ManualClock(AtomicI64);
 
 impl ManualClock {
     fn at(time: &str) -> Self {
         Self(AtomicI64::new(Timestamp::parse(time).unwrap().as_millis()))
     }
 
-    pub fn set(&self, time: &str) {
+    pub(crate) fn set(&self, time: &str) {
         self.0.store(Timestamp::parse(time).unwrap().as_millis(), Ordering::SeqCst);
     }
 
-    pub fn advance(&self, by: Duration) {
+    pub(crate) fn advance(&self, by: Duration) {
         self.0.fetch_add(i64::try_from(by.as_millis()).unwrap(), Ordering::SeqCst);
     }
 }
@@ -58,18 +59,18 @@ impl Entropy for CountedEntropy {
 }
 
 /// A running petstore. It ends with the test.
-pub struct Shop {
-    pub clock: Arc<ManualClock>,
-    pub service: Arc<Service>,
-    pub http: Http,
+pub(crate) struct Shop {
+    pub(crate) clock: Arc<ManualClock>,
+    pub(crate) service: Arc<Service>,
+    pub(crate) http: Http,
     server: Option<Server>,
     runtime: tokio::runtime::Runtime,
 }
 
 /// How a test wants its petstore.
-pub struct Wish {
-    pub policy: Policy,
-    pub http: HttpSettings,
+pub(crate) struct Wish {
+    pub(crate) policy: Policy,
+    pub(crate) http: HttpSettings,
 }
 
 impl Default for Wish {
@@ -95,16 +96,16 @@ impl Default for Wish {
 }
 
 impl Shop {
-    pub fn open() -> Self {
+    pub(crate) fn open() -> Self {
         Self::open_as(Wish::default())
     }
 
-    pub fn open_as(wish: Wish) -> Self {
+    pub(crate) fn open_as(wish: Wish) -> Self {
         Self::open_over(wish, |ports| ports)
     }
 
     /// Opens a shop over ports of which the test may replace some.
-    pub fn open_over(wish: Wish, change: impl FnOnce(Ports) -> Ports) -> Self {
+    pub(crate) fn open_over(wish: Wish, change: impl FnOnce(Ports) -> Ports) -> Self {
         let clock = Arc::new(ManualClock::at(NOON));
         let store = Arc::new(MemoryStore::new());
         let entropy = Arc::new(CountedEntropy::default());
@@ -117,43 +118,40 @@ impl Shop {
         Self { clock, service, http, server: Some(server), runtime }
     }
 
-    pub fn address(&self) -> SocketAddr {
+    pub(crate) fn address(&self) -> SocketAddr {
         self.server.as_ref().unwrap().local_addr()
     }
 
+    /// Whether the clock shows this time, or a later one.
+    pub(crate) fn clock_reads(&self, time: &str) -> bool {
+        self.clock.now() >= Timestamp::parse(time).unwrap()
+    }
+
     /// Runs what is async in the service's own interface.
-    pub fn block_on<F: Future>(&self, future: F) -> F::Output {
+    pub(crate) fn block_on<F: Future>(&self, future: F) -> F::Output {
         self.runtime.block_on(future)
     }
 
     /// A client with a new key of a new account on this plan.
-    pub fn client(&self, plan: Plan) -> Client {
+    pub(crate) fn client(&self, plan: Plan) -> Client {
         self.client_with(plan, Scopes::ALL)
     }
 
-    pub fn client_with(&self, plan: Plan, scopes: Scopes) -> Client {
+    pub(crate) fn client_with(&self, plan: Plan, scopes: Scopes) -> Client {
         let label = KeyLabel::parse("").unwrap();
         self.client_for(NewKey { holder: KeyHolder::New { plan }, label, scopes, expires_at: None }).0
     }
 
     /// A client with a key of the test's choice, and what is kept of that key.
-    pub fn client_for(&self, new: NewKey) -> (Client, CreatedKey) {
+    pub(crate) fn client_for(&self, new: NewKey) -> (Client, CreatedKey) {
         let made = self.block_on(self.service.create_key(new)).unwrap();
         let key = Some(made.secret.reveal().to_owned());
         (Client { address: self.address(), key }, made.made)
     }
 
     /// A client without a key.
-    pub fn stranger(&self) -> Client {
+    pub(crate) fn stranger(&self) -> Client {
         Client { address: self.address(), key: None }
-    }
-
-    /// Stops the server and waits for it.
-    pub fn close(&mut self) {
-        if let Some(server) = self.server.take() {
-            server.drain();
-            server.join();
-        }
     }
 }
 
@@ -167,42 +165,48 @@ impl Drop for Shop {
 
 /// Sends requests, each on a connection of its own.
 #[derive(Clone)]
-pub struct Client {
-    pub address: SocketAddr,
-    pub key: Option<String>,
+pub(crate) struct Client {
+    pub(crate) address: SocketAddr,
+    pub(crate) key: Option<String>,
 }
 
 /// An answer.
 #[derive(Debug, Clone)]
-pub struct Answer {
-    pub status: u16,
-    pub headers: Vec<(String, String)>,
-    pub body: Vec<u8>,
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: Vec<u8>,
 }
 
 impl Client {
-    pub fn get(&self, path: &str) -> Answer {
+    pub(crate) fn get(&self, path: &str) -> Answer {
         self.send("GET", path, &[], None)
     }
 
-    pub fn delete(&self, path: &str) -> Answer {
+    pub(crate) fn delete(&self, path: &str) -> Answer {
         self.send("DELETE", path, &[], None)
     }
 
-    pub fn post(&self, path: &str, body: &Value) -> Answer {
+    pub(crate) fn post(&self, path: &str, body: &Value) -> Answer {
         self.send("POST", path, &[], Some(body))
     }
 
-    pub fn put(&self, path: &str, body: &Value) -> Answer {
+    pub(crate) fn put(&self, path: &str, body: &Value) -> Answer {
         self.send("PUT", path, &[], Some(body))
     }
 
-    pub fn patch(&self, path: &str, body: &Value) -> Answer {
+    pub(crate) fn patch(&self, path: &str, body: &Value) -> Answer {
         self.send("PATCH", path, &[("content-type", "application/merge-patch+json")], Some(body))
     }
 
     /// Sends a request. A body is JSON, and says so unless `headers` has a content type.
-    pub fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: Option<&Value>) -> Answer {
+    pub(crate) fn send(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: Option<&Value>,
+    ) -> Answer {
         let body = body.map(Value::to_string);
         let mut fields: Vec<(&str, &str)> = headers.to_vec();
         if body.is_some() && !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type")) {
@@ -212,7 +216,7 @@ impl Client {
     }
 
     /// Sends a request whose body is these bytes.
-    pub fn send_bytes(
+    pub(crate) fn send_bytes(
         &self,
         method: &str,
         path: &str,
@@ -222,13 +226,13 @@ impl Client {
         let mut request =
             format!("{method} {path} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n", self.address);
         if let Some(key) = &self.key {
-            request += &format!("authorization: Bearer {key}\r\n");
+            write!(request, "authorization: Bearer {key}\r\n").unwrap();
         }
         for (name, value) in headers {
-            request += &format!("{name}: {value}\r\n");
+            write!(request, "{name}: {value}\r\n").unwrap();
         }
         if let Some(body) = body {
-            request += &format!("content-length: {}\r\n", body.len());
+            write!(request, "content-length: {}\r\n", body.len()).unwrap();
         }
         let mut bytes = (request + "\r\n").into_bytes();
         bytes.extend_from_slice(body.unwrap_or_default());
@@ -236,7 +240,7 @@ impl Client {
     }
 
     /// Sends raw bytes and reads one answer.
-    pub fn exchange(&self, bytes: &[u8], is_head: bool) -> Answer {
+    pub(crate) fn exchange(&self, bytes: &[u8], is_head: bool) -> Answer {
         let mut connection = Connection::open(self.address);
         connection.send(bytes);
         connection.read_answer(is_head).expect("the server answers")
@@ -244,12 +248,12 @@ impl Client {
 }
 
 /// A connection that a test holds itself.
-pub struct Connection {
+pub(crate) struct Connection {
     stream: BufReader<TcpStream>,
 }
 
 impl Connection {
-    pub fn open(address: SocketAddr) -> Self {
+    pub(crate) fn open(address: SocketAddr) -> Self {
         let stream = TcpStream::connect(address).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream.set_nodelay(true).unwrap();
@@ -257,12 +261,12 @@ impl Connection {
     }
 
     /// Sends bytes. A server that has closed already is no fault: its answer may be there.
-    pub fn send(&mut self, bytes: &[u8]) {
+    pub(crate) fn send(&mut self, bytes: &[u8]) {
         let _ = self.stream.get_mut().write_all(bytes);
     }
 
     /// Reads one answer; none if the server closes instead.
-    pub fn read_answer(&mut self, is_head: bool) -> Option<Answer> {
+    pub(crate) fn read_answer(&mut self, is_head: bool) -> Option<Answer> {
         let mut line = String::new();
         if self.stream.read_line(&mut line).ok()? == 0 {
             return None;
@@ -287,7 +291,7 @@ impl Connection {
     }
 
     /// Whether the server closes without another byte.
-    pub fn is_closed(&mut self) -> bool {
+    pub(crate) fn is_closed(&mut self) -> bool {
         match self.stream.read(&mut [0]) {
             Ok(read) => read == 0,
             Err(error) => !matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut),
@@ -295,32 +299,32 @@ impl Connection {
     }
 
     /// The socket under the connection.
-    pub fn socket(&mut self) -> &mut TcpStream {
+    pub(crate) fn socket(&mut self) -> &mut TcpStream {
         self.stream.get_mut()
     }
 }
 
 impl Answer {
-    pub fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_slice(&self.body)
             .unwrap_or_else(|error| panic!("not JSON ({error}): {:?}", String::from_utf8_lossy(&self.body)))
     }
 
     /// The only header of this name; none if there is none.
-    pub fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let mut values = self.headers.iter().filter(|(one, _)| one == name).map(|(_, value)| value.as_str());
         let value = values.next();
         assert!(values.next().is_none(), "{name} came twice");
         value
     }
 
-    pub fn number(&self, name: &str) -> u64 {
+    pub(crate) fn number(&self, name: &str) -> u64 {
         let value = self.header(name).unwrap_or_else(|| panic!("no {name} in {:?}", self.headers));
         value.parse().unwrap_or_else(|_| panic!("{name} is no number: {value}"))
     }
 
     /// The error's code, having held the answer against the Error schema.
-    pub fn code(&self) -> String {
+    pub(crate) fn code(&self) -> String {
         let error = self.json();
         assert_eq!(error["status"], self.status, "{error}");
         assert!(error["message"].as_str().is_some_and(|message| !message.is_empty()), "{error}");
@@ -329,7 +333,7 @@ impl Answer {
     }
 
     /// The status, and the error's code if it is an error: what tables of expectations hold.
-    pub fn outcome(&self) -> (u16, String) {
+    pub(crate) fn outcome(&self) -> (u16, String) {
         (self.status, if self.status >= 400 { self.code() } else { String::new() })
     }
 }

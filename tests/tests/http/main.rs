@@ -1,4 +1,34 @@
 //! The petstore over real sockets: contract, limits, deadlines, concurrency.
 
+mod addresses;
+mod auth;
+mod bans;
+mod bodies;
+mod categories;
+mod conditional;
+mod contract;
+mod cors;
+mod deadlines;
+mod faults;
+mod faulty;
+mod filters;
 mod harness;
+mod headers;
+mod heads;
+mod hosts;
+mod in_flight;
+mod inventory;
+mod json;
+mod life;
 mod limits;
+mod negotiation;
+mod observed;
+mod order_of_checks;
+mod orders;
+mod pages;
+mod paths;
+mod pets;
+mod retries;
+mod stall;
+mod stock;
+mod sunset;

@@ -1,0 +1,145 @@
+//! Requests without a valid key: limited by where they come from.
+
+use std::time::Duration;
+
+use petstore_domain::{Limit, Plan};
+use petstore_http::Network;
+use petstore_service::Policy;
+
+use crate::harness::{Client, Shop, Wish};
+use crate::stall::{Caller, request};
+
+/// A well-formed key that nobody made.
+fn invented() -> String {
+    petstore_domain::ApiKey::from_entropy([0xAB; 32]).reveal().to_owned()
+}
+
+/// A shop that lets an address ask so often, behind a proxy that it trusts.
+fn shop(address_limit: u32) -> Shop {
+    let policy = Policy { address_limit: Limit::new(address_limit).unwrap(), ..Policy::DEFAULT };
+    let mut wish = Wish { policy, ..Wish::default() };
+    wish.http.trusted_proxies = vec![Network::parse("127.0.0.1").unwrap()];
+    Shop::open_as(wish)
+}
+
+#[test]
+fn after_300_answers_401_an_address_gets_429_until_the_minute_ends() {
+    let shop = Shop::open();
+    let mut caller = Caller::of(&shop.stranger());
+    for left in (0..300).rev() {
+        let answer = caller.get("/v1/pets");
+        assert_eq!((answer.status, answer.number("x-ratelimit-remaining")), (401, left));
+        assert_eq!(answer.header("x-ratelimit-resource"), Some("address"));
+    }
+    shop.clock.advance(Duration::from_millis(500));
+    for _ in 0..20 {
+        let answer = caller.get("/v1/pets");
+        assert_eq!(answer.outcome(), (429, "rate_limit_exceeded".to_owned()));
+        assert_eq!((answer.number("retry-after"), answer.number("x-ratelimit-remaining")), (60, 0));
+        assert_eq!(answer.header("www-authenticate"), None);
+    }
+    shop.clock.advance(Duration::from_mins(1));
+    assert_eq!(caller.get("/v1/pets").status, 401);
+}
+
+#[test]
+fn valid_keys_are_not_touched_by_what_others_at_their_address_do() {
+    let shop = shop(5);
+    let client = shop.client(Plan::Free);
+    let mut strangers = Caller::of(&shop.stranger());
+    for left in (0..60).rev() {
+        strangers.get("/v1/pets");
+        let answer = client.get("/v1/pets");
+        assert_eq!((answer.status, answer.number("x-ratelimit-remaining")), (200, left));
+    }
+    assert_eq!(strangers.get("/v1/pets").status, 429);
+}
+
+#[test]
+fn missing_junk_unknown_and_doubled_keys_count_alike() {
+    let shop = shop(4);
+    let (stranger, known) = (shop.stranger(), shop.client(Plan::Free).key.unwrap());
+    let junk = Client { key: Some("junk".to_owned()), ..stranger.clone() };
+    let unknown = Client { key: Some(invented()), ..stranger.clone() };
+    assert_eq!(stranger.get("/v1/pets").outcome(), (401, "missing_api_key".to_owned()));
+    assert_eq!(junk.get("/v1/pets").outcome(), (401, "invalid_api_key".to_owned()));
+    assert_eq!(unknown.get("/v1/pets").outcome(), (401, "invalid_api_key".to_owned()));
+    let doubled = Client { key: Some(known.clone()), ..stranger.clone() };
+    let doubled = || doubled.send("GET", "/v1/pets", &[("x-api-key", &known)], None);
+    let answer = doubled();
+    assert_eq!(answer.outcome(), (400, "ambiguous_credentials".to_owned()));
+    assert_eq!(answer.number("x-ratelimit-remaining"), 0);
+    for answer in [stranger.get("/v1/pets"), junk.get("/v1/pets"), unknown.get("/v1/pets"), doubled()] {
+        assert_eq!(answer.outcome(), (429, "rate_limit_exceeded".to_owned()));
+    }
+}
+
+#[test]
+fn what_is_refused_before_the_key_shows_the_addresss_state_and_costs_nothing() {
+    let shop = shop(2);
+    let stranger = shop.stranger();
+    for _ in 0..3 {
+        let preflight = stranger.send("OPTIONS", "/v1/pets", &[], None);
+        assert_eq!((preflight.status, preflight.number("x-ratelimit-remaining")), (204, 2));
+        let two_hosts = stranger.send("GET", "/v1/pets", &[("host", "other")], None);
+        assert_eq!((two_hosts.status, two_hosts.number("x-ratelimit-remaining")), (400, 2));
+    }
+    for status in [401, 401, 429] {
+        assert_eq!(stranger.get("/v1/pets").status, status);
+    }
+    // Preflights of a page in the browser still pass.
+    assert_eq!(stranger.send("OPTIONS", "/v1/pets", &[], None).status, 204);
+}
+
+#[test]
+fn forwarded_headers_from_a_trusted_proxy_name_the_address() {
+    let shop = shop(1);
+    let stranger = shop.stranger();
+    let from =
+        |forwarded: &str| stranger.send("GET", "/v1/pets", &[("x-forwarded-for", forwarded)], None).status;
+    assert_eq!([from("10.0.0.1"), from("10.0.0.1"), from("10.0.0.2")], [401, 429, 401]);
+    // What stands before the last untrusted address a client may have invented.
+    assert_eq!([from("10.9.9.9, 10.0.0.3"), from("10.8.8.8, 10.0.0.3")], [401, 429]);
+    // A trusted proxy in the chain is skipped.
+    assert_eq!(from("10.0.0.3, 127.0.0.1"), 429);
+    // What is no address ends the chain: the proxy's own counts.
+    assert_eq!([from("junk"), from("10.0.0.4, junk, 127.0.0.1"), from("")], [401, 429, 429]);
+    // One household of IPv6 is one address.
+    assert_eq!([from("2001:db8::1"), from("2001:db8::2"), from("2001:db8:0:1::1")], [401, 429, 401]);
+}
+
+#[test]
+fn forwarded_headers_from_anybody_else_are_nothing() {
+    let policy = Policy { address_limit: Limit::new(3).unwrap(), ..Policy::DEFAULT };
+    let mut wish = Wish { policy, ..Wish::default() };
+    wish.http.trusted_proxies = vec![Network::parse("10.0.0.0/8").unwrap()];
+    let shop = Shop::open_as(wish);
+    let stranger = shop.stranger();
+    let statuses = [1, 2, 3, 4].map(|host| {
+        let forwarded = format!("192.0.2.{host}");
+        stranger.send("GET", "/v1/pets", &[("x-forwarded-for", &forwarded)], None).status
+    });
+    assert_eq!(statuses, [401, 401, 401, 429]);
+}
+
+#[test]
+fn an_address_is_admitted_no_more_when_many_others_crowd_the_table() {
+    let shop = shop(3);
+    let stranger = shop.stranger();
+    let victim = [("x-forwarded-for", "192.0.2.1")];
+    for status in [401, 401, 401, 429] {
+        assert_eq!(stranger.send("GET", "/v1/pets", &victim, None).status, status);
+    }
+    let mut crowd = crate::harness::Connection::open(stranger.address);
+    for block in 0..10_u32 {
+        let batch = (0..100_u32).flat_map(|host| {
+            let forwarded = format!("10.1.{block}.{host}");
+            request(&stranger, "GET", "/v1/pets", &[("x-forwarded-for", &forwarded)], b"")
+        });
+        crowd.send(&batch.collect::<Vec<u8>>());
+        for _ in 0..100 {
+            assert!(matches!(crowd.read_answer(false).unwrap().status, 401 | 429));
+        }
+    }
+    assert_eq!(stranger.send("GET", "/v1/pets", &victim, None).status, 429);
+}

@@ -1,0 +1,263 @@
+//! Bodies on the wire: their bounds, their framing, and the answer that arrives although nobody read them.
+
+use std::io::Write;
+use std::net::Shutdown;
+
+use petstore_domain::Plan;
+use serde_json::json;
+
+use crate::faulty::shop_with_a_door;
+use crate::harness::{Client, Connection, Shop, Wish};
+use crate::stall::{Stall, request};
+
+const MIB: usize = 1 << 20;
+
+/// A valid category of exactly so many bytes.
+fn category_of(bytes: usize) -> Vec<u8> {
+    let mut body = json!({"name": "Cats"}).to_string().into_bytes();
+    body.resize(bytes, b' ');
+    body
+}
+
+/// The head of a request whose body comes in chunks.
+fn chunked(client: &Client, path: &str) -> Vec<u8> {
+    let headers = [("content-type", "application/json"), ("transfer-encoding", "chunked")];
+    request(client, "POST", path, &headers, b"")
+}
+
+fn chunk(data: &[u8]) -> Vec<u8> {
+    let mut chunk = format!("{:x}\r\n", data.len()).into_bytes();
+    chunk.extend_from_slice(data);
+    chunk.extend_from_slice(b"\r\n");
+    chunk
+}
+
+#[test]
+fn a_body_of_a_mebibyte_is_taken_and_a_byte_more_is_413() {
+    let stall = Stall::open();
+    let json = [("content-type", "application/json")];
+    let post = |bytes| stall.client.send_bytes("POST", "/v1/categories", &json, Some(&category_of(bytes)));
+    let refused = post(MIB + 1);
+    assert_eq!(refused.outcome(), (413, "body_too_large".to_owned()));
+    assert_eq!(
+        (refused.number("x-ratelimit-limit"), refused.header("connection")),
+        (1_000_000, Some("close"))
+    );
+    assert_eq!(post(MIB).status, 201);
+}
+
+#[test]
+fn a_body_in_chunks_has_the_same_bound() {
+    let stall = Stall::open();
+    for (bytes, status) in [(MIB + 1, 413), (MIB, 201)] {
+        let mut connection = Connection::open(stall.client.address);
+        let mut whole = chunked(&stall.client, "/v1/categories");
+        for piece in category_of(bytes).chunks(60_000) {
+            whole.extend(chunk(piece));
+        }
+        whole.extend_from_slice(b"0\r\n\r\n");
+        connection.send(&whole);
+        let answer = connection.read_answer(false).expect("the answer arrives");
+        assert_eq!(answer.status, status, "{bytes} bytes");
+    }
+}
+
+#[test]
+fn the_bound_is_a_setting() {
+    let mut wish = Wish::default();
+    wish.http.bounds.body = 100;
+    let stall = Stall::open_as(wish);
+    let json = [("content-type", "application/json")];
+    let post = |bytes| stall.client.send_bytes("POST", "/v1/categories", &json, Some(&category_of(bytes)));
+    assert_eq!(post(101).outcome(), (413, "body_too_large".to_owned()));
+    assert_eq!(post(100).status, 201);
+}
+
+#[test]
+fn a_refused_body_of_two_mebibytes_still_gets_its_answer_and_the_next_request_is_served() {
+    let stall = Stall::open();
+    let stranger = stall.shop.stranger();
+    let large = vec![b'x'; 2 * MIB];
+    for _ in 0..10 {
+        for (client, path, status) in [
+            (&stranger, "/v1/pets", 401),
+            (&stall.client, "/v1/nothing", 404),
+            (&stall.client, "/v1/pets", 413),
+            (&stall.client, "/v1/rate-limit", 405),
+            (&stranger, "/health", 405),
+        ] {
+            let mut connection = Connection::open(client.address);
+            let bytes = request(client, "POST", path, &[], &large);
+            let (half, rest) = bytes.split_at(bytes.len() / 2);
+            connection.send(half);
+            // Its answer is there, but the client does not look before it has sent everything. Nothing may reset the
+            // connection meanwhile: a reset could destroy the answer.
+            connection.socket().peek(&mut [0]).unwrap();
+            for piece in rest.chunks(64 * 1024) {
+                connection.socket().write_all(piece).unwrap();
+            }
+            let answer = connection.read_answer(false).expect("the answer arrives");
+            assert_eq!(answer.status, status, "{path}");
+            assert_eq!(answer.header("connection"), Some("close"));
+        }
+    }
+    assert_eq!(stall.client.get("/v1/pets").status, 200);
+}
+
+#[test]
+fn a_small_refused_body_is_read_over_and_the_connection_lives_on() {
+    let shop = Shop::open();
+    let mut connection = Connection::open(shop.address());
+    for bytes in [1, 1_000, 60_000] {
+        let body = vec![b'x'; bytes];
+        connection.send(&request(&shop.stranger(), "POST", "/v1/pets", &[], &body));
+        let refused = connection.read_answer(false).unwrap();
+        assert_eq!((refused.status, refused.header("connection")), (401, None), "{bytes}");
+    }
+    connection.send(&request(&shop.stranger(), "GET", "/health", &[], b""));
+    assert_eq!(connection.read_answer(false).unwrap().status, 200);
+}
+
+#[test]
+fn a_client_that_waits_for_100_is_told_to_send_or_why_not() {
+    let stall = Stall::open();
+    let body = category_of(50);
+    let head_of = |client: &Client, path: &str| {
+        let mut head = request(client, "POST", path, &[("expect", "100-continue")], &body);
+        head.truncate(head.len() - body.len());
+        head
+    };
+    let mut connection = Connection::open(stall.client.address);
+    connection.send(&head_of(&stall.client, "/v1/categories"));
+    assert_eq!(connection.read_answer(false).unwrap().status, 100);
+    connection.send(&body);
+    assert_eq!(connection.read_answer(false).unwrap().status, 201);
+    // The connection lives on.
+    connection.send(&request(&stall.client, "GET", "/health", &[], b""));
+    assert_eq!(connection.read_answer(false).unwrap().status, 200);
+    for (client, path, status) in [
+        (&stall.shop.stranger(), "/v1/categories", 401),
+        (&stall.client, "/v1/nothing", 404),
+        (&stall.client, "/v1/rate-limit", 405),
+    ] {
+        let mut connection = Connection::open(client.address);
+        connection.send(&head_of(client, path));
+        let answer = connection.read_answer(false).unwrap();
+        assert_eq!((answer.status, answer.header("connection")), (status, Some("close")), "{path}");
+        assert!(connection.is_closed(), "the body is not waited for");
+    }
+    let mut connection = Connection::open(stall.client.address);
+    let headers =
+        [("expect", "100-continue"), ("content-type", "application/json"), ("content-length", "9999999")];
+    connection.send(&request(&stall.client, "POST", "/v1/categories", &headers, b""));
+    assert_eq!(connection.read_answer(false).unwrap().outcome(), (413, "body_too_large".to_owned()));
+}
+
+#[test]
+fn a_body_that_ends_early_or_is_framed_wrongly_makes_nothing() {
+    let stall = Stall::open();
+    let early = |bytes: &[u8]| {
+        let mut connection = Connection::open(stall.client.address);
+        connection.send(bytes);
+        connection.socket().shutdown(Shutdown::Write).unwrap();
+        connection.read_answer(false)
+    };
+    let whole = request(&stall.client, "POST", "/v1/categories", &[], &category_of(50));
+    let mut bad_chunk = chunked(&stall.client, "/v1/categories");
+    bad_chunk.extend_from_slice(b"zz\r\n{}\r\n0\r\n\r\n");
+    let mut no_end = chunked(&stall.client, "/v1/categories");
+    no_end.extend(chunk(&category_of(50)));
+    for bytes in [&whole[..whole.len() - 1], &whole[..whole.len() - 49], &bad_chunk, &no_end] {
+        let answer = early(bytes);
+        assert!(answer.is_none_or(|answer| answer.status == 400), "an answer or none, but no success");
+    }
+    let categories = stall.client.get("/v1/categories").json();
+    assert_eq!(categories.as_array().unwrap().len(), 1, "{categories}");
+}
+
+#[test]
+fn no_request_is_smuggled_in_a_body() {
+    let stall = Stall::open();
+    let inner = String::from_utf8(request(&stall.client, "DELETE", "/v1/categories/1", &[], b"")).unwrap();
+    // Two lengths that differ, a length and chunks, chunks that are not the last coding.
+    for framing in [
+        "content-length: 2\r\ncontent-length: 3\r\n",
+        "content-length: 2\r\ntransfer-encoding: chunked\r\n",
+        "transfer-encoding: chunked\r\ncontent-length: 2\r\n",
+        "transfer-encoding: chunked, identity\r\n",
+        "transfer-encoding: xchunked\r\n",
+        "content-length: +2\r\n",
+        "content-length: 2,2\r\n",
+        "content-length: 0x2\r\n",
+    ] {
+        let key = stall.client.key.as_deref().unwrap();
+        let head = format!(
+            "POST /v1/categories HTTP/1.1\r\nhost: h\r\nx-api-key: {key}\r\n\
+             content-type: application/json\r\n{framing}\r\n"
+        );
+        let mut connection = Connection::open(stall.client.address);
+        connection.send(format!("{head}0\r\n\r\n{inner}").as_bytes());
+        connection.socket().shutdown(Shutdown::Write).unwrap();
+        while let Some(answer) = connection.read_answer(false) {
+            assert!(answer.status >= 400, "{framing}: {}", answer.status);
+        }
+        assert_eq!(stall.client.get("/v1/categories/1").status, 200, "{framing}");
+    }
+}
+
+#[test]
+fn a_client_that_has_closed_its_half_gets_its_answer() {
+    let (shop, door) = shop_with_a_door(Wish::default());
+    let stall = Stall::open_in(shop);
+    let half_closed = |bytes: &[u8]| {
+        let mut connection = Connection::open(stall.client.address);
+        connection.send(bytes);
+        connection.socket().shutdown(Shutdown::Write).unwrap();
+        connection
+    };
+    let get = request(&stall.client, "GET", "/v1/pets", &[], b"");
+    assert_eq!(half_closed(&get).read_answer(false).expect("an answer at once").status, 200);
+    let post = request(&stall.client, "POST", "/v1/categories", &[], &category_of(50));
+    door.close();
+    let mut connection = half_closed(&post);
+    door.wait_for_one();
+    // Both threads of the server have served others since: the end of this one's sending has been seen.
+    for _ in 0..40 {
+        assert_eq!(stall.client.get("/health").status, 200);
+    }
+    door.open();
+    assert_eq!(connection.read_answer(false).expect("an answer that takes its time").status, 201);
+    assert!(connection.is_closed());
+}
+
+#[test]
+fn pipelined_requests_are_answered_in_order() {
+    let stall = Stall::open();
+    let mut connection = Connection::open(stall.client.address);
+    let mut batch = Vec::new();
+    for number in 0..50 {
+        let name = json!({"name": format!("c{number}")}).to_string();
+        batch.extend(request(&stall.client, "POST", "/v1/categories", &[], name.as_bytes()));
+        batch.extend(request(&stall.client, "GET", &format!("/v1/categories?name=c{number}"), &[], b""));
+        // One that is refused with its body unread stands in nobody's way.
+        batch.extend(request(&stall.client, "POST", "/v1/nothing", &[], b"{}"));
+    }
+    connection.send(&batch);
+    for number in 0..50 {
+        let made = connection.read_answer(false).unwrap();
+        assert_eq!(made.json()["name"], format!("c{number}"));
+        assert_eq!(connection.read_answer(false).unwrap().json(), json!([made.json()]));
+        assert_eq!(connection.read_answer(false).unwrap().status, 404);
+    }
+}
+
+#[test]
+fn a_request_may_come_byte_by_byte() {
+    let shop = Shop::open();
+    let client = shop.client(Plan::Business);
+    let mut connection = Connection::open(client.address);
+    for byte in request(&client, "POST", "/v1/categories", &[], &category_of(30)) {
+        connection.socket().write_all(&[byte]).unwrap();
+    }
+    assert_eq!(connection.read_answer(false).unwrap().status, 201);
+}

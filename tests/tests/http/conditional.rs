@@ -1,0 +1,292 @@
+//! Entity tags: what is not sent again, and what is not overwritten.
+
+use std::collections::HashSet;
+
+use serde_json::{Value, json};
+
+use crate::harness::{Answer, Wish};
+use crate::stall::Stall;
+
+/// Paths of one resource of each kind.
+fn resources(stall: &Stall) -> [String; 4] {
+    let pet = stall.pet_of(9);
+    let order = stall.order(pet, 1);
+    [
+        format!("/v1/pets/{pet}"),
+        format!("/v1/categories/{}", stall.category),
+        format!("/v1/store/orders/{order}"),
+        format!("/v1/inventory/{pet}"),
+    ]
+}
+
+/// The n-th of changes that come to the same content again.
+type Change = fn(u64) -> Value;
+
+fn tag(answer: &Answer) -> String {
+    answer.header("etag").unwrap_or_else(|| panic!("no ETag in {:?}", answer.headers)).to_owned()
+}
+
+fn is_strong(tag: &str) -> bool {
+    let inner = tag.strip_prefix('"').and_then(|tag| tag.strip_suffix('"'));
+    inner.is_some_and(|inner| !inner.is_empty() && inner.bytes().all(|b| b.is_ascii_graphic() && b != b'"'))
+}
+
+#[test]
+fn every_200_and_201_of_a_single_resource_carries_a_strong_tag() {
+    let stall = Stall::open();
+    let pet = json!({"name": "Rex", "categoryId": stall.category});
+    let made = [
+        stall.client.post("/v1/pets", &pet),
+        stall.client.post("/v1/categories", &json!({"name": "Cats"})),
+        stall.client.post("/v1/store/orders", &json!({"petId": 1})),
+    ];
+    assert!(made.iter().all(|answer| answer.status == 201 && is_strong(&tag(answer))));
+    let changed = [
+        stall.client.put("/v1/pets/1", &pet),
+        stall.client.patch("/v1/pets/1", &json!({"name": "Max"})),
+        stall.client.put("/v1/categories/2", &json!({"name": "Tomcats"})),
+        stall.client.patch("/v1/categories/2", &json!({"name": "Cats"})),
+        stall.client.patch("/v1/store/orders/1", &json!({"shipDate": "2030-12-24T00:00:00Z"})),
+        stall.client.patch("/v1/inventory/1", &json!({"quantity": 5})),
+        stall.client.post("/v1/inventory/1/adjustments", &json!({"delta": 1})),
+    ];
+    assert!(changed.iter().all(|answer| answer.status == 200 && is_strong(&tag(answer))));
+    for path in resources(&stall) {
+        let answer = stall.client.get(&path);
+        assert!(is_strong(&tag(&answer)), "{path}");
+        assert_eq!(answer.header("cache-control"), Some("private, no-cache"));
+        assert_eq!(stall.client.send("HEAD", &path, &[], None).header("etag"), answer.header("etag"));
+    }
+}
+
+#[test]
+fn a_tag_changes_with_its_resource_and_never_comes_again() {
+    let stall = Stall::open();
+    let [pet, category, order, item] = resources(&stall);
+    let changes: [(&str, Change); 4] = [
+        (&pet, |n| json!({"name": format!("Rex {}", n % 2)})),
+        (&category, |n| json!({"name": format!("Dogs {}", n % 2)})),
+        (&order, |n| json!({"shipDate": format!("2030-01-0{}T00:00:00Z", 1 + n % 2)})),
+        (&item, |n| json!({"quantity": 1 + n % 2})),
+    ];
+    for (path, change) in changes {
+        let mut seen = HashSet::from([tag(&stall.client.get(path))]);
+        for number in 0..6 {
+            let fresh = tag(&stall.client.patch(path, &change(number)));
+            assert_eq!(tag(&stall.client.get(path)), fresh, "{path}");
+            assert!(seen.insert(fresh), "{path}: the same content again is a new version");
+        }
+    }
+}
+
+#[test]
+fn if_none_match_is_304_for_the_tag_a_weak_one_a_list_or_an_asterisk() {
+    let stall = Stall::open();
+    for path in resources(&stall) {
+        let current = tag(&stall.client.get(&path));
+        let weak = format!("W/{current}");
+        let list = format!("\"a\", \"b,c\" ,{current}");
+        for known in [&current, &weak, &list, "*"] {
+            let answer = stall.client.send("GET", &path, &[("if-none-match", known)], None);
+            assert_eq!((answer.status, answer.body.len()), (304, 0), "{path} {known}");
+            assert_eq!(tag(&answer), current);
+            assert_eq!(answer.header("cache-control"), Some("private, no-cache"));
+            assert_eq!((answer.header("content-type"), answer.header("content-length")), (None, None));
+            let head = stall.client.send("HEAD", &path, &[("if-none-match", known)], None);
+            assert_eq!(head.status, 304);
+        }
+        for known in ["\"other\"", "W/\"other\"", &current.replacen('"', "\"x", 1)] {
+            let answer = stall.client.send("GET", &path, &[("if-none-match", known)], None);
+            assert_eq!(answer.status, 200, "{path} {known}");
+        }
+        let two = [("if-none-match", "\"x\""), ("if-none-match", current.as_str())];
+        assert_eq!(stall.client.send("GET", &path, &two, None).status, 304, "lines are one list");
+    }
+}
+
+#[test]
+fn lists_have_weak_tags_of_what_they_show() {
+    let stall = Stall::open();
+    resources(&stall);
+    for list in ["/v1/pets", "/v1/categories", "/v1/store/orders", "/v1/inventory"] {
+        let page = stall.client.get(list);
+        let current = tag(&page);
+        assert!(current.strip_prefix("W/").is_some_and(is_strong), "{list} {current}");
+        assert_eq!(page.header("cache-control"), Some("private, no-cache"));
+        let strong = current.trim_start_matches("W/").to_owned();
+        for known in [current.as_str(), &strong, "*", &format!("\"x\", {current}")] {
+            let answer = stall.client.send("GET", list, &[("if-none-match", known)], None);
+            assert_eq!(
+                (answer.status, answer.body.len(), tag(&answer)),
+                (304, 0, current.clone()),
+                "{known}"
+            );
+        }
+    }
+    let tag_of = |path: &str| tag(&stall.client.get(path));
+    let (pets, held, first) =
+        (tag_of("/v1/pets"), tag_of("/v1/pets?status=pending"), tag_of("/v1/pets?limit=1"));
+    stall.pet();
+    assert_ne!(tag_of("/v1/pets"), pets);
+    assert_eq!(tag_of("/v1/pets?status=pending"), held, "what it shows is the same");
+    assert_ne!(tag_of("/v1/pets?limit=1"), first, "it was the last page and is no more");
+    let one = tag_of("/v1/pets?limit=1");
+    stall.pet();
+    assert_eq!(tag_of("/v1/pets?limit=1"), one);
+    stall.client.patch("/v1/pets/1", &json!({"name": "Max"}));
+    assert_ne!(tag_of("/v1/pets?limit=1"), one);
+}
+
+#[test]
+fn if_match_lets_a_change_pass_only_for_the_current_version() {
+    let stall = Stall::open();
+    let [pet, category, order, item] = resources(&stall);
+    let changes = [
+        (&pet, json!({"name": "Max"})),
+        (&category, json!({"name": "Hounds"})),
+        (&order, json!({"shipDate": "2030-12-24T00:00:00Z"})),
+        (&item, json!({"quantity": 3})),
+    ];
+    for (path, body) in changes {
+        let patch = |if_match: &str| stall.client.send("PATCH", path, &[("if-match", if_match)], Some(&body));
+        let before = stall.client.get(path);
+        let current = tag(&before);
+        let weak = format!("W/{current}");
+        for lost in ["\"lost\"", &weak, "\"a\", \"b\"", &format!("{weak}, \"x\"")] {
+            let refused = patch(lost);
+            assert_eq!(refused.outcome(), (412, "precondition_failed".to_owned()), "{path} {lost}");
+            assert_eq!(tag(&refused), current, "it says which version there is");
+        }
+        assert_eq!(stall.client.get(path).json(), before.json());
+        let passed = patch(&format!("\"x\", {weak}, {current}"));
+        assert_eq!(passed.status, 200, "{path}");
+        assert_eq!(patch(&current).status, 412, "that version is gone");
+        assert_eq!(patch("*").status, 200);
+        assert_eq!(patch(&tag(&passed)).status, 200, "a change to the same is none");
+    }
+}
+
+#[test]
+fn if_match_guards_put_and_delete_too() {
+    let stall = Stall::open();
+    let [pet, category, order, _] = resources(&stall);
+    let body = json!({"name": "Max", "categoryId": stall.category});
+    let lost = [("if-match", "\"lost\"")];
+    assert_eq!(stall.client.send("PUT", &pet, &lost, Some(&body)).status, 412);
+    assert_eq!(stall.client.send("PUT", &category, &lost, Some(&json!({"name": "Cats"}))).status, 412);
+    for path in [&order, &pet, &category] {
+        assert_eq!(stall.client.send("DELETE", path, &lost, None).status, 412, "{path}");
+        let current = tag(&stall.client.get(path));
+        let deleted = stall.client.send("DELETE", path, &[("if-match", &current)], None);
+        assert_eq!((deleted.status, deleted.body.len()), (204, 0), "{path}");
+        let again = stall.client.send("DELETE", path, &[("if-match", &current)], None);
+        assert_eq!(again.outcome(), (404, "not_found".to_owned()), "a missing one is 404 first");
+    }
+}
+
+#[test]
+fn a_malformed_condition_is_400_even_for_what_is_missing() {
+    let stall = Stall::open();
+    let [pet, ..] = resources(&stall);
+    for malformed in ["", ",", "abc", "\"abc", "abc\"", "w/\"a\"", "*, \"a\"", "\"a\" \"b\"", "\"a b\""] {
+        for path in [pet.as_str(), "/v1/pets/999"] {
+            let get = stall.client.send("GET", path, &[("if-none-match", malformed)], None);
+            assert_eq!(get.outcome(), (400, "invalid_header".to_owned()), "{malformed}");
+            let if_match = [("if-match", malformed)];
+            let patch = stall.client.send("PATCH", path, &if_match, Some(&json!({})));
+            assert_eq!(patch.outcome(), (400, "invalid_header".to_owned()), "{malformed}");
+            let delete = stall.client.send("DELETE", path, &if_match, None);
+            assert_eq!(delete.outcome(), (400, "invalid_header".to_owned()), "{malformed}");
+        }
+        let list = stall.client.send("GET", "/v1/pets", &[("if-none-match", malformed)], None);
+        assert_eq!(list.outcome(), (400, "invalid_header".to_owned()), "{malformed}");
+    }
+}
+
+#[test]
+fn an_order_that_leaves_the_status_alone_changes_the_items_tag_alone() {
+    let stall = Stall::open();
+    let pet = stall.pet_of(3);
+    let tags = || {
+        let tag_of = |path: String| tag(&stall.client.get(&path));
+        (tag_of(format!("/v1/pets/{pet}")), tag_of(format!("/v1/inventory/{pet}")))
+    };
+    let before = tags();
+    let order = stall.order(pet, 1);
+    let after = tags();
+    assert_eq!(after.0, before.0);
+    assert_ne!(after.1, before.1);
+    // With the last units the status changes, and so do both.
+    stall.order(pet, 2);
+    let sold_out = tags();
+    assert!(sold_out.0 != after.0 && sold_out.1 != after.1);
+    // Completing one of two open orders changes neither.
+    stall.complete(order);
+    assert_eq!(tags(), sold_out);
+    // A pet's name is not the item's matter.
+    stall.client.patch(&format!("/v1/pets/{pet}"), &json!({"name": "Max"}));
+    assert_eq!(tags().1, sold_out.1);
+}
+
+#[test]
+fn a_server_may_demand_if_match() {
+    let mut wish = Wish::default();
+    wish.http.require_if_match = true;
+    let stall = Stall::open_as(wish);
+    let pet = format!("/v1/pets/{}", stall.pet());
+    let item = pet.replace("pets", "inventory");
+    let category = format!("/v1/categories/{}", stall.category);
+    let whole = json!({"name": "Rex", "categoryId": stall.category});
+    for (method, path, body) in [
+        ("PUT", &pet, Some(&whole)),
+        ("PATCH", &pet, Some(&json!({}))),
+        ("DELETE", &pet, None),
+        ("PATCH", &item, Some(&json!({"quantity": 2}))),
+        ("DELETE", &category, None),
+    ] {
+        let refused = stall.client.send(method, path, &[], body);
+        assert_eq!(refused.outcome(), (428, "precondition_required".to_owned()), "{method} {path}");
+        assert_eq!(tag(&refused), tag(&stall.client.get(path)), "it says which version there is");
+    }
+    assert_eq!(stall.client.delete("/v1/pets/999").outcome(), (404, "not_found".to_owned()));
+    assert_eq!(
+        stall.client.patch(&pet, &json!({"name": 1})).outcome(),
+        (400, "validation_failed".to_owned())
+    );
+    let named = [("if-match", "*")];
+    assert_eq!(stall.client.send("PATCH", &item, &named, Some(&json!({"quantity": 2}))).status, 200);
+    // What makes something has no version to name.
+    assert_eq!(stall.client.post("/v1/pets", &whole).status, 201);
+}
+
+#[test]
+fn a_tag_of_another_store_is_of_no_version() {
+    let ours = Stall::open();
+    let mut wish = Wish::default();
+    wish.http.epoch = 7;
+    let theirs = Stall::open_as(wish);
+    let path = format!("/v1/pets/{}", ours.pet());
+    theirs.pet();
+    let foreign = tag(&theirs.client.get(&path));
+    assert_eq!(ours.client.send("GET", &path, &[("if-none-match", &foreign)], None).status, 200);
+    assert_eq!(ours.client.send("DELETE", &path, &[("if-match", &foreign)], None).status, 412);
+}
+
+#[test]
+fn of_16_that_change_the_version_they_read_one_wins() {
+    let stall = Stall::open();
+    let pet = format!("/v1/pets/{}", stall.pet());
+    let read = tag(&stall.client.get(&pet));
+    let statuses: Vec<u16> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..16)
+            .map(|number| {
+                let (client, pet, read) = (stall.client.clone(), &pet, &read);
+                let body = json!({"name": format!("Rex {number}")});
+                scope.spawn(move || client.send("PATCH", pet, &[("if-match", read)], Some(&body)).status)
+            })
+            .collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    let count = |wanted| statuses.iter().filter(|status| **status == wanted).count();
+    assert_eq!((count(200), count(412)), (1, 15));
+}

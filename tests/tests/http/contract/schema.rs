@@ -1,0 +1,136 @@
+//! Values held against the document's schemas: the part of OpenAPI 3.0's dialect that the document uses.
+//!
+//! Stricter than the standard in one way: an object has no members but those that its schema names, in answers too.
+//! Clients must put up with more, but this server sends nothing that is not written down.
+//! A keyword or format that is not known here ends the test, so that none is believed to be checked that is not.
+
+use petstore_domain::Timestamp;
+use regex_lite::Regex;
+use serde_json::{Map, Value};
+
+use super::document::resolved;
+
+/// What is wrong with a value; nothing if it fits.
+pub(super) fn faults(schema: &'static Value, value: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    hold(schema, value, "", &mut found);
+    found
+}
+
+/// What is wrong with a value that is written as text, as headers and parameters are.
+pub(super) fn faults_of_text(schema: &'static Value, text: &str) -> Vec<String> {
+    let is_number = matches!(resolved(schema)["type"].as_str(), Some("integer"));
+    let number = text.parse::<i64>().ok().filter(|number| is_number && number.to_string() == text);
+    faults(schema, &number.map_or_else(|| text.into(), Value::from))
+}
+
+/// Holds a value against a schema. `at` is where the value is: a JSON pointer.
+fn hold(schema: &'static Value, value: &Value, at: &str, found: &mut Vec<String>) {
+    let schema = resolved(schema).as_object().expect("a schema is an object");
+    if value.is_null() && schema.get("nullable") == Some(&Value::Bool(true)) {
+        return;
+    }
+    for (keyword, rule) in schema {
+        let fits = match keyword.as_str() {
+            // What only tells.
+            "description" | "example" | "default" | "nullable" => true,
+            "properties" => hold_members(schema, value, at, found),
+            "additionalProperties" => *rule == false,
+            "items" => hold_items(rule, value, at, found),
+            "allOf" => {
+                for part in list(rule) {
+                    hold(part, value, at, found);
+                }
+                true
+            }
+            "not" => !faults(rule, value).is_empty(),
+            "enum" => list(rule).contains(value),
+            _ => holds(keyword, rule, value),
+        };
+        if !fits {
+            found.push(format!("{at}: {value} breaks {keyword} {rule}"));
+        }
+    }
+}
+
+/// Whether a value keeps a rule that is about this value alone. A rule for another type is kept.
+fn holds(keyword: &str, rule: &Value, value: &Value) -> bool {
+    match (keyword, value) {
+        ("type", _) => match rule.as_str() {
+            Some("object") => value.is_object(),
+            Some("array") => value.is_array(),
+            Some("string") => value.is_string(),
+            Some("boolean") => value.is_boolean(),
+            Some("integer") => value.is_i64(),
+            other => panic!("the type {other:?} is not known here"),
+        },
+        ("format", _) => keeps_format(rule.as_str().expect("a format is a word"), value),
+        ("required", Value::Object(members)) => list_of_words(rule).all(|name| members.contains_key(name)),
+        ("minimum", Value::Number(_)) => value.as_i64() >= rule.as_i64(),
+        ("maximum", Value::Number(_)) => value.as_i64() <= rule.as_i64(),
+        ("minLength", Value::String(text)) => text.chars().count() as u64 >= bound(rule),
+        ("maxLength", Value::String(text)) => text.chars().count() as u64 <= bound(rule),
+        ("minItems", Value::Array(items)) => items.len() as u64 >= bound(rule),
+        ("maxItems", Value::Array(items)) => items.len() as u64 <= bound(rule),
+        ("pattern", Value::String(text)) => {
+            let pattern = Regex::new(rule.as_str().expect("a pattern is text"));
+            pattern.unwrap_or_else(|error| panic!("{rule}: {error}")).is_match(text)
+        }
+        (
+            "required" | "minimum" | "maximum" | "minLength" | "maxLength" | "minItems" | "maxItems"
+            | "pattern",
+            _,
+        ) => true,
+        _ => panic!("the keyword {keyword} is not known here"),
+    }
+}
+
+fn keeps_format(format: &str, value: &Value) -> bool {
+    match (format, value) {
+        ("int32", _) => value.as_i64().is_some_and(|number| i32::try_from(number).is_ok()),
+        ("int64", _) => value.is_i64(),
+        ("date-time", Value::String(text)) => Timestamp::parse(text).is_ok(),
+        // Of RFC 3986 the alphabet is enough: it tells a reference from a text that was not encoded.
+        ("uri-reference", Value::String(text)) => {
+            text.bytes().all(|byte| byte.is_ascii_graphic() && !b"\"<>\\^`{|}".contains(&byte))
+        }
+        ("date-time" | "uri-reference", _) => false,
+        _ => panic!("the format {format} is not known here"),
+    }
+}
+
+/// Holds the members that the schema names, and refuses the others.
+fn hold_members(
+    schema: &'static Map<String, Value>,
+    value: &Value,
+    at: &str,
+    found: &mut Vec<String>,
+) -> bool {
+    let Some(members) = value.as_object() else { return true };
+    for (name, member) in members {
+        match schema["properties"].get(name) {
+            Some(rule) => hold(rule, member, &format!("{at}/{name}"), found),
+            None => found.push(format!("{at}/{name}: is not a member that the document names")),
+        }
+    }
+    true
+}
+
+fn hold_items(rule: &'static Value, value: &Value, at: &str, found: &mut Vec<String>) -> bool {
+    for (place, item) in value.as_array().into_iter().flatten().enumerate() {
+        hold(rule, item, &format!("{at}/{place}"), found);
+    }
+    true
+}
+
+fn list(rule: &Value) -> &[Value] {
+    rule.as_array().expect("a list")
+}
+
+fn list_of_words(rule: &Value) -> impl Iterator<Item = &str> {
+    list(rule).iter().map(|word| word.as_str().expect("a word"))
+}
+
+fn bound(rule: &Value) -> u64 {
+    rule.as_u64().expect("a bound is a number that is not negative")
+}

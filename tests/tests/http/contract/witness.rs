@@ -1,0 +1,200 @@
+//! Sees answers, holds each one to the document, and knows in the end what has not been seen.
+
+use std::collections::BTreeSet;
+
+use super::document::{self, Documented, Operation};
+use super::schema;
+use crate::harness::Answer;
+
+/// Headers that any answer may have and no operation documents: the connection's, the body's, the browser's.
+const TRANSPORT: [&str; 8] = [
+    "access-control-allow-origin",
+    "access-control-expose-headers",
+    "connection",
+    "content-length",
+    "content-type",
+    "date",
+    "transfer-encoding",
+    "x-content-type-options",
+];
+
+/// The headers of a deprecation: on every answer that documents them, though none of them is marked as required.
+const DEPRECATION: [&str; 3] = ["deprecation", "sunset", "link"];
+
+/// What has been seen so far. It gathers faults rather than stopping at the first: they often explain each other.
+#[derive(Default)]
+pub(super) struct Witness {
+    /// Statuses, codes and headers, as `known` writes them.
+    seen: BTreeSet<String>,
+    /// The codes of single faults in a body or in parameters.
+    details: BTreeSet<String>,
+    faults: Vec<String>,
+    /// What is being tried.
+    scene: String,
+}
+
+impl Witness {
+    /// Turns to what is tried next, for whoever reads of a fault.
+    pub(super) fn turn_to(&mut self, scene: impl Into<String>) {
+        self.scene = scene.into();
+    }
+
+    /// Sees an answer, which must be as the document says.
+    pub(super) fn see(&mut self, operation: &Operation, answer: &Answer) {
+        for fault in faults(operation, answer) {
+            self.faults.push(format!("{}: {} {}: {fault}", self.scene, operation.id, answer.status));
+        }
+        let facts = Facts { operation: operation.id, status: answer.status };
+        self.seen.insert(facts.status());
+        if let Some(code) = code(answer) {
+            self.seen.insert(facts.code(&code));
+            let details = answer.json()["details"].take();
+            let codes = details.as_array().into_iter().flatten().filter_map(|detail| detail["code"].as_str());
+            self.details.extend(codes.map(str::to_owned));
+        }
+        self.seen.extend(answer.headers.iter().map(|(name, _)| facts.header(name)));
+    }
+
+    /// Sees an answer that must have this status, and this code if it is an error.
+    pub(super) fn expect(&mut self, operation: &Operation, answer: &Answer, status: u16, code: &str) {
+        self.see(operation, answer);
+        let outcome = (answer.status, self::code(answer).unwrap_or_default());
+        if outcome != (status, code.to_owned()) {
+            let (scene, id, body) = (&self.scene, operation.id, String::from_utf8_lossy(&answer.body));
+            let fault = format!("{scene}: {id}: expected {:?}, got {outcome:?}: {body}", (status, code));
+            self.faults.push(fault);
+        }
+    }
+
+    /// The codes of single faults that have been seen.
+    pub(super) fn details(&self) -> BTreeSet<String> {
+        self.details.clone()
+    }
+
+    /// The end: every answer was as documented, and all that is documented has been seen.
+    pub(super) fn finish(mut self) {
+        self.faults.extend(known().difference(&self.seen).map(|fact| format!("never seen: {fact}")));
+        self.finish_without_coverage();
+    }
+
+    /// The end of a test that does not set out to see everything: every answer was as documented.
+    pub(super) fn finish_without_coverage(self) {
+        assert!(self.faults.is_empty(), "the document and the server differ:\n{}", self.faults.join("\n"));
+    }
+}
+
+/// How the things that can be seen of an answer are written down.
+struct Facts {
+    operation: &'static str,
+    status: u16,
+}
+
+impl Facts {
+    fn status(&self) -> String {
+        format!("{} {}", self.operation, self.status)
+    }
+
+    fn code(&self, code: &str) -> String {
+        format!("{} {} {code}", self.operation, self.status)
+    }
+
+    fn header(&self, name: &str) -> String {
+        format!("{} {} with {name}", self.operation, self.status)
+    }
+}
+
+/// All that the document says can be seen.
+fn known() -> BTreeSet<String> {
+    let mut known = BTreeSet::new();
+    for operation in document::operations() {
+        for (status, documented) in &operation.answers {
+            let facts = Facts { operation: operation.id, status: *status };
+            known.insert(facts.status());
+            known.extend(documented.codes().map(|code| facts.code(code)));
+            known.extend(documented.headers.iter().map(|header| facts.header(&header.name)));
+        }
+    }
+    known
+}
+
+fn code(answer: &Answer) -> Option<String> {
+    (answer.status >= 400).then(|| answer.json()["code"].as_str().unwrap_or("without a code").to_owned())
+}
+
+/// What is wrong with an answer to an operation.
+fn faults(operation: &Operation, answer: &Answer) -> Vec<String> {
+    let Some(documented) = operation.answers.get(&answer.status) else {
+        return vec!["the status is not documented".to_owned()];
+    };
+    let mut found = faults_of_headers(documented, answer);
+    found.extend(faults_of_body(documented, answer));
+    found.extend(faults_of_prose(operation, documented, answer));
+    found
+}
+
+fn faults_of_headers(documented: &Documented, answer: &Answer) -> Vec<String> {
+    let mut found = Vec::new();
+    for header in &documented.headers {
+        let name = &header.name;
+        let Some(value) = answer.header(name) else {
+            if header.required {
+                found.push(format!("there is no {name}"));
+            }
+            continue;
+        };
+        let faults = schema::faults_of_text(header.schema, value);
+        found.extend(faults.iter().map(|fault| format!("{name}{fault}")));
+    }
+    for (name, _) in &answer.headers {
+        if !documented.has_header(name) && !TRANSPORT.contains(&name.as_str()) {
+            found.push(format!("{name} is not documented"));
+        }
+    }
+    found
+}
+
+fn faults_of_body(documented: &Documented, answer: &Answer) -> Vec<String> {
+    let content_type = answer.header("content-type");
+    let Some(content) = &documented.content else {
+        let has_body = !answer.body.is_empty() || content_type.is_some();
+        return if has_body { vec!["there is a body".to_owned()] } else { vec![] };
+    };
+    if content_type != Some(content.media_type) {
+        return vec![format!("the type is {content_type:?}")];
+    }
+    let body = answer.json();
+    let mut found = schema::faults(content.schema, &body);
+    if answer.status >= 400 {
+        if body["status"] != answer.status {
+            found.push(format!("the body says {}", body["status"]));
+        }
+        if !documented.codes().any(|code| body["code"] == code) {
+            found.push(format!("the code {} is not among its examples", body["code"]));
+        }
+    }
+    found
+}
+
+/// What the document says in words alone.
+fn faults_of_prose(operation: &Operation, documented: &Documented, answer: &Answer) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut demand = |holds: bool, what: &str| {
+        if !holds {
+            found.push(what.to_owned());
+        }
+    };
+    let shows_version = answer.status < 400 && answer.header("etag").is_some();
+    let cache_control = if shows_version { "private, no-cache" } else { "no-store" };
+    demand(answer.header("cache-control") == Some(cache_control), "Cache-Control is not what it should be");
+    let must_wait = matches!(answer.status, 429 | 503) || code(answer).as_deref() == Some("key_banned");
+    demand(answer.header("retry-after").is_some() == must_wait, "Retry-After is there, or is not");
+    let is_detailed = matches!(code(answer).as_deref(), Some("validation_failed" | "invalid_parameter"));
+    let has_details = answer.status >= 400 && answer.json().get("details").is_some();
+    demand(is_detailed == has_details, "details are there, or are not");
+    if operation.deprecated {
+        for name in DEPRECATION.iter().filter(|name| documented.has_header(name)) {
+            demand(answer.header(name).is_some(), &format!("there is no {name}"));
+        }
+    }
+    found
+}

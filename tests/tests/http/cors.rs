@@ -1,0 +1,168 @@
+//! What pages of other origins may do.
+
+use std::collections::BTreeSet;
+
+use petstore_domain::Plan;
+use petstore_http::Cors;
+
+use crate::harness::{Answer, Shop, Wish};
+
+const PAGE: &str = "https://page.example";
+
+fn shop(cors: Cors) -> Shop {
+    let mut wish = Wish::default();
+    wish.http.cors = cors;
+    Shop::open_as(wish)
+}
+
+/// A preflight from this origin.
+fn preflight(shop: &Shop, path: &str, origin: &str) -> Answer {
+    let headers = [
+        ("origin", origin),
+        ("access-control-request-method", "PATCH"),
+        ("access-control-request-headers", "authorization,content-type,if-match"),
+    ];
+    shop.stranger().send("OPTIONS", path, &headers, None)
+}
+
+/// The words of a list in a header, lower case.
+fn words(answer: &Answer, header: &str) -> BTreeSet<String> {
+    let list = answer.header(header).unwrap_or_else(|| panic!("no {header} in {:?}", answer.headers));
+    list.split(',').map(|word| word.trim().to_ascii_lowercase()).collect()
+}
+
+fn set(words: &[&str]) -> BTreeSet<String> {
+    words.iter().map(|word| word.to_ascii_lowercase()).collect()
+}
+
+/// Whether any Vary of the answer names this header.
+fn varies_by(answer: &Answer, header: &str) -> bool {
+    let values = answer.headers.iter().filter(|(name, _)| name == "vary");
+    values.flat_map(|(_, value)| value.split(',')).any(|word| word.trim().eq_ignore_ascii_case(header))
+}
+
+#[test]
+fn options_is_204_with_allow_and_costs_nothing() {
+    let shop = Shop::open();
+    for (path, allow) in [
+        ("/v1/pets", "GET, HEAD, OPTIONS, POST"),
+        ("/v1/pets/1", "DELETE, GET, HEAD, OPTIONS, PATCH, PUT"),
+        ("/v1/categories", "GET, HEAD, OPTIONS, POST"),
+        ("/v1/categories/1", "DELETE, GET, HEAD, OPTIONS, PATCH, PUT"),
+        ("/v1/store/orders", "GET, HEAD, OPTIONS, POST"),
+        ("/v1/store/orders/1", "DELETE, GET, HEAD, OPTIONS, PATCH"),
+        ("/v1/inventory", "GET, HEAD, OPTIONS"),
+        ("/v1/inventory/1", "GET, HEAD, OPTIONS, PATCH"),
+        ("/v1/inventory/1/adjustments", "OPTIONS, POST"),
+        ("/v1/rate-limit", "GET, HEAD, OPTIONS"),
+        ("/health", "GET, HEAD, OPTIONS"),
+    ] {
+        let answer = shop.stranger().send("OPTIONS", path, &[], None);
+        assert_eq!((answer.status, answer.body.len()), (204, 0), "{path}");
+        let allowed: Vec<_> = words(&answer, "allow").into_iter().map(|word| word.to_uppercase()).collect();
+        assert_eq!(allowed.join(", "), allow, "{path}");
+        assert_eq!(answer.header("access-control-allow-methods"), None, "it was no preflight");
+    }
+    let client = shop.client(Plan::Free);
+    client.send("OPTIONS", "/v1/pets", &[], None);
+    assert_eq!(client.get("/v1/pets").number("x-ratelimit-remaining"), 59);
+}
+
+#[test]
+fn a_preflight_from_anywhere_names_methods_headers_and_max_age() {
+    let shop = shop(Cors::AnyOrigin);
+    let answer = preflight(&shop, "/v1/pets/1", PAGE);
+    assert_eq!(answer.status, 204);
+    assert_eq!(answer.header("access-control-allow-origin"), Some("*"));
+    assert_eq!(answer.header("access-control-allow-credentials"), None);
+    assert_eq!(answer.header("access-control-max-age"), Some("7200"));
+    let methods = set(&["GET", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS"]);
+    assert_eq!(words(&answer, "access-control-allow-methods"), methods);
+    let headers = set(&[
+        "Authorization",
+        "X-API-Key",
+        "Content-Type",
+        "Idempotency-Key",
+        "If-Match",
+        "If-None-Match",
+        "Last-Event-ID",
+        "X-Request-Id",
+    ]);
+    assert_eq!(words(&answer, "access-control-allow-headers"), headers);
+}
+
+#[test]
+fn every_answer_to_a_page_may_be_read_with_the_headers_that_matter() {
+    let shop = shop(Cors::AnyOrigin);
+    let client = shop.client(Plan::Business);
+    let exposed = set(&[
+        "X-RateLimit-Limit",
+        "X-RateLimit-Remaining",
+        "X-RateLimit-Reset",
+        "X-RateLimit-Resource",
+        "Retry-After",
+        "ETag",
+        "Link",
+        "Location",
+        "Deprecation",
+        "Sunset",
+        "X-Request-Id",
+        "Idempotent-Replayed",
+        "WWW-Authenticate",
+    ]);
+    let origin = [("origin", PAGE)];
+    for (client, method, path, status) in [
+        (&client, "GET", "/v1/pets", 200),
+        (&client, "GET", "/v1/nothing", 404),
+        (&client, "TRACE", "/v1/pets", 405),
+        (&client, "POST", "/v1/pets", 415),
+        (&shop.stranger(), "GET", "/v1/pets", 401),
+        (&shop.stranger(), "GET", "/health", 200),
+    ] {
+        let answer = client.send(method, path, &origin, None);
+        assert_eq!(answer.status, status, "{path}");
+        assert_eq!(answer.header("access-control-allow-origin"), Some("*"), "{path}");
+        assert_eq!(words(&answer, "access-control-expose-headers"), exposed, "{path}");
+        assert!(!varies_by(&answer, "origin"), "the same for every origin");
+    }
+    let without = client.get("/v1/pets");
+    assert_eq!(without.header("access-control-allow-origin"), None, "nobody asked");
+}
+
+#[test]
+fn of_a_list_of_origins_only_those_may_read() {
+    let shop = shop(Cors::Origins(vec![PAGE.to_owned(), "http://localhost:3000".to_owned()]));
+    let client = shop.client(Plan::Business);
+    for (origin, allowed) in [
+        (PAGE, true),
+        ("http://localhost:3000", true),
+        ("http://localhost", false),
+        ("https://page.example.evil.example", false),
+        ("http://page.example", false),
+        ("null", false),
+    ] {
+        let expected = allowed.then_some(origin);
+        let answer = client.send("GET", "/v1/pets", &[("origin", origin)], None);
+        assert_eq!((answer.status, answer.header("access-control-allow-origin")), (200, expected));
+        assert!(varies_by(&answer, "origin"), "a cache must not mix them up");
+        let answer = preflight(&shop, "/v1/pets", origin);
+        assert_eq!((answer.status, answer.header("access-control-allow-origin")), (204, expected));
+        assert_eq!(answer.header("access-control-allow-methods").is_some(), allowed);
+        assert!(varies_by(&answer, "origin"));
+    }
+    assert!(varies_by(&client.get("/v1/pets"), "origin"), "without an origin too");
+}
+
+#[test]
+fn cors_can_be_off() {
+    let shop = shop(Cors::Off);
+    let answer = preflight(&shop, "/v1/pets", PAGE);
+    assert_eq!(answer.status, 204);
+    assert!(answer.header("allow").is_some());
+    let answers = [answer, shop.client(Plan::Business).send("GET", "/v1/pets", &[("origin", PAGE)], None)];
+    for answer in answers {
+        let cors: Vec<_> =
+            answer.headers.iter().filter(|(name, _)| name.starts_with("access-control-")).collect();
+        assert!(cors.is_empty(), "{cors:?}");
+    }
+}

@@ -1,0 +1,166 @@
+//! Slow clients are shed.
+
+use std::io::Write;
+use std::time::Duration;
+
+use petstore_domain::Plan;
+use petstore_http::Deadlines;
+
+use crate::harness::{Connection, Shop, Wish};
+use crate::stall::request;
+
+/// Long enough for nothing to be that slow, so that only the deadline under test fires.
+const LONG: Duration = Duration::from_secs(30);
+
+const LENIENT: Deadlines = Deadlines { head: LONG, body: LONG, idle: LONG, write_stall: LONG, drain: LONG };
+
+/// Short, but longer than a healthy client's request takes on a busy machine.
+const SHORT: Duration = Duration::from_millis(500);
+
+fn shop(deadlines: Deadlines) -> Shop {
+    let mut wish = Wish::default();
+    wish.http.deadlines = deadlines;
+    Shop::open_as(wish)
+}
+
+/// Sends these bytes one by one, each as soon as the one before it has had time to arrive, until the server has had
+/// enough. Says how many it took.
+fn drip(connection: &mut Connection, bytes: impl Iterator<Item = u8>) -> usize {
+    let socket = connection.socket().try_clone().unwrap();
+    socket.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
+    let mut sent = 0;
+    for byte in bytes {
+        // An answer, or the end, is there to be read.
+        if (&socket).write_all(&[byte]).is_err() || socket.peek(&mut [0]).is_ok() {
+            break;
+        }
+        sent += 1;
+    }
+    socket.set_read_timeout(Some(LONG)).unwrap();
+    sent
+}
+
+#[test]
+fn a_head_that_drips_is_408_and_closed() {
+    let shop = shop(Deadlines { head: SHORT, ..LENIENT });
+    let mut connection = Connection::open(shop.address());
+    connection.send(b"GET /health HTTP/1.1\r\nx-slow: ");
+    drip(&mut connection, std::iter::repeat_n(b'x', 10_000));
+    let answer = connection.read_answer(false).expect("a courtesy");
+    assert_eq!(answer.outcome(), (408, "request_timeout".to_owned()));
+    assert_eq!(answer.header("connection"), Some("close"));
+    assert!(connection.is_closed());
+}
+
+#[test]
+fn the_head_of_a_later_request_has_the_same_deadline() {
+    let shop = shop(Deadlines { head: SHORT, ..LENIENT });
+    let client = shop.client(Plan::Business);
+    let mut connection = Connection::open(client.address);
+    connection.send(&request(&client, "GET", "/v1/pets", &[], b""));
+    assert_eq!(connection.read_answer(false).unwrap().status, 200);
+    connection.send(b"GET /v1/pets HTTP/1.1\r\n");
+    assert_eq!(connection.read_answer(false).expect("a courtesy").status, 408);
+    assert!(connection.is_closed());
+}
+
+#[test]
+fn a_body_that_drips_is_408_and_closed() {
+    let shop = shop(Deadlines { body: SHORT, ..LENIENT });
+    let client = shop.client(Plan::Business);
+    let mut connection = Connection::open(client.address);
+    let mut bytes = request(&client, "POST", "/v1/categories", &[], &[b' '; 10_000]);
+    bytes.truncate(bytes.len() - 10_000);
+    connection.send(&bytes);
+    drip(&mut connection, std::iter::repeat_n(b' ', 9_000));
+    let answer = connection.read_answer(false).expect("an answer");
+    assert_eq!(answer.outcome(), (408, "request_timeout".to_owned()));
+    assert_eq!(answer.header("connection"), Some("close"));
+    assert_eq!(answer.number("x-ratelimit-remaining"), 999, "it was admitted, and counts");
+    assert!(connection.is_closed());
+}
+
+#[test]
+fn a_refused_body_that_drips_holds_its_answer_back_for_a_second_at_most() {
+    let shop = shop(LENIENT);
+    let mut connection = Connection::open(shop.address());
+    let mut bytes = request(&shop.stranger(), "POST", "/v1/pets", &[], &[b' '; 10_000]);
+    bytes.truncate(bytes.len() - 10_000);
+    connection.send(&bytes);
+    drip(&mut connection, std::iter::repeat_n(b' ', 9_000));
+    let answer = connection.read_answer(false).expect("an answer");
+    assert_eq!((answer.status, answer.header("connection")), (401, Some("close")));
+}
+
+#[test]
+fn an_idle_connection_is_closed_without_a_word() {
+    let shop = shop(Deadlines { idle: SHORT, ..LENIENT });
+    let client = shop.client(Plan::Business);
+    assert!(Connection::open(client.address).is_closed(), "one that never asked");
+    let mut connection = Connection::open(client.address);
+    connection.send(&request(&client, "GET", "/v1/pets", &[], b""));
+    assert_eq!(connection.read_answer(false).unwrap().status, 200);
+    assert!(connection.is_closed(), "one that asked and then fell silent");
+}
+
+#[test]
+fn a_client_that_never_reads_is_dropped() {
+    let shop = shop(Deadlines { write_stall: SHORT, ..LENIENT });
+    let mut connection = Connection::open(shop.address());
+    connection.socket().set_write_timeout(Some(LONG)).unwrap();
+    let batch: Vec<u8> =
+        (0..100).flat_map(|_| request(&shop.stranger(), "GET", "/openapi.yaml", &[], b"")).collect();
+    // Whatever the kernel buffers on both sides, some batch no longer fits, and then nobody takes it any more.
+    let error = loop {
+        if let Err(error) = connection.socket().write_all(&batch) {
+            break error;
+        }
+    };
+    assert!(
+        !matches!(error.kind(), std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut),
+        "{error}"
+    );
+    assert_eq!(shop.stranger().get("/health").status, 200);
+}
+
+#[test]
+fn a_client_that_reads_slowly_is_not_dropped() {
+    let shop = shop(Deadlines { write_stall: Duration::from_secs(2), ..LENIENT });
+    let mut connection = Connection::open(shop.address());
+    let batch: Vec<u8> =
+        (0..40).flat_map(|_| request(&shop.stranger(), "GET", "/openapi.yaml", &[], b"")).collect();
+    connection.send(&batch);
+    for _ in 0..40 {
+        assert_eq!(connection.read_answer(false).unwrap().text(), crate::harness::OPENAPI);
+    }
+}
+
+#[test]
+fn slow_clients_stand_in_nobodys_way() {
+    let shop = shop(LENIENT);
+    let client = shop.client(Plan::Business);
+    let slow: Vec<_> = (0..200)
+        .map(|number| {
+            let mut connection = Connection::open(client.address);
+            connection.send(&b"GET /v1/pets HTTP/1.1\r\nhost: h\r\n"[..number % 30]);
+            connection
+        })
+        .collect();
+    for _ in 0..20 {
+        assert_eq!(client.get("/v1/pets").status, 200);
+    }
+    drop(slow);
+}
+
+#[test]
+fn a_head_that_begins_behind_another_request_is_shed_too() {
+    let shop = shop(Deadlines { head: SHORT, idle: SHORT, ..LENIENT });
+    let client = shop.client(Plan::Business);
+    let mut connection = Connection::open(client.address);
+    let mut bytes = request(&client, "GET", "/v1/pets", &[], b"");
+    // It has come with the request before it: for the deadlines the connection is idle until another byte comes.
+    bytes.extend_from_slice(b"GET /v1/pets HTTP/1.1\r\n");
+    connection.send(&bytes);
+    assert_eq!(connection.read_answer(false).unwrap().status, 200);
+    assert!(connection.is_closed());
+}

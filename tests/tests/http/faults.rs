@@ -1,0 +1,154 @@
+//! What the client is told when something of ours fails, and what it is not.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use petstore_domain::Plan;
+use petstore_memory::MemoryStore;
+use petstore_ports::StoreError;
+use petstore_service::{OnQuotaOutage, Policy, Ports};
+use serde_json::json;
+
+use crate::faulty::{Mood, Moody, Panicky, shop_without_pets};
+use crate::harness::{Answer, Connection, Shop, Wish};
+use crate::stall::{Caller, PLENTY, request};
+
+fn down() -> Mood {
+    Mood::Fails(StoreError::Unavailable("connection to 10.0.0.7 refused".to_owned()))
+}
+
+#[track_caller]
+fn is_503(answer: &Answer, code: &str) {
+    assert_eq!(answer.outcome(), (503, code.to_owned()));
+    assert!((1..=2).contains(&answer.number("retry-after")));
+}
+
+#[test]
+fn a_panic_costs_one_500_and_the_next_request_is_served() {
+    let policy = Policy { in_flight_max: 1, ..Policy::DEFAULT };
+    let shop = shop_without_pets(Wish { policy, ..Wish::default() }, Mood::Panics);
+    let client = shop.client(Plan::Free);
+    let mut caller = Caller::of(&client);
+    for round in 1..=10 {
+        // Three handlers, on one connection: neither it nor the place among the requests in flight is lost.
+        for path in ["/v1/pets/1", "/v1/pets", "/v1/inventory/1"] {
+            let answer = caller.get(path);
+            assert_eq!(answer.outcome(), (500, "internal_error".to_owned()));
+            assert!(!answer.text().contains("42"), "{}", answer.text());
+            assert_eq!(answer.header("x-ratelimit-resource"), Some("minute"));
+            assert!(answer.header("x-request-id").is_some());
+        }
+        let answer = caller.get("/v1/categories");
+        assert_eq!((answer.status, answer.number("x-ratelimit-remaining")), (200, 60 - 4 * round));
+        assert_eq!(shop.http.panics(), 3 * round);
+    }
+}
+
+#[test]
+fn a_panic_with_a_body_on_its_way_costs_no_more() {
+    let mood = Mood::Panics;
+    let shop = Shop::open_over(Wish::default(), |ports| Ports { keys: Arc::new(Moody(mood)), ..ports });
+    let client = shop.client(PLENTY);
+    let mut connection = Connection::open(client.address);
+    for bytes in [10, 10_000] {
+        connection.send(&request(&client, "POST", "/v1/pets", &[], &vec![b' '; bytes]));
+        assert_eq!(connection.read_answer(false).unwrap().outcome(), (500, "internal_error".to_owned()));
+    }
+    connection.send(&request(&client, "GET", "/health", &[], b""));
+    assert_eq!(connection.read_answer(false).unwrap().status, 200);
+}
+
+#[test]
+fn a_panic_under_an_idempotency_key_leaves_the_key_free() {
+    let recovered = Arc::new(AtomicBool::new(true));
+    let shop = Shop::open_over(Wish::default(), |ports| {
+        let (inner, recovered) = (Arc::clone(&ports.transactor), Arc::clone(&recovered));
+        Ports { transactor: Arc::new(Panicky { inner, recovered }), ..ports }
+    });
+    let client = shop.client(PLENTY);
+    let post = || {
+        client.send("POST", "/v1/categories", &[("idempotency-key", "once")], Some(&json!({"name": "Dogs"})))
+    };
+    recovered.store(false, Ordering::SeqCst);
+    for _ in 0..3 {
+        assert_eq!(post().outcome(), (500, "internal_error".to_owned()));
+    }
+    recovered.store(true, Ordering::SeqCst);
+    let made = post();
+    assert_eq!((made.status, made.header("idempotent-replayed")), (201, None));
+}
+
+#[test]
+fn a_failing_store_is_answered_by_what_the_client_should_do_and_its_reasons_stay_here() {
+    let reason = || "SELECT * FROM pets at src/store.rs:7".to_owned();
+    for (error, code) in [
+        (StoreError::Busy(reason()), Some("overloaded")),
+        (StoreError::Unavailable(reason()), Some("unavailable")),
+        (StoreError::Indeterminate(reason()), Some("unavailable")),
+        (StoreError::Corrupt(reason()), None),
+    ] {
+        let shop = shop_without_pets(Wish::default(), Mood::Fails(error));
+        let client = shop.client(PLENTY);
+        for path in ["/v1/pets", "/v1/pets/1", "/v1/inventory/1"] {
+            let answer = client.get(path);
+            match code {
+                Some(code) => is_503(&answer, code),
+                None => assert_eq!(answer.outcome(), (500, "internal_error".to_owned())),
+            }
+            assert!(!answer.text().contains("SELECT") && !answer.text().contains("store.rs"));
+        }
+        // What does not need it goes on.
+        assert_eq!(client.get("/v1/categories").status, 200);
+        assert_eq!(client.post("/v1/categories", &json!({"name": "Dogs"})).status, 201);
+    }
+}
+
+#[test]
+fn retry_after_does_not_send_everybody_back_at_once() {
+    let shop = shop_without_pets(Wish::default(), down());
+    let mut caller = Caller::of(&shop.client(PLENTY));
+    let waits: Vec<_> = (0..50).map(|_| caller.get("/v1/pets").number("retry-after")).collect();
+    assert!(waits.contains(&1) && waits.contains(&2) && waits.iter().all(|wait| (1..=2).contains(wait)));
+}
+
+#[test]
+fn while_keys_cannot_be_looked_up_nobody_is_let_in() {
+    let shop = Shop::open_over(Wish::default(), |ports| Ports { keys: Arc::new(Moody(down())), ..ports });
+    let client = shop.client(PLENTY);
+    is_503(&client.get("/v1/pets"), "unavailable");
+    // Without a key, or with junk, there is nothing to look up.
+    assert_eq!(shop.stranger().get("/v1/pets").status, 401);
+    assert_eq!(shop.stranger().get("/health").status, 200);
+}
+
+#[test]
+fn while_quotas_cannot_be_counted_nobody_is_let_in_for_nothing() {
+    let shop = Shop::open_over(Wish::default(), |ports| Ports { quotas: Arc::new(Moody(down())), ..ports });
+    let client = shop.client(PLENTY);
+    for _ in 0..3 {
+        is_503(&client.get("/v1/pets"), "unavailable");
+        is_503(&client.get("/v1/rate-limit"), "unavailable");
+        is_503(&shop.stranger().get("/v1/pets"), "unavailable");
+    }
+    assert_eq!(shop.stranger().get("/health").status, 200);
+    // A preflight is not counted: it is answered without the numbers that nobody knows.
+    assert_eq!(shop.stranger().send("OPTIONS", "/v1/pets", &[], None).status, 204);
+}
+
+#[test]
+fn a_stand_in_counts_with_the_same_figures() {
+    let shop = Shop::open_over(Wish::default(), |ports| Ports {
+        quotas: Arc::new(Moody(down())),
+        on_quota_outage: OnQuotaOutage::CountWith(Arc::new(MemoryStore::new())),
+        ..ports
+    });
+    let mut caller = Caller::of(&shop.client(Plan::Free));
+    for left in (0..60).rev() {
+        let answer = caller.get("/v1/pets");
+        assert_eq!((answer.status, answer.number("x-ratelimit-remaining")), (200, left));
+    }
+    assert_eq!(caller.get("/v1/pets").outcome(), (429, "rate_limit_exceeded".to_owned()));
+    let mut stranger = Caller::of(&shop.stranger());
+    let statuses: Vec<_> = (0..301).map(|_| stranger.get("/v1/pets").status).collect();
+    assert_eq!((statuses[299], statuses[300]), (401, 429));
+}

@@ -1,0 +1,122 @@
+//! The headers that answers carry, whatever they answer.
+
+use std::collections::HashSet;
+
+use petstore_domain::Plan;
+use serde_json::json;
+
+use crate::harness::{Answer, Shop};
+use crate::stall::Stall;
+
+/// One answer of each kind, from 200 to 415.
+fn answers(stall: &Stall) -> Vec<Answer> {
+    let client = &stall.client;
+    let pet = format!("/v1/pets/{}", stall.pet());
+    let tag = client.get(&pet).header("etag").unwrap().to_owned();
+    vec![
+        client.get("/v1/pets"),
+        client.get(&pet),
+        client.send("GET", &pet, &[("if-none-match", &tag)], None),
+        client.post("/v1/categories", &json!({"name": "Cats"})),
+        client.delete("/v1/categories/2"),
+        client.get("/v1/rate-limit"),
+        client.get("/v1/pets/999"),
+        client.get("/v1/pets?x=1"),
+        client.send("TRACE", "/v1/pets", &[], None),
+        client.send("OPTIONS", "/v1/pets", &[], None),
+        client.send("POST", "/v1/pets", &[], None),
+        client.send("GET", "/v1/pets", &[("host", "second")], None),
+        client.get(&format!("/v1/pets?{}", "x".repeat(9_000))),
+        stall.shop.stranger().get("/v1/pets"),
+        client.get("/health"),
+        client.get("/ready"),
+        client.get("/openapi.yaml"),
+        client.get("/nothing"),
+    ]
+}
+
+#[test]
+fn nosniff_is_on_every_answer_and_server_and_date_tell_no_version() {
+    for answer in answers(&Stall::open()) {
+        assert_eq!(answer.header("x-content-type-options"), Some("nosniff"), "{answer:?}");
+        assert_eq!((answer.header("server"), answer.header("x-powered-by")), (None, None));
+    }
+}
+
+#[test]
+fn what_has_a_tag_may_be_kept_but_not_used_unasked_and_nothing_else_is_stored() {
+    for answer in answers(&Stall::open()) {
+        let expected = if answer.header("etag").is_some() { "private, no-cache" } else { "no-store" };
+        assert_eq!(answer.header("cache-control"), Some(expected), "{answer:?}");
+    }
+}
+
+#[test]
+fn an_answer_under_the_base_path_varies_by_the_key() {
+    let stall = Stall::open();
+    for answer in answers(&stall).iter().take(14) {
+        let vary =
+            answer.header("vary").unwrap_or_else(|| panic!("no Vary in {answer:?}")).to_ascii_lowercase();
+        assert!(vary.contains("authorization") && vary.contains("x-api-key"), "{vary}");
+    }
+}
+
+#[test]
+fn a_good_request_id_comes_back_and_another_is_replaced() {
+    let shop = Shop::open();
+    let client = shop.client(Plan::Business);
+    let longest = "x".repeat(64);
+    for id in ["a", "checkout-7f3a.1", "A_b-c.9", &longest] {
+        for path in ["/v1/pets", "/v1/nothing", "/health"] {
+            let answer = client.send("GET", path, &[("x-request-id", id)], None);
+            assert_eq!(answer.header("x-request-id"), Some(id));
+        }
+    }
+    let longer = "x".repeat(65);
+    for id in ["", "two words", "a/b", "a:b", "\u{e9}", "<script>", &longer] {
+        let answer = client.send("GET", "/v1/pets", &[("x-request-id", id)], None);
+        assert_eq!(answer.status, 200, "it is never a fault");
+        let made = answer.header("x-request-id").unwrap();
+        assert_ne!(made, id);
+        assert!(is_request_id(made), "{made}");
+    }
+}
+
+fn is_request_id(id: &str) -> bool {
+    (1..=64).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b))
+}
+
+#[test]
+fn every_answer_has_a_request_id_of_its_own() {
+    let stall = Stall::open();
+    let mut seen = HashSet::new();
+    for _ in 0..5 {
+        for answer in answers(&stall) {
+            let id = answer.header("x-request-id").unwrap_or_else(|| panic!("no id in {answer:?}"));
+            assert!(is_request_id(id) && seen.insert(id.to_owned()), "{id}");
+        }
+        // The category that was made and deleted can be made again.
+    }
+}
+
+#[test]
+fn an_answer_without_content_says_nothing_of_its_type() {
+    let stall = Stall::open();
+    for answer in answers(&stall) {
+        let has_body = !matches!(answer.status, 204 | 304);
+        assert_eq!(answer.header("content-type").is_some(), has_body, "{answer:?}");
+        if has_body {
+            assert_eq!(answer.number("content-length"), answer.body.len() as u64);
+        }
+    }
+}
+
+#[test]
+fn the_contract_is_served_in_both_forms() {
+    let shop = Shop::open();
+    let yaml = shop.stranger().get("/openapi.yaml");
+    assert_eq!((yaml.status, yaml.header("content-type")), (200, Some("application/yaml")));
+    assert_eq!(yaml.text(), crate::harness::OPENAPI);
+    let json = shop.stranger().get("/openapi.json");
+    assert_eq!((json.status, json.header("content-type")), (200, Some("application/json")));
+}

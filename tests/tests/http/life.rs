@@ -1,0 +1,208 @@
+//! How a server lives and ends.
+
+use std::net::{SocketAddr, TcpStream};
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::time::Duration;
+
+use petstore_domain::Plan;
+use petstore_http::{Deadlines, Http, Server};
+use petstore_ports::StoreError;
+use petstore_ports::api::Petstore;
+use petstore_service::Ports;
+use serde_json::json;
+
+use crate::faulty::{Mood, Moody};
+use crate::harness::{Client, Connection, Shop, Wish};
+use crate::stall::{hold, request};
+
+const ANY_PORT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
+
+/// A second server of the same shop, which the test may end, and its client.
+fn serve(shop: &Shop) -> (Server, Client) {
+    let server = shop.http.listen(ANY_PORT, NonZeroUsize::new(2).unwrap()).unwrap();
+    let client = Client { address: server.local_addr(), ..shop.client(Plan::Business) };
+    (server, client)
+}
+
+/// Waits until nobody listens there any more.
+fn wait_until_refused(address: SocketAddr) {
+    let attempts = std::iter::repeat_with(|| TcpStream::connect(address)).take(20_000);
+    assert!(attempts.into_iter().any(|attempt| attempt.is_err()), "new connections are still accepted");
+}
+
+#[test]
+fn a_healthy_server_is_ready() {
+    let shop = Shop::open();
+    let health = shop.stranger().get("/health");
+    assert_eq!((health.status, health.json()), (200, json!({"status": "ok"})));
+    let ready = shop.stranger().get("/ready");
+    assert_eq!((ready.status, ready.json()), (200, json!({"status": "ready"})));
+}
+
+#[test]
+fn ready_names_the_checks_that_fail_and_health_asks_no_store() {
+    let shop = Shop::open_over(Wish::default(), |ports| {
+        let mood = Mood::Fails(StoreError::Unavailable("disk full".to_owned()));
+        Ports { health: Arc::new(Moody(mood)), ..ports }
+    });
+    let ready = shop.stranger().get("/ready");
+    assert_eq!(ready.outcome(), (503, "unavailable".to_owned()));
+    assert_eq!(ready.details()[0].0, "store");
+    assert!((1..=2).contains(&ready.number("retry-after")));
+    assert_eq!(shop.stranger().get("/health").status, 200);
+}
+
+#[test]
+fn an_answer_that_is_owed_is_given_after_the_drain_has_begun() {
+    let shop = Shop::open();
+    let (server, client) = serve(&shop);
+    let body = b"{\"name\": \"Dogs\"}";
+    let mut held: Vec<_> = (0..4).map(|_| hold(&client, body)).collect();
+    server.drain();
+    wait_until_refused(client.address);
+    let mut statuses: Vec<_> = held
+        .iter_mut()
+        .map(|connection| {
+            connection.send(body);
+            let answer = connection.read_answer(false).expect("the answer is owed");
+            assert_eq!(answer.header("connection"), Some("close"));
+            assert!(connection.is_closed());
+            answer.status
+        })
+        .collect();
+    statuses.sort_unstable();
+    assert_eq!(statuses, [201, 409, 409, 409]);
+    assert!(server.join(), "all answers were given");
+}
+
+#[test]
+fn idle_connections_are_closed_and_a_last_request_is_answered() {
+    let shop = Shop::open();
+    let (server, client) = serve(&shop);
+    let mut idle: Vec<_> = (0..8).map(|_| Connection::open(client.address)).collect();
+    let get = request(&client, "GET", "/v1/pets", &[], b"");
+    for connection in &mut idle {
+        connection.send(&get);
+        assert_eq!(connection.read_answer(false).unwrap().status, 200);
+    }
+    server.drain();
+    // One that was on its way while the server began to stop.
+    idle[0].send(&get);
+    let answer = idle[0].read_answer(false).expect("it is answered");
+    assert_eq!((answer.status, answer.header("connection")), (200, Some("close")));
+    assert!(idle.iter_mut().all(Connection::is_closed));
+    assert!(server.join());
+}
+
+#[test]
+fn a_drain_ends_at_its_deadline_and_says_that_an_answer_is_missing() {
+    let mut wish = Wish::default();
+    wish.http.deadlines = Deadlines { drain: Duration::from_millis(200), ..Deadlines::DEFAULT };
+    let shop = Shop::open_as(wish);
+    let (server, client) = serve(&shop);
+    let mut held = hold(&client, b"{}");
+    server.drain();
+    assert!(!server.join(), "a request was not answered");
+    assert!(held.is_closed());
+}
+
+#[test]
+fn while_it_stops_a_server_is_healthy_but_not_ready() {
+    let shop = Shop::open();
+    let (server, client) = serve(&shop);
+    let ops = shop.http.listen_ops(ANY_PORT).unwrap();
+    let held = hold(&client, b"{}");
+    let mut open = Connection::open(client.address);
+    open.send(&request(&shop.stranger(), "GET", "/ready", &[], b""));
+    assert_eq!(open.read_answer(false).unwrap().status, 200);
+    server.drain();
+    // On a connection that was there before.
+    open.send(&request(&shop.stranger(), "GET", "/ready", &[], b""));
+    assert_eq!(open.read_answer(false).unwrap().outcome(), (503, "unavailable".to_owned()));
+    let asks = Client { address: ops.local_addr(), key: None };
+    let ready = asks.get("/ready");
+    assert_eq!(ready.outcome(), (503, "unavailable".to_owned()));
+    assert_eq!(ready.details(), [("drain".to_owned(), "failed".to_owned())]);
+    assert_eq!(asks.get("/health").status, 200);
+    drop(held);
+    assert!(server.join());
+    ops.drain();
+    assert!(ops.join());
+}
+
+#[test]
+fn what_an_operator_asks_may_have_a_listener_of_its_own() {
+    let shop = Shop::open();
+    let http = Http::new(Arc::clone(&shop.service) as Arc<dyn Petstore>, Wish::default().http, true);
+    let public = http.listen(ANY_PORT, NonZeroUsize::MIN).unwrap();
+    let ops = http.listen_ops(ANY_PORT).unwrap();
+    let client = Client { address: public.local_addr(), ..shop.client(Plan::Business) };
+    let operator = Client { address: ops.local_addr(), ..client.clone() };
+    for path in ["/health", "/ready"] {
+        assert_eq!((client.get(path).status, operator.get(path).status), (404, 200), "{path}");
+    }
+    for path in ["/v1/pets", "/openapi.yaml", "/openapi.json"] {
+        assert_eq!((client.get(path).status, operator.get(path).status), (200, 404), "{path}");
+    }
+    let nothing = operator.get("/v1/pets");
+    assert_eq!(nothing.outcome(), (404, "not_found".to_owned()));
+    for server in [public, ops] {
+        server.drain();
+        assert!(server.join());
+    }
+}
+
+#[test]
+fn an_address_that_is_served_is_taken() {
+    let shop = Shop::open();
+    assert!(shop.http.listen(shop.address(), NonZeroUsize::MIN).is_err());
+    assert_eq!(shop.stranger().get("/health").status, 200);
+}
+
+#[test]
+fn connections_beyond_the_bound_wait_for_their_turn() {
+    let mut wish = Wish::default();
+    wish.http.bounds.connections = 1;
+    let shop = Shop::open_as(wish);
+    let server = shop.http.listen(ANY_PORT, NonZeroUsize::MIN).unwrap();
+    let get = request(&shop.stranger(), "GET", "/health", &[], b"");
+    let mut first = Connection::open(server.local_addr());
+    first.send(&get);
+    assert_eq!(first.read_answer(false).unwrap().status, 200);
+    let mut second = Connection::open(server.local_addr());
+    second.send(&get);
+    // The first is still served, the second not yet.
+    for _ in 0..20 {
+        first.send(&get);
+        assert_eq!(first.read_answer(false).unwrap().status, 200);
+    }
+    second.socket().set_nonblocking(true).unwrap();
+    assert!(second.socket().peek(&mut [0]).is_err());
+    second.socket().set_nonblocking(false).unwrap();
+    drop(first);
+    assert_eq!(second.read_answer(false).unwrap().status, 200);
+    server.drain();
+    assert!(server.join());
+}
+
+#[test]
+fn a_connection_that_its_client_leaves_is_soon_forgotten() {
+    let mut wish = Wish::default();
+    wish.http.bounds.connections = 1;
+    wish.http.deadlines.idle = Duration::from_mins(1);
+    let shop = Shop::open_as(wish);
+    let server = shop.http.listen(ANY_PORT, NonZeroUsize::MIN).unwrap();
+    let get = request(&shop.stranger(), "GET", "/health", &[], b"");
+    for _ in 0..30 {
+        let mut connection = Connection::open(server.local_addr());
+        connection.send(&get);
+        assert_eq!(connection.read_answer(false).expect("the one before has made room").status, 200);
+        drop(connection);
+        // One that leaves in the middle of a head.
+        let mut connection = Connection::open(server.local_addr());
+        connection.send(&get[..10]);
+    }
+    server.drain();
+    assert!(server.join());
+}

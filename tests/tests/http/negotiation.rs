@@ -1,0 +1,119 @@
+//! Which types bodies and answers have.
+
+use serde_json::json;
+
+use crate::stall::Stall;
+
+#[test]
+fn answers_are_json_for_whoever_accepts_it() {
+    let stall = Stall::open();
+    for accept in [
+        "application/json",
+        "APPLICATION/JSON",
+        "application/*",
+        "*/*",
+        "text/html, application/xhtml+xml;q=0.9, */*;q=0.1",
+        "application/json;charset=utf-8",
+        "text/html;q=1, application/json;q=0.001",
+        "",
+    ] {
+        let answer = stall.client.send("GET", "/v1/pets", &[("accept", accept)], None);
+        assert_eq!(
+            (answer.status, answer.header("content-type")),
+            (200, Some("application/json")),
+            "{accept}"
+        );
+    }
+    for accept in
+        ["text/html", "application/xml", "application/json;q=0", "*/*;q=0", "application/problem+json"]
+    {
+        let answer = stall.client.send("GET", "/v1/pets", &[("accept", accept)], None);
+        // The error is JSON all the same: it has to be something.
+        assert_eq!(answer.outcome(), (406, "not_acceptable".to_owned()), "{accept}");
+    }
+    let two_lines = [("accept", "text/html"), ("accept", "application/json")];
+    assert_eq!(stall.client.send("GET", "/v1/pets", &two_lines, None).status, 200);
+}
+
+#[test]
+fn a_body_is_json_in_utf_8_and_says_so() {
+    let stall = Stall::open();
+    let post = |headers: &[(&str, &str)]| {
+        stall.client.send_bytes("POST", "/v1/categories", headers, Some(b"{\"name\":\"\"}"))
+    };
+    for content_type in [
+        "application/json",
+        "Application/JSON",
+        "application/json; charset=utf-8",
+        "application/json;charset=UTF-8",
+        "application/json; charset=\"utf-8\"",
+        "application/json; profile=x",
+    ] {
+        let answer = post(&[("content-type", content_type)]);
+        assert_eq!(answer.outcome(), (400, "validation_failed".to_owned()), "{content_type}");
+    }
+    let unsupported = (415, "unsupported_media_type".to_owned());
+    for content_type in [
+        "text/plain",
+        "application/json; charset=latin1",
+        "application/json; charset=utf-16",
+        "application/merge-patch+json",
+        "application/problem+json",
+        "application/x-www-form-urlencoded",
+        "application/jsonx",
+        "json",
+        "",
+    ] {
+        assert_eq!(post(&[("content-type", content_type)]).outcome(), unsupported, "{content_type}");
+    }
+    assert_eq!(post(&[]).outcome(), unsupported, "a body of no type");
+    let json = ("content-type", "application/json");
+    assert_eq!(post(&[json, json]).outcome(), unsupported, "two types");
+    for encoding in ["gzip", "br", "identity, gzip"] {
+        assert_eq!(post(&[json, ("content-encoding", encoding)]).outcome(), unsupported, "{encoding}");
+    }
+    assert_eq!(post(&[json, ("content-encoding", "identity")]).status, 400);
+}
+
+#[test]
+fn patch_takes_merge_patches_and_says_so() {
+    let stall = Stall::open();
+    let pet = stall.pet_of(5);
+    let order = stall.order(pet, 1);
+    for (path, body) in [
+        (format!("/v1/pets/{pet}"), json!({"name": "Max"})),
+        (format!("/v1/categories/{}", stall.category), json!({"description": null})),
+        (format!("/v1/store/orders/{order}"), json!({"shipDate": null})),
+        (format!("/v1/inventory/{pet}"), json!({"quantity": 4})),
+    ] {
+        let patch =
+            |content_type| stall.client.send("PATCH", &path, &[("content-type", content_type)], Some(&body));
+        for content_type in [
+            "application/merge-patch+json",
+            "application/json",
+            "application/merge-patch+json; charset=utf-8",
+        ] {
+            assert_eq!(patch(content_type).status, 200, "{path} {content_type}");
+        }
+        for content_type in ["application/json-patch+json", "text/plain"] {
+            let refused = patch(content_type);
+            assert_eq!(refused.outcome(), (415, "unsupported_media_type".to_owned()), "{path}");
+            assert_eq!(
+                refused.header("accept-patch"),
+                Some("application/merge-patch+json, application/json")
+            );
+        }
+    }
+    let post = stall.client.send_bytes("POST", "/v1/pets", &[("content-type", "text/plain")], Some(b"{}"));
+    assert_eq!(post.header("accept-patch"), None, "POST takes no patch");
+}
+
+#[test]
+fn a_body_that_nobody_asked_for_is_read_over() {
+    let stall = Stall::open();
+    let pet = stall.pet();
+    let text = [("content-type", "text/plain")];
+    assert_eq!(stall.client.send_bytes("GET", "/v1/pets", &text, Some(b"hello")).status, 200);
+    let deleted = stall.client.send_bytes("DELETE", &format!("/v1/pets/{pet}"), &text, Some(b"hello"));
+    assert_eq!(deleted.status, 204);
+}

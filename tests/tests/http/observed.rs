@@ -1,0 +1,138 @@
+//! What the log is told of requests, and what it is not.
+
+use std::sync::{Arc, Mutex};
+
+use petstore_domain::Plan;
+use petstore_http::{Exchange, Observer};
+use petstore_ports::StoreError;
+use serde_json::json;
+
+use crate::faulty::{Mood, shop_without_pets};
+use crate::harness::{Shop, Wish};
+
+/// Writes down everything, or faults alone.
+struct Notebook {
+    wants_all: bool,
+    lines: Mutex<Vec<Line>>,
+}
+
+/// One exchange, as it was told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Line {
+    what: String,
+    request_id: String,
+    traceparent: Option<String>,
+    has_account: bool,
+    fault: Option<String>,
+    everything: String,
+}
+
+impl Observer for Notebook {
+    fn wants_all(&self) -> bool {
+        self.wants_all
+    }
+
+    fn answered(&self, exchange: &Exchange<'_>) {
+        self.lines.lock().unwrap().push(Line {
+            what: format!("{} {} {}", exchange.method, exchange.route, exchange.status),
+            request_id: exchange.request_id.to_owned(),
+            traceparent: exchange.traceparent.map(str::to_owned),
+            has_account: exchange.account.is_some(),
+            fault: exchange.fault.map(str::to_owned),
+            everything: format!("{exchange:?}"),
+        });
+    }
+
+    fn trouble(&self, what: &str) {
+        panic!("{what}");
+    }
+}
+
+impl Notebook {
+    /// The latest line. It is written before the answer is sent.
+    fn latest(&self) -> Line {
+        self.lines.lock().unwrap().last().unwrap().clone()
+    }
+}
+
+fn observed(wants_all: bool) -> (Wish, Arc<Notebook>) {
+    let notebook = Arc::new(Notebook { wants_all, lines: Mutex::default() });
+    let mut wish = Wish::default();
+    wish.http.observer = Some(Arc::clone(&notebook) as Arc<dyn Observer>);
+    (wish, notebook)
+}
+
+#[test]
+fn each_answer_is_a_line_with_the_routes_template() {
+    let (wish, notebook) = observed(true);
+    let shop = Shop::open_as(wish);
+    let client = shop.client(Plan::Business);
+    for (method, path, what) in [
+        ("GET", "/v1/pets?name=secret", "GET /pets 200"),
+        ("GET", "/v1/pets/12345", "GET /pets/{petId} 404"),
+        ("DELETE", "/v1/store/orders/12345", "DELETE /store/orders/{orderId} 404"),
+        ("PUT", "/v1/inventory/9/adjustments", "PUT /inventory/{petId}/adjustments 405"),
+        ("GET", "/v1/secret", "GET - 404"),
+        ("GET", "/secret", "GET - 404"),
+        ("GET", "/health", "GET /health 200"),
+    ] {
+        let answer = client.send(method, path, &[], None);
+        let line = notebook.latest();
+        assert_eq!(line.what, what);
+        assert_eq!(Some(line.request_id.as_str()), answer.header("x-request-id"));
+        assert_eq!(line.has_account, path.starts_with("/v1"), "{path}");
+        assert_eq!(line.fault, None);
+    }
+    shop.stranger().get("/v1/pets");
+    assert_eq!((notebook.latest().what.as_str(), notebook.latest().has_account), ("GET /pets 401", false));
+}
+
+#[test]
+fn the_clients_ids_are_in_the_line_and_nothing_that_could_be_a_secret() {
+    let (wish, notebook) = observed(true);
+    let shop = Shop::open_as(wish);
+    let client = shop.client(Plan::Business);
+    let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    let headers = [
+        ("x-request-id", "mine.1"),
+        ("traceparent", trace),
+        ("cookie", "sesame"),
+        ("idempotency-key", "sesame"),
+    ];
+    client.send("POST", "/v1/categories?q=sesame", &headers, Some(&json!({"name": "sesame"})));
+    let line = notebook.latest();
+    assert_eq!((line.request_id.as_str(), line.traceparent.as_deref()), ("mine.1", Some(trace)));
+    let key = client.key.as_deref().unwrap();
+    for secret in ["sesame", key, &key[4..]] {
+        assert!(!line.everything.contains(secret), "{}", line.everything);
+    }
+}
+
+#[test]
+fn a_panic_is_a_line_without_what_it_said() {
+    for wants_all in [true, false] {
+        let (wish, notebook) = observed(wants_all);
+        let shop = shop_without_pets(wish, Mood::Panics);
+        shop.client(Plan::Business).get("/v1/pets/1");
+        let line = notebook.latest();
+        assert_eq!(line.what, "GET /pets/{petId} 500");
+        assert!(line.fault.is_some() && !line.everything.contains("secret"), "{}", line.everything);
+    }
+}
+
+#[test]
+fn who_wants_faults_alone_is_told_of_nothing_else() {
+    let (wish, notebook) = observed(false);
+    let shop = shop_without_pets(wish, Mood::Fails(StoreError::Unavailable("disk full".to_owned())));
+    let client = shop.client(Plan::Business);
+    for path in ["/v1/categories", "/v1/nothing", "/v1/pets", "/health"] {
+        client.get(path);
+    }
+    let lines = notebook.lines.lock().unwrap().clone();
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert_eq!(lines[0].what, "GET /pets 503");
+    assert!(
+        lines[0].fault.as_deref().is_some_and(|fault| fault.contains("disk full")),
+        "an operator is told why"
+    );
+}

@@ -1,0 +1,225 @@
+//! Pages: bounds, order, links, walks.
+
+use std::collections::BTreeSet;
+
+use serde_json::json;
+
+use crate::harness::{Answer, Client, Shop, Wish};
+use crate::stall::{Caller, PLENTY, Stall, ids};
+
+/// A shop with this many pets, all in one category, and as many orders.
+fn shop_of(pets: u64) -> Stall {
+    let stall = Stall::open();
+    let mut caller = Caller::of(&stall.client);
+    for number in 0..pets {
+        let pet =
+            caller.post("/v1/pets", &json!({"name": format!("Pet {number}"), "categoryId": stall.category}));
+        caller.post("/v1/store/orders", &json!({"petId": pet.id()}));
+    }
+    stall
+}
+
+/// The path of a link under this server, as a client follows it.
+fn path(client: &Client, link: &str) -> String {
+    let origin = format!("http://{}", client.address);
+    link.strip_prefix(&origin).unwrap_or_else(|| panic!("{link} is not at {origin}")).to_owned()
+}
+
+/// All pages of a list from this path on.
+fn walk(client: &Client, first: &str) -> Vec<Answer> {
+    let mut pages = vec![client.get(first)];
+    while let Some(next) = pages.last().unwrap().link("next").map(|link| path(client, link)) {
+        pages.push(client.get(&next));
+        assert!(pages.len() < 1_000, "a walk ends");
+    }
+    pages
+}
+
+#[test]
+fn a_page_has_20_pets_and_100_of_anything_else_unless_it_is_asked_for_1_to_100() {
+    let stall = shop_of(105);
+    let mut caller = Caller::of(&stall.client);
+    for number in 0..105 {
+        caller.post("/v1/categories", &json!({"name": format!("c{number}")}));
+    }
+    for (list, default) in [("pets", 20), ("categories", 100), ("store/orders", 100), ("inventory", 100)] {
+        assert_eq!(ids(&caller.get(&format!("/v1/{list}"))).len(), default, "{list}");
+        for limit in [1, 99, 100] {
+            assert_eq!(ids(&caller.get(&format!("/v1/{list}?limit={limit}"))).len(), limit, "{list}");
+        }
+        for (limit, code) in [
+            ("0", "out_of_range"),
+            ("101", "out_of_range"),
+            ("99999999999999999999", "out_of_range"),
+            ("-1", "invalid_format"),
+            ("+1", "invalid_format"),
+            ("01", "invalid_format"),
+            ("1.0", "invalid_format"),
+            ("ten", "invalid_format"),
+            ("", "invalid_format"),
+        ] {
+            let answer = caller.get(&format!("/v1/{list}?limit={}", limit.replace('+', "%2B")));
+            assert_eq!(answer.outcome(), (400, "invalid_parameter".to_owned()), "{list} {limit}");
+            assert_eq!(answer.details(), [("limit".to_owned(), code.to_owned())], "{list} {limit}");
+        }
+    }
+}
+
+#[test]
+fn a_walk_sees_each_item_once_in_order_both_ways() {
+    let stall = shop_of(23);
+    for list in ["pets", "store/orders", "inventory"] {
+        for limit in [1, 7, 23, 24] {
+            for (sort, falling) in [("", false), ("&sort=id", false), ("&sort=-id", true)] {
+                let pages = walk(&stall.client, &format!("/v1/{list}?limit={limit}{sort}"));
+                let mut seen: Vec<_> = pages.iter().flat_map(ids).collect();
+                if falling {
+                    seen.reverse();
+                }
+                assert_eq!(seen, (1..=23).collect::<Vec<_>>(), "{list} {limit} {sort}");
+                assert_eq!(pages.len(), 23_usize.div_ceil(limit), "no page is empty or short");
+            }
+        }
+    }
+    let unknown = stall.client.get("/v1/pets?sort=name");
+    assert_eq!(unknown.details(), [("sort".to_owned(), "unknown_value".to_owned())]);
+}
+
+#[test]
+fn links_are_absolute_first_is_always_there_and_next_while_there_is_more() {
+    let stall = shop_of(5);
+    let origin = format!("http://{}", stall.client.address);
+    let pages = walk(&stall.client, "/v1/pets?limit=2&status=pending&sort=-id");
+    assert_eq!(pages.len(), 3);
+    for (number, page) in pages.iter().enumerate() {
+        let first = page.link("first").unwrap();
+        assert!(first.starts_with(&format!("{origin}/v1/pets?")), "{first}");
+        assert_eq!(ids(&stall.client.get(&path(&stall.client, first))), [5, 4], "from page {number}");
+        assert_eq!(page.link("next").is_some(), number < 2);
+    }
+    let empty = stall.client.get("/v1/pets?name=nobody");
+    assert_eq!((empty.json(), empty.link("next")), (json!([]), None));
+    assert_eq!(empty.link("first"), Some(format!("{origin}/v1/pets?name=nobody").as_str()));
+}
+
+#[test]
+fn links_have_the_origin_of_the_host_or_the_public_url() {
+    let shop = Shop::open();
+    let client = shop.client(PLENTY);
+    let key = client.key.as_deref().unwrap();
+    let get = |host: &str| {
+        let request =
+            format!("GET /v1/pets HTTP/1.1\r\nhost: {host}\r\nx-api-key: {key}\r\nconnection: close\r\n\r\n");
+        client.exchange(request.as_bytes(), false)
+    };
+    assert_eq!(get("pets.example:8443").link("first"), Some("http://pets.example:8443/v1/pets"));
+    assert_eq!(get("[::1]").link("first"), Some("http://[::1]/v1/pets"));
+
+    let mut wish = Wish::default();
+    wish.http.public_url = Some("https://pets.example".to_owned());
+    wish.http.base_path = "/shop/v1".to_owned();
+    let shop = Shop::open_as(wish);
+    let page = shop.client(PLENTY).get("/shop/v1/inventory?limit=3");
+    assert_eq!(page.link("first"), Some("https://pets.example/shop/v1/inventory?limit=3"));
+}
+
+#[test]
+fn a_cursor_belongs_to_its_list_its_order_and_its_filters() {
+    let stall = shop_of(6);
+    let cursor_of = |path: &str| {
+        let page = stall.client.get(path);
+        let next = page.link("next").unwrap_or_else(|| panic!("{path} has a next page"));
+        next.split_once("cursor=").unwrap().1.split('&').next().unwrap().to_owned()
+    };
+    let walks = [
+        "/v1/pets?limit=1",
+        "/v1/pets?limit=1&sort=-id",
+        "/v1/pets?limit=1&status=pending",
+        "/v1/pets?limit=1&status=pending,sold",
+        "/v1/pets?limit=1&categoryId=1",
+        "/v1/pets?limit=1&id=1,2,3",
+        "/v1/inventory?limit=1",
+        "/v1/inventory?limit=1&petId=1,2,3",
+        "/v1/store/orders?limit=1",
+        "/v1/store/orders?limit=1&complete=false",
+    ];
+    for from in walks {
+        let cursor = cursor_of(from);
+        for to in walks {
+            let answer = stall.client.get(&format!("{to}&cursor={cursor}"));
+            if from == to {
+                assert_eq!(answer.status, 200);
+            } else {
+                assert_eq!(answer.outcome(), (400, "invalid_cursor".to_owned()), "{from} at {to}");
+            }
+        }
+    }
+    // The size of a page may change on the way, and the order of a filter's values means nothing.
+    let cursor = cursor_of("/v1/pets?limit=1");
+    assert_eq!(ids(&stall.client.get(&format!("/v1/pets?limit=5&cursor={cursor}"))), [2, 3, 4, 5, 6]);
+    let cursor = cursor_of("/v1/pets?limit=1&id=1,2,3");
+    assert_eq!(ids(&stall.client.get(&format!("/v1/pets?cursor={cursor}&id=3&id=2,1"))), [2, 3]);
+}
+
+#[test]
+fn a_cursor_that_the_server_did_not_make_is_invalid() {
+    let stall = shop_of(3);
+    let next = stall.client.get("/v1/pets?limit=1").link("next").unwrap().to_owned();
+    let cursor = next.split_once("cursor=").unwrap().1;
+    assert!(cursor.bytes().all(|b| b.is_ascii_alphanumeric() || b"._~-".contains(&b)), "{cursor}");
+    let changed = format!("{}x", &cursor[..cursor.len() - 1]);
+    for junk in ["", "1", "abc", "%00", "%FF", "%C3%A9", &changed, &"a".repeat(600), &cursor.to_uppercase()] {
+        let answer = stall.client.get(&format!("/v1/pets?limit=1&cursor={junk}"));
+        assert_eq!(answer.outcome(), (400, "invalid_cursor".to_owned()), "{junk:.20}");
+    }
+    // Another store's cursor is none of this one's.
+    let mut wish = Wish::default();
+    wish.http.epoch = 7;
+    let other = Stall::open_as(wish);
+    let answer = other.client.get(&format!("/v1/pets?limit=1&cursor={cursor}"));
+    assert_eq!(answer.outcome(), (400, "invalid_cursor".to_owned()));
+}
+
+#[test]
+fn a_walk_among_writers_sees_what_stays_exactly_once() {
+    let stall = shop_of(60);
+    let staying: BTreeSet<u64> = (1..=60).filter(|id| id % 3 != 0).collect();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut caller = Caller::of(&stall.client);
+            for id in (3..=60).step_by(3) {
+                // Its order first: the order has the pet's number.
+                caller.send("DELETE", &format!("/v1/store/orders/{id}"), &[], None);
+                caller.send("DELETE", &format!("/v1/pets/{id}"), &[], None);
+                caller.post("/v1/pets", &json!({"name": "New", "categoryId": stall.category}));
+                // A pet that stays changes its status.
+                caller.send(
+                    "PATCH",
+                    &format!("/v1/inventory/{}", id - 1),
+                    &[],
+                    Some(&json!({"quantity": id % 2})),
+                );
+            }
+        });
+        for list in ["pets", "inventory"] {
+            for sort in ["id", "-id"] {
+                let pages = walk(&stall.client, &format!("/v1/{list}?limit=7&sort={sort}"));
+                let seen: Vec<_> = pages.iter().flat_map(ids).collect();
+                let once: BTreeSet<_> = seen.iter().copied().collect();
+                assert_eq!(seen.len(), once.len(), "{list} by {sort}: something was seen twice");
+                assert!(staying.is_subset(&once), "{list} by {sort}: something was missed");
+            }
+        }
+    });
+}
+
+#[test]
+fn head_of_a_list_is_its_get_without_the_body() {
+    let stall = shop_of(3);
+    let get = stall.client.get("/v1/pets?limit=2");
+    let head = stall.client.send("HEAD", "/v1/pets?limit=2", &[], None);
+    assert_eq!((head.status, head.body.len()), (200, 0));
+    for header in ["etag", "link", "content-length", "content-type", "cache-control"] {
+        assert_eq!(head.header(header), get.header(header), "{header}");
+    }
+}

@@ -1,0 +1,294 @@
+//! Idempotency keys: a request that is sent again has one effect and one answer.
+
+use std::time::Duration;
+
+use petstore_domain::Scopes;
+use petstore_service::Policy;
+use serde_json::{Value, json};
+
+use crate::faulty::shop_with_a_door;
+use crate::harness::{Answer, Client, Wish};
+use crate::stall::{PLENTY, Stall, ids};
+
+const KEY: &str = "idempotency-key";
+
+fn post(client: &Client, path: &str, key: &str, body: &Value) -> Answer {
+    client.send("POST", path, &[(KEY, key)], Some(body))
+}
+
+fn is_replayed(answer: &Answer) -> bool {
+    let replayed = answer.header("idempotent-replayed");
+    assert!(matches!(replayed, None | Some("true")));
+    replayed.is_some()
+}
+
+/// What a replay has in common with the first answer.
+fn kept(answer: &Answer) -> (u16, Vec<u8>, Option<&str>, Option<&str>) {
+    (answer.status, answer.body.clone(), answer.header("location"), answer.header("etag"))
+}
+
+#[test]
+fn every_post_is_answered_again_as_it_was_at_first() {
+    let stall = Stall::open();
+    let pet = stall.pet_of(100);
+    let posts = [
+        ("/v1/pets".to_owned(), json!({"name": "Rex", "categoryId": stall.category}), 201),
+        ("/v1/categories".to_owned(), json!({"name": "Cats"}), 201),
+        ("/v1/store/orders".to_owned(), json!({"petId": pet, "quantity": 2}), 201),
+        (format!("/v1/inventory/{pet}/adjustments"), json!({"delta": 5}), 200),
+    ];
+    for (path, body, status) in &posts {
+        let first = post(&stall.client, path, "once", body);
+        assert_eq!((first.status, is_replayed(&first)), (*status, false), "{path}");
+        for later in 1..4 {
+            let again = post(&stall.client, path, "once", body);
+            assert_eq!(kept(&again), kept(&first), "{path}");
+            assert!(is_replayed(&again));
+            let left = |answer: &Answer| answer.number("x-ratelimit-remaining");
+            assert_eq!(left(&again), left(&first) - later, "the quota headers are fresh");
+            assert_ne!(again.header("x-request-id"), first.header("x-request-id"));
+        }
+    }
+    assert_eq!(stall.state(pet), ("available".to_owned(), 103), "ordered once, adjusted once");
+    assert_eq!(ids(&stall.client.get("/v1/pets")).len(), 2);
+    assert_eq!(ids(&stall.client.get("/v1/categories")).len(), 2);
+}
+
+#[test]
+fn the_first_answer_is_given_again_whatever_has_happened_since() {
+    let stall = Stall::open();
+    let new = json!({"name": "Rex", "categoryId": stall.category});
+    let first = post(&stall.client, "/v1/pets", "once", &new);
+    let path = first.header("location").unwrap();
+    stall.client.patch(path, &json!({"name": "Max"}));
+    assert_eq!(kept(&post(&stall.client, "/v1/pets", "once", &new)), kept(&first));
+    stall.client.delete(path);
+    assert_eq!(kept(&post(&stall.client, "/v1/pets", "once", &new)), kept(&first));
+}
+
+#[test]
+fn another_body_under_the_same_key_is_422() {
+    let stall = Stall::open();
+    post(&stall.client, "/v1/categories", "once", &json!({"name": "Cats"}));
+    for other in ["{\"name\":\"cats\"}", "{\"name\": \"Cats\"}", "{\"name\":\"Cats\"}\n"] {
+        let headers = [(KEY, "once"), ("content-type", "application/json")];
+        let answer = stall.client.send_bytes("POST", "/v1/categories", &headers, Some(other.as_bytes()));
+        assert_eq!(answer.outcome(), (422, "idempotency_key_reused".to_owned()), "its bytes count: {other}");
+        assert!(!is_replayed(&answer));
+    }
+}
+
+#[test]
+fn a_quoted_key_is_the_bare_one() {
+    let stall = Stall::open();
+    let body = json!({"name": "Cats"});
+    let first = post(&stall.client, "/v1/categories", "a-key", &body);
+    let quoted = post(&stall.client, "/v1/categories", "\"a-key\"", &body);
+    assert!(is_replayed(&quoted));
+    assert_eq!(kept(&quoted), kept(&first));
+}
+
+#[test]
+fn keys_are_1_to_255_visible_characters_once() {
+    let stall = Stall::open();
+    let longest = ["k".repeat(255), format!("\"{}\"", "k".repeat(253))];
+    for (index, key) in longest.iter().map(String::as_str).chain(["!", "~", "a\"b", "\"a~b\""]).enumerate() {
+        let answer = post(&stall.client, "/v1/categories", key, &json!({"name": format!("c{index}")}));
+        assert_eq!(answer.status, 201, "{key:.20}");
+    }
+    let longer = ["k".repeat(256), format!("\"{}\"", "k".repeat(254))];
+    let malformed =
+        ["", "\"\"", "\"", "\"abc", "two words", "\"two words\"", "\u{e9}", "a\tb", "\"a\"b\"", "\"a\\b\""];
+    for key in longer.iter().map(String::as_str).chain(malformed) {
+        let answer = post(&stall.client, "/v1/categories", key, &json!({"name": "Birds"}));
+        assert_eq!(answer.outcome(), (400, "invalid_header".to_owned()), "{key:.20}");
+    }
+    let twice = [(KEY, "a"), (KEY, "a")];
+    let answer = stall.client.send("POST", "/v1/categories", &twice, Some(&json!({"name": "Birds"})));
+    assert_eq!(answer.outcome(), (400, "invalid_header".to_owned()));
+}
+
+#[test]
+fn a_record_lives_for_24_hours() {
+    let stall = Stall::open();
+    let pet = stall.pet_of(10);
+    let path = format!("/v1/inventory/{pet}/adjustments");
+    let adjust = || post(&stall.client, &path, "once", &json!({"delta": 1}));
+    adjust();
+    stall.shop.clock.set("2030-01-02T11:59:59.999Z");
+    assert!(is_replayed(&adjust()), "a replay does not prolong it");
+    stall.shop.clock.set("2030-01-02T12:00:00.000Z");
+    assert!(!is_replayed(&adjust()));
+    assert_eq!(stall.state(pet).1, 12);
+    stall.shop.clock.set("2030-01-03T11:59:59.999Z");
+    assert!(is_replayed(&adjust()));
+}
+
+#[test]
+fn a_409_is_kept_and_a_400_or_404_may_be_tried_again() {
+    let stall = Stall::open();
+    let pet = stall.pet_of(1);
+    // Kept: the category's name, the pet's status and its stock, though all three change afterwards.
+    let taken = json!({"name": "dogs"});
+    let two = json!({"petId": pet, "quantity": 2});
+    let minus = json!({"delta": -2});
+    let adjustments = format!("/v1/inventory/{pet}/adjustments");
+    let sold = stall.pet();
+    stall.set_stock(sold, 0);
+    let one_sold = json!({"petId": sold});
+    let conflicts = [
+        ("/v1/categories", "a", &taken, "category_exists"),
+        ("/v1/store/orders", "b", &two, "insufficient_stock"),
+        ("/v1/store/orders", "c", &one_sold, "pet_not_available"),
+        (adjustments.as_str(), "d", &minus, "insufficient_stock"),
+    ];
+    let firsts = conflicts.map(|(path, key, body, code)| {
+        let first = post(&stall.client, path, key, body);
+        assert_eq!((first.outcome(), is_replayed(&first)), ((409, code.to_owned()), false));
+        first
+    });
+    stall.client.patch(&format!("/v1/categories/{}", stall.category), &json!({"name": "Hounds"}));
+    stall.set_stock(pet, 50);
+    stall.set_stock(sold, 50);
+    for ((path, key, body, _), first) in conflicts.into_iter().zip(&firsts) {
+        let again = post(&stall.client, path, key, body);
+        assert_eq!((kept(&again), is_replayed(&again)), (kept(first), true), "{path} {key}");
+        assert!(post(&stall.client, path, &format!("{key}2"), body).status < 300, "another key tries anew");
+    }
+    // Not kept: what was not there then may be there now.
+    let next = stall.pet() + 1;
+    let retried = [
+        ("/v1/store/orders".to_owned(), json!({"petId": next}), 400, 201),
+        (format!("/v1/inventory/{next}/adjustments"), json!({"delta": 7}), 404, 200),
+    ];
+    for (path, body, refused, _) in &retried {
+        assert_eq!(post(&stall.client, path, "e", body).status, *refused);
+    }
+    assert_eq!(stall.pet(), next);
+    for (path, body, _, done) in &retried {
+        let answer = post(&stall.client, path, "e", body);
+        assert_eq!((answer.status, is_replayed(&answer)), (*done, false), "{path}");
+    }
+    // Nor is a body that was refused: the same key takes the repaired one.
+    assert_eq!(post(&stall.client, "/v1/categories", "f", &json!({"name": ""})).status, 400);
+    assert_eq!(post(&stall.client, "/v1/categories", "f", &json!({"name": "Fish"})).status, 201);
+}
+
+#[test]
+fn a_key_is_one_accounts_and_one_paths() {
+    let stall = Stall::open();
+    let (one, two) = (stall.pet_of(10), stall.pet_of(10));
+    let delta = json!({"delta": 1});
+    let path = |pet| format!("/v1/inventory/{pet}/adjustments");
+    let other = stall.shop.client_with(PLENTY, Scopes::ALL);
+    for (client, path) in [(&stall.client, path(one)), (&stall.client, path(two)), (&other, path(one))] {
+        assert!(!is_replayed(&post(client, &path, "once", &delta)));
+        assert!(is_replayed(&post(client, &path, "once", &delta)));
+    }
+    assert_eq!((stall.state(one).1, stall.state(two).1), (12, 11));
+    let new = json!({"name": "Cats"});
+    assert_eq!(post(&stall.client, "/v1/categories", "once", &new).status, 201);
+}
+
+#[test]
+fn while_the_first_is_running_the_second_is_409() {
+    let (shop, door) = shop_with_a_door(Wish::default());
+    let stall = Stall::open_in(shop);
+    let new = json!({"name": "Cats"});
+    door.close();
+    let first = std::thread::scope(|scope| {
+        let first = scope.spawn(|| post(&stall.client, "/v1/categories", "once", &new));
+        door.wait_for_one();
+        for _ in 0..3 {
+            let second = post(&stall.client, "/v1/categories", "\"once\"", &new);
+            assert_eq!(second.outcome(), (409, "idempotency_in_progress".to_owned()));
+            assert!(!is_replayed(&second));
+        }
+        door.open();
+        first.join().unwrap()
+    });
+    assert_eq!((first.status, is_replayed(&first)), (201, false));
+    let third = post(&stall.client, "/v1/categories", "once", &new);
+    assert_eq!((kept(&third), is_replayed(&third)), (kept(&first), true), "the 409 was not kept");
+}
+
+#[test]
+fn a_request_whose_client_went_away_may_be_sent_again() {
+    let (shop, door) = shop_with_a_door(Wish::default());
+    let stall = Stall::open_in(shop);
+    let new = json!({"name": "Cats"});
+    door.close();
+    let mut lost = crate::harness::Connection::open(stall.client.address);
+    let body = new.to_string();
+    lost.send(&crate::stall::request(
+        &stall.client,
+        "POST",
+        "/v1/categories",
+        &[(KEY, "once")],
+        body.as_bytes(),
+    ));
+    door.wait_for_one();
+    drop(lost);
+    door.open();
+    // Whole or absent: then it is made now, or it was made before.
+    let answers = std::iter::repeat_with(|| post(&stall.client, "/v1/categories", "once", &new)).take(1_000);
+    let answer = answers.into_iter().find(|answer| answer.status != 409).expect("it does not run for ever");
+    assert_eq!(answer.status, 201);
+    assert_eq!(ids(&stall.client.get("/v1/categories")).len(), 2);
+}
+
+#[test]
+fn of_32_at_once_under_one_key_one_has_an_effect() {
+    let stall = Stall::open();
+    let pet = stall.pet_of(1_000);
+    let body = json!({"petId": pet, "quantity": 3});
+    for round in 0..5 {
+        let key = format!("round-{round}");
+        let answers: Vec<Answer> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..32)
+                .map(|_| scope.spawn(|| post(&stall.client, "/v1/store/orders", &key, &body)))
+                .collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        let made: Vec<_> = answers.iter().filter(|answer| answer.status == 201).collect();
+        assert_eq!(made.iter().filter(|answer| !is_replayed(answer)).count(), 1);
+        assert!(made.iter().all(|answer| kept(answer) == kept(made[0])));
+        for refused in answers.iter().filter(|answer| answer.status != 201) {
+            assert_eq!(refused.outcome(), (409, "idempotency_in_progress".to_owned()));
+        }
+        assert_eq!(stall.state(pet).1, 1_000 - 3 * (round + 1));
+    }
+}
+
+#[test]
+fn an_account_has_so_many_live_records_and_then_503() {
+    let policy = Policy { retry_records_max: 2, retry_life: Duration::from_mins(10), ..Policy::DEFAULT };
+    let stall = Stall::open_as(Wish { policy, ..Wish::default() });
+    let make = |client: &Client, key: &str| {
+        post(
+            client,
+            "/v1/categories",
+            key,
+            &json!({"name": format!("c {key} {:?}", client.key)[..20].to_owned()}),
+        )
+    };
+    assert_eq!([make(&stall.client, "1").status, make(&stall.client, "2").status], [201, 201]);
+    let refused = make(&stall.client, "3");
+    assert_eq!(refused.outcome(), (503, "overloaded".to_owned()));
+    assert!((1..=2).contains(&refused.number("retry-after")));
+    assert!(is_replayed(&make(&stall.client, "1")), "none is dropped early");
+    assert_eq!(stall.client.post("/v1/categories", &json!({"name": "Birds"})).status, 201, "without a key");
+    let other = stall.shop.client(PLENTY);
+    assert_eq!(post(&other, "/v1/categories", "3", &json!({"name": "Fish"})).status, 201, "another account");
+}
+
+#[test]
+fn other_methods_take_no_notice_of_a_key() {
+    let stall = Stall::open();
+    let path = format!("/v1/pets/{}", stall.pet());
+    for name in ["Max", "Tom"] {
+        let answer = stall.client.send("PATCH", &path, &[(KEY, "once")], Some(&json!({"name": name})));
+        assert_eq!((answer.json()["name"].clone(), is_replayed(&answer)), (json!(name), false));
+    }
+    assert_eq!(stall.client.send("GET", &path, &[(KEY, "two words")], None).status, 200);
+}

@@ -1,0 +1,100 @@
+//! getPet is deprecated, and ends on a day.
+
+use petstore_domain::Scopes;
+use serde_json::json;
+
+use crate::harness::{Answer, Wish};
+use crate::stall::{PLENTY, Stall};
+
+#[track_caller]
+fn is_deprecated(answer: &Answer, status: u16) {
+    assert_eq!(answer.status, status);
+    assert_eq!(answer.header("deprecation"), Some("@1752019200"));
+    assert_eq!(answer.header("sunset"), Some("Thu, 05 Dec 2030 00:00:00 GMT"));
+    for rel in ["deprecation", "sunset", "successor-version"] {
+        assert!(answer.link(rel).is_some(), "no {rel} in {:?}", answer.header("link"));
+    }
+}
+
+#[track_caller]
+fn is_not_deprecated(answer: &Answer) {
+    assert_eq!((answer.header("deprecation"), answer.header("sunset")), (None, None));
+    assert_eq!(answer.header("link"), None);
+}
+
+#[test]
+fn every_answer_to_get_and_head_of_a_pet_says_so() {
+    let stall = Stall::open();
+    let pet = format!("/v1/pets/{}", stall.pet());
+    let tag = stall.client.get(&pet).header("etag").unwrap().to_owned();
+    let writer = stall.shop.client_with(PLENTY, Scopes::parse("write").unwrap());
+    for method in ["GET", "HEAD"] {
+        let send = |path: &str, headers: &[(&str, &str)]| stall.client.send(method, path, headers, None);
+        is_deprecated(&send(&pet, &[]), 200);
+        is_deprecated(&send(&pet, &[("if-none-match", &tag)]), 304);
+        is_deprecated(&send(&pet, &[("if-none-match", "x")]), 400);
+        is_deprecated(&send(&pet, &[("host", "second")]), 400);
+        is_deprecated(&send(&pet, &[("x-api-key", "second")]), 400);
+        is_deprecated(&send(&pet, &[("accept", "text/html")]), 406);
+        is_deprecated(&send("/v1/pets/abc", &[]), 400);
+        is_deprecated(&send("/v1/pets/999", &[]), 404);
+        is_deprecated(&send("/v1/pets/0", &[]), 404);
+        is_deprecated(&stall.shop.stranger().send(method, &pet, &[], None), 401);
+        is_deprecated(&writer.send(method, &pet, &[], None), 403);
+    }
+}
+
+#[test]
+fn the_successor_is_the_list_with_this_id() {
+    let stall = Stall::open();
+    let pet = stall.pet();
+    let read = stall.client.get(&format!("/v1/pets/{pet}"));
+    let successor = read.link("successor-version").unwrap();
+    let expected = format!("/v1/pets?id={pet}");
+    assert!(successor.ends_with(&expected), "{successor}");
+    assert_eq!(stall.client.get(&expected).json(), json!([read.json()]));
+}
+
+#[test]
+fn nothing_else_is_deprecated() {
+    let stall = Stall::open();
+    let pet = format!("/v1/pets/{}", stall.pet());
+    let whole = json!({"name": "Rex", "categoryId": stall.category});
+    is_not_deprecated(&stall.client.put(&pet, &whole));
+    is_not_deprecated(&stall.client.patch(&pet, &json!({})));
+    is_not_deprecated(&stall.client.patch(&pet, &json!({"name": 1})));
+    is_not_deprecated(&stall.client.send("OPTIONS", &pet, &[], None));
+    is_not_deprecated(&stall.client.send("TRACE", &pet, &[], None));
+    is_not_deprecated(&stall.client.delete(&pet));
+    is_not_deprecated(&stall.client.get(&format!("/v1/inventory/{}", stall.pet())));
+    assert_eq!(stall.client.get("/v1/pets").header("deprecation"), None);
+}
+
+#[test]
+fn from_the_sunset_on_get_and_head_are_410_and_the_rest_lives_on() {
+    let stall = Stall::open();
+    let pet = format!("/v1/pets/{}", stall.pet());
+    stall.shop.clock.set("2030-12-04T23:59:59.999Z");
+    is_deprecated(&stall.client.get(&pet), 200);
+    stall.shop.clock.set("2030-12-05T00:00:00.000Z");
+    for path in [&pet, "/v1/pets/999", "/v1/pets/abc"] {
+        let gone = stall.client.get(path);
+        is_deprecated(&gone, 410);
+        assert_eq!(gone.outcome(), (410, "operation_sunset".to_owned()));
+        is_deprecated(&stall.client.send("HEAD", path, &[], None), 410);
+    }
+    is_deprecated(&stall.shop.stranger().get(&pet), 401);
+    assert_eq!(stall.client.patch(&pet, &json!({"name": "Max"})).status, 200);
+    assert_eq!(stall.client.get("/v1/pets?id=1").status, 200);
+    assert_eq!(stall.client.delete(&pet).status, 204);
+}
+
+#[test]
+fn an_owner_may_let_it_live_on() {
+    let mut wish = Wish::default();
+    wish.http.sunset = None;
+    let stall = Stall::open_as(wish);
+    let pet = format!("/v1/pets/{}", stall.pet());
+    stall.shop.clock.set("2031-06-01T00:00:00Z");
+    is_deprecated(&stall.client.get(&pet), 200);
+}
