@@ -12,7 +12,8 @@ pub struct BanPolicy {
     pub strikes: Option<u32>,
     /// How long the first ban lasts.
     pub length: Duration,
-    /// How long after the start of a ban the next one counts as a further one, and lasts twice as long.
+    /// How long after the start of a ban the next one counts as a further one, and lasts twice as long; at least as
+    /// long again as the ban lasted, or the longest ban would be forgotten the moment it ends.
     pub memory: Duration,
     /// How long a ban lasts at most.
     pub length_max: Duration,
@@ -37,7 +38,8 @@ impl BanPolicy {
 
     /// The ban that begins now, after the one before it, if there was one.
     pub fn next_ban(&self, before: Option<Ban>, now: Timestamp) -> Ban {
-        let further = before.filter(|ban| now.since(ban.since) < self.memory);
+        let further =
+            before.filter(|ban| now.since(ban.since) < self.memory.max(ban.length.saturating_mul(2)));
         let length = further.map_or(self.length, |ban| ban.length.saturating_mul(2)).min(self.length_max);
         Ban { since: now, until: now.plus(length), length }
     }

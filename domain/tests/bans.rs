@@ -146,3 +146,12 @@ fn a_lifted_ban_ends_at_once_and_still_counts_for_the_next_one() {
     assert_eq!(POLICY.next_ban(Some(lifted), hours(2)).length, mins(360));
     assert_eq!(lifted.lifted(hours(2)), lifted, "one that is over stays as it is");
 }
+
+#[test]
+fn the_longest_ban_is_remembered_for_as_long_again_as_it_lasted() {
+    let policy = BanPolicy::DEFAULT;
+    let day = Duration::from_hours(24);
+    let longest = Ban { since: now(), until: now().plus(day), length: day };
+    let after = |hours| policy.next_ban(Some(longest), now().plus(Duration::from_hours(hours))).length;
+    assert_eq!([after(25), after(47), after(48)], [day, day, policy.length]);
+}

@@ -142,6 +142,8 @@ fn a_rotated_key_has_a_successor_like_it_and_lives_on_for_the_overlap() {
         digest: KeyDigest([8; 32]),
         prefix: ApiKey::from_entropy([8; 32]).display_prefix(),
         created_at: now(),
+        // As long a life as the old one had from its beginning, not the rest of it.
+        expires_at: key().expires_at.map(|end| now().plus(end.since(key().created_at))),
         // Its ban too, or a banned key would be free again for the asking.
         ..key()
     };

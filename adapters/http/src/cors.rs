@@ -3,7 +3,6 @@
 use hyper::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
     ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, ALLOW, HeaderValue,
-    VARY,
 };
 use hyper::{HeaderMap, StatusCode};
 
@@ -35,12 +34,22 @@ pub(crate) fn allowed_origin(cors: &Cors, head: &Head<'_>) -> Option<HeaderValue
     }
 }
 
-/// Puts on what lets a page of that origin read the answer.
-pub(crate) fn put_on(headers: &mut HeaderMap, cors: &Cors, origin: Option<HeaderValue>) {
-    if let Cors::Origins(_) = cors {
-        // The answer to another origin, or to none, is another answer.
-        headers.append(VARY, HeaderValue::from_static("Origin"));
+/// What an answer depends on besides its target: the key, if it is the contract's, and unless pages of other origins
+/// are none of its readers, whether there is an origin and which.
+pub(crate) const fn vary(cors: &Cors, by_key: bool) -> Option<HeaderValue> {
+    const KEY: HeaderValue = HeaderValue::from_static("Authorization, X-API-Key");
+    const KEY_AND_ORIGIN: HeaderValue = HeaderValue::from_static("Authorization, X-API-Key, Origin");
+    const ORIGIN: HeaderValue = HeaderValue::from_static("Origin");
+    match (cors, by_key) {
+        (Cors::Off, false) => None,
+        (Cors::Off, true) => Some(KEY),
+        (Cors::AnyOrigin | Cors::Origins(_), false) => Some(ORIGIN),
+        (Cors::AnyOrigin | Cors::Origins(_), true) => Some(KEY_AND_ORIGIN),
     }
+}
+
+/// Puts on what lets a page of that origin read the answer.
+pub(crate) fn put_on(headers: &mut HeaderMap, origin: Option<HeaderValue>) {
     if let Some(origin) = origin {
         headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
         headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSE_HEADERS);

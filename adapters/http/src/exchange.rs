@@ -25,7 +25,7 @@ use crate::handlers::{self, Call};
 use crate::head::Head;
 use crate::io::Activity;
 use crate::observe::{Exchange, Observer};
-use crate::route::{Operation, Resource, Takes};
+use crate::route::{self, Operation, Resource, Takes};
 use crate::seal::{Seal, request_id, seal};
 use crate::settings::{HEAD_MAX, TARGET_MAX};
 use crate::wire;
@@ -131,15 +131,19 @@ async fn judge(
     let settings = &app.settings;
     // Under an empty base path everything would be the contract's, the pages beside it too.
     let is_beside = settings.base_path.is_empty() && ops::is_page(parts.uri.path(), worker.serves);
-    let path = under_base(parts.uri.path(), &settings.base_path)
+    // A path that cannot be decoded names nothing, but what it stands under can be told.
+    let decoded = route::decode(parts.uri.path());
+    let path = under_base(decoded.as_deref().unwrap_or(parts.uri.path()), &settings.base_path)
         .filter(|_| worker.serves != crate::app::Serves::Ops && !is_beside);
     notes.under_base = path.is_some();
     if let Err(error) = check_head(parts, head) {
         return error.into();
     }
     // Before the Host is judged: every answer of a deprecated operation says that it is one.
-    notes.resource = path.and_then(Resource::find);
-    let authority = match host::authority(&parts.uri, head, worker) {
+    notes.resource = path.filter(|_| decoded.is_some()).and_then(Resource::find);
+    // Whoever probes health asks an address, not a name.
+    let any_name = path.is_none() && ops::is_probe(parts.uri.path());
+    let authority = match host::authority(&parts.uri, head, worker, any_name) {
         Ok(authority) => authority,
         Err(reason) => return ApiError::new(Code::InvalidHost, reason).into(),
     };
@@ -195,6 +199,10 @@ fn check_head(parts: &Parts, head: &Head<'_>) -> Result<(), ApiError> {
     if target > TARGET_MAX {
         let message = format!("A request target has at most {TARGET_MAX} bytes.");
         return Err(ApiError::new(Code::UriTooLong, message));
+    }
+    if head.coded {
+        let message = "A body is sent as it is or chunked, in no other transfer coding.";
+        return Err(ApiError::new(Code::InvalidHeader, message));
     }
     if target + head.bytes > HEAD_MAX {
         let message = format!("A head has at most {HEAD_MAX} bytes.");

@@ -23,6 +23,7 @@ impl<'r> Field<'r> {
 
 /// What the transport wants to know of every head.
 #[derive(Debug, Clone, Copy, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each says whether one header field is there")]
 pub(crate) struct Head<'r> {
     /// Bytes of all fields, as they came over the wire.
     pub(crate) bytes: usize,
@@ -37,6 +38,8 @@ pub(crate) struct Head<'r> {
     pub(crate) accepts: bool,
     /// Whether there is an `If-None-Match`.
     pub(crate) knows: bool,
+    /// Whether the body has a transfer coding besides chunked, which hyper would pass over.
+    pub(crate) coded: bool,
 }
 
 impl<'r> Head<'r> {
@@ -55,6 +58,7 @@ impl<'r> Head<'r> {
                 "expect" => head.expects = true,
                 "accept" => head.accepts = true,
                 "if-none-match" => head.knows = true,
+                "transfer-encoding" => head.coded |= !value.as_bytes().eq_ignore_ascii_case(b"chunked"),
                 _ => {}
             }
         }

@@ -1,6 +1,6 @@
 //! Where a request is addressed to, and where it comes from.
 
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use hyper::header::{HeaderName, HeaderValue};
 use hyper::{HeaderMap, Uri};
@@ -12,11 +12,12 @@ use crate::worker::Worker;
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
 /// The authority that a request is addressed to: exactly one Host, valid by RFC 9110 section 7.2, equal to the
-/// target's where that has one, and among those that are served.
+/// target's where that has one, and unless any name will do among those that are served.
 pub(crate) fn authority<'r>(
     uri: &Uri,
     head: &Head<'r>,
     worker: &Worker,
+    any_name: bool,
 ) -> Result<&'r HeaderValue, &'static str> {
     let host = match head.host {
         Field::Once(host) => host,
@@ -27,7 +28,9 @@ pub(crate) fn authority<'r>(
     {
         return Err("The Host is not the one of the target.");
     }
-    if !worker.knows_host(host) {
+    if any_name {
+        judge(host, None)?;
+    } else if !worker.knows_host(host) {
         judge(host, worker.app.settings.hosts.as_deref())?;
         worker.remember_host(host);
     }
@@ -94,13 +97,18 @@ pub(crate) fn client_address(peer: IpAddr, headers: &HeaderMap, settings: &HttpS
     let values: Vec<_> = headers.get_all(FORWARDED_FOR).iter().collect();
     let entries = values.iter().rev().flat_map(|value| value.to_str().unwrap_or("").rsplit(','));
     for entry in entries {
-        let Ok(address) = entry.trim().parse() else { break };
+        let Some(address) = parse_entry(entry.trim()) else { break };
         client = address;
         if !trusted(address) {
             break;
         }
     }
     client
+}
+
+/// An address, which some proxies write with the port.
+fn parse_entry(entry: &str) -> Option<IpAddr> {
+    entry.parse().ok().or_else(|| entry.parse::<SocketAddr>().ok().map(|address| address.ip()))
 }
 
 #[cfg(test)]

@@ -13,6 +13,8 @@ use crate::worker::Worker;
 
 const ALLOWED: &str = "GET, HEAD, OPTIONS";
 
+const ALL_METHODS: &str = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
+
 /// The paths outside the base path.
 #[derive(Clone, Copy)]
 enum Page {
@@ -45,6 +47,11 @@ pub(crate) fn is_page(path: &str, serves: Serves) -> bool {
     Page::find(path, serves).is_some()
 }
 
+/// Whether a path is asked by whoever watches the server.
+pub(crate) fn is_probe(path: &str) -> bool {
+    matches!(path, "/health" | "/ready")
+}
+
 /// Whether a path is one of these, for the log.
 pub(crate) fn template(path: &str) -> &'static str {
     match path {
@@ -59,6 +66,10 @@ pub(crate) fn template(path: &str) -> &'static str {
 /// Answers a request outside the base path.
 pub(crate) async fn answer(worker: &Worker, parts: &Parts, head: &Head<'_>) -> Answer {
     let settings = &worker.app.settings;
+    if parts.method == Method::OPTIONS && parts.uri.path() == "*" {
+        // The server as a whole (RFC 9110, section 9.3.7).
+        return cors::options(ALL_METHODS, &settings.cors, head, &parts.headers);
+    }
     let Some(page) = Page::find(parts.uri.path(), worker.serves) else {
         let message = match worker.serves {
             Serves::Ops => "Here are /health and /ready.".to_owned(),

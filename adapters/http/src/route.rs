@@ -1,5 +1,7 @@
 //! Which operation a method and path name.
 
+use std::borrow::Cow;
+
 use hyper::Method;
 use petstore_domain::{CategoryId, IdError, OrderId, PetId, Scope};
 
@@ -54,16 +56,9 @@ pub(crate) enum Takes {
 }
 
 impl Resource {
-    /// What a path under the base path names. Case-sensitive; a trailing slash, an empty or a dot segment names nothing.
+    /// What a decoded path under the base path names. Case-sensitive; a trailing slash, an empty or a dot segment names
+    /// nothing.
     pub(crate) fn find(path: &str) -> Option<Self> {
-        if path.bytes().any(|byte| byte == b'%') {
-            Self::find_plain(&decode(path)?)
-        } else {
-            Self::find_plain(path)
-        }
-    }
-
-    fn find_plain(path: &str) -> Option<Self> {
         if let Some(rest) = path.strip_prefix("/pets") {
             return if rest.is_empty() {
                 Some(Self::Pets)
@@ -208,7 +203,10 @@ fn last(rest: &str) -> Option<&str> {
 
 /// A path, percent-decoded once; none if it cannot be, is not UTF-8 then, or has an encoded slash: that would be a
 /// character of a segment, and no segment of ours has one.
-fn decode(path: &str) -> Option<String> {
+pub(crate) fn decode(path: &str) -> Option<Cow<'_, str>> {
+    if !path.bytes().any(|byte| byte == b'%') {
+        return Some(Cow::Borrowed(path));
+    }
     let mut bytes = Vec::with_capacity(path.len());
     let mut rest = path.bytes();
     while let Some(byte) = rest.next() {
@@ -220,12 +218,16 @@ fn decode(path: &str) -> Option<String> {
         let low = char::from(rest.next()?).to_digit(16)?;
         bytes.push(u8::try_from(high * 16 + low).ok().filter(|byte| *byte != b'/')?);
     }
-    String::from_utf8(bytes).ok()
+    String::from_utf8(bytes).ok().map(Cow::Owned)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn find(path: &str) -> Option<Resource> {
+        Resource::find(&decode(path)?)
+    }
 
     #[test]
     fn a_path_is_taken_as_it_is_written() {
@@ -238,7 +240,7 @@ mod tests {
             "/%70ets/%31",
         ];
         for path in found {
-            assert!(Resource::find(path).is_some(), "{path}");
+            assert!(find(path).is_some(), "{path}");
         }
         let nothing = [
             "",
@@ -262,10 +264,10 @@ mod tests {
             "/inventory/7/adjust",
         ];
         for path in nothing {
-            assert_eq!(Resource::find(path), None, "{path}");
+            assert_eq!(find(path), None, "{path}");
         }
-        assert_eq!(Resource::find("/pets/%2531"), Some(Resource::Pet(Err(IdError::NotDecimal))));
-        assert_eq!(Resource::find("/inventory/adjustments"), Some(Resource::Item(Err(IdError::NotDecimal))));
+        assert_eq!(find("/pets/%2531"), Some(Resource::Pet(Err(IdError::NotDecimal))));
+        assert_eq!(find("/inventory/adjustments"), Some(Resource::Item(Err(IdError::NotDecimal))));
     }
 
     #[test]
@@ -282,7 +284,7 @@ mod tests {
             "/inventory/1/adjustments",
             "/rate-limit",
         ] {
-            let resource = Resource::find(path).unwrap();
+            let resource = find(path).unwrap();
             let allowed: Vec<_> = resource.allow().split(", ").collect();
             for method in ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "TRACE", "get"] {
                 let method = Method::from_bytes(method.as_bytes()).unwrap();

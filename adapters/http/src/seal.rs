@@ -75,8 +75,10 @@ pub(crate) fn seal(
     if let Some(tag) = answer.tag {
         headers.insert(ETAG, tag);
     }
+    if let Some(vary) = cors::vary(&worker.app.settings.cors, seal.quota.is_some()) {
+        headers.insert(VARY, vary);
+    }
     if let Some(quota) = seal.quota {
-        headers.insert(VARY, const { HeaderValue::from_static("Authorization, X-API-Key") });
         headers.insert(RATE_LIMIT, worker.limit_value(quota.limit));
         headers.insert(RATE_REMAINING, worker.number(quota.remaining));
         headers.insert(RATE_RESET, worker.reset_value(quota.reset_secs));
@@ -93,7 +95,7 @@ pub(crate) fn seal(
     if seal.close {
         headers.insert(CONNECTION, const { HeaderValue::from_static("close") });
     }
-    cors::put_on(&mut headers, &worker.app.settings.cors, seal.origin);
+    cors::put_on(&mut headers, seal.origin);
     let mut response = Response::new(Full::new(answer.body));
     *response.status_mut() = answer.status;
     *response.headers_mut() = headers;

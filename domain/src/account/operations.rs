@@ -185,6 +185,8 @@ impl Operation for RotateKey {
             digest: self.digest,
             prefix: self.prefix,
             created_at: self.now,
+            // A key with a life of its own gives its successor as long a one, from now on.
+            expires_at: old.expires_at.map(|end| self.now.plus(end.since(old.created_at))),
             // A ban is the key's, but its history must not be shed by asking for a new key.
             ..old.clone()
         };
