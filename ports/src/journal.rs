@@ -62,11 +62,11 @@ pub struct UsageCount {
 pub enum Row {
     /// A category. They come before the pets that belong to them.
     Category(CategoryRecord),
-    /// A pet with its stock.
+    /// A pet with its stock. They come before the orders for them.
     Pet(PetRecord),
     /// An order.
     Order(OrderRecord),
-    /// An account. They come before the keys that belong to them.
+    /// An account. They come before the keys that belong to them, and before their usage.
     Account(Account),
     /// A key, with its last ban.
     Key(Box<KeyRecord>),
@@ -92,14 +92,15 @@ pub struct Header {
 /// An implementation must keep these, and `petstore-tests` proves them:
 /// - `append` is all or nothing, whatever happens in the middle of it, and what it has acknowledged survives a power
 ///   cut.
+/// - After any error but one of `load` the next call is `recover`, again and again until it succeeds: an implementation
+///   need not know how to go on without.
 /// - `load` gives exactly what the batches left, each row parsed like any input: what does not parse is
 ///   [`StoreError::Corrupt`], naming table and row, never a default.
 pub trait Journal: Send {
     /// Hands over everything that is kept, and says what the last batch was. Called once, before anything else.
     fn load(&mut self, into: &mut dyn FnMut(Row) -> Result<(), StoreError>) -> Result<Header, StoreError>;
 
-    /// Ok means: all of the batch is on disk, under its number. Err means: unknown; [`Journal::recover`] must be
-    /// called before anything else.
+    /// Ok means: all of the batch is on disk, under its number. Err means: unknown. A batch changes something.
     fn append(&mut self, batch: &Batch<'_>) -> Result<(), StoreError>;
 
     /// Opens the disk anew and says which batch it holds last: the one in doubt is applied or dropped accordingly.
@@ -109,7 +110,7 @@ pub trait Journal: Send {
     /// Notes usage. Written behind, with no promise for each request.
     fn note_usage(&mut self, counts: &[UsageCount]) -> Result<(), StoreError>;
 
-    /// Notes bans that are in force in memory already.
+    /// Notes bans that are in force in memory already. Each key is as its last batch left it, but for the ban.
     fn note_bans(&mut self, keys: &[KeyRecord]) -> Result<(), StoreError>;
 
     /// Drops records of answered requests that have expired at this time, a bounded number of them.
