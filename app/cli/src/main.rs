@@ -1,6 +1,7 @@
 //! The petstore's one binary: `petstore` serves, its subcommands administer.
 
 mod admin;
+mod at_rest;
 mod demo;
 mod environment;
 mod healthcheck;
@@ -9,14 +10,12 @@ mod log;
 mod openapi;
 mod serve;
 mod settings;
+mod store;
 mod table;
 
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use clap::{CommandFactory, Parser, Subcommand};
-use petstore_ports::Clock;
-use petstore_ports::api::Administration;
 
 use crate::healthcheck::HealthcheckArgs;
 use crate::keys::{AccountsCommand, KeysCommand, Through};
@@ -76,9 +75,10 @@ impl Failure {
     }
 }
 
-/// What answers at the admin socket.
-fn admin_desk(administration: Arc<dyn Administration>, clock: Arc<dyn Clock>) -> admin::Desk {
-    admin::Desk { administration, clock }
+/// A runtime for what is not served: signals, the admin socket, commands.
+fn single_threaded() -> Result<tokio::runtime::Runtime, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(|error| Failure::because(format!("no runtime can be had: {error}")))
 }
 
 fn main() -> ExitCode {

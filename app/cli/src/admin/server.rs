@@ -95,7 +95,7 @@ async fn converse(mut stream: UnixStream, desk: &Desk) -> io::Result<()> {
     let mut line = Vec::new();
     BufReader::new(read.take(LINE_MAX as u64)).read_until(b'\n', &mut line).await?;
     let answer = match serde_json::from_slice(&line) {
-        Ok(request) => desk.answer(request).await.unwrap_or_else(|why| Answer::Refused { why }),
+        Ok(request) => desk.answer(request).await,
         Err(error) => Answer::Refused { why: format!("the request cannot be read: {error}") },
     };
     let mut line = serde_json::to_vec(&answer)?;
@@ -110,7 +110,12 @@ pub(crate) struct Desk {
 }
 
 impl Desk {
-    async fn answer(&self, request: Request) -> Result<Answer, String> {
+    /// Does what is asked, or says why not.
+    pub(crate) async fn answer(&self, request: Request) -> Answer {
+        self.answer_or_refuse(request).await.unwrap_or_else(|why| Answer::Refused { why })
+    }
+
+    async fn answer_or_refuse(&self, request: Request) -> Result<Answer, String> {
         let now = self.clock.now();
         match request {
             Request::CreateKey { account, plan, label, scopes, expires } => {

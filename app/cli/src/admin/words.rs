@@ -4,6 +4,8 @@ use petstore_domain::{Account, Ban, KeyFault, KeyRecord, Limit, Limits, Plan, Ti
 use petstore_ports::api::KeyListing;
 use serde::{Deserialize, Serialize};
 
+use crate::Failure;
+
 /// What a client asks.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "ask", rename_all = "snake_case", deny_unknown_fields)]
@@ -75,6 +77,16 @@ pub(crate) enum Answer {
     Refused {
         why: String,
     },
+}
+
+impl Answer {
+    /// The answer, or why there is none.
+    pub(crate) fn understood(self) -> Result<Self, Failure> {
+        match self {
+            Self::Refused { why } => Err(Failure::because(why)),
+            answer => Ok(answer),
+        }
+    }
 }
 
 /// A key, as an operator names it: by its number, or by its first characters.
