@@ -62,10 +62,8 @@ async fn run(args: &ServeArgs) -> Result<(), Failure> {
     // Only now: a server that cannot listen must not have spent the one chance to show its key.
     hand_out_initial_key(&*service, args.initial_key_file.as_deref()).await?;
 
-    let desk = Desk {
-        administration: Arc::clone(&service) as Arc<dyn Administration>,
-        clock: Arc::clone(&clock),
-    };
+    let desk =
+        Desk { administration: Arc::clone(&service) as Arc<dyn Administration>, clock: Arc::clone(&clock) };
     tokio::spawn(socket.serve(desk));
     tokio::spawn(keep_house(Arc::clone(&store), clock));
     eprintln!("petstore: serving http://{}{} from {}", servers[0].local_addr(), args.base_path, args.db);

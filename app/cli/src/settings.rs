@@ -154,7 +154,9 @@ impl Db {
         match text {
             "memory" => Ok(Self::Memory),
             "" => Err("expected a file, or memory".to_owned()),
-            url if url.contains("://") => Err("expected a file, or memory: no other store is built in".to_owned()),
+            url if url.contains("://") => {
+                Err("expected a file, or memory: no other store is built in".to_owned())
+            }
             file => Ok(Self::File(file.into())),
         }
     }
