@@ -6,7 +6,7 @@ use petstore_ports::Clock;
 use petstore_ports::api::Administration;
 use petstore_service::{Policy, Ports, Service};
 
-use crate::admin::{Answer, Desk, Request};
+use crate::admin::{Answer, Bulk, Desk, Request};
 use crate::environment::{SystemClock, SystemEntropy};
 use crate::settings::Db;
 use crate::store::OpenStore;
@@ -18,7 +18,8 @@ pub(crate) fn ask(db: &Db, request: Request) -> Result<Answer, Failure> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let ports = Ports::of_one_store(Arc::clone(&store), Arc::clone(&clock), Arc::new(SystemEntropy));
     let administration: Arc<dyn Administration> = Arc::new(Service::new(ports, Policy::DEFAULT));
-    let desk = Desk { administration, clock };
+    let bulk = Arc::new(Bulk { store: Arc::clone(&store), db: db.clone() });
+    let desk = Desk { administration, clock, bulk };
     let answer = single_threaded()?.block_on(desk.answer(request));
     store.close();
     Ok(answer)

@@ -7,11 +7,13 @@ mod environment;
 mod healthcheck;
 mod keys;
 mod log;
+mod ndjson;
 mod openapi;
 mod serve;
 mod settings;
 mod store;
 mod table;
+mod transfer;
 
 use std::process::ExitCode;
 
@@ -20,6 +22,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use crate::healthcheck::HealthcheckArgs;
 use crate::keys::{AccountsCommand, KeysCommand, Through};
 use crate::settings::{INITIAL_KEY_VARIABLE, ServeArgs};
+use crate::transfer::TransferArgs;
 
 /// A petstore to point API tools at: stateful, strict, with real keys, limits and deprecations
 #[derive(Debug, Parser)]
@@ -50,6 +53,12 @@ enum Command {
         #[command(subcommand)]
         command: AccountsCommand,
     },
+    /// Load categories, pets, stock and orders into an empty store, from newline-delimited JSON
+    Import(TransferArgs),
+    /// Write categories, pets, stock and orders as newline-delimited JSON
+    Export(TransferArgs),
+    /// Copy the data file, also while a server uses it
+    Backup(TransferArgs),
     /// Print the contract (OpenAPI 3.0.3)
     Openapi,
     /// Succeed if the server is ready
@@ -93,6 +102,9 @@ fn main() -> ExitCode {
             print!("{}", openapi::YAML);
             Ok(())
         }
+        Some(Command::Import(args)) => args.import(),
+        Some(Command::Export(args)) => args.export(),
+        Some(Command::Backup(args)) => args.backup(),
         Some(Command::Healthcheck(args)) => args.run(),
     };
     match done {

@@ -15,7 +15,7 @@ use petstore_ports::{Clock, Housekeeping};
 use petstore_service::{Ports, Service};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::admin::{AdminSocket, Desk};
+use crate::admin::{AdminSocket, Bulk, Desk};
 use crate::demo;
 use crate::environment::{SystemClock, SystemEntropy};
 use crate::log::Log;
@@ -62,8 +62,11 @@ async fn run(args: &ServeArgs) -> Result<(), Failure> {
     // Only now: a server that cannot listen must not have spent the one chance to show its key.
     hand_out_initial_key(&*service, args.initial_key_file.as_deref()).await?;
 
-    let desk =
-        Desk { administration: Arc::clone(&service) as Arc<dyn Administration>, clock: Arc::clone(&clock) };
+    let desk = Desk {
+        administration: Arc::clone(&service) as Arc<dyn Administration>,
+        clock: Arc::clone(&clock),
+        bulk: Arc::new(Bulk { store: Arc::clone(&store), db: args.db.clone() }),
+    };
     tokio::spawn(socket.serve(desk));
     tokio::spawn(keep_house(Arc::clone(&store), clock));
     eprintln!("petstore: serving http://{}{} from {}", servers[0].local_addr(), args.base_path, args.db);

@@ -24,7 +24,7 @@ pub(crate) fn ask(socket: &Path, request: &Request) -> Result<Option<Answer>, Fa
 }
 
 /// A connection to the server behind a socket; none if no server is there.
-pub(super) fn connect(socket: &Path) -> Result<Option<UnixStream>, Failure> {
+pub(crate) fn connect(socket: &Path) -> Result<Option<UnixStream>, Failure> {
     match UnixStream::connect(socket) {
         Ok(stream) => Ok(Some(stream)),
         Err(error) => match error.kind() {

@@ -48,6 +48,10 @@ pub(crate) enum Request {
         name: Option<String>,
         plan: Option<PlanChoice>,
     },
+    /// Lines of the shop follow, up to the end of what the client sends.
+    Import,
+    /// Lines of the shop are to follow.
+    Export,
 }
 
 /// What a server answers.
@@ -72,6 +76,14 @@ pub(crate) enum Answer {
     Accounts {
         accounts: Vec<AccountView>,
         more: bool,
+    },
+    /// Lines may follow, from whoever has them.
+    Ready,
+    Imported {
+        lines: u64,
+    },
+    Exported {
+        lines: u64,
     },
     /// What is wrong, for a person.
     Refused {
