@@ -143,6 +143,15 @@ impl PetRecord {
         InventoryItem { pet_id: self.pet.id, quantity: self.stock, status: self.pet.status }
     }
 
+    /// Whether status, stock and open orders agree, as they do after every change.
+    pub fn is_sound(&self) -> bool {
+        match self.pet.status {
+            PetStatus::Available => self.stock > 0,
+            PetStatus::Pending => self.stock > 0 || self.open_orders > 0,
+            PetStatus::Sold => self.stock == 0 && self.open_orders == 0,
+        }
+    }
+
     /// The pet with its version.
     pub fn versioned_pet(&self) -> Versioned<Pet> {
         Versioned { value: self.pet.clone(), version: self.version }

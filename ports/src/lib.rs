@@ -11,6 +11,7 @@ pub mod api;
 mod clock;
 mod entropy;
 mod error;
+mod journal;
 mod keys;
 mod quotas;
 mod read;
@@ -21,6 +22,7 @@ mod transact;
 pub use clock::Clock;
 pub use entropy::Entropy;
 pub use error::StoreError;
+pub use journal::{Batch, BatchNumber, Header, Journal, LastIds, Row, UsageCount};
 pub use keys::{AccountDirectory, Credential, KeyName, KeyReader};
 pub use quotas::{AddressVerdict, Ask, Cost, Quotas, Verdict};
 pub use read::{

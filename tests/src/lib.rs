@@ -16,14 +16,17 @@
 //! The suite proves itself: [`ReferenceStore`] is small, slow and obviously right, and passes; with any [`Bug`]
 //! planted in it a case that is named for it must fail. It is also the example of how to write a store.
 //!
-//! Deliberately absent: speed (benchmarks measure it), what a journal survives (its adapter cuts the power), and bounds
-//! of one adapter, such as the length of its queue.
+//! A store that outlives its process has cases of its own, stamped by [`durable_conformance!`] on a [`DurableSubject`].
+//! [`Disk`] is a journal in memory for them, with power cuts, faults and a [`DiskBug`] at will.
+//!
+//! Deliberately absent: speed (benchmarks measure it), and bounds of one adapter, such as the length of its queue.
 
 pub mod addresses;
 pub mod agreement;
 pub mod bans;
 pub mod crowd;
 pub mod directory;
+pub mod durable;
 pub mod flights;
 pub mod hot_pet;
 pub mod ids;
@@ -38,6 +41,7 @@ pub mod retry_limits;
 pub mod transactions;
 pub mod walks;
 
+mod disk;
 mod history;
 mod listing;
 mod make;
@@ -49,6 +53,7 @@ mod stamp;
 mod subject;
 mod together;
 
+pub use disk::{Disk, DiskBug, Fault};
 pub use reference::{Bug, ReferenceStore};
 pub use stamp::run_case;
-pub use subject::Subject;
+pub use subject::{DurableSubject, Subject};

@@ -40,6 +40,7 @@ macro_rules! store_conformance {
         }
 
         $crate::store_conformance_cases! {
+            (&store_conformance_subject().await);
             transactions {
                 output_and_changes_agree
                 a_rejection_leaves_no_trace
@@ -167,19 +168,56 @@ macro_rules! store_conformance {
     };
 }
 
-/// Stamps tests for the named cases. Part of [`store_conformance!`].
+/// Stamps one test for each case about what survives the end of a process.
+///
+/// The expression makes a fresh, empty [`DurableSubject`](crate::DurableSubject); it is evaluated once a case, inside the
+/// case's runtime, and may await.
+///
+/// ```
+/// # use petstore_tests::{DurableSubject, Subject};
+/// # async fn somewhere() -> Box<dyn DurableSubject> { todo!() }
+/// petstore_tests::durable_conformance!(somewhere().await);
+/// ```
+#[macro_export]
+macro_rules! durable_conformance {
+    ($subject:expr) => {
+        #[cfg(test)]
+        async fn durable_conformance_subject() -> Box<dyn $crate::DurableSubject> {
+            $subject
+        }
+
+        $crate::store_conformance_cases! {
+            (&*durable_conformance_subject().await);
+            durable {
+                an_orderly_end_loses_nothing
+                a_power_cut_loses_nothing_that_was_answered
+                a_power_cut_leaves_each_operation_whole
+                ids_of_before_are_never_given_again
+                an_answer_is_kept_with_its_effect
+                use_and_bans_are_as_they_were_noted
+                an_orderly_end_notes_use
+                what_was_pruned_stays_gone
+            }
+        }
+    };
+}
+
+/// Stamps tests for the named cases. Part of [`store_conformance!`] and [`durable_conformance!`].
 #[doc(hidden)]
 #[macro_export]
 macro_rules! store_conformance_cases {
-    ($($group:ident { $($case:ident)* })*) => {$(
+    ($subject:tt; $($group:ident { $($case:ident)* })*) => {$(
         #[cfg(test)]
-        mod $group {$(
-            #[test]
-            fn $case() {
-                $crate::run_case(async {
-                    $crate::$group::$case(&super::store_conformance_subject().await).await;
-                });
-            }
-        )*}
+        mod $group {
+            use super::*;
+            $(
+                #[test]
+                fn $case() {
+                    $crate::run_case(async {
+                        $crate::$group::$case($subject).await;
+                    });
+                }
+            )*
+        }
     )*};
 }

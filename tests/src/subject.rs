@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use petstore_domain::{CategoryId, CategoryRecord, Operation, OrderId, OrderRecord, PetId, PetRecord};
 use petstore_ports::{
     AccountDirectory, CategoryReader, Housekeeping, KeyReader, OrderReader, PetReader, Quotas, StoreError,
@@ -27,6 +28,18 @@ pub struct Subject {
     pub quotas: Arc<dyn Quotas>,
     /// Drops what has expired.
     pub housekeeping: Arc<dyn Housekeeping>,
+}
+
+/// A store that outlives its process: what the cases of [`durable`](crate::durable) are about.
+#[async_trait]
+pub trait DurableSubject: Send + Sync {
+    /// Opens the store on what is there. It is open until the last port of the subject is dropped, and then ends in good
+    /// order; a case never opens a second one meanwhile.
+    async fn open(&self) -> Subject;
+
+    /// What would be left if the power failed at this moment, as a store of its own. The one that is open goes on, and
+    /// does not notice.
+    async fn after_power_cut(&self) -> Box<dyn DurableSubject>;
 }
 
 impl Subject {

@@ -3,20 +3,22 @@
 use dashmap::DashMap;
 use foldhash::fast::RandomState;
 use parking_lot::RwLock;
-use petstore_domain::{Account, AccountId, AccountName};
-use petstore_ports::PageRequest;
+use petstore_domain::{Account, AccountId, AccountName, Windows};
+use petstore_ports::{Ask, PageRequest, UsageCount, Verdict};
 
 use crate::census::Census;
 use crate::ids::IdCounter;
-use crate::meters::{AccountMeter, Meters};
+use crate::meters::{AccountMeter, KeyMeter, Meters};
 use crate::page;
 use crate::search::leap;
 use crate::slab::{Slab, slot};
+use crate::unnoted::Unnoted;
 
 /// Accounts; found by id and by name. They are never removed.
 pub(crate) struct Accounts {
     pub(crate) ids: IdCounter,
-    pub(crate) meters: Meters<AccountMeter>,
+    meters: Meters<AccountMeter>,
+    unnoted: Unnoted<AccountId>,
     records: Slab<Account>,
     census: RwLock<Census<0>>,
     by_name: DashMap<AccountName, AccountId, RandomState>,
@@ -27,6 +29,7 @@ impl Accounts {
         Self {
             ids: IdCounter::default(),
             meters: Meters::new(),
+            unnoted: Unnoted::new(),
             records: Slab::new(),
             census: RwLock::default(),
             by_name: DashMap::default(),
@@ -71,5 +74,40 @@ impl Accounts {
         let candidates = |walk, max| leap(&[self.census.read().all()], walk, max);
         page::fill(page, &self.records, candidates, |_| true, |account| accounts.push(account.clone()));
         accounts
+    }
+
+    /// Judges a request of the account in this slot, and counts it if it is admitted.
+    pub(crate) fn take(&self, slot: u32, ask: &Ask, key: &KeyMeter) -> Verdict {
+        self.meters.of(slot).take(ask, key, &self.unnoted)
+    }
+
+    /// A request of the account in this slot is no longer in flight.
+    pub(crate) fn leave(&self, slot: u32) {
+        self.meters.of(slot).leave();
+    }
+
+    /// The use of up to so many accounts that were used since it was last noted.
+    pub(crate) fn unnoted_usage(&self, max: usize) -> Vec<UsageCount> {
+        let accounts = self.unnoted.take(max);
+        let counts = accounts.into_iter().filter_map(|account| {
+            let Windows { minute, day } = self.meters.of(slot(account.get())?).note();
+            // Only an account that is kept has a use that is worth keeping.
+            self.read(account, |_| UsageCount { account, minute, day })
+        });
+        counts.collect()
+    }
+
+    /// The use of these accounts could not be noted.
+    pub(crate) fn keep_unnoted(&self, counts: &[UsageCount]) {
+        for UsageCount { account, .. } in counts {
+            if let Some(slot) = slot(account.get()) {
+                self.meters.of(slot).keep_unnoted(*account, &self.unnoted);
+            }
+        }
+    }
+
+    /// The account in this slot had used so much when that was last noted.
+    pub(crate) fn restore_usage(&self, slot: u32, count: UsageCount) {
+        self.meters.of(slot).restore(Windows { minute: count.minute, day: count.day });
     }
 }

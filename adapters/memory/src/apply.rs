@@ -11,16 +11,15 @@ impl Tables {
     ///
     /// Each record is written in one piece; a reader may meet the first of several before the last is written.
     pub(crate) fn apply(&self, changes: Changes) -> Result<(), StoreError> {
-        for change in changes.as_slice() {
-            check_room(change)?;
-        }
+        check_room(&changes)?;
         for change in changes {
             self.apply_one(change);
         }
         Ok(())
     }
 
-    fn apply_one(&self, change: Change) {
+    /// Writes one change, for which there is room.
+    pub(crate) fn apply_one(&self, change: Change) {
         match change {
             Change::Pet(record) => self.pets.put(room_for(record.pet.id.get()), record),
             Change::PetDeleted(id) => self.pets.remove(room_for(id.get())),
@@ -38,8 +37,13 @@ impl Tables {
     }
 }
 
+/// Whether the tables have room for all of the changes.
+pub(crate) fn check_room(changes: &Changes) -> Result<(), StoreError> {
+    changes.as_slice().iter().try_for_each(check_room_for)
+}
+
 /// Ids come from counters that know the bound; an operation may still bring its own.
-fn check_room(change: &Change) -> Result<(), StoreError> {
+fn check_room_for(change: &Change) -> Result<(), StoreError> {
     let id = match change {
         Change::Pet(record) => record.pet.id.get(),
         Change::PetDeleted(id) => id.get(),

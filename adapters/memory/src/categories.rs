@@ -31,11 +31,23 @@ impl Categories {
     }
 
     pub(crate) fn get(&self, id: CategoryId) -> Option<CategoryRecord> {
-        self.records.get(slot(id.get())?)
+        self.read(id, CategoryRecord::clone)
+    }
+
+    /// What `read` takes from the category. It must be short.
+    pub(crate) fn read<R>(&self, id: CategoryId, read: impl FnOnce(&CategoryRecord) -> R) -> Option<R> {
+        self.records.read(slot(id.get())?, read)
     }
 
     pub(crate) fn named(&self, name: &FoldedName) -> Option<CategoryId> {
         self.by_name.get(name).map(|id| *id)
+    }
+
+    /// Changes what is not indexed of a category: its count of pets.
+    pub(crate) fn update(&self, id: CategoryId, change: impl FnOnce(&mut CategoryRecord)) {
+        if let Some(slot) = slot(id.get()) {
+            self.records.update(slot, change);
+        }
     }
 
     pub(crate) fn put(&self, slot: u32, record: CategoryRecord) {
@@ -77,6 +89,11 @@ impl Categories {
         let admits =
             |record: &CategoryRecord| name.is_none_or(|name| name.matches(record.category.name.as_str()));
         page::fill(page, &self.records, candidates, admits, sink)
+    }
+
+    /// Hands over every category, by id, until one is refused.
+    pub(crate) fn each<E>(&self, each: impl FnMut(&CategoryRecord) -> Result<(), E>) -> Result<(), E> {
+        page::each(&self.records, |walk, max| leap(&[self.census.read().all()], walk, max), each)
     }
 
     fn candidates(&self, filter: &CategoryFilter, walk: Walk, max: usize) -> Found {

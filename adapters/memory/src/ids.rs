@@ -24,6 +24,17 @@ impl IdCounter {
         }
     }
 
+    /// The last id that was given or written; 0 before the first.
+    pub(crate) fn last(&self) -> u64 {
+        // More may have been asked for than there are.
+        self.last.load(Ordering::Relaxed).min(u64::from(SLOT_MAX))
+    }
+
+    /// The last id that was given is this one. Not while ids are being given.
+    pub(crate) fn set_last(&self, id: u64) {
+        self.last.store(id, Ordering::Relaxed);
+    }
+
     /// Makes sure that an id which was written is not given again: a record may come with its own.
     pub(crate) fn skip_to(&self, id: u64) {
         if self.last.load(Ordering::Relaxed) < id {

@@ -12,11 +12,13 @@ use crate::meters::{KeyMeter, Meters};
 use crate::page;
 use crate::search::leap;
 use crate::slab::{Slab, slot};
+use crate::unnoted::Unnoted;
 
 /// Keys; found by id and by the digest of their secret. They are never removed: a revoked one still says so.
 pub(crate) struct Keys {
     pub(crate) ids: IdCounter,
     pub(crate) meters: Meters<KeyMeter>,
+    unnoted: Unnoted<KeyId>,
     records: Slab<KeyRecord>,
     census: RwLock<Census<0>>,
     by_digest: DashMap<KeyDigest, KeyId, RandomState>,
@@ -27,6 +29,7 @@ impl Keys {
         Self {
             ids: IdCounter::default(),
             meters: Meters::new(),
+            unnoted: Unnoted::new(),
             records: Slab::new(),
             census: RwLock::default(),
             by_digest: DashMap::default(),
@@ -59,9 +62,30 @@ impl Keys {
     }
 
     /// Bans a key for what it did. The caller holds its name.
-    pub(crate) fn ban(&self, slot: u32, ban: Ban) {
+    pub(crate) fn ban(&self, slot: u32, key: KeyId, ban: Ban) {
         self.records.update(slot, |record| record.ban = Some(ban));
-        self.meters.of(slot).ban(ban);
+        let meter = self.meters.of(slot);
+        meter.ban(ban);
+        meter.keep_unnoted(key, &self.unnoted);
+    }
+
+    /// Up to so many keys that were banned since that was last noted.
+    pub(crate) fn unnoted_bans(&self, max: usize) -> Vec<KeyRecord> {
+        let keys = self.unnoted.take(max);
+        let banned = keys.into_iter().filter_map(|key| {
+            self.meters.of(slot(key.get())?).note();
+            self.get(key)
+        });
+        banned.collect()
+    }
+
+    /// The bans of these keys could not be noted.
+    pub(crate) fn keep_unnoted(&self, keys: &[KeyRecord]) {
+        for key in keys {
+            if let Some(slot) = slot(key.id.get()) {
+                self.meters.of(slot).keep_unnoted(key.id, &self.unnoted);
+            }
+        }
     }
 
     pub(crate) fn page(&self, page: &PageRequest) -> Vec<KeyRecord> {

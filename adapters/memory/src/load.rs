@@ -12,27 +12,32 @@ impl Tables {
     /// another id at each round the footprint would never settle.
     pub(crate) fn load(&self, footprint: &Footprint, view: &mut View) -> Result<(), StoreError> {
         for name in footprint.names() {
-            if is_new_id(name) && view.holds(name) {
-                continue;
+            if !(is_new_id(name) && view.holds(name)) {
+                self.load_one(name, view)?;
             }
-            match name {
-                Name::Pet(id) => view.load_pet(*id, self.pets.get(*id)),
-                Name::Category(id) => view.load_category(*id, self.categories.get(*id)),
-                Name::CategoryName(name) => {
-                    view.load_category_name(name.clone(), self.categories.named(name));
-                }
-                Name::Order(id) => view.load_order(*id, self.orders.get(*id)),
-                Name::Account(id) => view.load_account(*id, self.accounts.get(*id)),
-                Name::AccountName(name) => view.load_account_name(name.clone(), self.accounts.id_of(name)),
-                Name::Key(id) => view.load_key(*id, self.keys.get(*id)),
-                Name::Retry(name) => view.load_retry(name.clone(), self.retries.get(name)),
-                Name::RetriesOf(account) => view.load_retries_of(*account, self.retries.count(*account)),
-                Name::NextPet => view.load_next_pet(self.pets.ids.next(PetId::new)?),
-                Name::NextCategory => view.load_next_category(self.categories.ids.next(CategoryId::new)?),
-                Name::NextOrder => view.load_next_order(self.orders.ids.next(OrderId::new)?),
-                Name::NextAccount => view.load_next_account(self.accounts.ids.next(AccountId::new)?),
-                Name::NextKey => view.load_next_key(self.keys.ids.next(KeyId::new)?),
+        }
+        Ok(())
+    }
+
+    /// Loads what has this name as it is now.
+    pub(crate) fn load_one(&self, name: &Name, view: &mut View) -> Result<(), StoreError> {
+        match name {
+            Name::Pet(id) => view.load_pet(*id, self.pets.get(*id)),
+            Name::Category(id) => view.load_category(*id, self.categories.get(*id)),
+            Name::CategoryName(name) => {
+                view.load_category_name(name.clone(), self.categories.named(name));
             }
+            Name::Order(id) => view.load_order(*id, self.orders.get(*id)),
+            Name::Account(id) => view.load_account(*id, self.accounts.get(*id)),
+            Name::AccountName(name) => view.load_account_name(name.clone(), self.accounts.id_of(name)),
+            Name::Key(id) => view.load_key(*id, self.keys.get(*id)),
+            Name::Retry(name) => view.load_retry(name.clone(), self.retries.get(name)),
+            Name::RetriesOf(account) => view.load_retries_of(*account, self.retries.count(*account)),
+            Name::NextPet => view.load_next_pet(self.pets.ids.next(PetId::new)?),
+            Name::NextCategory => view.load_next_category(self.categories.ids.next(CategoryId::new)?),
+            Name::NextOrder => view.load_next_order(self.orders.ids.next(OrderId::new)?),
+            Name::NextAccount => view.load_next_account(self.accounts.ids.next(AccountId::new)?),
+            Name::NextKey => view.load_next_key(self.keys.ids.next(KeyId::new)?),
         }
         Ok(())
     }

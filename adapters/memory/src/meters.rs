@@ -1,13 +1,14 @@
 //! What is counted of accounts and keys while they are used.
 
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use parking_lot::Mutex;
-use petstore_domain::{Ban, Strikes, Timestamp, Windows};
+use petstore_domain::{AccountId, Ban, KeyId, Strikes, Timestamp, Windows};
 use petstore_ports::{Ask, Cost, Verdict};
 
 use crate::directory::Directory;
 use crate::slab::{BLOCK, block_of, place_of};
+use crate::unnoted::Unnoted;
 
 /// Meters by slot, made when they are first used. They are not the records': a change of plan leaves the counts.
 pub(crate) struct Meters<M> {
@@ -39,11 +40,13 @@ pub(crate) struct AccountMeter {
 struct Used {
     windows: Windows,
     in_flight: u32,
+    /// Whether the account is among those whose use is to be noted.
+    unnoted: bool,
 }
 
 impl AccountMeter {
-    /// Judges a request, and counts it if it is admitted.
-    pub(crate) fn take(&self, ask: &Ask, key: &KeyMeter) -> Verdict {
+    /// Judges a request, and counts it if it is admitted: then the account is among those that are to be noted.
+    pub(crate) fn take(&self, ask: &Ask, key: &KeyMeter, unnoted: &Unnoted<AccountId>) -> Verdict {
         let mut used = self.used.lock();
         let told = |windows: Windows| windows.at(ask.now).usage(ask.limits);
         if used.in_flight >= ask.in_flight_max {
@@ -57,6 +60,9 @@ impl AccountMeter {
                 return Verdict::Exceeded(told(used.windows));
             };
             used.windows = windows;
+            if !std::mem::replace(&mut used.unnoted, true) {
+                unnoted.add(ask.account);
+            }
         }
         used.in_flight += 1;
         Verdict::Admitted(told(used.windows))
@@ -67,6 +73,25 @@ impl AccountMeter {
         let mut used = self.used.lock();
         used.in_flight = used.in_flight.saturating_sub(1);
     }
+
+    /// The windows, to be noted: from now on the next request is news again.
+    pub(crate) fn note(&self) -> Windows {
+        let mut used = self.used.lock();
+        used.unnoted = false;
+        used.windows
+    }
+
+    /// The windows could not be noted: the account is to be noted still.
+    pub(crate) fn keep_unnoted(&self, account: AccountId, unnoted: &Unnoted<AccountId>) {
+        if !std::mem::replace(&mut self.used.lock().unnoted, true) {
+            unnoted.add(account);
+        }
+    }
+
+    /// The windows are as they were once noted.
+    pub(crate) fn restore(&self, windows: Windows) {
+        self.used.lock().windows = windows;
+    }
 }
 
 /// How a key behaves: its strikes, and the end of its ban as every request looks at it.
@@ -74,11 +99,17 @@ pub(crate) struct KeyMeter {
     /// Milliseconds since the epoch; a time long past if there was no ban.
     banned_until: AtomicI64,
     strikes: Mutex<Strikes>,
+    /// Whether the key is among those whose ban is to be noted.
+    unnoted: AtomicBool,
 }
 
 impl Default for KeyMeter {
     fn default() -> Self {
-        Self { banned_until: AtomicI64::new(i64::MIN), strikes: Mutex::default() }
+        Self {
+            banned_until: AtomicI64::new(i64::MIN),
+            strikes: Mutex::default(),
+            unnoted: AtomicBool::new(false),
+        }
     }
 }
 
@@ -100,6 +131,18 @@ impl KeyMeter {
     /// A ban is in force from now on.
     pub(crate) fn ban(&self, ban: Ban) {
         self.banned_until.store(ban.until.as_millis(), Ordering::Release);
+    }
+
+    /// The key's ban is to be noted.
+    pub(crate) fn keep_unnoted(&self, key: KeyId, unnoted: &Unnoted<KeyId>) {
+        if !self.unnoted.swap(true, Ordering::AcqRel) {
+            unnoted.add(key);
+        }
+    }
+
+    /// The key's ban is about to be read and noted: from now on another one is news again.
+    pub(crate) fn note(&self) {
+        self.unnoted.store(false, Ordering::Release);
     }
 
     /// An operator changed the ban: it is as they say, and the strikes that led to it are forgotten.

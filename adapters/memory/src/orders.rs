@@ -41,6 +41,10 @@ impl Orders {
         self.records.get(slot(id.get())?)
     }
 
+    pub(crate) fn holds(&self, id: OrderId) -> bool {
+        slot(id.get()).is_some_and(|slot| self.records.read(slot, |_| ()).is_some())
+    }
+
     /// Writes an order; `pet` is the slot of its pet.
     pub(crate) fn put(&self, slot: u32, pet: u32, record: OrderRecord) {
         self.ids.skip_to(record.order.id.get());
@@ -63,6 +67,11 @@ impl Orders {
     pub(crate) fn page(&self, filter: &OrderFilter, page: &PageRequest, sink: OrderSink<'_>) -> PageEnd {
         let candidates = |walk, max| self.candidates(filter, walk, max);
         page::fill(page, &self.records, candidates, |record| filter.admits(record), sink)
+    }
+
+    /// Hands over every order, by id, until one is refused.
+    pub(crate) fn each<E>(&self, each: impl FnMut(&OrderRecord) -> Result<(), E>) -> Result<(), E> {
+        page::each(&self.records, |walk, max| leap(&[self.census.read().all()], walk, max), each)
     }
 
     fn candidates(&self, filter: &OrderFilter, walk: Walk, max: usize) -> Found {

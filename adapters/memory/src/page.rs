@@ -40,3 +40,24 @@ pub(crate) fn fill<T: Clone>(
     }
     PageEnd::Last
 }
+
+/// Hands over every record of a table, by id, until one is refused. `candidates` gives slots as for [`fill`]. No lock is
+/// held meanwhile.
+pub(crate) fn each<T: Clone, E>(
+    records: &Slab<T>,
+    candidates: impl Fn(Walk, usize) -> Found,
+    mut each: impl FnMut(&T) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut walk = Walk::of_all();
+    let mut copies = Vec::with_capacity(BLOCK);
+    while !walk.is_over() {
+        let found = candidates(walk, CANDIDATES_MAX);
+        for slots in found.slots.chunk_by(|one, next| block_of(*one) == block_of(*next)) {
+            copies.clear();
+            records.copy_of_block(slots, |_| true, &mut copies);
+            copies.iter().try_for_each(&mut each)?;
+        }
+        walk = found.rest;
+    }
+    Ok(())
+}

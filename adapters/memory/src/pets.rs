@@ -51,6 +51,22 @@ impl Pets {
         self.records.get(slot(id.get())?)
     }
 
+    pub(crate) fn holds(&self, id: PetId) -> bool {
+        slot(id.get()).is_some_and(|slot| self.records.read(slot, |_| ()).is_some())
+    }
+
+    /// How many pets a category has.
+    pub(crate) fn count_in(&self, category: CategoryId) -> u64 {
+        self.by_category.get(&category).map_or(0, |pets| pets.len())
+    }
+
+    /// Changes what is not indexed of a pet: its stock, its open orders, its versions.
+    pub(crate) fn update(&self, id: PetId, change: impl FnOnce(&mut PetRecord)) {
+        if let Some(slot) = slot(id.get()) {
+            self.records.update(slot, change);
+        }
+    }
+
     pub(crate) fn put(&self, slot: u32, record: PetRecord) {
         // An order changes the stock and nothing that is indexed.
         if self.records.read(slot, |old| old.pet == record.pet) == Some(true) {
@@ -77,6 +93,11 @@ impl Pets {
     pub(crate) fn page(&self, filter: &PetFilter, page: &PageRequest, sink: PetSink<'_>) -> PageEnd {
         let candidates = |walk, max| self.candidates(filter, walk, max);
         page::fill(page, &self.records, candidates, |record| filter.admits(record), sink)
+    }
+
+    /// Hands over every pet, by id, until one is refused.
+    pub(crate) fn each<E>(&self, each: impl FnMut(&PetRecord) -> Result<(), E>) -> Result<(), E> {
+        page::each(&self.records, |walk, max| leap(&[self.census.read().all()], walk, max), each)
     }
 
     fn candidates(&self, filter: &PetFilter, walk: Walk, max: usize) -> Found {

@@ -18,7 +18,7 @@ impl MemoryStore {
             )));
         };
         let meter = self.tables.keys.meters.of(key);
-        Ok(match self.tables.accounts.meters.of(account).take(ask, meter) {
+        Ok(match self.tables.accounts.take(account, ask, meter) {
             Verdict::Exceeded(usage) => self.strike(ask, key, meter, usage),
             verdict => verdict,
         })
@@ -43,7 +43,7 @@ impl MemoryStore {
         }
         let before = self.tables.keys.read(ask.key, |record| record.ban).flatten();
         let ban = ask.bans.next_ban(before, ask.now);
-        self.tables.keys.ban(key, ban);
+        self.tables.keys.ban(key, ask.key, ban);
         Verdict::Banned { until: ban.until }
     }
 }
@@ -55,7 +55,7 @@ impl Quotas for MemoryStore {
 
     fn leave(&self, account: AccountId) {
         if let Some(slot) = slot(account.get()) {
-            self.tables.accounts.meters.of(slot).leave();
+            self.tables.accounts.leave(slot);
         }
     }
 

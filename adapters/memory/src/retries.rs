@@ -7,7 +7,7 @@ use foldhash::fast::RandomState;
 use parking_lot::Mutex;
 use petstore_domain::{AccountId, Name, RetryName, RetryRecord, Timestamp};
 
-use crate::store::MemoryStore;
+use crate::stripes::Stripes;
 
 /// Records that one call of housekeeping drops at most: some milliseconds of work.
 const PRUNE_MAX: usize = 10_000;
@@ -28,6 +28,10 @@ impl Retries {
 
     pub(crate) fn get(&self, name: &RetryName) -> Option<RetryRecord> {
         self.records.get(name).map(|record| record.clone())
+    }
+
+    pub(crate) fn holds(&self, name: &RetryName) -> bool {
+        self.records.contains_key(name)
     }
 
     /// How many records an account has.
@@ -69,16 +73,14 @@ impl Retries {
     }
 }
 
-impl MemoryStore {
-    /// Drops records that have expired, a bounded number of them. Returns how many went.
-    pub(crate) fn prune_retries(&self, now: Timestamp) -> usize {
-        let mut dropped = 0;
-        for name in self.tables.retries.expired(now, PRUNE_MAX) {
-            let _held = self.stripes.hold(&[Name::RetriesOf(name.account), Name::Retry(name.clone())]);
-            dropped += usize::from(self.tables.retries.drop_expired(&name, now));
-        }
-        dropped
+/// Drops records that have expired, a bounded number of them. Returns how many went.
+pub(crate) fn prune(retries: &Retries, stripes: &Stripes, now: Timestamp) -> usize {
+    let mut dropped = 0;
+    for name in retries.expired(now, PRUNE_MAX) {
+        let _held = stripes.hold(&[Name::RetriesOf(name.account), Name::Retry(name.clone())]);
+        dropped += usize::from(retries.drop_expired(&name, now));
     }
+    dropped
 }
 
 #[cfg(test)]

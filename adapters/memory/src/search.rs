@@ -30,6 +30,11 @@ impl Walk {
         Self { order: page.order, next }
     }
 
+    /// The walk over all slots, rising.
+    pub(crate) const fn of_all() -> Self {
+        Self { order: PageOrder::Ascending, next: Some(0) }
+    }
+
     /// Whether there is nothing more to look at.
     pub(crate) const fn is_over(self) -> bool {
         self.next.is_none()

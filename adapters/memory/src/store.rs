@@ -4,17 +4,23 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use parking_lot::{RwLock, RwLockReadGuard};
 use petstore_domain::Timestamp;
 use petstore_ports::{Housekeeping, StoreError, StoreHealth, Transactor, Transition};
 
 use crate::addresses::Addresses;
+use crate::answer::promise;
+use crate::queue::Request;
+use crate::retries;
 use crate::stripes::Stripes;
 use crate::tables::Tables;
 use crate::transact;
+use crate::writer::Durable;
 
-/// A store in the memory of this process: empty when it is made, gone when it is dropped.
+/// A store in the memory of this process. Threads share it by reference.
 ///
-/// Every answer is there at once. Threads share it by reference.
+/// [`MemoryStore::new`] makes one that is empty, answers at once and is gone when it is dropped. [`MemoryStore::open`]
+/// opens one that a journal keeps: it reads just the same, and answers a write once the journal has it on disk.
 ///
 /// ```
 /// use petstore_domain::{CategoryName, CreateCategory, NewCategory, PetId};
@@ -36,21 +42,49 @@ use crate::transact;
 /// # });
 /// ```
 pub struct MemoryStore {
-    pub(crate) tables: Tables,
-    pub(crate) stripes: Stripes,
+    pub(crate) tables: Arc<Tables>,
+    pub(crate) stripes: Arc<Stripes>,
     pub(crate) addresses: Addresses,
+    /// What keeps the store; none if nothing does.
+    pub(crate) durable: Option<Durable>,
+    /// Held by each write while it is taken in; by whoever wants none, from its beginning to its end.
+    pub(crate) writing: RwLock<()>,
 }
 
 impl MemoryStore {
-    /// A store with nothing in it.
+    /// A store with nothing in it, which nothing keeps.
     pub fn new() -> Self {
-        Self { tables: Tables::new(), stripes: Stripes::new(), addresses: Addresses::new() }
+        Self::of(Arc::new(Tables::new()), Arc::new(Stripes::new()), None)
+    }
+
+    pub(crate) fn of(tables: Arc<Tables>, stripes: Arc<Stripes>, durable: Option<Durable>) -> Self {
+        Self { tables, stripes, addresses: Addresses::new(), durable, writing: RwLock::new(()) }
+    }
+
+    /// Takes no more writes, commits those that wait, and notes in the journal what is written behind. Dropping the
+    /// store does the same. Blocks until it is done.
+    pub fn close(&self) {
+        if let Some(durable) = &self.durable {
+            durable.close();
+        }
+    }
+
+    /// Whether writes are taken at the moment.
+    fn taking_writes(&self) -> Result<RwLockReadGuard<'_, ()>, StoreError> {
+        let held_out = || StoreError::Busy("an import or an export holds writes out".to_owned());
+        self.writing.try_read().ok_or_else(held_out)
     }
 }
 
 impl Default for MemoryStore {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+impl Drop for MemoryStore {
+    fn drop(&mut self) {
+        self.close();
     }
 }
 
@@ -63,21 +97,40 @@ impl fmt::Debug for MemoryStore {
 #[async_trait]
 impl Transactor for MemoryStore {
     async fn transact(&self, transition: Arc<dyn Transition>) -> Result<(), StoreError> {
-        transact::run(&self.stripes, &self.tables, transition.as_ref())
+        let answer = {
+            let _taken = self.taking_writes()?;
+            let Some(durable) = &self.durable else {
+                return transact::run(&self.stripes, &self.tables, transition.as_ref());
+            };
+            let (promise, answer) = promise();
+            durable.queue.push(Request::Write { transition, promise })?;
+            answer
+        };
+        answer.await
     }
 }
 
 #[async_trait]
 impl Housekeeping for MemoryStore {
     async fn prune(&self, now: Timestamp) -> Result<usize, StoreError> {
-        Ok(self.prune_retries(now))
+        let answer = {
+            let _taken = self.taking_writes()?;
+            let Some(durable) = &self.durable else {
+                return Ok(retries::prune(&self.tables.retries, &self.stripes, now));
+            };
+            let (promise, answer) = promise();
+            durable.queue.push(Request::Prune { now, promise })?;
+            answer
+        };
+        answer.await
     }
 }
 
 #[async_trait]
 impl StoreHealth for MemoryStore {
     async fn check(&self) -> Result<(), StoreError> {
-        // A write needs nothing but memory, and without that there is nobody left to ask.
-        Ok(())
+        drop(self.taking_writes()?);
+        // Without a journal a write needs nothing but memory, and without that there is nobody left to ask.
+        self.durable.as_ref().map_or(Ok(()), |durable| durable.queue.check())
     }
 }

@@ -1,5 +1,7 @@
 //! All tables of the store, as operations see them: loaded by `load`, changed by `apply`.
 
+use petstore_ports::LastIds;
+
 use crate::accounts::Accounts;
 use crate::categories::Categories;
 use crate::keys::Keys;
@@ -27,5 +29,27 @@ impl Tables {
             keys: Keys::new(),
             retries: Retries::new(),
         }
+    }
+}
+
+impl Tables {
+    /// The last id that was given or written, of each kind.
+    pub(crate) fn last_ids(&self) -> LastIds {
+        LastIds {
+            pet: self.pets.ids.last(),
+            category: self.categories.ids.last(),
+            order: self.orders.ids.last(),
+            account: self.accounts.ids.last(),
+            key: self.keys.ids.last(),
+        }
+    }
+
+    /// The last id that was given of each kind is this one.
+    pub(crate) fn set_last_ids(&self, last: LastIds) {
+        self.pets.ids.set_last(last.pet);
+        self.categories.ids.set_last(last.category);
+        self.orders.ids.set_last(last.order);
+        self.accounts.ids.set_last(last.account);
+        self.keys.ids.set_last(last.key);
     }
 }

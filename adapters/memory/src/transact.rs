@@ -11,7 +11,7 @@ use crate::tables::Tables;
 
 /// Rounds in which a footprint may grow. An operation of the shop takes two or three; one more each time that what it
 /// follows has changed between two of them.
-const ROUNDS_MAX: usize = 16;
+pub(crate) const ROUNDS_MAX: usize = 16;
 
 /// Runs a transition.
 ///
@@ -48,7 +48,7 @@ fn grow(footprint: &mut Footprint, asked: &Footprint) -> bool {
 }
 
 /// Asks an operation something. Nothing has been written while it answers, so that its panic leaves nothing half done.
-fn ask<T>(question: impl FnOnce() -> T) -> Result<T, StoreError> {
+pub(crate) fn ask<T>(question: impl FnOnce() -> T) -> Result<T, StoreError> {
     catch_unwind(AssertUnwindSafe(question)).map_err(|panic| {
         StoreError::Corrupt(format!("an operation panicked: {}", message_of(panic.as_ref())))
     })

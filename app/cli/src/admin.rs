@@ -2,11 +2,13 @@
 //!
 //! It never crosses the public listener. The socket belongs to the server's user and opens for nobody else.
 
+mod bulk;
 mod client;
 mod server;
 mod words;
 
-pub(crate) use client::ask;
+pub(crate) use bulk::Bulk;
+pub(crate) use client::{ask, connect};
 pub(crate) use server::{AdminSocket, Desk};
 pub(crate) use words::{AccountView, Answer, KeyRef, KeyView, PlanChoice, PlanName, Request};
 

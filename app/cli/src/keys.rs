@@ -9,20 +9,21 @@ use petstore_ports::Entropy;
 
 use crate::Failure;
 use crate::admin::{AccountView, Answer, KeyRef, KeyView, PlanChoice, PlanName, Request, ask};
+use crate::at_rest;
 use crate::environment::SystemEntropy;
-use crate::settings::{DEFAULT_ADMIN_SOCKET, duration};
+use crate::settings::{DEFAULT_DB, Db, duration};
 use crate::table::Table;
 
 /// Where the server is, and how to print.
 #[derive(Debug, Args)]
 pub(crate) struct Through {
-    /// The server's admin socket
-    #[arg(long, env = "PETSTORE_ADMIN_SOCKET", default_value = DEFAULT_ADMIN_SOCKET, value_name = "FILE", global = true)]
-    admin_socket: PathBuf,
+    /// The server's admin socket; FILE.sock beside the data unless told otherwise
+    #[arg(long, env = "PETSTORE_ADMIN_SOCKET", value_name = "FILE", global = true)]
+    admin_socket: Option<PathBuf>,
 
-    /// Where the data is: with `memory` only a running server has it
-    #[arg(long, env = "PETSTORE_DB", default_value = "memory", value_parser = ["memory"], global = true)]
-    db: String,
+    /// Where the data is kept, for when no server runs
+    #[arg(long, env = "PETSTORE_DB", default_value = DEFAULT_DB, value_parser = Db::parse, value_name = "FILE|memory", global = true)]
+    db: Db,
 
     /// Print JSON for programs
     #[arg(long, global = true)]
@@ -149,19 +150,19 @@ impl KeysCommand {
         match self {
             Self::Create { account, plan, scopes, expires, label, quiet } => {
                 let plan = plan.choice()?;
-                through.created(&Request::CreateKey { account, plan, label, scopes, expires }, quiet)
+                through.created(Request::CreateKey { account, plan, label, scopes, expires }, quiet)
             }
             Self::List => through.list_keys(),
-            Self::Show { key } => through.key(&Request::ShowKey { key: key_ref(key) }),
+            Self::Show { key } => through.key(Request::ShowKey { key: key_ref(key) }),
             Self::Update { key, scopes, expires, label } => {
-                through.key(&Request::UpdateKey { key: key_ref(key), label, scopes, expires })
+                through.key(Request::UpdateKey { key: key_ref(key), label, scopes, expires })
             }
             Self::Rotate { key, overlap, quiet } => {
                 let overlap_secs = overlap.as_secs();
-                through.created(&Request::RotateKey { key: key_ref(key), overlap_secs }, quiet)
+                through.created(Request::RotateKey { key: key_ref(key), overlap_secs }, quiet)
             }
-            Self::Revoke { key } => through.key(&Request::RevokeKey { key: key_ref(key) }),
-            Self::Unban { key } => through.key(&Request::LiftBan { key: key_ref(key) }),
+            Self::Revoke { key } => through.key(Request::RevokeKey { key: key_ref(key) }),
+            Self::Unban { key } => through.key(Request::LiftBan { key: key_ref(key) }),
             Self::Generate => {
                 let bits = SystemEntropy.bits().map_err(|error| Failure::because(error.to_string()))?;
                 println!("{}", ApiKey::from_entropy(bits).reveal());
@@ -178,7 +179,7 @@ impl AccountsCommand {
             Self::List => through.list_accounts(),
             Self::Update { account, plan, name } => {
                 let plan = plan.choice()?;
-                match through.ask(&Request::UpdateAccount { account, name, plan })? {
+                match through.ask(Request::UpdateAccount { account, name, plan })? {
                     Answer::Account { account } if through.json => print_json(&account),
                     Answer::Account { account } => {
                         print_accounts(&[account]);
@@ -192,11 +193,22 @@ impl AccountsCommand {
 }
 
 impl Through {
-    fn ask(&self, request: &Request) -> Result<Answer, Failure> {
-        ask(&self.admin_socket, request)
+    /// Asks the server that owns the store, or where none runs the store itself.
+    fn ask(&self, request: Request) -> Result<Answer, Failure> {
+        let socket = self.admin_socket.clone().unwrap_or_else(|| self.db.admin_socket());
+        match (ask(&socket, &request)?, &self.db) {
+            (Some(answer), _) => answer.understood(),
+            (None, Db::File(file)) if file.exists() => at_rest::ask(&self.db, request)?.understood(),
+            (None, _) => Err(Failure::because(format!(
+                "no server answers at {}, and there is no data in {}: start one with `petstore serve`, or name its \
+                 --admin-socket or --db",
+                socket.display(),
+                self.db
+            ))),
+        }
     }
 
-    fn created(&self, request: &Request, quiet: bool) -> Result<(), Failure> {
+    fn created(&self, request: Request, quiet: bool) -> Result<(), Failure> {
         let Answer::Created { secret, key } = self.ask(request)? else { return Err(unexpected()) };
         if self.json {
             let mut json = serde_json::to_value(&key).map_err(|error| Failure::because(error.to_string()))?;
@@ -213,7 +225,7 @@ impl Through {
         Ok(())
     }
 
-    fn key(&self, request: &Request) -> Result<(), Failure> {
+    fn key(&self, request: Request) -> Result<(), Failure> {
         match self.ask(request)? {
             Answer::Key { key } if self.json => print_json(&key),
             Answer::Key { key } => {
@@ -228,7 +240,7 @@ impl Through {
         let mut all: Vec<KeyView> = Vec::new();
         loop {
             let after = all.last().map(|key| key.id);
-            let Answer::Keys { keys, more } = self.ask(&Request::ListKeys { after })? else {
+            let Answer::Keys { keys, more } = self.ask(Request::ListKeys { after })? else {
                 return Err(unexpected());
             };
             all.extend(keys);
@@ -246,7 +258,7 @@ impl Through {
         let mut all: Vec<AccountView> = Vec::new();
         loop {
             let after = all.last().map(|account| account.id);
-            let Answer::Accounts { accounts, more } = self.ask(&Request::ListAccounts { after })? else {
+            let Answer::Accounts { accounts, more } = self.ask(Request::ListAccounts { after })? else {
                 return Err(unexpected());
             };
             all.extend(accounts);

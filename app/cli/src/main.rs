@@ -1,26 +1,28 @@
 //! The petstore's one binary: `petstore` serves, its subcommands administer.
 
 mod admin;
+mod at_rest;
 mod demo;
 mod environment;
 mod healthcheck;
 mod keys;
 mod log;
+mod ndjson;
 mod openapi;
 mod serve;
 mod settings;
+mod store;
 mod table;
+mod transfer;
 
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use clap::{CommandFactory, Parser, Subcommand};
-use petstore_ports::Clock;
-use petstore_ports::api::Administration;
 
 use crate::healthcheck::HealthcheckArgs;
 use crate::keys::{AccountsCommand, KeysCommand, Through};
 use crate::settings::{INITIAL_KEY_VARIABLE, ServeArgs};
+use crate::transfer::TransferArgs;
 
 /// A petstore to point API tools at: stateful, strict, with real keys, limits and deprecations
 #[derive(Debug, Parser)]
@@ -51,6 +53,12 @@ enum Command {
         #[command(subcommand)]
         command: AccountsCommand,
     },
+    /// Load categories, pets, stock and orders into an empty store, from newline-delimited JSON
+    Import(TransferArgs),
+    /// Write categories, pets, stock and orders as newline-delimited JSON
+    Export(TransferArgs),
+    /// Copy the data file, also while a server uses it
+    Backup(TransferArgs),
     /// Print the contract (OpenAPI 3.0.3)
     Openapi,
     /// Succeed if the server is ready
@@ -76,9 +84,10 @@ impl Failure {
     }
 }
 
-/// What answers at the admin socket.
-fn admin_desk(administration: Arc<dyn Administration>, clock: Arc<dyn Clock>) -> admin::Desk {
-    admin::Desk { administration, clock }
+/// A runtime for what is not served: signals, the admin socket, commands.
+fn single_threaded() -> Result<tokio::runtime::Runtime, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(|error| Failure::because(format!("no runtime can be had: {error}")))
 }
 
 fn main() -> ExitCode {
@@ -93,6 +102,9 @@ fn main() -> ExitCode {
             print!("{}", openapi::YAML);
             Ok(())
         }
+        Some(Command::Import(args)) => args.import(),
+        Some(Command::Export(args)) => args.export(),
+        Some(Command::Backup(args)) => args.backup(),
         Some(Command::Healthcheck(args)) => args.run(),
     };
     match done {

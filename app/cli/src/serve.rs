@@ -15,13 +15,13 @@ use petstore_ports::{Clock, Housekeeping};
 use petstore_service::{Ports, Service};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::Failure;
-use crate::admin::AdminSocket;
-use crate::admin_desk;
+use crate::admin::{AdminSocket, Bulk, Desk};
 use crate::demo;
 use crate::environment::{SystemClock, SystemEntropy};
 use crate::log::Log;
 use crate::settings::{INITIAL_KEY_VARIABLE, LogLevel, ServeArgs};
+use crate::store::OpenStore;
+use crate::{Failure, single_threaded};
 
 /// How often what has expired is dropped.
 const HOUSEKEEPING: Duration = Duration::from_secs(1);
@@ -34,10 +34,7 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<(), Failure> {
     } else {
         std::panic::set_hook(Box::new(|_| eprintln!("petstore: a panic was caught")));
     }
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::because(format!("no runtime can be had: {error}")))?;
+    let runtime = single_threaded()?;
     let served = runtime.block_on(run(args));
     // A second signal does not wait for the threads that are still draining.
     runtime.shutdown_background();
@@ -47,39 +44,44 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<(), Failure> {
 async fn run(args: &ServeArgs) -> Result<(), Failure> {
     // Signals first: one that comes during the start is not lost.
     let mut signals = Signals::listen().map_err(|error| Failure::because(error.to_string()))?;
-    let socket = AdminSocket::open(&args.admin_socket).map_err(|error| {
-        Failure::because(format!(
-            "the admin socket {} cannot be opened: {error}",
-            args.admin_socket.display()
-        ))
-    })?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let store = Arc::new(MemoryStore::new());
+    let OpenStore { store, epoch } = OpenStore::open(&args.db)?;
+    let path = args.admin_socket();
+    let socket = AdminSocket::open(&path).map_err(|error| {
+        Failure::because(format!("the admin socket {} cannot be opened: {error}", path.display()))
+    })?;
     let ports = Ports::of_one_store(Arc::clone(&store), Arc::clone(&clock), Arc::new(SystemEntropy));
     let service = Arc::new(Service::new(ports, args.policy()));
 
     if let Some(pets) = args.demo {
-        demo::fill(&*service, pets).await.map_err(Failure::because)?;
+        demo::fill(&service, pets).await.map_err(Failure::because)?;
     }
-    let epoch = SystemEntropy::number().map_err(|error| Failure::because(error.to_string()))?;
     let settings = HttpSettings { observer: Log::at(args.log, Arc::clone(&clock)), ..args.http(epoch) };
     let http = Http::new(Arc::clone(&service) as Arc<dyn Petstore>, settings, args.ops_listen.is_some());
     let servers = listen(args, &http)?;
     // Only now: a server that cannot listen must not have spent the one chance to show its key.
     hand_out_initial_key(&*service, args.initial_key_file.as_deref()).await?;
 
-    let desk = admin_desk(Arc::clone(&service) as Arc<dyn Administration>, Arc::clone(&clock));
+    let desk = Desk {
+        administration: Arc::clone(&service) as Arc<dyn Administration>,
+        clock: Arc::clone(&clock),
+        bulk: Arc::new(Bulk { store: Arc::clone(&store), db: args.db.clone() }),
+    };
     tokio::spawn(socket.serve(desk));
-    tokio::spawn(keep_house(store, clock));
-    eprintln!("petstore: serving http://{}{} from memory", servers[0].local_addr(), args.base_path);
+    tokio::spawn(keep_house(Arc::clone(&store), clock));
+    eprintln!("petstore: serving http://{}{} from {}", servers[0].local_addr(), args.base_path, args.db);
 
     signals.next().await;
     eprintln!("petstore: stopping; another signal stops at once");
     for server in &servers {
         server.drain();
     }
-    let drained =
-        tokio::task::spawn_blocking(move || servers.into_iter().map(Server::join).collect::<Vec<_>>());
+    let drained = tokio::task::spawn_blocking(move || {
+        let ended = servers.into_iter().map(Server::join).collect::<Vec<_>>();
+        // Last, when nobody writes any more: what is written behind, the counts of this second among it.
+        store.close();
+        ended
+    });
     tokio::select! {
         _ = drained => Ok(()),
         () = signals.next() => Err(Failure::because("stopped at once")),

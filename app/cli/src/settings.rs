@@ -19,17 +19,17 @@ pub(crate) struct ServeArgs {
     #[arg(long, env = "PETSTORE_LISTEN", default_value = "127.0.0.1:8080", value_name = "ADDRESS:PORT")]
     pub(crate) listen: SocketAddr,
 
-    /// Where the data is kept: `memory` keeps it until the server stops
-    #[arg(long, env = "PETSTORE_DB", default_value = "memory", value_parser = ["memory"])]
-    pub(crate) db: String,
+    /// Where the data is kept: a file, or `memory` to keep it until the server stops
+    #[arg(long, env = "PETSTORE_DB", default_value = DEFAULT_DB, value_parser = Db::parse, value_name = "FILE|memory")]
+    pub(crate) db: Db,
 
     /// Address of its own for /health and /ready
     #[arg(long, env = "PETSTORE_OPS_LISTEN", value_name = "ADDRESS:PORT")]
     pub(crate) ops_listen: Option<SocketAddr>,
 
-    /// Socket for the administrative commands
-    #[arg(long, env = "PETSTORE_ADMIN_SOCKET", default_value = DEFAULT_ADMIN_SOCKET, value_name = "FILE")]
-    pub(crate) admin_socket: PathBuf,
+    /// Socket for the administrative commands; FILE.sock beside the data unless told otherwise
+    #[arg(long, env = "PETSTORE_ADMIN_SOCKET", value_name = "FILE")]
+    pub(crate) admin_socket: Option<PathBuf>,
 
     /// What the paths of the contract stand under
     #[arg(long, env = "PETSTORE_BASE_PATH", default_value = openapi::BASE_PATH, value_parser = base_path, value_name = "PATH")]
@@ -136,8 +136,52 @@ pub(crate) struct ServeArgs {
     pub(crate) drain_timeout: Duration,
 }
 
-/// The admin socket of a store in memory: in the working folder.
-pub(crate) const DEFAULT_ADMIN_SOCKET: &str = "petstore.sock";
+/// Where the data is kept unless it is said.
+pub(crate) const DEFAULT_DB: &str = "petstore.db";
+
+/// Where the data is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Db {
+    /// In memory, until the server stops.
+    Memory,
+    /// In this file.
+    File(PathBuf),
+}
+
+impl Db {
+    /// Takes a path, or the word `memory`.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        match text {
+            "memory" => Ok(Self::Memory),
+            "" => Err("expected a file, or memory".to_owned()),
+            url if url.contains("://") => {
+                Err("expected a file, or memory: no other store is built in".to_owned())
+            }
+            file => Ok(Self::File(file.into())),
+        }
+    }
+
+    /// The admin socket of a server on this store: beside the file, or in the working folder.
+    pub(crate) fn admin_socket(&self) -> PathBuf {
+        match self {
+            Self::Memory => "petstore.sock".into(),
+            Self::File(file) => {
+                let mut socket = file.clone().into_os_string();
+                socket.push(".sock");
+                socket.into()
+            }
+        }
+    }
+}
+
+impl std::fmt::Display for Db {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Memory => f.write_str("memory"),
+            Self::File(file) => file.display().fmt(f),
+        }
+    }
+}
 
 /// Variables that are read without being a flag: a secret does not belong on a command line.
 pub(crate) const INITIAL_KEY_VARIABLE: &str = "PETSTORE_INITIAL_KEY";
@@ -197,6 +241,11 @@ impl ServeArgs {
             bounds: Bounds { body: self.body_max, connections: self.connections_max() },
             observer: None,
         }
+    }
+
+    /// The socket for the administrative commands.
+    pub(crate) fn admin_socket(&self) -> PathBuf {
+        self.admin_socket.clone().unwrap_or_else(|| self.db.admin_socket())
     }
 
     /// Threads that serve.

@@ -1,78 +1,12 @@
 //! The binary as an operator meets it: commands, exit codes, the first key, signals.
 
-use std::io::{BufRead, BufReader};
-use std::net::TcpListener;
+mod common;
+
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::Output;
 
+use common::Site;
 use serde_json::Value;
-
-const BINARY: &str = env!("CARGO_BIN_EXE_petstore");
-
-/// A folder of its own, and perhaps a server in it; both end with the test.
-struct Site {
-    folder: PathBuf,
-    port: u16,
-    server: Option<Child>,
-}
-
-impl Site {
-    fn new(name: &str) -> Self {
-        let folder = std::env::temp_dir().join(format!("petstore-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&folder);
-        std::fs::create_dir_all(&folder).unwrap();
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        Self { folder, port, server: None }
-    }
-
-    fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(BINARY);
-        command
-            .args(args)
-            .current_dir(&self.folder)
-            .env("PETSTORE_LISTEN", format!("127.0.0.1:{}", self.port));
-        command
-    }
-
-    fn run(&self, args: &[&str]) -> Output {
-        self.command(args).output().unwrap()
-    }
-
-    /// Starts a server and waits until it says that it serves.
-    fn serve(&mut self, args: &[&str], variables: &[(&str, &str)]) {
-        let mut command = self.command(args);
-        command.envs(variables.iter().copied());
-        command.stdout(std::fs::File::create(self.folder.join("out")).unwrap()).stderr(Stdio::piped());
-        let mut server = command.spawn().unwrap();
-        let mut lines = BufReader::new(server.stderr.take().unwrap()).lines();
-        let line =
-            lines.find(|line| line.as_ref().is_ok_and(|line| line.contains("serving"))).unwrap().unwrap();
-        assert!(line.contains(&self.port.to_string()), "{line}");
-        self.server = Some(server);
-        // What it says later must not fill the pipe.
-        std::thread::spawn(move || lines.for_each(drop));
-    }
-
-    fn printed(&self) -> String {
-        std::fs::read_to_string(self.folder.join("out")).unwrap()
-    }
-
-    fn signal(&self, signal: &str) {
-        let id = self.server.as_ref().unwrap().id().to_string();
-        assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
-    }
-}
-
-impl Drop for Site {
-    fn drop(&mut self) {
-        if let Some(server) = &mut self.server {
-            let _ = server.kill();
-            let _ = server.wait();
-        }
-        let _ = std::fs::remove_dir_all(&self.folder);
-    }
-}
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
@@ -88,7 +22,7 @@ fn the_first_key_is_printed_once_and_keys_are_administered_through_the_socket() 
     let mut site = Site::new("keys");
     site.serve(&[], &[]);
     assert_eq!(site.printed().matches("pet_").count(), 1);
-    let mode = std::fs::metadata(site.folder.join("petstore.sock")).unwrap().permissions().mode();
+    let mode = std::fs::metadata(site.folder.join("petstore.db.sock")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     assert_eq!(site.run(&["healthcheck"]).status.code(), Some(0));
 
@@ -131,7 +65,7 @@ fn what_cannot_be_done_says_why_and_with_which_exit_code() {
         (&["keys", "create", "--plan", "free", "--minute", "5", "--day", "5"], 2, "enterprise"),
         (&["keys", "create", "--plan", "enterprise"], 2, "--minute"),
         (&["--listen", "here"], 2, "--listen"),
-        (&["--db", "petstore.txt"], 2, "--db"),
+        (&["--db", "postgres://localhost/pets"], 2, "--db"),
         (&["--nonsense"], 2, "--nonsense"),
     ];
     for (args, code, why) in cases {
@@ -175,7 +109,7 @@ fn a_second_server_on_the_same_address_or_socket_is_refused() {
     assert!(text(&refused.stderr).contains(&site.port.to_string()));
     let refused = site.command(&["--listen", "127.0.0.1:0"]).output().unwrap();
     assert_eq!(refused.status.code(), Some(1));
-    assert!(text(&refused.stderr).contains("petstore.sock"));
+    assert!(text(&refused.stderr).contains("petstore.db"));
     // The first one's socket is still there.
     assert_eq!(site.run(&["keys", "list"]).status.code(), Some(0));
 }
@@ -187,7 +121,7 @@ fn a_signal_ends_the_server_in_order_and_its_socket_with_it() {
         site.serve(&[], &[]);
         site.signal(signal);
         assert_eq!(site.server.as_mut().unwrap().wait().unwrap().code(), Some(0));
-        assert!(!site.folder.join("petstore.sock").exists());
+        assert!(!site.folder.join("petstore.db.sock").exists());
         site.server = None;
     }
 }

@@ -7,10 +7,10 @@ use std::path::Path;
 use super::{Answer, LINE_MAX, LINE_TIME, Request};
 use crate::Failure;
 
-/// Asks the server behind a socket.
-pub(crate) fn ask(socket: &Path, request: &Request) -> Result<Answer, Failure> {
+/// Asks the server behind a socket; none if no server is there.
+pub(crate) fn ask(socket: &Path, request: &Request) -> Result<Option<Answer>, Failure> {
     let fault = |error: std::io::Error| Failure::because(format!("the server did not answer: {error}"));
-    let mut stream = connect(socket)?;
+    let Some(mut stream) = connect(socket)? else { return Ok(None) };
     stream.set_read_timeout(Some(LINE_TIME)).map_err(fault)?;
     stream.set_write_timeout(Some(LINE_TIME)).map_err(fault)?;
     let mut line = serde_json::to_vec(request).map_err(|error| Failure::because(error.to_string()))?;
@@ -18,24 +18,22 @@ pub(crate) fn ask(socket: &Path, request: &Request) -> Result<Answer, Failure> {
     stream.write_all(&line).map_err(fault)?;
     let mut answer = Vec::new();
     BufReader::new(stream.take(LINE_MAX as u64)).read_until(b'\n', &mut answer).map_err(fault)?;
-    match serde_json::from_slice(&answer) {
-        Ok(Answer::Refused { why }) => Err(Failure::because(why)),
-        Ok(answer) => Ok(answer),
-        Err(_) => Err(Failure::because("the server's answer cannot be read: is it of another version?")),
-    }
+    serde_json::from_slice(&answer)
+        .map(Some)
+        .map_err(|_| Failure::because("the server's answer cannot be read: is it of another version?"))
 }
 
-fn connect(socket: &Path) -> Result<UnixStream, Failure> {
-    UnixStream::connect(socket).map_err(|error| {
-        let socket = socket.display();
-        Failure::because(match error.kind() {
-            std::io::ErrorKind::NotFound | std::io::ErrorKind::ConnectionRefused => {
-                format!("no server answers at {socket}: start one with `petstore serve`, or name its --admin-socket")
-            }
-            std::io::ErrorKind::PermissionDenied => {
-                format!("{socket} belongs to another user: only the server's own user may open it")
-            }
-            _ => format!("{socket} cannot be opened: {error}"),
-        })
-    })
+/// A connection to the server behind a socket; none if no server is there.
+pub(crate) fn connect(socket: &Path) -> Result<Option<UnixStream>, Failure> {
+    match UnixStream::connect(socket) {
+        Ok(stream) => Ok(Some(stream)),
+        Err(error) => match error.kind() {
+            std::io::ErrorKind::NotFound | std::io::ErrorKind::ConnectionRefused => Ok(None),
+            std::io::ErrorKind::PermissionDenied => Err(Failure::because(format!(
+                "{} belongs to another user: only the server's own user may open it",
+                socket.display()
+            ))),
+            _ => Err(Failure::because(format!("{} cannot be opened: {error}", socket.display()))),
+        },
+    }
 }

@@ -17,6 +17,7 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 
+use super::bulk::Bulk;
 use super::{AccountView, Answer, KeyRef, KeyView, LINE_MAX, LINE_TIME, PAGE, Request};
 
 /// Clients that are served at once; further ones wait.
@@ -70,8 +71,7 @@ impl AdminSocket {
             }
             let desk = Arc::clone(&desk);
             tokio::spawn(async move {
-                // A client that goes away or takes too long is its own affair.
-                let _ = tokio::time::timeout(LINE_TIME, converse(stream, &desk)).await;
+                let _ = converse(stream, &desk).await;
                 drop(place);
             });
         }
@@ -91,26 +91,48 @@ impl Drop for AdminSocket {
 }
 
 async fn converse(mut stream: UnixStream, desk: &Desk) -> io::Result<()> {
-    let (read, mut write) = stream.split();
-    let mut line = Vec::new();
-    BufReader::new(read.take(LINE_MAX as u64)).read_until(b'\n', &mut line).await?;
-    let answer = match serde_json::from_slice(&line) {
-        Ok(request) => desk.answer(request).await.unwrap_or_else(|why| Answer::Refused { why }),
+    // A client that goes away or takes too long is its own affair.
+    let asked = tokio::time::timeout(LINE_TIME, read_request(&mut stream)).await??;
+    let answer = match asked {
+        Ok(Request::Import) => return on_a_thread(stream, desk, Bulk::import).await,
+        Ok(Request::Export) => return on_a_thread(stream, desk, Bulk::export).await,
+        Ok(request) => desk.answer(request).await,
         Err(error) => Answer::Refused { why: format!("the request cannot be read: {error}") },
     };
     let mut line = serde_json::to_vec(&answer)?;
     line.push(b'\n');
-    write.write_all(&line).await
+    tokio::time::timeout(LINE_TIME, stream.write_all(&line)).await?
+}
+
+async fn read_request(stream: &mut UnixStream) -> io::Result<serde_json::Result<Request>> {
+    let mut line = Vec::new();
+    BufReader::new(stream.take(LINE_MAX as u64)).read_until(b'\n', &mut line).await?;
+    Ok(serde_json::from_slice(&line))
+}
+
+async fn on_a_thread(
+    stream: UnixStream,
+    desk: &Desk,
+    work: fn(&Bulk, &StdStream) -> io::Result<()>,
+) -> io::Result<()> {
+    let (stream, bulk) = (stream.into_std()?, Arc::clone(&desk.bulk));
+    tokio::task::spawn_blocking(move || work(&bulk, &stream)).await?
 }
 
 /// Turns what a client asks into calls of the administration, and back.
 pub(crate) struct Desk {
     pub(crate) administration: Arc<dyn Administration>,
     pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) bulk: Arc<Bulk>,
 }
 
 impl Desk {
-    async fn answer(&self, request: Request) -> Result<Answer, String> {
+    /// Does what is asked, or says why not.
+    pub(crate) async fn answer(&self, request: Request) -> Answer {
+        self.answer_or_refuse(request).await.unwrap_or_else(|why| Answer::Refused { why })
+    }
+
+    async fn answer_or_refuse(&self, request: Request) -> Result<Answer, String> {
         let now = self.clock.now();
         match request {
             Request::CreateKey { account, plan, label, scopes, expires } => {
@@ -168,6 +190,8 @@ impl Desk {
                 let lifted = self.administration.lift_ban(found.key.id).await;
                 Ok(self.key(found, lifted.map_err(why)?))
             }
+            // They are more than an answer: see `converse`.
+            Request::Import | Request::Export => Err("lines go through a server's socket".to_owned()),
             Request::ListAccounts { after } => {
                 let after = after.map(AccountId::new).transpose().map_err(|error| error.to_string())?;
                 let accounts =

@@ -4,6 +4,8 @@ use petstore_domain::{Account, Ban, KeyFault, KeyRecord, Limit, Limits, Plan, Ti
 use petstore_ports::api::KeyListing;
 use serde::{Deserialize, Serialize};
 
+use crate::Failure;
+
 /// What a client asks.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "ask", rename_all = "snake_case", deny_unknown_fields)]
@@ -46,6 +48,10 @@ pub(crate) enum Request {
         name: Option<String>,
         plan: Option<PlanChoice>,
     },
+    /// Lines of the shop follow, up to the end of what the client sends.
+    Import,
+    /// Lines of the shop are to follow.
+    Export,
 }
 
 /// What a server answers.
@@ -71,10 +77,28 @@ pub(crate) enum Answer {
         accounts: Vec<AccountView>,
         more: bool,
     },
+    /// Lines may follow, from whoever has them.
+    Ready,
+    Imported {
+        lines: u64,
+    },
+    Exported {
+        lines: u64,
+    },
     /// What is wrong, for a person.
     Refused {
         why: String,
     },
+}
+
+impl Answer {
+    /// The answer, or why there is none.
+    pub(crate) fn understood(self) -> Result<Self, Failure> {
+        match self {
+            Self::Refused { why } => Err(Failure::because(why)),
+            answer => Ok(answer),
+        }
+    }
 }
 
 /// A key, as an operator names it: by its number, or by its first characters.

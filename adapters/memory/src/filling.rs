@@ -1,0 +1,240 @@
+//! Filling tables that are empty with rows that may contradict each other: on opening a journal, and on import.
+
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+use petstore_domain::{
+    Account, CategoryId, CategoryRecord, KeyRecord, OrderRecord, PetId, PetRecord, PetStatus, RetryRecord,
+};
+use petstore_ports::UsageCount;
+
+use crate::slab::{SLOT_MAX, slot};
+use crate::tables::Tables;
+
+/// What is wrong with a row, by itself or beside the others.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Contradiction {
+    /// Two rows have one id, or one name where that is all they have.
+    #[error("{kind} {id} is there twice")]
+    Twice {
+        /// What it is.
+        kind: &'static str,
+        /// Its id.
+        id: u64,
+    },
+    /// An id is larger than the tables are.
+    #[error("{kind} {id} is above {SLOT_MAX}, the last id that there is room for")]
+    NoRoom {
+        /// What it is.
+        kind: &'static str,
+        /// Its id.
+        id: u64,
+    },
+    /// An id is still to be given to another record.
+    #[error("{kind} {id} is above {last}, the last id that was given")]
+    NotGiven {
+        /// What it is.
+        kind: &'static str,
+        /// Its id.
+        id: u64,
+        /// The last id that was given.
+        last: u64,
+    },
+    /// What must be unique, the name or the digest of a secret, belongs to another record.
+    #[error("{kind} {id} has the name or the secret of another one")]
+    Taken {
+        /// What it is.
+        kind: &'static str,
+        /// Its id.
+        id: u64,
+    },
+    /// A row belongs to another one that is not there.
+    #[error("{kind} {id} belongs to {owner} {missing}, which is not there")]
+    Orphan {
+        /// What it is.
+        kind: &'static str,
+        /// Its id.
+        id: u64,
+        /// What it belongs to.
+        owner: &'static str,
+        /// The id that is not there.
+        missing: u64,
+    },
+    /// A number that a row carries is not what the other rows add up to.
+    #[error("{kind} {id} should have {noted} {what}, and has {counted}")]
+    Miscounted {
+        /// What it is.
+        kind: &'static str,
+        /// Its id.
+        id: u64,
+        /// What is counted.
+        what: &'static str,
+        /// What the row says.
+        noted: u64,
+        /// How many there are.
+        counted: u64,
+    },
+    /// A pet's status does not agree with its units and orders.
+    #[error("pet {id} is {status} with {stock} free units and {open_orders} open orders")]
+    Unsound {
+        /// The pet.
+        id: PetId,
+        /// Its status.
+        status: PetStatus,
+        /// Its free units.
+        stock: u64,
+        /// Its open orders.
+        open_orders: u32,
+    },
+    /// A pet came without its inventory item.
+    #[error("pet {id} has no inventory item")]
+    NoItem {
+        /// The pet.
+        id: PetId,
+    },
+}
+
+/// Tables that are being filled. Whatever a row belongs to must come before it: categories, pets, orders; accounts,
+/// then their keys.
+pub(crate) struct Filling<'a> {
+    tables: &'a Tables,
+    open_orders: HashMap<PetId, u32, RandomState>,
+}
+
+impl<'a> Filling<'a> {
+    pub(crate) fn of(tables: &'a Tables) -> Self {
+        Self { tables, open_orders: HashMap::default() }
+    }
+
+    pub(crate) fn category(&mut self, record: CategoryRecord) -> Result<(), Contradiction> {
+        let (categories, id) = (&self.tables.categories, record.category.id);
+        let slot = place("category", id.get(), categories.read(id, |_| ()).is_some())?;
+        if categories.named(&record.category.name.folded()).is_some() {
+            return Err(Contradiction::Taken { kind: "category", id: id.get() });
+        }
+        categories.put(slot, record);
+        Ok(())
+    }
+
+    pub(crate) fn pet(&mut self, record: PetRecord) -> Result<(), Contradiction> {
+        let (id, category) = (record.pet.id, record.pet.category_id);
+        let slot = place("pet", id.get(), self.tables.pets.holds(id))?;
+        if self.tables.categories.read(category, |_| ()).is_none() {
+            return Err(orphan("pet", id.get(), "category", category.get()));
+        }
+        self.tables.pets.put(slot, record);
+        Ok(())
+    }
+
+    pub(crate) fn order(&mut self, record: OrderRecord) -> Result<(), Contradiction> {
+        let (id, pet) = (record.order.id, record.order.pet_id);
+        let slot_of_order = place("order", id.get(), self.tables.orders.holds(id))?;
+        let slot_of_pet = place("pet", pet.get(), false)?;
+        // A complete order outlives its pet.
+        if !record.order.complete {
+            if !self.tables.pets.holds(pet) {
+                return Err(orphan("order", id.get(), "pet", pet.get()));
+            }
+            *self.open_orders.entry(pet).or_default() += 1;
+        }
+        self.tables.orders.put(slot_of_order, slot_of_pet, record);
+        Ok(())
+    }
+
+    pub(crate) fn account(&mut self, account: Account) -> Result<(), Contradiction> {
+        let (accounts, id) = (&self.tables.accounts, account.id);
+        let slot = place("account", id.get(), accounts.read(id, |_| ()).is_some())?;
+        if accounts.id_of(&account.name).is_some() {
+            return Err(Contradiction::Taken { kind: "account", id: id.get() });
+        }
+        accounts.put(slot, account);
+        Ok(())
+    }
+
+    pub(crate) fn key(&mut self, record: KeyRecord) -> Result<(), Contradiction> {
+        let (keys, id) = (&self.tables.keys, record.id);
+        let slot = place("key", id.get(), keys.read(id, |_| ()).is_some())?;
+        if keys.id_of(&record.digest).is_some() {
+            return Err(Contradiction::Taken { kind: "key", id: id.get() });
+        }
+        if self.tables.accounts.read(record.account, |_| ()).is_none() {
+            return Err(orphan("key", id.get(), "account", record.account.get()));
+        }
+        keys.put(slot, record);
+        Ok(())
+    }
+
+    pub(crate) fn retry(&mut self, record: RetryRecord) -> Result<(), Contradiction> {
+        if self.tables.retries.holds(&record.name) {
+            return Err(Contradiction::Twice { kind: "an answer to account", id: record.name.account.get() });
+        }
+        self.tables.retries.put(record);
+        Ok(())
+    }
+
+    pub(crate) fn usage(&mut self, count: UsageCount) -> Result<(), Contradiction> {
+        let id = count.account.get();
+        let slot = place("account", id, false)?;
+        if self.tables.accounts.read(count.account, |_| ()).is_none() {
+            return Err(orphan("the usage of account", id, "account", id));
+        }
+        self.tables.accounts.restore_usage(slot, count);
+        Ok(())
+    }
+
+    /// Writes into each record what the other rows add up to.
+    pub(crate) fn settle(&self) {
+        for (pet, open_orders) in &self.open_orders {
+            self.tables.pets.update(*pet, |record| record.open_orders = *open_orders);
+        }
+        let _: Result<(), ()> = self.tables.categories.each(|record| {
+            let id = record.category.id;
+            self.tables.categories.update(id, |record| record.pets = self.pets_of(id));
+            Ok(())
+        });
+    }
+
+    /// Whether each record says what the other rows add up to, and every pet is sound.
+    pub(crate) fn check(&self) -> Result<(), Contradiction> {
+        self.tables.categories.each(|record| {
+            let (id, noted, counted) =
+                (record.category.id.get(), record.pets, self.pets_of(record.category.id));
+            check_count("category", id, "pets", noted, counted)
+        })?;
+        self.tables.pets.each(|record| {
+            let (id, open_orders) = (record.pet.id, record.open_orders);
+            let counted = self.open_orders.get(&id).copied().unwrap_or(0);
+            check_count("pet", id.get(), "open orders", open_orders.into(), counted.into())?;
+            if record.is_sound() {
+                return Ok(());
+            }
+            Err(Contradiction::Unsound { id, status: record.pet.status, stock: record.stock, open_orders })
+        })
+    }
+
+    fn pets_of(&self, category: CategoryId) -> u64 {
+        self.tables.pets.count_in(category)
+    }
+}
+
+/// The place of a new record.
+fn place(kind: &'static str, id: u64, is_taken: bool) -> Result<u32, Contradiction> {
+    if is_taken {
+        return Err(Contradiction::Twice { kind, id });
+    }
+    slot(id).ok_or(Contradiction::NoRoom { kind, id })
+}
+
+const fn orphan(kind: &'static str, id: u64, owner: &'static str, missing: u64) -> Contradiction {
+    Contradiction::Orphan { kind, id, owner, missing }
+}
+
+fn check_count(
+    kind: &'static str,
+    id: u64,
+    what: &'static str,
+    noted: u64,
+    counted: u64,
+) -> Result<(), Contradiction> {
+    if noted == counted { Ok(()) } else { Err(Contradiction::Miscounted { kind, id, what, noted, counted }) }
+}

@@ -1,0 +1,182 @@
+//! What waits for the writer: transitions and chores, a bounded number of them.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
+use petstore_domain::Timestamp;
+use petstore_ports::{StoreError, Transition};
+
+use crate::answer::Promise;
+
+/// Requests that may wait. A batch takes 256 of them in a millisecond or so: whoever is the last has waited for some
+/// twenty milliseconds, and who comes after that had better come again.
+pub(crate) const QUEUE_MAX: usize = 4_096;
+
+/// What the writer is asked to do.
+pub(crate) enum Request {
+    /// To run a transition.
+    Write {
+        /// The transition.
+        transition: Arc<dyn Transition>,
+        /// Kept when the outcome is known.
+        promise: Promise<()>,
+    },
+    /// To drop what has expired, and to note what is written behind.
+    Prune {
+        /// The time.
+        now: Timestamp,
+        /// How many records went.
+        promise: Promise<usize>,
+    },
+}
+
+impl Request {
+    /// Answers that it was not done.
+    pub(crate) fn refuse(self, error: StoreError) {
+        match self {
+            Self::Write { promise, .. } => promise.keep(Err(error)),
+            Self::Prune { promise, .. } => promise.keep(Err(error)),
+        }
+    }
+}
+
+/// A queue between any number of callers and one writer.
+#[derive(Default)]
+pub(crate) struct Queue {
+    state: Mutex<State>,
+    /// Something has come, or the queue was closed.
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: VecDeque<Request>,
+    /// Why nothing is taken, while the journal fails.
+    failing: Option<StoreError>,
+    closed: bool,
+}
+
+impl State {
+    fn check(&self) -> Result<(), StoreError> {
+        match &self.failing {
+            Some(error) => Err(error.clone()),
+            None if self.closed => Err(StoreError::Unavailable("the store is closed".to_owned())),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Queue {
+    /// Whether a request would be taken, if there is room.
+    pub(crate) fn check(&self) -> Result<(), StoreError> {
+        self.state.lock().check()
+    }
+
+    /// Adds a request, or says at once why not.
+    pub(crate) fn push(&self, request: Request) -> Result<(), StoreError> {
+        let mut state = self.state.lock();
+        state.check()?;
+        if state.waiting.len() == QUEUE_MAX {
+            return Err(StoreError::Busy(format!("{QUEUE_MAX} requests wait for the journal")));
+        }
+        state.waiting.push_back(request);
+        drop(state);
+        self.changed.notify_one();
+        Ok(())
+    }
+
+    /// Takes up to so many requests, those that came first.
+    pub(crate) fn take(&self, max: usize, into: &mut Vec<Request>) {
+        let waiting = &mut self.state.lock().waiting;
+        into.extend(waiting.drain(..max.min(waiting.len())));
+    }
+
+    /// Refuses what waits, and whatever comes, until [`Queue::heal`].
+    pub(crate) fn fail(&self, error: &StoreError) {
+        let mut state = self.state.lock();
+        state.failing = Some(error.clone());
+        let waiting = std::mem::take(&mut state.waiting);
+        drop(state);
+        for request in waiting {
+            request.refuse(error.clone());
+        }
+    }
+
+    /// Takes requests again.
+    pub(crate) fn heal(&self) {
+        self.state.lock().failing = None;
+    }
+
+    /// Takes no more requests. Those that wait are still answered.
+    pub(crate) fn close(&self) {
+        self.state.lock().closed = true;
+        self.changed.notify_all();
+    }
+
+    /// Waits until there is a request. False if there is none, and none will come.
+    pub(crate) fn wait(&self) -> bool {
+        let mut state = self.state.lock();
+        while state.waiting.is_empty() && !state.closed {
+            self.changed.wait(&mut state);
+        }
+        !state.waiting.is_empty()
+    }
+
+    /// Waits for so long; less if the queue is closed. True if it is.
+    pub(crate) fn closes_within(&self, pause: Duration) -> bool {
+        let mut state = self.state.lock();
+        self.changed.wait_while_for(&mut state, |state| !state.closed, pause);
+        state.closed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::answer::promise;
+
+    fn chore() -> Request {
+        Request::Prune { now: Timestamp::from_millis(0).unwrap(), promise: promise().0 }
+    }
+
+    #[test]
+    fn a_full_queue_refuses_at_once() {
+        let queue = Queue::default();
+        for _ in 0..QUEUE_MAX {
+            assert_eq!(queue.push(chore()), Ok(()));
+        }
+        assert!(matches!(queue.push(chore()), Err(StoreError::Busy(_))));
+        queue.take(1, &mut Vec::new());
+        assert_eq!(queue.push(chore()), Ok(()));
+    }
+
+    #[test]
+    fn a_closed_queue_takes_nothing_and_gives_what_it_has() {
+        let queue = Queue::default();
+        queue.push(chore()).unwrap();
+        queue.close();
+        assert!(matches!(queue.push(chore()), Err(StoreError::Unavailable(_))));
+        assert!(queue.wait());
+        let mut taken = Vec::new();
+        queue.take(10, &mut taken);
+        assert_eq!(taken.len(), 1);
+        assert!(!queue.wait());
+    }
+
+    #[test]
+    fn a_failing_queue_refuses_what_waits_and_what_comes() {
+        let queue = Queue::default();
+        let (promise, answer) = promise();
+        queue.push(Request::Prune { now: Timestamp::from_millis(0).unwrap(), promise }).unwrap();
+        let broken = StoreError::Unavailable("no space".to_owned());
+        queue.fail(&broken);
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        let answer = std::pin::pin!(answer).poll(&mut context);
+        assert_eq!(answer, std::task::Poll::Ready(Err(broken.clone())));
+        assert_eq!((queue.check(), queue.push(chore())), (Err(broken.clone()), Err(broken)));
+        queue.heal();
+        assert_eq!(queue.push(chore()), Ok(()));
+    }
+}

@@ -1,0 +1,99 @@
+//! What the writer does while the journal fails.
+//!
+//! After an error nobody knows what is on disk, so nothing more is decided: requests are refused at once, reads go on
+//! with what was committed. The journal is asked again and again how it stands. Once it answers, the batch in doubt is
+//! shown or forgotten, as the disk has it, and the store takes requests again.
+
+use std::time::Duration;
+
+use petstore_ports::StoreError;
+
+use crate::committer::{Committer, Step};
+
+/// How long the writer's thread waits before it asks a journal that fails again: short against the ten seconds in which
+/// a store should heal, long against what the question costs.
+pub(crate) const RECOVERY_PAUSE: Duration = Duration::from_millis(100);
+
+/// How often the journal is asked before those whose batch is in doubt are told that it is: a second's worth of pauses.
+const HELD_TRIES: u32 = 10;
+
+/// A journal that fails.
+pub(crate) struct Trouble {
+    /// What is wrong.
+    pub(crate) error: StoreError,
+    /// How often it has been asked how it stands.
+    tries: u32,
+}
+
+impl Committer {
+    /// The journal has failed: what was asked of it is in doubt from now on. Returns what others are told.
+    pub(crate) fn fail(&mut self, error: StoreError) -> StoreError {
+        let error = unavailable(error);
+        self.queue.fail(&error);
+        self.trouble = Some(Trouble { error: error.clone(), tries: 0 });
+        error
+    }
+
+    /// Asks the journal how it stands, and settles the batch in doubt accordingly.
+    pub(crate) fn heal(&mut self) -> Step {
+        match self.journal.recover() {
+            Ok(held) if held == self.last => {
+                self.healed();
+                self.forget();
+                Step::Worked
+            }
+            Ok(held) if held == self.last.next() && self.is_in_doubt() => {
+                self.healed();
+                self.publish();
+                Step::Worked
+            }
+            Ok(held) => self.ail(StoreError::Corrupt(format!(
+                "the journal was at batch {} and is now at batch {}",
+                self.last.0, held.0
+            ))),
+            Err(error) => self.ail(unavailable(error)),
+        }
+    }
+
+    /// The writer itself has failed: nothing is written any more until the store is opened anew.
+    pub(crate) fn give_up(&mut self) {
+        self.fail(StoreError::Corrupt("the writer panicked".to_owned()));
+        self.queue.close();
+        self.overlay.clear();
+        self.answer(&Err(StoreError::Indeterminate("the writer panicked".to_owned())));
+    }
+
+    fn is_in_doubt(&self) -> bool {
+        !self.overlay.decided().is_empty()
+    }
+
+    fn healed(&mut self) {
+        self.trouble = None;
+        self.queue.heal();
+    }
+
+    /// The batch in doubt is not on disk: nothing of it has happened.
+    fn forget(&mut self) {
+        self.overlay.clear();
+        self.answer(&Err(StoreError::Unavailable("the journal failed, and nothing was written".to_owned())));
+    }
+
+    /// The journal still fails.
+    fn ail(&mut self, error: StoreError) -> Step {
+        let tries = self.trouble.as_ref().map_or(0, |trouble| trouble.tries) + 1;
+        self.queue.fail(&error);
+        if tries == HELD_TRIES {
+            self.answer(&Err(StoreError::Indeterminate(error.to_string())));
+        }
+        self.trouble = Some(Trouble { error, tries });
+        Step::Failing
+    }
+}
+
+/// What a journal's failure is to those who ask for a write now: nothing of it is done.
+fn unavailable(error: StoreError) -> StoreError {
+    match error {
+        StoreError::Busy(what) | StoreError::Indeterminate(what) => StoreError::Unavailable(what),
+        error @ (StoreError::Unavailable(_) | StoreError::Corrupt(_)) => error,
+    }
+}

@@ -1,0 +1,91 @@
+//! Who drives the committer: a thread of the store's own, or the caller of a simulation.
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+
+use parking_lot::Mutex;
+use petstore_ports::StoreError;
+
+use crate::committer::{Committer, Step};
+use crate::queue::Queue;
+use crate::recovery::RECOVERY_PAUSE;
+
+/// What makes a store durable: a queue, and the committer at its end.
+pub(crate) struct Durable {
+    pub(crate) queue: Arc<Queue>,
+    /// Locked for each step. Whoever else holds it is alone with the journal.
+    pub(crate) committer: Arc<Mutex<Committer>>,
+    /// None if the committer is driven from outside, or not any more.
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Durable {
+    /// Nobody drives the committer yet.
+    pub(crate) fn new(committer: Committer) -> Self {
+        let queue = Arc::clone(&committer.queue);
+        Self { queue, committer: Arc::new(Mutex::new(committer)), thread: Mutex::default() }
+    }
+
+    /// From now on a thread drives the committer, until the queue is closed.
+    pub(crate) fn spawn(&self) -> Result<(), StoreError> {
+        let (queue, committer) = (Arc::clone(&self.queue), Arc::clone(&self.committer));
+        let thread = thread::Builder::new().name("petstore-writer".to_owned());
+        let spawned = thread.spawn(move || drive(&queue, &committer));
+        let spawned =
+            spawned.map_err(|error| StoreError::Unavailable(format!("no thread for the writer: {error}")))?;
+        *self.thread.lock() = Some(spawned);
+        Ok(())
+    }
+
+    /// Takes no more requests, does what waits, notes what is written behind, and ends the thread.
+    pub(crate) fn close(&self) {
+        self.queue.close();
+        let Some(thread) = self.thread.lock().take() else {
+            self.committer.lock().finish();
+            return;
+        };
+        // A waker that the thread itself drops may have been the last to hold the store: then it ends by itself.
+        if thread.thread().id() != thread::current().id() {
+            // Its panic has been told to those who waited.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The life of the writer's thread.
+fn drive(queue: &Queue, committer: &Mutex<Committer>) {
+    loop {
+        let step = catch_unwind(AssertUnwindSafe(|| committer.lock().step()));
+        let goes_on = match step {
+            Ok(Step::Worked) => true,
+            Ok(Step::Idle) => queue.wait(),
+            Ok(Step::Failing) => !queue.closes_within(RECOVERY_PAUSE),
+            Err(_) => return committer.lock().give_up(),
+        };
+        if !goes_on {
+            return committer.lock().finish();
+        }
+    }
+}
+
+/// Drives the committer of a store that was opened without a thread: for simulations, where one seed is one run.
+pub struct Writer(Arc<Mutex<Committer>>);
+
+impl Writer {
+    pub(crate) fn of(durable: &Durable) -> Self {
+        Self(Arc::clone(&durable.committer))
+    }
+
+    /// Does one batch of what waits. While the journal fails, asks it once how it stands instead.
+    pub fn step(&self) -> Step {
+        self.0.lock().step()
+    }
+}
+
+impl fmt::Debug for Writer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Writer").finish_non_exhaustive()
+    }
+}

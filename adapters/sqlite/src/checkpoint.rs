@@ -1,0 +1,242 @@
+//! Checkpoints: copying the write-ahead log back into the database, beside the writer.
+//!
+//! The log is begun anew only when all of it has been copied and nobody has added to it meanwhile. A writer that never
+//! pauses would make it grow for ever, so a round ends with a short copy under the [`Log`]'s gate, which the writer holds
+//! for each of its transactions: most of the log has been copied by then, and the writer waits for the rest alone.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::thread::JoinHandle;
+
+use parking_lot::{Mutex, MutexGuard};
+use rusqlite::Connection;
+use rusqlite::hooks::Wal;
+
+use crate::error::reason;
+use crate::{OpenError, connection};
+
+/// Pages in the log that call for a round: 16 MiB, which a start after a crash reads in a tenth of a second.
+const ROUND_PAGES: u32 = 32_768;
+
+/// Pages in the log from which on the writer waits for the whole round: 64 MiB. So the log outgrows that by what is
+/// written in one round at most, unless somebody reads an old state of the file for long.
+const LOG_PAGES_MAX: u32 = 131_072;
+
+/// Pages that may be left for the copy that the writer waits for: 128 KiB.
+const REST_PAGES: u32 = 256;
+
+/// Copies beside the writer in one round; each leaves less than the one before.
+const COPIES_MAX: usize = 4;
+
+/// What the writer and the checkpoints know of the log together.
+#[derive(Debug, Default)]
+pub(crate) struct Log {
+    gate: Mutex<()>,
+    /// Pages in the log after the last commit.
+    pages: AtomicU32,
+    /// Pages, beyond a round's, that the last round had to leave: a reader still needs the state before them.
+    stuck: AtomicU32,
+    fault: Mutex<Option<String>>,
+}
+
+impl Log {
+    /// Held by the writer for each of its transactions.
+    pub(crate) fn pass(&self) -> MutexGuard<'_, ()> {
+        self.gate.lock()
+    }
+
+    fn pages(&self) -> u32 {
+        self.pages.load(Ordering::Relaxed)
+    }
+
+    fn is_due(&self) -> bool {
+        self.pages() >= self.stuck.load(Ordering::Relaxed).saturating_add(ROUND_PAGES)
+    }
+}
+
+/// Whether checkpoints succeed. While they do not, nothing is lost and writes go on, but the log grows.
+#[derive(Debug, Clone)]
+pub struct CheckpointHealth(Arc<Log>);
+
+impl CheckpointHealth {
+    pub(crate) fn of(log: &Arc<Log>) -> Self {
+        Self(Arc::clone(log))
+    }
+
+    /// What went wrong in the last round; none if it went well.
+    pub fn fault(&self) -> Option<String> {
+        self.0.fault.lock().clone()
+    }
+}
+
+/// Starts the thread that runs the checkpoints of what this connection writes. It ends when the connection does.
+pub(crate) fn start(
+    writer: &mut Connection,
+    path: &Path,
+    log: &Arc<Log>,
+) -> Result<JoinHandle<()>, OpenError> {
+    let connection = connection::checkpointer(path)?;
+    let woken = watch(writer, log).map_err(OpenError::engine(path))?;
+    let log = Arc::clone(log);
+    std::thread::Builder::new()
+        .name("checkpoints".into())
+        .spawn(move || run(&connection, &log, &woken))
+        .map_err(|source| OpenError::File { path: path.into(), source })
+}
+
+/// Keeps count of the log, and wakes the receiver when a round is due.
+fn watch(writer: &mut Connection, log: &Arc<Log>) -> rusqlite::Result<Receiver<()>> {
+    let (wake, woken) = sync_channel(1);
+    let log = Arc::clone(log);
+    let on_commit = move |_: &mut Wal, pages: i32| {
+        log.pages.store(pages.unsigned_abs(), Ordering::Relaxed);
+        if log.is_due() {
+            // Full means: it has been woken already.
+            let _ = wake.try_send(());
+        }
+        Ok(())
+    };
+    writer.wal_hook(Some(on_commit))?;
+    Ok(woken)
+}
+
+/// Lets the thread of [`start`] end.
+pub(crate) fn stop(writer: &mut Connection, thread: JoinHandle<()>) {
+    let none = None::<fn(&mut Wal, i32) -> rusqlite::Result<()>>;
+    if writer.wal_hook(none).is_ok() {
+        // An error would be its panic, which has been reported where it happened.
+        let _ = thread.join();
+    }
+}
+
+fn run(connection: &Connection, log: &Log, woken: &Receiver<()>) {
+    while woken.recv().is_ok() {
+        if log.is_due() {
+            *log.fault.lock() = round(connection, log).err();
+        }
+    }
+}
+
+fn round(connection: &Connection, log: &Log) -> Result<(), String> {
+    for _ in 0..COPIES_MAX {
+        let _waiting = (log.pages() > LOG_PAGES_MAX).then(|| log.pass());
+        let done = copy(connection, "PASSIVE")?;
+        if log.pages().saturating_sub(done.copied) <= REST_PAGES {
+            break;
+        }
+    }
+    let _waiting = log.pass();
+    let done = copy(connection, "FULL")?;
+    let left = done.pages.saturating_sub(done.copied);
+    log.stuck.store(if left == 0 { 0 } else { done.pages }, Ordering::Relaxed);
+    if left > LOG_PAGES_MAX {
+        return Err(format!("a reader of the file has held back {left} pages of the log"));
+    }
+    Ok(())
+}
+
+/// Copies all that can be copied now, and empties the log if nobody else needs it. Whether nothing is left.
+pub(crate) fn settle(connection: &Connection) -> rusqlite::Result<bool> {
+    checkpoint(connection, "TRUNCATE").map(|done| done.copied >= done.pages)
+}
+
+struct Done {
+    pages: u32,
+    copied: u32,
+}
+
+fn copy(connection: &Connection, mode: &str) -> Result<Done, String> {
+    checkpoint(connection, mode).map_err(|error| format!("checkpoint: {}", reason(&error)))
+}
+
+fn checkpoint(connection: &Connection, mode: &str) -> rusqlite::Result<Done> {
+    connection.prepare_cached(&format!("PRAGMA wal_checkpoint({mode})"))?.query_row([], |row| {
+        // -1 stands for a file without a log.
+        Ok(Done { pages: row.get(1).unwrap_or(0), copied: row.get(2).unwrap_or(0) })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A database, what it is written with, and what checks it.
+    struct Pair {
+        writer: Connection,
+        beside: Connection,
+        log: Arc<Log>,
+        woken: Receiver<()>,
+    }
+
+    impl Pair {
+        fn new(name: &str) -> Self {
+            let path =
+                std::env::temp_dir().join(format!("petstore-checkpoint-{name}-{}", std::process::id()));
+            let _ = std::fs::remove_file(&path);
+            crate::files::create(&path).unwrap();
+            let mut writer = connection::writer(&path, Some(1)).unwrap();
+            let beside = connection::checkpointer(&path).unwrap();
+            let log = Arc::default();
+            let woken = watch(&mut writer, &log).unwrap();
+            writer.execute_batch("CREATE TABLE ballast (bytes)").unwrap();
+            Self { writer, beside, log, woken }
+        }
+
+        /// Writes this many pages at least, in one commit.
+        fn write(&self, pages: u32) {
+            self.writer.execute("INSERT INTO ballast VALUES (zeroblob(?1 * 512))", [pages]).unwrap();
+        }
+    }
+
+    impl Drop for Pair {
+        fn drop(&mut self) {
+            let path = self.writer.path().map(std::path::PathBuf::from);
+            if let Some(path) = path {
+                for end in ["", "-wal", "-shm"] {
+                    let _ = std::fs::remove_file(format!("{}{end}", path.display()));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_round_is_due_when_the_log_has_grown_and_begins_it_anew() {
+        let pair = Pair::new("due");
+        pair.write(ROUND_PAGES / 2);
+        assert!(pair.woken.try_recv().is_err());
+        pair.write(ROUND_PAGES / 2);
+        assert!(pair.woken.try_recv().is_ok() && pair.log.is_due());
+
+        assert_eq!(round(&pair.beside, &pair.log), Ok(()));
+        pair.write(1);
+        assert!(pair.log.pages() < 10, "{}", pair.log.pages());
+        assert!(!pair.log.is_due());
+    }
+
+    #[test]
+    fn a_reader_holds_the_log_back_and_is_not_waited_for_again_and_again() {
+        let pair = Pair::new("reader");
+        let path = pair.writer.path().unwrap().to_owned();
+        let reader = Connection::open(path).unwrap();
+        let old = reader.unchecked_transaction().unwrap();
+        let _count: u64 = old.query_row("SELECT count(*) FROM ballast", [], |row| row.get(0)).unwrap();
+
+        pair.write(ROUND_PAGES);
+        assert!(pair.log.is_due());
+        assert_eq!(round(&pair.beside, &pair.log), Ok(()));
+        pair.write(1);
+        assert!(pair.log.pages() > ROUND_PAGES && !pair.log.is_due(), "{}", pair.log.pages());
+        pair.write(LOG_PAGES_MAX);
+        assert!(pair.log.is_due());
+        let fault = round(&pair.beside, &pair.log).unwrap_err();
+        assert!(fault.starts_with("a reader of the file has held back"), "{fault}");
+
+        drop(old);
+        pair.write(ROUND_PAGES);
+        assert_eq!(round(&pair.beside, &pair.log), Ok(()));
+        pair.write(1);
+        assert!(pair.log.pages() < 10, "{}", pair.log.pages());
+    }
+}

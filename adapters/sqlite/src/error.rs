@@ -1,0 +1,97 @@
+//! What can go wrong, said without a statement and without a value: the file holds other people's data.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use petstore_ports::StoreError;
+use rusqlite::{Error, ErrorCode, ffi};
+
+/// Why a journal cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// Another process has it open.
+    #[error("{} is in use: another process holds {}", path.display(), lock.display())]
+    InUse {
+        /// The database.
+        path: PathBuf,
+        /// The file that is locked.
+        lock: PathBuf,
+    },
+    /// A file cannot be made or opened.
+    #[error("{} cannot be opened", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The file is something else.
+    #[error("{} is not the journal of a petstore", path.display())]
+    NotAJournal {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file was written with another schema than the one that is asked for.
+    #[error("{} has schema version {found}, and this program reads version {known}", path.display())]
+    Version {
+        /// The file.
+        path: PathBuf,
+        /// Its schema version.
+        found: u32,
+        /// The version that this program knows.
+        known: u32,
+    },
+    /// The engine cannot read or write it.
+    #[error("{} cannot be used: {reason}", path.display())]
+    Engine {
+        /// The file.
+        path: PathBuf,
+        /// What the engine says.
+        reason: String,
+    },
+}
+
+impl OpenError {
+    pub(crate) fn engine(path: &Path) -> impl Fn(Error) -> Self {
+        |error| match error.sqlite_error_code() {
+            Some(ErrorCode::NotADatabase) => Self::NotAJournal { path: path.into() },
+            _ => Self::Engine { path: path.into(), reason: reason(&error) },
+        }
+    }
+}
+
+impl From<OpenError> for StoreError {
+    fn from(error: OpenError) -> Self {
+        let source = std::error::Error::source(&error).map(|source| format!(": {source}"));
+        Self::Unavailable(format!("{error}{}", source.unwrap_or_default()))
+    }
+}
+
+/// What the engine says, by its code alone: its messages may hold parts of a statement.
+pub(crate) fn reason(error: &Error) -> String {
+    match error.sqlite_error() {
+        Some(failure) => {
+            format!("{} (code {})", ffi::code_to_str(failure.extended_code), failure.extended_code)
+        }
+        None => match error {
+            Error::StatementChangedRows(_) => "the batch does not follow the last one".into(),
+            Error::ToSqlConversionFailure(_) => "a number is larger than a column holds".into(),
+            _ => "a statement failed".into(),
+        },
+    }
+}
+
+/// A failure to write.
+pub(crate) fn unavailable(doing: &str, error: &Error) -> StoreError {
+    StoreError::Unavailable(format!("{doing}: {}", reason(error)))
+}
+
+/// A failure to read: a damaged file is damaged, whoever asks again.
+pub(crate) fn unreadable(table: &str, error: &Error) -> StoreError {
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+            StoreError::Corrupt(format!("{table}: {}", reason(error)))
+        }
+        _ => unavailable(table, error),
+    }
+}

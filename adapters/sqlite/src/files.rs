@@ -1,0 +1,50 @@
+//! The files themselves: who may read them, and who has them open.
+
+use std::ffi::OsString;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use crate::OpenError;
+
+/// The owner alone: key digests and customers' data are nobody else's. The log gets the database's mode from SQLite.
+const PRIVATE: u32 = 0o600;
+
+/// Takes the lock that goes with a database. It lasts as long as the file that is returned.
+///
+/// The lock file stays when the lock is gone: whoever removed it could remove one that has just been taken.
+pub(crate) fn lock(database: &Path) -> Result<File, OpenError> {
+    let path = lock_path(database);
+    let failed = |source| OpenError::File { path: path.clone(), source };
+    let file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(PRIVATE)
+        .open(&path)
+        .map_err(failed)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(OpenError::InUse { path: database.into(), lock: path }),
+        Err(TryLockError::Error(source)) => Err(failed(source)),
+    }
+}
+
+fn lock_path(database: &Path) -> PathBuf {
+    let mut name = OsString::from(database);
+    name.push(".lock");
+    name.into()
+}
+
+/// Makes an empty file, whose name survives a power cut. Fails if there is one: an existing database is never opened
+/// here, since closing it would drop the locks that SQLite holds on it.
+pub(crate) fn create(path: &Path) -> io::Result<()> {
+    OpenOptions::new().write(true).create_new(true).mode(PRIVATE).open(path)?.sync_all()?;
+    sync_directory_of(path)
+}
+
+/// Makes what was done to a directory's names last.
+pub(crate) fn sync_directory_of(path: &Path) -> io::Result<()> {
+    path.parent().map_or(Ok(()), |directory| File::open(directory)?.sync_all())
+}

@@ -1,0 +1,288 @@
+//! The journal.
+
+use std::fs::File;
+use std::io;
+use std::path::{self, Path, PathBuf};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use petstore_domain::{KeyRecord, Timestamp};
+use petstore_ports::{Batch, BatchNumber, Header, Journal, LastIds, Row, StoreError, UsageCount};
+use rusqlite::{Connection, Transaction, TransactionBehavior, params};
+
+use crate::checkpoint::{self, CheckpointHealth, Log};
+use crate::error::unavailable;
+use crate::fold::Fold;
+use crate::table::{insert, put};
+use crate::{OpenError, connection, files, load, meta, tables};
+
+/// Records of answered requests that one call drops at most: a few milliseconds of the writer's time.
+const PRUNE_MAX: usize = 1_000;
+
+/// A journal in one SQLite file.
+pub struct SqliteJournal {
+    path: PathBuf,
+    log: Arc<Log>,
+    /// None once something has failed: what it holds is asked of a new one, by [`Journal::recover`].
+    open: Option<Open>,
+    /// The last batch that is known to be on disk.
+    kept: BatchNumber,
+    /// Released last, when nothing of the database is open any more.
+    _lock: File,
+}
+
+/// The writer's connection, and the thread that runs its checkpoints.
+struct Open {
+    connection: Connection,
+    checkpoints: Option<JoinHandle<()>>,
+    in_bulk: bool,
+}
+
+impl Open {
+    fn new(path: &Path, epoch_if_new: Option<u64>, log: &Arc<Log>) -> Result<(Self, bool), OpenError> {
+        let mut connection = connection::writer(path, epoch_if_new)?;
+        // A process that was killed may have left a batch in the log that was never synced. It is read from here on, so
+        // it must be on disk before.
+        let settled = checkpoint::settle(&connection).map_err(OpenError::engine(path))?;
+        let checkpoints = Some(checkpoint::start(&mut connection, path, log)?);
+        Ok((Self { connection, checkpoints, in_bulk: false }, settled))
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        if let Some(thread) = self.checkpoints.take() {
+            checkpoint::stop(&mut self.connection, thread);
+        }
+    }
+}
+
+impl SqliteJournal {
+    /// Opens the journal in this file; makes it, with this epoch, if there is none.
+    pub fn open(path: impl AsRef<Path>, epoch_if_new: u64) -> Result<Self, OpenError> {
+        let path = path.as_ref();
+        let failed = |source| OpenError::File { path: path.into(), source };
+        // SQLite would take a path that begins with `file:` for a URI.
+        let path = path::absolute(path).map_err(failed)?;
+        let lock = files::lock(&path)?;
+        match files::create(&path) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(failed(error)),
+            Ok(()) | Err(_) => {}
+        }
+        let log = Arc::default();
+        let (open, _) = Open::new(&path, Some(epoch_if_new), &log)?;
+        let kept = meta::read(&open.connection)
+            .map_err(|error| OpenError::Engine { path: path.clone(), reason: error.to_string() })?
+            .last_batch;
+        Ok(Self { path, log, open: Some(open), kept, _lock: lock })
+    }
+
+    /// Whether its checkpoints succeed; to be asked at any time, by anyone.
+    pub fn checkpoint_health(&self) -> CheckpointHealth {
+        CheckpointHealth::of(&self.log)
+    }
+
+    fn opened(&mut self) -> Result<&mut Open, StoreError> {
+        self.open
+            .as_mut()
+            .ok_or_else(|| StoreError::Unavailable("the journal must be recovered first".into()))
+    }
+
+    /// Runs one transaction. If it fails, the connection is not used again: after a failed sync it would be wrong about
+    /// what is on disk, and what else has failed is not for it to judge.
+    fn write<T>(
+        &mut self,
+        doing: &str,
+        work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
+        let log = Arc::clone(&self.log);
+        let open = self.opened()?;
+        if open.in_bulk {
+            return Err(StoreError::Busy("a bulk load is under way".into()));
+        }
+        let written = {
+            let _pass = log.pass();
+            transact(&mut open.connection, work)
+        };
+        self.checked(doing, written)
+    }
+
+    fn checked<T>(&mut self, doing: &str, done: rusqlite::Result<T>) -> Result<T, StoreError> {
+        done.map_err(|error| {
+            self.open = None;
+            unavailable(doing, &error)
+        })
+    }
+}
+
+fn transact<T>(
+    connection: &mut Connection,
+    work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
+) -> rusqlite::Result<T> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let done = work(&transaction)?;
+    transaction.commit()?;
+    Ok(done)
+}
+
+impl Journal for SqliteJournal {
+    fn load(&mut self, into: &mut dyn FnMut(Row) -> Result<(), StoreError>) -> Result<Header, StoreError> {
+        load::hand_over(&self.opened()?.connection, into)
+    }
+
+    fn append(&mut self, batch: &Batch<'_>) -> Result<(), StoreError> {
+        self.write("append", |transaction| {
+            Fold::of(batch.changes).write(transaction)?;
+            meta::write(transaction, batch.number, batch.last_ids)
+        })?;
+        self.kept = batch.number;
+        Ok(())
+    }
+
+    fn recover(&mut self) -> Result<BatchNumber, StoreError> {
+        // First the old one, with its checkpoints: nothing that it knows is carried over.
+        self.open = None;
+        let (open, settled) = Open::new(&self.path, None, &self.log)?;
+        let last = meta::read(&open.connection)?.last_batch;
+        if last < self.kept {
+            let (last, kept) = (last.0, self.kept.0);
+            return Err(StoreError::Corrupt(format!(
+                "batch {kept} was on disk, and the file ends at {last}"
+            )));
+        }
+        if last > self.kept && !settled {
+            // The batch in doubt is in the log, but its sync may be what failed, and a later one would not tell. Only
+            // its copy in the database counts, and a reader of the file holds that back.
+            return Err(StoreError::Unavailable(
+                "the last batch cannot be copied while the file is read".into(),
+            ));
+        }
+        self.kept = last;
+        self.open = Some(open);
+        Ok(last)
+    }
+
+    fn note_usage(&mut self, counts: &[UsageCount]) -> Result<(), StoreError> {
+        self.write("note usage", |transaction| put(transaction, counts))
+    }
+
+    fn note_bans(&mut self, keys: &[KeyRecord]) -> Result<(), StoreError> {
+        self.write("note bans", |transaction| {
+            keys.iter().try_for_each(|key| tables::note_ban(transaction, key))
+        })
+    }
+
+    fn prune(&mut self, now: Timestamp) -> Result<usize, StoreError> {
+        let sql = "DELETE FROM retries WHERE id IN
+             (SELECT id FROM retries WHERE expires_at <= ?1 ORDER BY expires_at LIMIT ?2)";
+        self.write("prune", |transaction| {
+            transaction.prepare_cached(sql)?.execute(params![now.to_string(), PRUNE_MAX])
+        })
+    }
+
+    fn bulk_begin(&mut self) -> Result<(), StoreError> {
+        let open = self.opened()?;
+        if open.in_bulk {
+            return Err(StoreError::Busy("a bulk load is under way".into()));
+        }
+        open.in_bulk = true;
+        let begun = open.connection.execute_batch("BEGIN IMMEDIATE");
+        self.checked("begin a bulk load", begun)
+    }
+
+    fn bulk_row(&mut self, row: &Row) -> Result<(), StoreError> {
+        let open = self.opened()?;
+        if !open.in_bulk {
+            return Err(StoreError::Unavailable("no bulk load is under way".into()));
+        }
+        let connection = &open.connection;
+        let added = match row {
+            Row::Category(category) => insert(connection, category),
+            Row::Pet(pet) => insert(connection, pet),
+            Row::Order(order) => insert(connection, order),
+            Row::Account(account) => insert(connection, account),
+            Row::Key(key) => insert(connection, &**key),
+            Row::Retry(retry) => insert(connection, &**retry),
+            Row::Usage(count) => insert(connection, count),
+        };
+        self.checked("bulk load", added)
+    }
+
+    fn bulk_end(&mut self, keep: Option<(BatchNumber, LastIds)>) -> Result<(), StoreError> {
+        let Some((number, ids)) = keep else {
+            return self.abandon_bulk();
+        };
+        let log = Arc::clone(&self.log);
+        let open = self.opened()?;
+        if !open.in_bulk {
+            return Err(StoreError::Unavailable("no bulk load is under way".into()));
+        }
+        let ended = {
+            let _pass = log.pass();
+            meta::write(&open.connection, number, ids).and_then(|()| open.connection.execute_batch("COMMIT"))
+        };
+        open.in_bulk = false;
+        self.checked("end a bulk load", ended)?;
+        self.kept = number;
+        Ok(())
+    }
+}
+
+impl SqliteJournal {
+    /// Keeps nothing of a bulk load. One that has failed went with its connection.
+    fn abandon_bulk(&mut self) -> Result<(), StoreError> {
+        let Some(open) = &mut self.open else {
+            return self.recover().map(|_| ());
+        };
+        if !open.in_bulk {
+            return Ok(());
+        }
+        open.in_bulk = false;
+        let abandoned = open.connection.execute_batch("ROLLBACK");
+        self.checked("abandon a bulk load", abandoned)
+    }
+}
+
+impl Drop for SqliteJournal {
+    /// Leaves one file where it can: the log is copied and removed, unless somebody still reads.
+    fn drop(&mut self) {
+        if let Some(open) = &mut self.open {
+            if let Some(thread) = open.checkpoints.take() {
+                checkpoint::stop(&mut open.connection, thread);
+            }
+            // What is left in the log is as durable there.
+            let _ = checkpoint::settle(&open.connection);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use petstore_domain::{Category, CategoryId, CategoryName, CategoryRecord, Change, Changes, Version};
+
+    use super::*;
+
+    fn category(id: u64) -> Changes {
+        let name = CategoryName::parse(&format!("{id}").repeat(50)).unwrap();
+        let category = Category { id: CategoryId::new(id).unwrap(), name, description: None };
+        Changes::from([Change::Category(CategoryRecord { category, version: Version::FIRST, pets: 0 })])
+    }
+
+    #[test]
+    fn a_full_disk_is_an_error_until_there_is_room() {
+        let path = std::env::temp_dir().join(format!("petstore-full-{}", std::process::id()));
+        let mut journal = SqliteJournal::open(&path, 1).unwrap();
+        journal.opened().unwrap().connection.pragma_update(None, "max_page_count", 1).unwrap();
+        let many: Vec<_> = (1..100).map(category).collect();
+        let batch = Batch { number: BatchNumber(1), changes: &many, last_ids: LastIds::default() };
+        let full = StoreError::Unavailable("append: database or disk is full (code 13)".into());
+        assert_eq!(journal.append(&batch), Err(full));
+        // The new connection has no such limit.
+        assert_eq!(journal.recover(), Ok(BatchNumber(0)));
+        assert_eq!(journal.append(&batch), Ok(()));
+        drop(journal);
+        for end in ["", ".lock"] {
+            std::fs::remove_file(format!("{}{end}", path.display())).unwrap();
+        }
+    }
+}

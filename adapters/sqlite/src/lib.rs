@@ -1,0 +1,34 @@
+//! The petstore's journal in one SQLite file.
+//!
+//! [`SqliteJournal`] keeps batches of decisions on disk for a store in memory, as ordinary tables: any SQLite tool can
+//! read the file while the petstore runs. It knows no business rule, reads no clock, and serves no reads but the one that
+//! fills the memory at the start. Blocking: it belongs to a thread of its own.
+//!
+//! What it rests on:
+//! - Write-ahead log and `synchronous=FULL`: a commit returns when its pages in the log are on disk.
+//! - Small pages (`connection`): a batch changes rows all over the file, and writes each page it touches.
+//! - Checkpoints run beside the writer (`checkpoint`), on a thread and a connection of their own.
+//! - One process owns the file, by a lock on a file beside it (`files`): SQLite's exclusive mode would shut out readers
+//!   too, and its own locks on the database are lost when any descriptor of that file is closed.
+//! - The tables check again what a single row can show (`schema`), and what is read back is parsed like any input
+//!   (`table`, `tables`).
+//!
+//! [`read_snapshot`] and [`backup`] read a file that may be in use.
+
+mod checkpoint;
+mod connection;
+mod error;
+mod files;
+mod fold;
+mod journal;
+mod load;
+mod meta;
+mod schema;
+mod snapshot;
+mod table;
+mod tables;
+
+pub use checkpoint::CheckpointHealth;
+pub use error::OpenError;
+pub use journal::SqliteJournal;
+pub use snapshot::{backup, read_snapshot};

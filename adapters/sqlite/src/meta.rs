@@ -1,0 +1,50 @@
+//! The one row that holds for the whole file.
+
+use petstore_ports::{BatchNumber, Header, LastIds, StoreError};
+use rusqlite::{Connection, Error, OptionalExtension, params};
+
+use crate::error::unreadable;
+use crate::table::Fields;
+
+/// Reads it.
+pub(crate) fn read(connection: &Connection) -> Result<Header, StoreError> {
+    let sql =
+        "SELECT id, epoch, last_batch, last_pet, last_category, last_order, last_account, last_key FROM meta";
+    connection
+        .prepare_cached(sql)
+        .and_then(|mut statement| {
+            statement.query_row([], |row| Ok(parse(&mut Fields::new("meta", row)))).optional()
+        })
+        .map_err(|error| unreadable("meta", &error))?
+        .ok_or_else(|| StoreError::Corrupt("meta has no row".into()))?
+}
+
+fn parse(row: &mut Fields<'_>) -> Result<Header, StoreError> {
+    let _id: i64 = row.plain("id")?;
+    Ok(Header {
+        epoch: row.text("epoch", |digits| u64::from_str_radix(digits, 16))?,
+        last_batch: BatchNumber(row.plain("last_batch")?),
+        last_ids: LastIds {
+            pet: row.plain("last_pet")?,
+            category: row.plain("last_category")?,
+            order: row.plain("last_order")?,
+            account: row.plain("last_account")?,
+            key: row.plain("last_key")?,
+        },
+    })
+}
+
+/// Notes a batch, in its transaction. It must follow the last one: a gap would be a batch that is lost.
+pub(crate) fn write(connection: &Connection, number: BatchNumber, ids: LastIds) -> rusqlite::Result<()> {
+    let sql = "UPDATE meta SET last_batch = ?1, last_pet = ?2, last_category = ?3, last_order = ?4,
+         last_account = ?5, last_key = ?6 WHERE last_batch = ?1 - 1";
+    let changed = connection.prepare_cached(sql)?.execute(params![
+        number.0,
+        ids.pet,
+        ids.category,
+        ids.order,
+        ids.account,
+        ids.key,
+    ])?;
+    if changed == 1 { Ok(()) } else { Err(Error::StatementChangedRows(changed)) }
+}

@@ -1,0 +1,87 @@
+//! The table of API keys.
+
+use std::time::Duration;
+
+use petstore_domain::{AccountId, Ban, KeyDigest, KeyId, KeyLabel, KeyPrefix, KeyRecord, Scopes};
+use petstore_ports::StoreError;
+use rusqlite::{Connection, Statement, params};
+
+use crate::table::{Fields, Table, written};
+
+impl Table for KeyRecord {
+    const NAME: &'static str = "keys";
+    const SELECT: &'static str =
+        "SELECT id, account_id, digest, prefix, label, scopes, created_at, expires_at,
+         revoked_at, ban_since, ban_until, ban_length_ms FROM keys ORDER BY id";
+    const INSERT: &'static str =
+        "INSERT INTO keys (id, account_id, digest, prefix, label, scopes, created_at,
+         expires_at, revoked_at, ban_since, ban_until, ban_length_ms)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
+    const OR_UPDATE: &'static str = "ON CONFLICT (id) DO UPDATE SET account_id = excluded.account_id,
+         digest = excluded.digest, prefix = excluded.prefix, label = excluded.label, scopes = excluded.scopes,
+         created_at = excluded.created_at, expires_at = excluded.expires_at, revoked_at = excluded.revoked_at,
+         ban_since = excluded.ban_since, ban_until = excluded.ban_until, ban_length_ms = excluded.ban_length_ms";
+
+    fn bind(&self, statement: &mut Statement<'_>) -> rusqlite::Result<usize> {
+        statement.execute(params![
+            self.id.get(),
+            self.account.get(),
+            self.digest.0,
+            self.prefix.as_str(),
+            self.label.as_str(),
+            self.scopes.as_str(),
+            self.created_at.to_string(),
+            written(self.expires_at),
+            written(self.revoked_at),
+            written(self.ban.map(|ban| ban.since)),
+            written(self.ban.map(|ban| ban.until)),
+            self.ban.map(length_ms),
+        ])
+    }
+
+    fn parse(row: &mut Fields<'_>) -> Result<Self, StoreError> {
+        Ok(Self {
+            id: row.number("id", KeyId::new)?,
+            account: row.number("account_id", AccountId::new)?,
+            digest: KeyDigest(row.plain("digest")?),
+            prefix: row.text("prefix", KeyPrefix::parse)?,
+            label: row.text("label", KeyLabel::parse)?,
+            scopes: row.text("scopes", |list| Scopes::parse(list).ok_or("is not a list of scopes"))?,
+            created_at: row.time("created_at")?,
+            expires_at: row.optional_time("expires_at")?,
+            revoked_at: row.optional_time("revoked_at")?,
+            ban: parse_ban(row)?,
+        })
+    }
+}
+
+fn parse_ban(row: &mut Fields<'_>) -> Result<Option<Ban>, StoreError> {
+    let since = row.optional_time("ban_since")?;
+    let until = row.optional_time("ban_until")?;
+    let length_ms: Option<u64> = row.plain("ban_length_ms")?;
+    match (since, until, length_ms) {
+        (None, None, None) => Ok(None),
+        (Some(since), Some(until), Some(length)) => {
+            Ok(Some(Ban { since, until, length: Duration::from_millis(length) }))
+        }
+        _ => Err(row.damaged("ban", "is not whole")),
+    }
+}
+
+/// No ban lasts longer than the column holds: that would be 292 million years.
+fn length_ms(ban: Ban) -> i64 {
+    i64::try_from(ban.length.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// Notes a key's ban, and nothing else of the key: the rest of the record may be older than the row.
+pub(crate) fn note_ban(connection: &Connection, key: &KeyRecord) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached("UPDATE keys SET ban_since = ?2, ban_until = ?3, ban_length_ms = ?4 WHERE id = ?1")?
+        .execute(params![
+            key.id.get(),
+            written(key.ban.map(|ban| ban.since)),
+            written(key.ban.map(|ban| ban.until)),
+            key.ban.map(length_ms),
+        ])?;
+    Ok(())
+}

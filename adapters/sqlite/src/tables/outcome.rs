@@ -1,0 +1,112 @@
+//! Kept answers as JSON, for `SELECT outcome ->> '$.order.id' FROM retries` as well as for the program.
+
+use std::error::Error;
+
+use petstore_domain::{
+    Category, CategoryId, CategoryName, Description, InventoryItem, Order, OrderId, OrderQuantity, Outcome,
+    Pet, PetId, PetName, PetStatus, Timestamp, Version, Versioned,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::table::written;
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+enum Kept {
+    Pet { id: u64, name: String, category_id: u64, status: String, version: u64 },
+    Category { id: u64, name: String, description: Option<String>, version: u64 },
+    Order { id: u64, pet_id: u64, quantity: u32, ship_date: Option<String>, complete: bool, version: u64 },
+    Item { pet_id: u64, quantity: u64, status: String, version: u64 },
+    CategoryNameTaken { category_id: u64 },
+    PetNotAvailable { status: String },
+    InsufficientStock { left: u64 },
+}
+
+/// The answer's JSON.
+pub(super) fn write(outcome: &Outcome) -> String {
+    let kept = match outcome {
+        Outcome::Pet(Versioned { value, version }) => Kept::Pet {
+            id: value.id.get(),
+            name: value.name.as_str().into(),
+            category_id: value.category_id.get(),
+            status: value.status.as_str().into(),
+            version: version.get(),
+        },
+        Outcome::Category(Versioned { value, version }) => Kept::Category {
+            id: value.id.get(),
+            name: value.name.as_str().into(),
+            description: value.description.as_ref().map(|text| text.as_str().into()),
+            version: version.get(),
+        },
+        Outcome::Order(Versioned { value, version }) => Kept::Order {
+            id: value.id.get(),
+            pet_id: value.pet_id.get(),
+            quantity: value.quantity.get(),
+            ship_date: written(value.ship_date),
+            complete: value.complete,
+            version: version.get(),
+        },
+        Outcome::Item(Versioned { value, version }) => Kept::Item {
+            pet_id: value.pet_id.get(),
+            quantity: value.quantity,
+            status: value.status.as_str().into(),
+            version: version.get(),
+        },
+        Outcome::CategoryNameTaken(id) => Kept::CategoryNameTaken { category_id: id.get() },
+        Outcome::PetNotAvailable(status) => Kept::PetNotAvailable { status: status.as_str().into() },
+        Outcome::InsufficientStock(left) => Kept::InsufficientStock { left: *left },
+    };
+    serde_json::to_string(&kept).expect("numbers, texts and flags have a JSON form")
+}
+
+/// The answer, parsed.
+pub(super) fn parse(text: &str) -> Result<Outcome, Box<dyn Error>> {
+    // serde's own message may quote the value.
+    let kept = serde_json::from_str(text).map_err(|_| "is not an answer that is known")?;
+    Ok(match kept {
+        Kept::Pet { id, name, category_id, status, version } => {
+            let value = Pet {
+                id: PetId::new(id)?,
+                name: PetName::parse(&name)?,
+                category_id: CategoryId::new(category_id)?,
+                status: parse_status(&status)?,
+            };
+            Outcome::Pet(versioned(value, version)?)
+        }
+        Kept::Category { id, name, description, version } => {
+            let value = Category {
+                id: CategoryId::new(id)?,
+                name: CategoryName::parse(&name)?,
+                description: description.as_deref().map(Description::parse).transpose()?,
+            };
+            Outcome::Category(versioned(value, version)?)
+        }
+        Kept::Order { id, pet_id, quantity, ship_date, complete, version } => {
+            let value = Order {
+                id: OrderId::new(id)?,
+                pet_id: PetId::new(pet_id)?,
+                quantity: OrderQuantity::new(quantity.into())?,
+                ship_date: ship_date.as_deref().map(Timestamp::parse).transpose()?,
+                complete,
+            };
+            Outcome::Order(versioned(value, version)?)
+        }
+        Kept::Item { pet_id, quantity, status, version } => {
+            let value =
+                InventoryItem { pet_id: PetId::new(pet_id)?, quantity, status: parse_status(&status)? };
+            Outcome::Item(versioned(value, version)?)
+        }
+        Kept::CategoryNameTaken { category_id } => Outcome::CategoryNameTaken(CategoryId::new(category_id)?),
+        Kept::PetNotAvailable { status } => Outcome::PetNotAvailable(parse_status(&status)?),
+        Kept::InsufficientStock { left } => Outcome::InsufficientStock(left),
+    })
+}
+
+fn parse_status(word: &str) -> Result<PetStatus, &'static str> {
+    PetStatus::parse(word).ok_or("has a status that is not one")
+}
+
+fn versioned<T>(value: T, version: u64) -> Result<Versioned<T>, &'static str> {
+    let version = Version::new(version).ok_or("has a version below 1")?;
+    Ok(Versioned { value, version })
+}

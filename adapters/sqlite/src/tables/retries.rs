@@ -1,0 +1,72 @@
+//! The table of answers that are kept for retries.
+
+use petstore_domain::{AccountId, Fingerprint, IdempotencyKey, PetId, RetryName, RetryRecord, RetryScope};
+use petstore_ports::StoreError;
+use rusqlite::{Statement, params};
+
+use super::outcome;
+use crate::table::{Fields, Table};
+
+impl Table for RetryRecord {
+    const NAME: &'static str = "retries";
+    const SELECT: &'static str = "SELECT id, account_id, scope, idempotency_key, fingerprint, outcome, expires_at FROM retries ORDER BY id";
+    const INSERT: &'static str =
+        "INSERT INTO retries (account_id, scope, idempotency_key, fingerprint, outcome, expires_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+    const OR_UPDATE: &'static str = "ON CONFLICT (account_id, scope, idempotency_key) DO UPDATE SET
+         fingerprint = excluded.fingerprint, outcome = excluded.outcome, expires_at = excluded.expires_at";
+
+    fn bind(&self, statement: &mut Statement<'_>) -> rusqlite::Result<usize> {
+        statement.execute(params![
+            self.name.account.get(),
+            scope_text(self.name.scope),
+            self.name.key.as_str(),
+            self.fingerprint.0,
+            outcome::write(&self.outcome),
+            self.expires_at.to_string(),
+        ])
+    }
+
+    fn parse(row: &mut Fields<'_>) -> Result<Self, StoreError> {
+        let _id: i64 = row.plain("id")?;
+        Ok(Self {
+            name: RetryName {
+                account: row.number("account_id", AccountId::new)?,
+                scope: row.text("scope", |text| parse_scope(text).ok_or("is not a kind of request"))?,
+                key: row.text("idempotency_key", parse_key)?,
+            },
+            fingerprint: Fingerprint(row.plain("fingerprint")?),
+            outcome: row.text("outcome", outcome::parse)?,
+            expires_at: row.time("expires_at")?,
+        })
+    }
+}
+
+fn scope_text(scope: RetryScope) -> String {
+    match scope {
+        RetryScope::CreatePet => "create_pet".into(),
+        RetryScope::CreateCategory => "create_category".into(),
+        RetryScope::PlaceOrder => "place_order".into(),
+        RetryScope::AdjustStock(pet) => format!("adjust_stock:{pet}"),
+    }
+}
+
+fn parse_scope(text: &str) -> Option<RetryScope> {
+    match text {
+        "create_pet" => Some(RetryScope::CreatePet),
+        "create_category" => Some(RetryScope::CreateCategory),
+        "place_order" => Some(RetryScope::PlaceOrder),
+        other => {
+            let pet = other.strip_prefix("adjust_stock:")?;
+            PetId::parse(pet).ok().map(RetryScope::AdjustStock)
+        }
+    }
+}
+
+/// A key is kept bare: quotes around it would be taken off again.
+fn parse_key(text: &str) -> Result<IdempotencyKey, &'static str> {
+    IdempotencyKey::parse(text.as_bytes())
+        .ok()
+        .filter(|key| key.as_str() == text)
+        .ok_or("is not an idempotency key")
+}

@@ -1,0 +1,266 @@
+//! What the tests share: a directory each, and one record of every kind.
+
+#![allow(dead_code, reason = "each test file is a crate of its own and uses a part of this module")]
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use petstore_domain::*;
+use petstore_ports::*;
+use petstore_sqlite::SqliteJournal;
+use rusqlite::Connection;
+
+/// The epoch of the journals that tests make.
+pub(crate) const EPOCH: u64 = 0xFEDC_BA98_7654_3210;
+
+/// A directory that goes with the test.
+pub(crate) struct Room(PathBuf);
+
+impl Room {
+    pub(crate) fn new() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("petstore-sqlite-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let path = std::env::temp_dir().join(name);
+        std::fs::create_dir(&path).unwrap();
+        Self(path)
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    pub(crate) fn database(&self) -> PathBuf {
+        self.path("petstore.db")
+    }
+
+    pub(crate) fn open(&self) -> SqliteJournal {
+        SqliteJournal::open(self.database(), EPOCH).unwrap()
+    }
+
+    /// Another program that has the file open.
+    pub(crate) fn tool(&self) -> Connection {
+        Connection::open(self.database()).unwrap()
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+pub(crate) fn time(text: &str) -> Timestamp {
+    Timestamp::parse(text).unwrap()
+}
+
+pub(crate) fn category(id: u64, name: &str) -> CategoryRecord {
+    CategoryRecord {
+        category: Category {
+            id: CategoryId::new(id).unwrap(),
+            name: CategoryName::parse(name).unwrap(),
+            description: None,
+        },
+        version: Version::FIRST,
+        pets: 0,
+    }
+}
+
+pub(crate) fn pet(id: u64, category: u64) -> PetRecord {
+    let new = NewPet {
+        name: PetName::parse(&format!("Rex {id}")).unwrap(),
+        category_id: CategoryId::new(category).unwrap(),
+        status: None,
+    };
+    PetRecord::new(PetId::new(id).unwrap(), new)
+}
+
+pub(crate) fn order(id: u64, pet: u64) -> OrderRecord {
+    let order = Order {
+        id: OrderId::new(id).unwrap(),
+        pet_id: PetId::new(pet).unwrap(),
+        quantity: OrderQuantity::ONE,
+        ship_date: None,
+        complete: false,
+    };
+    OrderRecord { order, version: Version::FIRST }
+}
+
+pub(crate) fn account(id: u64, name: &str) -> Account {
+    Account {
+        id: AccountId::new(id).unwrap(),
+        name: AccountName::parse(name).unwrap(),
+        plan: Plan::Free,
+        created_at: time("2030-01-02T03:04:05.678Z"),
+    }
+}
+
+pub(crate) fn key(id: u64, account: u64, secret: &ApiKey) -> KeyRecord {
+    use sha2::Digest;
+    KeyRecord {
+        id: KeyId::new(id).unwrap(),
+        account: AccountId::new(account).unwrap(),
+        digest: KeyDigest(sha2::Sha256::digest(secret.as_bytes()).into()),
+        prefix: secret.display_prefix(),
+        label: KeyLabel::parse("").unwrap(),
+        scopes: Scopes::ALL,
+        created_at: time("2030-01-02T03:04:05.678Z"),
+        expires_at: None,
+        revoked_at: None,
+        ban: None,
+    }
+}
+
+pub(crate) fn secret(seed: u8) -> ApiKey {
+    ApiKey::from_entropy([seed; 32])
+}
+
+pub(crate) fn ban(since: &str) -> Ban {
+    let length = Duration::from_millis(120_001);
+    Ban { since: time(since), until: time(since).plus(length), length }
+}
+
+pub(crate) fn retry(key: &str, scope: RetryScope, outcome: Outcome) -> RetryRecord {
+    RetryRecord {
+        name: RetryName {
+            account: AccountId::FIRST,
+            scope,
+            key: IdempotencyKey::parse(key.as_bytes()).unwrap(),
+        },
+        fingerprint: Fingerprint([7; 32]),
+        outcome,
+        expires_at: time("2030-01-03T00:00:00Z"),
+    }
+}
+
+pub(crate) fn usage(account: u64) -> UsageCount {
+    UsageCount {
+        account: AccountId::new(account).unwrap(),
+        minute: Window::new(31_557_600, 12),
+        day: Window::new(21_915, u32::MAX),
+    }
+}
+
+/// The last ids of [`everything`].
+pub(crate) const IDS: LastIds = LastIds { pet: 9, category: 4, order: 6, account: 4, key: 3 };
+
+/// Rows of every kind and of every shape that a kind has, in the order in which a journal hands them over.
+pub(crate) fn everything() -> Vec<Row> {
+    let mut rows = Vec::new();
+    let mut described = category(2, "Größe Σ");
+    described.category.description = Some(Description::parse("one\ntwo").unwrap());
+    described.version = Version::new(7).unwrap();
+    described.pets = 4;
+    rows.extend([category(1, "cats"), described].map(Row::Category));
+
+    let mut held = pet(2, 2);
+    (held.pet.status, held.stock, held.open_orders) = (PetStatus::Pending, 0, 2);
+    held.item_version = Version::new(5).unwrap();
+    let mut sold = pet(3, 2);
+    (sold.pet.status, sold.stock) = (PetStatus::Sold, 0);
+    let mut many = pet(9, 2);
+    many.stock = 1_010_000;
+    many.pet.name = PetName::parse(&"🦤".repeat(NAME_MAX)).unwrap();
+    rows.extend([pet(1, 2), held, sold, many].map(Row::Pet));
+
+    let mut complete = order(6, 5);
+    complete.order.complete = true;
+    complete.order.quantity = OrderQuantity::new(10_000).unwrap();
+    complete.order.ship_date = Some(time("0000-01-01T00:00:00Z"));
+    complete.version = Version::new(2).unwrap();
+    rows.extend([order(4, 2), complete].map(Row::Order));
+
+    let limits = Limits { minute: Limit::new(1).unwrap(), day: Limit::new(Limit::MAX).unwrap() };
+    let plans = [Plan::Free, Plan::Pro, Plan::Business, Plan::Enterprise(limits)];
+    for (id, plan) in (1..).zip(plans) {
+        rows.push(Row::Account(Account { plan, ..account(id, &format!("Account {id}")) }));
+    }
+
+    let mut used = key(2, 4, &secret(2));
+    used.label = KeyLabel::parse("the shop's").unwrap();
+    used.scopes = Scopes { read: true, write: false };
+    used.expires_at = Some(time("2031-01-01T00:00:00Z"));
+    used.revoked_at = Some(time("2030-06-01T00:00:00Z"));
+    used.ban = Some(ban("2030-05-01T00:00:00Z"));
+    rows.extend([key(1, 1, &secret(1)), used].map(|key| Row::Key(Box::new(key))));
+
+    let version = Version::FIRST;
+    let kept = category(1, "cats").category;
+    let outcomes = [
+        (RetryScope::CreatePet, Outcome::Pet(Versioned { value: pet(1, 2).pet, version })),
+        (RetryScope::CreateCategory, Outcome::Category(Versioned { value: kept, version })),
+        (RetryScope::CreateCategory, Outcome::CategoryNameTaken(CategoryId::FIRST)),
+        (RetryScope::PlaceOrder, Outcome::Order(order(4, 2).versioned())),
+        (RetryScope::PlaceOrder, Outcome::PetNotAvailable(PetStatus::Sold)),
+        (RetryScope::PlaceOrder, Outcome::InsufficientStock(0)),
+        (RetryScope::AdjustStock(PetId::FIRST), Outcome::Item(pet(1, 2).versioned_item())),
+    ];
+    for (number, (scope, outcome)) in outcomes.into_iter().enumerate() {
+        rows.push(Row::Retry(Box::new(retry(&format!("key-{number}"), scope, outcome))));
+    }
+    rows.push(Row::Usage(usage(1)));
+    rows
+}
+
+/// What an operation would change to make these rows.
+pub(crate) fn changes(rows: &[Row]) -> Vec<Changes> {
+    rows.iter()
+        .filter_map(|row| {
+            Some(Changes::from([match row.clone() {
+                Row::Category(category) => Change::Category(category),
+                Row::Pet(pet) => Change::Pet(pet),
+                Row::Order(order) => Change::Order(order),
+                Row::Account(account) => Change::Account(account),
+                Row::Key(key) => Change::Key(key),
+                Row::Retry(retry) => Change::Retry(retry),
+                Row::Usage(_) => return None,
+            }]))
+        })
+        .collect()
+}
+
+/// Writes everything, in one batch.
+pub(crate) fn fill(journal: &mut SqliteJournal) {
+    append(journal, 1, &changes(&everything()), IDS).unwrap();
+    journal.note_usage(&[usage(1)]).unwrap();
+}
+
+pub(crate) fn append(
+    journal: &mut SqliteJournal,
+    number: u64,
+    changes: &[Changes],
+    last_ids: LastIds,
+) -> Result<(), StoreError> {
+    journal.append(&Batch { number: BatchNumber(number), changes, last_ids })
+}
+
+/// One batch of one decision.
+pub(crate) fn keep<const N: usize>(
+    journal: &mut SqliteJournal,
+    number: u64,
+    changes: [Change; N],
+) -> Result<(), StoreError> {
+    append(journal, number, &[Changes::from(changes)], IDS)
+}
+
+pub(crate) fn rows(journal: &mut SqliteJournal) -> Vec<Row> {
+    load(journal).unwrap().1
+}
+
+pub(crate) fn load(journal: &mut SqliteJournal) -> Result<(Header, Vec<Row>), StoreError> {
+    let mut rows = Vec::new();
+    let header = journal.load(&mut |row| {
+        rows.push(row);
+        Ok(())
+    })?;
+    Ok((header, rows))
+}
+
+/// Every byte of every file beside this one that begins with its name.
+pub(crate) fn bytes_of(database: &Path) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for entry in std::fs::read_dir(database.parent().unwrap()).unwrap() {
+        bytes.extend(std::fs::read(entry.unwrap().path()).unwrap());
+    }
+    bytes
+}

@@ -1,0 +1,209 @@
+//! What a journal keeps, and how it fails.
+
+mod common;
+
+use common::*;
+use petstore_domain::*;
+use petstore_ports::*;
+
+#[test]
+fn the_engine_is_one_that_does_not_lose_a_log() {
+    // 3.7.0 to 3.51.2 can corrupt a database when one connection writes while another ends a checkpoint.
+    assert!(rusqlite::version_number() >= 3_051_003, "{}", rusqlite::version());
+}
+
+#[test]
+fn every_kind_of_row_comes_back_as_it_was() {
+    let room = Room::new();
+    let mut journal = room.open();
+    let (header, none) = load(&mut journal).unwrap();
+    let empty = Header { last_batch: BatchNumber(0), last_ids: LastIds::default(), epoch: EPOCH };
+    assert_eq!((header, none), (empty, Vec::new()));
+
+    fill(&mut journal);
+    assert_eq!(rows(&mut journal), everything());
+    drop(journal);
+
+    // Another epoch is of no use to a file that has one.
+    let mut journal = petstore_sqlite::SqliteJournal::open(room.database(), 1).unwrap();
+    let header = Header { last_batch: BatchNumber(1), last_ids: IDS, epoch: EPOCH };
+    assert_eq!(load(&mut journal).unwrap(), (header, everything()));
+}
+
+#[test]
+fn writing_everything_twice_changes_nothing() {
+    let room = Room::new();
+    let mut journal = room.open();
+    fill(&mut journal);
+    append(&mut journal, 2, &changes(&everything()), IDS).unwrap();
+    assert_eq!(rows(&mut journal), everything());
+}
+
+#[test]
+fn the_last_change_of_a_record_in_a_batch_is_the_one_that_stays() {
+    let room = Room::new();
+    let mut journal = room.open();
+    let mut later = pet(1, 2);
+    later.stock = 5;
+    let batch = [
+        Changes::from([Change::Category(category(1, "cats")), Change::Category(category(2, "dogs"))]),
+        Changes::from([Change::Pet(pet(1, 1)), Change::Pet(pet(2, 1)), Change::Order(order(1, 1))]),
+        Changes::from([Change::Pet(later.clone()), Change::OrderDeleted(OrderId::FIRST)]),
+        // The category is emptied and deleted, and its name given away, in an order that no foreign key would take.
+        Changes::from([
+            Change::CategoryDeleted(CategoryId::FIRST),
+            Change::PetDeleted(PetId::new(2).unwrap()),
+        ]),
+        Changes::from([Change::Category(category(3, "CATS"))]),
+    ];
+    append(&mut journal, 1, &batch, IDS).unwrap();
+    let left = [Row::Category(category(2, "dogs")), Row::Category(category(3, "CATS")), Row::Pet(later)];
+    assert_eq!(rows(&mut journal), left);
+}
+
+#[test]
+fn names_may_change_hands_within_a_batch() {
+    let room = Room::new();
+    let mut journal = room.open();
+    let accounts = [("a", "b"), ("b", "a")];
+    keep(&mut journal, 1, [Change::Category(category(1, "a")), Change::Category(category(2, "b"))]).unwrap();
+    keep(&mut journal, 2, [Change::Account(account(1, "a")), Change::Account(account(2, "b"))]).unwrap();
+    for (number, (first, second)) in (3..).zip([accounts[1], accounts[0]]) {
+        let batch = [
+            Change::Category(category(1, first)),
+            Change::Category(category(2, second)),
+            Change::Account(account(1, first)),
+            Change::Account(account(2, second)),
+        ];
+        keep(&mut journal, number, batch).unwrap();
+        let kept = [Row::Category(category(1, first)), Row::Category(category(2, second))];
+        assert_eq!(rows(&mut journal)[..2], kept);
+    }
+}
+
+#[test]
+fn a_batch_that_does_not_follow_is_refused_whole() {
+    let room = Room::new();
+    let mut journal = room.open();
+    fill(&mut journal);
+    for number in [0, 1, 3] {
+        let refused = keep(&mut journal, number, [Change::PetDeleted(PetId::FIRST)]);
+        assert!(matches!(refused, Err(StoreError::Unavailable(_))), "{refused:?}");
+        assert_eq!(journal.recover(), Ok(BatchNumber(1)));
+    }
+    assert_eq!(rows(&mut journal), everything());
+}
+
+#[test]
+fn after_a_failure_nothing_is_done_until_it_has_recovered() {
+    let room = Room::new();
+    let mut journal = room.open();
+    fill(&mut journal);
+    let tool = room.tool();
+    tool.execute_batch("CREATE TRIGGER broken BEFORE INSERT ON orders BEGIN SELECT RAISE(ABORT, 'no'); END")
+        .unwrap();
+
+    let batch = || [Change::PetDeleted(PetId::FIRST), Change::Order(order(5, 9))];
+    let failed = keep(&mut journal, 2, batch()).unwrap_err();
+    assert_eq!(failed, StoreError::Unavailable("append: constraint failed (code 1811)".into()));
+    tool.execute_batch("DROP TRIGGER broken").unwrap();
+    let unrecovered = StoreError::Unavailable("the journal must be recovered first".into());
+    assert_eq!(keep(&mut journal, 2, batch()), Err(unrecovered.clone()));
+    assert_eq!(journal.note_usage(&[usage(2)]), Err(unrecovered));
+
+    assert_eq!(journal.recover(), Ok(BatchNumber(1)));
+    assert_eq!(rows(&mut journal), everything());
+    keep(&mut journal, 2, batch()).unwrap();
+    assert_eq!(journal.recover(), Ok(BatchNumber(2)));
+}
+
+#[test]
+fn recovery_refuses_a_file_that_has_lost_what_was_kept() {
+    let room = Room::new();
+    let mut journal = room.open();
+    fill(&mut journal);
+    room.tool().execute_batch("UPDATE meta SET last_batch = 0").unwrap();
+    assert!(matches!(journal.recover(), Err(StoreError::Corrupt(_))));
+}
+
+#[test]
+fn a_ban_is_noted_and_nothing_else_of_the_key() {
+    let room = Room::new();
+    let mut journal = room.open();
+    fill(&mut journal);
+    let noted = Some(ban("2030-02-03T04:05:06.007Z"));
+    let stale = KeyRecord { ban: noted, revoked_at: Some(Timestamp::EPOCH), ..key(1, 1, &secret(1)) };
+    let unknown = KeyRecord { id: KeyId::new(77).unwrap(), ..stale.clone() };
+    journal.note_bans(&[stale, unknown]).unwrap();
+    let kept = KeyRecord { ban: noted, ..key(1, 1, &secret(1)) };
+    assert!(rows(&mut journal).contains(&Row::Key(Box::new(kept))));
+}
+
+#[test]
+fn usage_is_the_last_that_was_noted() {
+    let room = Room::new();
+    let mut journal = room.open();
+    let later = UsageCount { minute: Window::new(31_557_601, 1), ..usage(1) };
+    journal.note_usage(&[usage(1), usage(2)]).unwrap();
+    journal.note_usage(&[later]).unwrap();
+    assert_eq!(rows(&mut journal), [Row::Usage(later), Row::Usage(usage(2))]);
+}
+
+#[test]
+fn what_has_expired_is_dropped_a_bounded_number_at_a_time() {
+    let room = Room::new();
+    let mut journal = room.open();
+    let end = time("2030-01-03T00:00:00Z");
+    let records: Vec<_> = (0..1_001)
+        .map(|number| {
+            let record = retry(&number.to_string(), RetryScope::PlaceOrder, Outcome::InsufficientStock(0));
+            Changes::from([Change::Retry(Box::new(record))])
+        })
+        .collect();
+    append(&mut journal, 1, &records, IDS).unwrap();
+    let mut lasting = retry("lasting", RetryScope::PlaceOrder, Outcome::InsufficientStock(0));
+    lasting.expires_at = Timestamp::from_millis(end.as_millis() + 1).unwrap();
+    keep(&mut journal, 2, [Change::Retry(Box::new(lasting.clone()))]).unwrap();
+
+    assert_eq!(journal.prune(Timestamp::from_millis(end.as_millis() - 1).unwrap()), Ok(0));
+    assert_eq!([(); 3].map(|()| journal.prune(end).unwrap()), [1_000, 1, 0]);
+    assert_eq!(rows(&mut journal), [Row::Retry(Box::new(lasting))]);
+}
+
+#[test]
+fn a_bulk_load_is_kept_whole_or_not_at_all() {
+    let room = Room::new();
+    let mut journal = room.open();
+    let ids = LastIds { pet: 9, ..LastIds::default() };
+    for keep in [None, Some((BatchNumber(1), ids))] {
+        journal.bulk_begin().unwrap();
+        for row in everything() {
+            journal.bulk_row(&row).unwrap();
+        }
+        assert!(matches!(journal.prune(Timestamp::MAX), Err(StoreError::Busy(_))));
+        assert_eq!(
+            petstore_sqlite::read_snapshot(&room.database(), &mut |_| panic!("seen")).unwrap().last_batch.0,
+            0
+        );
+        journal.bulk_end(keep).unwrap();
+        let (header, rows) = load(&mut journal).unwrap();
+        let expected = if keep.is_some() { everything() } else { Vec::new() };
+        assert_eq!((header.last_batch.0, rows), (u64::from(keep.is_some()), expected));
+    }
+}
+
+#[test]
+fn a_bulk_load_that_fails_leaves_a_journal_that_works() {
+    let room = Room::new();
+    let mut journal = room.open();
+    for last in [Row::Pet(pet(1, 1)), Row::Pet(pet(2, 99))] {
+        journal.bulk_begin().unwrap();
+        journal.bulk_row(&Row::Category(category(1, "cats"))).unwrap();
+        journal.bulk_row(&Row::Pet(pet(1, 1))).unwrap();
+        let ended = journal.bulk_row(&last).and_then(|()| journal.bulk_end(Some((BatchNumber(1), IDS))));
+        assert!(matches!(ended, Err(StoreError::Unavailable(_))), "{ended:?}");
+        journal.bulk_end(None).unwrap();
+        assert_eq!(rows(&mut journal), []);
+    }
+    fill(&mut journal);
+}

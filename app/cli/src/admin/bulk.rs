@@ -1,0 +1,67 @@
+//! The shop in and out through the admin socket: lines, after one that asks and before one that ends.
+
+use std::io::{self, BufReader, BufWriter, Write};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+
+use petstore_memory::MemoryStore;
+
+use super::{Answer, LINE_TIME};
+use crate::settings::Db;
+use crate::{ndjson, transfer};
+
+/// What imports and exports work on. They block: each runs on a thread of its own.
+pub(crate) struct Bulk {
+    pub(crate) store: Arc<MemoryStore>,
+    pub(crate) db: Db,
+}
+
+impl Bulk {
+    /// Takes lines until the client has said all.
+    pub(super) fn import(&self, stream: &UnixStream) -> io::Result<()> {
+        prepare(stream)?;
+        say(&mut &*stream, &Answer::Ready)?;
+        let answer = match ndjson::import(&self.store, BufReader::new(stream), |_| {}) {
+            Ok(lines) => Answer::Imported { lines },
+            Err(why) => Answer::Refused { why },
+        };
+        say(&mut &*stream, &answer)
+    }
+
+    /// Gives all lines. Those of a file are read from it, so that nobody waits; a store in memory takes no writes
+    /// meanwhile.
+    pub(super) fn export(&self, stream: &UnixStream) -> io::Result<()> {
+        prepare(stream)?;
+        let mut output = BufWriter::new(stream);
+        say(&mut output, &Answer::Ready)?;
+        let exported = match &self.db {
+            Db::File(file) => transfer::export_file(file, &mut output).map_err(|failure| failure.message),
+            Db::Memory => {
+                let mut lines = 0;
+                let walked = self.store.export(|row| {
+                    lines += ndjson::write_row(&mut output, &row)?;
+                    io::Result::Ok(())
+                });
+                walked.map(|()| lines).map_err(|error| error.to_string())
+            }
+        };
+        let answer = match exported {
+            Ok(lines) => Answer::Exported { lines },
+            Err(why) => Answer::Refused { why },
+        };
+        say(&mut output, &answer)?;
+        output.flush()
+    }
+}
+
+/// A client that stops sending or reading does not hold writers out for ever.
+fn prepare(stream: &UnixStream) -> io::Result<()> {
+    stream.set_nonblocking(false)?;
+    stream.set_read_timeout(Some(LINE_TIME))?;
+    stream.set_write_timeout(Some(LINE_TIME))
+}
+
+fn say(output: &mut dyn Write, answer: &Answer) -> io::Result<()> {
+    serde_json::to_writer(&mut *output, answer)?;
+    output.write_all(b"\n")
+}

@@ -1,0 +1,26 @@
+//! Administration of a store that no server serves: the command opens it itself, for as long as it takes.
+
+use std::sync::Arc;
+
+use petstore_ports::Clock;
+use petstore_ports::api::Administration;
+use petstore_service::{Policy, Ports, Service};
+
+use crate::admin::{Answer, Bulk, Desk, Request};
+use crate::environment::{SystemClock, SystemEntropy};
+use crate::settings::Db;
+use crate::store::OpenStore;
+use crate::{Failure, single_threaded};
+
+/// Answers a request as the server of this store would.
+pub(crate) fn ask(db: &Db, request: Request) -> Result<Answer, Failure> {
+    let OpenStore { store, .. } = OpenStore::open(db)?;
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let ports = Ports::of_one_store(Arc::clone(&store), Arc::clone(&clock), Arc::new(SystemEntropy));
+    let administration: Arc<dyn Administration> = Arc::new(Service::new(ports, Policy::DEFAULT));
+    let bulk = Arc::new(Bulk { store: Arc::clone(&store), db: db.clone() });
+    let desk = Desk { administration, clock, bulk };
+    let answer = single_threaded()?.block_on(desk.answer(request));
+    store.close();
+    Ok(answer)
+}

@@ -1,0 +1,215 @@
+//! The shop as newline-delimited JSON: one resource a line, as the API shows it, under the name of its kind.
+//!
+//! ```text
+//! {"category":{"name":"Rabbits","id":1}}
+//! {"pet":{"name":"Hazel","categoryId":1,"status":"available","id":1}}
+//! {"inventoryItem":{"petId":1,"quantity":1,"status":"available"}}
+//! {"order":{"id":1,"petId":1,"quantity":1,"complete":true}}
+//! ```
+
+use std::borrow::Cow;
+use std::io::{self, BufRead, Write};
+
+use petstore_domain::{
+    Category, CategoryId, CategoryName, Description, InventoryItem, Order, OrderId, OrderQuantity, Pet,
+    PetId, PetName, PetStatus, Timestamp, Version,
+};
+use petstore_memory::{Import, ImportError, MemoryStore};
+use petstore_ports::Row;
+use serde::{Deserialize, Serialize};
+
+/// Bytes of one line. The longest that an export writes, a category, has under 10,000.
+const LINE_MAX: u64 = 64 * 1024;
+
+/// One line.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+enum Line<'a> {
+    Category(CategoryLine<'a>),
+    Pet(PetLine<'a>),
+    InventoryItem(ItemLine),
+    Order(OrderLine),
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CategoryLine<'a> {
+    name: Cow<'a, str>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    description: Option<Cow<'a, str>>,
+    id: u64,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct PetLine<'a> {
+    name: Cow<'a, str>,
+    category_id: u64,
+    status: Status,
+    id: u64,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct ItemLine {
+    pet_id: u64,
+    quantity: u64,
+    status: Status,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct OrderLine {
+    id: u64,
+    pet_id: u64,
+    quantity: i64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    ship_date: Option<String>,
+    complete: bool,
+}
+
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Status {
+    Available,
+    Pending,
+    Sold,
+}
+
+impl From<PetStatus> for Status {
+    fn from(status: PetStatus) -> Self {
+        match status {
+            PetStatus::Available => Self::Available,
+            PetStatus::Pending => Self::Pending,
+            PetStatus::Sold => Self::Sold,
+        }
+    }
+}
+
+impl From<Status> for PetStatus {
+    fn from(status: Status) -> Self {
+        match status {
+            Status::Available => Self::Available,
+            Status::Pending => Self::Pending,
+            Status::Sold => Self::Sold,
+        }
+    }
+}
+
+/// Writes what a row of the shop is; nothing for accounts, keys and what else is the operator's. Returns the lines.
+pub(crate) fn write_row(out: &mut dyn Write, row: &Row) -> io::Result<u64> {
+    match row {
+        Row::Category(record) => {
+            let Category { id, name, description } = &record.category;
+            let description = description.as_ref().map(|text| text.as_str().into());
+            write_line(
+                out,
+                &Line::Category(CategoryLine { name: name.as_str().into(), description, id: id.get() }),
+            )
+        }
+        Row::Pet(record) => {
+            let (pet, InventoryItem { pet_id, quantity, status }) = (&record.pet, record.item());
+            let (name, category_id) = (pet.name.as_str().into(), pet.category_id.get());
+            let pet = PetLine { name, category_id, status: pet.status.into(), id: pet.id.get() };
+            write_line(out, &Line::Pet(pet))?;
+            let item = ItemLine { pet_id: pet_id.get(), quantity, status: status.into() };
+            write_line(out, &Line::InventoryItem(item)).map(|one| one + 1)
+        }
+        Row::Order(record) => {
+            let Order { id, pet_id, quantity, ship_date, complete } = &record.order;
+            write_line(
+                out,
+                &Line::Order(OrderLine {
+                    id: id.get(),
+                    pet_id: pet_id.get(),
+                    quantity: i64::from(quantity.get()),
+                    ship_date: ship_date.map(|time| time.to_string()),
+                    complete: *complete,
+                }),
+            )
+        }
+        Row::Account(_) | Row::Key(_) | Row::Retry(_) | Row::Usage(_) => Ok(0),
+    }
+}
+
+fn write_line(out: &mut dyn Write, line: &Line<'_>) -> io::Result<u64> {
+    serde_json::to_writer(&mut *out, line)?;
+    out.write_all(b"\n")?;
+    Ok(1)
+}
+
+/// Imports all lines into an empty store, or none. Says how many there were, or which one is wrong and why.
+pub(crate) fn import(
+    store: &MemoryStore,
+    mut lines: impl BufRead,
+    mut progress: impl FnMut(u64),
+) -> Result<u64, String> {
+    let mut import = store.import().map_err(|error| error.to_string())?;
+    let mut line = Vec::new();
+    let mut number = 0;
+    loop {
+        line.clear();
+        let read = io::Read::take(&mut lines, LINE_MAX).read_until(b'\n', &mut line);
+        let read = read.map_err(|error| format!("line {}: {error}", number + 1))?;
+        if read == 0 {
+            break;
+        }
+        number += 1;
+        if line.last() != Some(&b'\n') && read as u64 == LINE_MAX {
+            return Err(format!("line {number}: longer than {LINE_MAX} bytes"));
+        }
+        add(&mut import, &line).map_err(|why| format!("line {number}: {why}"))?;
+        progress(number);
+    }
+    import.finish().map_err(|error| error.to_string())?;
+    Ok(number)
+}
+
+fn add(import: &mut Import<'_>, line: &[u8]) -> Result<(), String> {
+    let line = serde_json::from_slice(line).map_err(|error| error.to_string())?;
+    let said = |error: ImportError| error.to_string();
+    match line {
+        Line::Category(CategoryLine { name, description, id }) => {
+            let category = Category {
+                id: CategoryId::new(id).map_err(|error| format!("id {error}"))?,
+                name: CategoryName::parse(&name).map_err(|error| format!("name {error}"))?,
+                description: description
+                    .map(|text| Description::parse(&text))
+                    .transpose()
+                    .map_err(|error| format!("description {error}"))?,
+            };
+            import.category(category, Version::FIRST).map_err(said)
+        }
+        Line::Pet(PetLine { name, category_id, status, id }) => {
+            let pet = Pet {
+                id: PetId::new(id).map_err(|error| format!("id {error}"))?,
+                name: PetName::parse(&name).map_err(|error| format!("name {error}"))?,
+                category_id: CategoryId::new(category_id).map_err(|error| format!("categoryId {error}"))?,
+                status: status.into(),
+            };
+            import.pet(pet, Version::FIRST).map_err(said)
+        }
+        Line::InventoryItem(ItemLine { pet_id, quantity, status }) => {
+            let id = PetId::new(pet_id).map_err(|error| format!("petId {error}"))?;
+            match (status, quantity) {
+                (Status::Available, 0) => return Err("an available pet has free units".to_owned()),
+                (Status::Sold, 1..) => return Err("a sold pet has no free units".to_owned()),
+                _ => {}
+            }
+            import.stock(id, quantity, Version::FIRST).map_err(said)
+        }
+        Line::Order(OrderLine { id, pet_id, quantity, ship_date, complete }) => {
+            let order = Order {
+                id: OrderId::new(id).map_err(|error| format!("id {error}"))?,
+                pet_id: PetId::new(pet_id).map_err(|error| format!("petId {error}"))?,
+                quantity: OrderQuantity::new(quantity).map_err(|error| format!("quantity {error}"))?,
+                ship_date: ship_date
+                    .map(|text| Timestamp::parse(&text))
+                    .transpose()
+                    .map_err(|error| format!("shipDate {error}"))?,
+                complete,
+            };
+            import.order(order, Version::FIRST).map_err(said)
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! The store that a command works on: in memory, or in its file.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use petstore_memory::{MemoryStore, Opened};
+use petstore_sqlite::SqliteJournal;
+
+use crate::Failure;
+use crate::environment::SystemEntropy;
+use crate::settings::Db;
+
+/// A store that is open.
+pub(crate) struct OpenStore {
+    pub(crate) store: Arc<MemoryStore>,
+    /// What entity tags and cursors of this store begin with.
+    pub(crate) epoch: u64,
+}
+
+impl OpenStore {
+    /// Opens the store, and makes it if it is not there yet.
+    pub(crate) fn open(db: &Db) -> Result<Self, Failure> {
+        let epoch = SystemEntropy::number().map_err(|error| Failure::because(error.to_string()))?;
+        match db {
+            Db::Memory => Ok(Self { store: Arc::new(MemoryStore::new()), epoch }),
+            Db::File(file) => open_file(file, epoch),
+        }
+    }
+}
+
+fn open_file(file: &Path, epoch_if_new: u64) -> Result<OpenStore, Failure> {
+    let journal =
+        SqliteJournal::open(file, epoch_if_new).map_err(|error| Failure::because(error.to_string()))?;
+    let Opened { store, header } = MemoryStore::open(Box::new(journal))
+        .map_err(|error| Failure::because(format!("{} cannot be used: {error}", file.display())))?;
+    Ok(OpenStore { store: Arc::new(store), epoch: header.epoch })
+}

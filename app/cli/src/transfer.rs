@@ -1,0 +1,206 @@
+//! `petstore import`, `export` and `backup`: the shop in and out, through a running server or on its file at rest.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead, BufReader, BufWriter, IsTerminal, Read, Write};
+use std::net::Shutdown;
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use petstore_sqlite::{backup, read_snapshot};
+
+use crate::admin::{Answer, Request, connect};
+use crate::settings::{DEFAULT_DB, Db};
+use crate::store::OpenStore;
+use crate::{Failure, ndjson};
+
+/// Lines between two signs of progress.
+const PROGRESS: u64 = 10_000;
+
+/// Which store, and which file.
+#[derive(Debug, Args)]
+pub(crate) struct TransferArgs {
+    /// The file; `-` is standard input or output
+    file: PathBuf,
+
+    /// The server's admin socket; FILE.sock beside the data unless told otherwise
+    #[arg(long, env = "PETSTORE_ADMIN_SOCKET", value_name = "FILE")]
+    admin_socket: Option<PathBuf>,
+
+    /// Where the data is kept
+    #[arg(long, env = "PETSTORE_DB", default_value = DEFAULT_DB, value_parser = Db::parse, value_name = "FILE|memory")]
+    db: Db,
+}
+
+impl TransferArgs {
+    /// Loads a file into an empty store: all of it or nothing.
+    pub(crate) fn import(&self) -> Result<(), Failure> {
+        let input: Box<dyn Read> = if self.is_standard() {
+            Box::new(io::stdin())
+        } else {
+            Box::new(File::open(&self.file).map_err(|error| self.fault(&error))?)
+        };
+        let count = if let Some(server) = self.server()? {
+            import_through(server, input)?
+        } else {
+            let store = OpenStore::open(self.file_at_rest(false)?)?.store;
+            let imported = ndjson::import(&store, BufReader::new(input), progress("imported"));
+            store.close();
+            imported.map_err(|why| nothing_imported(&why))?
+        };
+        eprintln!("petstore: {count} lines imported");
+        Ok(())
+    }
+
+    /// Writes everything that the shop is.
+    pub(crate) fn export(&self) -> Result<(), Failure> {
+        let output: Box<dyn Write> = if self.is_standard() {
+            Box::new(io::stdout())
+        } else {
+            Box::new(create(&self.file).map_err(|error| self.fault(&error))?)
+        };
+        let mut output = BufWriter::new(output);
+        let count = if let Some(server) = self.server()? {
+            export_through(server, &mut output)?
+        } else {
+            let Db::File(file) = self.file_at_rest(true)? else { return Err(self.nowhere()) };
+            export_file(file, &mut output)?
+        };
+        output.flush().map_err(|error| self.fault(&error))?;
+        eprintln!("petstore: {count} lines exported");
+        Ok(())
+    }
+
+    /// Copies the data file, while it is used or not.
+    pub(crate) fn backup(&self) -> Result<(), Failure> {
+        let Db::File(file) = self.file_at_rest(true)? else {
+            return Err(Failure::because("a store in memory has no file to copy: export it"));
+        };
+        backup(file, &self.file).map_err(|error| Failure::because(error.to_string()))
+    }
+
+    fn is_standard(&self) -> bool {
+        self.file == Path::new("-")
+    }
+
+    fn server(&self) -> Result<Option<UnixStream>, Failure> {
+        connect(&self.admin_socket.clone().unwrap_or_else(|| self.db.admin_socket()))
+    }
+
+    /// The store that no server serves. An import may make it; an export must find it.
+    fn file_at_rest(&self, must_exist: bool) -> Result<&Db, Failure> {
+        match &self.db {
+            Db::File(file) if !must_exist || file.exists() => Ok(&self.db),
+            _ => Err(self.nowhere()),
+        }
+    }
+
+    fn nowhere(&self) -> Failure {
+        Failure::because(format!(
+            "no server answers, and there is no data in {}: name its --admin-socket or --db",
+            self.db
+        ))
+    }
+
+    fn fault(&self, error: &io::Error) -> Failure {
+        Failure::because(format!("{}: {error}", self.file.display()))
+    }
+}
+
+/// A file for this user alone: what the shop holds may be nobody else's business.
+fn create(file: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(file)
+}
+
+fn nothing_imported(why: &str) -> Failure {
+    Failure::because(format!("nothing was imported: {why}"))
+}
+
+/// Signs of progress for a person; a pipe is told nothing.
+fn progress(done: &'static str) -> impl FnMut(u64) {
+    let is_watched = io::stderr().is_terminal();
+    move |lines| {
+        if is_watched && lines % PROGRESS == 0 {
+            eprint!("\rpetstore: {lines} lines {done}");
+        }
+    }
+}
+
+/// Writes the lines of a data file, as it is at one moment.
+pub(crate) fn export_file(file: &Path, output: &mut dyn Write) -> Result<u64, Failure> {
+    let (mut count, mut show) = (0, progress("exported"));
+    let mut fault = None;
+    let read = read_snapshot(file, &mut |row| match ndjson::write_row(output, &row) {
+        Ok(lines) => {
+            count += lines;
+            show(count);
+            Ok(())
+        }
+        Err(error) => {
+            let why = error.to_string();
+            fault = Some(error);
+            Err(petstore_ports::StoreError::Unavailable(why))
+        }
+    });
+    match (read, fault) {
+        (_, Some(error)) => Err(Failure::because(format!("the lines cannot be written: {error}"))),
+        (Err(error), None) => Err(Failure::because(format!("{} cannot be read: {error}", file.display()))),
+        (Ok(_), None) => Ok(count),
+    }
+}
+
+fn import_through(mut server: UnixStream, mut input: impl Read) -> Result<u64, Failure> {
+    say(&mut server, &Request::Import)?;
+    let mut answers = BufReader::new(server.try_clone().map_err(|error| cut_off(&error))?);
+    hear(&mut answers)?.understood()?;
+    // The server may refuse a line while we are still sending: why, it says afterwards.
+    let sent = io::copy(&mut input, &mut server);
+    let _ = server.shutdown(Shutdown::Write);
+    match hear(&mut answers)? {
+        Answer::Imported { lines } => sent.map(|_| lines).map_err(|error| cut_off(&error)),
+        Answer::Refused { why } => Err(nothing_imported(&why)),
+        _ => Err(Failure::because("the server answered something else: is it of another version?")),
+    }
+}
+
+fn export_through(mut server: UnixStream, output: &mut dyn Write) -> Result<u64, Failure> {
+    say(&mut server, &Request::Export)?;
+    let mut answers = BufReader::new(server);
+    hear(&mut answers)?.understood()?;
+    let (mut count, mut show, mut line) = (0, progress("exported"), Vec::new());
+    loop {
+        line.clear();
+        let read = answers.read_until(b'\n', &mut line).map_err(|error| cut_off(&error))?;
+        // Lines of the shop come as they are; one of the protocol's own ends them.
+        if read == 0 || line.starts_with(b"{\"answer\"") {
+            break;
+        }
+        output.write_all(&line).map_err(|error| cut_off(&error))?;
+        count += 1;
+        show(count);
+    }
+    match serde_json::from_slice::<Answer>(&line) {
+        Ok(Answer::Exported { lines }) if lines == count => Ok(count),
+        Ok(answer) => {
+            answer.understood().map(|_| count).and(Err(Failure::because("the export is not whole")))
+        }
+        Err(_) => Err(Failure::because("the export is not whole: the server went away")),
+    }
+}
+
+fn say(server: &mut UnixStream, request: &Request) -> Result<(), Failure> {
+    let mut line = serde_json::to_vec(request).map_err(|error| Failure::because(error.to_string()))?;
+    line.push(b'\n');
+    server.write_all(&line).map_err(|error| cut_off(&error))
+}
+
+fn hear(answers: &mut impl BufRead) -> Result<Answer, Failure> {
+    let mut line = Vec::new();
+    answers.read_until(b'\n', &mut line).map_err(|error| cut_off(&error))?;
+    serde_json::from_slice(&line).map_err(|_| Failure::because("the server's answer cannot be read"))
+}
+
+fn cut_off(error: &io::Error) -> Failure {
+    Failure::because(format!("the server did not answer: {error}"))
+}

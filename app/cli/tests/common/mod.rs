@@ -1,0 +1,134 @@
+//! A folder with a petstore in it, as an operator has one.
+
+#![allow(dead_code, unreachable_pub, reason = "each test binary uses a part of this")]
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+pub const BINARY: &str = env!("CARGO_BIN_EXE_petstore");
+
+/// A folder of its own, and perhaps a server in it; both end with the test.
+pub struct Site {
+    pub folder: PathBuf,
+    pub port: u16,
+    pub server: Option<Child>,
+}
+
+impl Site {
+    pub fn new(name: &str) -> Self {
+        let folder = std::env::temp_dir().join(format!("petstore-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir_all(&folder).unwrap();
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        Self { folder, port, server: None }
+    }
+
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(BINARY);
+        command
+            .args(args)
+            .current_dir(&self.folder)
+            .env("PETSTORE_LISTEN", format!("127.0.0.1:{}", self.port));
+        command
+    }
+
+    pub fn run(&self, args: &[&str]) -> Output {
+        self.command(args).output().unwrap()
+    }
+
+    /// Starts a server and waits until it says that it serves.
+    pub fn serve(&mut self, args: &[&str], variables: &[(&str, &str)]) {
+        let mut command = self.command(args);
+        command.envs(variables.iter().copied());
+        command.stdout(std::fs::File::create(self.folder.join("out")).unwrap()).stderr(Stdio::piped());
+        let mut server = command.spawn().unwrap();
+        let mut lines = BufReader::new(server.stderr.take().unwrap()).lines();
+        let line =
+            lines.find(|line| line.as_ref().is_ok_and(|line| line.contains("serving"))).unwrap().unwrap();
+        assert!(line.contains(&self.port.to_string()), "{line}");
+        self.server = Some(server);
+        // What it says later must not fill the pipe.
+        std::thread::spawn(move || lines.for_each(drop));
+    }
+
+    pub fn printed(&self) -> String {
+        std::fs::read_to_string(self.folder.join("out")).unwrap()
+    }
+
+    pub fn signal(&self, signal: &str) {
+        let id = self.server.as_ref().unwrap().id().to_string();
+        assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
+    }
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        if let Some(server) = &mut self.server {
+            let _ = server.kill();
+            let _ = server.wait();
+        }
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// A connection that is kept, and asks one thing after the other.
+pub struct Client {
+    stream: BufReader<TcpStream>,
+    key: String,
+}
+
+impl Client {
+    pub fn connect(port: u16, key: &str) -> std::io::Result<Self> {
+        let stream = TcpStream::connect(("127.0.0.1", port))?;
+        stream.set_read_timeout(Some(Duration::from_secs(10)))?;
+        stream.set_nodelay(true)?;
+        Ok(Self { stream: BufReader::new(stream), key: key.to_owned() })
+    }
+
+    /// The answer; an error if the server goes away first.
+    pub fn ask(&mut self, method: &str, path: &str, headers: &str, body: &str) -> std::io::Result<Answer> {
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {}\r\n{headers}content-type: \
+             application/json\r\ncontent-length: {}\r\n\r\n{body}",
+            self.key,
+            body.len()
+        );
+        self.stream.get_mut().write_all(request.as_bytes())?;
+        let mut line = String::new();
+        self.stream.read_line(&mut line)?;
+        let status = line.split(' ').nth(1).and_then(|status| status.parse().ok());
+        let status = status.ok_or(std::io::ErrorKind::UnexpectedEof)?;
+        let (mut length, mut next) = (0, None);
+        loop {
+            line.clear();
+            self.stream.read_line(&mut line)?;
+            match line.trim_end().split_once(": ") {
+                Some(("content-length", value)) => length = value.parse().unwrap_or(0),
+                Some(("link", links)) => next = next_page(links),
+                Some(_) => {}
+                None => break,
+            }
+        }
+        let mut body = vec![0; length];
+        self.stream.read_exact(&mut body)?;
+        Ok(Answer { status, body: String::from_utf8_lossy(&body).into_owned(), next })
+    }
+}
+
+/// An answer.
+pub struct Answer {
+    pub status: u16,
+    pub body: String,
+    /// The path of the next page.
+    pub next: Option<String>,
+}
+
+/// The path that a Link header calls the next page.
+fn next_page(links: &str) -> Option<String> {
+    let link = links.split(", <").find(|link| link.ends_with("rel=\"next\""))?;
+    let target = link.trim_start_matches('<').split('>').next()?;
+    target.find("/v1").map(|start| target[start..].to_owned())
+}

@@ -1,0 +1,128 @@
+//! What makes a store in memory durable.
+
+use petstore_domain::{
+    Account, AccountId, CategoryRecord, Changes, KeyRecord, OrderRecord, PetRecord, RetryRecord, Timestamp,
+    Window,
+};
+
+use crate::StoreError;
+
+/// The number of a batch: rising by one with each batch that is on disk; 0 before the first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Hash)]
+pub struct BatchNumber(pub u64);
+
+impl BatchNumber {
+    /// The number of the batch after this one.
+    #[must_use]
+    pub const fn next(self) -> Self {
+        Self(self.0 + 1)
+    }
+}
+
+/// The last id given of each kind; 0 where none was given. Kept apart from the records, since a deleted record's id
+/// must not be given again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct LastIds {
+    /// Of pets.
+    pub pet: u64,
+    /// Of categories.
+    pub category: u64,
+    /// Of orders.
+    pub order: u64,
+    /// Of accounts.
+    pub account: u64,
+    /// Of keys.
+    pub key: u64,
+}
+
+/// Decisions that are committed together.
+#[derive(Debug, Clone, Copy)]
+pub struct Batch<'a> {
+    /// One more than the batch before.
+    pub number: BatchNumber,
+    /// What each decision changes, in the order in which they were decided. A later one may change the same record.
+    pub changes: &'a [Changes],
+    /// The last ids given, this batch included.
+    pub last_ids: LastIds,
+}
+
+/// How much of its windows an account has used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UsageCount {
+    /// The account.
+    pub account: AccountId,
+    /// Its minute.
+    pub minute: Window,
+    /// Its day.
+    pub day: Window,
+}
+
+/// One thing that a journal holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Row {
+    /// A category. They come before the pets that belong to them.
+    Category(CategoryRecord),
+    /// A pet with its stock. They come before the orders for them.
+    Pet(PetRecord),
+    /// An order.
+    Order(OrderRecord),
+    /// An account. They come before the keys that belong to them, and before their usage.
+    Account(Account),
+    /// A key, with its last ban.
+    Key(Box<KeyRecord>),
+    /// The record of an answered request.
+    Retry(Box<RetryRecord>),
+    /// How much an account had used when that was last noted.
+    Usage(UsageCount),
+}
+
+/// What a journal holds besides its rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Header {
+    /// The last batch on disk.
+    pub last_batch: BatchNumber,
+    /// The last ids given.
+    pub last_ids: LastIds,
+    /// A number that was made at random when the journal was: entity tags and cursors are good for it alone.
+    pub epoch: u64,
+}
+
+/// Keeps batches on disk. Blocking: called by the store's own writer thread, one call at a time.
+///
+/// An implementation must keep these, and `petstore-tests` proves them:
+/// - `append` is all or nothing, whatever happens in the middle of it, and what it has acknowledged survives a power
+///   cut.
+/// - After any error but one of `load` the next call is `recover`, again and again until it succeeds: an implementation
+///   need not know how to go on without.
+/// - `load` gives exactly what the batches left, each row parsed like any input: what does not parse is
+///   [`StoreError::Corrupt`], naming table and row, never a default.
+pub trait Journal: Send {
+    /// Hands over everything that is kept, and says what the last batch was. Called once, before anything else.
+    fn load(&mut self, into: &mut dyn FnMut(Row) -> Result<(), StoreError>) -> Result<Header, StoreError>;
+
+    /// Ok means: all of the batch is on disk, under its number. Err means: unknown. A batch changes something.
+    fn append(&mut self, batch: &Batch<'_>) -> Result<(), StoreError>;
+
+    /// Opens the disk anew and says which batch it holds last: the one in doubt is applied or dropped accordingly.
+    /// After a failed sync the old handle is never trusted: what it says it holds may not be on disk.
+    fn recover(&mut self) -> Result<BatchNumber, StoreError>;
+
+    /// Notes usage. Written behind, with no promise for each request.
+    fn note_usage(&mut self, counts: &[UsageCount]) -> Result<(), StoreError>;
+
+    /// Notes bans that are in force in memory already. Each key is as its last batch left it, but for the ban.
+    fn note_bans(&mut self, keys: &[KeyRecord]) -> Result<(), StoreError>;
+
+    /// Drops records of answered requests that have expired at this time, a bounded number of them.
+    fn prune(&mut self, now: Timestamp) -> Result<usize, StoreError>;
+
+    /// Begins a bulk load into an empty store: categories, pets and orders follow by [`Journal::bulk_row`]. Nothing of
+    /// it is seen, by anyone, before [`Journal::bulk_end`] has said Ok.
+    fn bulk_begin(&mut self) -> Result<(), StoreError>;
+
+    /// Adds one row to the bulk load.
+    fn bulk_row(&mut self, row: &Row) -> Result<(), StoreError>;
+
+    /// Ends the bulk load: keeps all of it, as one batch of this number, or nothing.
+    fn bulk_end(&mut self, keep: Option<(BatchNumber, LastIds)>) -> Result<(), StoreError>;
+}

@@ -1,0 +1,107 @@
+//! What a log comes to.
+
+use std::collections::BTreeMap;
+
+use petstore_domain::{
+    Account, AccountId, CategoryId, CategoryRecord, Change, KeyId, KeyRecord, OrderId, OrderRecord, PetId,
+    PetRecord, RetryName, RetryRecord, Timestamp,
+};
+use petstore_ports::{LastIds, Row, UsageCount};
+
+use super::Entry;
+
+#[derive(Debug, Default)]
+pub(super) struct Contents {
+    categories: BTreeMap<CategoryId, CategoryRecord>,
+    pets: BTreeMap<PetId, PetRecord>,
+    orders: BTreeMap<OrderId, OrderRecord>,
+    accounts: BTreeMap<AccountId, Account>,
+    keys: BTreeMap<KeyId, KeyRecord>,
+    retries: BTreeMap<RetryName, RetryRecord>,
+    usage: BTreeMap<AccountId, UsageCount>,
+    pub(super) last_ids: LastIds,
+}
+
+impl Contents {
+    /// Does again what was done.
+    pub(super) fn replay(&mut self, entry: &Entry) {
+        match entry {
+            Entry::Batch { changes, last_ids, .. } => {
+                for change in changes {
+                    self.change(change);
+                }
+                self.last_ids = *last_ids;
+            }
+            Entry::Usage(counts) => self.usage.extend(counts.iter().map(|count| (count.account, *count))),
+            Entry::Bans(keys) => {
+                for banned in keys {
+                    // Only the ban is news: the rest of the key goes through batches.
+                    if let Some(key) = self.keys.get_mut(&banned.id) {
+                        key.ban = banned.ban;
+                    }
+                }
+            }
+            Entry::Pruned(now) => self.retries.retain(|_, record| record.expires_at > *now),
+            Entry::Bulk { rows, last_ids, .. } => {
+                for row in rows {
+                    self.row(row);
+                }
+                self.last_ids = *last_ids;
+            }
+        }
+    }
+
+    fn change(&mut self, change: &Change) {
+        match change {
+            Change::Pet(record) => drop(self.pets.insert(record.pet.id, record.clone())),
+            Change::PetDeleted(id) => drop(self.pets.remove(id)),
+            Change::Category(record) => drop(self.categories.insert(record.category.id, record.clone())),
+            Change::CategoryDeleted(id) => drop(self.categories.remove(id)),
+            Change::Order(record) => drop(self.orders.insert(record.order.id, record.clone())),
+            Change::OrderDeleted(id) => drop(self.orders.remove(id)),
+            Change::Account(account) => drop(self.accounts.insert(account.id, account.clone())),
+            Change::Key(record) => drop(self.keys.insert(record.id, KeyRecord::clone(record))),
+            Change::Retry(record) => {
+                drop(self.retries.insert(record.name.clone(), RetryRecord::clone(record)));
+            }
+        }
+    }
+
+    fn row(&mut self, row: &Row) {
+        match row {
+            Row::Category(record) => self.change(&Change::Category(record.clone())),
+            Row::Pet(record) => self.change(&Change::Pet(record.clone())),
+            Row::Order(record) => self.change(&Change::Order(record.clone())),
+            Row::Account(_) | Row::Key(_) | Row::Retry(_) | Row::Usage(_) => {
+                panic!("a bulk load is of categories, pets and orders: {row:?}")
+            }
+        }
+    }
+
+    /// How many records of answers have expired.
+    pub(super) fn expired(&self, now: Timestamp) -> usize {
+        self.retries.values().filter(|record| record.expires_at <= now).count()
+    }
+
+    /// The highest ids that are there: of no use as the last ones given.
+    pub(super) fn highest_ids(&self) -> LastIds {
+        LastIds {
+            pet: self.pets.keys().next_back().map_or(0, |id| id.get()),
+            category: self.categories.keys().next_back().map_or(0, |id| id.get()),
+            order: self.orders.keys().next_back().map_or(0, |id| id.get()),
+            account: self.accounts.keys().next_back().map_or(0, |id| id.get()),
+            key: self.keys.keys().next_back().map_or(0, |id| id.get()),
+        }
+    }
+
+    /// All rows, each after those that it belongs to.
+    pub(super) fn into_rows(self) -> impl Iterator<Item = Row> {
+        let shop = self.categories.into_values().map(Row::Category);
+        let shop = shop.chain(self.pets.into_values().map(Row::Pet));
+        let shop = shop.chain(self.orders.into_values().map(Row::Order));
+        let callers = self.accounts.into_values().map(Row::Account);
+        let callers = callers.chain(self.keys.into_values().map(|key| Row::Key(Box::new(key))));
+        let callers = callers.chain(self.retries.into_values().map(|one| Row::Retry(Box::new(one))));
+        shop.chain(callers).chain(self.usage.into_values().map(Row::Usage))
+    }
+}

@@ -1,0 +1,156 @@
+//! The journal on the disk: a log, read back by doing again what it says.
+
+use petstore_domain::{Change, Changes, KeyRecord, Timestamp};
+use petstore_ports::{Batch, BatchNumber, Header, Journal, LastIds, Row, StoreError, UsageCount};
+
+use super::contents::Contents;
+use super::fault::planned_error;
+use super::{Disk, DiskBug, Entry, Fault, State};
+
+/// Made with the disk: whoever compares it must find it the same after every opening.
+const EPOCH: u64 = 7;
+
+pub(super) struct DiskJournal {
+    disk: Disk,
+    /// Whether a call has failed since the journal was opened or recovered.
+    in_doubt: bool,
+    /// The bulk load that is going on.
+    bulk: Option<Vec<Row>>,
+    /// What a bug keeps back until the next call.
+    late: Vec<Entry>,
+}
+
+impl DiskJournal {
+    pub(super) fn on(disk: Disk) -> Self {
+        Self { disk, in_doubt: false, bulk: None, late: Vec::new() }
+    }
+
+    /// Writes and syncs entries, unless a fault is planned for this call.
+    fn write(&mut self, entries: Vec<Entry>) -> Result<(), StoreError> {
+        assert!(!self.in_doubt, "after an error a journal is recovered before anything else");
+        let state = &mut *self.disk.lock();
+        let fault = state.faults.call();
+        if matches!(fault, None | Some(Fault::After)) {
+            state.log.append(&mut self.late);
+            state.log.extend(entries);
+            state.synced = state.log.len();
+        }
+        self.in_doubt = fault.is_some();
+        fault.map_or(Ok(()), |_| Err(planned_error()))
+    }
+
+    fn write_with(&mut self, bug: DiskBug, batch: Entry) -> Result<(), StoreError> {
+        let Entry::Batch { number, changes, last_ids } = batch else {
+            unreachable!("only batches are wrong")
+        };
+        let entry = |changes| Entry::Batch { number, changes, last_ids };
+        match bug {
+            DiskBug::RepliesBeforeCommit => {
+                self.write(Vec::new())?;
+                self.late.push(entry(changes));
+            }
+            DiskBug::CommitsWithoutSync => {
+                let state = &mut *self.disk.lock();
+                state.log.push(entry(changes));
+            }
+            DiskBug::TearsBatches => {
+                for change in changes {
+                    self.write(vec![entry(vec![change])])?;
+                    // Where the power may fail.
+                    std::thread::sleep(std::time::Duration::from_micros(300));
+                }
+            }
+            DiskBug::SplitsAnswers => {
+                let is_answer = |change: &Change| matches!(change, Change::Retry(_));
+                let (answers, effects) = changes.into_iter().partition(is_answer);
+                self.write(vec![entry(effects)])?;
+                self.late.push(entry(answers));
+            }
+            DiskBug::ReusesIds => self.write(vec![entry(changes)])?,
+        }
+        Ok(())
+    }
+}
+
+impl State {
+    fn contents(&self) -> Contents {
+        let mut contents = Contents::default();
+        for entry in &self.log {
+            contents.replay(entry);
+        }
+        contents
+    }
+
+    fn last_batch(&self) -> BatchNumber {
+        let number = |entry: &Entry| match entry {
+            Entry::Batch { number, .. } | Entry::Bulk { number, .. } => Some(*number),
+            Entry::Usage(_) | Entry::Bans(_) | Entry::Pruned(_) => None,
+        };
+        self.log.iter().rev().find_map(number).unwrap_or_default()
+    }
+}
+
+impl Journal for DiskJournal {
+    fn load(&mut self, into: &mut dyn FnMut(Row) -> Result<(), StoreError>) -> Result<Header, StoreError> {
+        let (contents, last_batch, bug) = {
+            let state = self.disk.lock();
+            (state.contents(), state.last_batch(), state.bug)
+        };
+        let last_ids =
+            if bug == Some(DiskBug::ReusesIds) { contents.highest_ids() } else { contents.last_ids };
+        contents.into_rows().try_for_each(into)?;
+        Ok(Header { last_batch, last_ids, epoch: EPOCH })
+    }
+
+    fn append(&mut self, batch: &Batch<'_>) -> Result<(), StoreError> {
+        let changes: Vec<Change> = batch.changes.iter().flat_map(Changes::as_slice).cloned().collect();
+        assert!(!changes.is_empty(), "a batch that changes nothing is not written");
+        let bug = self.disk.lock().bug;
+        let entry = Entry::Batch { number: batch.number, changes, last_ids: batch.last_ids };
+        if let Some(bug) = bug {
+            return self.write_with(bug, entry);
+        }
+        let last = self.disk.lock().last_batch();
+        assert_eq!(batch.number, last.next(), "numbers of batches rise by one");
+        self.write(vec![entry])
+    }
+
+    fn recover(&mut self) -> Result<BatchNumber, StoreError> {
+        let state = &mut *self.disk.lock();
+        if state.faults.call().is_some() {
+            return Err(planned_error());
+        }
+        state.log.truncate(state.synced);
+        (self.in_doubt, self.bulk) = (false, None);
+        Ok(state.last_batch())
+    }
+
+    fn note_usage(&mut self, counts: &[UsageCount]) -> Result<(), StoreError> {
+        self.write(vec![Entry::Usage(counts.to_vec())])
+    }
+
+    fn note_bans(&mut self, keys: &[KeyRecord]) -> Result<(), StoreError> {
+        self.write(vec![Entry::Bans(keys.to_vec())])
+    }
+
+    fn prune(&mut self, now: Timestamp) -> Result<usize, StoreError> {
+        let expired = self.disk.lock().contents().expired(now);
+        self.write(vec![Entry::Pruned(now)]).map(|()| expired)
+    }
+
+    fn bulk_begin(&mut self) -> Result<(), StoreError> {
+        self.bulk = Some(Vec::new());
+        self.write(Vec::new())
+    }
+
+    fn bulk_row(&mut self, row: &Row) -> Result<(), StoreError> {
+        self.bulk.as_mut().expect("a bulk load is begun before its rows").push(row.clone());
+        self.write(Vec::new())
+    }
+
+    fn bulk_end(&mut self, keep: Option<(BatchNumber, LastIds)>) -> Result<(), StoreError> {
+        let rows = self.bulk.take().expect("a bulk load is begun before it ends");
+        let entry = keep.map(|(number, last_ids)| Entry::Bulk { number, rows, last_ids });
+        self.write(entry.into_iter().collect())
+    }
+}

@@ -1,0 +1,264 @@
+//! What survives the end of a process, be it in good order or by a power cut: all that was answered, and of everything
+//! else all or nothing.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use petstore_domain::{
+    Answered, BanPolicy, OrderId, PetId, PetRecord, PetStatus, Plan, RevokeKey, RotateKey, UpdateCategory,
+};
+use petstore_ports::{Ask, Cost, OrderFilter, PageOrder, Verdict};
+
+use crate::listing::{all, walk};
+use crate::make::{
+    at, cancel_order, complete_order, create_category, create_pet, delete_category, delete_pet, fresh_secret,
+    limits, place_order, rename_category, set_status,
+};
+use crate::quota_model::ask;
+use crate::retries::{EXPIRES_SECS, under_key};
+use crate::together::joined;
+use crate::{DurableSubject, Subject};
+
+/// Power cuts in the middle of traffic.
+const CUTS: usize = 30;
+
+/// Some of everything that a store keeps, one operation after the other.
+async fn furnish(subject: &Subject, mut after_each: impl AsyncFnMut(&Subject)) {
+    macro_rules! done {
+        ($operation:expr) => {{
+            let answer = subject.run($operation).await.expect("nothing stands against it");
+            after_each(subject).await;
+            answer
+        }};
+    }
+    let dogs = done!(create_category("Dogs")).value.id;
+    let cats = done!(create_category("Cats")).value.id;
+    let gone = done!(create_category("Gone")).value.id;
+    done!(delete_category(gone));
+    let patch = rename_category("Hounds");
+    done!(UpdateCategory { id: dogs, patch, precondition: petstore_domain::Precondition::None });
+    let rex = done!(create_pet("Rex", dogs, None)).value.id;
+    let tom = done!(create_pet("Tom", cats, Some(PetStatus::Sold))).value.id;
+    let felix = done!(create_pet("Felix", cats, Some(PetStatus::Pending))).value.id;
+    done!(delete_pet(tom));
+    done!(set_status(felix, PetStatus::Available));
+    done!(crate::make::set_stock(rex, 10));
+    let open = done!(place_order(rex, 2)).value.id;
+    let complete = done!(place_order(rex, 3)).value.id;
+    let cancelled = done!(place_order(rex, 5)).value.id;
+    done!(complete_order(complete));
+    done!(cancel_order(cancelled));
+    let made = done!(crate::make::create_key(petstore_domain::KeyHolder::New { plan: Plan::Pro }));
+    let (digest, prefix) = fresh_secret();
+    let overlap = Duration::from_mins(1);
+    done!(RotateKey { id: made.key.id, overlap, digest, prefix, now: at(10) });
+    done!(RevokeKey { id: made.key.id, now: at(20) });
+    assert!(subject.order(open).await.is_some(), "an order stays open");
+}
+
+/// A store that was closed in good order shows all that it showed before.
+pub async fn an_orderly_end_loses_nothing(subject: &dyn DurableSubject) {
+    let store = subject.open().await;
+    assert_eq!(store.snapshot().await.pets, [], "a fresh store is empty");
+    furnish(&store, async |_| {}).await;
+    let before = store.snapshot().await;
+    drop(store);
+    for _ in 0..2 {
+        let store = subject.open().await;
+        assert_eq!(store.snapshot().await, before, "an orderly end loses nothing");
+    }
+}
+
+/// Whatever was answered is there after a power cut that follows at once, and what was not is not.
+pub async fn a_power_cut_loses_nothing_that_was_answered(subject: &dyn DurableSubject) {
+    let store = subject.open().await;
+    furnish(&store, async |store| {
+        let opened = subject.after_power_cut().await.open().await;
+        assert_eq!(opened.snapshot().await, store.snapshot().await, "a power cut loses nothing answered");
+    })
+    .await;
+}
+
+/// Pets that callers order and create.
+struct Traffic {
+    pets: Vec<PetId>,
+    answered: Mutex<Vec<OrderId>>,
+}
+
+/// The units that each pet of the traffic begins with.
+const UNITS: u64 = 10_000;
+
+/// Callers, and how often each of them orders.
+const CALLERS: usize = 8;
+const ROUNDS: usize = 100;
+
+impl Traffic {
+    fn answered(&self) -> Vec<OrderId> {
+        self.answered.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    async fn run(&self, store: Subject, caller: usize) {
+        let pet = self.pets[caller % self.pets.len()];
+        let category = store.pet(pet).await.expect("the pet is there").pet.category_id;
+        for _ in 0..ROUNDS {
+            let order = store.add_order(pet, 3).await;
+            self.answered.lock().unwrap_or_else(PoisonError::into_inner).push(order);
+            store.run(create_pet("Rex", category, None)).await.expect("the category is there");
+        }
+    }
+
+    /// Waits until so many orders have been answered.
+    async fn reaches(&self, answered: usize) {
+        while self.answered.lock().unwrap_or_else(PoisonError::into_inner).len() < answered {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Panics unless what was answered is there, and everything that is there is whole.
+    async fn check(&self, store: &Subject, answered: &[OrderId]) {
+        for order in answered {
+            assert!(store.order(*order).await.is_some(), "an order that was answered is there: {order}");
+        }
+        for pet in &self.pets {
+            let record = store.pet(*pet).await.expect("the pet is there");
+            let filter = OrderFilter { pet_id: Some(*pet), complete: None };
+            let orders =
+                walk::<petstore_domain::OrderRecord>(store, &filter, PageOrder::Ascending, 100).await;
+            let whole = record.open_orders as usize == orders.len()
+                && record.stock + 3 * orders.len() as u64 == UNITS;
+            assert!(whole, "an order and its units are kept together: {} and {record:?}", orders.len());
+        }
+        let category = store.pet(self.pets[0]).await.expect("the pet is there").pet.category_id;
+        let counted = store.category(category).await.map(|record| record.pets);
+        let pets = all::<PetRecord>(store).await.len() as u64;
+        assert_eq!(counted, Some(pets), "a pet and its category's count are kept together");
+    }
+}
+
+/// Power cuts in the middle of traffic: each leaves what was answered before it, and nothing by halves.
+pub async fn a_power_cut_leaves_each_operation_whole(subject: &dyn DurableSubject) {
+    let store = subject.open().await;
+    let category = store.add_category("Dogs").await;
+    let mut pets = Vec::new();
+    for _ in 0..4 {
+        pets.push(store.add_pet(category, i64::try_from(UNITS).expect("a stock")).await);
+    }
+    let traffic = Arc::new(Traffic { pets, answered: Mutex::default() });
+    let callers: Vec<_> = (0..CALLERS)
+        .map(|caller| {
+            let (traffic, store) = (Arc::clone(&traffic), store.clone());
+            tokio::spawn(async move { traffic.run(store, caller).await })
+        })
+        .collect();
+    for cut in 0..CUTS {
+        traffic.reaches(cut * CALLERS * ROUNDS / CUTS).await;
+        let answered = traffic.answered();
+        let opened = subject.after_power_cut().await.open().await;
+        traffic.check(&opened, &answered).await;
+    }
+    for caller in callers {
+        joined(caller).await;
+    }
+}
+
+/// Ids of what is gone are not given again by a store that was opened anew.
+pub async fn ids_of_before_are_never_given_again(subject: &dyn DurableSubject) {
+    let store = subject.open().await;
+    let category = store.add_category("Dogs").await;
+    let pet = store.add_pet(category, 5).await;
+    let (late_pet, order) = (store.add_pet(category, 5).await, store.add_order(pet, 1).await);
+    let late_category = store.add_category("Cats").await;
+    store.run(delete_pet(late_pet)).await.expect("no order is open");
+    store.run(cancel_order(order)).await.expect("it is open");
+    store.run(delete_category(late_category)).await.expect("no pet is in it");
+    let cut = subject.after_power_cut().await;
+    drop(store);
+    for store in [subject.open().await, cut.open().await] {
+        let fresh = store.add_category("Cats").await;
+        assert!(fresh > late_category, "the id of a category is not given again: {fresh}");
+        let fresh = store.add_pet(fresh, 5).await;
+        assert!(fresh > late_pet, "the id of a pet is not given again: {fresh}");
+        let fresh = store.add_order(fresh, 1).await;
+        assert!(fresh > order, "the id of an order is not given again: {fresh}");
+    }
+}
+
+/// Whoever sends a request again after a power cut gets the first answer, or has the first effect: never both effects.
+pub async fn an_answer_is_kept_with_its_effect(subject: &dyn DurableSubject) {
+    let store = subject.open().await;
+    let account = store.add_account(Plan::Free).await.account.id;
+    let pet = store.add_only_pet(1_000).await;
+    for round in 1..=20_u32 {
+        let request = under_key(place_order(pet, 1), account, &format!("key-{round}"), at(0));
+        let first = store.run(request.clone()).await.expect("a unit is left");
+        let opened = subject.after_power_cut().await.open().await;
+        let again = opened.run(request).await.expect("a retry is answered");
+        assert_eq!(again, Answered { replayed: true, ..first }, "an answer is kept with its effect");
+        let stock = opened.pet(pet).await.map(|record| record.stock);
+        assert_eq!(stock, Some(1_000 - u64::from(round)), "a request has one effect, across a power cut");
+    }
+}
+
+/// One request a minute, and no strike allowed.
+fn impatient(made: &petstore_domain::CreatedKey) -> Ask {
+    let bans = BanPolicy { strikes: Some(0), ..BanPolicy::DEFAULT };
+    Ask { bans, ..ask(made.key.id, made.account.id, limits(1, 1_000), at(0)) }
+}
+
+/// Housekeeping notes what was used and who is banned; so it is after a power cut.
+pub async fn use_and_bans_are_as_they_were_noted(subject: &dyn DurableSubject) {
+    let store = subject.open().await;
+    let (banned, busy) = (store.add_account(Plan::Free).await, store.add_account(Plan::Free).await);
+    let request = ask(busy.key.id, busy.account.id, limits(10, 100), at(0));
+    store.exhaust(&request, 7).await;
+    store.exhaust(&impatient(&banned), 1).await;
+    let verdict = store.take(&impatient(&banned)).await;
+    assert!(matches!(verdict, Verdict::Banned { .. }), "a strike too many: {verdict:?}");
+    store.housekeeping.prune(at(1)).await.expect("a store that is well keeps house");
+
+    let opened = subject.after_power_cut().await.open().await;
+    assert_eq!(opened.take(&impatient(&banned)).await, verdict, "a ban that was noted is in force");
+    let shown = |keys: Vec<petstore_domain::KeyRecord>| keys.into_iter().filter_map(|key| key.ban).collect();
+    let bans: Vec<_> = shown(opened.snapshot().await.keys);
+    assert_eq!(bans, shown(store.snapshot().await.keys), "a ban that was noted is shown");
+    check_left(&opened, &request, 3).await;
+}
+
+/// A store that ends in good order notes use and bans by itself.
+pub async fn an_orderly_end_notes_use(subject: &dyn DurableSubject) {
+    let store = subject.open().await;
+    let (banned, busy) = (store.add_account(Plan::Free).await, store.add_account(Plan::Free).await);
+    let request = ask(busy.key.id, busy.account.id, limits(10, 100), at(0));
+    store.exhaust(&request, 4).await;
+    store.exhaust(&impatient(&banned), 1).await;
+    let verdict = store.take(&impatient(&banned)).await;
+    drop(store);
+    let store = subject.open().await;
+    assert_eq!(store.take(&impatient(&banned)).await, verdict, "an orderly end notes bans");
+    check_left(&store, &request, 6).await;
+}
+
+async fn check_left(store: &Subject, request: &Ask, left: u32) {
+    let look = Ask { cost: Cost::Nothing, ..*request };
+    let Verdict::Admitted(usage) = store.take(&look).await else { panic!("a look is admitted") };
+    assert_eq!((usage.minute.remaining, usage.day.remaining), (left, 90 + left), "use is as it was noted");
+}
+
+/// Records of answers that were pruned do not come back, and those that are live stay.
+pub async fn what_was_pruned_stays_gone(subject: &dyn DurableSubject) {
+    let store = subject.open().await;
+    let account = store.add_account(Plan::Free).await.account.id;
+    let pet = store.add_only_pet(10).await;
+    for (key, secs) in [("old", 0), ("new", 100)] {
+        store.run(under_key(place_order(pet, 1), account, key, at(secs))).await.expect("a unit is left");
+    }
+    while store.housekeeping.prune(at(EXPIRES_SECS)).await.expect("it prunes") > 0 {}
+    let opened = subject.after_power_cut().await.open().await;
+    let full = |key, records_max| petstore_domain::Idempotent {
+        records_max,
+        ..under_key(place_order(pet, 1), account, key, at(EXPIRES_SECS))
+    };
+    let refused = opened.run(full("third", 1)).await;
+    assert_eq!(refused, Err(petstore_domain::RetryRejection::TooManyRecords), "the live one stays");
+    opened.run(full("third", 2)).await.expect("what was pruned counts no more");
+}

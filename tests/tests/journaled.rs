@@ -1,0 +1,64 @@
+//! The store in memory with a journal keeps every promise of the ports, and those of a store that outlives its process.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use petstore_memory::MemoryStore;
+use petstore_tests::{
+    Disk, DiskBug, DurableSubject, Subject, durable_conformance, run_case, store_conformance,
+};
+
+store_conformance!(open(&Disk::new()));
+durable_conformance!(Box::new(Kept(Disk::new())));
+
+fn open(disk: &Disk) -> Subject {
+    let opened = MemoryStore::open(disk.journal()).expect("what was kept can be opened");
+    Subject::of(&Arc::new(opened.store))
+}
+
+/// A store in memory, kept on a disk.
+struct Kept(Disk);
+
+#[async_trait]
+impl DurableSubject for Kept {
+    async fn open(&self) -> Subject {
+        open(&self.0)
+    }
+
+    async fn after_power_cut(&self) -> Box<dyn DurableSubject> {
+        Box::new(Self(self.0.after_power_cut()))
+    }
+}
+
+/// Whether a case fails on a journal with this bug. A race may pass once; not ten times.
+fn fails<F: Future<Output = ()>>(bug: DiskBug, case: impl Fn(Kept) -> F) -> bool {
+    (0..10).any(|_| {
+        let kept = Kept(Disk::with_bug(bug));
+        catch_unwind(AssertUnwindSafe(|| run_case(case(kept)))).is_err()
+    })
+}
+
+/// Stamps one test for each bug: the case that is named with it must fail.
+macro_rules! caught {
+    ($($name:ident: $bug:ident by $case:ident;)*) => {
+        mod planted {
+            use super::*;
+            $(
+                #[test]
+                fn $name() {
+                    let case = |kept: Kept| async move { petstore_tests::durable::$case(&kept).await };
+                    assert!(fails(DiskBug::$bug, case), "it passes with {:?}", DiskBug::$bug);
+                }
+            )*
+        }
+    };
+}
+
+caught! {
+    a_reply_before_the_commit: RepliesBeforeCommit by a_power_cut_loses_nothing_that_was_answered;
+    a_commit_without_sync: CommitsWithoutSync by a_power_cut_loses_nothing_that_was_answered;
+    a_batch_half_applied: TearsBatches by a_power_cut_leaves_each_operation_whole;
+    a_counter_reused: ReusesIds by ids_of_before_are_never_given_again;
+    an_answer_outside_the_commit: SplitsAnswers by an_answer_is_kept_with_its_effect;
+}
