@@ -91,6 +91,20 @@ impl Categories {
         page::fill(page, &self.records, candidates, admits, sink)
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.census.read().all().is_empty()
+    }
+
+    /// Removes every one.
+    pub(crate) fn clear(&self) {
+        let all: Vec<u32> = self.census.read().all().iter().collect();
+        for slot in all {
+            if let Ok(id) = CategoryId::new(slot.into()) {
+                self.remove(slot, id);
+            }
+        }
+    }
+
     /// Hands over every category, by id, until one is refused.
     pub(crate) fn each<E>(&self, each: impl FnMut(&CategoryRecord) -> Result<(), E>) -> Result<(), E> {
         page::each(&self.records, |walk, max| leap(&[self.census.read().all()], walk, max), each)

@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use petstore_domain::{Change, Changes, KeyRecord, Name, Timestamp, View};
-use petstore_ports::{Batch, BatchNumber, Journal, StoreError, Transition};
+use petstore_ports::{Batch, BatchNumber, Journal, LastIds, StoreError, Transition};
 
 use crate::answer::Promise;
 use crate::apply::check_room;
@@ -50,6 +50,8 @@ pub(crate) struct Committer {
     /// Set while the journal fails: then the batch below is in doubt.
     pub(crate) trouble: Option<Trouble>,
     pub(crate) overlay: Overlay,
+    /// The last ids from before an import, while its outcome is not known: it is then in the tables, out of sight.
+    pub(crate) import: Option<LastIds>,
     waiting: Vec<Promise<()>>,
     /// What was taken from the queue; empty between two steps.
     requests: Vec<Request>,
@@ -71,6 +73,7 @@ impl Committer {
             last,
             trouble: None,
             overlay: Overlay::default(),
+            import: None,
             waiting: Vec::new(),
             requests: Vec::new(),
         }
@@ -116,7 +119,7 @@ impl Committer {
         }
     }
 
-    /// Writes the batch, which is on disk, to the tables, and answers.
+    /// Writes the batch, which is on disk, to the tables, and answers. An import is there already, and is shown.
     pub(crate) fn publish(&mut self) {
         self.last = self.last.next();
         for changes in self.overlay.take_decided() {
@@ -125,6 +128,9 @@ impl Committer {
             }
         }
         self.overlay.clear();
+        if self.import.take().is_some() {
+            self.tables.show_shop();
+        }
         self.answer(&Ok(()));
     }
 

@@ -25,8 +25,10 @@ mod categories;
 mod census;
 mod committer;
 mod directory;
+mod export;
 mod filling;
 mod ids;
+mod import;
 mod keys;
 mod load;
 mod meters;
@@ -52,6 +54,7 @@ mod writer;
 
 pub use committer::Step;
 pub use filling::Contradiction;
+pub use import::{Import, ImportError};
 pub use open::Opened;
 pub use store::MemoryStore;
 pub use writer::Writer;

@@ -69,6 +69,18 @@ impl Orders {
         page::fill(page, &self.records, candidates, |record| filter.admits(record), sink)
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.census.read().all().is_empty()
+    }
+
+    /// Removes every one.
+    pub(crate) fn clear(&self) {
+        let all: Vec<u32> = self.census.read().all().iter().collect();
+        for slot in all {
+            self.remove(slot);
+        }
+    }
+
     /// Hands over every order, by id, until one is refused.
     pub(crate) fn each<E>(&self, each: impl FnMut(&OrderRecord) -> Result<(), E>) -> Result<(), E> {
         page::each(&self.records, |walk, max| leap(&[self.census.read().all()], walk, max), each)

@@ -12,11 +12,19 @@ use petstore_ports::{
 };
 
 use crate::store::MemoryStore;
+use crate::tables::Tables;
+
+impl MemoryStore {
+    /// The tables of the shop; none while an import fills them.
+    fn shown(&self) -> Option<&Tables> {
+        (!self.tables.shop_is_hidden()).then_some(&self.tables)
+    }
+}
 
 #[async_trait]
 impl PetReader for MemoryStore {
     fn pet(&self, id: PetId) -> Reply<Result<Option<PetRecord>, StoreError>> {
-        Reply::now(Ok(self.tables.pets.get(id)))
+        Reply::now(Ok(self.shown().and_then(|tables| tables.pets.get(id))))
     }
 
     async fn pets<'a>(
@@ -25,14 +33,14 @@ impl PetReader for MemoryStore {
         page: &PageRequest,
         sink: PetSink<'a>,
     ) -> Result<PageEnd, StoreError> {
-        Ok(self.tables.pets.page(filter, page, sink))
+        Ok(self.shown().map_or(PageEnd::Last, |tables| tables.pets.page(filter, page, sink)))
     }
 }
 
 #[async_trait]
 impl CategoryReader for MemoryStore {
     fn category(&self, id: CategoryId) -> Reply<Result<Option<CategoryRecord>, StoreError>> {
-        Reply::now(Ok(self.tables.categories.get(id)))
+        Reply::now(Ok(self.shown().and_then(|tables| tables.categories.get(id))))
     }
 
     async fn categories<'a>(
@@ -41,14 +49,14 @@ impl CategoryReader for MemoryStore {
         page: &PageRequest,
         sink: CategorySink<'a>,
     ) -> Result<PageEnd, StoreError> {
-        Ok(self.tables.categories.page(filter, page, sink))
+        Ok(self.shown().map_or(PageEnd::Last, |tables| tables.categories.page(filter, page, sink)))
     }
 }
 
 #[async_trait]
 impl OrderReader for MemoryStore {
     fn order(&self, id: OrderId) -> Reply<Result<Option<OrderRecord>, StoreError>> {
-        Reply::now(Ok(self.tables.orders.get(id)))
+        Reply::now(Ok(self.shown().and_then(|tables| tables.orders.get(id))))
     }
 
     async fn orders<'a>(
@@ -57,7 +65,7 @@ impl OrderReader for MemoryStore {
         page: &PageRequest,
         sink: OrderSink<'a>,
     ) -> Result<PageEnd, StoreError> {
-        Ok(self.tables.orders.page(filter, page, sink))
+        Ok(self.shown().map_or(PageEnd::Last, |tables| tables.orders.page(filter, page, sink)))
     }
 }
 

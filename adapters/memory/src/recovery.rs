@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use petstore_ports::StoreError;
+use petstore_ports::{BatchNumber, LastIds, StoreError};
 
 use crate::committer::{Committer, Step};
 
@@ -26,6 +26,31 @@ pub(crate) struct Trouble {
 }
 
 impl Committer {
+    /// Commits what an import has put into the tables, out of the readers' sight, and shows it; or drops it, and sets the
+    /// last ids to what they were before. If the journal cannot say which, that is settled once it can.
+    pub(crate) fn commit_import(&mut self, before: LastIds) -> Result<(), StoreError> {
+        self.import = Some(before);
+        let number = self.last.next();
+        match self.write_import(number) {
+            Ok(()) => self.publish(),
+            Err(error) => {
+                self.fail(error);
+                self.heal();
+            }
+        }
+        match &self.trouble {
+            Some(trouble) => Err(StoreError::Indeterminate(trouble.error.to_string())),
+            None if self.last == number => Ok(()),
+            None => Err(not_written()),
+        }
+    }
+
+    fn write_import(&mut self, number: BatchNumber) -> Result<(), StoreError> {
+        self.journal.bulk_begin()?;
+        self.tables.each_row(|row| self.journal.bulk_row(&row))?;
+        self.journal.bulk_end(Some((number, self.tables.last_ids())))
+    }
+
     /// The journal has failed: what was asked of it is in doubt from now on. Returns what others are told.
     pub(crate) fn fail(&mut self, error: StoreError) -> StoreError {
         let error = unavailable(error);
@@ -64,7 +89,7 @@ impl Committer {
     }
 
     fn is_in_doubt(&self) -> bool {
-        !self.overlay.decided().is_empty()
+        !self.overlay.decided().is_empty() || self.import.is_some()
     }
 
     fn healed(&mut self) {
@@ -75,7 +100,11 @@ impl Committer {
     /// The batch in doubt is not on disk: nothing of it has happened.
     fn forget(&mut self) {
         self.overlay.clear();
-        self.answer(&Err(StoreError::Unavailable("the journal failed, and nothing was written".to_owned())));
+        if let Some(before) = self.import.take() {
+            self.tables.clear_shop(before);
+            self.tables.show_shop();
+        }
+        self.answer(&Err(not_written()));
     }
 
     /// The journal still fails.
@@ -88,6 +117,10 @@ impl Committer {
         self.trouble = Some(Trouble { error, tries });
         Step::Failing
     }
+}
+
+fn not_written() -> StoreError {
+    StoreError::Unavailable("the journal failed, and nothing was written".to_owned())
 }
 
 /// What a journal's failure is to those who ask for a write now: nothing of it is done.

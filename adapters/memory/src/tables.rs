@@ -1,6 +1,8 @@
 //! All tables of the store, as operations see them: loaded by `load`, changed by `apply`.
 
-use petstore_ports::LastIds;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use petstore_ports::{LastIds, Row};
 
 use crate::accounts::Accounts;
 use crate::categories::Categories;
@@ -17,6 +19,8 @@ pub(crate) struct Tables {
     pub(crate) accounts: Accounts,
     pub(crate) keys: Keys,
     pub(crate) retries: Retries,
+    /// Whether readers are shown nothing of the shop, since it is being filled.
+    hidden: AtomicBool,
 }
 
 impl Tables {
@@ -28,6 +32,7 @@ impl Tables {
             accounts: Accounts::new(),
             keys: Keys::new(),
             retries: Retries::new(),
+            hidden: AtomicBool::new(false),
         }
     }
 }
@@ -51,5 +56,40 @@ impl Tables {
         self.orders.ids.set_last(last.order);
         self.accounts.ids.set_last(last.account);
         self.keys.ids.set_last(last.key);
+    }
+
+    /// Whether there is no category, no pet and no order.
+    pub(crate) fn shop_is_empty(&self) -> bool {
+        self.categories.is_empty() && self.pets.is_empty() && self.orders.is_empty()
+    }
+
+    /// Shows readers an empty shop, whatever there is.
+    pub(crate) fn hide_shop(&self) {
+        self.hidden.store(true, Ordering::Release);
+    }
+
+    /// Shows readers what there is.
+    pub(crate) fn show_shop(&self) {
+        self.hidden.store(false, Ordering::Release);
+    }
+
+    /// Whether readers see the shop as empty.
+    pub(crate) fn shop_is_hidden(&self) -> bool {
+        self.hidden.load(Ordering::Acquire)
+    }
+
+    /// Drops every category, pet and order, as if they had never been: their ids are given again.
+    pub(crate) fn clear_shop(&self, before: LastIds) {
+        self.orders.clear();
+        self.pets.clear();
+        self.categories.clear();
+        self.set_last_ids(before);
+    }
+
+    /// Hands over every category, then every pet, then every order, until one is refused.
+    pub(crate) fn each_row<E>(&self, mut sink: impl FnMut(Row) -> Result<(), E>) -> Result<(), E> {
+        self.categories.each(|record| sink(Row::Category(record.clone())))?;
+        self.pets.each(|record| sink(Row::Pet(record.clone())))?;
+        self.orders.each(|record| sink(Row::Order(record.clone())))
     }
 }

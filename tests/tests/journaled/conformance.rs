@@ -1,4 +1,4 @@
-//! The store in memory with a journal keeps every promise of the ports, and those of a store that outlives its process.
+//! Every promise of the ports, and those of a store that outlives its process; and that the cases catch a wrong journal.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;

@@ -1,0 +1,158 @@
+//! A bulk load into a store that nothing keeps: each row is checked, and all are kept or none.
+
+mod common;
+
+use common::*;
+use petstore_domain::*;
+use petstore_memory::{Contradiction, Import, ImportError, MemoryStore};
+use petstore_ports::*;
+
+fn add_category(import: &mut Import<'_>, id: u64, name: &str) -> Result<(), ImportError> {
+    import.category(category(id, name).category, Version::FIRST)
+}
+
+fn add_pet(import: &mut Import<'_>, id: u64, category: u64, status: PetStatus) -> Result<(), ImportError> {
+    import.pet(pet(id, "Rex", category, status).pet, Version::FIRST)
+}
+
+fn add_stock(import: &mut Import<'_>, pet: u64, units: u64) -> Result<(), ImportError> {
+    import.stock(pet_id(pet), units, Version::FIRST)
+}
+
+fn add_order(import: &mut Import<'_>, id: u64, pet: u64, complete: bool) -> Result<(), ImportError> {
+    import.order(order(id, pet, complete).order, Version::FIRST)
+}
+
+/// One category and one pet with three units.
+fn begin(import: &mut Import<'_>) -> Result<(), ImportError> {
+    add_category(import, 4, "Dogs")?;
+    add_pet(import, 7, 4, PetStatus::Available)?;
+    add_stock(import, 7, 3)
+}
+
+#[test]
+fn what_is_imported_is_there_with_its_ids_and_versions() {
+    let store = MemoryStore::new();
+    let made = create_key(&store, 1, Plan::Free);
+    let mut import = store.import().unwrap();
+    begin(&mut import).unwrap();
+    import.order(order(9, 7, false).order, Version::FIRST.next()).unwrap();
+    assert_eq!(get_pet(&store, 7), None, "nothing is seen before the end");
+    import.finish().unwrap();
+    let record = get_pet(&store, 7).unwrap();
+    assert_eq!((record.stock, record.open_orders), (3, 1));
+    assert_eq!(get_order(&store, 9).map(|record| record.version), Some(Version::FIRST.next()));
+    assert_eq!(ready(store.category(category_id(4))).unwrap().map(|record| record.pets), Some(1));
+    assert_eq!(done(&store, place(7)).value.id, order_id(10));
+    assert_eq!(get_key(&store, made.key.id), made.key, "accounts and keys are not concerned");
+}
+
+#[test]
+fn each_row_is_checked_and_a_refused_import_leaves_nothing() {
+    type Rows = fn(&mut Import<'_>) -> Result<(), ImportError>;
+    let cases: [(Rows, &str); 12] = [
+        (|it| add_category(it, 4, "Cats"), "category 4 is there twice"),
+        (|it| add_category(it, 5, "DOGS"), "category 5 has the name or the secret of another one"),
+        (|it| add_pet(it, 7, 4, PetStatus::Sold), "pet 7 is there twice"),
+        (|it| add_pet(it, 8, 5, PetStatus::Sold), "pet 8 belongs to category 5, which is not there"),
+        (|it| add_pet(it, 8, 4, PetStatus::Available), "pet 8 has no inventory item"),
+        (|it| add_stock(it, 7, 3), "inventory item 7 is there twice"),
+        (|it| add_stock(it, 8, 3), "inventory item 8 belongs to pet 8, which is not there"),
+        (|it| add_order(it, 1, 8, false), "order 1 belongs to pet 8, which is not there"),
+        (|it| add_order(it, 1, 7, true).and_then(|()| add_order(it, 1, 7, true)), "order 1 is there twice"),
+        (
+            |it| add_pet(it, 8, 4, PetStatus::Available).and_then(|()| add_stock(it, 8, 0)),
+            "pet 8 is available with 0 free units and 0 open orders",
+        ),
+        (
+            |it| add_pet(it, 8, 4, PetStatus::Pending).and_then(|()| add_stock(it, 8, 0)),
+            "pet 8 is pending with 0 free units and 0 open orders",
+        ),
+        (
+            |it| {
+                add_pet(it, 8, 4, PetStatus::Sold)?;
+                add_stock(it, 8, 0)?;
+                add_order(it, 1, 8, false)
+            },
+            "pet 8 is sold with 0 free units and 1 open orders",
+        ),
+    ];
+    let store = MemoryStore::new();
+    for (rows, named) in cases {
+        let mut import = store.import().unwrap();
+        begin(&mut import).unwrap();
+        let refused = match rows(&mut import) {
+            Ok(()) => import.finish(),
+            refused => refused,
+        };
+        assert!(matches!(refused, Err(ImportError::Contradiction(_))));
+        assert_eq!(refused.map_err(|error| error.to_string()), Err(named.to_owned()));
+        let everything = PageRequest { order: PageOrder::Ascending, after: None, limit: 10 };
+        assert_eq!(page_of_pets(&store, &PetFilter::default(), &everything), (vec![], PageEnd::Last));
+    }
+    // Ids and names are as free as they were.
+    let new = NewCategory { name: CategoryName::parse("Dogs").unwrap(), description: None };
+    assert_eq!(done(&store, CreateCategory { new }).value.id, CategoryId::FIRST);
+}
+
+#[test]
+fn an_id_without_room_is_refused() {
+    let store = MemoryStore::new();
+    let mut import = store.import().unwrap();
+    let refused = add_category(&mut import, 1 << 32, "Dogs");
+    let no_room = Contradiction::NoRoom { kind: "category", id: 1 << 32 };
+    assert_eq!(refused, Err(ImportError::Contradiction(no_room)));
+}
+
+#[test]
+fn an_import_and_writes_keep_each_other_out() {
+    let store = MemoryStore::new();
+    let mut import = store.import().unwrap();
+    begin(&mut import).unwrap();
+    let write = transact(&store, |_| Footprint::default(), |_| None);
+    assert!(matches!(write, Err(StoreError::Busy(_))), "{write:?}");
+    assert!(matches!(ready(store.check()), Err(StoreError::Busy(_))));
+    import.finish().unwrap();
+    assert_eq!(ready(store.check()), Ok(()));
+    assert!(matches!(store.import(), Err(ImportError::NotEmpty)));
+}
+
+#[test]
+fn what_is_exported_can_be_imported() {
+    let store = MemoryStore::new();
+    let mut import = store.import().unwrap();
+    begin(&mut import).unwrap();
+    add_order(&mut import, 9, 7, false).unwrap();
+    import.finish().unwrap();
+    done(&store, place(7));
+    let rows = exported(&store);
+
+    let again = MemoryStore::new();
+    let mut import = again.import().unwrap();
+    for row in &rows {
+        match row {
+            Row::Category(record) => import.category(record.category.clone(), record.version).unwrap(),
+            Row::Pet(record) => {
+                import.pet(record.pet.clone(), record.version).unwrap();
+                import.stock(record.pet.id, record.stock, record.item_version).unwrap();
+            }
+            Row::Order(record) => import.order(record.order.clone(), record.version).unwrap(),
+            Row::Account(_) | Row::Key(_) | Row::Retry(_) | Row::Usage(_) => {
+                panic!("not of the shop: {row:?}")
+            }
+        }
+    }
+    import.finish().unwrap();
+    assert_eq!(exported(&again), rows);
+}
+
+fn exported(store: &MemoryStore) -> Vec<Row> {
+    let mut rows = Vec::new();
+    let walked: Result<(), ()> = store.export(|row| {
+        rows.push(row);
+        Ok(())
+    });
+    assert_eq!(walked, Ok(()));
+    assert_eq!(store.export(|_| Err("full")), Err("full"), "a sink may stop the walk");
+    rows
+}

@@ -1,0 +1,178 @@
+//! What a store is opened on: rows that agree are a store, rows that contradict each other are named.
+
+mod common;
+
+use common::*;
+use petstore_domain::*;
+use petstore_memory::MemoryStore;
+use petstore_ports::*;
+
+/// A journal that holds these rows and is never written to.
+struct Rows(Vec<Row>);
+
+/// The ids up to this one have been given.
+const LAST: u64 = 50;
+
+impl Journal for Rows {
+    fn load(&mut self, into: &mut dyn FnMut(Row) -> Result<(), StoreError>) -> Result<Header, StoreError> {
+        self.0.drain(..).try_for_each(into)?;
+        let last_ids = LastIds { pet: LAST, category: LAST, order: LAST, account: LAST, key: LAST };
+        Ok(Header { last_batch: BatchNumber(9), last_ids, epoch: 77 })
+    }
+
+    fn append(&mut self, batch: &Batch<'_>) -> Result<(), StoreError> {
+        unreachable!("{batch:?}")
+    }
+
+    fn recover(&mut self) -> Result<BatchNumber, StoreError> {
+        unreachable!()
+    }
+
+    fn note_usage(&mut self, counts: &[UsageCount]) -> Result<(), StoreError> {
+        unreachable!("{counts:?}")
+    }
+
+    fn note_bans(&mut self, keys: &[KeyRecord]) -> Result<(), StoreError> {
+        unreachable!("{keys:?}")
+    }
+
+    fn prune(&mut self, now: Timestamp) -> Result<usize, StoreError> {
+        unreachable!("{now:?}")
+    }
+
+    fn bulk_begin(&mut self) -> Result<(), StoreError> {
+        unreachable!()
+    }
+
+    fn bulk_row(&mut self, row: &Row) -> Result<(), StoreError> {
+        unreachable!("{row:?}")
+    }
+
+    fn bulk_end(&mut self, keep: Option<(BatchNumber, LastIds)>) -> Result<(), StoreError> {
+        unreachable!("{keep:?}")
+    }
+}
+
+fn kind(id: u64, name: &str, pets: u64) -> Row {
+    Row::Category(CategoryRecord { pets, ..category(id, name) })
+}
+
+fn animal(id: u64, category: u64, status: PetStatus, stock: u64, open_orders: u32) -> Row {
+    Row::Pet(PetRecord { stock, open_orders, ..pet(id, "Rex", category, status) })
+}
+
+fn account(id: u64, name: &str) -> Row {
+    let (id, name) = (account_id(id), account_name(name));
+    Row::Account(Account { id, name, plan: Plan::Free, created_at: at(0) })
+}
+
+fn key(id: u64, account: u64, digest: u8) -> Row {
+    Row::Key(Box::new(KeyRecord {
+        id: KeyId::new(id).unwrap(),
+        account: account_id(account),
+        digest: KeyDigest([digest; 32]),
+        prefix: ApiKey::from_entropy([digest; 32]).display_prefix(),
+        label: KeyLabel::parse("").unwrap(),
+        scopes: Scopes::ALL,
+        created_at: at(0),
+        expires_at: None,
+        revoked_at: None,
+        ban: None,
+    }))
+}
+
+fn answer() -> Row {
+    let key = IdempotencyKey::parse(b"k").unwrap();
+    let name = RetryName { account: account_id(1), scope: RetryScope::PlaceOrder, key };
+    let (fingerprint, outcome) = (Fingerprint([0; 32]), Outcome::InsufficientStock(0));
+    Row::Retry(Box::new(RetryRecord { name, fingerprint, outcome, expires_at: at(1) }))
+}
+
+fn usage(account: u64) -> Row {
+    let (minute, day) = (Window::new(5, 5), Window::new(1, 5));
+    Row::Usage(UsageCount { account: account_id(account), minute, day })
+}
+
+fn sound() -> Vec<Row> {
+    vec![
+        kind(1, "Dogs", 2),
+        kind(2, "Cats", 1),
+        animal(1, 1, PetStatus::Available, 3, 0),
+        animal(2, 1, PetStatus::Sold, 0, 0),
+        animal(3, 2, PetStatus::Pending, 0, 2),
+        Row::Order(order(1, 3, false)),
+        Row::Order(order(2, 3, false)),
+        Row::Order(order(3, 40, true)),
+        account(1, "one"),
+        account(2, "two"),
+        key(1, 1, 1),
+        key(2, 1, 2),
+        answer(),
+        usage(1),
+    ]
+}
+
+#[test]
+fn rows_that_agree_are_a_store() {
+    let opened = MemoryStore::open(Box::new(Rows(sound()))).unwrap();
+    assert_eq!((opened.header.epoch, opened.header.last_batch), (77, BatchNumber(9)));
+    let store = opened.store;
+    assert_eq!(get_pet(&store, 3).map(|record| record.open_orders), Some(2));
+    assert!(get_order(&store, 3).is_some(), "a complete order outlives its pet");
+    assert_eq!(
+        ready(store.account_named(&account_name("two"))).unwrap().map(|one| one.id),
+        Some(account_id(2))
+    );
+    let filter = PetFilter { category_id: Some(category_id(1)), ..PetFilter::default() };
+    let page = PageRequest { order: PageOrder::Descending, after: None, limit: 10 };
+    assert_eq!(page_of_pets(&store, &filter, &page), (vec![2, 1], PageEnd::Last));
+}
+
+#[test]
+fn rows_that_contradict_each_other_are_named() {
+    let cases = [
+        (kind(1, "Birds", 0), "category 1 is there twice"),
+        (kind(9, "dogs", 0), "category 9 has the name or the secret of another one"),
+        (kind(51, "Birds", 0), "category 51 is above 50, the last id that was given"),
+        (kind(9, "Birds", 1), "category 9 should have 1 pets, and has 0"),
+        (animal(1, 1, PetStatus::Available, 3, 0), "pet 1 is there twice"),
+        (animal(9, 8, PetStatus::Available, 3, 0), "pet 9 belongs to category 8, which is not there"),
+        (animal(9, 1, PetStatus::Available, 3, 0), "category 1 should have 2 pets, and has 3"),
+        (
+            animal(5_000_000_000, 1, PetStatus::Available, 3, 0),
+            "pet 5000000000 is above 4294967295, the last id that there is room for",
+        ),
+        (Row::Order(order(1, 3, true)), "order 1 is there twice"),
+        (Row::Order(order(9, 8, false)), "order 9 belongs to pet 8, which is not there"),
+        (Row::Order(order(9, 1, false)), "pet 1 should have 0 open orders, and has 1"),
+        (Row::Order(order(51, 1, true)), "order 51 is above 50, the last id that was given"),
+        (account(1, "three"), "account 1 is there twice"),
+        (account(9, "one"), "account 9 has the name or the secret of another one"),
+        (key(1, 1, 9), "key 1 is there twice"),
+        (key(9, 1, 1), "key 9 has the name or the secret of another one"),
+        (key(9, 8, 9), "key 9 belongs to account 8, which is not there"),
+        (key(51, 1, 9), "key 51 is above 50, the last id that was given"),
+        (answer(), "an answer to account 1 is there twice"),
+        (usage(8), "the usage of account 8 belongs to account 8, which is not there"),
+    ];
+    for (row, named) in cases {
+        let mut rows = sound();
+        rows.push(row);
+        let refused = MemoryStore::open(Box::new(Rows(rows))).map(drop);
+        assert_eq!(refused, Err(StoreError::Corrupt(named.to_owned())));
+    }
+}
+
+#[test]
+fn a_pet_whose_status_does_not_follow_from_its_units_is_named() {
+    for (status, stock, said) in [
+        (PetStatus::Available, 0, "available"),
+        (PetStatus::Pending, 0, "pending"),
+        (PetStatus::Sold, 1, "sold"),
+    ] {
+        let rows = vec![kind(1, "Dogs", 1), animal(1, 1, status, stock, 0)];
+        let refused = MemoryStore::open(Box::new(Rows(rows))).map(drop);
+        let named = format!("pet 1 is {said} with {stock} free units and 0 open orders");
+        assert_eq!(refused, Err(StoreError::Corrupt(named)));
+    }
+}
