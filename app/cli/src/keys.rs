@@ -4,15 +4,15 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use petstore_domain::ApiKey;
+use petstore_domain::{ApiKey, Scopes, Timestamp};
 use petstore_ports::Entropy;
 
-use crate::Failure;
 use crate::admin::{AccountView, Answer, KeyRef, KeyView, PlanChoice, PlanName, Request, ask};
 use crate::at_rest;
 use crate::environment::SystemEntropy;
 use crate::settings::{DEFAULT_DB, Db, duration};
 use crate::table::Table;
+use crate::{Failure, print};
 
 /// Where the server is, and how to print.
 #[derive(Debug, Args)]
@@ -68,16 +68,16 @@ pub(crate) enum KeysCommand {
         #[command(flatten)]
         plan: PlanArgs,
         /// What the key permits: read, write or both
-        #[arg(long, default_value = "read,write", value_name = "SCOPES")]
+        #[arg(long, default_value = "read,write", value_parser = scopes, value_name = "SCOPES")]
         scopes: String,
         /// When it expires: 30d, or 2030-12-05T00:00:00Z
-        #[arg(long, value_name = "TIME")]
+        #[arg(long, value_parser = expiry, value_name = "TIME")]
         expires: Option<String>,
         /// What you call it
         #[arg(long, default_value = "", value_name = "TEXT")]
         label: String,
         /// Print the key alone
-        #[arg(long)]
+        #[arg(long, conflicts_with = "json")]
         quiet: bool,
     },
     /// List all keys
@@ -92,10 +92,10 @@ pub(crate) enum KeysCommand {
         /// Its id, or its first twelve characters
         key: String,
         /// What the key permits: read, write or both
-        #[arg(long, value_name = "SCOPES")]
+        #[arg(long, value_parser = scopes, value_name = "SCOPES")]
         scopes: Option<String>,
         /// When it expires: 30d, 2030-12-05T00:00:00Z, or never
-        #[arg(long, value_name = "TIME")]
+        #[arg(long, value_parser = expiry_or_never, value_name = "TIME")]
         expires: Option<String>,
         /// What you call it
         #[arg(long, value_name = "TEXT")]
@@ -106,10 +106,10 @@ pub(crate) enum KeysCommand {
         /// Its id, or its first twelve characters
         key: String,
         /// How long the old key lives on
-        #[arg(long, default_value = "1h", value_parser = duration, value_name = "TIME")]
+        #[arg(long, env = "PETSTORE_OVERLAP", default_value = "1h", value_parser = duration, value_name = "TIME")]
         overlap: Duration,
         /// Print the new key alone
-        #[arg(long)]
+        #[arg(long, conflicts_with = "json")]
         quiet: bool,
     },
     /// End a key's life at once, for good
@@ -165,8 +165,7 @@ impl KeysCommand {
             Self::Unban { key } => through.key(Request::LiftBan { key: key_ref(key) }),
             Self::Generate => {
                 let bits = SystemEntropy.bits().map_err(|error| Failure::because(error.to_string()))?;
-                println!("{}", ApiKey::from_entropy(bits).reveal());
-                Ok(())
+                print(&format!("{}\n", ApiKey::from_entropy(bits).reveal()))
             }
         }
     }
@@ -181,10 +180,7 @@ impl AccountsCommand {
                 let plan = plan.choice()?;
                 match through.ask(Request::UpdateAccount { account, name, plan })? {
                     Answer::Account { account } if through.json => print_json(&account),
-                    Answer::Account { account } => {
-                        print_accounts(&[account]);
-                        Ok(())
-                    }
+                    Answer::Account { account } => print(&accounts_table(&[account])),
                     _ => Err(unexpected()),
                 }
             }
@@ -215,23 +211,23 @@ impl Through {
             json["key"] = secret.into();
             return print_json(&json);
         }
-        if quiet {
-            println!("{secret}");
-            return Ok(());
-        }
-        println!("{secret}\n");
-        println!("This is the one time that the key is shown. Its id is {}.", key.id);
-        print_keys(&[key]);
-        Ok(())
+        // If it cannot be shown it is lost, but it opens doors: whoever made it must know which one to revoke.
+        let id = key.id;
+        let shown = if quiet {
+            print(&format!("{secret}\n"))
+        } else {
+            let said = format!("{secret}\n\nThis is the one time that the key is shown. Its id is {id}.\n");
+            print(&format!("{said}{}", keys_table(&[key])))
+        };
+        shown.map_err(|failure| {
+            Failure::because(format!("{}; key {id} was made and is lost: revoke it", failure.message))
+        })
     }
 
     fn key(&self, request: Request) -> Result<(), Failure> {
         match self.ask(request)? {
             Answer::Key { key } if self.json => print_json(&key),
-            Answer::Key { key } => {
-                print_keys(&[key]);
-                Ok(())
-            }
+            Answer::Key { key } => print(&keys_table(&[key])),
             _ => Err(unexpected()),
         }
     }
@@ -245,11 +241,7 @@ impl Through {
             };
             all.extend(keys);
             if !more {
-                if self.json {
-                    return print_json(&all);
-                }
-                print_keys(&all);
-                return Ok(());
+                return if self.json { print_json(&all) } else { print(&keys_table(&all)) };
             }
         }
     }
@@ -263,14 +255,27 @@ impl Through {
             };
             all.extend(accounts);
             if !more {
-                if self.json {
-                    return print_json(&all);
-                }
-                print_accounts(&all);
-                return Ok(());
+                return if self.json { print_json(&all) } else { print(&accounts_table(&all)) };
             }
         }
     }
+}
+
+fn scopes(text: &str) -> Result<String, String> {
+    let scopes = Scopes::parse(text).ok_or("expected read, write, or both: read,write")?;
+    Ok(scopes.as_str().to_owned())
+}
+
+/// The server knows what time it is; here only the form is judged.
+fn expiry(text: &str) -> Result<String, String> {
+    if duration(text).is_ok() || Timestamp::parse(text).is_ok() {
+        return Ok(text.to_owned());
+    }
+    Err("expected a time such as 30d, or a date such as 2030-12-05T00:00:00Z".to_owned())
+}
+
+fn expiry_or_never(text: &str) -> Result<String, String> {
+    if text == "never" { Ok(text.to_owned()) } else { expiry(text) }
 }
 
 fn unexpected() -> Failure {
@@ -279,11 +284,10 @@ fn unexpected() -> Failure {
 
 fn print_json<T: serde::Serialize>(value: &T) -> Result<(), Failure> {
     let json = serde_json::to_string_pretty(value).map_err(|error| Failure::because(error.to_string()))?;
-    println!("{json}");
-    Ok(())
+    print(&format!("{json}\n"))
 }
 
-fn print_keys(keys: &[KeyView]) {
+fn keys_table(keys: &[KeyView]) -> String {
     let mut table = Table::new(["ID", "KEY", "ACCOUNT", "PLAN", "SCOPES", "STATE", "UNTIL", "LABEL"]);
     for key in keys {
         let until = key.banned_until.as_ref().or(key.revoked_at.as_ref()).or(key.expires_at.as_ref());
@@ -298,10 +302,10 @@ fn print_keys(keys: &[KeyView]) {
             key.label.clone(),
         ]);
     }
-    table.print();
+    table.to_string()
 }
 
-fn print_accounts(accounts: &[AccountView]) {
+fn accounts_table(accounts: &[AccountView]) -> String {
     let mut table = Table::new(["ID", "NAME", "PLAN", "MINUTE", "DAY", "SINCE"]);
     let number = |number: Option<u32>| number.map(|number| number.to_string()).unwrap_or_default();
     for account in accounts {
@@ -314,5 +318,5 @@ fn print_accounts(accounts: &[AccountView]) {
             account.created_at.clone(),
         ]);
     }
-    table.print();
+    table.to_string()
 }

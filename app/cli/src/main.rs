@@ -15,6 +15,7 @@ mod store;
 mod table;
 mod transfer;
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
@@ -90,6 +91,17 @@ fn single_threaded() -> Result<tokio::runtime::Runtime, Failure> {
     runtime.map_err(|error| Failure::because(format!("no runtime can be had: {error}")))
 }
 
+/// Prints to standard output. A reader that has seen enough is no fault; a full disk is.
+fn print(text: &str) -> Result<(), Failure> {
+    let mut output = std::io::stdout().lock();
+    match output.write_all(text.as_bytes()).and_then(|()| output.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Failure::because(format!("standard output cannot be written: {error}")))
+        }
+        _ => Ok(()),
+    }
+}
+
 fn main() -> ExitCode {
     let cli = Cli::parse();
     warn_of_unknown_variables();
@@ -98,10 +110,7 @@ fn main() -> ExitCode {
         Some(Command::Serve(args)) => serve::serve(&args),
         Some(Command::Keys { through, command }) => command.run(&through),
         Some(Command::Accounts { through, command }) => command.run(&through),
-        Some(Command::Openapi) => {
-            print!("{}", openapi::YAML);
-            Ok(())
-        }
+        Some(Command::Openapi) => print(openapi::YAML),
         Some(Command::Import(args)) => args.import(),
         Some(Command::Export(args)) => args.export(),
         Some(Command::Backup(args)) => args.backup(),
@@ -118,11 +127,17 @@ fn main() -> ExitCode {
 
 /// A variable that nobody reads is probably a typing error; it may also be an orchestrator's, so it is no fault.
 fn warn_of_unknown_variables() {
-    let command = Cli::command();
-    let flags = command.get_arguments().filter_map(|flag| flag.get_env());
-    let known: Vec<_> = flags.filter_map(|name| name.to_str()).chain([INITIAL_KEY_VARIABLE]).collect();
+    let mut known = vec![INITIAL_KEY_VARIABLE.to_owned()];
+    collect_variables(&Cli::command(), &mut known);
     let variables = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
-    for name in variables.filter(|name| name.starts_with("PETSTORE_") && !known.contains(&name.as_str())) {
+    for name in variables.filter(|name| name.starts_with("PETSTORE_") && !known.contains(name)) {
         eprintln!("petstore: warning: {name} is not a setting");
     }
+}
+
+/// The variables that a command and its subcommands read.
+fn collect_variables(command: &clap::Command, known: &mut Vec<String>) {
+    let flags = command.get_arguments().filter_map(|flag| flag.get_env());
+    known.extend(flags.filter_map(|name| name.to_str()).map(str::to_owned));
+    command.get_subcommands().for_each(|command| collect_variables(command, known));
 }

@@ -21,7 +21,7 @@ use crate::environment::{SystemClock, SystemEntropy};
 use crate::log::Log;
 use crate::settings::{INITIAL_KEY_VARIABLE, LogLevel, ServeArgs};
 use crate::store::OpenStore;
-use crate::{Failure, single_threaded};
+use crate::{Failure, print, single_threaded};
 
 /// How often what has expired is dropped.
 const HOUSEKEEPING: Duration = Duration::from_secs(1);
@@ -73,19 +73,27 @@ async fn run(args: &ServeArgs) -> Result<(), Failure> {
 
     signals.next().await;
     eprintln!("petstore: stopping; another signal stops at once");
-    for server in &servers {
-        server.drain();
-    }
-    let drained = tokio::task::spawn_blocking(move || {
-        let ended = servers.into_iter().map(Server::join).collect::<Vec<_>>();
-        // Last, when nobody writes any more: what is written behind, the counts of this second among it.
-        store.close();
-        ended
-    });
+    let drained = tokio::task::spawn_blocking(move || stop(servers, &store));
     tokio::select! {
-        _ = drained => Ok(()),
+        all = drained => match all {
+            Ok(true) => Ok(()),
+            _ => Err(Failure::because("some answers were cut off at the end of the drain")),
+        },
         () = signals.next() => Err(Failure::because("stopped at once")),
     }
+}
+
+/// Stops one listener after the other, the contract's first: who watches the server can see it stop. Says whether all
+/// answers were given.
+fn stop(servers: Vec<Server>, store: &MemoryStore) -> bool {
+    let mut all = true;
+    for server in servers {
+        server.drain();
+        all &= server.join();
+    }
+    // Last, when nobody writes any more: what is written behind, the counts of this second among it.
+    store.close();
+    all
 }
 
 fn listen(args: &ServeArgs, http: &Http) -> Result<Vec<Server>, Failure> {
@@ -123,10 +131,10 @@ async fn hand_out_initial_key(
         (InitialKey::Made(key), Some(file)) => write_key(file, &key).map_err(|error| {
             Failure::because(format!("the key cannot be written to {}: {error}", file.display()))
         }),
-        (InitialKey::Made(key), None) => {
-            println!("API key of the account `default` (Business plan), shown this once: {}", key.reveal());
-            Ok(())
-        }
+        (InitialKey::Made(key), None) => print(&format!(
+            "API key of the account `default` (Business plan), shown this once: {}\n",
+            key.reveal()
+        )),
     }
 }
 

@@ -56,7 +56,7 @@ pub(crate) struct ServeArgs {
     pub(crate) public_url: Option<String>,
 
     /// Hosts that are served, without ports; any unless told otherwise
-    #[arg(long, env = "PETSTORE_HOSTS", value_delimiter = ',', value_name = "HOST,…")]
+    #[arg(long, env = "PETSTORE_HOSTS", value_delimiter = ',', value_parser = host, value_name = "HOST,…")]
     pub(crate) hosts: Vec<String>,
 
     /// Origins whose pages may read answers: `any`, `off`, or a list
@@ -220,11 +220,10 @@ impl ServeArgs {
 
     /// The transport's settings.
     pub(crate) fn http(&self, epoch: u64) -> HttpSettings {
-        let hosts: Vec<_> = self.hosts.iter().map(|host| host.to_ascii_lowercase()).collect();
         HttpSettings {
             base_path: self.base_path.clone(),
             public_url: self.public_url.clone(),
-            hosts: (!hosts.is_empty()).then_some(hosts),
+            hosts: (!self.hosts.is_empty()).then(|| self.hosts.clone()),
             cors: self.cors.clone(),
             require_if_match: self.require_if_match,
             sunset: self.enforce_sunset.then_some(sunset()),
@@ -279,7 +278,8 @@ fn open_files_max() -> usize {
 fn base_path(text: &str) -> Result<String, String> {
     let text = text.strip_suffix('/').unwrap_or(text);
     let segment = |segment: &str| {
-        !segment.is_empty() && segment.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._~".contains(&b))
+        !matches!(segment, "" | "." | "..")
+            && segment.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._~".contains(&b))
     };
     match text.strip_prefix('/') {
         Some(path) if path.split('/').all(segment) => Ok(text.to_owned()),
@@ -292,7 +292,10 @@ fn public_url(text: &str) -> Result<String, String> {
     let text = text.trim_end_matches('/');
     let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
     match rest {
-        Some(host) if !host.is_empty() && !host.contains(['/', '?', '#', '"', '<', '>', ' ']) => {
+        Some(host)
+            if !host.is_empty()
+                && host.bytes().all(|b| b.is_ascii_graphic() && !b"/?#\"<>\\@".contains(&b)) =>
+        {
             Ok(text.to_owned())
         }
         _ => Err("expected an origin such as https://pets.example".to_owned()),
@@ -312,6 +315,18 @@ fn cors(text: &str) -> Result<Cors, String> {
             }
         }
     }
+}
+
+/// A name or an address as a Host has it, without a port.
+fn host(text: &str) -> Result<String, String> {
+    let host = text.to_ascii_lowercase();
+    let is_name = |b: u8| b.is_ascii_alphanumeric() || b"-._~".contains(&b);
+    let address = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    let valid = match address {
+        Some(address) => address.parse::<std::net::Ipv6Addr>().is_ok(),
+        None => !host.is_empty() && host.bytes().all(is_name),
+    };
+    if valid { Ok(host) } else { Err("expected a host without a port, such as pets.example".to_owned()) }
 }
 
 fn network(text: &str) -> Result<Network, String> {
@@ -340,15 +355,26 @@ mod tests {
         assert_eq!(base_path("/v1"), Ok("/v1".to_owned()));
         assert_eq!(base_path("/a/b/"), Ok("/a/b".to_owned()));
         assert_eq!(base_path("/"), Ok(String::new()));
-        for text in ["v1", "//", "/a//b", "/a b", "/a?b"] {
+        for text in ["v1", "//", "/a//b", "/a b", "/a?b", "/..", "/a/."] {
             assert!(base_path(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_host_has_no_port() {
+        assert_eq!(host("Pets.Example"), Ok("pets.example".to_owned()));
+        assert_eq!(host("[::1]"), Ok("[::1]".to_owned()));
+        for text in ["", "pets.example:8080", "http://x", "a b", "[::1"] {
+            assert!(host(text).is_err(), "{text}");
         }
     }
 
     #[test]
     fn a_public_url_is_an_origin() {
         assert_eq!(public_url("https://pets.example/"), Ok("https://pets.example".to_owned()));
-        for text in ["pets.example", "ftp://pets.example", "https://", "https://a/b", "https://a\"b"] {
+        for text in
+            ["pets.example", "ftp://pets.example", "https://", "https://a/b", "https://a\"b", "https://a\tb"]
+        {
             assert!(public_url(text).is_err(), "{text}");
         }
     }

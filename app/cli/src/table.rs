@@ -13,10 +13,6 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
     pub(crate) fn row(&mut self, row: [String; COLUMNS]) {
         self.rows.push(row);
     }
-
-    pub(crate) fn print(&self) {
-        print!("{self}");
-    }
 }
 
 impl<const COLUMNS: usize> std::fmt::Display for Table<COLUMNS> {

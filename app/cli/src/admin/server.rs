@@ -2,7 +2,7 @@
 
 use std::fs::{self, Permissions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixStream as StdStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -36,6 +36,10 @@ impl AdminSocket {
         if StdStream::connect(path).is_ok() {
             let message = format!("another server answers at {}", path.display());
             return Err(io::Error::new(io::ErrorKind::AddrInUse, message));
+        }
+        // A socket that nobody answers at was left behind; anything else is not ours to replace.
+        if fs::symlink_metadata(path).is_ok_and(|found| !found.file_type().is_socket()) {
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, "there is a file that is no socket"));
         }
         // Made inside a folder that only its owner may enter and then moved: it is never open to others, not even
         // between being made and being closed to them.
