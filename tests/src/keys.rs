@@ -63,11 +63,13 @@ pub async fn a_change_of_a_key_shows_within_a_second(subject: &Subject) {
     let fresh = subject.run(rotate).await.expect("the key is there");
     subject.shows(names, Credential { expires_at: Some(at(30)), ..changed }).await;
     let fresh_names = [KeyName::Digest(digest), KeyName::Id(fresh.id)];
-    subject.shows(fresh_names, Credential { key: fresh.id, ..changed }).await;
+    let successor = Credential { key: fresh.id, expires_at: fresh.expires_at, ..changed };
+    subject.shows(fresh_names, successor).await;
 
     subject.run(RevokeKey { id: made.key.id, now: at(21) }).await.expect("the key is there");
     subject.shows(names, Credential { revoked: true, expires_at: Some(at(30)), ..changed }).await;
-    subject.shows(fresh_names, Credential { key: fresh.id, ..changed }).await;
+    let successor = Credential { key: fresh.id, expires_at: fresh.expires_at, ..changed };
+    subject.shows(fresh_names, successor).await;
 }
 
 /// A new plan shows within a second in every key of the account, and in no other.

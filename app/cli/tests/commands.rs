@@ -5,7 +5,7 @@ mod common;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Output;
 
-use common::Site;
+use common::{Client, Site};
 use serde_json::Value;
 
 fn text(bytes: &[u8]) -> String {
@@ -135,4 +135,102 @@ fn demo_data_is_there_and_a_variable_that_nobody_reads_is_named() {
     site.serve(&["--demo", "25"], &[]);
     let contract = site.run(&["openapi"]);
     assert!(text(&contract.stdout).contains("openapi: 3.0.3"));
+}
+
+/// A shop that has every kind of line.
+fn stocked(name: &str) -> Site {
+    let mut site = Site::new(name);
+    site.serve(&["--demo", "30"], &[]);
+    let key = site.printed().split_whitespace().last().unwrap().to_owned();
+    let mut client = Client::connect(site.port, &key).unwrap();
+    for pet in 1..=3 {
+        let placed = client.ask("POST", "/v1/store/orders", "", &format!("{{\"petId\":{pet}}}")).unwrap();
+        assert_eq!(placed.status, 201);
+    }
+    assert_eq!(client.ask("PATCH", "/v1/store/orders/2", "", "{\"complete\":true}").unwrap().status, 200);
+    site
+}
+
+#[test]
+fn what_is_exported_and_imported_is_exported_again_byte_for_byte() {
+    let site = stocked("export");
+    // Through the running server, and into a file at rest.
+    assert_eq!(site.run(&["export", "lines"]).status.code(), Some(0));
+    let lines = std::fs::read(site.folder.join("lines")).unwrap();
+    assert_eq!(text(&lines).lines().count(), 10 + 2 * 30 + 3);
+    let other = ["--db", "other.db"];
+    assert_eq!(site.run(&[&["import", "lines"][..], &other].concat()).status.code(), Some(0));
+    assert_eq!(site.run(&[&["export", "-"][..], &other].concat()).stdout, lines);
+
+    let again = site.run(&[&["import", "lines"][..], &other].concat());
+    assert_eq!(again.status.code(), Some(1));
+    assert!(text(&again.stderr).contains("not empty"), "{}", text(&again.stderr));
+
+    // Into a running server, in memory; its counters are raised.
+    let mut memory = Site::new("import");
+    memory.serve(&["--db", "memory"], &[]);
+    let lines_path = site.folder.join("lines");
+    let through = ["import", lines_path.to_str().unwrap(), "--db", "memory"];
+    assert_eq!(memory.run(&through).status.code(), Some(0));
+    assert_eq!(memory.run(&["export", "-", "--db", "memory"]).stdout, lines);
+    let key = memory.printed().split_whitespace().last().unwrap().to_owned();
+    let mut client = Client::connect(memory.port, &key).unwrap();
+    let made = client.ask("POST", "/v1/pets", "", "{\"name\":\"Next\",\"categoryId\":1}").unwrap();
+    assert!(made.body.contains("\"id\":31"), "{}", made.body);
+}
+
+#[test]
+fn a_wrong_line_is_named_and_nothing_is_imported() {
+    let site = Site::new("wrong-lines");
+    let category = r#"{"category":{"name":"Dogs","id":1}}"#;
+    let pet = r#"{"pet":{"name":"Rex","categoryId":1,"status":"available","id":1}}"#;
+    let item = r#"{"inventoryItem":{"petId":1,"quantity":1,"status":"available"}}"#;
+    let cases = [
+        (vec![category, "{"], "line 2"),
+        (vec![category, r#"{"pet":{"name":"","categoryId":1,"status":"sold","id":1}}"#], "line 2"),
+        (vec![category, category], "line 2"),
+        (vec![pet], "line 1"),
+        (vec![category, pet, item, item], "line 4"),
+        (vec![category, r#"{"category":{"name":"dogs","id":2}}"#], "line 2"),
+        (vec![category, r#"{"category":{"name":"Cats","id":2,"x":1}}"#], "line 2"),
+        (vec![category, pet, r#"{"inventoryItem":{"petId":1,"quantity":0,"status":"available"}}"#], "line 3"),
+        (
+            vec![category, pet, item, r#"{"order":{"id":1,"petId":9,"quantity":1,"complete":false}}"#],
+            "line 4",
+        ),
+        // What no single line shows.
+        (vec![category, pet], "pet 1"),
+    ];
+    for (lines, named) in cases {
+        std::fs::write(site.folder.join("lines"), lines.join("\n")).unwrap();
+        let refused = site.run(&["import", "lines"]);
+        let message = text(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(1), "{lines:?}");
+        assert!(message.contains(named) && message.contains("nothing was imported"), "{lines:?}: {message}");
+        assert_eq!(text(&site.run(&["export", "-"]).stdout), "", "{lines:?}");
+    }
+}
+
+#[test]
+fn a_backup_of_a_running_store_is_a_store() {
+    let site = stocked("backup");
+    assert_eq!(site.run(&["backup", "copy.db"]).status.code(), Some(0));
+    let lines = site.run(&["export", "-"]).stdout;
+    assert_eq!(site.run(&["export", "-", "--db", "copy.db"]).stdout, lines);
+    // What is there is not overwritten, and a second server does not get the file.
+    assert_eq!(site.run(&["backup", "copy.db"]).status.code(), Some(1));
+    let refused =
+        site.command(&["--listen", "127.0.0.1:0", "--admin-socket", "other.sock"]).output().unwrap();
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(text(&refused.stderr).contains("petstore.db"), "{}", text(&refused.stderr));
+}
+
+#[test]
+fn keys_are_administered_on_a_file_at_rest() {
+    let mut site = stocked("rest");
+    site.signal("-TERM");
+    site.server.take().unwrap().wait().unwrap();
+    let created = json(&site.run(&["keys", "create", "--plan", "pro", "--json"]));
+    assert_eq!(created["id"], 2);
+    assert_eq!(json(&site.run(&["keys", "list", "--json"])).as_array().unwrap().len(), 2);
 }

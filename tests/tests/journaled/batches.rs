@@ -24,10 +24,7 @@ impl Random {
 /// What an operation answered, as text.
 type Told<'a> = Call<'a, String>;
 
-fn tell<'a, O: Operation<Output: Debug, Rejection: Debug>>(
-    store: &'a dyn Transactor,
-    operation: O,
-) -> Told<'a> {
+fn tell<O: Operation<Output: Debug, Rejection: Debug>>(store: &dyn Transactor, operation: O) -> Told<'_> {
     Box::pin(async move { format!("{:?}", run(store, operation).await) })
 }
 

@@ -1,0 +1,72 @@
+//! The suite on the store in memory with its journal in a SQLite file, on this machine's own disk.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use async_trait::async_trait;
+use petstore_memory::MemoryStore;
+use petstore_sqlite::SqliteJournal;
+use petstore_tests::{DurableSubject, Subject, durable_conformance, store_conformance};
+
+store_conformance!(open(&Folder::new()));
+durable_conformance!(Box::new(Kept(Folder::new())));
+
+/// A folder of its own, gone with the last who uses it.
+#[derive(Clone)]
+struct Folder(Arc<Gone>);
+
+struct Gone(PathBuf);
+
+impl Drop for Gone {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+impl Folder {
+    fn new() -> Self {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("petstore-suite-{}-{number}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(Arc::new(Gone(path)))
+    }
+
+    fn file(&self) -> PathBuf {
+        self.path().join("petstore.db")
+    }
+
+    fn path(&self) -> &Path {
+        &self.0.0
+    }
+}
+
+fn open(folder: &Folder) -> Subject {
+    let journal = SqliteJournal::open(folder.file(), 0x5EED).expect("the file can be opened");
+    let opened = MemoryStore::open(Box::new(journal)).expect("what was kept can be opened");
+    Subject::of(&Arc::new(opened.store))
+}
+
+/// A store in memory, kept in a file.
+struct Kept(Folder);
+
+#[async_trait]
+impl DurableSubject for Kept {
+    async fn open(&self) -> Subject {
+        open(&self.0)
+    }
+
+    /// The files as they are at this moment: what a process that was killed leaves. That nothing in them waits for a
+    /// sync when it is acknowledged is watched call by call, in the tests of the binary.
+    async fn after_power_cut(&self) -> Box<dyn DurableSubject> {
+        let copy = Folder::new();
+        for name in ["petstore.db", "petstore.db-wal"] {
+            let from = self.0.path().join(name);
+            if from.exists() {
+                std::fs::copy(from, copy.path().join(name)).unwrap();
+            }
+        }
+        Box::new(Self(copy))
+    }
+}
