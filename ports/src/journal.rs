@@ -104,7 +104,8 @@ pub trait Journal: Send {
     fn append(&mut self, batch: &Batch<'_>) -> Result<(), StoreError>;
 
     /// Opens the disk anew and says which batch it holds last: the one in doubt is applied or dropped accordingly.
-    /// After a failed sync the old handle is never trusted: what it says it holds may not be on disk.
+    /// After a failed sync the old handle is never trusted: what it says it holds may not be on disk. Callers wait
+    /// meanwhile: it should not take longer than some tenths of a second, be it to say that it has failed again.
     fn recover(&mut self) -> Result<BatchNumber, StoreError>;
 
     /// Notes usage. Written behind, with no promise for each request.

@@ -1,8 +1,8 @@
 //! The store in the memory of one process, and its quotas.
 //!
 //! [`MemoryStore`] implements every driven port of `petstore-ports` that a store implements. It knows no business rule:
-//! it loads what an operation names, asks it, and applies the answer. Nothing is durable, nothing waits for I/O, and no
-//! clock is read: the time comes with each call.
+//! it loads what an operation names, asks it, and applies the answer. No clock is read: the time comes with each call.
+//! It is durable when it is given a [`Journal`](petstore_ports::Journal), and does no I/O of its own.
 //!
 //! How it is built, from the ground up:
 //! - Ids are dense and rising, so a table is a slab addressed by id (`slab`, on `directory`): a read is three loads and
@@ -10,12 +10,18 @@
 //! - Listings find their candidates in indexes (`census`, `pairs`), joined by `search`, and then judge the records
 //!   themselves (`page`). **An index covers every record that can be seen**: it is widened before a record is written
 //!   and narrowed after. It may name too many, never too few, and so a walk meets every item that stays.
-//! - Writes take lock stripes over the names of their footprint (`stripes`), in sorted order: two writes that share a
+//! - Without a journal, writes take lock stripes over the names of their footprint (`stripes`), in sorted order: two writes that share a
 //!   name run one after the other, all others side by side (`transact`, `load`, `apply`).
-//! - Each account's windows are one small value under a lock of its own (`meters`, `quotas`).
+//! - With a journal, writes wait in a bounded queue (`queue`, `answer`) for the one writer (`writer`), which decides a batch
+//!   of them under what it has decided so far (`overlay`), commits it, and only then shows it (`committer`). While the
+//!   journal fails, reads go on and writes are refused (`recovery`).
+//! - Each account's windows are one small value under a lock of its own (`meters`, `quotas`). Requests never wait for the
+//!   journal: use and bans are noted there behind (`unnoted`).
+//! - Tables are filled on opening (`open`) and by a bulk load (`import`), with the same checks (`filling`).
 //!
-//! Locks are taken in this order: stripes, then one lock inside a table. The latter are held to copy or to write a few
-//! words, and never while foreign code runs; the two places that hold more than one say why it is safe.
+//! Locks are taken in this order: the one that holds writes out, the committer, stripes, then one lock inside a table.
+//! The last are held to copy or to write a few words, and never while foreign code runs; the two places that hold more
+//! than one say why it is safe.
 
 mod accounts;
 mod addresses;

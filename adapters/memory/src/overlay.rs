@@ -223,3 +223,34 @@ fn load_change(change: &Change, view: &mut View) {
         Change::Retry(record) => view.load_retry(record.name.clone(), Some(RetryRecord::clone(record))),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use petstore_domain::{Category, CategoryRecord, Version};
+
+    use super::*;
+
+    fn category(id: u64, name: &str) -> CategoryRecord {
+        let (id, name) = (CategoryId::new(id).unwrap(), CategoryName::parse(name).unwrap());
+        CategoryRecord {
+            category: Category { id, name, description: None },
+            version: Version::FIRST,
+            pets: 0,
+        }
+    }
+
+    #[test]
+    fn two_categories_may_exchange_their_names_in_one_decision() {
+        let (tables, mut overlay) = (Tables::new(), Overlay::default());
+        tables.categories.put(1, category(1, "Dogs"));
+        tables.categories.put(2, category(2, "Cats"));
+        let exchange = [Change::Category(category(2, "Dogs")), Change::Category(category(1, "Cats"))];
+        overlay.add(&tables, Changes::from(exchange));
+        for (name, bearer) in [("dogs", 2), ("cats", 1)] {
+            let name = CategoryName::parse(name).unwrap().folded();
+            let mut view = View::default();
+            overlay.load(&tables, &Name::CategoryName(name.clone()), &mut view).unwrap();
+            assert_eq!(view.category_named(&name).map(CategoryId::get), Some(bearer));
+        }
+    }
+}
