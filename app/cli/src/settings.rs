@@ -51,7 +51,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, env = "PETSTORE_LOG", default_value = "errors", value_enum)]
     pub(crate) log: LogLevel,
 
-    /// Origin that links are made with, such as https://pets.example; the request's Host unless told otherwise
+    /// Origin that links are made with, such as `https://pets.example`; the request's Host unless told otherwise
     #[arg(long, env = "PETSTORE_PUBLIC_URL", value_parser = public_url, value_name = "URL")]
     pub(crate) public_url: Option<String>,
 
