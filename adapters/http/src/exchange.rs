@@ -58,8 +58,16 @@ pub(crate) async fn exchange(
     let mut body = RequestBody::new(incoming, head.expects);
     let client = host::client_address(peer, &parts.headers, &worker.app.settings);
     let mut notes = Notes::default();
-    // Pinned here: moving the future into the barrier would copy it twice.
-    let judged = behind_barrier(pin!(judge(worker, client, &parts, &head, &mut body, &mut notes))).await;
+    let is_read = matches!(parts.method, Method::GET | Method::HEAD);
+    let judged = {
+        // Pinned here: moving the future into the barrier would copy it twice.
+        let judging = pin!(judge(worker, client, &parts, &head, &mut body, &mut notes));
+        if is_read {
+            behind_barrier(judging).await
+        } else {
+            behind_barrier(pin!(worker.mailbox.wakes(judging))).await
+        }
+    };
     let answer = judged.unwrap_or_else(|| {
         worker.app.count_panic();
         let message = "The service failed; the failure has been recorded.";
@@ -77,7 +85,6 @@ pub(crate) async fn exchange(
     if let Some(observer) = observer.filter(|_| begun.is_some() || answer.fault.is_some()) {
         observe(observer, &parts, &notes, &answer, &id, begun);
     }
-    let is_read = matches!(parts.method, Method::GET | Method::HEAD);
     let sealed = Seal {
         quota: notes.quota,
         id,

@@ -33,6 +33,7 @@ mod handlers;
 mod head;
 mod host;
 mod io;
+mod mailbox;
 mod observe;
 mod ops;
 mod route;

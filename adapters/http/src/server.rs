@@ -177,6 +177,7 @@ async fn serve(
     // Every connection waits for the same wish to stop.
     let wish = draining.clone();
     let connections = Rc::new(Connections::default());
+    tokio::task::spawn_local(worker.mailbox.keep());
     loop {
         // At the bound the kernel holds further connections until one of ours ends.
         while connections.open.get() >= accept.connections_max && !*wish.borrow() {

@@ -7,6 +7,7 @@ use hyper::header::HeaderValue;
 
 use crate::app::{App, Serves};
 use crate::arena::Arena;
+use crate::mailbox::Mailbox;
 use crate::wire;
 
 /// One thread's own state.
@@ -16,6 +17,8 @@ pub(crate) struct Worker {
     /// What the entity tags of this store begin with.
     pub(crate) tags: wire::TagPrefix,
     pub(crate) arena: Arena,
+    /// Through which requests that write are woken.
+    pub(crate) mailbox: Mailbox,
     request_ids: Cell<u64>,
     limit: RefCell<Prepared>,
     reset: RefCell<Prepared>,
@@ -46,6 +49,7 @@ impl Worker {
         Self {
             tags: wire::TagPrefix::new(app.settings.epoch),
             arena: Arena::new(),
+            mailbox: Mailbox::default(),
             app,
             serves,
             request_ids: Cell::new(seed),

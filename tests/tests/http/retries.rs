@@ -91,7 +91,7 @@ fn a_quoted_key_is_the_bare_one() {
 #[test]
 fn keys_are_1_to_255_visible_characters_once() {
     let stall = Stall::open();
-    let longest = ["k".repeat(255), format!("\"{}\"", "k".repeat(255))];
+    let longest = ["k".repeat(255), format!("\"{}\"", "q".repeat(255))];
     for (index, key) in longest.iter().map(String::as_str).chain(["!", "~", "a\"b", "\"a~b\""]).enumerate() {
         let answer = post(&stall.client, "/v1/categories", key, &json!({"name": format!("c{index}")}));
         assert_eq!(answer.status, 201, "{key:.20}");

@@ -1,0 +1,128 @@
+//! Wake-ups from other threads, gathered.
+//!
+//! A store on disk answers a batch of writers at once, from a thread of its own. Each wake-up of a task from another
+//! thread is a system call to this one, some 3 microseconds, as much as an order costs otherwise. So the tasks of
+//! requests that write are woken through a mailbox: whoever puts in the first letter wakes its keeper, a task of this
+//! thread, and the keeper hands out all that have come by then, which costs nothing on the thread itself.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+
+use parking_lot::Mutex;
+
+/// One thread's mailbox.
+#[derive(Default)]
+pub(crate) struct Mailbox(Arc<Letters>);
+
+#[derive(Default)]
+struct Letters(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    /// Tasks to be woken.
+    waiting: Vec<Waker>,
+    keeper: Option<Waker>,
+}
+
+impl Mailbox {
+    /// Hands out letters, for ever. To be spawned once, on the thread whose tasks are woken.
+    pub(crate) fn keep(&self) -> impl Future<Output = ()> + use<> {
+        let letters = Arc::clone(&self.0);
+        std::future::poll_fn(move |context| {
+            let waiting = letters.take(context);
+            waiting.into_iter().for_each(Waker::wake);
+            Poll::Pending
+        })
+    }
+
+    /// Runs a future, which whoever wakes it wakes through the mailbox.
+    pub(crate) async fn wakes<F: Future>(&self, mut future: Pin<&mut F>) -> F::Output {
+        // Nearly always of one task, so the envelope is made once.
+        let mut letter: Option<(Waker, Waker)> = None;
+        std::future::poll_fn(move |context| {
+            let task = context.waker();
+            let known = letter.take().filter(|(known, _)| known.will_wake(task));
+            let (_, waker) = letter.insert(known.unwrap_or_else(|| (task.clone(), self.waker(task))));
+            future.as_mut().poll(&mut Context::from_waker(waker))
+        })
+        .await
+    }
+
+    fn waker(&self, task: &Waker) -> Waker {
+        Waker::from(Arc::new(Envelope { letters: Arc::clone(&self.0), task: task.clone() }))
+    }
+}
+
+impl Letters {
+    fn take(&self, context: &mut Context<'_>) -> Vec<Waker> {
+        let mut state = self.0.lock();
+        if !state.keeper.as_ref().is_some_and(|keeper| keeper.will_wake(context.waker())) {
+            state.keeper = Some(context.waker().clone());
+        }
+        std::mem::take(&mut state.waiting)
+    }
+
+    fn put(&self, task: Waker) {
+        let keeper = {
+            let mut state = self.0.lock();
+            state.waiting.push(task);
+            // Whoever put in an earlier letter has woken the keeper.
+            if state.waiting.len() == 1 { state.keeper.clone() } else { None }
+        };
+        // The lock is free again: a waker is foreign code.
+        if let Some(keeper) = keeper {
+            keeper.wake();
+        }
+    }
+}
+
+/// A letter that wakes one task.
+struct Envelope {
+    letters: Arc<Letters>,
+    task: Waker,
+}
+
+impl Wake for Envelope {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.letters.put(self.task.clone());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Count(AtomicUsize);
+
+    impl Wake for Count {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    #[test]
+    fn the_keeper_is_woken_once_for_all_letters_and_wakes_each_task() {
+        let (mailbox, keeper, task) =
+            (Mailbox::default(), Arc::new(Count::default()), Arc::new(Count::default()));
+        let mut keeping = std::pin::pin!(mailbox.keep());
+        let keeper_waker = Waker::from(Arc::clone(&keeper));
+        let mut context = Context::from_waker(&keeper_waker);
+        assert!(keeping.as_mut().poll(&mut context).is_pending());
+        for round in 1..=3 {
+            for _ in 0..64 {
+                mailbox.waker(&Waker::from(Arc::clone(&task))).wake();
+            }
+            assert_eq!(keeper.0.load(Ordering::SeqCst), round);
+            assert!(keeping.as_mut().poll(&mut context).is_pending());
+            assert_eq!(task.0.load(Ordering::SeqCst), round * 64);
+        }
+    }
+}
