@@ -13,9 +13,9 @@ use hyper::body::Incoming;
 use hyper::header::{ALLOW, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Method, Request, Response};
-use petstore_domain::AccountId;
-use petstore_ports::Cost;
-use tokio::time::Instant;
+use petstore_domain::{AccountId, Scope};
+use petstore_ports::{Cost, StoreError};
+use tokio::time::{Instant, timeout};
 
 use crate::answer::Answer;
 use crate::body::RequestBody;
@@ -190,7 +190,18 @@ async fn judge(
         Err(answer) => return answer,
     };
     let call = Call { worker, parts, head, authority, admission: &admission, body: &body };
-    match handlers::handle(&call, operation, resource).await {
+    let handling = handlers::handle(&call, operation, resource);
+    let handled = if operation.scope() == Scope::Read {
+        handling.await
+    } else {
+        // A disk may neither write nor fail. What becomes of the change then is not known: the store, not we, has it.
+        let unanswered = || StoreError::Indeterminate("the store did not answer in time".to_owned());
+        match timeout(settings.deadlines.store, handling).await {
+            Ok(handled) => handled,
+            Err(_) => Err(unanswered().into()),
+        }
+    };
+    match handled {
         Ok(answer) | Err(answer) => answer,
     }
 }

@@ -69,6 +69,8 @@ pub struct Deadlines {
     pub idle: Duration,
     /// Without the client taking a byte of the answer.
     pub write_stall: Duration,
+    /// From a whole request that changes something to the store's word on it; then it is 503.
+    pub store: Duration,
     /// From the wish to stop to the last answer.
     pub drain: Duration,
 }
@@ -80,6 +82,7 @@ impl Deadlines {
         body: Duration::from_secs(15),
         idle: Duration::from_mins(1),
         write_stall: Duration::from_secs(10),
+        store: Duration::from_secs(2),
         drain: Duration::from_secs(8),
     };
 }

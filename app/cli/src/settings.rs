@@ -131,6 +131,10 @@ pub(crate) struct ServeArgs {
     #[arg(long, env = "PETSTORE_WRITE_TIMEOUT", default_value = "10s", value_parser = duration, value_name = "TIME")]
     pub(crate) write_timeout: Duration,
 
+    /// Time for the store to answer a change; then it is 503
+    #[arg(long, env = "PETSTORE_STORE_TIMEOUT", default_value = "2s", value_parser = duration, value_name = "TIME")]
+    pub(crate) store_timeout: Duration,
+
     /// Time for the last answers after SIGTERM
     #[arg(long, env = "PETSTORE_DRAIN_TIMEOUT", default_value = "8s", value_parser = duration, value_name = "TIME")]
     pub(crate) drain_timeout: Duration,
@@ -235,6 +239,7 @@ impl ServeArgs {
                 body: self.body_timeout,
                 idle: self.idle_timeout,
                 write_stall: self.write_timeout,
+                store: self.store_timeout,
                 drain: self.drain_timeout,
             },
             bounds: Bounds { body: self.body_max, connections: self.connections_max() },

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use petstore_domain::Plan;
 use petstore_memory::MemoryStore;
@@ -9,7 +10,7 @@ use petstore_ports::StoreError;
 use petstore_service::{OnQuotaOutage, Policy, Ports};
 use serde_json::json;
 
-use crate::faulty::{Mood, Moody, Panicky, shop_without_pets};
+use crate::faulty::{Mood, Moody, Panicky, shop_with_a_door, shop_without_pets};
 use crate::harness::{Answer, Connection, Shop, Wish};
 use crate::stall::{Caller, PLENTY, request};
 
@@ -21,6 +22,20 @@ fn down() -> Mood {
 fn is_503(answer: &Answer, code: &str) {
     assert_eq!(answer.outcome(), (503, code.to_owned()));
     assert!((1..=2).contains(&answer.number("retry-after")));
+}
+
+#[test]
+fn a_store_that_never_answers_is_a_503_in_time_and_reads_go_on() {
+    let mut wish = Wish::default();
+    wish.http.deadlines.store = Duration::from_millis(50);
+    let (shop, door) = shop_with_a_door(wish);
+    let client = shop.client(Plan::Pro);
+    door.close();
+    let answer = client.post("/v1/categories", &json!({"name": "Cats"}));
+    is_503(&answer, "unavailable");
+    assert_eq!(client.get("/v1/pets").status, 200);
+    door.open();
+    assert_eq!(client.post("/v1/categories", &json!({"name": "Dogs"})).status, 201);
 }
 
 #[test]

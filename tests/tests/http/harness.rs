@@ -87,7 +87,8 @@ impl Default for Wish {
                 trusted_proxies: vec![],
                 epoch: 0x5EED,
                 documents: Documents { yaml: OPENAPI.into(), json: "{}".into() },
-                deadlines: Deadlines::DEFAULT,
+                // A test may hold a write as long as it likes, on a machine as slow as it likes.
+                deadlines: Deadlines { store: PATIENCE, ..Deadlines::DEFAULT },
                 bounds: Bounds::DEFAULT,
                 observer: None,
             },
