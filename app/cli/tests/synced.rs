@@ -4,15 +4,13 @@ mod common;
 
 use std::process::{Command, Stdio};
 
-use common::{Client, Site};
+use common::{Client, Site, tools};
 
 const ORDERS: usize = 20;
 
 #[test]
 fn each_201_leaves_after_a_sync_that_came_after_its_request() {
-    if Command::new("strace").arg("-V").output().is_err() {
-        assert!(std::env::var_os("CI").is_none(), "strace is needed to see what is synced");
-        println!("SKIPPED the watch over syncs: there is no strace");
+    if !tools::can_run("strace", "-V") {
         return;
     }
     let mut site = Site::new("synced");

@@ -1,0 +1,32 @@
+//! Other people's programs: what `tests/tools/install` put there, or the machine has.
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+/// Where `tests/tools/install` puts what it installs.
+pub fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/tools")
+}
+
+/// A program of the Python environment, such as `schemathesis`.
+pub fn python(program: &str) -> PathBuf {
+    folder().join(".venv/bin").join(program)
+}
+
+/// A program of the Node packages, such as `redocly`.
+pub fn node(program: &str) -> PathBuf {
+    folder().join("node_modules/.bin").join(program)
+}
+
+/// Whether a program can be started. If not, the test that needs it is skipped, loudly; under `CI=true` it fails.
+pub fn can_run(program: impl Into<PathBuf>, version_flag: &str) -> bool {
+    let program = program.into();
+    let quiet = Command::new(&program).arg(version_flag).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    if quiet.is_ok() {
+        return true;
+    }
+    let name = program.display();
+    assert!(std::env::var_os("CI").is_none(), "{name} is needed here: `bash tests/tools/install` brings it");
+    println!("SKIPPED: there is no {name}; `bash tests/tools/install` brings it");
+    false
+}
