@@ -33,7 +33,7 @@ fn hold(schema: &'static Value, value: &Value, at: &str, found: &mut Vec<String>
     for (keyword, rule) in schema {
         let fits = match keyword.as_str() {
             // What only tells.
-            "description" | "example" | "default" | "nullable" => true,
+            "description" | "example" | "default" | "nullable" | "x-open-enum" => true,
             "properties" => hold_members(schema, value, at, found),
             "additionalProperties" => *rule == false,
             "items" => hold_items(rule, value, at, found),
