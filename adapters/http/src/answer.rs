@@ -15,6 +15,8 @@ pub(crate) enum Content {
     Nothing,
     Json,
     Yaml,
+    /// What the answer's own headers say.
+    Told,
 }
 
 /// An answer: what is particular to it. It is handed through several futures, and moves by itself up to 128 bytes.

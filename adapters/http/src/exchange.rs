@@ -137,7 +137,7 @@ async fn judge(
     let app = &*worker.app;
     let settings = &app.settings;
     // Under an empty base path everything would be the contract's, the pages beside it too.
-    let is_beside = settings.base_path.is_empty() && ops::is_page(parts.uri.path(), worker.serves);
+    let is_beside = settings.base_path.is_empty() && ops::is_page(parts.uri.path(), worker);
     // A path that cannot be decoded names nothing, but what it stands under can be told.
     let decoded = route::decode(parts.uri.path());
     let path = under_base(decoded.as_deref().unwrap_or(parts.uri.path()), &settings.base_path)

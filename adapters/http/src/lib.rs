@@ -36,6 +36,7 @@ mod io;
 mod mailbox;
 mod observe;
 mod ops;
+mod reference;
 mod route;
 mod seal;
 mod server;
@@ -45,5 +46,6 @@ mod worker;
 
 pub use app::Http;
 pub use observe::{Exchange, Observer};
+pub use reference::PageFile;
 pub use server::Server;
 pub use settings::{Bounds, Cors, Deadlines, Documents, HttpSettings, Network};

@@ -1,6 +1,6 @@
-//! What stands outside the base path: health, readiness, the contract. No key, no quota.
+//! What stands outside the base path: health, readiness, the contract and its reference page. No key, no quota.
 
-use hyper::header::{ALLOW, HeaderValue};
+use hyper::header::{ALLOW, HeaderValue, LOCATION};
 use hyper::http::request::Parts;
 use hyper::{Method, StatusCode};
 
@@ -9,6 +9,7 @@ use crate::app::Serves;
 use crate::cors;
 use crate::error::{ApiError, Code, Detail};
 use crate::head::Head;
+use crate::reference::{self, PageFile};
 use crate::worker::Worker;
 
 const ALLOWED: &str = "GET, HEAD, OPTIONS";
@@ -17,24 +18,30 @@ const ALL_METHODS: &str = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
 
 /// The paths outside the base path.
 #[derive(Clone, Copy)]
-enum Page {
+enum Page<'w> {
     Health,
     Ready,
     OpenapiYaml,
     OpenapiJson,
+    /// A file of the reference page.
+    Reference(&'w PageFile),
+    /// What a person may type who wants the reference page.
+    ToReference,
 }
 
-impl Page {
-    fn find(path: &str, serves: Serves) -> Option<Self> {
+impl<'w> Page<'w> {
+    fn find(path: &str, worker: &'w Worker) -> Option<Self> {
+        let files = &*worker.app.settings.documents.page;
         let page = match path {
             "/health" => Self::Health,
             "/ready" => Self::Ready,
             "/openapi.yaml" => Self::OpenapiYaml,
             "/openapi.json" => Self::OpenapiJson,
-            _ => return None,
+            "/" | "/docs/" if !files.is_empty() => Self::ToReference,
+            _ => Self::Reference(reference::find(files, path)?),
         };
         let is_ops = matches!(page, Self::Health | Self::Ready);
-        match serves {
+        match worker.serves {
             Serves::Everything => Some(page),
             Serves::Contract => (!is_ops).then_some(page),
             Serves::Ops => is_ops.then_some(page),
@@ -43,8 +50,8 @@ impl Page {
 }
 
 /// Whether a listener serves a page at this path.
-pub(crate) fn is_page(path: &str, serves: Serves) -> bool {
-    Page::find(path, serves).is_some()
+pub(crate) fn is_page(path: &str, worker: &Worker) -> bool {
+    Page::find(path, worker).is_some()
 }
 
 /// Whether a path is asked by whoever watches the server.
@@ -59,6 +66,9 @@ pub(crate) fn template(path: &str) -> &'static str {
         "/ready" => "/ready",
         "/openapi.yaml" => "/openapi.yaml",
         "/openapi.json" => "/openapi.json",
+        "/" => "/",
+        reference::PATH => reference::PATH,
+        _ if path.starts_with("/docs/") => "/docs/{file}",
         _ => "-",
     }
 }
@@ -70,7 +80,7 @@ pub(crate) async fn answer(worker: &Worker, parts: &Parts, head: &Head<'_>) -> A
         // The server as a whole (RFC 9110, section 9.3.7).
         return cors::options(ALL_METHODS, &settings.cors, head, &parts.headers);
     }
-    let Some(page) = Page::find(parts.uri.path(), worker.serves) else {
+    let Some(page) = Page::find(parts.uri.path(), worker) else {
         let message = match worker.serves {
             Serves::Ops => "Here are /health and /ready.".to_owned(),
             _ => format!("There is nothing here: the operations are under {}/.", settings.base_path),
@@ -94,6 +104,9 @@ pub(crate) async fn answer(worker: &Worker, parts: &Parts, head: &Head<'_>) -> A
             Answer { content: Content::Yaml, ..Answer::json(StatusCode::OK, documents.yaml.clone()) }
         }
         Page::OpenapiJson => Answer::json(StatusCode::OK, documents.json.clone()),
+        Page::Reference(file) => reference::answer(file, &parts.headers).unwrap_or_else(Answer::from),
+        Page::ToReference => Answer::empty(StatusCode::FOUND)
+            .with_header(LOCATION, const { HeaderValue::from_static(reference::PATH) }),
     }
 }
 

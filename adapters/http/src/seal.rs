@@ -68,7 +68,7 @@ pub(crate) fn seal(
     headers.insert(X_CONTENT_TYPE_OPTIONS, const { HeaderValue::from_static("nosniff") });
     headers.insert(REQUEST_ID, seal.id);
     match answer.content {
-        Content::Nothing => {}
+        Content::Nothing | Content::Told => {}
         Content::Json => drop(headers.insert(CONTENT_TYPE, JSON)),
         Content::Yaml => drop(headers.insert(CONTENT_TYPE, YAML)),
     }

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use petstore_domain::Timestamp;
 
 use crate::observe::Observer;
+use crate::reference::PageFile;
 
 /// The transport's settings.
 #[derive(Clone)]
@@ -38,13 +39,15 @@ pub struct HttpSettings {
     pub observer: Option<Arc<dyn Observer>>,
 }
 
-/// The OpenAPI document in both forms.
+/// The OpenAPI document in both forms, and as people read it.
 #[derive(Clone)]
 pub struct Documents {
     /// As it was written.
     pub yaml: Bytes,
     /// The same as JSON.
     pub json: Bytes,
+    /// The reference page that is drawn from it, served at `/docs`; without files there is none.
+    pub page: Arc<[PageFile]>,
 }
 
 /// Which pages of other origins may read answers. Never with credentials of the browser's.

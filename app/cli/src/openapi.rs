@@ -1,7 +1,9 @@
-//! The contract, as it was written and as JSON.
+//! The contract, as it was written, as JSON, and as a page to read.
+
+use std::sync::Arc;
 
 use bytes::Bytes;
-use petstore_http::Documents;
+use petstore_http::{Documents, PageFile};
 
 /// The contract, byte for byte.
 pub(crate) const YAML: &str = include_str!("../../../openapi.yaml");
@@ -14,17 +16,26 @@ pub(crate) const BASE_PATH: &str = "/v1";
 
 /// The contract with another base path: the value of `servers` alone differs.
 pub(crate) fn documents(base_path: &str) -> Documents {
+    let page = page();
     if base_path == BASE_PATH {
         return Documents {
             yaml: Bytes::from_static(YAML.as_bytes()),
             json: Bytes::from_static(JSON.as_bytes()),
+            page,
         };
     }
     let url = if base_path.is_empty() { "/" } else { base_path };
     Documents {
         yaml: YAML.replacen("\n  - url: /v1\n", &format!("\n  - url: {url}\n"), 1).into(),
         json: JSON.replacen("[{\"url\":\"/v1\"", &format!("[{{\"url\":\"{url}\""), 1).into(),
+        page,
     }
+}
+
+/// The reference page, which reads the JSON form.
+fn page() -> Arc<[PageFile]> {
+    let files = petstore_reference::FILES.iter();
+    files.map(|file| PageFile::new(file.name, file.content_type, file.gzip)).collect()
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicI64, AtomicU8, Ordering};
 use std::time::Duration;
 
 use petstore_domain::{CreatedKey, KeyHolder, KeyLabel, Plan, Scopes, Timestamp};
-use petstore_http::{Bounds, Cors, Deadlines, Documents, Http, HttpSettings, Server};
+use petstore_http::{Bounds, Cors, Deadlines, Documents, Http, HttpSettings, PageFile, Server};
 use petstore_memory::MemoryStore;
 use petstore_ports::api::{Administration, NewKey, Petstore};
 use petstore_ports::{Clock, Entropy, StoreError};
@@ -86,7 +86,7 @@ impl Default for Wish {
                 sunset: Some(Timestamp::parse("2030-12-05T00:00:00Z").unwrap()),
                 trusted_proxies: vec![],
                 epoch: 0x5EED,
-                documents: Documents { yaml: OPENAPI.into(), json: "{}".into() },
+                documents: Documents { yaml: OPENAPI.into(), json: "{}".into(), page: page() },
                 // A test may hold a write as long as it likes, on a machine as slow as it likes.
                 deadlines: Deadlines { store: PATIENCE, ..Deadlines::DEFAULT },
                 bounds: Bounds::DEFAULT,
@@ -94,6 +94,12 @@ impl Default for Wish {
             },
         }
     }
+}
+
+/// The reference page, as the binary serves it.
+fn page() -> Arc<[PageFile]> {
+    let files = petstore_reference::FILES.iter();
+    files.map(|file| PageFile::new(file.name, file.content_type, file.gzip)).collect()
 }
 
 impl Shop {

@@ -31,6 +31,8 @@ fn answers(stall: &Stall) -> Vec<Answer> {
         client.get("/health"),
         client.get("/ready"),
         client.get("/openapi.yaml"),
+        client.get("/docs"),
+        client.get("/docs/nothing"),
         client.get("/nothing"),
     ]
 }

@@ -28,6 +28,7 @@ mod orders;
 mod pages;
 mod paths;
 mod pets;
+mod reference;
 mod retries;
 mod stall;
 mod stock;

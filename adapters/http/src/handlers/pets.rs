@@ -78,7 +78,9 @@ pub(super) async fn delete(call: &Call<'_>, id: Result<PetId, IdError>) -> Handl
 
 /// For getPet, which is deprecated: where that is written, and what takes its place. None for other resources.
 pub(crate) fn deprecated_link(worker: &Worker) -> impl FnOnce(Resource) -> Option<HeaderValue> {
-    const DOCUMENTED: &[u8] = b"</openapi.yaml>; rel=\"deprecation\", </openapi.yaml>; rel=\"sunset\", <";
+    // The fragment opens the operation on the reference page.
+    const DOCUMENTED: &[u8] =
+        b"</docs#/animals/getPet>; rel=\"deprecation\", </docs#/animals/getPet>; rel=\"sunset\", <";
     const SUCCESSOR: &[u8] = b">; rel=\"successor-version\"";
     move |resource| {
         let Resource::Pet(id) = resource else { return None };

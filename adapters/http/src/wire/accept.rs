@@ -1,7 +1,7 @@
-//! Which type an answer may have, and which a body has (RFC 9110, sections 8.3, 8.4 and 12.5.1).
+//! Which type and coding an answer may have, and which a body has (RFC 9110, sections 8.3, 8.4, 12.5.1 and 12.5.3).
 
 use hyper::HeaderMap;
-use hyper::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue};
+use hyper::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue};
 
 use crate::error::{ApiError, Code};
 
@@ -36,6 +36,23 @@ pub(crate) fn accepts_json(headers: &HeaderMap) -> bool {
         }
     }
     best.map_or(ranges == 0, |(_, included)| included)
+}
+
+/// Whether the client takes gzip. It must say so: one that says nothing may well not know how.
+pub(crate) fn accepts_gzip(headers: &HeaderMap) -> bool {
+    // How specific the best element is, and whether it includes.
+    let mut best = (0, false);
+    let values = headers.get_all(ACCEPT_ENCODING).iter();
+    for element in values.flat_map(|value| elements(value.as_bytes(), b',')) {
+        let mut parts = elements(element, b';').map(trim);
+        let specificity = match parts.next().unwrap_or_default() {
+            name if name.eq_ignore_ascii_case(b"gzip") || name.eq_ignore_ascii_case(b"x-gzip") => 2,
+            b"*" => 1,
+            _ => continue,
+        };
+        best = best.max((specificity, !parts.any(is_zero_weight)));
+    }
+    best.1
 }
 
 /// Whether a body of the type that the headers tell may be parsed: `application/json`, unencoded, and for a merge patch
@@ -205,6 +222,30 @@ mod tests {
     }
 
     #[test]
+    fn gzip_is_sent_to_whom_says_that_it_may_be() {
+        let cases: &[(&[&str], bool)] = &[
+            (&["gzip"], true),
+            (&["gzip, deflate, br, zstd"], true),
+            (&["br", "GZip;q=0.1"], true),
+            (&["x-gzip"], true),
+            (&["*"], true),
+            (&["*;q=0, gzip"], true),
+            (&["identity;q=0, *;q=0.5"], true),
+            (&[], false),
+            (&[""], false),
+            (&["identity"], false),
+            (&["br, deflate"], false),
+            (&["gzip;q=0"], false),
+            (&["gzip; q=0.000, *"], false),
+            (&["*;q=0"], false),
+            (&["gzipped"], false),
+        ];
+        for (values, expected) in cases {
+            assert_eq!(accepts_gzip(&headers(&ACCEPT_ENCODING, values)), *expected, "{values:?}");
+        }
+    }
+
+    #[test]
     fn a_body_is_not_encoded() {
         for (encodings, expected) in [
             (&["identity"][..], true),
@@ -225,10 +266,11 @@ mod tests {
             proptest::sample::select(b"application/json*;q=0., \"\\charset\x80".to_vec()), 0..30,
         )) {
             let mut headers = HeaderMap::new();
-            for name in [ACCEPT, CONTENT_TYPE, CONTENT_ENCODING] {
+            for name in [ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, CONTENT_ENCODING] {
                 headers.insert(name, HeaderValue::from_bytes(&value).unwrap());
             }
             let _either = accepts_json(&headers);
+            let _either = accepts_gzip(&headers);
             let _either = check_content_type(&headers, true);
         }
     }

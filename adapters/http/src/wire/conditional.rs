@@ -39,6 +39,15 @@ impl EntityTag {
         tag
     }
 
+    /// The strong tag of a file whose content has this checksum, as it is sent in one coding or in none.
+    pub(crate) fn of_file(checksum: u64, is_coded: bool) -> Self {
+        let mut tag = Self { bytes: [0; TAG_MAX], len: 0 };
+        tag.push(b"\"");
+        tag.push(&hex::full(checksum));
+        tag.push(if is_coded { b"-gzip\"" } else { b"\"" });
+        tag
+    }
+
     /// The tag, visible ASCII.
     pub(crate) fn as_bytes(&self) -> &[u8] {
         &self.bytes[..self.len]

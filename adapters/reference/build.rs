@@ -1,0 +1,53 @@
+//! Takes out of Swagger UI's archive what the page needs, and compresses our own files.
+//!
+//! The archive holds the whole upstream repository. Its entries are raw deflate, so between a gzip header and a trailer
+//! they are what `Content-Encoding: gzip` means, without being compressed anew.
+
+#[path = "build/archive.rs"]
+mod archive;
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+use archive::Archive;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+/// The folder that everything in the archive is in.
+const UPSTREAM: &str = "swagger-ui-5.32.6/";
+
+/// From the archive: the name there, and the name on the page.
+const TAKEN: [(&str, &str); 3] = [
+    ("dist/swagger-ui-bundle.js", "swagger-ui-bundle.js"),
+    ("dist/swagger-ui.css", "swagger-ui.css"),
+    ("LICENSE", "licence.txt"),
+];
+
+/// In `page/`.
+const OURS: [&str; 6] = ["index.html", "theme.js", "page.js", "page.css", "favicon.svg", "notice.txt"];
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed=build");
+    println!("cargo::rerun-if-changed=page");
+    let folder = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
+    let archive = Archive::new(utoipa_swagger_ui_vendored::SWAGGER_UI_VENDORED);
+    for (entry, name) in TAKEN {
+        let entry = format!("{UPSTREAM}{entry}");
+        let member =
+            archive.gzip_member(&entry).unwrap_or_else(|| panic!("{entry} is in the archive, deflated"));
+        write(&folder, name, &member);
+    }
+    for name in OURS {
+        let file =
+            fs::read(Path::new("page").join(name)).unwrap_or_else(|error| panic!("page/{name}: {error}"));
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+        encoder.write_all(&file).expect("memory can be written");
+        write(&folder, name, &encoder.finish().expect("memory can be written"));
+    }
+}
+
+fn write(folder: &Path, name: &str, member: &[u8]) {
+    fs::write(folder.join(format!("{name}.gz")), member).expect("OUT_DIR can be written");
+}

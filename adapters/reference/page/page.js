@@ -1,0 +1,183 @@
+// What makes Swagger UI the reference page of this contract: its markers shown, a search over everything, a guide that
+// folds, and names for controls that have none. Hooks are those of Swagger UI's plug-in system, at the version that is
+// built in.
+'use strict';
+
+// The page stands at `…/docs`; what stands before that was put there by a proxy, and the console must keep to it.
+const prefix = location.pathname.replace(/\/docs$/, '');
+
+const day = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'long', year: 'numeric', timeZone: 'UTC' });
+
+/** The markers of an operation, as badges: its stability, and when it ends and what takes its place. */
+function badges(React, operation) {
+  const badge = (kind, ...text) => React.createElement('span', { key: kind, className: `badge badge-${kind}` }, ...text);
+  const found = [];
+  const stability = operation.get('x-stability');
+  if (stability) found.push(badge(stability, stability));
+  if (operation.get('deprecated')) {
+    const sunset = operation.get('x-deprecated-sunset');
+    const successor = operation.get('x-deprecated-successor');
+    found.push(badge('deprecated', 'deprecated'));
+    if (sunset) found.push(badge('sunset', 'ends ', React.createElement('time', { dateTime: sunset }, day.format(new Date(sunset)))));
+    if (successor) found.push(badge('successor', `use ${successor}`));
+  }
+  return found;
+}
+
+/** The guide is long: each of its sections folds, and the first is open. */
+function guide(React, Markdown, source) {
+  const [opening, ...sections] = source.split(/^## /m);
+  const folded = sections.map((section, index) => {
+    const end = section.indexOf('\n');
+    const title = section.slice(0, end);
+    return React.createElement('details', { key: title, className: 'guide-section', open: index === 0 },
+      React.createElement('summary', null, title),
+      React.createElement(Markdown, { source: section.slice(end) }));
+  });
+  return React.createElement('div', { className: 'guide' }, React.createElement(Markdown, { source: opening }), folded);
+}
+
+/** Which operations a search finds: by path, method, summary, operationId or tag, every word of it. */
+function search(taggedOperations, phrase) {
+  const words = phrase.toLowerCase().split(/\s+/).filter(Boolean);
+  const found = (tag) => (entry) => {
+    const operation = entry.get('operation');
+    const said = [tag, entry.get('path'), entry.get('method'), operation.get('operationId'), operation.get('summary')];
+    const text = said.filter(Boolean).join(' ').toLowerCase();
+    return words.every((word) => text.includes(word));
+  };
+  return taggedOperations
+    .map((group, tag) => group.set('operations', group.get('operations').filter(found(tag))))
+    .filter((group) => group.get('operations').size > 0);
+}
+
+const petstore = ({ React }) => ({
+  fn: { opsFilter: search },
+  statePlugins: {
+    spec: {
+      wrapActions: {
+        updateJsonSpec: (update) => (document) => update(withoutPrefills(document)),
+      },
+      wrapSelectors: {
+        allowTryItOutFor: (allow, { specSelectors }) => (state, path, method) =>
+          allow(state, path, method) && specSelectors.specJson().getIn(['paths', path, method, 'x-hideTryItPanel']) !== true,
+      },
+    },
+  },
+  components: {
+    // Without the link of the original: the whole line is a button already, and a link inside a button is neither.
+    OperationSummaryPath: ({ operationProps }) => {
+      const operation = operationProps.get('op');
+      const path = operationProps.get('path');
+      const parts = path.split(/(?=\/)/).flatMap((part) => [React.createElement('wbr', { key: part }), part]);
+      const className = operationProps.get('deprecated') ? 'opblock-summary-path__deprecated' : 'opblock-summary-path';
+      return React.createElement(React.Fragment, null,
+        React.createElement('span', { className, 'data-path': path }, parts),
+        badges(React, operation));
+    },
+    // The original is no button, and copies a path that is of no use alone.
+    CopyToClipboardBtn: () => null,
+    FilterContainer: ({ layoutSelectors, layoutActions, specSelectors }) => {
+      const phrase = layoutSelectors.currentFilter();
+      const text = typeof phrase === 'string' ? phrase : '';
+      const count = specSelectors.taggedOperations().reduce((sum, group) => sum + group.get('operations').size, 0);
+      return React.createElement('search', { className: 'wrapper find' },
+        React.createElement('h2', null, React.createElement('label', { htmlFor: 'find' }, 'Find an operation')),
+        React.createElement('input', {
+          id: 'find', type: 'search', className: 'operation-filter-input', autoComplete: 'off', spellCheck: false,
+          placeholder: 'Path, method, summary or operationId', value: text,
+          onChange: (event) => layoutActions.updateFilter(event.target.value),
+        }),
+        React.createElement('p', { role: 'status' },
+          text === '' ? '' : count === 1 ? '1 operation' : count === 0 ? 'No operation matches.' : `${count} operations`));
+    },
+  },
+  wrapComponents: {
+    Markdown: (Original, system) => (props) =>
+      props.source && props.source === system.getSystem().specSelectors.info().get('description')
+        ? guide(React, Original, props.source)
+        : React.createElement(Original, props),
+    headers: (Original) => (props) =>
+      props.headers?.size > 0
+        ? React.createElement('details', { className: 'folded-headers' },
+          React.createElement('summary', null, `${props.headers.size} headers`), React.createElement(Original, props))
+        : null,
+    // A tag without operations is the heading of those that follow.
+    OperationTag: (Original, system) => (props) => {
+      if (props.tagObj.get('operations').size > 0) return React.createElement(Original, props);
+      const Markdown = system.getSystem().getComponent('Markdown', true);
+      return React.createElement('header', { className: 'tag-group' },
+        React.createElement('h2', null, props.tag),
+        React.createElement(Markdown, { source: props.tagObj.getIn(['tagDetails', 'description'], '') }));
+    },
+    operations: (Original) => (props) =>
+      props.specSelectors.taggedOperations().size === 0 ? null : React.createElement(Original, props),
+  },
+});
+
+/**
+ * Examples of optional parameters as words instead of values. A console sends what stands in its fields, and nobody
+ * means to send an example of a cursor or of an idempotency key.
+ */
+function withoutPrefills(document) {
+  const tell = (parameter) => {
+    if (parameter.$ref || parameter.required) return parameter;
+    const { example, examples, schema, ...rest } = parameter;
+    const values = examples ? Object.values(examples).map((one) => one.value) : [example ?? schema?.example];
+    const told = values.filter((value) => value !== undefined).map((value) => `\`${[value].flat().join(',')}\``);
+    const description = [rest.description, told.length > 0 && `Example: ${told.join(' or ')}`].filter(Boolean).join('\n\n');
+    return { ...rest, ...(schema && { schema: without(schema, 'example') }), description };
+  };
+  const without = (object, key) => Object.fromEntries(Object.entries(object).filter(([one]) => one !== key));
+  const each = (object, change) =>
+    Object.fromEntries(Object.entries(object ?? {}).map(([key, value]) => [key, change(value)]));
+  const inside = (holder) =>
+    Array.isArray(holder?.parameters) ? { ...holder, parameters: holder.parameters.map(tell) } : holder;
+  return {
+    ...document,
+    paths: each(document.paths, (path) => each(inside(path), (part) => (Array.isArray(part) ? part : inside(part)))),
+    components: { ...document.components, parameters: each(document.components?.parameters, tell) },
+  };
+}
+
+/** Names for the controls that have none. */
+function name(root) {
+  const give = (selector, text) => {
+    for (const control of root.querySelectorAll(`${selector}:not([aria-label])`)) {
+      control.setAttribute('aria-label', typeof text === 'string' ? text : text(control));
+    }
+  };
+  const operation = (control) => control.closest('.opblock')?.querySelector('[data-path]')?.dataset.path ?? '';
+  give('.curl-command .copy-to-clipboard button', 'Copy the curl command');
+  give('.highlight-code .copy-to-clipboard button', 'Copy the answer');
+  give('textarea.body-param__text', (control) => `Body of the request to ${operation(control)}`);
+  give('.examples-select select', 'Example');
+  give('#servers, .servers select', 'Server');
+}
+
+const page = document.getElementById('page');
+new MutationObserver(() => name(page)).observe(page, { childList: true, subtree: true });
+
+SwaggerUIBundle({
+  domNode: page,
+  url: 'openapi.json',
+  layout: 'BaseLayout',
+  presets: [SwaggerUIBundle.presets.apis],
+  plugins: [petstore],
+  deepLinking: true,
+  filter: true,
+  displayRequestDuration: true,
+  syntaxHighlight: { theme: 'obsidian' },
+  defaultModelsExpandDepth: 0,
+  // Nothing is asked of another origin, and a key is forgotten with the page.
+  validatorUrl: null,
+  persistAuthorization: false,
+  requestInterceptor: (request) => {
+    if (prefix !== '' && !request.loadSpec) {
+      const url = new URL(request.url, location.href);
+      url.pathname = prefix + url.pathname;
+      request.url = url.href;
+    }
+    return request;
+  },
+});
