@@ -80,7 +80,8 @@ pub(crate) async fn exchange(
         let verdict = behind_barrier(pin!(asked)).await.and_then(Result::ok);
         notes.quota = verdict.map(|(address, _)| QuotaNote::of_address(&address));
     }
-    let lives_on = body.discard().await;
+    // Where such a body ends is a matter of opinion: what comes after it may be a request that nobody sent.
+    let lives_on = !head.coded && body.discard().await;
     let id = request_id(&head).unwrap_or_else(|| worker.next_request_id());
     if let Some(observer) = observer.filter(|_| begun.is_some() || answer.fault.is_some()) {
         observe(observer, &parts, &notes, &answer, &id, begun);
@@ -222,7 +223,7 @@ fn check_head(parts: &Parts, head: &Head<'_>) -> Result<(), ApiError> {
         let message = "A body is sent as it is or chunked, in no other transfer coding.";
         return Err(ApiError::new(Code::InvalidHeader, message));
     }
-    if target + head.bytes > HEAD_MAX {
+    if parts.method.as_str().len() + target + head.bytes > HEAD_MAX {
         let message = format!("A head has at most {HEAD_MAX} bytes.");
         return Err(ApiError::new(Code::HeadersTooLarge, message));
     }

@@ -38,7 +38,9 @@ pub(crate) struct Head<'r> {
     pub(crate) accepts: bool,
     /// Whether there is an `If-None-Match`.
     pub(crate) knows: bool,
-    /// Whether the body has a transfer coding besides chunked, which hyper would pass over.
+    /// Whether the body is sent in chunks.
+    pub(crate) chunked: bool,
+    /// Whether the body has a transfer coding besides that, or the same twice: hyper would pass over it.
     pub(crate) coded: bool,
 }
 
@@ -58,7 +60,10 @@ impl<'r> Head<'r> {
                 "expect" => head.expects = true,
                 "accept" => head.accepts = true,
                 "if-none-match" => head.knows = true,
-                "transfer-encoding" => head.coded |= !value.as_bytes().eq_ignore_ascii_case(b"chunked"),
+                "transfer-encoding" => {
+                    head.coded |= head.chunked || !value.as_bytes().eq_ignore_ascii_case(b"chunked");
+                    head.chunked = true;
+                }
                 _ => {}
             }
         }

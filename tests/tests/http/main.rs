@@ -15,6 +15,7 @@ mod filters;
 mod harness;
 mod headers;
 mod heads;
+mod hostile;
 mod hosts;
 mod in_flight;
 mod inventory;

@@ -1,0 +1,38 @@
+//! Every field that means something, twice: which of the two would another program believe?
+
+use super::row::Row;
+
+pub(super) const ROWS: &[Row] = &[
+    ("Host, two of them", b"GET /v1/pets HTTP/1.1\r\nHost: h\r\nHost: evil\r\n<auth>\r\n", "400 invalid_host | open"),
+    ("Host, the same", b"GET /v1/pets HTTP/1.1\r\nHost: h\r\nHost: h\r\n<auth>\r\n", "400 invalid_host | open"),
+    ("Host in another case", b"GET /v1/pets HTTP/1.1\r\nHost: h\r\nhOST: h\r\n<auth>\r\n", "400 invalid_host | open"),
+    ("Host, of a probe", b"GET /health HTTP/1.1\r\nHost: h\r\nHost: h\r\n\r\n", "400 invalid_host | open"),
+    ("Authorization, the same", b"<get><auth>\r\n", "400 ambiguous_credentials | open"),
+    ("Authorization, another", b"<get>Authorization: Basic x\r\n\r\n", "400 ambiguous_credentials | open"),
+    ("Authorization and X-API-Key", b"<get>X-API-Key: pet_x\r\n\r\n", "400 ambiguous_credentials | open"),
+    ("X-API-Key", b"GET /v1/pets HTTP/1.1\r\n<host>X-API-Key: pet_x\r\nX-API-Key: pet_y\r\n\r\n", "400 ambiguous_credentials | open"),
+    ("Content-Type, the same", b"POST /v1/categories HTTP/1.1\r\n<host><auth><json><json>Content-Length: 10\r\n\r\n{\"name\":1}", "415 unsupported_media_type | open"),
+    ("Content-Type, another", b"<post>Content-Type: text/plain\r\nContent-Length: 10\r\n\r\n{\"name\":1}", "415 unsupported_media_type | open"),
+    ("Accept, one of them good", b"<get>Accept: text/html\r\nAccept: application/json\r\n\r\n", "200 | open"),
+    ("Accept, none of them good", b"<get>Accept: text/html\r\nAccept: image/png\r\n\r\n", "406 not_acceptable | open"),
+    ("If-Match", b"<patch>Content-Type: application/merge-patch+json\r\nIf-Match: \"a\"\r\nIf-Match: \"b\"\r\nContent-Length: 2\r\n\r\n{}", "404 not_found | open"),
+    ("If-Match, one of them any", b"<patch>Content-Type: application/merge-patch+json\r\nIf-Match: *\r\nIf-Match: \"b\"\r\nContent-Length: 2\r\n\r\n{}", "400 invalid_header | open"),
+    ("If-None-Match", b"GET /v1/pets/1 HTTP/1.1\r\n<host><auth>If-None-Match: \"a\"\r\nIf-None-Match: \"b\"\r\n\r\n", "404 not_found | open"),
+    ("If-None-Match, one of them any", b"GET /v1/pets/1 HTTP/1.1\r\n<host><auth>If-None-Match: *\r\nIf-None-Match: \"b\"\r\n\r\n", "400 invalid_header | open"),
+    ("Idempotency-Key, the same", b"<post>Idempotency-Key: a\r\nIdempotency-Key: a\r\nContent-Length: 10\r\n\r\n{\"name\":1}", "400 invalid_header | open"),
+    ("Idempotency-Key, another", b"<post>Idempotency-Key: a\r\nIdempotency-Key: b\r\nContent-Length: 10\r\n\r\n{\"name\":1}", "400 invalid_header | open"),
+    ("X-Request-Id", b"<get>X-Request-Id: a\r\nX-Request-Id: b\r\n\r\n", "200 | open"),
+    ("Origin", b"<get>Origin: https://a\r\nOrigin: https://b\r\n\r\n", "200 | open"),
+    ("Access-Control-Request-Method", b"OPTIONS /v1/pets HTTP/1.1\r\n<host>Origin: https://a\r\nAccess-Control-Request-Method: GET\r\nAccess-Control-Request-Method: POST\r\n\r\n", "204 | open"),
+    ("Connection, first to close", b"<get>Connection: close\r\nConnection: keep-alive\r\n\r\n<hidden>", "200 | closed"),
+    ("Connection, then to close", b"<get>Connection: keep-alive\r\nConnection: close\r\n\r\n<hidden>", "200 | closed"),
+    ("Connection, both in one", b"<get>Connection: keep-alive, close\r\n\r\n<hidden>", "200 | closed"),
+    ("Expect, both known", b"<post>Expect: 100-continue\r\nExpect: 100-continue\r\nContent-Length: 10\r\n\r\n{\"name\":1}", "100, 400 validation_failed | open"),
+    ("Upgrade", b"<get>Connection: upgrade\r\nUpgrade: h2c\r\nUpgrade: websocket\r\n\r\n", "200 | open"),
+    ("TE", b"<get>TE: trailers\r\nTE: gzip\r\n\r\n", "200 | open"),
+    ("Content-Encoding", b"<post>Content-Encoding: gzip\r\nContent-Encoding: br\r\nContent-Length: 10\r\n\r\n{\"name\":1}", "415 unsupported_media_type | open"),
+    ("traceparent", b"<get>traceparent: a\r\ntraceparent: b\r\n\r\n", "200 | open"),
+    ("X-Forwarded-For", b"<get>X-Forwarded-For: 1.1.1.1\r\nX-Forwarded-For: 2.2.2.2, junk\r\n\r\n", "200 | open"),
+    ("Date", b"<get>Date: junk\r\nDate: junk\r\n\r\n", "200 | open"),
+    ("Cookie", b"<get>Cookie: a=b\r\nCookie: a=c\r\n\r\n", "200 | open"),
+];
