@@ -124,6 +124,7 @@ pub trait Journal: Send {
     /// Adds one row to the bulk load.
     fn bulk_row(&mut self, row: &Row) -> Result<(), StoreError>;
 
-    /// Ends the bulk load: keeps all of it, as one batch of this number, or nothing.
-    fn bulk_end(&mut self, keep: Option<(BatchNumber, LastIds)>) -> Result<(), StoreError>;
+    /// Ends the bulk load: keeps all of it, as one batch of this number. One that is not to be kept is dropped by
+    /// [`Journal::recover`].
+    fn bulk_end(&mut self, number: BatchNumber, last_ids: LastIds) -> Result<(), StoreError>;
 }

@@ -48,7 +48,7 @@ impl Committer {
     fn write_import(&mut self, number: BatchNumber) -> Result<(), StoreError> {
         self.journal.bulk_begin()?;
         self.tables.each_row(|row| self.journal.bulk_row(&row))?;
-        self.journal.bulk_end(Some((number, self.tables.last_ids())))
+        self.journal.bulk_end(number, self.tables.last_ids())
     }
 
     /// The journal has failed: what was asked of it is in doubt from now on. Returns what others are told.

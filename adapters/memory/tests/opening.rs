@@ -48,8 +48,8 @@ impl Journal for Rows {
         unreachable!("{row:?}")
     }
 
-    fn bulk_end(&mut self, keep: Option<(BatchNumber, LastIds)>) -> Result<(), StoreError> {
-        unreachable!("{keep:?}")
+    fn bulk_end(&mut self, number: BatchNumber, last_ids: LastIds) -> Result<(), StoreError> {
+        unreachable!("{number:?} {last_ids:?}")
     }
 }
 

@@ -208,10 +208,7 @@ impl Journal for SqliteJournal {
         self.checked("bulk load", added)
     }
 
-    fn bulk_end(&mut self, keep: Option<(BatchNumber, LastIds)>) -> Result<(), StoreError> {
-        let Some((number, ids)) = keep else {
-            return self.abandon_bulk();
-        };
+    fn bulk_end(&mut self, number: BatchNumber, ids: LastIds) -> Result<(), StoreError> {
         let log = Arc::clone(&self.log);
         let open = self.opened()?;
         if !open.in_bulk {
@@ -225,21 +222,6 @@ impl Journal for SqliteJournal {
         self.checked("end a bulk load", ended)?;
         self.kept = number;
         Ok(())
-    }
-}
-
-impl SqliteJournal {
-    /// Keeps nothing of a bulk load. One that has failed went with its connection.
-    fn abandon_bulk(&mut self) -> Result<(), StoreError> {
-        let Some(open) = &mut self.open else {
-            return self.recover().map(|_| ());
-        };
-        if !open.in_bulk {
-            return Ok(());
-        }
-        open.in_bulk = false;
-        let abandoned = open.connection.execute_batch("ROLLBACK");
-        self.checked("abandon a bulk load", abandoned)
     }
 }
 

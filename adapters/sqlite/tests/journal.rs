@@ -175,7 +175,7 @@ fn a_bulk_load_is_kept_whole_or_not_at_all() {
     let room = Room::new();
     let mut journal = room.open();
     let ids = LastIds { pet: 9, ..LastIds::default() };
-    for keep in [None, Some((BatchNumber(1), ids))] {
+    for is_kept in [false, true] {
         journal.bulk_begin().unwrap();
         for row in everything() {
             journal.bulk_row(&row).unwrap();
@@ -185,10 +185,14 @@ fn a_bulk_load_is_kept_whole_or_not_at_all() {
             petstore_sqlite::read_snapshot(&room.database(), &mut |_| panic!("seen")).unwrap().last_batch.0,
             0
         );
-        journal.bulk_end(keep).unwrap();
+        if is_kept {
+            journal.bulk_end(BatchNumber(1), ids).unwrap();
+        } else {
+            assert_eq!(journal.recover(), Ok(BatchNumber(0)));
+        }
         let (header, rows) = load(&mut journal).unwrap();
-        let expected = if keep.is_some() { everything() } else { Vec::new() };
-        assert_eq!((header.last_batch.0, rows), (u64::from(keep.is_some()), expected));
+        let expected = if is_kept { everything() } else { Vec::new() };
+        assert_eq!((header.last_batch.0, rows), (u64::from(is_kept), expected));
     }
 }
 
@@ -200,9 +204,9 @@ fn a_bulk_load_that_fails_leaves_a_journal_that_works() {
         journal.bulk_begin().unwrap();
         journal.bulk_row(&Row::Category(category(1, "cats"))).unwrap();
         journal.bulk_row(&Row::Pet(pet(1, 1))).unwrap();
-        let ended = journal.bulk_row(&last).and_then(|()| journal.bulk_end(Some((BatchNumber(1), IDS))));
+        let ended = journal.bulk_row(&last).and_then(|()| journal.bulk_end(BatchNumber(1), IDS));
         assert!(matches!(ended, Err(StoreError::Unavailable(_))), "{ended:?}");
-        journal.bulk_end(None).unwrap();
+        assert_eq!(journal.recover(), Ok(BatchNumber(0)));
         assert_eq!(rows(&mut journal), []);
     }
     fill(&mut journal);

@@ -148,9 +148,8 @@ impl Journal for DiskJournal {
         self.write(Vec::new())
     }
 
-    fn bulk_end(&mut self, keep: Option<(BatchNumber, LastIds)>) -> Result<(), StoreError> {
+    fn bulk_end(&mut self, number: BatchNumber, last_ids: LastIds) -> Result<(), StoreError> {
         let rows = self.bulk.take().expect("a bulk load is begun before it ends");
-        let entry = keep.map(|(number, last_ids)| Entry::Bulk { number, rows, last_ids });
-        self.write(entry.into_iter().collect())
+        self.write(vec![Entry::Bulk { number, rows, last_ids }])
     }
 }
