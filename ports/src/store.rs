@@ -10,6 +10,9 @@ use crate::StoreError;
 #[async_trait]
 pub trait Housekeeping: Send + Sync {
     /// Drops what has expired at this time, a bounded piece of it at a call. Returns how many records went.
+    ///
+    /// Asked every second or so, it is also how a store notices that its disk hangs: what was asked long ago and is not
+    /// done makes [`StoreHealth::check`] fail.
     async fn prune(&self, now: Timestamp) -> Result<usize, StoreError>;
 }
 
@@ -17,6 +20,6 @@ pub trait Housekeeping: Send + Sync {
 #[cfg_attr(feature = "mock", mockall::automock)]
 #[async_trait]
 pub trait StoreHealth: Send + Sync {
-    /// Ok if a write made now is expected to succeed. Must not wait for one.
-    async fn check(&self) -> Result<(), StoreError>;
+    /// Ok if a write made at this time is expected to succeed. Must not wait for one.
+    async fn check(&self, now: Timestamp) -> Result<(), StoreError>;
 }

@@ -100,6 +100,7 @@ impl Committer {
         self.commit();
         for (now, promise) in chores {
             promise.keep(self.keep_house(now));
+            self.queue.chores_done();
         }
         Step::Worked
     }

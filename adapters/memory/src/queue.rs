@@ -14,6 +14,9 @@ use crate::answer::Promise;
 /// twenty milliseconds, and who comes after that had better come again.
 pub(crate) const QUEUE_MAX: usize = 4_096;
 
+/// How long a chore may take before the journal is said to hang: as long as clients of a service wait for a write.
+const CHORE_TIME: Duration = Duration::from_secs(2);
+
 /// What the writer is asked to do.
 pub(crate) enum Request {
     /// To run a transition.
@@ -53,6 +56,8 @@ pub(crate) struct Queue {
 #[derive(Default)]
 struct State {
     waiting: VecDeque<Request>,
+    /// The time of the oldest chore that is not done: the clock of this store, which has none of its own.
+    chore_since: Option<Timestamp>,
     /// Why nothing is taken, while the journal fails.
     failing: Option<StoreError>,
     closed: bool,
@@ -74,12 +79,32 @@ impl Queue {
         self.state.lock().check()
     }
 
+    /// The same at a time at which a chore should be done that was asked for some time before.
+    pub(crate) fn check_at(&self, now: Timestamp) -> Result<(), StoreError> {
+        let state = self.state.lock();
+        state.check()?;
+        match state.chore_since.map(|since| now.since(since)) {
+            Some(waited) if waited > CHORE_TIME => Err(StoreError::Unavailable(
+                "the journal does not come to an end with its last write".to_owned(),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// No chore is being done any more.
+    pub(crate) fn chores_done(&self) {
+        self.state.lock().chore_since = None;
+    }
+
     /// Adds a request, or says at once why not.
     pub(crate) fn push(&self, request: Request) -> Result<(), StoreError> {
         let mut state = self.state.lock();
         state.check()?;
         if state.waiting.len() == QUEUE_MAX {
             return Err(StoreError::Busy(format!("{QUEUE_MAX} requests wait for the journal")));
+        }
+        if let Request::Prune { now, .. } = &request {
+            state.chore_since.get_or_insert(*now);
         }
         state.waiting.push_back(request);
         drop(state);
@@ -97,6 +122,7 @@ impl Queue {
     pub(crate) fn fail(&self, error: &StoreError) {
         let mut state = self.state.lock();
         state.failing = Some(error.clone());
+        state.chore_since = None;
         let waiting = std::mem::take(&mut state.waiting);
         drop(state);
         for request in waiting {

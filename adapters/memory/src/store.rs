@@ -128,9 +128,9 @@ impl Housekeeping for MemoryStore {
 
 #[async_trait]
 impl StoreHealth for MemoryStore {
-    async fn check(&self) -> Result<(), StoreError> {
+    async fn check(&self, now: Timestamp) -> Result<(), StoreError> {
         drop(self.taking_writes()?);
         // Without a journal a write needs nothing but memory, and without that there is nobody left to ask.
-        self.durable.as_ref().map_or(Ok(()), |durable| durable.queue.check())
+        self.durable.as_ref().map_or(Ok(()), |durable| durable.queue.check_at(now))
     }
 }

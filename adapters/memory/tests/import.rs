@@ -111,9 +111,9 @@ fn an_import_and_writes_keep_each_other_out() {
     begin(&mut import).unwrap();
     let write = transact(&store, |_| Footprint::default(), |_| None);
     assert!(matches!(write, Err(StoreError::Busy(_))), "{write:?}");
-    assert!(matches!(ready(store.check()), Err(StoreError::Busy(_))));
+    assert!(matches!(ready(store.check(at(0))), Err(StoreError::Busy(_))));
     import.finish().unwrap();
-    assert_eq!(ready(store.check()), Ok(()));
+    assert_eq!(ready(store.check(at(0))), Ok(()));
     assert!(matches!(store.import(), Err(ImportError::NotEmpty)));
 }
 

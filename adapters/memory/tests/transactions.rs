@@ -239,5 +239,5 @@ fn a_name_that_was_given_up_is_free_and_a_swap_keeps_both() {
 
 #[test]
 fn a_store_in_memory_is_always_well() {
-    assert_eq!(ready(MemoryStore::default().check()), Ok(()));
+    assert_eq!(ready(MemoryStore::default().check(at(0))), Ok(()));
 }

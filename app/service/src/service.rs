@@ -168,7 +168,7 @@ impl Service {
 #[async_trait]
 impl Readiness for Service {
     async fn failing_checks(&self) -> Vec<FailingCheck> {
-        let store = self.health.check().await.err();
+        let store = self.health.check(self.clock.now()).await.err();
         store.map(|error| FailingCheck { name: "store", reason: error.to_string() }).into_iter().collect()
     }
 }

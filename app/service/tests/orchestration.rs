@@ -241,7 +241,7 @@ async fn the_first_start_makes_one_account_and_later_ones_none() {
 #[tokio::test]
 async fn readiness_says_what_the_store_says() {
     let mut health = MockStoreHealth::new();
-    health.expect_check().returning(|| Err(StoreError::Unavailable("the disk is full".to_owned())));
+    health.expect_check().returning(|_| Err(StoreError::Unavailable("the disk is full".to_owned())));
     let service = service(Ports { health: Arc::new(health), ..ports() });
     let failing = service.failing_checks().await;
     assert_eq!(failing.len(), 1);

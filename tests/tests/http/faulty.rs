@@ -123,7 +123,7 @@ impl PetReader for Moody {
 
 #[async_trait]
 impl StoreHealth for Moody {
-    async fn check(&self) -> Result<(), StoreError> {
+    async fn check(&self, _now: Timestamp) -> Result<(), StoreError> {
         Err(self.show())
     }
 }

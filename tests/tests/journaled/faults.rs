@@ -12,7 +12,7 @@ use petstore_ports::{
 };
 use petstore_tests::{Disk, Fault, run_case};
 
-use crate::driven::{Driven, Snapshot, poll, ready};
+use crate::driven::{Call, Driven, Snapshot, poll, ready};
 use crate::shop::*;
 
 /// Something of everything that calls the journal; what fails is tried again, as a client would. The ids are what
@@ -191,12 +191,34 @@ fn while_the_disk_fails_writes_are_refused_at_once_and_reads_go_on() {
         assert!(ready(async { driven.store.category(category_id(1)).await }).is_some(), "reads go on");
     }
     assert!(matches!(queued, Some(Poll::Ready(Err(StoreError::Indeterminate(_))))), "{queued:?}");
-    let sick = Box::pin(driven.store.check());
+    let sick = Box::pin(driven.store.check(at(0)));
     assert!(matches!(driven.finish(sick), Err(StoreError::Unavailable(_))));
     driven.heal();
-    assert_eq!(driven.finish(Box::pin(driven.store.check())), Ok(()));
+    assert_eq!(driven.finish(Box::pin(driven.store.check(at(0)))), Ok(()));
     assert_eq!(driven.snapshot().categories.len(), 1, "what was in doubt has not happened");
     driven.done(create_category("Cats"));
+}
+
+#[test]
+fn a_journal_that_hangs_is_told_by_the_chore_that_is_not_done() {
+    let driven = Driven::on(&Disk::new());
+    let check = |secs| ready(async { Ok(driven.store.check(at(secs)).await) });
+    let mut chore: Call<'_, _> = Box::pin(driven.store.prune(at(0)));
+    assert!(poll(&mut chore).is_pending());
+    let mut later: Call<'_, _> = Box::pin(driven.store.prune(at(1)));
+    assert!(poll(&mut later).is_pending());
+    assert_eq!(check(2), Ok(()), "it may take some time");
+    assert!(matches!(check(3), Err(StoreError::Unavailable(_))));
+    // The writer moves again.
+    driven.writer.step();
+    assert_eq!(check(3), Ok(()));
+    driven.finish(chore).unwrap();
+    // One that fails has come to an end too.
+    driven.disk.fail_call(driven.disk.calls() + 1, Fault::Before);
+    let failed: Call<'_, _> = Box::pin(driven.store.prune(at(10)));
+    assert!(driven.finish(failed).is_err());
+    driven.writer.step();
+    assert_eq!(check(20), Ok(()));
 }
 
 #[test]
@@ -207,10 +229,10 @@ fn a_thread_heals_by_itself() {
         disk.fail_call(1, Fault::Lasting);
         let failed = tokio::time::timeout(Duration::from_secs(2), run(&*store, create_category("Dogs")));
         assert!(failed.await.expect("an answer within two seconds").is_err());
-        assert!(store.check().await.is_err());
+        assert!(store.check(at(0)).await.is_err());
         disk.heal();
         let healed = async {
-            while store.check().await.is_err() {
+            while store.check(at(0)).await.is_err() {
                 tokio::task::yield_now().await;
             }
         };

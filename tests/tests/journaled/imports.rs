@@ -85,7 +85,7 @@ fn an_import_that_fails_at_any_call_of_the_journal_is_whole_or_absent() {
             assert_eq!(driven.snapshot(), expected, "{fault:?} at call {number}: {outcome:?}");
             if matches!(outcome, Err(ImportError::Store(StoreError::Indeterminate(_)))) {
                 assert_eq!(fault, Fault::Lasting);
-                assert!(driven.finish(Box::pin(driven.store.check())).is_err());
+                assert!(driven.finish(Box::pin(driven.store.check(at(0)))).is_err());
                 driven.heal();
             }
             assert_eq!(driven.after_power_cut(), driven.snapshot(), "{fault:?} at call {number}");
