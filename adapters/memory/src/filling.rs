@@ -74,6 +74,16 @@ pub enum Contradiction {
         /// How many there are.
         counted: u64,
     },
+    /// An inventory item shows another status than its pet.
+    #[error("inventory item {id} is {shown}, and its pet is {status}")]
+    OtherStatus {
+        /// The pet.
+        id: PetId,
+        /// The item's status.
+        shown: PetStatus,
+        /// The pet's.
+        status: PetStatus,
+    },
     /// A pet's status does not agree with its units and orders.
     #[error("pet {id} is {status} with {stock} free units and {open_orders} open orders")]
     Unsound {
@@ -182,11 +192,13 @@ impl<'a> Filling<'a> {
         Ok(())
     }
 
-    /// Writes into each record what the other rows add up to.
-    pub(crate) fn settle(&self) {
-        for (pet, open_orders) in &self.open_orders {
-            self.tables.pets.update(*pet, |record| record.open_orders = *open_orders);
-        }
+    /// The open orders for a pet that have come so far.
+    pub(crate) fn open_orders_of(&self, pet: PetId) -> u32 {
+        self.open_orders.get(&pet).copied().unwrap_or(0)
+    }
+
+    /// Writes into each category how many pets have come.
+    pub(crate) fn count_pets(&self) {
         let _: Result<(), ()> = self.tables.categories.each(|record| {
             let id = record.category.id;
             self.tables.categories.update(id, |record| record.pets = self.pets_of(id));
@@ -203,12 +215,9 @@ impl<'a> Filling<'a> {
         })?;
         self.tables.pets.each(|record| {
             let (id, open_orders) = (record.pet.id, record.open_orders);
-            let counted = self.open_orders.get(&id).copied().unwrap_or(0);
+            let counted = self.open_orders_of(id);
             check_count("pet", id.get(), "open orders", open_orders.into(), counted.into())?;
-            if record.is_sound() {
-                return Ok(());
-            }
-            Err(Contradiction::Unsound { id, status: record.pet.status, stock: record.stock, open_orders })
+            check_sound(record)
         })
     }
 
@@ -227,6 +236,15 @@ fn place(kind: &'static str, id: u64, is_taken: bool) -> Result<u32, Contradicti
 
 const fn orphan(kind: &'static str, id: u64, owner: &'static str, missing: u64) -> Contradiction {
     Contradiction::Orphan { kind, id, owner, missing }
+}
+
+/// Whether a pet's status agrees with its units and its open orders.
+pub(crate) fn check_sound(record: &PetRecord) -> Result<(), Contradiction> {
+    if record.is_sound() {
+        return Ok(());
+    }
+    let PetRecord { pet, stock, open_orders, .. } = record;
+    Err(Contradiction::Unsound { id: pet.id, status: pet.status, stock: *stock, open_orders: *open_orders })
 }
 
 fn check_count(

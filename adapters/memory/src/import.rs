@@ -4,13 +4,18 @@
 //! twice, and the end is one step. Writes are refused meanwhile. With a journal, everything goes there last, in one
 //! commit, once it is known that no row contradicts another one.
 
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
 use parking_lot::{MutexGuard, RwLockWriteGuard};
-use petstore_domain::{Category, CategoryRecord, Order, OrderRecord, Pet, PetId, PetRecord, Version};
+use petstore_domain::{
+    Category, CategoryRecord, InventoryItem, Order, OrderRecord, Pet, PetId, PetRecord, Version,
+};
 use petstore_ports::{LastIds, StoreError};
 use roaring::RoaringBitmap;
 
 use crate::committer::{Committer, Step};
-use crate::filling::{Contradiction, Filling};
+use crate::filling::{Contradiction, Filling, check_sound};
 use crate::slab::slot;
 use crate::store::MemoryStore;
 use crate::tables::Tables;
@@ -22,8 +27,14 @@ pub enum ImportError {
     #[error("the store is not empty")]
     NotEmpty,
     /// A row contradicts the rules of the shop, or another row.
-    #[error(transparent)]
-    Contradiction(#[from] Contradiction),
+    #[error("row {row} is refused")]
+    Contradiction {
+        /// Which row, the first of all being 1.
+        row: u64,
+        /// What is wrong with it.
+        #[source]
+        why: Contradiction,
+    },
     /// The store failed. If it says that the outcome is unknown, the journal will tell once it answers again: all of the
     /// import, or nothing, is there then.
     #[error(transparent)]
@@ -38,8 +49,13 @@ pub enum ImportError {
 pub struct Import<'a> {
     tables: &'a Tables,
     filling: Filling<'a>,
+    /// The number of the row that came last.
+    row: u64,
     /// Pets that have their inventory item.
     items: RoaringBitmap,
+    /// Pets that cannot stay as they are, and the row that is at fault if nothing follows: a few at a time where each pet
+    /// comes with what belongs to it.
+    unsettled: HashMap<PetId, u64, RandomState>,
     /// The last ids as they were before.
     before: LastIds,
     /// None once the end has been settled.
@@ -76,7 +92,9 @@ impl MemoryStore {
         Ok(Import {
             tables: &self.tables,
             filling: Filling::of(&self.tables),
+            row: 0,
             items: RoaringBitmap::new(),
+            unsettled: HashMap::default(),
             before,
             hold: Some(hold),
         })
@@ -86,43 +104,89 @@ impl MemoryStore {
 impl Import<'_> {
     /// Adds a category.
     pub fn category(&mut self, category: Category, version: Version) -> Result<(), ImportError> {
-        Ok(self.filling.category(CategoryRecord { category, version, pets: 0 })?)
+        self.take(|import| import.filling.category(CategoryRecord { category, version, pets: 0 }))
     }
 
     /// Adds a pet, whose inventory item follows.
     pub fn pet(&mut self, pet: Pet, version: Version) -> Result<(), ImportError> {
+        let id = pet.id;
         let record = PetRecord { pet, version, stock: 0, item_version: Version::FIRST, open_orders: 0 };
-        Ok(self.filling.pet(record)?)
+        self.take(|import| import.filling.pet(record))?;
+        self.unsettled.insert(id, self.row);
+        Ok(())
     }
 
     /// Adds the inventory item of a pet.
-    pub fn stock(&mut self, pet: PetId, units: u64, version: Version) -> Result<(), ImportError> {
-        let id = pet.get();
-        let Some(slot) = slot(id).filter(|_| self.tables.pets.holds(pet)) else {
-            return Err(
-                Contradiction::Orphan { kind: "inventory item", id, owner: "pet", missing: id }.into()
-            );
-        };
-        if !self.items.insert(slot) {
-            return Err(Contradiction::Twice { kind: "inventory item", id }.into());
-        }
-        self.tables.pets.update(pet, |record| (record.stock, record.item_version) = (units, version));
+    pub fn item(&mut self, item: InventoryItem, version: Version) -> Result<(), ImportError> {
+        self.take(|import| import.add_item(item, version))?;
+        self.weigh(item.pet_id);
         Ok(())
     }
 
     /// Adds an order. An open one is for a pet that is there.
     pub fn order(&mut self, order: Order, version: Version) -> Result<(), ImportError> {
-        Ok(self.filling.order(OrderRecord { order, version })?)
+        let (pet, is_open) = (order.pet_id, !order.complete);
+        self.take(|import| import.filling.order(OrderRecord { order, version }))?;
+        if is_open {
+            let open_orders = self.filling.open_orders_of(pet);
+            self.tables.pets.update(pet, |record| record.open_orders = open_orders);
+            self.weigh(pet);
+        }
+        Ok(())
+    }
+
+    /// Takes the next row.
+    fn take(&mut self, add: impl FnOnce(&mut Self) -> Result<(), Contradiction>) -> Result<(), ImportError> {
+        self.row += 1;
+        let row = self.row;
+        add(self).map_err(|why| ImportError::Contradiction { row, why })
+    }
+
+    fn add_item(&mut self, item: InventoryItem, version: Version) -> Result<(), Contradiction> {
+        let InventoryItem { pet_id, quantity, status: shown } = item;
+        let id = pet_id.get();
+        let found = slot(id).zip(self.tables.pets.read(pet_id, |record| record.pet.status));
+        let Some((slot, status)) = found else {
+            return Err(Contradiction::Orphan { kind: "inventory item", id, owner: "pet", missing: id });
+        };
+        if shown != status {
+            return Err(Contradiction::OtherStatus { id: pet_id, shown, status });
+        }
+        if !self.items.insert(slot) {
+            return Err(Contradiction::Twice { kind: "inventory item", id });
+        }
+        self.tables.pets.update(pet_id, |record| (record.stock, record.item_version) = (quantity, version));
+        Ok(())
+    }
+
+    /// Looks at a pet to which the last row belongs: is it well now, or is that row at fault unless another one follows?
+    fn weigh(&mut self, pet: PetId) {
+        if !self.has_item(pet) {
+            return;
+        }
+        if self.tables.pets.read(pet, PetRecord::is_sound) == Some(true) {
+            self.unsettled.remove(&pet);
+        } else {
+            self.unsettled.insert(pet, self.row);
+        }
+    }
+
+    fn has_item(&self, pet: PetId) -> bool {
+        slot(pet.get()).is_some_and(|slot| self.items.contains(slot))
+    }
+
+    /// Whether each pet has what belongs to it.
+    fn check_settled(&self) -> Result<(), ImportError> {
+        let Some((&id, &row)) = self.unsettled.iter().min_by_key(|(_, row)| **row) else { return Ok(()) };
+        let unsound = self.tables.pets.read(id, check_sound).and_then(Result::err);
+        let why = unsound.filter(|_| self.has_item(id)).unwrap_or(Contradiction::NoItem { id });
+        Err(ImportError::Contradiction { row, why })
     }
 
     /// Keeps all that was added, if no row contradicts another one. On an error, nothing.
     pub fn finish(mut self) -> Result<(), ImportError> {
-        self.tables.pets.each(|record| match slot(record.pet.id.get()) {
-            Some(slot) if self.items.contains(slot) => Ok(()),
-            _ => Err(Contradiction::NoItem { id: record.pet.id }),
-        })?;
-        self.filling.settle();
-        self.filling.check()?;
+        self.check_settled()?;
+        self.filling.count_pets();
         let Some(hold) = self.hold.take() else { return Ok(()) };
         if let Some(mut committer) = hold.committer {
             // From here on it is the committer who shows or drops what was added, as the disk has it.

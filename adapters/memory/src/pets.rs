@@ -52,7 +52,12 @@ impl Pets {
     }
 
     pub(crate) fn holds(&self, id: PetId) -> bool {
-        slot(id.get()).is_some_and(|slot| self.records.read(slot, |_| ()).is_some())
+        self.read(id, |_| ()).is_some()
+    }
+
+    /// What `read` takes from the record. It must be short, and take no lock.
+    pub(crate) fn read<R>(&self, id: PetId, read: impl FnOnce(&PetRecord) -> R) -> Option<R> {
+        self.records.read(slot(id.get())?, read)
     }
 
     /// How many pets a category has.

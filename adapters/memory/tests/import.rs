@@ -15,8 +15,8 @@ fn add_pet(import: &mut Import<'_>, id: u64, category: u64, status: PetStatus) -
     import.pet(pet(id, "Rex", category, status).pet, Version::FIRST)
 }
 
-fn add_stock(import: &mut Import<'_>, pet: u64, units: u64) -> Result<(), ImportError> {
-    import.stock(pet_id(pet), units, Version::FIRST)
+fn add_item(import: &mut Import<'_>, pet: u64, quantity: u64, status: PetStatus) -> Result<(), ImportError> {
+    import.item(InventoryItem { pet_id: pet_id(pet), quantity, status }, Version::FIRST)
 }
 
 fn add_order(import: &mut Import<'_>, id: u64, pet: u64, complete: bool) -> Result<(), ImportError> {
@@ -27,7 +27,7 @@ fn add_order(import: &mut Import<'_>, id: u64, pet: u64, complete: bool) -> Resu
 fn begin(import: &mut Import<'_>) -> Result<(), ImportError> {
     add_category(import, 4, "Dogs")?;
     add_pet(import, 7, 4, PetStatus::Available)?;
-    add_stock(import, 7, 3)
+    add_item(import, 7, 3, PetStatus::Available)
 }
 
 #[test]
@@ -47,46 +47,96 @@ fn what_is_imported_is_there_with_its_ids_and_versions() {
     assert_eq!(get_key(&store, made.key.id), made.key, "accounts and keys are not concerned");
 }
 
+/// What is refused, whether by the row's own call or at the end.
+fn refusal(
+    store: &MemoryStore,
+    rows: impl FnOnce(&mut Import<'_>) -> Result<(), ImportError>,
+) -> (u64, String) {
+    let mut import = store.import().unwrap();
+    begin(&mut import).unwrap();
+    let refused = match rows(&mut import) {
+        Ok(()) => import.finish(),
+        refused => refused,
+    };
+    match refused {
+        Err(ImportError::Contradiction { row, why }) => (row, why.to_string()),
+        other => panic!("{other:?}"),
+    }
+}
+
 #[test]
 fn each_row_is_checked_and_a_refused_import_leaves_nothing() {
     type Rows = fn(&mut Import<'_>) -> Result<(), ImportError>;
-    let cases: [(Rows, &str); 12] = [
-        (|it| add_category(it, 4, "Cats"), "category 4 is there twice"),
-        (|it| add_category(it, 5, "DOGS"), "category 5 has the name or the secret of another one"),
-        (|it| add_pet(it, 7, 4, PetStatus::Sold), "pet 7 is there twice"),
-        (|it| add_pet(it, 8, 5, PetStatus::Sold), "pet 8 belongs to category 5, which is not there"),
-        (|it| add_pet(it, 8, 4, PetStatus::Available), "pet 8 has no inventory item"),
-        (|it| add_stock(it, 7, 3), "inventory item 7 is there twice"),
-        (|it| add_stock(it, 8, 3), "inventory item 8 belongs to pet 8, which is not there"),
-        (|it| add_order(it, 1, 8, false), "order 1 belongs to pet 8, which is not there"),
-        (|it| add_order(it, 1, 7, true).and_then(|()| add_order(it, 1, 7, true)), "order 1 is there twice"),
+    use PetStatus::{Available, Pending, Sold};
+    // Three rows have come before.
+    let cases: [(Rows, u64, &str); 17] = [
+        (|it| add_category(it, 4, "Cats"), 4, "category 4 is there twice"),
+        (|it| add_category(it, 5, "DOGS"), 4, "category 5 has the name or the secret of another one"),
+        (|it| add_pet(it, 7, 4, Sold), 4, "pet 7 is there twice"),
+        (|it| add_pet(it, 8, 5, Sold), 4, "pet 8 belongs to category 5, which is not there"),
+        (|it| add_item(it, 7, 3, Available), 4, "inventory item 7 is there twice"),
+        (|it| add_item(it, 8, 3, Available), 4, "inventory item 8 belongs to pet 8, which is not there"),
+        (|it| add_order(it, 1, 8, false), 4, "order 1 belongs to pet 8, which is not there"),
         (
-            |it| add_pet(it, 8, 4, PetStatus::Available).and_then(|()| add_stock(it, 8, 0)),
+            |it| add_order(it, 1, 7, true).and_then(|()| add_order(it, 1, 7, true)),
+            5,
+            "order 1 is there twice",
+        ),
+        (
+            |it| add_pet(it, 8, 4, Pending).and_then(|()| add_item(it, 8, 3, Available)),
+            5,
+            "inventory item 8 is available, and its pet is pending",
+        ),
+        // What the end alone shows is the fault of the row after which something should have come.
+        (|it| add_pet(it, 8, 4, Available), 4, "pet 8 has no inventory item"),
+        (
+            |it| add_pet(it, 8, 4, Available).and_then(|()| add_category(it, 5, "Cats")),
+            4,
+            "pet 8 has no inventory item",
+        ),
+        (
+            |it| add_pet(it, 8, 4, Available).and_then(|()| add_order(it, 1, 8, false)),
+            4,
+            "pet 8 has no inventory item",
+        ),
+        (
+            |it| add_pet(it, 8, 4, Available).and_then(|()| add_item(it, 8, 0, Available)),
+            5,
             "pet 8 is available with 0 free units and 0 open orders",
         ),
         (
-            |it| add_pet(it, 8, 4, PetStatus::Pending).and_then(|()| add_stock(it, 8, 0)),
+            |it| add_pet(it, 8, 4, Pending).and_then(|()| add_item(it, 8, 0, Pending)),
+            5,
             "pet 8 is pending with 0 free units and 0 open orders",
         ),
         (
+            |it| add_pet(it, 8, 4, Sold).and_then(|()| add_item(it, 8, 1, Sold)),
+            5,
+            "pet 8 is sold with 1 free units and 0 open orders",
+        ),
+        (
             |it| {
-                add_pet(it, 8, 4, PetStatus::Sold)?;
-                add_stock(it, 8, 0)?;
-                add_order(it, 1, 8, false)
+                add_pet(it, 8, 4, Sold)?;
+                add_item(it, 8, 0, Sold)?;
+                add_order(it, 1, 7, false)?;
+                add_order(it, 2, 8, false)
             },
+            7,
             "pet 8 is sold with 0 free units and 1 open orders",
+        ),
+        // Of several, the first.
+        (
+            |it| {
+                add_pet(it, 9, 4, Sold)?;
+                add_pet(it, 8, 4, Sold)
+            },
+            4,
+            "pet 9 has no inventory item",
         ),
     ];
     let store = MemoryStore::new();
-    for (rows, named) in cases {
-        let mut import = store.import().unwrap();
-        begin(&mut import).unwrap();
-        let refused = match rows(&mut import) {
-            Ok(()) => import.finish(),
-            refused => refused,
-        };
-        assert!(matches!(refused, Err(ImportError::Contradiction(_))));
-        assert_eq!(refused.map_err(|error| error.to_string()), Err(named.to_owned()));
+    for (rows, row, why) in cases {
+        assert_eq!(refusal(&store, rows), (row, why.to_owned()));
         let everything = PageRequest { order: PageOrder::Ascending, after: None, limit: 10 };
         assert_eq!(page_of_pets(&store, &PetFilter::default(), &everything), (vec![], PageEnd::Last));
     }
@@ -96,12 +146,31 @@ fn each_row_is_checked_and_a_refused_import_leaves_nothing() {
 }
 
 #[test]
+fn a_pet_may_be_held_by_an_order_that_comes_before_its_item_or_after() {
+    for order_first in [true, false] {
+        let store = MemoryStore::new();
+        let mut import = store.import().unwrap();
+        begin(&mut import).unwrap();
+        add_pet(&mut import, 8, 4, PetStatus::Pending).unwrap();
+        if order_first {
+            add_order(&mut import, 1, 8, false).unwrap();
+        }
+        add_item(&mut import, 8, 0, PetStatus::Pending).unwrap();
+        if !order_first {
+            add_order(&mut import, 1, 8, false).unwrap();
+        }
+        import.finish().unwrap();
+        assert_eq!(get_pet(&store, 8).unwrap().open_orders, 1);
+    }
+}
+
+#[test]
 fn an_id_without_room_is_refused() {
     let store = MemoryStore::new();
     let mut import = store.import().unwrap();
     let refused = add_category(&mut import, 1 << 32, "Dogs");
-    let no_room = Contradiction::NoRoom { kind: "category", id: 1 << 32 };
-    assert_eq!(refused, Err(ImportError::Contradiction(no_room)));
+    let why = Contradiction::NoRoom { kind: "category", id: 1 << 32 };
+    assert_eq!(refused, Err(ImportError::Contradiction { row: 1, why }));
 }
 
 #[test]
@@ -134,7 +203,7 @@ fn what_is_exported_can_be_imported() {
             Row::Category(record) => import.category(record.category.clone(), record.version).unwrap(),
             Row::Pet(record) => {
                 import.pet(record.pet.clone(), record.version).unwrap();
-                import.stock(record.pet.id, record.stock, record.item_version).unwrap();
+                import.item(record.item(), record.item_version).unwrap();
             }
             Row::Order(record) => import.order(record.order.clone(), record.version).unwrap(),
             Row::Account(_) | Row::Key(_) | Row::Retry(_) | Row::Usage(_) => {

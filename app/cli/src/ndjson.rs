@@ -21,6 +21,21 @@ use serde::{Deserialize, Serialize};
 /// Bytes of one line. The longest that an export writes, a category, has under 10,000.
 const LINE_MAX: u64 = 64 * 1024;
 
+/// Units of an item: the last integer that every reader of JSON holds exactly.
+const QUANTITY_MAX: u64 = (1 << 53) - 1;
+
+/// What ends lines whose end is said: a line with nothing on it.
+pub(crate) const END_LINE: &[u8] = b"\n";
+
+/// How lines end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    /// Where the input ends.
+    OfInput,
+    /// With [`END_LINE`]: a peer may go away at any moment, and then half of a shop is not what it meant.
+    Said,
+}
+
 /// One line.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -142,6 +157,7 @@ fn write_line(out: &mut dyn Write, line: &Line<'_>) -> io::Result<u64> {
 pub(crate) fn import(
     store: &MemoryStore,
     mut lines: impl BufRead,
+    end: End,
     mut progress: impl FnMut(u64),
 ) -> Result<u64, String> {
     let mut import = store.import().map_err(|error| error.to_string())?;
@@ -151,7 +167,10 @@ pub(crate) fn import(
         line.clear();
         let read = io::Read::take(&mut lines, LINE_MAX).read_until(b'\n', &mut line);
         let read = read.map_err(|error| format!("line {}: {error}", number + 1))?;
-        if read == 0 {
+        if read == 0 && end == End::Said {
+            return Err(format!("the lines broke off after line {number}"));
+        }
+        if read == 0 || end == End::Said && line == END_LINE && is_at_end(&mut lines) {
             break;
         }
         number += 1;
@@ -161,13 +180,24 @@ pub(crate) fn import(
         add(&mut import, &line).map_err(|why| format!("line {number}: {why}"))?;
         progress(number);
     }
-    import.finish().map_err(|error| error.to_string())?;
+    import.finish().map_err(|error| match error {
+        // Each line is a row.
+        ImportError::Contradiction { row, why } => format!("line {row}: {why}"),
+        error => error.to_string(),
+    })?;
     Ok(number)
+}
+
+fn is_at_end(lines: &mut impl BufRead) -> bool {
+    lines.fill_buf().is_ok_and(<[u8]>::is_empty)
 }
 
 fn add(import: &mut Import<'_>, line: &[u8]) -> Result<(), String> {
     let line = serde_json::from_slice(line).map_err(|error| error.to_string())?;
-    let said = |error: ImportError| error.to_string();
+    let said = |error| match error {
+        ImportError::Contradiction { why, .. } => why.to_string(),
+        error => error.to_string(),
+    };
     match line {
         Line::Category(CategoryLine { name, description, id }) => {
             let category = Category {
@@ -190,13 +220,12 @@ fn add(import: &mut Import<'_>, line: &[u8]) -> Result<(), String> {
             import.pet(pet, Version::FIRST).map_err(said)
         }
         Line::InventoryItem(ItemLine { pet_id, quantity, status }) => {
-            let id = PetId::new(pet_id).map_err(|error| format!("petId {error}"))?;
-            match (status, quantity) {
-                (Status::Available, 0) => return Err("an available pet has free units".to_owned()),
-                (Status::Sold, 1..) => return Err("a sold pet has no free units".to_owned()),
-                _ => {}
+            let pet_id = PetId::new(pet_id).map_err(|error| format!("petId {error}"))?;
+            if quantity > QUANTITY_MAX {
+                return Err(format!("quantity must be at most {QUANTITY_MAX}"));
             }
-            import.stock(id, quantity, Version::FIRST).map_err(said)
+            let item = InventoryItem { pet_id, quantity, status: status.into() };
+            import.item(item, Version::FIRST).map_err(said)
         }
         Line::Order(OrderLine { id, pet_id, quantity, ship_date, complete }) => {
             let order = Order {

@@ -11,6 +11,7 @@ use clap::Args;
 use petstore_sqlite::{backup, read_snapshot};
 
 use crate::admin::{Answer, Request, connect};
+use crate::ndjson::{END_LINE, End};
 use crate::settings::{DEFAULT_DB, Db};
 use crate::store::OpenStore;
 use crate::{Failure, ndjson};
@@ -42,10 +43,12 @@ impl TransferArgs {
             Box::new(File::open(&self.file).map_err(|error| self.fault(&error))?)
         };
         let count = if let Some(server) = self.server()? {
-            import_through(server, input)?
+            self.import_through(server, input)?
         } else {
             let store = OpenStore::open(self.file_at_rest(false)?)?.store;
-            let imported = ndjson::import(&store, BufReader::new(input), progress("imported"));
+            let mut progress = Progress::new("imported");
+            let lines = BufReader::new(input);
+            let imported = ndjson::import(&store, lines, End::OfInput, |lines| progress.show(lines));
             store.close();
             imported.map_err(|why| nothing_imported(&why))?
         };
@@ -65,7 +68,8 @@ impl TransferArgs {
             export_through(server, &mut output)?
         } else {
             let Db::File(file) = self.file_at_rest(true)? else { return Err(self.nowhere()) };
-            export_file(file, &mut output)?
+            let mut progress = Progress::new("exported");
+            export_file(file, &mut output, |lines| progress.show(lines))?
         };
         output.flush().map_err(|error| self.fault(&error))?;
         eprintln!("petstore: {count} lines exported");
@@ -78,6 +82,24 @@ impl TransferArgs {
             return Err(Failure::because("a store in memory has no file to copy: export it"));
         };
         backup(file, &self.file).map_err(|error| Failure::because(error.to_string()))
+    }
+
+    fn import_through(&self, mut server: UnixStream, input: impl Read) -> Result<u64, Failure> {
+        say(&mut server, &Request::Import)?;
+        let mut answers = BufReader::new(server.try_clone().map_err(|error| cut_off(&error))?);
+        hear(&mut answers)?.understood()?;
+        let sent = send_lines(input, &mut server);
+        // Closed without the line that ends them, what was sent is dropped.
+        let _ = server.shutdown(Shutdown::Write);
+        if let Err(Broken::Input(error)) = sent {
+            return Err(nothing_imported(&self.fault(&error).message));
+        }
+        // The server may refuse a line while we are still sending: why, it says afterwards.
+        match hear(&mut answers)? {
+            Answer::Imported { lines } => Ok(lines),
+            Answer::Refused { why } => Err(nothing_imported(&why)),
+            _ => Err(Failure::because("the server answered something else: is it of another version?")),
+        }
     }
 
     fn is_standard(&self) -> bool {
@@ -118,23 +140,45 @@ fn nothing_imported(why: &str) -> Failure {
 }
 
 /// Signs of progress for a person; a pipe is told nothing.
-fn progress(done: &'static str) -> impl FnMut(u64) {
-    let is_watched = io::stderr().is_terminal();
-    move |lines| {
-        if is_watched && lines % PROGRESS == 0 {
-            eprint!("\rpetstore: {lines} lines {done}");
+struct Progress {
+    done: &'static str,
+    is_watched: bool,
+    is_shown: bool,
+}
+
+impl Progress {
+    fn new(done: &'static str) -> Self {
+        Self { done, is_watched: io::stderr().is_terminal(), is_shown: false }
+    }
+
+    fn show(&mut self, lines: u64) {
+        if self.is_watched && lines % PROGRESS == 0 {
+            eprint!("\rpetstore: {lines} lines {}", self.done);
+            self.is_shown = true;
+        }
+    }
+}
+
+impl Drop for Progress {
+    /// What is said next has a line of its own.
+    fn drop(&mut self) {
+        if self.is_shown {
+            eprintln!();
         }
     }
 }
 
 /// Writes the lines of a data file, as it is at one moment.
-pub(crate) fn export_file(file: &Path, output: &mut dyn Write) -> Result<u64, Failure> {
-    let (mut count, mut show) = (0, progress("exported"));
-    let mut fault = None;
+pub(crate) fn export_file(
+    file: &Path,
+    output: &mut dyn Write,
+    mut progress: impl FnMut(u64),
+) -> Result<u64, Failure> {
+    let (mut count, mut fault) = (0, None);
     let read = read_snapshot(file, &mut |row| match ndjson::write_row(output, &row) {
         Ok(lines) => {
             count += lines;
-            show(count);
+            progress(count);
             Ok(())
         }
         Err(error) => {
@@ -150,25 +194,38 @@ pub(crate) fn export_file(file: &Path, output: &mut dyn Write) -> Result<u64, Fa
     }
 }
 
-fn import_through(mut server: UnixStream, mut input: impl Read) -> Result<u64, Failure> {
-    say(&mut server, &Request::Import)?;
-    let mut answers = BufReader::new(server.try_clone().map_err(|error| cut_off(&error))?);
-    hear(&mut answers)?.understood()?;
-    // The server may refuse a line while we are still sending: why, it says afterwards.
-    let sent = io::copy(&mut input, &mut server);
-    let _ = server.shutdown(Shutdown::Write);
-    match hear(&mut answers)? {
-        Answer::Imported { lines } => sent.map(|_| lines).map_err(|error| cut_off(&error)),
-        Answer::Refused { why } => Err(nothing_imported(&why)),
-        _ => Err(Failure::because("the server answered something else: is it of another version?")),
+/// What has stopped lines on their way.
+enum Broken {
+    Input(io::Error),
+    Output,
+}
+
+fn send_lines(input: impl Read, server: &mut impl Write) -> Result<(), Broken> {
+    let mut input = BufReader::with_capacity(64 * 1024, input);
+    let (mut progress, mut count, mut last) = (Progress::new("sent"), 0, b'\n');
+    loop {
+        let bytes = input.fill_buf().map_err(Broken::Input)?;
+        let Some(end) = bytes.last() else { break };
+        last = *end;
+        server.write_all(bytes).map_err(|_| Broken::Output)?;
+        for _ in bytes.iter().filter(|byte| **byte == b'\n') {
+            count += 1;
+            progress.show(count);
+        }
+        let length = bytes.len();
+        input.consume(length);
     }
+    if last != b'\n' {
+        server.write_all(b"\n").map_err(|_| Broken::Output)?;
+    }
+    server.write_all(END_LINE).map_err(|_| Broken::Output)
 }
 
 fn export_through(mut server: UnixStream, output: &mut dyn Write) -> Result<u64, Failure> {
     say(&mut server, &Request::Export)?;
     let mut answers = BufReader::new(server);
     hear(&mut answers)?.understood()?;
-    let (mut count, mut show, mut line) = (0, progress("exported"), Vec::new());
+    let (mut count, mut progress, mut line) = (0, Progress::new("exported"), Vec::new());
     loop {
         line.clear();
         let read = answers.read_until(b'\n', &mut line).map_err(|error| cut_off(&error))?;
@@ -178,7 +235,7 @@ fn export_through(mut server: UnixStream, output: &mut dyn Write) -> Result<u64,
         }
         output.write_all(&line).map_err(|error| cut_off(&error))?;
         count += 1;
-        show(count);
+        progress.show(count);
     }
     match serde_json::from_slice::<Answer>(&line) {
         Ok(Answer::Exported { lines }) if lines == count => Ok(count),

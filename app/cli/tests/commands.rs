@@ -180,38 +180,6 @@ fn what_is_exported_and_imported_is_exported_again_byte_for_byte() {
 }
 
 #[test]
-fn a_wrong_line_is_named_and_nothing_is_imported() {
-    let site = Site::new("wrong-lines");
-    let category = r#"{"category":{"name":"Dogs","id":1}}"#;
-    let pet = r#"{"pet":{"name":"Rex","categoryId":1,"status":"available","id":1}}"#;
-    let item = r#"{"inventoryItem":{"petId":1,"quantity":1,"status":"available"}}"#;
-    let cases = [
-        (vec![category, "{"], "line 2"),
-        (vec![category, r#"{"pet":{"name":"","categoryId":1,"status":"sold","id":1}}"#], "line 2"),
-        (vec![category, category], "line 2"),
-        (vec![pet], "line 1"),
-        (vec![category, pet, item, item], "line 4"),
-        (vec![category, r#"{"category":{"name":"dogs","id":2}}"#], "line 2"),
-        (vec![category, r#"{"category":{"name":"Cats","id":2,"x":1}}"#], "line 2"),
-        (vec![category, pet, r#"{"inventoryItem":{"petId":1,"quantity":0,"status":"available"}}"#], "line 3"),
-        (
-            vec![category, pet, item, r#"{"order":{"id":1,"petId":9,"quantity":1,"complete":false}}"#],
-            "line 4",
-        ),
-        // What no single line shows.
-        (vec![category, pet], "pet 1"),
-    ];
-    for (lines, named) in cases {
-        std::fs::write(site.folder.join("lines"), lines.join("\n")).unwrap();
-        let refused = site.run(&["import", "lines"]);
-        let message = text(&refused.stderr);
-        assert_eq!(refused.status.code(), Some(1), "{lines:?}");
-        assert!(message.contains(named) && message.contains("nothing was imported"), "{lines:?}: {message}");
-        assert_eq!(text(&site.run(&["export", "-"]).stdout), "", "{lines:?}");
-    }
-}
-
-#[test]
 fn a_backup_of_a_running_store_is_a_store() {
     let site = stocked("backup");
     assert_eq!(site.run(&["backup", "copy.db"]).status.code(), Some(0));

@@ -21,8 +21,10 @@ fn fill(import: &mut Import<'_>) -> Result<(), ImportError> {
         let name = PetName::parse("Rex").unwrap();
         import.pet(Pet { id: pet_id(id), name, category_id: category_id(category), status }, version)?;
     }
-    for (id, units) in [(20, 0), (10, 7), (11, 0)] {
-        import.stock(pet_id(id), units, version)?;
+    for (id, quantity, status) in
+        [(20, 0, PetStatus::Pending), (10, 7, PetStatus::Available), (11, 0, PetStatus::Sold)]
+    {
+        import.item(InventoryItem { pet_id: pet_id(id), quantity, status }, version)?;
     }
     for (id, pet, complete) in [(100, 20, false), (101, 99, true)] {
         let quantity = OrderQuantity::ONE;

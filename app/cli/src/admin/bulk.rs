@@ -7,6 +7,7 @@ use std::sync::Arc;
 use petstore_memory::MemoryStore;
 
 use super::{Answer, LINE_TIME};
+use crate::ndjson::End;
 use crate::settings::Db;
 use crate::{ndjson, transfer};
 
@@ -17,11 +18,11 @@ pub(crate) struct Bulk {
 }
 
 impl Bulk {
-    /// Takes lines until the client has said all.
+    /// Takes lines until the client has said that these are all.
     pub(super) fn import(&self, stream: &UnixStream) -> io::Result<()> {
         prepare(stream)?;
         say(&mut &*stream, &Answer::Ready)?;
-        let answer = match ndjson::import(&self.store, BufReader::new(stream), |_| {}) {
+        let answer = match ndjson::import(&self.store, BufReader::new(stream), End::Said, |_| {}) {
             Ok(lines) => Answer::Imported { lines },
             Err(why) => Answer::Refused { why },
         };
@@ -35,7 +36,9 @@ impl Bulk {
         let mut output = BufWriter::new(stream);
         say(&mut output, &Answer::Ready)?;
         let exported = match &self.db {
-            Db::File(file) => transfer::export_file(file, &mut output).map_err(|failure| failure.message),
+            Db::File(file) => {
+                transfer::export_file(file, &mut output, |_| {}).map_err(|failure| failure.message)
+            }
             Db::Memory => {
                 let mut lines = 0;
                 let walked = self.store.export(|row| {

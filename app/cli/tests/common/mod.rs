@@ -103,20 +103,21 @@ impl Client {
         self.stream.read_line(&mut line)?;
         let status = line.split(' ').nth(1).and_then(|status| status.parse().ok());
         let status = status.ok_or(std::io::ErrorKind::UnexpectedEof)?;
-        let (mut length, mut next) = (0, None);
+        let (mut length, mut next, mut retry_after) = (0, None, None);
         loop {
             line.clear();
             self.stream.read_line(&mut line)?;
             match line.trim_end().split_once(": ") {
                 Some(("content-length", value)) => length = value.parse().unwrap_or(0),
                 Some(("link", links)) => next = next_page(links),
+                Some(("retry-after", seconds)) => retry_after = seconds.parse().ok(),
                 Some(_) => {}
                 None => break,
             }
         }
         let mut body = vec![0; length];
         self.stream.read_exact(&mut body)?;
-        Ok(Answer { status, body: String::from_utf8_lossy(&body).into_owned(), next })
+        Ok(Answer { status, body: String::from_utf8_lossy(&body).into_owned(), next, retry_after })
     }
 }
 
@@ -126,6 +127,8 @@ pub struct Answer {
     pub body: String,
     /// The path of the next page.
     pub next: Option<String>,
+    /// How many seconds to wait.
+    pub retry_after: Option<u64>,
 }
 
 /// The path that a Link header calls the next page.
