@@ -1,0 +1,76 @@
+//! A disk that fails, is full or hangs under the running server, as strace makes it.
+
+mod common;
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+
+use common::{Client, Site, tools};
+
+/// What happens to the server's calls.
+const FAULTS: [&str; 3] = [
+    "fsync,fdatasync:error=EIO",
+    "pwrite64:error=ENOSPC",
+    // In microseconds, and longer than a client waits.
+    "fsync,fdatasync:delay_enter=5000000",
+];
+
+/// Requests in which what is waited for must come: some seconds' worth, however slow the machine.
+const TRIES: usize = 100_000;
+
+/// From now on the server's calls fail, until this strace ends.
+fn inject(fault: &str, server: u32) -> Child {
+    let calls = fault.split(':').next().unwrap();
+    let mut strace = Command::new("strace")
+        .args(["-f", "-o", "/dev/null", "-e", &format!("trace={calls}"), "-e", &format!("inject={fault}")])
+        .args(["-p", &server.to_string()])
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let said = BufReader::new(strace.stderr.take().unwrap()).lines().next().unwrap().unwrap();
+    assert!(said.contains("attached"), "{said}");
+    strace
+}
+
+fn end(mut strace: Child) {
+    assert!(Command::new("kill").args(["-INT", &strace.id().to_string()]).status().unwrap().success());
+    strace.wait().unwrap();
+}
+
+#[test]
+fn a_disk_that_fails_or_hangs_costs_writes_alone_and_the_server_heals_by_itself() {
+    if !tools::can_run("strace", "-V") {
+        return;
+    }
+    let mut site = Site::new("disk");
+    site.serve(&["--demo", "3"], &[]);
+    let key = site.printed().split_whitespace().last().unwrap().to_owned();
+    let unlimited = ["accounts", "update", "default", "--minute", "2147483647", "--day", "2147483647"];
+    assert!(site.run(&unlimited).status.success());
+    let server = site.server.as_ref().unwrap().id();
+    let mut client = Client::connect(site.port, &key).unwrap();
+    let mut ask = |method: &str, path: &str, body: &str| client.ask(method, path, "", body).unwrap();
+    for (n, fault) in FAULTS.iter().enumerate() {
+        let strace = inject(fault, server);
+        let refused = ask("POST", "/v1/categories", &format!("{{\"name\":\"Refused {n}\"}}"));
+        assert_eq!((refused.status, refused.retry_after.is_some()), (503, true), "{fault}: {}", refused.body);
+        let mut ready = (0..TRIES).map(|_| {
+            assert_eq!(ask("GET", "/v1/pets/1", "").status, 200, "{fault}");
+            assert_eq!(ask("GET", "/health", "").status, 200, "{fault}");
+            ask("GET", "/ready", "")
+        });
+        let ready = ready.find(|ready| ready.status == 503).expect("/ready says so");
+        assert!(ready.body.contains("\"field\":\"store\""), "{fault}: {}", ready.body);
+        end(strace);
+        let mut heals = |method: &str, path: &str, body: &str| {
+            assert!((0..TRIES).any(|_| ask(method, path, body).status != 503), "{fault}: {method} {path}");
+        };
+        heals("POST", "/v1/categories", &format!("{{\"name\":\"Taken {n}\"}}"));
+        heals("GET", "/ready", "");
+        let categories = ask("GET", "/v1/categories?limit=100", "").body;
+        assert!((0..=n).all(|n| categories.contains(&format!("\"Taken {n}\""))), "{categories}");
+    }
+    let mut server = site.server.take().unwrap();
+    assert_eq!(server.try_wait().unwrap(), None, "it is the same process");
+    site.server = Some(server);
+}
