@@ -102,6 +102,11 @@ fn print(text: &str) -> Result<(), Failure> {
     }
 }
 
+/// Tells the operator. That standard error cannot be written, as on a full disk, is no reason to stop.
+fn tell(what: &str) {
+    let _ = writeln!(std::io::stderr(), "petstore: {what}");
+}
+
 fn main() -> ExitCode {
     let cli = Cli::parse();
     warn_of_unknown_variables();
@@ -119,7 +124,7 @@ fn main() -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            eprintln!("petstore: {}", failure.message);
+            tell(&failure.message);
             ExitCode::from(failure.code)
         }
     }
@@ -131,7 +136,7 @@ fn warn_of_unknown_variables() {
     collect_variables(&Cli::command(), &mut known);
     let variables = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
     for name in variables.filter(|name| name.starts_with("PETSTORE_") && !known.contains(name)) {
-        eprintln!("petstore: warning: {name} is not a setting");
+        tell(&format!("warning: {name} is not a setting"));
     }
 }
 

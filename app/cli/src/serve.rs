@@ -21,7 +21,7 @@ use crate::environment::{SystemClock, SystemEntropy};
 use crate::log::Log;
 use crate::settings::{INITIAL_KEY_VARIABLE, LogLevel, ServeArgs};
 use crate::store::OpenStore;
-use crate::{Failure, print, single_threaded};
+use crate::{Failure, print, single_threaded, tell};
 
 /// How often what has expired is dropped.
 const HOUSEKEEPING: Duration = Duration::from_secs(1);
@@ -32,7 +32,7 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<(), Failure> {
         // The transport catches panics and counts them; their payload, which may hold anything, is nobody's business.
         std::panic::set_hook(Box::new(|_| {}));
     } else {
-        std::panic::set_hook(Box::new(|_| eprintln!("petstore: a panic was caught")));
+        std::panic::set_hook(Box::new(|_| tell("a panic was caught")));
     }
     let runtime = single_threaded()?;
     let served = runtime.block_on(run(args));
@@ -69,10 +69,10 @@ async fn run(args: &ServeArgs) -> Result<(), Failure> {
     };
     tokio::spawn(socket.serve(desk));
     tokio::spawn(keep_house(Arc::clone(&store), clock));
-    eprintln!("petstore: serving http://{}{} from {}", servers[0].local_addr(), args.base_path, args.db);
+    tell(&format!("serving http://{}{} from {}", servers[0].local_addr(), args.base_path, args.db));
 
     signals.next().await;
-    eprintln!("petstore: stopping; another signal stops at once");
+    tell("stopping; another signal stops at once");
     let drained = tokio::task::spawn_blocking(move || stop(servers, &store));
     tokio::select! {
         all = drained => match all {

@@ -14,7 +14,7 @@ use crate::admin::{Answer, Request, connect};
 use crate::ndjson::{END_LINE, End};
 use crate::settings::{DEFAULT_DB, Db};
 use crate::store::OpenStore;
-use crate::{Failure, ndjson};
+use crate::{Failure, ndjson, tell};
 
 /// Lines between two signs of progress.
 const PROGRESS: u64 = 10_000;
@@ -52,7 +52,7 @@ impl TransferArgs {
             store.close();
             imported.map_err(|why| nothing_imported(&why))?
         };
-        eprintln!("petstore: {count} lines imported");
+        tell(&format!("{count} lines imported"));
         Ok(())
     }
 
@@ -72,7 +72,7 @@ impl TransferArgs {
             export_file(file, &mut output, |lines| progress.show(lines))?
         };
         output.flush().map_err(|error| self.fault(&error))?;
-        eprintln!("petstore: {count} lines exported");
+        tell(&format!("{count} lines exported"));
         Ok(())
     }
 
@@ -152,8 +152,8 @@ impl Progress {
     }
 
     fn show(&mut self, lines: u64) {
-        if self.is_watched && lines % PROGRESS == 0 {
-            eprint!("\rpetstore: {lines} lines {}", self.done);
+        if self.is_watched && lines.is_multiple_of(PROGRESS) {
+            let _ = write!(io::stderr(), "\rpetstore: {lines} lines {}", self.done);
             self.is_shown = true;
         }
     }
@@ -163,7 +163,7 @@ impl Drop for Progress {
     /// What is said next has a line of its own.
     fn drop(&mut self) {
         if self.is_shown {
-            eprintln!();
+            let _ = writeln!(io::stderr());
         }
     }
 }

@@ -202,3 +202,14 @@ fn keys_are_administered_on_a_file_at_rest() {
     assert_eq!(created["id"], 2);
     assert_eq!(json(&site.run(&["keys", "list", "--json"])).as_array().unwrap().len(), 2);
 }
+
+#[test]
+fn a_standard_error_that_is_full_changes_no_exit_code() {
+    let site = Site::new("full-stderr");
+    let full = || std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    for (args, code) in [(&["import", "nowhere"][..], 1), (&["import", "lines"][..], 0)] {
+        std::fs::write(site.folder.join("lines"), "").unwrap();
+        let status = site.command(args).stderr(full()).status().unwrap();
+        assert_eq!(status.code(), Some(code), "{args:?}");
+    }
+}
