@@ -174,7 +174,7 @@ async fn judge(
     notes.account = Some(admission.account);
     let Some(resource) = resource else { return not_found().into() };
     let Some(operation) = operation else {
-        let message = format!("{} does not take this method.", resource.template());
+        let message = "The path does not take this method; Allow has those that it takes.";
         return Answer::from(ApiError::new(Code::MethodNotAllowed, message))
             .with_header(ALLOW, HeaderValue::from_static(resource.allow()));
     };

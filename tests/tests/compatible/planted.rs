@@ -50,13 +50,13 @@ fn breaking_operations() -> Vec<Case> {
                 at(d, LIST_PETS)["parameters"]
                     .as_array_mut()
                     .unwrap()
-                    .retain(|one| !names(one, "NameFilter"));
+                    .retain(|one| !names(one, "PetNameFilter"));
             },
             "the query parameter name is gone",
         ),
         (
             "a renamed parameter",
-            |d| set(d, "/components/parameters/NameFilter", "name", json!("called")),
+            |d| set(d, "/components/parameters/PetNameFilter", "name", json!("called")),
             "the query parameter name is gone",
         ),
         (

@@ -30,7 +30,7 @@ use witness::Witness;
 use crate::harness::{Answer, Client, OPENAPI, Shop};
 
 #[test]
-fn every_documented_answer_is_given_and_every_answer_is_documented() {
+fn every_documented_answer_and_example_is_given_and_every_answer_is_documented() {
     let mut witness = Witness::default();
     witness.turn_to("successes");
     successes::provoke(&mut witness);
@@ -44,6 +44,11 @@ fn every_documented_answer_is_given_and_every_answer_is_documented() {
     settings::provoke(&mut witness);
     witness.turn_to("weather");
     weather::provoke(&mut witness);
+    witness.turn_to("examples");
+    examples::send_bodies(&mut witness);
+    examples::send_paths(&mut witness);
+    examples::send_figures(&mut witness);
+    examples::send_parameters(&mut witness);
     witness.finish();
 }
 
@@ -61,10 +66,8 @@ fn every_example_fits_its_schema() {
 }
 
 #[test]
-fn every_example_of_a_request_is_taken() {
+fn values_may_be_joined_or_repeated() {
     let mut witness = Witness::default();
-    examples::send_bodies(&mut witness);
-    examples::send_parameters(&mut witness);
     examples::repeat_parameters(&mut witness);
     witness.finish_without_coverage();
 }

@@ -51,7 +51,9 @@ pub(super) struct Header {
     pub(super) name: String,
     pub(super) required: bool,
     pub(super) schema: &'static Value,
-    pub(super) example: Option<&'static Value>,
+    pub(super) example: &'static Value,
+    /// Its name among the components.
+    pub(super) component: &'static str,
 }
 
 /// A body, asked or answered.
@@ -96,6 +98,11 @@ pub(super) fn schemas() -> impl Iterator<Item = (&'static str, &'static Value)> 
     members(&ROOT["components"]["schemas"])
 }
 
+/// Every header that has a name among the components.
+pub(super) fn headers() -> impl Iterator<Item = &'static str> {
+    members(&ROOT["components"]["headers"]).map(|(component, _)| component)
+}
+
 /// Every code that an error may have.
 pub(super) fn error_codes() -> impl Iterator<Item = &'static str> {
     items(&ROOT["components"]["schemas"]["ErrorCode"]["enum"]).map(text)
@@ -112,6 +119,11 @@ pub(super) fn resolved(part: &'static Value) -> &'static Value {
     let pointer = text(reference).strip_prefix('#').expect("the document refers to itself alone");
     let target = ROOT.pointer(pointer).unwrap_or_else(|| panic!("{reference} leads nowhere"));
     resolved(target)
+}
+
+/// The component's name that a reference ends with; none where there is no reference.
+pub(super) fn name_of(part: &'static Value) -> Option<&'static str> {
+    text(part.get("$ref")?).rsplit('/').next()
 }
 
 impl Operation {
@@ -190,12 +202,14 @@ fn read_answer((status, answer): (&'static str, &'static Value)) -> (u16, Docume
     let mut contents = read_contents(&answer["content"]);
     assert!(contents.len() <= 1, "an answer has one type");
     let headers = members(&answer["headers"]).map(|(name, header)| {
+        let component = name_of(header).expect("headers are components");
         let header = resolved(header);
         Header {
+            component,
             name: name.to_ascii_lowercase(),
             required: header["required"] == true,
             schema: &header["schema"],
-            example: header.get("example"),
+            example: header.get("example").expect("every header has an example"),
         }
     });
     let documented = Documented { headers: headers.collect(), content: contents.pop() };

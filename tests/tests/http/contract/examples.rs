@@ -1,12 +1,14 @@
 //! The document's examples, held against its schemas and sent to the server.
 
-use serde_json::Value;
+use petstore_domain::Plan;
+use serde_json::{Value, json};
 
 use super::document::{self, Content, Operation, Parameter};
 use super::schema;
 use super::specimen::{Specimen, written};
 use super::stock;
 use super::witness::Witness;
+use crate::harness::{Answer, Client, Connection, Wish};
 
 /// What is wrong with the examples that the document shows.
 pub(super) fn faults() -> Vec<String> {
@@ -31,26 +33,83 @@ pub(super) fn faults() -> Vec<String> {
             }
         }
         for header in operation.answers.values().flat_map(|answer| &answer.headers) {
-            if let Some(example) = header.example {
-                hold(format!("{id} {}", header.name), header.schema, example);
-            }
+            hold(format!("{id} {}", header.name), header.schema, header.example);
         }
     }
     found
 }
 
-/// Sends every example of a body, each to a shop of its own.
+/// Sends every example of a body, each to a shop of its own. The answer's example has the name of the request's.
 pub(super) fn send_bodies(witness: &mut Witness) {
     for operation in document::operations() {
         for content in &operation.bodies {
             for example in &content.examples {
-                let (_shop, client) = stock::open();
-                let request = Specimen::of(operation)
-                    .with("content-type", content.media_type)
-                    .saying(example.value.to_string());
-                witness.expect(operation, &request.send(&client), operation.success(), "");
+                let answer = send_body(witness, operation, content, example.value);
+                witness.expect_example(operation, &answer, example.name);
+            }
+            send_body(witness, operation, content, &document::resolved(content.schema)["example"]);
+        }
+    }
+}
+
+fn send_body(witness: &mut Witness, operation: &Operation, content: &Content, body: &Value) -> Answer {
+    let (_shop, client) = stock::open();
+    let request = Specimen::of(operation).with("content-type", content.media_type).saying(body.to_string());
+    let answer = request.send(&client);
+    witness.expect(operation, &answer, operation.success(), "");
+    witness.see_taken(content.schema, body);
+    answer
+}
+
+/// Reads whatever the examples of paths are about. The answer's example has the name of the path's.
+pub(super) fn send_paths(witness: &mut Witness) {
+    let (_shop, client) = stock::open();
+    for operation in document::operations().iter().filter(|one| one.method == "GET") {
+        for parameter in operation.parameters.iter().filter(|parameter| parameter.place == "path") {
+            for example in &parameter.examples {
+                let answer = Specimen::of(operation).about(&written(example.value)).send(&client);
+                witness.expect_example(operation, &answer, example.name);
             }
         }
+    }
+    for (list, query) in [
+        ("listPets", "id=4711"),
+        ("listCategories", "name=Unicorn"),
+        ("listOrders", "petId=4711"),
+        ("listInventory", "petId=4711"),
+    ] {
+        let operation = document::operation(list);
+        witness.expect(operation, &Specimen::of(operation).asking(query).send(&client), 200, "");
+    }
+}
+
+/// What depends on the server's address, and on what the client has used of its quota.
+pub(super) fn send_figures(witness: &mut Witness) {
+    let mut wish = Wish::default();
+    wish.http.public_url = Some("https://petstore.example".to_owned());
+    let (shop, _) = stock::open_as(wish);
+    let client = shop.client(Plan::Free);
+    // Before the minute of the examples.
+    for (time, requests) in [("2026-11-21T11:58:43Z", 60), ("2026-11-21T11:59:43Z", 51), (stock::NOW, 17)] {
+        shop.clock.set(time);
+        spend(&client, requests);
+    }
+    for (id, query) in [("listPets", "?limit=1"), ("getRateLimit", "")] {
+        let operation = document::operation(id);
+        let mut request = Specimen::of(operation);
+        request.target += query;
+        witness.expect(operation, &request.send(&client), 200, "");
+    }
+}
+
+/// Uses up this many requests of a quota, on one connection.
+pub(super) fn spend(client: &Client, requests: u32) {
+    let mut connection = Connection::open(client.address);
+    let key = client.key.as_deref().expect("a client has a key");
+    let head = format!("GET /v1/pets HTTP/1.1\r\nhost: {}\r\nx-api-key: {key}\r\n\r\n", client.address);
+    for _ in 0..requests {
+        connection.send(head.as_bytes());
+        assert_eq!(connection.read_answer(false).expect("the server answers").status, 200);
     }
 }
 
@@ -74,14 +133,20 @@ fn send_parameter(witness: &mut Witness, operation: &Operation, parameter: &Para
         "header" => request.with(&name.to_ascii_lowercase(), value).send(&client),
         place => panic!("a parameter in the {place}"),
     };
+    let is_weak = value.starts_with("W/");
     let (status, code) = match name {
-        // Only a server makes cursors: the document's is made up.
-        "cursor" => (400, "invalid_cursor"),
-        // The tags are another server's.
-        "If-Match" if value != "*" => (412, "precondition_failed"),
+        // Cursors and the tags of lists belong to one list: here that of the pets.
+        "cursor" if operation.id != "listPets" => (400, "invalid_cursor"),
+        "If-None-Match" if if is_weak { operation.id == "listPets" } else { !operation.is_list() } => {
+            (304, "")
+        }
         _ => (operation.success(), ""),
     };
+    witness.turn_to(format!("{name}: {value}"));
     witness.expect(operation, &answer, status, code);
+    if parameter.place == "query" && answer.status == 200 && answer.json() == json!([]) {
+        witness.fault(format!("{} {name}={value} finds nothing", operation.id));
+    }
     if name == "X-Request-Id" {
         assert_eq!(answer.header("x-request-id"), Some(value), "{}", operation.id);
     }

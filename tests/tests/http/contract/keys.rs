@@ -1,11 +1,14 @@
 //! What a key can be refused for: that it is none, what it may not do, what it has used up.
 
+use std::time::Duration;
+
 use petstore_domain::{KeyHolder, KeyLabel, Limit, Plan, Scopes};
 use petstore_ports::Clock;
 use petstore_ports::api::{Administration, NewKey};
 use petstore_service::Policy;
 
 use super::document::{self, Operation};
+use super::examples::spend;
 use super::specimen::Specimen;
 use super::stock::{self, PLENTY};
 use super::witness::Witness;
@@ -64,9 +67,14 @@ fn used_up(witness: &mut Witness) {
     let (shop, _) = stock::open_as(Wish { policy, ..Wish::default() });
     // The state of the quota costs nothing, so that nothing can be used up for it.
     let costs: fn(&Operation) -> bool = |one| one.id != "getRateLimit";
-    for (plan, code) in [((1, PLENTY), "rate_limit_exceeded"), ((PLENTY, 1), "quota_exceeded")] {
-        let client = shop.client(stock::plan(plan.0, plan.1));
-        assert_eq!(client.get("/v1/pets").status, 200);
+    // A minute's requests in the first, and a day's in as many minutes as that takes.
+    for (minutes, rest, code) in [(0, 60, "rate_limit_exceeded"), (16, 40, "quota_exceeded")] {
+        let client = shop.client(Plan::Free);
+        for _ in 0..minutes {
+            spend(&client, 60);
+            shop.clock.advance(Duration::from_secs(60));
+        }
+        spend(&client, rest);
         refuse(witness, &client, (429, code), costs);
         let rate_limit = document::operation("getRateLimit");
         witness.expect(rate_limit, &Specimen::of(rate_limit).send(&client), 200, "");

@@ -8,7 +8,7 @@ use petstore_domain::Timestamp;
 use regex_lite::Regex;
 use serde_json::{Map, Value};
 
-use super::document::resolved;
+use super::document::{name_of, resolved};
 
 /// What is wrong with a value; nothing if it fits.
 pub(super) fn faults(schema: &'static Value, value: &Value) -> Vec<String> {
@@ -121,6 +121,25 @@ fn hold_items(rule: &'static Value, value: &Value, at: &str, found: &mut Vec<Str
         hold(rule, item, &format!("{at}/{place}"), found);
     }
     true
+}
+
+/// Tells of each value in a body that stands in the place of a schema with a name.
+pub(super) fn places(schema: &'static Value, value: &Value, tell: &mut impl FnMut(&'static str, &Value)) {
+    if let Some(name) = name_of(schema) {
+        tell(name, value);
+    }
+    let schema = resolved(schema);
+    for part in schema["allOf"].as_array().into_iter().flatten() {
+        places(part, value, tell);
+    }
+    for (name, member) in value.as_object().into_iter().flatten() {
+        if let Some(rule) = schema["properties"].get(name) {
+            places(rule, member, tell);
+        }
+    }
+    if let Some(rule) = schema.get("items") {
+        value.as_array().into_iter().flatten().for_each(|item| places(rule, item, tell));
+    }
 }
 
 fn list(rule: &Value) -> &[Value] {

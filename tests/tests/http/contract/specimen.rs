@@ -72,6 +72,12 @@ impl Specimen {
         self
     }
 
+    /// The same with another member in its body.
+    pub(super) fn adding(self, member: &str, value: &str) -> Self {
+        let body = serde_json::from_slice(self.body.as_deref().expect("there is a body"));
+        self.saying(with_member(&body.expect("a body is JSON"), member, value.into()).to_string())
+    }
+
     /// The same with this method.
     pub(super) fn by(mut self, method: &str) -> Self {
         method.clone_into(&mut self.method);

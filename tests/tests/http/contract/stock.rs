@@ -1,12 +1,17 @@
-//! A shop that is stocked as the document's examples assume.
+//! The shop that the document's examples are about. Each resource that they change has been changed once before, so that
+//! each is in its second version and one entity tag stands for all.
 
 use petstore_domain::{
-    CategoryId, CategoryName, Limit, Limits, NewCategory, NewOrder, NewPet, OrderQuantity, PetId, PetName,
-    Plan, Precondition, StockLevel,
+    CategoryId, CategoryName, CategoryPatch, Description, Limit, Limits, NewCategory, NewOrder, NewPet,
+    OrderId, OrderPatch, OrderQuantity, Patch, PetId, PetName, PetPatch, Plan, Precondition, StockLevel,
+    Timestamp,
 };
 use petstore_ports::api::{Categories, Inventory, Orders, Pets};
 
 use crate::harness::{Client, Shop, Wish};
+
+/// When the examples happen: seventeen seconds before a minute ends.
+pub(super) const NOW: &str = "2026-11-21T12:00:43Z";
 
 /// A pet without orders, with [`FREE_UNITS`] free units.
 pub(super) const PET: u64 = 10;
@@ -15,15 +20,19 @@ pub(super) const FREE_UNITS: i64 = 5;
 /// A pet whose units are all in open orders.
 pub(super) const SOLD_OUT_PET: u64 = 11;
 
-/// An order, open like the others.
+/// An open order, which is not the pet's only one, and one that is complete.
 pub(super) const ORDER: u64 = 7;
-pub(super) const ANOTHER_ORDER: u64 = 6;
+pub(super) const COMPLETE_ORDER: u64 = 6;
+
+/// The units of the orders for that pet, from the complete order on.
+const UNITS: [i64; 3] = [1, 2, 1];
 
 /// An id that nothing has.
 pub(super) const NOBODY: &str = "4711";
 
-/// A category without pets, one with all of them, and their names.
-pub(super) const CATEGORIES: [(u64, &str); 2] = [(1, "Reptile"), (2, "Cat")];
+/// A category with one of the pets, and one without any.
+pub(super) const FULL_CATEGORY: (u64, &str) = (1, "Dog");
+pub(super) const EMPTY_CATEGORY: u64 = 3;
 
 /// A plan that admits whatever a test asks.
 pub(super) const PLENTY: u32 = 1_000_000;
@@ -43,31 +52,71 @@ pub(super) fn open_as(wish: Wish) -> (Shop, Client) {
 
 /// Puts the stock into an empty shop.
 pub(super) fn fill(shop: &Shop) {
-    let service = &*shop.service;
+    shop.clock.set(NOW);
     shop.block_on(async {
-        for (id, name) in CATEGORIES {
-            let new = NewCategory { name: CategoryName::parse(name).unwrap(), description: None };
-            let made = service.create_category(new, None).await.unwrap().result.unwrap();
-            assert_eq!(made.value.id.get(), id);
-        }
-        for id in 1..=SOLD_OUT_PET {
-            let name = PetName::parse("Bella").unwrap();
-            let new = NewPet { name, category_id: CategoryId::new(CATEGORIES[1].0).unwrap(), status: None };
-            let made = service.create_pet(new, None).await.unwrap().result.unwrap();
-            assert_eq!(made.value.id.get(), id);
-        }
-        let orders = ORDER + 1;
-        for (pet, units) in [(PET, FREE_UNITS), (SOLD_OUT_PET, orders.cast_signed())] {
-            let (pet, level) = (PetId::new(pet).unwrap(), StockLevel::new(units).unwrap());
-            service.set_stock(pet, level, Precondition::None).await.unwrap();
-        }
-        for id in 1..=orders {
-            let (pet_id, quantity) = (PetId::new(SOLD_OUT_PET).unwrap(), OrderQuantity::new(1).unwrap());
-            let new = NewOrder { pet_id, quantity, ship_date: None };
-            let placed = service.place_order(new, None).await.unwrap().result.unwrap();
-            assert_eq!(placed.value.id.get(), id);
-        }
+        categories(shop).await;
+        pets(shop).await;
+        orders(shop).await;
     });
+}
+
+async fn categories(shop: &Shop) {
+    let about = |text| Some(Description::parse(text).unwrap());
+    for (name, description) in
+        [(FULL_CATEGORY.1, about("Loyal and always hungry.")), ("Cat", None), ("Reptile", None)]
+    {
+        let new = NewCategory { name: CategoryName::parse(name).unwrap(), description };
+        shop.service.create_category(new, None).await.unwrap();
+    }
+    let description = Patch::Set(about("Quiet and fond of the sun.").unwrap());
+    let patch = CategoryPatch { name: None, description };
+    let id = CategoryId::new(EMPTY_CATEGORY).unwrap();
+    shop.service.update_category(id, patch, Precondition::None).await.unwrap();
+}
+
+async fn pets(shop: &Shop) {
+    let name = |name| PetName::parse(name).unwrap();
+    for id in 1..=SOLD_OUT_PET {
+        let (name, category) =
+            if id == SOLD_OUT_PET { (name("Milo"), 2) } else { (name("Bell"), FULL_CATEGORY.0) };
+        let new = NewPet { name, category_id: CategoryId::new(category).unwrap(), status: None };
+        let made = shop.service.create_pet(new, None).await.unwrap().result.unwrap();
+        assert_eq!(made.value.id.get(), id);
+        // Those before are not in the shop any more.
+        if id < PET {
+            shop.service.delete_pet(made.value.id, Precondition::None).await.unwrap();
+        }
+    }
+    let patch = PetPatch { name: Some(name("Bella")), ..PetPatch::default() };
+    shop.service.update_pet(PetId::new(PET).unwrap(), patch, Precondition::None).await.unwrap();
+    let units: i64 = UNITS.iter().sum();
+    for (pet, units) in [(PET, FREE_UNITS), (SOLD_OUT_PET, units)] {
+        let (pet, level) = (PetId::new(pet).unwrap(), StockLevel::new(units).unwrap());
+        shop.service.set_stock(pet, level, Precondition::None).await.unwrap();
+    }
+}
+
+async fn orders(shop: &Shop) {
+    let pet_id = PetId::new(SOLD_OUT_PET).unwrap();
+    let place = async |units: i64| {
+        let new = NewOrder { pet_id, quantity: OrderQuantity::new(units).unwrap(), ship_date: None };
+        shop.service.place_order(new, None).await.unwrap().result.unwrap().value.id
+    };
+    for id in 1..COMPLETE_ORDER {
+        let placed = place(1).await;
+        assert_eq!(placed.get(), id);
+        shop.service.cancel_order(placed, Precondition::None).await.unwrap();
+    }
+    for units in UNITS {
+        place(units).await;
+    }
+    let date = |text| Patch::Set(Timestamp::parse(text).unwrap());
+    for (id, patch) in [
+        (COMPLETE_ORDER, OrderPatch { complete: Some(true), ..OrderPatch::default() }),
+        (ORDER, OrderPatch { ship_date: date("2026-12-01T08:30:00Z"), complete: None }),
+    ] {
+        shop.service.update_order(OrderId::new(id).unwrap(), patch, Precondition::None).await.unwrap();
+    }
 }
 
 /// A plan with these limits.

@@ -1,9 +1,12 @@
 //! Sees answers, holds each one to the document, and knows in the end what has not been seen.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
 
 use super::document::{self, Documented, Operation};
 use super::schema;
+use super::specimen::written;
 use crate::harness::Answer;
 
 /// Headers that any answer may have and no operation documents: the connection's, the body's, the browser's.
@@ -26,6 +29,12 @@ const DEPRECATION: [&str; 3] = ["deprecation", "sunset", "link"];
 pub(super) struct Witness {
     /// Statuses, codes and headers, as `known` writes them.
     seen: BTreeSet<String>,
+    /// The examples of answers and of headers that were answered literally.
+    shown: BTreeSet<String>,
+    /// The first value of each header.
+    headers: BTreeMap<&'static str, String>,
+    /// Bodies that were sent and taken, or answered, in the places of named schemas.
+    values: BTreeMap<&'static str, Vec<Value>>,
     /// The codes of single faults in a body or in parameters.
     details: BTreeSet<String>,
     faults: Vec<String>,
@@ -37,6 +46,11 @@ impl Witness {
     /// Turns to what is tried next, for whoever reads of a fault.
     pub(super) fn turn_to(&mut self, scene: impl Into<String>) {
         self.scene = scene.into();
+    }
+
+    /// Notes what is wrong.
+    pub(super) fn fault(&mut self, fault: String) {
+        self.faults.push(fault);
     }
 
     /// Sees an answer, which must be as the document says.
@@ -53,6 +67,49 @@ impl Witness {
             self.details.extend(codes.map(str::to_owned));
         }
         self.seen.extend(answer.headers.iter().map(|(name, _)| facts.header(name)));
+        self.compare(operation, answer);
+    }
+
+    /// Expects the answer that the document shows under this name.
+    pub(super) fn expect_example(&mut self, operation: &Operation, answer: &Answer, name: &str) {
+        self.expect(operation, answer, operation.success(), "");
+        let examples = operation.answers[&operation.success()].content.iter().flat_map(|one| &one.examples);
+        let shown = examples.into_iter().find(|example| example.name == name).map(|example| example.value);
+        let body = answer.json();
+        if shown != Some(&body) {
+            self.faults
+                .push(format!("{} {name}: answered {body}, and the document shows {shown:?}", operation.id));
+        }
+    }
+
+    /// Sees a body that was taken.
+    pub(super) fn see_taken(&mut self, schema: &'static Value, body: &Value) {
+        schema::places(schema, body, &mut |name, value| self.keep(name, value));
+    }
+
+    /// Compares an answer with the examples that the document has of it.
+    fn compare(&mut self, operation: &Operation, answer: &Answer) {
+        let Some(documented) = operation.answers.get(&answer.status) else { return };
+        for header in &documented.headers {
+            let Some(value) = answer.header(&header.name) else { continue };
+            if value == written(header.example) {
+                self.shown.insert(shown_header(header.component));
+            }
+            self.headers.entry(header.component).or_insert_with(|| value.to_owned());
+        }
+        let Some(content) = &documented.content else { return };
+        let body = answer.json();
+        for example in content.examples.iter().filter(|example| *example.value == body) {
+            self.shown.insert(Facts { operation: operation.id, status: answer.status }.example(example.name));
+        }
+        schema::places(content.schema, &body, &mut |name, value| self.keep(name, value));
+    }
+
+    fn keep(&mut self, schema: &'static str, value: &Value) {
+        let values = self.values.entry(schema).or_default();
+        if !values.contains(value) {
+            values.push(value.clone());
+        }
     }
 
     /// Sees an answer that must have this status, and this code if it is an error.
@@ -71,10 +128,48 @@ impl Witness {
         self.details.clone()
     }
 
-    /// The end: every answer was as documented, and all that is documented has been seen.
+    /// The end: every answer was as documented, and all that is documented has been seen, examples literally.
     pub(super) fn finish(mut self) {
         self.faults.extend(known().difference(&self.seen).map(|fact| format!("never seen: {fact}")));
+        self.faults.extend(self.unproven_examples());
         self.finish_without_coverage();
+    }
+
+    /// The examples that were never answered, or neither sent nor answered.
+    fn unproven_examples(&self) -> Vec<String> {
+        let mut unproven = Vec::new();
+        for operation in document::operations() {
+            for (status, documented) in &operation.answers {
+                let facts = Facts { operation: operation.id, status: *status };
+                for example in documented.content.iter().flat_map(|content| &content.examples) {
+                    let fact = facts.example(example.name);
+                    if !self.shown.contains(&fact) {
+                        let instead = self.answered_like(example.value);
+                        unproven
+                            .push(format!("never answered: {fact}: {}\n  but {instead:?}", example.value));
+                    }
+                }
+            }
+        }
+        for header in document::headers() {
+            if !self.shown.contains(&shown_header(header)) {
+                let instead = self.headers.get(header);
+                unproven.push(format!("never answered: {}\n  but {instead:?}", shown_header(header)));
+            }
+        }
+        for (name, schema) in document::schemas() {
+            let example = &schema["example"];
+            if !self.values.get(name).is_some_and(|values| values.contains(example)) {
+                unproven.push(format!("neither sent nor answered: the example of {name}: {example}"));
+            }
+        }
+        unproven
+    }
+
+    /// The errors that were answered with the code of an example.
+    fn answered_like(&self, example: &Value) -> Vec<String> {
+        let errors = self.values.get("Error").into_iter().flatten();
+        errors.filter(|error| error["code"] == example["code"]).map(Value::to_string).collect()
     }
 
     /// The end of a test that does not set out to see everything: every answer was as documented.
@@ -98,6 +193,10 @@ impl Facts {
         format!("{} {} {code}", self.operation, self.status)
     }
 
+    fn example(&self, name: &str) -> String {
+        format!("{} {} as in {name}", self.operation, self.status)
+    }
+
     fn header(&self, name: &str) -> String {
         format!("{} {} with {name}", self.operation, self.status)
     }
@@ -115,6 +214,10 @@ fn known() -> BTreeSet<String> {
         }
     }
     known
+}
+
+fn shown_header(component: &str) -> String {
+    format!("the header {component} as in its example")
 }
 
 fn code(answer: &Answer) -> Option<String> {
