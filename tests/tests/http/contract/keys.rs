@@ -72,7 +72,7 @@ fn used_up(witness: &mut Witness) {
         let client = shop.client(Plan::Free);
         for _ in 0..minutes {
             spend(&client, 60);
-            shop.clock.advance(Duration::from_secs(60));
+            shop.clock.advance(Duration::from_mins(1));
         }
         spend(&client, rest);
         refuse(witness, &client, (429, code), costs);
