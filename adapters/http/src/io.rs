@@ -17,7 +17,8 @@ use crate::settings::{DRAIN_TIME, LINGER_MAX};
 /// Where a connection stands between two requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// Waiting for a request.
+    /// Waiting for a request. The beginning of one that came with the end of the one before is in hyper, unseen from
+    /// here: the idle deadline bounds it until more of it comes, then that of a head.
     Idle,
     /// Some of a request's head has come.
     Head,
