@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use petstore_ports::api::Petstore;
 
+use crate::cors::LiveCors;
 use crate::server::Server;
-use crate::settings::HttpSettings;
+use crate::settings::{Cors, HttpSettings};
 
 /// The petstore over HTTP: what is served, without a socket yet.
 #[derive(Clone)]
@@ -33,6 +34,8 @@ pub(crate) enum Serves {
 pub(crate) struct App {
     pub(crate) api: Arc<dyn Petstore>,
     pub(crate) settings: HttpSettings,
+    /// [`HttpSettings::cors`], until it is changed.
+    pub(crate) cors: LiveCors,
     draining: AtomicBool,
     panics: AtomicU64,
 }
@@ -40,7 +43,8 @@ pub(crate) struct App {
 impl Http {
     /// Serves this petstore. With `ops_apart`, health and readiness only on [`Http::listen_ops`].
     pub fn new(api: Arc<dyn Petstore>, settings: HttpSettings, ops_apart: bool) -> Self {
-        let app = App { api, settings, draining: AtomicBool::new(false), panics: AtomicU64::new(0) };
+        let cors = LiveCors::new(settings.cors.clone());
+        let app = App { api, settings, cors, draining: AtomicBool::new(false), panics: AtomicU64::new(0) };
         Self { app: Arc::new(app), ops_apart }
     }
 
@@ -59,6 +63,11 @@ impl Http {
     /// The same as [`Http::listen`].
     pub fn listen_ops(&self, address: SocketAddr) -> io::Result<Server> {
         Server::start(address, NonZeroUsize::MIN, Arc::clone(&self.app), Serves::Ops)
+    }
+
+    /// From the next request on, these pages of other origins may read answers.
+    pub fn set_cors(&self, cors: Cors) {
+        self.app.cors.set(cors);
     }
 
     /// Handlers that panicked since the start. Each cost one request.

@@ -1,10 +1,13 @@
 //! Cross-origin requests (the Fetch standard, section 3.2), and OPTIONS.
 
+use std::sync::atomic::{AtomicU8, Ordering};
+
 use hyper::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
     ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, ALLOW, HeaderValue,
 };
 use hyper::{HeaderMap, StatusCode};
+use parking_lot::RwLock;
 
 use crate::answer::Answer;
 use crate::head::{Field, Head};
@@ -22,29 +25,60 @@ const EXPOSE_HEADERS: HeaderValue = HeaderValue::from_static(
 /// How long a browser may remember a preflight: two hours, the most that Chromium takes.
 const MAX_AGE: HeaderValue = HeaderValue::from_static("7200");
 
-/// The origin that may read the answer to this request; none if the request has no origin, or no right to one.
-pub(crate) fn allowed_origin(cors: &Cors, head: &Head<'_>) -> Option<HeaderValue> {
-    let Field::Once(origin) = head.origin else { return None };
-    match cors {
-        Cors::Off => None,
-        Cors::AnyOrigin => Some(HeaderValue::from_static("*")),
-        Cors::Origins(origins) => {
-            origins.iter().any(|one| one.as_bytes() == origin.as_bytes()).then(|| origin.clone())
-        }
-    }
+/// Which pages of other origins may read answers: every request reads it, a reload changes it.
+pub(crate) struct LiveCors {
+    /// Read alone unless there is a list, so that a request takes no lock for it.
+    mode: AtomicU8,
+    origins: RwLock<Vec<String>>,
 }
 
-/// What an answer depends on besides its target: the key, if it is the contract's, and unless pages of other origins
-/// are none of its readers, whether there is an origin and which.
-pub(crate) const fn vary(cors: &Cors, by_key: bool) -> Option<HeaderValue> {
-    const KEY: HeaderValue = HeaderValue::from_static("Authorization, X-API-Key");
-    const KEY_AND_ORIGIN: HeaderValue = HeaderValue::from_static("Authorization, X-API-Key, Origin");
-    const ORIGIN: HeaderValue = HeaderValue::from_static("Origin");
-    match (cors, by_key) {
-        (Cors::Off, false) => None,
-        (Cors::Off, true) => Some(KEY),
-        (Cors::AnyOrigin | Cors::Origins(_), false) => Some(ORIGIN),
-        (Cors::AnyOrigin | Cors::Origins(_), true) => Some(KEY_AND_ORIGIN),
+const OFF: u8 = 0;
+const ANY: u8 = 1;
+const LISTED: u8 = 2;
+
+impl LiveCors {
+    pub(crate) fn new(cors: Cors) -> Self {
+        let live = Self { mode: AtomicU8::new(OFF), origins: RwLock::default() };
+        live.set(cors);
+        live
+    }
+
+    /// From now on this is in force.
+    pub(crate) fn set(&self, cors: Cors) {
+        let (mode, origins) = match cors {
+            Cors::Off => (OFF, vec![]),
+            Cors::AnyOrigin => (ANY, vec![]),
+            Cors::Origins(origins) => (LISTED, origins),
+        };
+        *self.origins.write() = origins;
+        self.mode.store(mode, Ordering::Relaxed);
+    }
+
+    /// The origin that may read the answer to this request; none if the request has no origin, or no right to one.
+    pub(crate) fn allowed_origin(&self, head: &Head<'_>) -> Option<HeaderValue> {
+        let Field::Once(origin) = head.origin else { return None };
+        match self.mode.load(Ordering::Relaxed) {
+            OFF => None,
+            ANY => Some(HeaderValue::from_static("*")),
+            _ => {
+                let origins = self.origins.read();
+                origins.iter().any(|one| one.as_bytes() == origin.as_bytes()).then(|| origin.clone())
+            }
+        }
+    }
+
+    /// What an answer depends on besides its target: the key, if it is the contract's, and unless pages of other
+    /// origins are none of its readers, whether there is an origin and which.
+    pub(crate) fn vary(&self, by_key: bool) -> Option<HeaderValue> {
+        const KEY: HeaderValue = HeaderValue::from_static("Authorization, X-API-Key");
+        const KEY_AND_ORIGIN: HeaderValue = HeaderValue::from_static("Authorization, X-API-Key, Origin");
+        const ORIGIN: HeaderValue = HeaderValue::from_static("Origin");
+        match (self.mode.load(Ordering::Relaxed), by_key) {
+            (OFF, false) => None,
+            (OFF, true) => Some(KEY),
+            (_, false) => Some(ORIGIN),
+            (_, true) => Some(KEY_AND_ORIGIN),
+        }
     }
 }
 
@@ -57,10 +91,10 @@ pub(crate) fn put_on(headers: &mut HeaderMap, origin: Option<HeaderValue>) {
 }
 
 /// The answer to OPTIONS: what may be done, and to a preflight that it may be done from elsewhere.
-pub(crate) fn options(allow: &'static str, cors: &Cors, head: &Head<'_>, headers: &HeaderMap) -> Answer {
+pub(crate) fn options(allow: &'static str, cors: &LiveCors, head: &Head<'_>, headers: &HeaderMap) -> Answer {
     let answer = Answer::empty(StatusCode::NO_CONTENT).with_header(ALLOW, HeaderValue::from_static(allow));
     let is_preflight = headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD);
-    if !is_preflight || allowed_origin(cors, head).is_none() {
+    if !is_preflight || cors.allowed_origin(head).is_none() {
         return answer;
     }
     answer

@@ -89,7 +89,7 @@ pub(crate) async fn exchange(
     let sealed = Seal {
         quota: notes.quota,
         id,
-        origin: cors::allowed_origin(&worker.app.settings.cors, &head),
+        origin: worker.app.cors.allowed_origin(&head),
         deprecated: notes.resource.filter(|_| is_read).and_then(handlers::deprecated_link(worker)),
         close: !lives_on || worker.app.is_draining(),
     };
@@ -161,7 +161,7 @@ async fn judge(
     let resource = notes.resource;
     if parts.method == Method::OPTIONS {
         return match resource {
-            Some(resource) => cors::options(resource.allow(), &settings.cors, head, &parts.headers),
+            Some(resource) => cors::options(resource.allow(), &app.cors, head, &parts.headers),
             None => not_found().into(),
         };
     }

@@ -78,7 +78,7 @@ pub(crate) async fn answer(worker: &Worker, parts: &Parts, head: &Head<'_>) -> A
     let settings = &worker.app.settings;
     if parts.method == Method::OPTIONS && parts.uri.path() == "*" {
         // The server as a whole (RFC 9110, section 9.3.7).
-        return cors::options(ALL_METHODS, &settings.cors, head, &parts.headers);
+        return cors::options(ALL_METHODS, &worker.app.cors, head, &parts.headers);
     }
     let Some(page) = Page::find(parts.uri.path(), worker) else {
         let message = match worker.serves {
@@ -89,7 +89,7 @@ pub(crate) async fn answer(worker: &Worker, parts: &Parts, head: &Head<'_>) -> A
     };
     match parts.method {
         Method::GET | Method::HEAD => {}
-        Method::OPTIONS => return cors::options(ALLOWED, &settings.cors, head, &parts.headers),
+        Method::OPTIONS => return cors::options(ALLOWED, &worker.app.cors, head, &parts.headers),
         _ => {
             return Answer::from(ApiError::new(Code::MethodNotAllowed, "This can only be read."))
                 .with_header(ALLOW, HeaderValue::from_static(ALLOWED));

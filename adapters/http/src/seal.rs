@@ -75,7 +75,7 @@ pub(crate) fn seal(
     if let Some(tag) = answer.tag {
         headers.insert(ETAG, tag);
     }
-    if let Some(vary) = cors::vary(&worker.app.settings.cors, seal.quota.is_some()) {
+    if let Some(vary) = worker.app.cors.vary(seal.quota.is_some()) {
         headers.insert(VARY, vary);
     }
     if let Some(quota) = seal.quota {

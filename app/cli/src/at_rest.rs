@@ -19,7 +19,7 @@ pub(crate) fn ask(db: &Db, request: Request) -> Result<Answer, Failure> {
     let ports = Ports::of_one_store(Arc::clone(&store), Arc::clone(&clock), Arc::new(SystemEntropy));
     let administration: Arc<dyn Administration> = Arc::new(Service::new(ports, Policy::DEFAULT));
     let bulk = Arc::new(Bulk { store: Arc::clone(&store), db: db.clone() });
-    let desk = Desk { administration, clock, bulk };
+    let desk = Desk { administration, clock, bulk, reloader: None };
     let answer = single_threaded()?.block_on(desk.answer(request));
     store.close();
     Ok(answer)

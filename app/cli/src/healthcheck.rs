@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::Args;
 
 use crate::Failure;
+use crate::settings::expected::address;
 
 /// How long each step may take.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -15,11 +16,11 @@ const PATIENCE: Duration = Duration::from_secs(3);
 #[derive(Debug, Args)]
 pub(crate) struct HealthcheckArgs {
     /// Address that the server serves on
-    #[arg(long, env = "PETSTORE_LISTEN", default_value = "127.0.0.1:8080", value_name = "ADDRESS:PORT")]
+    #[arg(long, env = "PETSTORE_LISTEN", default_value = "127.0.0.1:8080", value_parser = address, value_name = "ADDRESS:PORT")]
     listen: SocketAddr,
 
     /// Address of its own for /health and /ready, if it has one
-    #[arg(long, env = "PETSTORE_OPS_LISTEN", value_name = "ADDRESS:PORT")]
+    #[arg(long, env = "PETSTORE_OPS_LISTEN", value_parser = address, value_name = "ADDRESS:PORT")]
     ops_listen: Option<SocketAddr>,
 }
 

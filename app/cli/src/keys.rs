@@ -10,7 +10,8 @@ use petstore_ports::Entropy;
 use crate::admin::{AccountView, Answer, KeyRef, KeyView, PlanChoice, PlanName, Request, ask};
 use crate::at_rest;
 use crate::environment::SystemEntropy;
-use crate::settings::{DEFAULT_DB, Db, duration};
+use crate::settings::expected::duration;
+use crate::settings::{DEFAULT_DB, Db};
 use crate::table::Table;
 use crate::{Failure, print};
 
@@ -28,6 +29,26 @@ pub(crate) struct Through {
     /// Print JSON for programs
     #[arg(long, global = true)]
     json: bool,
+}
+
+/// Which server.
+#[derive(Debug, Args)]
+pub(crate) struct ReloadArgs {
+    #[command(flatten)]
+    through: Through,
+}
+
+impl ReloadArgs {
+    /// Has the server read its settings anew, and says what became of them.
+    pub(crate) fn run(&self) -> Result<(), Failure> {
+        let socket = self.through.socket();
+        match ask(&socket, &Request::Reload)?.map(Answer::understood).transpose()? {
+            Some(Answer::Reloaded { lines }) if self.through.json => print_json(&lines),
+            Some(Answer::Reloaded { lines }) => print(&(lines.join("\n") + "\n")),
+            Some(_) => Err(unexpected()),
+            None => Err(Failure::because(format!("no server answers at {}", socket.display()))),
+        }
+    }
 }
 
 /// The plan of an account.
@@ -189,9 +210,13 @@ impl AccountsCommand {
 }
 
 impl Through {
+    fn socket(&self) -> PathBuf {
+        self.admin_socket.clone().unwrap_or_else(|| self.db.admin_socket())
+    }
+
     /// Asks the server that owns the store, or where none runs the store itself.
     fn ask(&self, request: Request) -> Result<Answer, Failure> {
-        let socket = self.admin_socket.clone().unwrap_or_else(|| self.db.admin_socket());
+        let socket = self.socket();
         match (ask(&socket, &request)?, &self.db) {
             (Some(answer), _) => answer.understood(),
             (None, Db::File(file)) if file.exists() => at_rest::ask(&self.db, request)?.understood(),

@@ -2,6 +2,8 @@
 
 mod admin;
 mod at_rest;
+mod check_config;
+mod completions;
 mod demo;
 mod environment;
 mod healthcheck;
@@ -9,20 +11,24 @@ mod keys;
 mod log;
 mod ndjson;
 mod openapi;
+mod reload;
 mod serve;
 mod settings;
 mod store;
 mod table;
 mod transfer;
 
+use std::ffi::OsString;
 use std::io::Write;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand};
 
+use crate::completions::ManArgs;
 use crate::healthcheck::HealthcheckArgs;
-use crate::keys::{AccountsCommand, KeysCommand, Through};
-use crate::settings::{INITIAL_KEY_VARIABLE, ServeArgs};
+use crate::keys::{AccountsCommand, KeysCommand, ReloadArgs, Through};
+use crate::settings::{CONFIG_VARIABLE, Form, INITIAL_KEY_VARIABLE, LoadError, Loaded, ServeArgs};
 use crate::transfer::TransferArgs;
 
 /// A petstore to point API tools at: stateful, strict, with real keys, limits and deprecations
@@ -34,6 +40,21 @@ struct Cli {
 
     #[command(flatten)]
     serve: ServeArgs,
+
+    /// Settings file (TOML); flags and variables win over it
+    #[arg(long, env = CONFIG_VARIABLE, global = true, value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+impl Cli {
+    /// The server's settings, if the command has to do with them.
+    fn serve_args(&self) -> Option<&ServeArgs> {
+        match &self.command {
+            None => Some(&self.serve),
+            Some(Command::Serve(args) | Command::CheckConfig(args)) => Some(args),
+            Some(_) => None,
+        }
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -54,16 +75,67 @@ enum Command {
         #[command(subcommand)]
         command: AccountsCommand,
     },
-    /// Load categories, pets, stock and orders into an empty store, from newline-delimited JSON
+    /// Load a whole shop into an empty store, from newline-delimited JSON
     Import(TransferArgs),
-    /// Write categories, pets, stock and orders as newline-delimited JSON
+    /// Write the whole shop as newline-delimited JSON
     Export(TransferArgs),
     /// Copy the data file, also while a server uses it
     Backup(TransferArgs),
+    /// Take changed plans and CORS into a running server, without a restart
+    Reload(ReloadArgs),
+    /// Say which settings would be in force, and where each comes from
+    CheckConfig(Box<ServeArgs>),
+    /// List all settings
+    Settings(SettingsArgs),
     /// Print the contract (OpenAPI 3.0.3)
     Openapi,
     /// Succeed if the server is ready
     Healthcheck(HealthcheckArgs),
+    /// Print completions for a shell
+    Completions {
+        /// Which shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page
+    Man(ManArgs),
+}
+
+/// The command line as it is declared, with help that fits a screen: a line for each flag, and the rarer settings
+/// where there is room for them.
+fn command() -> clap::Command {
+    const MORE: &str = "Each setting is also a variable (PETSTORE_LISTEN) and a key of the settings file (listen).\n\
+                        `petstore settings` lists them all, `petstore settings --sample` prints such a file.";
+    let command = without_variables(Cli::command()).after_help(MORE);
+    let command = command.mut_subcommand("serve", |serve| serve.after_help(MORE));
+    command.mut_subcommand("check-config", |check| check.after_help(MORE))
+}
+
+fn without_variables(command: clap::Command) -> clap::Command {
+    let names: Vec<_> = command.get_subcommands().map(|command| command.get_name().to_owned()).collect();
+    let command = command.mut_args(|flag| flag.hide_env(true));
+    names.iter().fold(command, |command, name| command.mut_subcommand(name, without_variables))
+}
+
+/// The table of all settings.
+#[derive(Debug, Args)]
+struct SettingsArgs {
+    /// Print a settings file with every setting at its default
+    #[arg(long, conflicts_with = "markdown")]
+    sample: bool,
+    /// Print the table as Markdown
+    #[arg(long)]
+    markdown: bool,
+}
+
+impl SettingsArgs {
+    fn run(&self) -> Result<(), Failure> {
+        let form = match (self.sample, self.markdown) {
+            (true, _) => Form::Sample,
+            (_, true) => Form::Markdown,
+            _ => Form::Text,
+        };
+        print(&settings::reference(form))
+    }
 }
 
 /// Why a command failed, and what the process says of it.
@@ -108,18 +180,15 @@ fn tell(what: &str) {
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
-    warn_of_unknown_variables();
-    let done = match cli.command {
-        None => serve::serve(&cli.serve),
-        Some(Command::Serve(args)) => serve::serve(&args),
-        Some(Command::Keys { through, command }) => command.run(&through),
-        Some(Command::Accounts { through, command }) => command.run(&through),
-        Some(Command::Openapi) => print(openapi::YAML),
-        Some(Command::Import(args)) => args.import(),
-        Some(Command::Export(args)) => args.export(),
-        Some(Command::Backup(args)) => args.backup(),
-        Some(Command::Healthcheck(args)) => args.run(),
+    let arguments: Vec<OsString> = std::env::args_os().collect();
+    let done = match settings::load(&arguments) {
+        Ok(loaded) => {
+            warn_of_unknown_variables();
+            run(loaded, arguments)
+        }
+        Err(LoadError::Settings(failure)) => Err(failure),
+        // Help and version are no faults: clap knows.
+        Err(LoadError::Usage(error)) => error.exit(),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -130,10 +199,35 @@ fn main() -> ExitCode {
     }
 }
 
+fn run(loaded: Loaded, arguments: Vec<OsString>) -> Result<(), Failure> {
+    if let Some(args) = loaded.cli.serve_args() {
+        args.check()?;
+    }
+    match &loaded.cli.command {
+        None | Some(Command::Serve(_)) => return serve::serve(&loaded, arguments),
+        Some(Command::CheckConfig(_)) => return check_config::check_config(&loaded),
+        Some(_) => {}
+    }
+    match loaded.cli.command {
+        Some(Command::Keys { through, command }) => command.run(&through),
+        Some(Command::Accounts { through, command }) => command.run(&through),
+        Some(Command::Reload(args)) => args.run(),
+        Some(Command::Settings(args)) => args.run(),
+        Some(Command::Openapi) => print(openapi::YAML),
+        Some(Command::Import(args)) => args.import(),
+        Some(Command::Export(args)) => args.export(),
+        Some(Command::Backup(args)) => args.backup(),
+        Some(Command::Healthcheck(args)) => args.run(),
+        Some(Command::Completions { shell }) => completions::completions(shell),
+        Some(Command::Man(args)) => args.run(),
+        None | Some(Command::Serve(_) | Command::CheckConfig(_)) => Ok(()),
+    }
+}
+
 /// A variable that nobody reads is probably a typing error; it may also be an orchestrator's, so it is no fault.
 fn warn_of_unknown_variables() {
     let mut known = vec![INITIAL_KEY_VARIABLE.to_owned()];
-    collect_variables(&Cli::command(), &mut known);
+    collect_variables(&command(), &mut known);
     let variables = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
     for name in variables.filter(|name| name.starts_with("PETSTORE_") && !known.contains(name)) {
         tell(&format!("warning: {name} is not a setting"));

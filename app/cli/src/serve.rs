@@ -1,7 +1,8 @@
 //! `petstore serve`: puts the parts together and runs them until a signal comes.
 
+use std::ffi::OsString;
 use std::fs::OpenOptions;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Arc;
@@ -19,7 +20,8 @@ use crate::admin::{AdminSocket, Bulk, Desk};
 use crate::demo;
 use crate::environment::{SystemClock, SystemEntropy};
 use crate::log::Log;
-use crate::settings::{INITIAL_KEY_VARIABLE, LogLevel, ServeArgs};
+use crate::reload::Reloader;
+use crate::settings::{INITIAL_KEY_VARIABLE, Loaded, LogLevel, ServeArgs};
 use crate::store::OpenStore;
 use crate::{Failure, print, single_threaded, tell};
 
@@ -27,7 +29,8 @@ use crate::{Failure, print, single_threaded, tell};
 const HOUSEKEEPING: Duration = Duration::from_secs(1);
 
 /// Serves until a signal comes; a second one ends the process at once.
-pub(crate) fn serve(args: &ServeArgs) -> Result<(), Failure> {
+pub(crate) fn serve(loaded: &Loaded, arguments: Vec<OsString>) -> Result<(), Failure> {
+    let args = loaded.cli.serve_args().ok_or_else(|| Failure::usage("there is nothing to serve"))?;
     if args.log == LogLevel::Off {
         // The transport catches panics and counts them; their payload, which may hold anything, is nobody's business.
         std::panic::set_hook(Box::new(|_| {}));
@@ -35,13 +38,13 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<(), Failure> {
         std::panic::set_hook(Box::new(|_| tell("a panic was caught")));
     }
     let runtime = single_threaded()?;
-    let served = runtime.block_on(run(args));
+    let served = runtime.block_on(run(args, loaded, arguments));
     // A second signal does not wait for the threads that are still draining.
     runtime.shutdown_background();
     served
 }
 
-async fn run(args: &ServeArgs) -> Result<(), Failure> {
+async fn run(args: &ServeArgs, loaded: &Loaded, arguments: Vec<OsString>) -> Result<(), Failure> {
     // Signals first: one that comes during the start is not lost.
     let mut signals = Signals::listen().map_err(|error| Failure::because(error.to_string()))?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
@@ -62,7 +65,9 @@ async fn run(args: &ServeArgs) -> Result<(), Failure> {
     // Only now: a server that cannot listen must not have spent the one chance to show its key.
     hand_out_initial_key(&*service, args.initial_key_file.as_deref()).await?;
 
+    let reloader = Arc::new(Reloader::new(arguments, loaded.in_force(), Arc::clone(&service), http.clone()));
     let desk = Desk {
+        reloader: Some(Arc::clone(&reloader)),
         administration: Arc::clone(&service) as Arc<dyn Administration>,
         clock: Arc::clone(&clock),
         bulk: Arc::new(Bulk { store: Arc::clone(&store), db: args.db.clone() }),
@@ -71,7 +76,12 @@ async fn run(args: &ServeArgs) -> Result<(), Failure> {
     tokio::spawn(keep_house(Arc::clone(&store), clock));
     tell(&format!("serving http://{}{} from {}", servers[0].local_addr(), args.base_path, args.db));
 
-    signals.next().await;
+    while signals.next().await == Wish::Reload {
+        match reloader.reload() {
+            Ok(done) => done.lines().iter().for_each(|line| tell(line)),
+            Err(why) => tell(&format!("nothing was reloaded: {why}")),
+        }
+    }
     tell("stopping; another signal stops at once");
     let drained = tokio::task::spawn_blocking(move || stop(servers, &store));
     tokio::select! {
@@ -79,7 +89,7 @@ async fn run(args: &ServeArgs) -> Result<(), Failure> {
             Ok(true) => Ok(()),
             _ => Err(Failure::because("some answers were cut off at the end of the drain")),
         },
-        () = signals.next() => Err(Failure::because("stopped at once")),
+        () = signals.end() => Err(Failure::because("stopped at once")),
     }
 }
 
@@ -112,12 +122,7 @@ async fn hand_out_initial_key(
     administration: &dyn Administration,
     file: Option<&Path>,
 ) -> Result<(), Failure> {
-    let given = match std::env::var(INITIAL_KEY_VARIABLE) {
-        Ok(text) => Some(ApiKey::parse(text.trim().as_bytes()).map_err(|_| {
-            Failure::usage(format!("{INITIAL_KEY_VARIABLE} is not a key: `petstore keys generate` makes one"))
-        })?),
-        Err(_) => None,
-    };
+    let given = given_key(file)?;
     let is_given = given.is_some();
     let made = administration.ensure_initial_key(given).await.map_err(|failure| match failure {
         Refused::Rejected(rejection) => Failure::because(rejection.to_string()),
@@ -127,7 +132,7 @@ async fn hand_out_initial_key(
     match (made, file) {
         (InitialKey::NotNeeded, _) => Ok(()),
         // Whoever gave it has it.
-        (InitialKey::Made(_), None) if is_given => Ok(()),
+        (InitialKey::Made(_), _) if is_given => Ok(()),
         (InitialKey::Made(key), Some(file)) => write_key(file, &key).map_err(|error| {
             Failure::because(format!("the key cannot be written to {}: {error}", file.display()))
         }),
@@ -135,6 +140,26 @@ async fn hand_out_initial_key(
             "API key of the account `default` (Business plan), shown this once: {}\n",
             key.reveal()
         )),
+    }
+}
+
+/// The first key, if the owner has said which: in the environment, or in the file that it would be written to.
+fn given_key(file: Option<&Path>) -> Result<Option<ApiKey>, Failure> {
+    let not_a_key =
+        |what: &str| Failure::usage(format!("{what} is not a key: `petstore keys generate` makes one"));
+    if let Ok(text) = std::env::var(INITIAL_KEY_VARIABLE) {
+        let key = ApiKey::parse(text.trim().as_bytes()).map_err(|_| not_a_key(INITIAL_KEY_VARIABLE))?;
+        return Ok(Some(key));
+    }
+    let Some(file) = file else { return Ok(None) };
+    match std::fs::read_to_string(file) {
+        Ok(text) if text.trim().is_empty() => Ok(None),
+        Ok(text) => {
+            let what = format!("what stands in {}", file.display());
+            ApiKey::parse(text.trim().as_bytes()).map(Some).map_err(|_| not_a_key(&what))
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Failure::because(format!("{} cannot be read: {error}", file.display()))),
     }
 }
 
@@ -155,21 +180,45 @@ async fn keep_house(store: Arc<MemoryStore>, clock: Arc<dyn Clock>) {
     }
 }
 
-/// The signals that end a server.
+/// What a signal wishes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wish {
+    Stop,
+    Reload,
+}
+
+/// The signals that a server heeds.
 struct Signals {
     terminate: Signal,
     interrupt: Signal,
+    hangup: Signal,
+    /// Whether the log goes to a terminal that can be closed.
+    at_terminal: bool,
 }
 
 impl Signals {
     fn listen() -> io::Result<Self> {
-        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            hangup: signal(SignalKind::hangup())?,
+            at_terminal: io::stderr().is_terminal(),
+        })
     }
 
-    async fn next(&mut self) {
+    async fn next(&mut self) -> Wish {
         tokio::select! {
-            _ = self.terminate.recv() => {}
-            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => Wish::Stop,
+            _ = self.interrupt.recv() => Wish::Stop,
+            // A closed terminal sends it too, and is none from then on: what was started there ends with it.
+            _ = self.hangup.recv() => {
+                if self.at_terminal && !io::stderr().is_terminal() { Wish::Stop } else { Wish::Reload }
+            }
         }
+    }
+
+    /// Waits for one that ends the server.
+    async fn end(&mut self) {
+        while self.next().await != Wish::Stop {}
     }
 }

@@ -1,144 +1,193 @@
-//! The flags of `petstore serve`. Each is also an environment variable.
+//! What `petstore serve` may be told: by flags, else by the environment, else by a settings file, else by the defaults.
+
+pub(crate) mod expected;
+mod file;
+mod reference;
+mod sources;
 
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args;
-use petstore_domain::{BanPolicy, Limit, PlanTable, Timestamp};
+use clap::{ArgAction, Args};
+use petstore_domain::{BanPolicy, Limit, Limits, PlanTable, Timestamp};
 use petstore_http::{Bounds, Cors, Deadlines, HttpSettings, Network};
 use petstore_service::Policy;
 
-use crate::openapi;
+pub(crate) use self::reference::{Form, reference};
+pub(crate) use self::sources::{InForce, LoadError, Loaded, load};
+use crate::{Failure, openapi};
 
-/// How `petstore serve` is told what to do.
+/// How `petstore serve` is told what to do: the one table of all settings. The flags, the variables, the keys of the
+/// settings file, the help, the sample file and the reference are all made from it. A value's name is its range.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ServeArgs {
     /// Address to serve on
-    #[arg(long, env = "PETSTORE_LISTEN", default_value = "127.0.0.1:8080", value_name = "ADDRESS:PORT")]
+    #[arg(long, env = "PETSTORE_LISTEN", default_value = "127.0.0.1:8080", value_parser = expected::address, value_name = "ADDRESS:PORT", help_heading = "Serving")]
     pub(crate) listen: SocketAddr,
 
-    /// Where the data is kept: a file, or `memory` to keep it until the server stops
-    #[arg(long, env = "PETSTORE_DB", default_value = DEFAULT_DB, value_parser = Db::parse, value_name = "FILE|memory")]
-    pub(crate) db: Db,
-
     /// Address of its own for /health and /ready
-    #[arg(long, env = "PETSTORE_OPS_LISTEN", value_name = "ADDRESS:PORT")]
+    #[arg(long, env = "PETSTORE_OPS_LISTEN", value_parser = expected::address, value_name = "ADDRESS:PORT", help_heading = "Serving")]
     pub(crate) ops_listen: Option<SocketAddr>,
 
-    /// Socket for the administrative commands; FILE.sock beside the data unless told otherwise
-    #[arg(long, env = "PETSTORE_ADMIN_SOCKET", value_name = "FILE")]
-    pub(crate) admin_socket: Option<PathBuf>,
-
     /// What the paths of the contract stand under
-    #[arg(long, env = "PETSTORE_BASE_PATH", default_value = openapi::BASE_PATH, value_parser = base_path, value_name = "PATH")]
+    #[arg(long, env = "PETSTORE_BASE_PATH", default_value = openapi::BASE_PATH, value_parser = expected::base_path, value_name = "PATH", help_heading = "Serving")]
     pub(crate) base_path: String,
 
-    /// Fill an empty store with this many pets, always the same ones
-    #[arg(long, env = "PETSTORE_DEMO", value_name = "PETS", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
-    pub(crate) demo: Option<u32>,
-
-    /// Write the first start's key to this file (mode 0600) instead of printing it
-    #[arg(long, env = "PETSTORE_INITIAL_KEY_FILE", value_name = "FILE")]
-    pub(crate) initial_key_file: Option<PathBuf>,
-
-    /// Threads that serve; one for each core unless told otherwise
-    #[arg(long, env = "PETSTORE_THREADS", value_name = "N")]
-    pub(crate) threads: Option<NonZeroUsize>,
-
-    /// Which requests are logged
-    #[arg(long, env = "PETSTORE_LOG", default_value = "errors", value_enum)]
-    pub(crate) log: LogLevel,
-
-    /// Origin that links are made with, such as `https://pets.example`; the request's Host unless told otherwise
-    #[arg(long, env = "PETSTORE_PUBLIC_URL", value_parser = public_url, value_name = "URL")]
+    /// Origin that links are made with; the request's Host unless told otherwise
+    #[arg(long, env = "PETSTORE_PUBLIC_URL", value_parser = expected::public_url, value_name = "URL", help_heading = "Serving", hide = true)]
     pub(crate) public_url: Option<String>,
 
     /// Hosts that are served, without ports; any unless told otherwise
-    #[arg(long, env = "PETSTORE_HOSTS", value_delimiter = ',', value_parser = host, value_name = "HOST,…")]
+    #[arg(long, env = "PETSTORE_HOSTS", value_parser = expected::host, value_delimiter = ',', value_name = "HOST,…", help_heading = "Serving", hide = true)]
     pub(crate) hosts: Vec<String>,
 
-    /// Origins whose pages may read answers: `any`, `off`, or a list
-    #[arg(long, env = "PETSTORE_CORS", default_value = "any", value_parser = cors, value_name = "any|off|ORIGIN,…")]
-    pub(crate) cors: Cors,
-
-    /// Refuse changes that do not say which version they change (428)
-    #[arg(long, env = "PETSTORE_REQUIRE_IF_MATCH")]
-    pub(crate) require_if_match: bool,
-
-    /// Whether getPet is gone from its sunset on (410)
-    #[arg(long, env = "PETSTORE_ENFORCE_SUNSET", default_value_t = true, action = clap::ArgAction::Set, value_name = "true|false")]
-    pub(crate) enforce_sunset: bool,
-
     /// Proxies whose X-Forwarded-For counts: addresses or networks
-    #[arg(long, env = "PETSTORE_TRUSTED_PROXIES", value_delimiter = ',', value_parser = network, value_name = "NETWORK,…")]
+    #[arg(long, env = "PETSTORE_TRUSTED_PROXIES", value_parser = expected::network, value_delimiter = ',', value_name = "NETWORK,…", help_heading = "Serving", hide = true)]
     pub(crate) trusted_proxies: Vec<Network>,
 
-    /// Requests a minute without a valid key, for each peer address
-    #[arg(long, env = "PETSTORE_ADDRESS_LIMIT", default_value = "300", value_parser = limit, value_name = "N")]
-    pub(crate) address_limit: Limit,
+    /// Threads that serve; one for each core unless told otherwise
+    #[arg(long, env = "PETSTORE_THREADS", value_parser = expected::number::<usize>(1..=256), value_name = "1..256", help_heading = "Serving", hide = true)]
+    pub(crate) threads: Option<usize>,
 
-    /// Requests of one account that may be in flight at once
-    #[arg(long, env = "PETSTORE_IN_FLIGHT_MAX", default_value_t = Policy::DEFAULT.in_flight_max, value_parser = clap::value_parser!(u32).range(1..), value_name = "N")]
-    pub(crate) in_flight_max: u32,
+    /// Socket for the administrative commands; FILE.sock beside the data unless told otherwise
+    #[arg(long, env = "PETSTORE_ADMIN_SOCKET", value_name = "FILE", help_heading = "Serving", hide = true)]
+    pub(crate) admin_socket: Option<PathBuf>,
 
-    /// Refusals in one window before a key is banned; the plan's requests a minute, at least 10, unless told otherwise
-    #[arg(long, env = "PETSTORE_BAN_STRIKES", value_parser = clap::value_parser!(u32).range(1..), value_name = "N")]
-    pub(crate) ban_strikes: Option<u32>,
+    /// Where the data is kept: a file, or `memory` to keep it until the server stops
+    #[arg(long, env = "PETSTORE_DB", default_value = DEFAULT_DB, value_parser = Db::parse, value_name = "FILE|memory", help_heading = "Data")]
+    pub(crate) db: Db,
 
-    /// Length of a first ban
-    #[arg(long, env = "PETSTORE_BAN_LENGTH", default_value = "2m", value_parser = duration, value_name = "TIME")]
-    pub(crate) ban_length: Duration,
+    /// Fill an empty store with this many pets, always the same ones
+    #[arg(long, env = "PETSTORE_DEMO", value_parser = expected::number::<u32>(1..=10_000_000), value_name = "1..10000000", help_heading = "Data")]
+    pub(crate) demo: Option<u32>,
 
-    /// How long a ban is remembered: the next one within this time lasts twice as long
-    #[arg(long, env = "PETSTORE_BAN_MEMORY", default_value = "24h", value_parser = duration, value_name = "TIME")]
-    pub(crate) ban_memory: Duration,
-
-    /// Length of the longest ban
-    #[arg(long, env = "PETSTORE_BAN_LENGTH_MAX", default_value = "24h", value_parser = duration, value_name = "TIME")]
-    pub(crate) ban_length_max: Duration,
+    /// The first start's key: read from this file if it holds one, else written to it (mode 0600)
+    #[arg(long, env = "PETSTORE_INITIAL_KEY_FILE", value_name = "FILE", help_heading = "Data")]
+    pub(crate) initial_key_file: Option<PathBuf>,
 
     /// How long the answer under an Idempotency-Key is kept
-    #[arg(long, env = "PETSTORE_IDEMPOTENCY_LIFE", default_value = "24h", value_parser = duration, value_name = "TIME")]
+    #[arg(long, env = "PETSTORE_IDEMPOTENCY_LIFE", default_value = "24h", value_parser = expected::time(Duration::from_mins(1)..=DAYS_30), value_name = "1m..30days", help_heading = "Data", hide = true)]
     pub(crate) idempotency_life: Duration,
 
     /// Answers kept for one account at once
-    #[arg(long, env = "PETSTORE_IDEMPOTENCY_MAX", default_value_t = Policy::DEFAULT.retry_records_max, value_parser = clap::value_parser!(u32).range(1..), value_name = "N")]
+    #[arg(long, env = "PETSTORE_IDEMPOTENCY_MAX", default_value = "100000", value_parser = expected::number::<u32>(1..=10_000_000), value_name = "1..10000000", help_heading = "Data", hide = true)]
     pub(crate) idempotency_max: u32,
 
+    /// Requests a minute on the Free plan
+    #[arg(long, env = "PETSTORE_FREE_MINUTE", default_value = "60", value_parser = expected::limit, value_name = "1..2147483647", help_heading = "Plans", hide = true)]
+    pub(crate) free_minute: Limit,
+
+    /// Requests a day on the Free plan
+    #[arg(long, env = "PETSTORE_FREE_DAY", default_value = "1000", value_parser = expected::limit, value_name = "1..2147483647", help_heading = "Plans", hide = true)]
+    pub(crate) free_day: Limit,
+
+    /// Requests a minute on the Pro plan
+    #[arg(long, env = "PETSTORE_PRO_MINUTE", default_value = "300", value_parser = expected::limit, value_name = "1..2147483647", help_heading = "Plans", hide = true)]
+    pub(crate) pro_minute: Limit,
+
+    /// Requests a day on the Pro plan
+    #[arg(long, env = "PETSTORE_PRO_DAY", default_value = "10000", value_parser = expected::limit, value_name = "1..2147483647", help_heading = "Plans", hide = true)]
+    pub(crate) pro_day: Limit,
+
+    /// Requests a minute on the Business plan
+    #[arg(long, env = "PETSTORE_BUSINESS_MINUTE", default_value = "1000", value_parser = expected::limit, value_name = "1..2147483647", help_heading = "Plans", hide = true)]
+    pub(crate) business_minute: Limit,
+
+    /// Requests a day on the Business plan
+    #[arg(long, env = "PETSTORE_BUSINESS_DAY", default_value = "100000", value_parser = expected::limit, value_name = "1..2147483647", help_heading = "Plans", hide = true)]
+    pub(crate) business_day: Limit,
+
+    /// Requests a minute without a valid key, for each peer address
+    #[arg(long, env = "PETSTORE_ADDRESS_LIMIT", default_value = "300", value_parser = expected::limit, value_name = "1..2147483647", help_heading = "Limits", hide = true)]
+    pub(crate) address_limit: Limit,
+
+    /// Requests of one account that may be in flight at once
+    #[arg(long, env = "PETSTORE_IN_FLIGHT_MAX", default_value = "100", value_parser = expected::number::<u32>(1..=1_000_000), value_name = "1..1000000", help_heading = "Limits", hide = true)]
+    pub(crate) in_flight_max: u32,
+
+    /// Refusals in one window before a key is banned; the plan's requests a minute, at least 10, unless told otherwise
+    #[arg(long, env = "PETSTORE_BAN_STRIKES", value_parser = expected::number::<u32>(1..=u64::from(Limit::MAX)), value_name = "1..2147483647", help_heading = "Bans", hide = true)]
+    pub(crate) ban_strikes: Option<u32>,
+
+    /// Length of a first ban
+    #[arg(long, env = "PETSTORE_BAN_LENGTH", default_value = "2m", value_parser = expected::time(SECOND..=DAYS_30), value_name = "1s..30days", help_heading = "Bans", hide = true)]
+    pub(crate) ban_length: Duration,
+
+    /// How long a ban is remembered: the next one within this time lasts twice as long
+    #[arg(long, env = "PETSTORE_BAN_MEMORY", default_value = "24h", value_parser = expected::time(SECOND..=DAYS_30), value_name = "1s..30days", help_heading = "Bans", hide = true)]
+    pub(crate) ban_memory: Duration,
+
+    /// Length of the longest ban
+    #[arg(long, env = "PETSTORE_BAN_LENGTH_MAX", default_value = "24h", value_parser = expected::time(SECOND..=DAYS_30), value_name = "1s..30days", help_heading = "Bans", hide = true)]
+    pub(crate) ban_length_max: Duration,
+
+    /// Origins whose pages may read answers: `any`, `off`, or a list
+    #[arg(long, env = "PETSTORE_CORS", default_value = "any", value_parser = expected::cors, value_name = "any|off|ORIGIN,…", help_heading = "Answers", hide = true)]
+    pub(crate) cors: Cors,
+
+    /// Refuse changes that do not say which version they change (428)
+    #[arg(long, env = "PETSTORE_REQUIRE_IF_MATCH", default_value = "false", action = ArgAction::Set, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "true|false", help_heading = "Answers", hide = true)]
+    pub(crate) require_if_match: bool,
+
+    /// Whether getPet is gone from its sunset on (410)
+    #[arg(long, env = "PETSTORE_ENFORCE_SUNSET", default_value = "true", action = ArgAction::Set, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "true|false", help_heading = "Answers", hide = true)]
+    pub(crate) enforce_sunset: bool,
+
+    /// Connections at once; 10000, or what the limit of open files allows, unless told otherwise
+    #[arg(long, env = "PETSTORE_CONNECTIONS_MAX", value_parser = expected::number::<usize>(1..=1_000_000), value_name = "1..1000000", help_heading = "Deadlines and bounds", hide = true)]
+    pub(crate) connections_max: Option<usize>,
+
     /// Bytes of a request's body
-    #[arg(long, env = "PETSTORE_BODY_MAX", default_value_t = Bounds::DEFAULT.body, value_name = "BYTES")]
+    #[arg(long, env = "PETSTORE_BODY_MAX", default_value = "1048576", value_parser = expected::number::<usize>(1..=64 * 1024 * 1024), value_name = "1..67108864", help_heading = "Deadlines and bounds", hide = true)]
     pub(crate) body_max: usize,
 
-    /// Connections at once; below the limit of open files unless told otherwise
-    #[arg(long, env = "PETSTORE_CONNECTIONS_MAX", value_name = "N")]
-    pub(crate) connections_max: Option<NonZeroUsize>,
-
     /// Time for a request's head to arrive
-    #[arg(long, env = "PETSTORE_HEAD_TIMEOUT", default_value = "10s", value_parser = duration, value_name = "TIME")]
+    #[arg(long, env = "PETSTORE_HEAD_TIMEOUT", default_value = "10s", value_parser = expected::time(WAITS), value_name = "10ms..1h", help_heading = "Deadlines and bounds", hide = true)]
     pub(crate) head_timeout: Duration,
 
     /// Time for a request's body to arrive
-    #[arg(long, env = "PETSTORE_BODY_TIMEOUT", default_value = "15s", value_parser = duration, value_name = "TIME")]
+    #[arg(long, env = "PETSTORE_BODY_TIMEOUT", default_value = "15s", value_parser = expected::time(WAITS), value_name = "10ms..1h", help_heading = "Deadlines and bounds", hide = true)]
     pub(crate) body_timeout: Duration,
 
     /// Time that a connection may be idle
-    #[arg(long, env = "PETSTORE_IDLE_TIMEOUT", default_value = "60s", value_parser = duration, value_name = "TIME")]
+    #[arg(long, env = "PETSTORE_IDLE_TIMEOUT", default_value = "60s", value_parser = expected::time(WAITS), value_name = "10ms..1h", help_heading = "Deadlines and bounds", hide = true)]
     pub(crate) idle_timeout: Duration,
 
     /// Time that a client may take nothing of an answer
-    #[arg(long, env = "PETSTORE_WRITE_TIMEOUT", default_value = "10s", value_parser = duration, value_name = "TIME")]
+    #[arg(long, env = "PETSTORE_WRITE_TIMEOUT", default_value = "10s", value_parser = expected::time(WAITS), value_name = "10ms..1h", help_heading = "Deadlines and bounds", hide = true)]
     pub(crate) write_timeout: Duration,
 
     /// Time for the store to answer a change; then it is 503
-    #[arg(long, env = "PETSTORE_STORE_TIMEOUT", default_value = "2s", value_parser = duration, value_name = "TIME")]
+    #[arg(long, env = "PETSTORE_STORE_TIMEOUT", default_value = "2s", value_parser = expected::time(WAITS), value_name = "10ms..1h", help_heading = "Deadlines and bounds", hide = true)]
     pub(crate) store_timeout: Duration,
 
     /// Time for the last answers after SIGTERM
-    #[arg(long, env = "PETSTORE_DRAIN_TIMEOUT", default_value = "8s", value_parser = duration, value_name = "TIME")]
+    #[arg(long, env = "PETSTORE_DRAIN_TIMEOUT", default_value = "8s", value_parser = expected::time(WAITS), value_name = "10ms..1h", help_heading = "Deadlines and bounds", hide = true)]
     pub(crate) drain_timeout: Duration,
+
+    /// Which requests are logged
+    #[arg(
+        long,
+        env = "PETSTORE_LOG",
+        default_value = "errors",
+        value_enum,
+        value_name = "off|errors|requests",
+        hide_possible_values = true,
+        help_heading = "Log"
+    )]
+    pub(crate) log: LogLevel,
 }
+
+/// What a deadline of the transport may be.
+const WAITS: RangeInclusive<Duration> = Duration::from_millis(10)..=Duration::from_hours(1);
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// The longest that anything is kept or anybody is banned.
+const DAYS_30: Duration = Duration::from_hours(30 * 24);
 
 /// Where the data is kept unless it is said.
 pub(crate) const DEFAULT_DB: &str = "petstore.db";
@@ -187,17 +236,20 @@ impl std::fmt::Display for Db {
     }
 }
 
+/// Names the settings file.
+pub(crate) const CONFIG_VARIABLE: &str = "PETSTORE_CONFIG";
+
 /// Variables that are read without being a flag: a secret does not belong on a command line.
 pub(crate) const INITIAL_KEY_VARIABLE: &str = "PETSTORE_INITIAL_KEY";
 
 /// Which requests are logged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum LogLevel {
-    /// None
+    // None.
     Off,
-    /// Those that the server failed
+    // Those that the server failed.
     Errors,
-    /// All
+    // All.
     Requests,
 }
 
@@ -205,10 +257,30 @@ pub(crate) enum LogLevel {
 const DESCRIPTORS_RESERVED: usize = 100;
 
 impl ServeArgs {
+    /// Judges what no value shows by itself.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        let plans =
+            [("free", self.plans().free), ("pro", self.plans().pro), ("business", self.plans().business)];
+        for (name, Limits { minute, day }) in plans {
+            if day < minute {
+                let (day, minute) = (day.get(), minute.get());
+                let why = format!("{name}-day is {day}, less than {name}-minute, which is {minute}");
+                return Err(Failure::usage(why));
+            }
+        }
+        if self.ban_length > self.ban_length_max {
+            return Err(Failure::usage("ban-length is longer than ban-length-max"));
+        }
+        if self.ops_listen == Some(self.listen) && self.listen.port() != 0 {
+            return Err(Failure::usage("ops-listen is an address of its own, not that of listen"));
+        }
+        Ok(())
+    }
+
     /// The figures of the service.
     pub(crate) fn policy(&self) -> Policy {
         Policy {
-            plans: PlanTable::SPECIFICATION,
+            plans: self.plans(),
             bans: BanPolicy {
                 strikes: self.ban_strikes,
                 length: self.ban_length,
@@ -219,6 +291,15 @@ impl ServeArgs {
             address_limit: self.address_limit,
             retry_life: self.idempotency_life,
             retry_records_max: self.idempotency_max,
+        }
+    }
+
+    /// The limits of the plans that have a name.
+    pub(crate) fn plans(&self) -> PlanTable {
+        PlanTable {
+            free: Limits { minute: self.free_minute, day: self.free_day },
+            pro: Limits { minute: self.pro_minute, day: self.pro_day },
+            business: Limits { minute: self.business_minute, day: self.business_day },
         }
     }
 
@@ -254,12 +335,13 @@ impl ServeArgs {
 
     /// Threads that serve.
     pub(crate) fn threads(&self) -> NonZeroUsize {
-        self.threads.or_else(|| std::thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN)
+        let wanted = self.threads.and_then(NonZeroUsize::new);
+        wanted.or_else(|| std::thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN)
     }
 
     fn connections_max(&self) -> usize {
         let open_files = open_files_max().saturating_sub(DESCRIPTORS_RESERVED).max(1);
-        let wanted = self.connections_max.map_or(Bounds::DEFAULT.connections, NonZeroUsize::get);
+        let wanted = self.connections_max.unwrap_or(Bounds::DEFAULT.connections);
         wanted.min(open_files)
     }
 }
@@ -277,110 +359,5 @@ fn open_files_max() -> usize {
     match line.and_then(|line| line.split_whitespace().next()) {
         Some("unlimited") => usize::MAX,
         soft => soft.and_then(|soft| soft.parse().ok()).unwrap_or(COMMON),
-    }
-}
-
-fn base_path(text: &str) -> Result<String, String> {
-    let text = text.strip_suffix('/').unwrap_or(text);
-    let segment = |segment: &str| {
-        !matches!(segment, "" | "." | "..")
-            && segment.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._~".contains(&b))
-    };
-    match text.strip_prefix('/') {
-        Some(path) if path.split('/').all(segment) => Ok(text.to_owned()),
-        None if text.is_empty() => Ok(String::new()),
-        _ => Err("expected a path such as /v1, or / for none".to_owned()),
-    }
-}
-
-fn public_url(text: &str) -> Result<String, String> {
-    let text = text.trim_end_matches('/');
-    let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
-    match rest {
-        Some(host)
-            if !host.is_empty()
-                && host.bytes().all(|b| b.is_ascii_graphic() && !b"/?#\"<>\\@".contains(&b)) =>
-        {
-            Ok(text.to_owned())
-        }
-        _ => Err("expected an origin such as https://pets.example".to_owned()),
-    }
-}
-
-fn cors(text: &str) -> Result<Cors, String> {
-    match text {
-        "any" => Ok(Cors::AnyOrigin),
-        "off" => Ok(Cors::Off),
-        list => {
-            let origins: Vec<_> = list.split(',').map(str::trim).map(str::to_owned).collect();
-            if origins.iter().all(|origin| public_url(origin).as_ref() == Ok(origin)) {
-                Ok(Cors::Origins(origins))
-            } else {
-                Err("expected any, off, or origins such as https://app.example".to_owned())
-            }
-        }
-    }
-}
-
-/// A name or an address as a Host has it, without a port.
-fn host(text: &str) -> Result<String, String> {
-    let host = text.to_ascii_lowercase();
-    let is_name = |b: u8| b.is_ascii_alphanumeric() || b"-._~".contains(&b);
-    let address = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
-    let valid = match address {
-        Some(address) => address.parse::<std::net::Ipv6Addr>().is_ok(),
-        None => !host.is_empty() && host.bytes().all(is_name),
-    };
-    if valid { Ok(host) } else { Err("expected a host without a port, such as pets.example".to_owned()) }
-}
-
-fn network(text: &str) -> Result<Network, String> {
-    Network::parse(text).ok_or_else(|| "expected an address or a network such as 10.0.0.0/8".to_owned())
-}
-
-fn limit(text: &str) -> Result<Limit, String> {
-    let limit = text.parse().ok().and_then(Limit::new);
-    limit.ok_or_else(|| format!("expected a number from 1 to {}", Limit::MAX))
-}
-
-/// A duration above zero, such as `90s` or `1h 30m`.
-pub(crate) fn duration(text: &str) -> Result<Duration, String> {
-    match humantime::parse_duration(text) {
-        Ok(duration) if !duration.is_zero() => Ok(duration),
-        _ => Err("expected a time above zero such as 90s, 2m or 24h".to_owned()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_base_path_loses_its_last_slash() {
-        assert_eq!(base_path("/v1"), Ok("/v1".to_owned()));
-        assert_eq!(base_path("/a/b/"), Ok("/a/b".to_owned()));
-        assert_eq!(base_path("/"), Ok(String::new()));
-        for text in ["v1", "//", "/a//b", "/a b", "/a?b", "/..", "/a/."] {
-            assert!(base_path(text).is_err(), "{text}");
-        }
-    }
-
-    #[test]
-    fn a_host_has_no_port() {
-        assert_eq!(host("Pets.Example"), Ok("pets.example".to_owned()));
-        assert_eq!(host("[::1]"), Ok("[::1]".to_owned()));
-        for text in ["", "pets.example:8080", "http://x", "a b", "[::1"] {
-            assert!(host(text).is_err(), "{text}");
-        }
-    }
-
-    #[test]
-    fn a_public_url_is_an_origin() {
-        assert_eq!(public_url("https://pets.example/"), Ok("https://pets.example".to_owned()));
-        for text in
-            ["pets.example", "ftp://pets.example", "https://", "https://a/b", "https://a\"b", "https://a\tb"]
-        {
-            assert!(public_url(text).is_err(), "{text}");
-        }
     }
 }

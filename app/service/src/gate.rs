@@ -4,13 +4,14 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use dashmap::DashMap;
-use petstore_domain::{ApiKey, KeyFault, KeyId, Timestamp};
+use petstore_domain::{ApiKey, KeyFault, KeyId, PlanTable, Timestamp};
 use petstore_ports::api::{Admission, Call, Gate, InFlight, KeyProblem, Refusal};
 use petstore_ports::{
     AddressVerdict, Ask, Clock, Cost, Credential, KeyName, KeyReader, Quotas, Reply, StoreError, Verdict,
 };
 
 use crate::digest;
+use crate::plans::LivePlans;
 use crate::policy::Policy;
 use crate::service::{OnQuotaOutage, Service};
 
@@ -22,6 +23,7 @@ pub(crate) struct Gatekeeper {
     quotas: Arc<dyn Quotas>,
     on_quota_outage: OnQuotaOutage,
     clock: Arc<dyn Clock>,
+    plans: LivePlans,
     policy: Policy,
     /// Which key a secret belongs to: saves SHA-256 on every request but the first. It never goes stale, since a
     /// secret belongs to one key for ever; whether that key is still valid is asked each time. Only secrets that
@@ -49,7 +51,12 @@ impl Gatekeeper {
         clock: Arc<dyn Clock>,
         policy: Policy,
     ) -> Self {
-        Self { keys, quotas, on_quota_outage, clock, policy, verified: DashMap::default() }
+        let plans = LivePlans::new(policy.plans);
+        Self { keys, quotas, on_quota_outage, clock, plans, policy, verified: DashMap::default() }
+    }
+
+    pub(crate) fn set_plans(&self, plans: PlanTable) {
+        self.plans.set(plans);
     }
 
     fn recognise(&self, text: &[u8]) -> Option<Presented> {
@@ -82,7 +89,7 @@ impl Gatekeeper {
             };
             return self.refuse_key(problem, request);
         }
-        let limits = self.policy.plans.limits(&credential.plan);
+        let limits = self.plans.limits(&credential.plan);
         let ask = Ask {
             key: credential.key,
             account: credential.account,

@@ -39,6 +39,7 @@ mod administration;
 mod catalogue;
 mod digest;
 mod gate;
+mod plans;
 mod policy;
 mod reservations;
 mod service;

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use petstore_domain::{Answered, Idempotent, Operation, Repeatable, RetryName, RetryRejection, Timestamp};
+use petstore_domain::{
+    Answered, Idempotent, Operation, PlanTable, Repeatable, RetryName, RetryRejection, Timestamp,
+};
 use petstore_ports::api::{FailingCheck, Failure, Readiness, Repeated, Retry};
 use petstore_ports::{
     AccountDirectory, CategoryReader, Clock, Entropy, KeyReader, OrderReader, PetReader, Quotas, StoreError,
@@ -117,6 +119,11 @@ impl Service {
             reservations: Reservations::default(),
             policy,
         }
+    }
+
+    /// From the next request on these are the limits of the plans that have a name. What has been used stays used.
+    pub fn set_plans(&self, plans: PlanTable) {
+        self.gatekeeper.set_plans(plans);
     }
 
     /// Runs an operation.

@@ -19,6 +19,7 @@ use tokio::sync::Semaphore;
 
 use super::bulk::Bulk;
 use super::{AccountView, Answer, KeyRef, KeyView, LINE_MAX, LINE_TIME, PAGE, Request};
+use crate::reload::Reloader;
 
 /// Clients that are served at once; further ones wait.
 const CLIENTS_MAX: usize = 16;
@@ -128,6 +129,8 @@ pub(crate) struct Desk {
     pub(crate) administration: Arc<dyn Administration>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) bulk: Arc<Bulk>,
+    /// None where no server runs.
+    pub(crate) reloader: Option<Arc<Reloader>>,
 }
 
 impl Desk {
@@ -195,6 +198,11 @@ impl Desk {
                 Ok(self.key(found, lifted.map_err(why)?))
             }
             // They are more than an answer: see `converse`.
+            Request::Reload => {
+                let reloader = self.reloader.as_ref().ok_or("no server runs that could reload")?;
+                let done = reloader.reload().map_err(|why| format!("nothing was reloaded: {why}"))?;
+                Ok(Answer::Reloaded { lines: done.lines() })
+            }
             Request::Import | Request::Export => Err("lines go through a server's socket".to_owned()),
             Request::ListAccounts { after } => {
                 let after = after.map(AccountId::new).transpose().map_err(|error| error.to_string())?;
@@ -267,7 +275,7 @@ fn key_scopes(text: &str) -> Result<Scopes, String> {
 
 /// A point in time, or how long from now.
 fn expiry(text: &str, now: Timestamp) -> Result<Timestamp, String> {
-    if let Ok(duration) = crate::settings::duration(text) {
+    if let Ok(duration) = crate::settings::expected::duration(text) {
         return Ok(now.plus(duration));
     }
     let time = Timestamp::parse(text)

@@ -48,6 +48,8 @@ pub(crate) enum Request {
         name: Option<String>,
         plan: Option<PlanChoice>,
     },
+    /// Read the settings anew.
+    Reload,
     /// Lines of the shop follow, up to the end of what the client sends.
     Import,
     /// Lines of the shop are to follow.
@@ -76,6 +78,10 @@ pub(crate) enum Answer {
     Accounts {
         accounts: Vec<AccountView>,
         more: bool,
+    },
+    /// What a reload did, for a person.
+    Reloaded {
+        lines: Vec<String>,
     },
     /// Lines may follow, from whoever has them.
     Ready,

@@ -1,0 +1,56 @@
+//! `petstore completions` and `petstore man`: made from the same declaration as the flags.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Command};
+use clap_complete::Shell;
+
+use crate::{Failure, print};
+
+/// Prints a completion script.
+pub(crate) fn completions(shell: Shell) -> Result<(), Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut crate::command(), "petstore", &mut script);
+    print(&String::from_utf8_lossy(&script))
+}
+
+/// Where the manual goes.
+#[derive(Debug, Args)]
+pub(crate) struct ManArgs {
+    /// Write the pages of all commands into this folder instead of printing the first
+    #[arg(long, value_name = "FOLDER")]
+    into: Option<PathBuf>,
+}
+
+impl ManArgs {
+    /// Prints the page of `petstore`, or writes all pages.
+    pub(crate) fn run(&self) -> Result<(), Failure> {
+        let mut command = with_all_settings(crate::command());
+        command.build();
+        let Some(folder) = &self.into else {
+            let mut page = Vec::new();
+            render(&command, &mut page).map_err(|error| Failure::because(error.to_string()))?;
+            return print(&String::from_utf8_lossy(&page));
+        };
+        write_all(&command, folder)
+            .map_err(|error| Failure::because(format!("{}: {error}", folder.display())))
+    }
+}
+
+/// A manual has room for what `--help` leaves to `petstore settings`.
+fn with_all_settings(command: Command) -> Command {
+    command.mut_args(|setting| setting.hide(false))
+}
+
+fn write_all(command: &Command, folder: &Path) -> io::Result<()> {
+    let name = command.get_display_name().unwrap_or(command.get_name()).to_owned();
+    render(command, &mut File::create(folder.join(format!("{name}.1")))?)?;
+    let shown = |command: &&Command| command.get_name() != "help" && !command.is_hide_set();
+    command.get_subcommands().filter(shown).try_for_each(|command| write_all(command, folder))
+}
+
+fn render(command: &Command, output: &mut dyn Write) -> io::Result<()> {
+    clap_mangen::Man::new(command.clone()).render(output)
+}

@@ -1,0 +1,91 @@
+//! Reload: the settings are read anew, from where they came at the start, and what can change while the server runs
+//! changes.
+
+use std::ffi::OsString;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use petstore_http::Http;
+use petstore_service::Service;
+
+use crate::settings::{InForce, LoadError, Loaded, ServeArgs, load};
+
+/// Settings that change without a restart.
+const LIVE: [&str; 7] =
+    ["free-minute", "free-day", "pro-minute", "pro-day", "business-minute", "business-day", "cors"];
+
+/// Reads the settings anew and puts them in force.
+pub(crate) struct Reloader {
+    arguments: Vec<OsString>,
+    in_force: Mutex<Vec<InForce>>,
+    service: Arc<Service>,
+    http: Http,
+}
+
+/// What a reload did.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Reloaded {
+    /// What is in force now: `key: before -> after`.
+    pub(crate) changed: Vec<String>,
+    /// What was changed and needs a restart, in the same form.
+    pub(crate) needs_restart: Vec<String>,
+}
+
+impl Reloader {
+    pub(crate) fn new(
+        arguments: Vec<OsString>,
+        in_force: Vec<InForce>,
+        service: Arc<Service>,
+        http: Http,
+    ) -> Self {
+        Self { arguments, in_force: Mutex::new(in_force), service, http }
+    }
+
+    /// Reads the settings anew. If one is wrong, nothing changes.
+    pub(crate) fn reload(&self) -> Result<Reloaded, String> {
+        // Held to the end: of two reloads the later one wins as a whole.
+        let mut in_force = self.in_force.lock();
+        let loaded = load(&self.arguments).map_err(|error| match error {
+            LoadError::Usage(error) => error.to_string(),
+            LoadError::Settings(failure) => failure.message,
+        })?;
+        let args = loaded.cli.serve_args().ok_or("the server was not started by `petstore serve`")?;
+        args.check().map_err(|failure| failure.message)?;
+        let reloaded = differences(&mut in_force, &loaded);
+        self.put_in_force(args);
+        Ok(reloaded)
+    }
+
+    fn put_in_force(&self, args: &ServeArgs) {
+        self.service.set_plans(args.plans());
+        self.http.set_cors(args.cors.clone());
+    }
+}
+
+/// What differs between the settings in force and those that were read; the live ones are in force from now on.
+fn differences(in_force: &mut [InForce], loaded: &Loaded) -> Reloaded {
+    let mut reloaded = Reloaded::default();
+    for (old, new) in in_force.iter_mut().zip(loaded.in_force()) {
+        if old.value == new.value {
+            continue;
+        }
+        let line = format!("{}: {} -> {}", new.key, old.shown(), new.shown());
+        if LIVE.contains(&new.key.as_str()) {
+            reloaded.changed.push(line);
+            *old = new;
+        } else {
+            reloaded.needs_restart.push(line);
+        }
+    }
+    reloaded
+}
+
+impl Reloaded {
+    /// For a person, a line each.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        let changed = self.changed.iter().map(|line| format!("in force: {line}"));
+        let waits = self.needs_restart.iter().map(|line| format!("needs a restart: {line}"));
+        let lines: Vec<_> = changed.chain(waits).collect();
+        if lines.is_empty() { vec!["reloaded; no setting has changed".to_owned()] } else { lines }
+    }
+}

@@ -1,0 +1,162 @@
+//! What a value may be: each parser says what it expected, so that a wrong value explains itself wherever it stood.
+
+use std::net::SocketAddr;
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use petstore_domain::Limit;
+use petstore_http::{Cors, Network};
+
+/// An address with a port.
+pub(crate) fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse()
+        .map_err(|_| "expected an address with a port, such as 127.0.0.1:8080 or [::1]:8080".to_owned())
+}
+
+/// A whole number within a range.
+pub(crate) fn number<N>(range: RangeInclusive<u64>) -> impl Fn(&str) -> Result<N, String> + Clone
+where
+    N: TryFrom<u64>,
+{
+    move |text| {
+        let number = text.parse().ok().filter(|number| range.contains(number));
+        let number = number.and_then(|number| N::try_from(number).ok());
+        number.ok_or_else(|| format!("expected a number from {} to {}", range.start(), range.end()))
+    }
+}
+
+/// Requests in a window.
+pub(crate) fn limit(text: &str) -> Result<Limit, String> {
+    let limit = text.parse().ok().and_then(Limit::new);
+    limit.ok_or_else(|| format!("expected a number from 1 to {}", Limit::MAX))
+}
+
+/// A time within a range, such as `90s` or `1h 30m`.
+pub(crate) fn time(range: RangeInclusive<Duration>) -> impl Fn(&str) -> Result<Duration, String> + Clone {
+    move |text| {
+        let time = humantime::parse_duration(text).ok().filter(|time| range.contains(time));
+        time.ok_or_else(|| {
+            let (from, to) = (range.start(), range.end());
+            let (from, to) = (humantime::format_duration(*from), humantime::format_duration(*to));
+            format!("expected a time from {from} to {to}, such as 90s, 2m or 24h")
+        })
+    }
+}
+
+/// A duration above zero, such as `90s` or `1h 30m`.
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+    match humantime::parse_duration(text) {
+        Ok(duration) if !duration.is_zero() => Ok(duration),
+        _ => Err("expected a time above zero such as 90s, 2m or 24h".to_owned()),
+    }
+}
+
+/// What the paths of the contract stand under: without a slash at its end.
+pub(crate) fn base_path(text: &str) -> Result<String, String> {
+    let text = text.strip_suffix('/').unwrap_or(text);
+    let segment = |segment: &str| {
+        !matches!(segment, "" | "." | "..")
+            && segment.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._~".contains(&b))
+    };
+    match text.strip_prefix('/') {
+        Some(path) if path.split('/').all(segment) => Ok(text.to_owned()),
+        None if text.is_empty() => Ok(String::new()),
+        _ => Err("expected a path such as /v1, or / for none".to_owned()),
+    }
+}
+
+/// An origin: a scheme and a host, perhaps with a port.
+pub(crate) fn public_url(text: &str) -> Result<String, String> {
+    let text = text.trim_end_matches('/');
+    let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
+    match rest {
+        Some(host)
+            if !host.is_empty()
+                && host.bytes().all(|b| b.is_ascii_graphic() && !b"/?#\"<>\\@".contains(&b)) =>
+        {
+            Ok(text.to_owned())
+        }
+        _ => Err("expected an origin such as https://pets.example".to_owned()),
+    }
+}
+
+/// Which pages of other origins may read answers.
+pub(crate) fn cors(text: &str) -> Result<Cors, String> {
+    match text {
+        "any" => Ok(Cors::AnyOrigin),
+        "off" => Ok(Cors::Off),
+        list => {
+            let origins: Vec<_> = list.split(',').map(str::trim).map(str::to_owned).collect();
+            if origins.iter().all(|origin| public_url(origin).as_ref() == Ok(origin)) {
+                Ok(Cors::Origins(origins))
+            } else {
+                Err("expected any, off, or origins such as https://app.example".to_owned())
+            }
+        }
+    }
+}
+
+/// A name or an address as a Host has it, without a port.
+pub(crate) fn host(text: &str) -> Result<String, String> {
+    let host = text.to_ascii_lowercase();
+    let is_name = |b: u8| b.is_ascii_alphanumeric() || b"-._~".contains(&b);
+    let address = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    let valid = match address {
+        Some(address) => address.parse::<std::net::Ipv6Addr>().is_ok(),
+        None => !host.is_empty() && host.bytes().all(is_name),
+    };
+    if valid { Ok(host) } else { Err("expected a host without a port, such as pets.example".to_owned()) }
+}
+
+/// An address, or a network in CIDR notation.
+pub(crate) fn network(text: &str) -> Result<Network, String> {
+    Network::parse(text).ok_or_else(|| "expected an address or a network such as 10.0.0.0/8".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_base_path_loses_its_last_slash() {
+        assert_eq!(base_path("/v1"), Ok("/v1".to_owned()));
+        assert_eq!(base_path("/a/b/"), Ok("/a/b".to_owned()));
+        assert_eq!(base_path("/"), Ok(String::new()));
+        for text in ["v1", "//", "/a//b", "/a b", "/a?b", "/..", "/a/."] {
+            assert!(base_path(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_host_has_no_port() {
+        assert_eq!(host("Pets.Example"), Ok("pets.example".to_owned()));
+        assert_eq!(host("[::1]"), Ok("[::1]".to_owned()));
+        for text in ["", "pets.example:8080", "http://x", "a b", "[::1"] {
+            assert!(host(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_public_url_is_an_origin() {
+        assert_eq!(public_url("https://pets.example/"), Ok("https://pets.example".to_owned()));
+        for text in
+            ["pets.example", "ftp://pets.example", "https://", "https://a/b", "https://a\"b", "https://a\tb"]
+        {
+            assert!(public_url(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_number_and_a_time_stay_within_their_range_and_name_it() {
+        let port = number::<u16>(1..=10);
+        assert_eq!((port("1"), port("10")), (Ok(1), Ok(10)));
+        for text in ["0", "11", "-1", "1.5", "", "ten", "99999999999999999999"] {
+            assert_eq!(port(text), Err("expected a number from 1 to 10".to_owned()), "{text}");
+        }
+        let wait = time(Duration::from_millis(10)..=Duration::from_hours(1));
+        assert_eq!(wait("1m 30s"), Ok(Duration::from_secs(90)));
+        for text in ["0s", "9ms", "61m", "10", "soon", ""] {
+            assert!(wait(text).unwrap_err().starts_with("expected a time from 10ms to 1h"), "{text}");
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! The settings file: TOML, one key a setting, with the line that each stands on.
+
+use std::path::{Path, PathBuf};
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::Failure;
+
+/// Bytes of a settings file.
+const FILE_MAX: u64 = 1024 * 1024;
+
+/// A settings file that was read; what its values mean has not been judged yet.
+#[derive(Debug, Clone)]
+pub(crate) struct SettingsFile {
+    pub(crate) path: PathBuf,
+    pub(crate) entries: Vec<Entry>,
+}
+
+/// One setting of the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) key: String,
+    /// As a flag would say it: the items of a list with commas between them.
+    pub(crate) value: Result<String, &'static str>,
+    /// From 1.
+    pub(crate) line: usize,
+}
+
+impl SettingsFile {
+    /// Reads a file.
+    pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
+        let unreadable =
+            |why: &dyn std::fmt::Display| Failure::usage(format!("{} cannot be read: {why}", path.display()));
+        let size = std::fs::metadata(path).map_err(|error| unreadable(&error))?.len();
+        if size > FILE_MAX {
+            return Err(unreadable(&format_args!("it has more than {FILE_MAX} bytes")));
+        }
+        let text = std::fs::read_to_string(path).map_err(|error| unreadable(&error))?;
+        let entries = entries(&text)
+            .map_err(|(line, why)| Failure::usage(format!("{}:{line}: {why}", path.display())))?;
+        Ok(Self { path: path.to_owned(), entries })
+    }
+
+    /// The entry of a setting.
+    pub(crate) fn entry(&self, key: &str) -> Option<&Entry> {
+        self.entries.iter().find(|entry| entry.key == key)
+    }
+
+    /// The file and the line of an entry, as compilers write it.
+    pub(crate) fn place(&self, entry: &Entry) -> String {
+        format!("{}:{}", self.path.display(), entry.line)
+    }
+}
+
+/// What stands in the file, or the line where it is no TOML and why.
+fn entries(text: &str) -> Result<Vec<Entry>, (usize, String)> {
+    let line_at = |offset: usize| text.as_bytes()[..offset.min(text.len())].split(|b| *b == b'\n').count();
+    let table = DeTable::parse(text).map_err(|error| {
+        let line = error.span().map_or(1, |span| line_at(span.start));
+        (line, error.message().to_owned())
+    })?;
+    let mut entries: Vec<_> = table
+        .into_inner()
+        .into_iter()
+        .map(|(key, value)| Entry {
+            line: line_at(key.span().start),
+            key: key.into_inner().into_owned(),
+            value: as_flag(&value),
+        })
+        .collect();
+    entries.sort_by_key(|entry| entry.line);
+    Ok(entries)
+}
+
+fn as_flag(value: &Spanned<DeValue<'_>>) -> Result<String, &'static str> {
+    const EXPECTED: &str = "expected a text, a number, true, false, or a list of texts";
+    match value.get_ref() {
+        DeValue::String(text) => Ok(text.clone().into_owned()),
+        DeValue::Integer(number) => Ok(number.to_string()),
+        DeValue::Boolean(yes) => Ok(yes.to_string()),
+        DeValue::Array(items) => {
+            let items: Result<Vec<_>, _> = items
+                .iter()
+                .map(|item| match item.get_ref() {
+                    DeValue::String(text) if !text.contains(',') => Ok(text.clone().into_owned()),
+                    _ => Err(EXPECTED),
+                })
+                .collect();
+            Ok(items?.join(","))
+        }
+        DeValue::Float(_) | DeValue::Datetime(_) | DeValue::Table(_) => Err(EXPECTED),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_read_as_flags_say_them_and_know_their_line() {
+        let text = "# first\nlisten = \"[::1]:80\"\n\nhosts = [\n  \"a\",\n  \"b\",\n]\nthreads = 2\ndemo=1_000\nsunset = false\n";
+        let read: Vec<_> =
+            entries(text).unwrap().into_iter().map(|e| (e.line, e.key, e.value.unwrap())).collect();
+        let expected = [
+            (2, "listen", "[::1]:80"),
+            (4, "hosts", "a,b"),
+            (8, "threads", "2"),
+            (9, "demo", "1000"),
+            (10, "sunset", "false"),
+        ];
+        let expected = expected.map(|(line, key, value)| (line, key.to_owned(), value.to_owned()));
+        assert_eq!(read, expected);
+    }
+
+    #[test]
+    fn what_is_no_toml_or_no_value_is_told_with_its_line() {
+        assert_eq!(entries("a = 1\nb = \n").unwrap_err().0, 2);
+        assert_eq!(entries("a = 1\na = 2\n").unwrap_err().0, 2);
+        for text in ["a = 1.5", "[a]\nb = 1", "a = 2030-01-01", "a = [1, 2]", "a = [\"x,y\"]"] {
+            assert!(entries(text).unwrap()[0].value.is_err(), "{text}");
+        }
+    }
+}

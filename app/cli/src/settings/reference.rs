@@ -1,0 +1,168 @@
+//! The table of all settings in the forms in which people read it.
+
+use std::fmt::Write;
+
+use clap::Arg;
+
+use super::sources::{key, table};
+
+/// How the table is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// For a terminal.
+    Text,
+    /// A settings file with every setting at its default, commented out.
+    Sample,
+    /// For the documentation.
+    Markdown,
+}
+
+/// The table of all settings.
+pub(crate) fn reference(form: Form) -> String {
+    let table = table();
+    let mut groups: Vec<(&str, Vec<&Arg>)> = vec![];
+    for setting in table.get_arguments() {
+        let group = setting.get_help_heading().unwrap_or("Other");
+        match groups.iter_mut().find(|(name, _)| *name == group) {
+            Some((_, settings)) => settings.push(setting),
+            None => groups.push((group, vec![setting])),
+        }
+    }
+    let mut text = String::new();
+    // Writing to a String does not fail.
+    let _ = match form {
+        Form::Text => as_text(&mut text, &groups),
+        Form::Sample => as_sample(&mut text, &groups),
+        Form::Markdown => as_markdown(&mut text, &groups),
+    };
+    text
+}
+
+type Groups<'t> = [(&'t str, Vec<&'t Arg>)];
+
+fn as_text(text: &mut String, groups: &Groups<'_>) -> std::fmt::Result {
+    let width = groups.iter().flat_map(|(_, settings)| settings).map(|one| key(one).len()).max().unwrap_or(0);
+    for (group, settings) in groups {
+        writeln!(text, "{group}")?;
+        for setting in settings {
+            let default = default(setting).map(|default| format!(" [{default}]")).unwrap_or_default();
+            writeln!(text, "  {:width$}  {} ({}){default}", key(setting), help(setting), values(setting))?;
+        }
+    }
+    writeln!(
+        text,
+        "\nEach is a flag (--listen), a variable (PETSTORE_LISTEN) and a key of the --config file (listen)."
+    )
+}
+
+fn as_sample(text: &mut String, groups: &Groups<'_>) -> std::fmt::Result {
+    writeln!(
+        text,
+        "# Settings of petstore (TOML). What is commented out is the default, or what may stand there."
+    )?;
+    for (group, settings) in groups {
+        writeln!(text, "\n# --- {group}")?;
+        for setting in settings {
+            writeln!(text, "\n# {} ({})", help(setting), values(setting))?;
+            writeln!(text, "#{} = {}", key(setting), sample(setting))?;
+        }
+    }
+    Ok(())
+}
+
+fn as_markdown(text: &mut String, groups: &Groups<'_>) -> std::fmt::Result {
+    for (group, settings) in groups {
+        writeln!(text, "## {group}\n\n| key | values | default | |\n|---|---|---|---|")?;
+        for setting in settings {
+            let default = default(setting).map(|default| format!("`{default}`")).unwrap_or_default();
+            let values = values(setting).replace('|', "\\|");
+            writeln!(text, "| `{}` | {values} | {default} | {} |", key(setting), help(setting))?;
+        }
+        writeln!(text)?;
+    }
+    Ok(())
+}
+
+fn help(setting: &Arg) -> String {
+    setting.get_help().map(ToString::to_string).unwrap_or_default()
+}
+
+/// What a setting's value may be: its range, its words, or its form.
+fn values(setting: &Arg) -> String {
+    let words: Vec<_> = setting.get_possible_values().iter().map(|word| word.get_name().to_owned()).collect();
+    let names: Vec<_> =
+        setting.get_value_names().unwrap_or_default().iter().map(ToString::to_string).collect();
+    // Without a name of its own clap names a value after the setting.
+    if words.is_empty() { names.join(" ") } else { words.join("|") }
+}
+
+fn default(setting: &Arg) -> Option<String> {
+    let defaults = setting.get_default_values();
+    let texts: Vec<_> = defaults.iter().map(|value| value.to_string_lossy()).collect();
+    (!texts.is_empty()).then(|| texts.join(","))
+}
+
+/// A value as TOML: the default, or what may stand there.
+fn sample(setting: &Arg) -> String {
+    let is_list = setting.get_value_delimiter().is_some();
+    match default(setting) {
+        Some(value) if value.parse::<u64>().is_ok() || value == "true" || value == "false" => value,
+        Some(value) => format!("\"{value}\""),
+        None if is_list => format!("[\"{}\"]", values(setting)),
+        None => format!("\"{}\"", values(setting)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::sources::{judge, variable};
+
+    #[test]
+    fn every_setting_has_a_line_of_help_a_group_and_says_what_its_values_may_be() {
+        for setting in table().get_arguments() {
+            let help = help(setting);
+            assert!(
+                !help.is_empty() && help.len() <= 120 && !help.contains('\n'),
+                "{}: {help}",
+                key(setting)
+            );
+            assert!(setting.get_help_heading().is_some(), "{}", key(setting));
+            assert!(!values(setting).is_empty(), "{}", key(setting));
+            assert_eq!(
+                variable(setting),
+                format!("PETSTORE_{}", key(setting).replace('-', "_").to_uppercase())
+            );
+        }
+    }
+
+    #[test]
+    fn a_range_is_what_the_parser_takes() {
+        let mut ranges = 0;
+        for setting in table().get_arguments() {
+            let values = values(setting);
+            let Some((from, to)) = values.split_once("..") else { continue };
+            ranges += 1;
+            for end in [from, to] {
+                assert_eq!(judge(setting, end), Ok(()), "{} {end}", key(setting));
+            }
+            let beyond = match (from.parse::<u64>(), to.parse::<u64>()) {
+                (Ok(from), Ok(to)) => [(from - 1).to_string(), (to + 1).to_string()],
+                _ => ["1ms".to_owned(), "31days".to_owned()],
+            };
+            for end in beyond {
+                assert!(judge(setting, &end).unwrap_err().starts_with("expected"), "{} {end}", key(setting));
+            }
+        }
+        assert!(ranges > 20, "{ranges}");
+    }
+
+    #[test]
+    fn each_default_is_a_value() {
+        for setting in table().get_arguments() {
+            if let Some(value) = default(setting) {
+                assert_eq!(judge(setting, &value), Ok(()), "{}", key(setting));
+            }
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! Where values come from: the command line over the environment over the settings file over the defaults.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::error::ContextKind;
+use clap::parser::ValueSource;
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
+
+use super::ServeArgs;
+use super::file::{Entry, SettingsFile};
+use crate::{Cli, Failure};
+
+/// The flag that names the settings file.
+const CONFIG: &str = "config";
+
+/// A command line that was understood, with what the environment and the settings file add to it.
+pub(crate) struct Loaded {
+    pub(crate) cli: Cli,
+    matches: ArgMatches,
+    file: Option<SettingsFile>,
+}
+
+/// Understands a command line. A fault of the command line itself is clap's to tell; one of the environment or of the
+/// file names its variable or its line.
+pub(crate) fn load(arguments: &[OsString]) -> Result<Loaded, LoadError> {
+    check_environment()?;
+    let command = crate::command();
+    let bare = command.clone().try_get_matches_from(arguments)?;
+    let file = config(&bare).map(|path| SettingsFile::read(&path)).transpose()?;
+    let matches = match &file {
+        None => bare,
+        Some(file) => {
+            check_file(file)?;
+            with_defaults(command, file).try_get_matches_from(arguments)?
+        }
+    };
+    let cli = Cli::from_arg_matches(&matches)?;
+    Ok(Loaded { cli, matches, file })
+}
+
+/// Why a command line was not understood.
+pub(crate) enum LoadError {
+    /// clap tells, also what is no fault: help and version.
+    Usage(Box<clap::Error>),
+    Settings(Failure),
+}
+
+impl From<clap::Error> for LoadError {
+    fn from(error: clap::Error) -> Self {
+        Self::Usage(Box::new(error))
+    }
+}
+
+impl From<Failure> for LoadError {
+    fn from(failure: Failure) -> Self {
+        Self::Settings(failure)
+    }
+}
+
+/// A setting in force.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct InForce {
+    pub(crate) key: String,
+    /// As a flag would say it; none for what is not set.
+    pub(crate) value: Option<String>,
+    pub(crate) origin: String,
+}
+
+impl InForce {
+    /// The value, as a person reads it.
+    pub(crate) fn shown(&self) -> &str {
+        self.value.as_deref().filter(|value| !value.is_empty()).unwrap_or("-")
+    }
+}
+
+impl Loaded {
+    /// All settings of the server, in the table's order, with where each came from.
+    pub(crate) fn in_force(&self) -> Vec<InForce> {
+        let matches = innermost(&self.matches);
+        table().get_arguments().map(|setting| self.one_in_force(setting, matches)).collect()
+    }
+
+    fn one_in_force(&self, setting: &Arg, matches: &ArgMatches) -> InForce {
+        let (id, key) = (setting.get_id().as_str(), key(setting));
+        let values = matches.get_raw(id).map(|values| {
+            let texts: Vec<_> = values.map(|value| value.to_string_lossy().into_owned()).collect();
+            texts.join(",")
+        });
+        let entry = self.file.as_ref().and_then(|file| Some((file, file.entry(key)?)));
+        let origin = match (matches.value_source(id), entry) {
+            (Some(ValueSource::CommandLine), _) => format!("--{key}"),
+            (Some(ValueSource::EnvVariable), _) => variable(setting).to_owned(),
+            (_, Some((file, entry))) => file.place(entry),
+            _ => "default".to_owned(),
+        };
+        InForce { key: key.to_owned(), value: values, origin }
+    }
+}
+
+/// The table of all settings.
+pub(super) fn table() -> Command {
+    ServeArgs::augment_args(Command::new("settings"))
+}
+
+/// A setting's name in the file, and behind `--`.
+pub(super) fn key(setting: &Arg) -> &str {
+    setting.get_long().expect("a setting is a long flag")
+}
+
+/// A setting's environment variable.
+pub(super) fn variable(setting: &Arg) -> &str {
+    setting.get_env().and_then(|name| name.to_str()).expect("a setting has a variable")
+}
+
+/// The matches of the command that was chosen.
+fn innermost(matches: &ArgMatches) -> &ArgMatches {
+    matches.subcommand().map_or(matches, |(_, matches)| matches)
+}
+
+fn config(matches: &ArgMatches) -> Option<PathBuf> {
+    innermost(matches).get_one::<PathBuf>(CONFIG).cloned()
+}
+
+/// Judges what the environment says, so that a fault names the variable and not a flag that nobody used.
+fn check_environment() -> Result<(), Failure> {
+    for setting in table().get_arguments() {
+        let variable = variable(setting);
+        let Some(value) = std::env::var_os(variable) else { continue };
+        let value = value.into_string().map_err(|_| Failure::usage(format!("{variable} is not UTF-8")))?;
+        judge(setting, &value)
+            .map_err(|why| Failure::usage(format!("{variable}={value:?} in the environment: {why}")))?;
+    }
+    Ok(())
+}
+
+/// Judges what the file says.
+fn check_file(file: &SettingsFile) -> Result<(), Failure> {
+    let table = table();
+    for entry in &file.entries {
+        let fault = |why: &str| Failure::usage(format!("{}: {}: {why}", file.place(entry), entry.key));
+        let setting = table.get_arguments().find(|setting| key(setting) == entry.key);
+        let setting = setting.ok_or_else(|| fault(&unknown(&entry.key, &table)))?;
+        let value = entry.value.as_ref().map_err(|why| fault(why))?;
+        judge(setting, value).map_err(|why| fault(&format!("{value:?}: {why}")))?;
+    }
+    Ok(())
+}
+
+/// Why a key is none, and which one may have been meant.
+fn unknown(key: &str, table: &Command) -> String {
+    let wanted = key.replace('_', "-");
+    let near = table.get_arguments().map(super::sources::key);
+    let near = near.map(|known| (strsim::jaro_winkler(known, &wanted), known));
+    match near.max_by(|(a, _), (b, _)| a.total_cmp(b)) {
+        Some((likeness, known)) if likeness > 0.8 => {
+            format!("there is no such setting; did you mean {known}?")
+        }
+        _ => "there is no such setting; `petstore settings` lists them all".to_owned(),
+    }
+}
+
+/// Whether a setting takes a value, by its own parser; if not, what it expected.
+pub(super) fn judge(setting: &Arg, value: &str) -> Result<(), String> {
+    let alone = setting.clone().env(None::<&str>).default_value(None::<&str>);
+    let flag = format!("--{}={value}", key(setting));
+    let command = Command::new("setting").no_binary_name(true).disable_help_flag(true).arg(alone);
+    match command.try_get_matches_from([flag]) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(expected(&error)),
+    }
+}
+
+fn expected(error: &clap::Error) -> String {
+    if let Some(source) = std::error::Error::source(error) {
+        return source.to_string();
+    }
+    match error.get(ContextKind::ValidValue) {
+        Some(values) => format!("expected one of {values}"),
+        None => "expected a value".to_owned(),
+    }
+}
+
+/// The same command with the file's values for defaults, in its subcommands too: `keys` finds the store where `serve`
+/// does.
+fn with_defaults(command: Command, file: &SettingsFile) -> Command {
+    let names: Vec<_> = command.get_subcommands().map(|command| command.get_name().to_owned()).collect();
+    let command = command.mut_args(|setting| match entry_of(&setting, file) {
+        Some(Entry { value: Ok(value), .. }) => match setting.get_value_delimiter() {
+            Some(comma) => {
+                let values: Vec<_> = value.split(comma).map(str::to_owned).collect();
+                setting.default_values(values)
+            }
+            None => setting.default_value(value.clone()),
+        },
+        _ => setting,
+    });
+    names.iter().fold(command, |command, name| {
+        command.mut_subcommand(name, |subcommand| with_defaults(subcommand, file))
+    })
+}
+
+fn entry_of<'f>(setting: &Arg, file: &'f SettingsFile) -> Option<&'f Entry> {
+    setting.get_env()?;
+    file.entry(setting.get_long()?)
+}

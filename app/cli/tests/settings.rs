@@ -1,0 +1,198 @@
+//! Settings as an operator gives them: flags over the environment over the file over the defaults; wrong ones refused
+//! by name; what a reload changes.
+
+mod common;
+
+use std::process::Output;
+
+use common::{Client, Site};
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// The value and the origin that `check-config` tells of a setting.
+fn in_force(output: &Output, key: &str) -> (String, String) {
+    let table = text(&output.stdout);
+    let line = table.lines().find(|line| line.split_whitespace().next() == Some(key));
+    let cells: Vec<_> = line.unwrap_or_else(|| panic!("{key} in {table}")).split_whitespace().collect();
+    (cells[1].to_owned(), cells[2].to_owned())
+}
+
+/// Every setting, as `petstore settings` lists them.
+fn keys(site: &Site) -> Vec<String> {
+    let table = text(&site.run(&["settings", "--markdown"]).stdout);
+    let keys = table.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
+    keys.map(str::to_owned).collect()
+}
+
+#[test]
+fn a_flag_wins_over_a_variable_over_the_file_over_the_default() {
+    let site = Site::new("precedence");
+    std::fs::write(site.folder.join("p.toml"), "pro-day = 1001\nbody-max = 1002\nhosts = [\"a\", \"b\"]\n")
+        .unwrap();
+    let mut command = site.command(&["check-config", "--config", "p.toml", "--pro-day", "3001"]);
+    let output = command.env("PETSTORE_PRO_DAY", "2001").env("PETSTORE_BODY_MAX", "2002").output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let expected = [
+        ("pro-day", "3001", "--pro-day"),
+        ("body-max", "2002", "PETSTORE_BODY_MAX"),
+        ("hosts", "a,b", "p.toml:3"),
+        ("free-day", "1000", "default"),
+    ];
+    for (key, value, origin) in expected {
+        assert_eq!(in_force(&output, key), (value.to_owned(), origin.to_owned()), "{key}");
+    }
+}
+
+#[test]
+fn each_setting_that_is_wrong_in_the_file_is_named_with_its_line() {
+    let site = Site::new("wrong-file");
+    let keys = keys(&site);
+    assert!(keys.len() > 30, "{keys:?}");
+    for key in keys {
+        std::fs::write(site.folder.join("p.toml"), format!("# one\n{key} = [[\"wrong\"]]\n")).unwrap();
+        let output = site.run(&["--config", "p.toml"]);
+        let message = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{key}: {message}");
+        assert!(message.contains(&format!("p.toml:2: {key}: expected")), "{message}");
+    }
+}
+
+#[test]
+fn each_setting_with_a_form_refuses_what_is_none_in_the_environment_and_the_file() {
+    let site = Site::new("wrong-value");
+    // What takes any text: names of files.
+    let free = ["admin-socket", "initial-key-file", "db"];
+    for key in keys(&site).iter().filter(|key| !free.contains(&key.as_str())) {
+        let variable = format!("PETSTORE_{}", key.replace('-', "_").to_uppercase());
+        let output = site.command(&["check-config"]).env(&variable, "no such thing!").output().unwrap();
+        let message = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{key}: {message}");
+        assert!(message.contains(&variable) && message.contains("expected"), "{message}");
+        std::fs::write(site.folder.join("p.toml"), format!("{key} = \"no such thing!\"\n")).unwrap();
+        let message = text(&site.run(&["check-config", "--config", "p.toml"]).stderr);
+        assert!(message.contains(&format!("p.toml:1: {key}: ")) && message.contains("expected"), "{message}");
+    }
+}
+
+#[test]
+fn a_file_that_is_none_and_a_key_that_is_none_are_told_with_their_line() {
+    let site = Site::new("no-toml");
+    let cases = [
+        ("listen = \n", "p.toml:1: "),
+        ("free_minute = 3\n", "did you mean free-minute?"),
+        ("\n\nzebra = 1\n", "p.toml:3: zebra: there is no such setting"),
+        ("free-day = 10\n", "free-day is 10, less than free-minute, which is 60"),
+    ];
+    for (file, why) in cases {
+        std::fs::write(site.folder.join("p.toml"), file).unwrap();
+        let output = site.run(&["--config", "p.toml"]);
+        let message = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{message}");
+        assert!(message.contains(why), "{message}");
+    }
+    let message = text(&site.run(&["--config", "nowhere.toml"]).stderr);
+    assert!(message.contains("nowhere.toml cannot be read"), "{message}");
+}
+
+#[test]
+fn a_reload_takes_plans_and_cors_and_names_what_needs_a_restart() {
+    let mut site = Site::new("reload");
+    let file = site.folder.join("p.toml");
+    std::fs::write(&file, "business-minute = 1000\n").unwrap();
+    site.serve(&["--config", "p.toml"], &[]);
+    let key = site.printed().split_whitespace().last().unwrap().to_owned();
+    let mut client = Client::connect(site.port, &key).unwrap();
+    let limit = |client: &mut Client| client.ask("GET", "/v1/rate-limit", "", "").unwrap().body;
+    assert!(limit(&mut client).contains("\"limit\":1000"));
+
+    std::fs::write(&file, "business-minute = 77\ncors = \"off\"\nthreads = 3\n").unwrap();
+    let output = site.run(&["reload"]);
+    let said = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    for line in [
+        "in force: business-minute: 1000 -> 77",
+        "in force: cors: any -> off",
+        "needs a restart: threads: - -> 3",
+    ] {
+        assert!(said.contains(line), "{said}");
+    }
+    // The connection is the same one.
+    assert!(limit(&mut client).contains("\"limit\":77"));
+
+    std::fs::write(&file, "business-minute = \"many\"\n").unwrap();
+    let output = site.run(&["reload"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("p.toml:1: business-minute"), "{}", text(&output.stderr));
+    assert!(limit(&mut client).contains("\"limit\":77"));
+
+    std::fs::write(&file, "business-minute = 88\n").unwrap();
+    site.signal("-HUP");
+    while !limit(&mut client).contains("\"limit\":88") {
+        std::thread::yield_now();
+    }
+    let output = Site::new("nobody").run(&["reload"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("no server answers"));
+}
+
+#[test]
+fn commands_find_the_store_where_the_settings_file_says() {
+    let mut site = Site::new("config-db");
+    std::fs::write(site.folder.join("p.toml"), "db = \"elsewhere.db\"\n").unwrap();
+    site.serve(&["--config", "p.toml"], &[]);
+    assert!(site.folder.join("elsewhere.db").exists());
+    assert_eq!(site.run(&["keys", "list"]).status.code(), Some(1));
+    assert_eq!(site.run(&["keys", "list", "--config", "p.toml"]).status.code(), Some(0));
+}
+
+#[test]
+fn the_first_key_can_come_from_a_file() {
+    let mut site = Site::new("key-file");
+    let key = text(&site.run(&["keys", "generate"]).stdout);
+    std::fs::write(site.folder.join("secret"), &key).unwrap();
+    site.serve(&["--initial-key-file", "secret"], &[]);
+    let mut client = Client::connect(site.port, key.trim()).unwrap();
+    assert_eq!(client.ask("GET", "/v1/pets", "", "").unwrap().status, 200);
+
+    let other = Site::new("no-key-file");
+    std::fs::write(other.folder.join("secret"), "hunter2").unwrap();
+    let output = other.run(&["--initial-key-file", "secret"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(!text(&output.stderr).contains("hunter2"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn the_documented_settings_are_those_of_the_binary() {
+    let site = Site::new("settings-docs");
+    let docs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    for (form, file) in [("--markdown", "settings.md"), ("--sample", "petstore.toml")] {
+        let printed = text(&site.run(&["settings", form]).stdout);
+        let documented = std::fs::read_to_string(docs.join(file)).unwrap();
+        assert!(documented.ends_with(&printed), "docs/{file} is not what `petstore settings {form}` prints");
+    }
+}
+
+#[test]
+fn every_help_fits_a_screen() {
+    let site = Site::new("help");
+    let pages: [&[&str]; 12] = [
+        &["--help"],
+        &["serve", "--help"],
+        &["keys", "--help"],
+        &["keys", "create", "--help"],
+        &["keys", "rotate", "--help"],
+        &["accounts", "update", "--help"],
+        &["import", "--help"],
+        &["check-config", "--help"],
+        &["settings", "--help"],
+        &["healthcheck", "--help"],
+        &["reload", "--help"],
+        &["man", "--help"],
+    ];
+    for page in pages {
+        let help = text(&site.run(page).stdout);
+        assert!((4..=50).contains(&help.lines().count()), "{page:?}\n{help}");
+    }
+}
