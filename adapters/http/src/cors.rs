@@ -67,18 +67,23 @@ impl LiveCors {
         }
     }
 
-    /// What an answer depends on besides its target: the key, if it is the contract's, and unless pages of other
-    /// origins are none of its readers, whether there is an origin and which.
-    pub(crate) fn vary(&self, by_key: bool) -> Option<HeaderValue> {
-        const KEY: HeaderValue = HeaderValue::from_static("Authorization, X-API-Key");
-        const KEY_AND_ORIGIN: HeaderValue = HeaderValue::from_static("Authorization, X-API-Key, Origin");
-        const ORIGIN: HeaderValue = HeaderValue::from_static("Origin");
-        match (self.mode.load(Ordering::Relaxed), by_key) {
-            (OFF, false) => None,
-            (OFF, true) => Some(KEY),
-            (_, false) => Some(ORIGIN),
-            (_, true) => Some(KEY_AND_ORIGIN),
-        }
+    /// Whether any page of another origin may read answers.
+    pub(crate) fn is_on(&self) -> bool {
+        self.mode.load(Ordering::Relaxed) != OFF
+    }
+}
+
+/// What an answer depends on besides its target: the key, if it is the contract's, and unless pages of other origins
+/// are none of its readers, whether there is an origin and which.
+pub(crate) const fn vary(is_on: bool, by_key: bool) -> Option<HeaderValue> {
+    const KEY: HeaderValue = HeaderValue::from_static("Authorization, X-API-Key");
+    const KEY_AND_ORIGIN: HeaderValue = HeaderValue::from_static("Authorization, X-API-Key, Origin");
+    const ORIGIN: HeaderValue = HeaderValue::from_static("Origin");
+    match (is_on, by_key) {
+        (false, false) => None,
+        (false, true) => Some(KEY),
+        (true, false) => Some(ORIGIN),
+        (true, true) => Some(KEY_AND_ORIGIN),
     }
 }
 

@@ -2,26 +2,24 @@
 
 use crate::head::{Field, Head};
 
-/// What a request presents as its key.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Presented<'r> {
-    /// Nothing: another scheme than Bearer and an empty token are nothing too.
-    Nothing,
-    /// A key.
-    Key(&'r [u8]),
-    /// Two of them, or one twice: it would depend on the reader which one counts.
+/// Why a request presents no key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NoKey {
+    /// There is none: another scheme than Bearer and an empty token are none too.
+    Missing,
+    /// There are two, or one twice: it would depend on the reader which one counts.
     Ambiguous,
 }
 
 /// The key in `Authorization: Bearer` (RFC 6750 section 2.1) or in `X-API-Key`.
-pub(crate) fn presented<'r>(head: &Head<'r>) -> Presented<'r> {
+pub(crate) fn presented<'r>(head: &Head<'r>) -> Result<&'r [u8], NoKey> {
     let key = match (head.authorization, head.api_key) {
-        (Field::Absent, Field::Absent) => return Presented::Nothing,
+        (Field::Absent, Field::Absent) => return Err(NoKey::Missing),
         (Field::Once(authorization), Field::Absent) => bearer_token(authorization.as_bytes()),
         (Field::Absent, Field::Once(key)) => key.as_bytes().trim_ascii(),
-        (_, Field::Twice | Field::Once(_)) | (Field::Twice, _) => return Presented::Ambiguous,
+        (_, Field::Twice | Field::Once(_)) | (Field::Twice, _) => return Err(NoKey::Ambiguous),
     };
-    if key.is_empty() { Presented::Nothing } else { Presented::Key(key) }
+    if key.is_empty() { Err(NoKey::Missing) } else { Ok(key) }
 }
 
 /// The token after the scheme, which is compared without regard to case (RFC 9110 section 11.1).
@@ -44,18 +42,19 @@ mod tests {
 
     #[test]
     fn one_key_in_one_place() {
-        let cases: [(&[(HeaderName, &str)], Presented<'_>); 11] = [
-            (&[], Presented::Nothing),
-            (&[(AUTHORIZATION, "Bearer abc")], Presented::Key(b"abc")),
-            (&[(AUTHORIZATION, "bEARER   abc ")], Presented::Key(b"abc")),
-            (&[(API_KEY, "abc")], Presented::Key(b"abc")),
-            (&[(AUTHORIZATION, "Basic abc")], Presented::Nothing),
-            (&[(AUTHORIZATION, "Bearer")], Presented::Nothing),
-            (&[(AUTHORIZATION, "Bearer ")], Presented::Nothing),
-            (&[(API_KEY, "")], Presented::Nothing),
-            (&[(API_KEY, "abc"), (API_KEY, "abc")], Presented::Ambiguous),
-            (&[(AUTHORIZATION, "Bearer a"), (AUTHORIZATION, "Bearer a")], Presented::Ambiguous),
-            (&[(AUTHORIZATION, "Bearer a"), (API_KEY, "a")], Presented::Ambiguous),
+        type Case<'c> = (&'c [(HeaderName, &'c str)], Result<&'c [u8], NoKey>);
+        let cases: [Case<'_>; 11] = [
+            (&[], Err(NoKey::Missing)),
+            (&[(AUTHORIZATION, "Bearer abc")], Ok(b"abc")),
+            (&[(AUTHORIZATION, "bEARER   abc ")], Ok(b"abc")),
+            (&[(API_KEY, "abc")], Ok(b"abc")),
+            (&[(AUTHORIZATION, "Basic abc")], Err(NoKey::Missing)),
+            (&[(AUTHORIZATION, "Bearer")], Err(NoKey::Missing)),
+            (&[(AUTHORIZATION, "Bearer ")], Err(NoKey::Missing)),
+            (&[(API_KEY, "")], Err(NoKey::Missing)),
+            (&[(API_KEY, "abc"), (API_KEY, "abc")], Err(NoKey::Ambiguous)),
+            (&[(AUTHORIZATION, "Bearer a"), (AUTHORIZATION, "Bearer a")], Err(NoKey::Ambiguous)),
+            (&[(AUTHORIZATION, "Bearer a"), (API_KEY, "a")], Err(NoKey::Ambiguous)),
         ];
         for (fields, expected) in cases {
             let mut headers = HeaderMap::new();

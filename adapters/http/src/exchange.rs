@@ -14,11 +14,12 @@ use hyper::header::{ALLOW, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Method, Request, Response};
 use petstore_domain::{AccountId, Scope};
-use petstore_ports::{Cost, StoreError};
+use petstore_ports::{Cost, StoreError, api};
 use tokio::time::{Instant, timeout};
 
 use crate::answer::Answer;
 use crate::body::RequestBody;
+use crate::credentials::presented;
 use crate::error::{ApiError, Code};
 use crate::gate::{self, QuotaNote};
 use crate::handlers::{self, Call};
@@ -26,7 +27,7 @@ use crate::head::Head;
 use crate::io::Activity;
 use crate::observe::{Exchange, Observer};
 use crate::route::{self, Operation, Resource, Takes};
-use crate::seal::{Seal, request_id, seal};
+use crate::seal::{RequestId, Seal, seal};
 use crate::settings::{HEAD_MAX, TARGET_MAX};
 use crate::wire;
 use crate::worker::Worker;
@@ -82,7 +83,7 @@ pub(crate) async fn exchange(
     }
     // Where such a body ends is a matter of opinion: what comes after it may be a request that nobody sent.
     let lives_on = !head.coded && body.discard().await;
-    let id = request_id(&head).unwrap_or_else(|| worker.next_request_id());
+    let id = RequestId::given(&head).unwrap_or_else(|| RequestId::Made(worker.next_request_id()));
     if let Some(observer) = observer.filter(|_| begun.is_some() || answer.fault.is_some()) {
         observe(observer, &parts, &notes, &answer, &id, begun);
     }
@@ -90,13 +91,10 @@ pub(crate) async fn exchange(
         quota: notes.quota,
         id,
         origin: worker.app.cors.allowed_origin(&head),
-        deprecated: notes.resource.filter(|_| is_read).and_then(handlers::deprecated_link(worker)),
+        deprecated: notes.resource.filter(|resource| is_read && handlers::is_deprecated(resource)),
         close: !lives_on || worker.app.is_draining(),
     };
-    // The request's map becomes the answer's: its allocation is there already, 400 to 500 instructions of it.
-    let mut headers = parts.headers;
-    headers.clear();
-    let response = seal(worker, answer, sealed, headers);
+    let response = seal(worker, answer, sealed);
     activity.end_request();
     Ok(response)
 }
@@ -106,7 +104,7 @@ fn observe(
     parts: &Parts,
     notes: &Notes,
     answer: &Answer,
-    id: &HeaderValue,
+    id: &RequestId,
     begun: Option<Instant>,
 ) {
     let route = match &notes.resource {
@@ -118,7 +116,7 @@ fn observe(
         method: parts.method.as_str(),
         route,
         status: answer.status.as_u16(),
-        request_id: id.to_str().unwrap_or("-"),
+        request_id: id.as_str(),
         traceparent: parts.headers.get("traceparent").and_then(|value| value.to_str().ok()),
         account: notes.account,
         duration: begun.map(|begun| begun.elapsed()),
@@ -167,10 +165,15 @@ async fn judge(
     }
     let operation = resource.and_then(|resource| resource.operation(&parts.method));
     let cost = if operation == Some(Operation::GetRateLimit) { Cost::Nothing } else { Cost::One };
-    let admission = match gate::pass(app, client, head, cost, &mut notes.quota).await {
-        Ok(admission) => admission,
-        Err(answer) => return answer,
+    let key = match presented(head) {
+        Ok(key) => key,
+        Err(lack) => return gate::without_key(app, client, lack, &mut notes.quota).await,
     };
+    let admission = match app.api.admit(api::Call { key, address: client, cost }).await {
+        Ok(admission) => admission,
+        Err(refusal) => return gate::refused(refusal, &mut notes.quota),
+    };
+    notes.quota = Some(QuotaNote::of_account(&admission.usage));
     notes.account = Some(admission.account);
     let Some(resource) = resource else { return not_found().into() };
     let Some(operation) = operation else {
@@ -186,12 +189,16 @@ async fn judge(
     if head.accepts && !wire::accepts_json(&parts.headers) {
         return ApiError::new(Code::NotAcceptable, "Answers are application/json.").into();
     }
-    let body = match read_body(app, operation, parts, body).await {
-        Ok(body) => body,
-        Err(answer) => return answer,
+    let body = match operation.takes() {
+        Takes::Nothing => Bytes::new(),
+        takes => match read_body(app, takes, parts, body).await {
+            Ok(body) => body,
+            Err(answer) => return answer,
+        },
     };
     let call = Call { worker, parts, head, authority, admission: &admission, body: &body };
-    let handling = handlers::handle(&call, operation, resource);
+    // Pinned here, like the whole.
+    let handling = pin!(handlers::handle(&call, operation, resource));
     let handled = if operation.scope() == Scope::Read {
         handling.await
     } else {
@@ -232,15 +239,11 @@ fn check_head(parts: &Parts, head: &Head<'_>) -> Result<(), ApiError> {
 
 async fn read_body(
     app: &crate::app::App,
-    operation: Operation,
+    takes: Takes,
     parts: &Parts,
     body: &mut RequestBody,
 ) -> Result<Bytes, Answer> {
-    let is_patch = match operation.takes() {
-        Takes::Nothing => return Ok(Bytes::new()),
-        Takes::Json => false,
-        Takes::MergePatch => true,
-    };
+    let is_patch = takes == Takes::MergePatch;
     wire::check_content_type(&parts.headers, is_patch).map_err(|error| {
         let answer = Answer::from(error);
         if is_patch { answer.with_header(wire::ACCEPT_PATCH, wire::PATCH_TYPES) } else { answer }

@@ -1,35 +1,49 @@
-//! The gate in front of every handler: the service judges, this tells the client.
+//! What the gate in front of every handler says: the service judges, this tells the client.
 
 use std::net::IpAddr;
 
 use hyper::header::{HeaderValue, WWW_AUTHENTICATE};
 use petstore_domain::{Timestamp, Usage, WindowKind, WindowUsage};
-use petstore_ports::api::{Admission, Call, KeyProblem, Refusal};
+use petstore_ports::api::{KeyProblem, Refusal};
 use petstore_ports::{AddressVerdict, Cost};
 
 use crate::answer::Answer;
 use crate::app::App;
-use crate::credentials::{Presented, presented};
+use crate::credentials::NoKey;
 use crate::error::{ApiError, Code};
-use crate::head::Head;
-
-const MINUTE: HeaderValue = HeaderValue::from_static("minute");
-const DAY: HeaderValue = HeaderValue::from_static("day");
-const ADDRESS: HeaderValue = HeaderValue::from_static("address");
-const BAN: HeaderValue = HeaderValue::from_static("ban");
 
 /// What the quota headers of an answer say: one window, or what stands in for one.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct QuotaNote {
     pub(crate) limit: u32,
     pub(crate) remaining: u32,
     pub(crate) reset_secs: u64,
-    /// Which one: `minute`, `day`, `address` or `ban`.
-    pub(crate) resource: HeaderValue,
+    pub(crate) resource: QuotaResource,
+}
+
+/// What a quota is of.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum QuotaResource {
+    Minute,
+    Day,
+    Address,
+    Ban,
+}
+
+impl QuotaResource {
+    /// As the header names it.
+    pub(crate) const fn value(self) -> HeaderValue {
+        match self {
+            Self::Minute => const { HeaderValue::from_static("minute") },
+            Self::Day => const { HeaderValue::from_static("day") },
+            Self::Address => const { HeaderValue::from_static("address") },
+            Self::Ban => const { HeaderValue::from_static("ban") },
+        }
+    }
 }
 
 impl QuotaNote {
-    const fn new(usage: WindowUsage, resource: HeaderValue) -> Self {
+    const fn new(usage: WindowUsage, resource: QuotaResource) -> Self {
         let WindowUsage { limit, remaining, reset_secs } = usage;
         Self { limit, remaining, reset_secs, resource }
     }
@@ -37,60 +51,47 @@ impl QuotaNote {
     /// The window that binds the account.
     pub(crate) const fn of_account(usage: &Usage) -> Self {
         match usage.binding() {
-            (WindowKind::Minute, window) => Self::new(window, MINUTE),
-            (WindowKind::Day, window) => Self::new(window, DAY),
+            (WindowKind::Minute, window) => Self::new(window, QuotaResource::Minute),
+            (WindowKind::Day, window) => Self::new(window, QuotaResource::Day),
         }
     }
 
     /// What is left to an address.
     pub(crate) const fn of_address(verdict: &AddressVerdict) -> Self {
-        Self::new(verdict.usage, ADDRESS)
+        Self::new(verdict.usage, QuotaResource::Address)
     }
 }
 
-/// Lets a request pass, or says why not. The quota note is written either way.
-pub(crate) async fn pass(
+/// Counts a request without a key against its address, and says what it lacks. The quota note is written.
+pub(crate) async fn without_key(
     app: &App,
     client: IpAddr,
-    head: &Head<'_>,
-    cost: Cost,
+    lack: NoKey,
     note: &mut Option<QuotaNote>,
-) -> Result<Admission, Answer> {
-    let error = match presented(head) {
-        Presented::Key(key) => {
-            let admitted = app.api.admit(Call { key, address: client, cost }).await;
-            return match admitted {
-                Ok(admission) => {
-                    *note = Some(QuotaNote::of_account(&admission.usage));
-                    Ok(admission)
-                }
-                Err(refusal) => Err(refused(refusal, note)),
-            };
-        }
-        Presented::Nothing => ApiError::new(
-            Code::MissingApiKey,
-            "This operation needs an API key, as a bearer token or in X-API-Key.",
-        ),
-        Presented::Ambiguous => ApiError::new(
-            Code::AmbiguousCredentials,
-            "A request carries one key, in one place: a bearer token or X-API-Key.",
-        ),
+) -> Answer {
+    let (address, now) = match app.api.admit_address(client, Cost::One).await {
+        Ok(admitted) => admitted,
+        Err(error) => return error.into(),
     };
-    let (address, now) = app.api.admit_address(client, Cost::One).await?;
     *note = Some(QuotaNote::of_address(&address));
     if !address.admitted {
-        return Err(address_exceeded(&address, now));
+        return address_exceeded(&address, now);
     }
-    let is_missing = error.code == Code::MissingApiKey;
-    let answer = Answer::from(error);
-    Err(if is_missing {
-        answer.with_header(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"petstore\""))
-    } else {
-        answer
-    })
+    match lack {
+        NoKey::Missing => {
+            let message = "This operation needs an API key, as a bearer token or in X-API-Key.";
+            Answer::from(ApiError::new(Code::MissingApiKey, message))
+                .with_header(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"petstore\""))
+        }
+        NoKey::Ambiguous => {
+            let message = "A request carries one key, in one place: a bearer token or X-API-Key.";
+            ApiError::new(Code::AmbiguousCredentials, message).into()
+        }
+    }
 }
 
-fn refused(refusal: Refusal, note: &mut Option<QuotaNote>) -> Answer {
+/// Says why the service refuses a request. The quota note is written unless the service could not count.
+pub(crate) fn refused(refusal: Refusal, note: &mut Option<QuotaNote>) -> Answer {
     match refusal {
         Refusal::Key { problem, address, now } => {
             *note = Some(QuotaNote::of_address(&address));
@@ -113,7 +114,8 @@ fn refused(refusal: Refusal, note: &mut Option<QuotaNote>) -> Answer {
         }
         Refusal::Banned { until, limits, now } => {
             let reset_secs = until.as_secs_ceil();
-            *note = Some(QuotaNote { limit: limits.minute.get(), remaining: 0, reset_secs, resource: BAN });
+            let resource = QuotaResource::Ban;
+            *note = Some(QuotaNote { limit: limits.minute.get(), remaining: 0, reset_secs, resource });
             let message =
                 format!("The API key is banned until {until}: it kept asking after it had been refused.");
             let wait = until.since(now).as_millis().div_ceil(1_000);

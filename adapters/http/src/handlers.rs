@@ -14,6 +14,7 @@ use petstore_domain::{Answered, IdError, IdempotencyKey, Precondition, Version, 
 use petstore_ports::api::{Admission, Petstore, Repeated, Retry};
 
 use crate::answer::Answer;
+use crate::arena::visible;
 use crate::error::{ApiError, Code, Detail};
 use crate::head::Head;
 use crate::route::{Operation, Resource};
@@ -22,7 +23,7 @@ use crate::wire::{self, EntityTag, FinishedPage, IfNoneMatch, Listing};
 use crate::worker::Worker;
 use refusals::Refuse;
 
-pub(crate) use pets::deprecated_link;
+pub(crate) use pets::{is_deprecated, push_deprecated_links};
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
@@ -153,11 +154,17 @@ impl<'a> Call<'a> {
         tag: &EntityTag,
         push: fn(&mut Vec<u8>, &T),
     ) -> Answer {
-        Answer::json(status, self.worker.arena.cut(|out| push(out, value))).with_tag(self.header(tag))
+        let mut body_end = 0;
+        let mut text = self.worker.arena.cut(|out| {
+            push(out, value);
+            body_end = out.len();
+            out.extend_from_slice(tag.as_bytes());
+        });
+        Answer::json(status, text.split_to(body_end)).with_tag(visible(text))
     }
 
     fn header(&self, tag: &EntityTag) -> HeaderValue {
-        self.worker.header(tag.as_bytes())
+        visible(self.worker.arena.cut(|out| out.extend_from_slice(tag.as_bytes())))
     }
 
     /// A resource that was changed.

@@ -28,6 +28,7 @@ mod cors;
 mod credentials;
 mod error;
 mod exchange;
+mod forms;
 mod gate;
 mod handlers;
 mod head;

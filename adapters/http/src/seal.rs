@@ -2,36 +2,17 @@
 
 use bytes::Bytes;
 use http_body_util::Full;
-use hyper::header::{
-    CACHE_CONTROL, CONNECTION, CONTENT_TYPE, ETAG, HeaderName, HeaderValue, LINK, VARY,
-    X_CONTENT_TYPE_OPTIONS,
-};
-use hyper::{HeaderMap, Response};
+use hyper::Response;
+use hyper::header::{CONNECTION, HeaderValue};
 
-use crate::answer::{Answer, Content};
-use crate::cors;
+use crate::answer::Answer;
+use crate::arena::visible;
+use crate::forms::Values;
 use crate::gate::QuotaNote;
 use crate::head::{Field, Head};
+use crate::route::Resource;
 use crate::worker::Worker;
-
-const RATE_LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
-const RATE_REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
-const RATE_RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
-const RATE_RESOURCE: HeaderName = HeaderName::from_static("x-ratelimit-resource");
-const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-const DEPRECATION: HeaderName = HeaderName::from_static("deprecation");
-const SUNSET: HeaderName = HeaderName::from_static("sunset");
-
-const JSON: HeaderValue = HeaderValue::from_static("application/json");
-const YAML: HeaderValue = HeaderValue::from_static("application/yaml");
-const REVALIDATE: HeaderValue = HeaderValue::from_static("private, no-cache");
-const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
-
-/// When getPet was deprecated: 2025-07-09, as RFC 9745 writes it.
-const DEPRECATED_AT: HeaderValue = HeaderValue::from_static("@1752019200");
-
-/// The date in the contract, as RFC 8594 writes it.
-const SUNSET_AT: HeaderValue = HeaderValue::from_static("Thu, 05 Dec 2030 00:00:00 GMT");
+use crate::{cors, handlers, wire};
 
 /// Characters of a request id that a client may choose.
 const REQUEST_ID_MAX: usize = 64;
@@ -39,58 +20,73 @@ const REQUEST_ID_MAX: usize = 64;
 /// What an answer's common headers are made of.
 pub(crate) struct Seal {
     pub(crate) quota: Option<QuotaNote>,
-    pub(crate) id: HeaderValue,
+    pub(crate) id: RequestId,
     /// The origin that may read the answer.
     pub(crate) origin: Option<HeaderValue>,
-    /// The links of a deprecated operation.
-    pub(crate) deprecated: Option<HeaderValue>,
+    /// What was asked for, if that is deprecated.
+    pub(crate) deprecated: Option<Resource>,
     /// Whether the connection ends with this answer.
     pub(crate) close: bool,
 }
 
-/// The client's own id for its request, if it is one.
-pub(crate) fn request_id(head: &Head<'_>) -> Option<HeaderValue> {
-    let Field::Once(id) = head.request_id else { return None };
-    let is_id = (1..=REQUEST_ID_MAX).contains(&id.len())
-        && id.as_bytes().iter().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(b));
-    is_id.then(|| id.clone())
+/// What a request is called.
+pub(crate) enum RequestId {
+    /// By the client.
+    Given(HeaderValue),
+    /// By us.
+    Made([u8; wire::HEX_LEN]),
 }
 
-/// Puts the common headers on an answer. `headers` is empty.
-pub(crate) fn seal(
-    worker: &Worker,
-    answer: Answer,
-    seal: Seal,
-    mut headers: HeaderMap,
-) -> Response<Full<Bytes>> {
-    let may_be_kept = answer.tag.is_some() && !answer.status.is_client_error();
-    headers.insert(CACHE_CONTROL, if may_be_kept { REVALIDATE } else { NO_STORE });
-    headers.insert(X_CONTENT_TYPE_OPTIONS, const { HeaderValue::from_static("nosniff") });
-    headers.insert(REQUEST_ID, seal.id);
-    match answer.content {
-        Content::Nothing | Content::Told => {}
-        Content::Json => drop(headers.insert(CONTENT_TYPE, JSON)),
-        Content::Yaml => drop(headers.insert(CONTENT_TYPE, YAML)),
+impl RequestId {
+    /// The client's own id for its request, if it is one.
+    pub(crate) fn given(head: &Head<'_>) -> Option<Self> {
+        let Field::Once(id) = head.request_id else { return None };
+        let is_id = (1..=REQUEST_ID_MAX).contains(&id.len())
+            && id.as_bytes().iter().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(b));
+        is_id.then(|| Self::Given(id.clone()))
     }
-    if let Some(tag) = answer.tag {
-        headers.insert(ETAG, tag);
+
+    /// The id, for the log.
+    pub(crate) fn as_str(&self) -> &str {
+        match self {
+            Self::Given(id) => id.to_str().unwrap_or("-"),
+            Self::Made(id) => str::from_utf8(id).unwrap_or("-"),
+        }
     }
-    if let Some(vary) = worker.app.cors.vary(seal.quota.is_some()) {
-        headers.insert(VARY, vary);
-    }
-    if let Some(quota) = seal.quota {
-        headers.insert(RATE_LIMIT, worker.limit_value(quota.limit));
-        headers.insert(RATE_REMAINING, worker.number(quota.remaining));
-        headers.insert(RATE_RESET, worker.reset_value(quota.reset_secs));
-        headers.insert(RATE_RESOURCE, quota.resource);
-    }
-    if let Some(link) = seal.deprecated {
-        headers.insert(DEPRECATION, DEPRECATED_AT);
-        headers.insert(SUNSET, SUNSET_AT);
-        headers.insert(LINK, link);
-    }
-    for (name, value) in answer.headers {
-        headers.append(name, value);
+}
+
+/// Puts the common headers on an answer.
+pub(crate) fn seal(worker: &Worker, answer: Answer, seal: Seal) -> Response<Full<Bytes>> {
+    let settings = &worker.app.settings;
+    let (mut id_end, mut remaining_end) = (0, 0);
+    let mut text = worker.arena.cut(|out| {
+        if let RequestId::Made(id) = &seal.id {
+            out.extend_from_slice(id);
+        }
+        id_end = out.len();
+        if let Some(quota) = &seal.quota {
+            wire::push_number(out, quota.remaining);
+        }
+        remaining_end = out.len();
+        if let Some(resource) = seal.deprecated {
+            handlers::push_deprecated_links(out, resource, &settings.base_path);
+        }
+    });
+    let link = text.split_off(remaining_end);
+    let remaining = text.split_off(id_end);
+    let values = Values {
+        request_id: match seal.id {
+            RequestId::Given(id) => id,
+            RequestId::Made(_) => visible(text),
+        },
+        quota: seal.quota.map(|quota| (quota, visible(remaining))),
+        tag: answer.tag,
+        link: seal.deprecated.map(|_| visible(link)),
+    };
+    let may_be_kept = values.tag.is_some() && !answer.status.is_client_error();
+    let mut headers = worker.forms.fill(may_be_kept, answer.content, values, &worker.app.cors);
+    if !answer.headers.is_empty() {
+        headers.extend(answer.headers);
     }
     if seal.close {
         headers.insert(CONNECTION, const { HeaderValue::from_static("close") });

@@ -7,6 +7,7 @@ use hyper::header::HeaderValue;
 
 use crate::app::{App, Serves};
 use crate::arena::Arena;
+use crate::forms::Forms;
 use crate::mailbox::Mailbox;
 use crate::wire;
 
@@ -17,29 +18,11 @@ pub(crate) struct Worker {
     /// What the entity tags of this store begin with.
     pub(crate) tags: wire::TagPrefix,
     pub(crate) arena: Arena,
+    pub(crate) forms: Forms,
     /// Through which requests that write are woken.
     pub(crate) mailbox: Mailbox,
     request_ids: Cell<u64>,
-    limit: RefCell<Prepared>,
-    reset: RefCell<Prepared>,
     host: RefCell<Option<HeaderValue>>,
-}
-
-/// A number as a header value, kept for the next answer: limits and resets are the same for many.
-struct Prepared {
-    number: u64,
-    value: HeaderValue,
-}
-
-impl Prepared {
-    const ZERO: Self = Self { number: 0, value: HeaderValue::from_static("0") };
-
-    fn get(&mut self, number: u64) -> HeaderValue {
-        if self.number != number {
-            *self = Self { number, value: HeaderValue::from(number) };
-        }
-        self.value.clone()
-    }
 }
 
 impl Worker {
@@ -49,34 +32,13 @@ impl Worker {
         Self {
             tags: wire::TagPrefix::new(app.settings.epoch),
             arena: Arena::new(),
+            forms: Forms::new(),
             mailbox: Mailbox::default(),
             app,
             serves,
             request_ids: Cell::new(seed),
-            limit: RefCell::new(Prepared::ZERO),
-            reset: RefCell::new(Prepared::ZERO),
             host: RefCell::new(None),
         }
-    }
-
-    /// A header's value: visible ASCII.
-    pub(crate) fn header(&self, text: &[u8]) -> HeaderValue {
-        HeaderValue::from_maybe_shared(self.arena.copy(text)).expect("what is written here is visible ASCII")
-    }
-
-    /// A number as a header's value.
-    pub(crate) fn number(&self, number: u32) -> HeaderValue {
-        self.header(itoa::Buffer::new().format(number).as_bytes())
-    }
-
-    /// The value of a limit, which is the same for all accounts of a plan.
-    pub(crate) fn limit_value(&self, limit: u32) -> HeaderValue {
-        self.limit.borrow_mut().get(u64::from(limit))
-    }
-
-    /// The value of a reset, which is the same for a minute.
-    pub(crate) fn reset_value(&self, reset_secs: u64) -> HeaderValue {
-        self.reset.borrow_mut().get(reset_secs)
     }
 
     /// Whether this Host was found good last time. A server mostly has one name, and judging it anew costs as much as
@@ -91,10 +53,10 @@ impl Worker {
     }
 
     /// An id for a request that brought none: 16 hexadecimal digits that look random and do not repeat.
-    pub(crate) fn next_request_id(&self) -> HeaderValue {
+    pub(crate) fn next_request_id(&self) -> [u8; wire::HEX_LEN] {
         let number = self.request_ids.get().wrapping_add(0x9E37_79B9_7F4A_7C15);
         self.request_ids.set(number);
-        self.header(&wire::hex(mix(number)))
+        wire::hex(mix(number))
     }
 }
 

@@ -1,7 +1,6 @@
 //! Pets.
 
 use hyper::StatusCode;
-use hyper::header::HeaderValue;
 use petstore_domain::{IdError, PetId};
 
 use super::refusals::Refuse;
@@ -10,7 +9,6 @@ use crate::answer::Answer;
 use crate::error::{ApiError, Code};
 use crate::route::Resource;
 use crate::wire;
-use crate::worker::Worker;
 
 /// Bytes of a pet on a page, generously: a page is written into one buffer.
 const PET_BYTES: usize = 80;
@@ -76,24 +74,22 @@ pub(super) async fn delete(call: &Call<'_>, id: Result<PetId, IdError>) -> Handl
     Ok(Answer::empty(StatusCode::NO_CONTENT))
 }
 
-/// For getPet, which is deprecated: where that is written, and what takes its place. None for other resources.
-pub(crate) fn deprecated_link(worker: &Worker) -> impl FnOnce(Resource) -> Option<HeaderValue> {
+/// Whether reading this is deprecated: getPet is.
+pub(crate) const fn is_deprecated(resource: &Resource) -> bool {
+    matches!(resource, Resource::Pet(_))
+}
+
+/// The links of a deprecated operation: where that is written, and what takes its place.
+pub(crate) fn push_deprecated_links(out: &mut Vec<u8>, resource: Resource, base_path: &str) {
     // The fragment opens the operation on the reference page.
     const DOCUMENTED: &[u8] =
         b"</docs#/animals/getPet>; rel=\"deprecation\", </docs#/animals/getPet>; rel=\"sunset\", <";
-    const SUCCESSOR: &[u8] = b">; rel=\"successor-version\"";
-    move |resource| {
-        let Resource::Pet(id) = resource else { return None };
-        let link = worker.arena.cut(|link| {
-            link.extend_from_slice(DOCUMENTED);
-            link.extend_from_slice(worker.app.settings.base_path.as_bytes());
-            link.extend_from_slice(b"/pets");
-            if let Ok(id) = id {
-                link.extend_from_slice(b"?id=");
-                link.extend_from_slice(itoa::Buffer::new().format(id.get()).as_bytes());
-            }
-            link.extend_from_slice(SUCCESSOR);
-        });
-        HeaderValue::from_maybe_shared(link).ok()
+    out.extend_from_slice(DOCUMENTED);
+    out.extend_from_slice(base_path.as_bytes());
+    out.extend_from_slice(b"/pets");
+    if let Resource::Pet(Ok(id)) = resource {
+        out.extend_from_slice(b"?id=");
+        wire::push_number(out, id.get());
     }
+    out.extend_from_slice(b">; rel=\"successor-version\"");
 }

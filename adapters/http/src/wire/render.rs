@@ -120,7 +120,8 @@ pub(crate) fn render_error(error: &ApiError) -> Vec<u8> {
     out
 }
 
-fn push_number(out: &mut Vec<u8>, number: impl itoa::Integer) {
+/// A number.
+pub(crate) fn push_number(out: &mut Vec<u8>, number: impl itoa::Integer) {
     out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }
 
