@@ -1,208 +1,125 @@
-//! `petstore import`, into a file at rest and through a running server: all of it or nothing.
+//! The contract as it arrives in Postman and in Bruno when it is imported, by the converters that they use.
 
 mod common;
 
-use std::io::Write;
-use std::process::{Child, Command, Output, Stdio};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use common::{Answer, BINARY, Client, Site, tools};
+use common::shop::ExampleShop;
+use common::{BINARY, Site, tools};
+use serde_json::Value;
 
-const DOGS: &str = r#"{"category":{"name":"Dogs","id":1}}"#;
-const REX: &str = r#"{"pet":{"name":"Rex","categoryId":1,"status":"available","id":1}}"#;
-const ITEM: &str = r#"{"inventoryItem":{"petId":1,"quantity":1,"status":"available"}}"#;
-const SOLD: &str = r#"{"pet":{"name":"Tom","categoryId":1,"status":"sold","id":2}}"#;
-const SOLD_ITEM: &str = r#"{"inventoryItem":{"petId":2,"quantity":0,"status":"sold"}}"#;
-const HELD: &str = r#"{"pet":{"name":"Kim","categoryId":1,"status":"pending","id":3}}"#;
-const HELD_ITEM: &str = r#"{"inventoryItem":{"petId":3,"quantity":0,"status":"pending"}}"#;
-
-fn order(id: u64, pet: u64, complete: bool) -> String {
-    format!(r#"{{"order":{{"id":{id},"petId":{pet},"quantity":1,"complete":{complete}}}}}"#)
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-/// Lines of which one is wrong: which, and what is said of it.
-fn wrong() -> Vec<(Vec<String>, usize, &'static str)> {
-    let lines = |lines: &[&str]| lines.iter().map(ToString::to_string).collect::<Vec<_>>();
-    let and = |before: &[&str], last: &[String]| [lines(before), last.to_vec()].concat();
-    vec![
-        (lines(&[DOGS, "{"]), 2, "EOF while parsing"),
-        (lines(&[DOGS, "", REX, ITEM]), 2, "EOF while parsing"),
-        (
-            lines(&[DOGS, r#"{"pet":{"name":"","categoryId":1,"status":"sold","id":1}}"#]),
-            2,
-            "name must not be empty",
-        ),
-        (lines(&[DOGS, r#"{"category":{"name":"Cats","id":2,"x":1}}"#]), 2, "unknown field `x`"),
-        (lines(&[DOGS, DOGS]), 2, "category 1 is there twice"),
-        (lines(&[DOGS, r#"{"category":{"name":"dogs","id":2}}"#]), 2, "category 2 has the name"),
-        (lines(&[REX]), 1, "pet 1 belongs to category 1, which is not there"),
-        (lines(&[DOGS, REX, ITEM, ITEM]), 4, "inventory item 1 is there twice"),
-        (
-            lines(&[DOGS, REX, r#"{"inventoryItem":{"petId":1,"quantity":0,"status":"sold"}}"#]),
-            3,
-            "inventory item 1 is sold, and its pet is available",
-        ),
-        (
-            lines(&[
-                DOGS,
-                REX,
-                r#"{"inventoryItem":{"petId":1,"quantity":18000000000000000000,"status":"available"}}"#,
-            ]),
-            3,
-            "quantity must be at most 9007199254740991",
-        ),
-        (and(&[DOGS, REX, ITEM], &[order(1, 9, false)]), 4, "order 1 belongs to pet 9, which is not there"),
-        // What no single line shows.
-        (lines(&[DOGS, REX]), 2, "pet 1 has no inventory item"),
-        (lines(&[DOGS, REX, SOLD, SOLD_ITEM]), 2, "pet 1 has no inventory item"),
-        (
-            and(&[DOGS, SOLD, SOLD_ITEM, REX, ITEM], &[order(1, 1, true), order(2, 2, false)]),
-            7,
-            "pet 2 is sold",
-        ),
-        (lines(&[DOGS, REX, HELD, HELD_ITEM, ITEM]), 4, "pet 3 is pending with 0 free units"),
-        (
-            lines(&[DOGS, REX, r#"{"inventoryItem":{"petId":1,"quantity":0,"status":"available"}}"#]),
-            3,
-            "pet 1 is available with 0 free units",
-        ),
-    ]
-}
-
-fn check_refused(refused: &Output, line: usize, why: &str) {
-    let message = text(&refused.stderr);
-    assert_eq!(refused.status.code(), Some(1), "{message}");
-    assert!(
-        message.contains(&format!("petstore: nothing was imported: line {line}: {why}")),
-        "{line}: {message}"
-    );
-}
+/// An operation as both sides name it: method, path, summary, and the names of its query parameters.
+type Shape = (String, String, String, BTreeSet<String>);
 
 #[test]
-fn a_wrong_line_is_named_with_its_reason_and_nothing_is_imported() {
-    let site = Site::new("wrong-lines");
-    let mut server = Site::new("wrong-lines-served");
-    server.serve(&["--db", "memory"], &[]);
-    for (lines, line, why) in wrong() {
-        for site in [&site, &server] {
-            std::fs::write(site.folder.join("lines"), lines.join("\n")).unwrap();
-            let db: &[&str] = if site.server.is_some() { &["--db", "memory"] } else { &[] };
-            check_refused(&site.run(&[&["import", "lines"], db].concat()), line, why);
-            assert_eq!(text(&site.run(&[&["export", "-"], db].concat()).stdout), "", "{lines:?}");
-        }
-    }
-}
-
-/// An import whose lines the test writes.
-fn begin(site: &Site) -> Child {
-    let mut command = site.command(&["import", "-"]);
-    command.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
-}
-
-fn say(import: &mut Child, lines: &[&str]) {
-    let mut input = import.stdin.as_ref().unwrap();
-    input.write_all((lines.join("\n") + "\n").as_bytes()).unwrap();
-}
-
-/// Asks for a write that changes nothing until the import holds it out.
-fn until_held_out(client: &mut Client) -> Answer {
-    loop {
-        let answer = client.ask("DELETE", "/v1/categories/1", "", "").unwrap();
-        if answer.status != 404 {
-            assert_eq!(answer.status, 503, "{}", answer.body);
-            return answer;
-        }
-    }
-}
-
-/// Asks for a write until it is done.
-fn until_let_in(client: &mut Client) {
-    loop {
-        let answer = client.ask("POST", "/v1/categories", "", r#"{"name":"Cats"}"#).unwrap();
-        if answer.status == 201 {
-            return;
-        }
-        assert_eq!(answer.status, 503, "{}", answer.body);
-    }
-}
-
-fn served(name: &str) -> (Site, Client) {
-    let mut site = Site::new(name);
-    site.serve(&[], &[]);
-    let key = site.printed().split_whitespace().last().unwrap().to_owned();
-    let unlimited = ["accounts", "update", "default", "--minute", "2147483647", "--day", "2147483647"];
-    assert!(site.run(&unlimited).status.success());
-    let client = Client::connect(site.port, &key).unwrap();
-    (site, client)
-}
-
-#[test]
-fn writes_are_503_while_an_import_runs_and_reads_go_on() {
-    let (site, mut client) = served("import-running");
-    let mut import = begin(&site);
-    say(&mut import, &[DOGS, REX]);
-    let get = |client: &mut Client, path: &str| client.ask("GET", path, "", "").unwrap();
-    let held_out = until_held_out(&mut client);
-    assert!(held_out.retry_after.is_some());
-    assert!(held_out.body.contains("\"code\":\"overloaded\""), "{}", held_out.body);
-    assert_eq!(
-        (get(&mut client, "/v1/pets").status, get(&mut client, "/v1/pets").body.as_str()),
-        (200, "[]")
-    );
-    assert_eq!(get(&mut client, "/health").status, 200);
-    let ready = get(&mut client, "/ready");
-    assert!(ready.status == 503 && ready.body.contains("\"field\":\"store\""), "{}", ready.body);
-
-    say(&mut import, &[ITEM]);
-    drop(import.stdin.take());
-    let done = import.wait_with_output().unwrap();
-    // A pipe is told the outcome and no progress.
-    assert_eq!((done.status.code(), text(&done.stderr).as_str()), (Some(0), "petstore: 3 lines imported\n"));
-    until_let_in(&mut client);
-    assert!(get(&mut client, "/v1/pets").body.contains("Rex"));
-    assert_eq!(get(&mut client, "/ready").status, 200);
-}
-
-#[test]
-fn an_import_that_breaks_off_imports_nothing() {
-    let (site, mut client) = served("import-broken");
-    let mut import = begin(&site);
-    // What has been sent would be a whole shop.
-    say(&mut import, &[DOGS, REX, ITEM]);
-    until_held_out(&mut client);
-    import.kill().unwrap();
-    import.wait().unwrap();
-    until_let_in(&mut client);
-    assert_eq!(client.ask("GET", "/v1/pets", "", "").unwrap().body, "[]");
-    assert!(!client.ask("GET", "/v1/categories", "", "").unwrap().body.contains("Dogs"));
-    // A folder can be opened and not read.
-    let unread = site.run(&["import", "."]);
-    assert!(text(&unread.stderr).contains("nothing was imported"), "{}", text(&unread.stderr));
-}
-
-#[test]
-fn a_terminal_is_shown_progress() {
-    if !tools::can_run("script", "--version") {
+fn postman_and_bruno_take_the_whole_contract() {
+    if !tools::can_run("node", "--version") || !tools::can_run(tools::node("openapi2postmanv2"), "--version")
+    {
         return;
     }
-    let mut lines: Vec<String> = vec![DOGS.to_owned()];
-    for id in 1..=6_000 {
-        lines.push(REX.replace("\"id\":1", &format!("\"id\":{id}")));
-        lines.push(ITEM.replace("\"petId\":1", &format!("\"petId\":{id}")));
-    }
-    let mut served = Site::new("progress-served");
-    served.serve(&["--db", "memory"], &[]);
-    for (site, db, word) in [(&Site::new("progress"), "petstore.db", "imported"), (&served, "memory", "sent")]
+    let shop = ExampleShop::open("imports");
+    let contract = shop.contract();
+    let json = shop.site.folder.join("openapi.json");
+    std::fs::write(&json, contract.to_string()).unwrap();
+    let output = Command::new("node")
+        .arg(tools::folder().join("import.mjs"))
+        .args([concat!(env!("CARGO_MANIFEST_DIR"), "/../../openapi.yaml").as_ref(), json.as_os_str()])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let converted: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(converted["warnings"], Value::Array(vec![]));
+
+    let documented = documented(&contract);
+    for (tool, token) in [("postman", "/postman/auth/bearer/0/value"), ("bruno", "/bruno/auth/bearer/token")]
     {
-        std::fs::write(site.folder.join("lines"), lines.join("\n")).unwrap();
-        let import = format!("{BINARY} import lines --db {db}");
-        let mut script = Command::new("script");
-        let seen = script.args(["-qec", &import, "/dev/null"]).current_dir(&site.folder).stdin(Stdio::null());
-        let seen = text(&seen.output().unwrap().stdout);
-        let expected = format!("\rpetstore: 10000 lines {word}\r\npetstore: 12001 lines imported\r\n");
-        assert!(seen.ends_with(&expected), "{seen:?}");
+        // One key for all, in a variable: no request has another way to say who asks.
+        let token = converted.pointer(token).and_then(Value::as_str).unwrap_or_default();
+        assert!(token.starts_with("{{") && token.to_lowercase().contains("token"), "{tool}: {token}");
+        let requests = converted[tool]["requests"].as_array().unwrap();
+        assert!(requests.iter().all(|request| request["ownAuth"].is_null()), "{tool}");
+        assert_eq!(requests.iter().map(arrived).collect::<BTreeSet<_>>(), documented, "{tool}");
+        assert_eq!(requests.len(), documented.len(), "{tool}");
+    }
+    send(&shop, converted["postman"]["requests"].as_array().unwrap());
+}
+
+#[test]
+fn the_commands_of_the_page_work() {
+    if !tools::can_run(tools::node("openapi2postmanv2"), "--version") {
+        return;
+    }
+    let site = Site::new("import-page");
+    std::os::unix::fs::symlink(root("docs"), site.folder.join("docs")).unwrap();
+    std::os::unix::fs::symlink(root("openapi.yaml"), site.folder.join("openapi.yaml")).unwrap();
+    let mut path = tools::folder().canonicalize().unwrap().join("node_modules/.bin").into_os_string();
+    path.push(":");
+    path.push(Path::new(BINARY).parent().unwrap());
+    path.push(":");
+    path.push(std::env::var_os("PATH").unwrap());
+    let page = include_str!("../../../docs/import.md");
+    let commands: Vec<_> = page.split("```").filter_map(|block| block.strip_prefix("sh\n")).collect();
+    assert_eq!(commands.len(), 2);
+    for command in commands {
+        let mut shell = Command::new("sh");
+        shell.args(["-e", "-c", command]).current_dir(&site.folder).env("PATH", &path);
+        let output = shell.output().unwrap();
+        assert!(output.status.success(), "{command}\n{}", String::from_utf8_lossy(&output.stderr));
+    }
+    let collection = std::fs::read(site.folder.join("collection.json")).unwrap();
+    let collection: Value = serde_json::from_slice(&collection).unwrap();
+    assert_eq!(collection["info"]["name"], "Petstore");
+}
+
+fn root(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap().join(name)
+}
+
+fn documented(contract: &Value) -> BTreeSet<Shape> {
+    let mut shapes = BTreeSet::new();
+    for (path, item) in contract["paths"].as_object().unwrap() {
+        let operations = item.as_object().unwrap().iter().filter(|(name, _)| *name != "parameters");
+        for (method, operation) in operations {
+            let references = operation["parameters"].as_array().into_iter().flatten();
+            let parameters = references.map(|reference| {
+                let pointer = reference["$ref"].as_str().unwrap().trim_start_matches('#');
+                contract.pointer(pointer).unwrap()
+            });
+            let in_query = parameters.filter(|parameter| parameter["in"] == "query");
+            shapes.insert((
+                method.to_uppercase(),
+                path.replace('{', ":").replace('}', ""),
+                operation["summary"].as_str().unwrap().to_owned(),
+                in_query.map(|parameter| parameter["name"].as_str().unwrap().to_owned()).collect(),
+            ));
+        }
+    }
+    shapes
+}
+
+fn arrived(request: &Value) -> Shape {
+    let text = |member: &str| request[member].as_str().unwrap().to_owned();
+    let parameters = request["parameters"].as_array().unwrap().iter();
+    let names = parameters.map(|name| name.as_str().unwrap().to_owned());
+    (text("method"), text("path"), text("name"), names.collect())
+}
+
+/// Sends requests as they arrived: orders before the patch that puts their pet on hold, and no deletions, since what
+/// they delete is what the others are about.
+fn send(shop: &ExampleShop, requests: &[Value]) {
+    let in_turn = ["GET", "POST", "PUT", "PATCH"];
+    for request in
+        in_turn.iter().flat_map(|method| requests.iter().filter(move |one| one["method"] == *method))
+    {
+        let text = |member: &str| request[member].as_str().unwrap();
+        let mut head = format!("{} /v1{} HTTP/1.1\r\n", text("method"), text("target"));
+        for header in request["headers"].as_array().unwrap() {
+            head.extend([header[0].as_str().unwrap(), ": ", header[1].as_str().unwrap(), "\r\n"]);
+        }
+        head.extend(["Authorization: Bearer ", &shop.key, "\r\n"]);
+        let answer = shop.send(&head, text("body"));
+        assert!(answer.starts_with("HTTP/1.1 20"), "{head}{}\n{answer}", text("body"));
     }
 }

@@ -58,7 +58,7 @@ fn plant(mut document: Value) -> Value {
     document["paths"].as_object_mut().unwrap().retain(|path, _| path == "/pets");
     document["paths"]["/pets"]["post"]["operationId"] = json!("listPets");
     document["components"]["schemas"]["Pet"]["example"] = json!({"id": "ten"});
-    document["components"]["examples"]["Pet"]["value"] = json!({"id": "ten"});
+    document["components"]["examples"]["NewestPet"]["value"] = json!({"id": "ten"});
     document["components"]["schemas"]["Pets"].as_object_mut().unwrap().remove("maxItems").unwrap();
     document
 }

@@ -1,0 +1,67 @@
+//! A server with the shop that the contract's examples are about.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::Site;
+
+const STOCK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/example-shop.ndjson");
+
+/// The shop, and a key for it.
+pub struct ExampleShop {
+    pub site: Site,
+    pub key: String,
+}
+
+impl ExampleShop {
+    /// Imports the shop as `docs/import.md` says, and serves it.
+    pub fn open(name: &str) -> Self {
+        Self::start(name, &["--db", "shop.db"], |site| {
+            let imported = site.run(&["import", "--db", "shop.db", STOCK]);
+            assert!(imported.status.success(), "{}", String::from_utf8_lossy(&imported.stderr));
+        })
+    }
+
+    /// Serves a shop without anything in it.
+    pub fn empty(name: &str) -> Self {
+        Self::start(name, &["--db", "memory"], |_| ())
+    }
+
+    fn start(name: &str, args: &[&str], prepare: impl FnOnce(&Site)) -> Self {
+        let mut site = Site::new(name);
+        prepare(&site);
+        let generated = site.run(&["keys", "generate"]).stdout;
+        let key = String::from_utf8(generated).unwrap().trim().to_owned();
+        site.serve(args, &[("PETSTORE_INITIAL_KEY", &key)]);
+        Self { site, key }
+    }
+
+    /// The contract, as JSON.
+    pub fn contract(&self) -> Value {
+        serde_json::from_str(&body_of(&self.send("GET /openapi.json HTTP/1.1\r\n", ""))).unwrap()
+    }
+
+    /// The body at this path.
+    pub fn read(&self, path: &str) -> String {
+        body_of(&self.send(&format!("GET /v1{path} HTTP/1.1\r\nX-API-Key: {}\r\n", self.key), ""))
+    }
+
+    /// Sends a request of this request line and these fields, and gives the whole answer.
+    pub fn send(&self, head: &str, body: &str) -> String {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.site.port)).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        let frame =
+            if body.is_empty() { String::new() } else { format!("content-length: {}\r\n", body.len()) };
+        write!(stream, "{head}host: localhost\r\nconnection: close\r\n{frame}\r\n{body}").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+}
+
+fn body_of(answer: &str) -> String {
+    answer.split_once("\r\n\r\n").expect("a head and a body").1.to_owned()
+}
