@@ -70,3 +70,6 @@ impl<'r> Head<'r> {
         head
     }
 }
+
+#[cfg(test)]
+mod fuzz;

@@ -6,7 +6,7 @@ use hyper::header::{HeaderName, HeaderValue};
 use hyper::{HeaderMap, Uri};
 
 use crate::head::{Field, Head};
-use crate::settings::HttpSettings;
+use crate::settings::{HttpSettings, Network};
 use crate::worker::Worker;
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
@@ -89,9 +89,13 @@ fn split_port(host: &str) -> (&str, Option<&str>) {
 /// The address that a request is counted against: the peer's, or behind trusted proxies the last one in
 /// `X-Forwarded-For` that is not one of theirs. Whatever stands before that one, a client may have invented.
 pub(crate) fn client_address(peer: IpAddr, headers: &HeaderMap, settings: &HttpSettings) -> IpAddr {
-    let trusted = |address: IpAddr| settings.trusted_proxies.iter().any(|network| network.contains(address));
+    client_among(&settings.trusted_proxies, peer, headers)
+}
+
+fn client_among(proxies: &[Network], peer: IpAddr, headers: &HeaderMap) -> IpAddr {
+    let trusted = |address: IpAddr| proxies.iter().any(|network| network.contains(address));
     let mut client = peer;
-    if settings.trusted_proxies.is_empty() || !trusted(peer) {
+    if proxies.is_empty() || !trusted(peer) {
         return client;
     }
     let values: Vec<_> = headers.get_all(FORWARDED_FOR).iter().collect();
@@ -110,6 +114,9 @@ pub(crate) fn client_address(peer: IpAddr, headers: &HeaderMap, settings: &HttpS
 fn parse_entry(entry: &str) -> Option<IpAddr> {
     entry.parse().ok().or_else(|| entry.parse::<SocketAddr>().ok().map(|address| address.ip()))
 }
+
+#[cfg(test)]
+mod fuzz;
 
 #[cfg(test)]
 mod tests {

@@ -45,6 +45,10 @@ mod settings;
 mod wire;
 mod worker;
 
+#[cfg(test)]
+#[path = "../../../tests/fuzz/woven.rs"]
+mod woven;
+
 pub use app::Http;
 pub use observe::{Exchange, Observer};
 pub use reference::PageFile;

@@ -222,6 +222,9 @@ pub(crate) fn decode(path: &str) -> Option<Cow<'_, str>> {
 }
 
 #[cfg(test)]
+mod fuzz;
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -18,6 +18,10 @@ mod store;
 mod table;
 mod transfer;
 
+#[cfg(test)]
+#[path = "../../../tests/fuzz/woven.rs"]
+mod woven;
+
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::PathBuf;

@@ -18,6 +18,9 @@ use petstore_memory::{Import, ImportError, MemoryStore};
 use petstore_ports::Row;
 use serde::{Deserialize, Serialize};
 
+/// Characters that are said of what is wrong with a line.
+const WHY_MAX: usize = 200;
+
 /// Bytes of one line. The longest that an export writes, a category, has under 10,000.
 const LINE_MAX: u64 = 64 * 1024;
 
@@ -193,7 +196,7 @@ fn is_at_end(lines: &mut impl BufRead) -> bool {
 }
 
 fn add(import: &mut Import<'_>, line: &[u8]) -> Result<(), String> {
-    let line = serde_json::from_slice(line).map_err(|error| error.to_string())?;
+    let line = serde_json::from_slice(line).map_err(|error| printable(&error.to_string()))?;
     let said = |error| match error {
         ImportError::Contradiction { why, .. } => why.to_string(),
         error => error.to_string(),
@@ -242,3 +245,12 @@ fn add(import: &mut Import<'_>, line: &[u8]) -> Result<(), String> {
         }
     }
 }
+
+/// What a terminal may be shown: the reader's words repeat the line's, which may be long and hold escape codes.
+fn printable(why: &str) -> String {
+    let shown = why.chars().take(WHY_MAX);
+    shown.map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
+}
+
+#[cfg(test)]
+mod fuzz;

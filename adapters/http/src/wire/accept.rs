@@ -136,6 +136,9 @@ fn unsupported(message: &'static str) -> ApiError {
 }
 
 #[cfg(test)]
+mod fuzz;
+
+#[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 

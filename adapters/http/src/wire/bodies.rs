@@ -162,4 +162,6 @@ fn not_negative(number: i64) -> u64 {
 }
 
 #[cfg(test)]
+mod fuzz;
+#[cfg(test)]
 mod tests;

@@ -214,6 +214,9 @@ fn skip<'h>(text: &'h [u8], characters: &[u8]) -> &'h [u8] {
 }
 
 #[cfg(test)]
+mod fuzz;
+
+#[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 

@@ -113,6 +113,9 @@ impl Walk {
 }
 
 #[cfg(test)]
+mod fuzz;
+
+#[cfg(test)]
 mod tests {
     use petstore_domain::{CategoryName, PetName};
     use proptest::prelude::*;

@@ -307,4 +307,6 @@ fn repeated_name(members: &Members<'_>) -> Option<usize> {
 }
 
 #[cfg(test)]
+mod fuzz;
+#[cfg(test)]
 mod tests;

@@ -160,4 +160,6 @@ fn decode(text: &str) -> Option<Cow<'_, str>> {
 }
 
 #[cfg(test)]
+mod fuzz;
+#[cfg(test)]
 mod tests;

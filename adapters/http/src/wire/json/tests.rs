@@ -118,7 +118,7 @@ fn a_repeated_name_is_found_in_objects_of_any_size() {
     }
 }
 
-fn agrees(node: &Node<'_>, value: &Value) -> bool {
+pub(super) fn agrees(node: &Node<'_>, value: &Value) -> bool {
     match (node, value) {
         (Node::Null, Value::Null) | (Node::Array, Value::Array(_)) => true,
         (Node::Bool(ours), Value::Bool(theirs)) => ours == theirs,
@@ -135,7 +135,7 @@ fn agrees(node: &Node<'_>, value: &Value) -> bool {
 }
 
 /// Holds the reader against serde_json, apart from what only one of the two refuses.
-fn check(body: &[u8]) -> Result<(), TestCaseError> {
+pub(super) fn check(body: &[u8]) -> Result<(), TestCaseError> {
     match (parse(body), serde_json::from_slice::<Value>(body)) {
         (Ok(node), Ok(value)) => prop_assert!(agrees(&node, &value), "{node:?} {value:?}"),
         (Err(_), Err(_)) => {}

@@ -1,0 +1,161 @@
+//! Where requests say that they go to and come from.
+
+use hyper::http::uri::Authority;
+
+use super::*;
+use crate::settings::Network;
+use crate::woven::both;
+
+#[test]
+fn a_host_is_an_authority_without_a_user() {
+    const WORDS: &[&str] = &[
+        "localhost",
+        "a",
+        ".",
+        ":",
+        ":8080",
+        ":65535",
+        ":65536",
+        "[",
+        "]",
+        "[::1]",
+        "::",
+        "1",
+        "%",
+        "%20",
+        "%4",
+        "@",
+        "/",
+        "_",
+        "-",
+        "~",
+        "!",
+        "[v1.x]",
+        "[fe80::1%25eth0]",
+        "127.0.0.1",
+        "é",
+        " ",
+        "\"",
+        "\\",
+        "#",
+        "?",
+    ];
+    bolero::check!(name = "host").for_each(|input| {
+        both(input, WORDS, |host| {
+            let Ok(host) = std::str::from_utf8(host) else { return };
+            let valid = is_valid(host);
+            assert_eq!(is_valid(&host.to_ascii_uppercase()), valid);
+            if !valid {
+                return;
+            }
+            assert!(
+                host.bytes().all(|byte| byte.is_ascii_graphic()) && !host.contains(['/', '@', '?', '#']),
+                "{host}"
+            );
+            let (name, port) = split_port(host);
+            assert_eq!(port.map_or(name.to_owned(), |port| format!("{name}:{port}")), host);
+            assert!(is_valid_name(name) && !name.is_empty());
+            // Another reader of authorities takes it too. By design it refuses what we take: an empty port, and a name
+            // with percent-encoding.
+            if port != Some("") && !host.contains('%') {
+                let authority: Authority = host.parse().unwrap();
+                assert_eq!(
+                    (authority.host(), authority.port_u16()),
+                    (name, port.and_then(|port| port.parse().ok()))
+                );
+            }
+        });
+    });
+}
+
+#[test]
+fn a_client_is_the_last_that_no_proxy_of_ours_is() {
+    const WORDS: &[&str] = &[
+        "10.0.0.1",
+        "10.255.255.255",
+        "192.0.2.1",
+        "198.51.100.7:443",
+        "[2001:db8::1]:80",
+        "2001:db8::1",
+        "::1",
+        "::ffff:10.0.0.1",
+        "[::1]",
+        "unknown",
+        "_hidden",
+        ",",
+        ", ",
+        " ",
+        "\n",
+        "0",
+        "\"",
+        "010.0.0.1",
+    ];
+    let proxies = [Network::parse("10.0.0.0/8").unwrap(), Network::parse("::1").unwrap()];
+    let peer: IpAddr = "10.0.0.9".parse().unwrap();
+    bolero::check!(name = "forwarded_for").for_each(|input| {
+        both(input, WORDS, |list| {
+            let forwarded = |prefix: &[u8]| {
+                let mut headers = HeaderMap::new();
+                for line in [prefix, list].concat().split(|byte| *byte == b'\n') {
+                    headers.append(FORWARDED_FOR, HeaderValue::from_bytes(line).ok()?);
+                }
+                Some(headers)
+            };
+            let Some(headers) = forwarded(b"") else { return };
+            let trusted = |address: IpAddr| proxies.iter().any(|network| network.contains(address));
+            let client = client_among(&proxies, peer, &headers);
+            let text = String::from_utf8_lossy(list);
+            let named = |entry: &str| parse_entry(entry.trim()) == Some(client);
+            assert!(client == peer || text.split([',', '\n']).any(named), "{client}");
+            if !trusted(client) {
+                // Nothing that a client writes before its own address counts.
+                let invented = forwarded(b"192.0.2.99, 10.0.0.1, ").unwrap();
+                assert_eq!(client_among(&proxies, peer, &invented), client);
+            }
+            // Nobody else's word counts at all.
+            let stranger: IpAddr = "203.0.113.5".parse().unwrap();
+            assert_eq!(client_among(&proxies, stranger, &headers), stranger);
+            assert_eq!(client_among(&[], peer, &headers), peer);
+        });
+    });
+}
+
+#[test]
+fn a_network_contains_the_addresses_that_begin_like_it() {
+    const WORDS: &[&str] = &[
+        "10.0.0.0",
+        "0",
+        "/",
+        "8",
+        "32",
+        "33",
+        "128",
+        "2001:db8::",
+        "::",
+        "::ffff:10.0.0.0",
+        "+",
+        " ",
+        "08",
+    ];
+    bolero::check!(name = "network").for_each(|input| {
+        both(input, WORDS, |text| {
+            let Ok(text) = std::str::from_utf8(text) else { return };
+            let Some(network) = Network::parse(text) else { return };
+            let (address, prefix) = text.split_once('/').unwrap_or((text, "128"));
+            let (address, prefix): (IpAddr, u32) = (address.parse().unwrap(), prefix.parse().unwrap());
+            let inside = |other: IpAddr| match (address, other.to_canonical()) {
+                (IpAddr::V4(ours), IpAddr::V4(other)) => {
+                    (ours.to_bits() ^ other.to_bits()).leading_zeros() >= prefix.min(32)
+                }
+                (IpAddr::V6(ours), IpAddr::V6(other)) => {
+                    (ours.to_bits() ^ other.to_bits()).leading_zeros() >= prefix
+                }
+                _ => false,
+            };
+            for other in ["10.0.0.1", "10.128.0.0", "127.0.0.1", "::1", "2001:db8::1", "::ffff:10.0.0.1"] {
+                let other: IpAddr = other.parse().unwrap();
+                assert_eq!(network.contains(other), inside(other), "{text} {other}");
+            }
+        });
+    });
+}

@@ -1,0 +1,81 @@
+//! Types, by what must not make a difference.
+
+use super::*;
+use crate::woven::both;
+
+const WORDS: &[&str] = &[
+    "application/json",
+    "application/*",
+    "*/*",
+    "*",
+    "text/html",
+    "application/merge-patch+json",
+    ";q=0",
+    ";q=0.5",
+    "; Q = 0.0",
+    ";",
+    ",",
+    " , ",
+    "\"",
+    "\\",
+    "x=\"a,b\"",
+    "charset=utf-8",
+    ";charset=\"UTF-8\"",
+    "charset=latin1",
+    "identity",
+    "gzip",
+    "=",
+    " ",
+    "\t",
+    "é",
+    "0.",
+    "1",
+];
+
+#[test]
+fn a_type_is_the_same_however_it_is_written() {
+    bolero::check!(name = "accept").for_each(|input| both(input, WORDS, check));
+}
+
+fn with(name: &HeaderName, values: &[&[u8]]) -> Option<HeaderMap> {
+    let mut headers = HeaderMap::new();
+    for value in values {
+        headers.append(name, HeaderValue::from_bytes(value).ok()?);
+    }
+    Some(headers)
+}
+
+fn check(value: &[u8]) {
+    let accepts = |values: &[&[u8]]| with(&ACCEPT, values).map(|headers| accepts_json(&headers));
+    let Some(accepted) = accepts(&[value]) else { return };
+    assert_eq!(accepts(&[&value.to_ascii_uppercase()]), Some(accepted));
+    assert_eq!(accepts(&[&[b" \t", value, b" "].concat()]), Some(accepted));
+    assert_eq!(accepts(&[b"", value, b" , "]), Some(accepted));
+    if !value.contains(&b'"') {
+        let lines: Vec<_> = value.split(|byte| *byte == b',').collect();
+        assert_eq!(accepts(&lines), Some(accepted), "several lines are one list");
+        assert_eq!(accepts(&[&[value, b",application/json"].concat()]), Some(true), "it is among them");
+        let excluded = value.to_ascii_lowercase();
+        let names_json = excluded.windows(16).any(|window| window == b"application/json");
+        let exclusion: &[u8] = b",application/json;q=0";
+        assert!(names_json || accepts(&[&[value, exclusion].concat()]) == Some(false), "it alone decides");
+    }
+
+    let takes = |value: &[u8], merge_patch| {
+        check_content_type(&with(&CONTENT_TYPE, &[value]).unwrap(), merge_patch).is_ok()
+    };
+    let taken = takes(value, false);
+    let essence = value.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
+    assert!(!taken || essence.eq_ignore_ascii_case(b"application/json"));
+    assert!(!taken || takes(value, true), "a patch may be plain JSON");
+    for merge_patch in [false, true] {
+        assert_eq!(takes(&value.to_ascii_uppercase(), merge_patch), takes(value, merge_patch));
+    }
+    // An encoded body is never taken, and one that says it is not encoded is as good as one that says nothing.
+    let mut headers = with(&CONTENT_TYPE, &[b"application/json"]).unwrap();
+    headers.insert(CONTENT_ENCODING, HeaderValue::from_bytes(value).unwrap());
+    let encodings = value.to_ascii_lowercase();
+    let plain =
+        encodings.split(|byte| *byte == b',').all(|one| matches!(one.trim_ascii(), b"" | b"identity"));
+    assert!(value.contains(&b'"') || check_content_type(&headers, true).is_ok() == plain);
+}

@@ -1,0 +1,84 @@
+//! Bodies against the contract's rules, said once more over an untyped document, and merge patches against RFC 7396.
+
+use petstore_domain::{Category, InventoryItem, Order, OrderId, Patch, Pet};
+use serde_json::{Map, Value, json};
+
+use super::*;
+use crate::error::Code;
+use crate::wire::{json as ours, push_category, push_item, push_order, push_pet, render_error};
+use crate::woven::both;
+
+mod patches;
+mod rules;
+
+const WORDS: &[&str] = &[
+    "{",
+    "}",
+    "{",
+    "}",
+    ",",
+    ",",
+    ":",
+    "\"name\":",
+    "\"categoryId\":",
+    "\"status\":",
+    "\"id\":",
+    "\"description\":",
+    "\"petId\":",
+    "\"quantity\":",
+    "\"shipDate\":",
+    "\"complete\":",
+    "\"delta\":",
+    "\"colour\":",
+    "\"Rex\"",
+    "\" Rex \"",
+    "\"\"",
+    "\"available\"",
+    "\"pending\"",
+    "\"sold\"",
+    "\"2026-12-01T09:30:00+01:00\"",
+    "\"2026-12-01\"",
+    "null",
+    "true",
+    "false",
+    "1",
+    "10",
+    "0",
+    "-1",
+    "-0",
+    "1.0",
+    "1e2",
+    "10000",
+    "10001",
+    "1000000",
+    "9007199254740991",
+    "9007199254740992",
+    "1e999",
+    "[]",
+    "{}",
+    "[1]",
+    "\"\\u0000\"",
+    "\"a\\nb\"",
+    "\"\\ud83e\\udda4\"",
+    "\"\u{a0}x\"",
+];
+
+/// The document, if it is JSON by our rules: then it is by everybody's, but for numbers that others cannot hold.
+fn document(body: &[u8]) -> Option<Value> {
+    ours::parse(body).ok()?;
+    serde_json::from_slice(body).ok()
+}
+
+/// What was refused was refused in the contract's form.
+fn refused(error: &ApiError) {
+    assert!(matches!(error.code, Code::InvalidJson | Code::ValidationFailed));
+    assert_eq!(error.code == Code::InvalidJson, error.details.is_empty());
+    let rendered: Value = serde_json::from_slice(&render_error(error)).unwrap();
+    assert_eq!(rendered["status"], 400);
+}
+
+fn written(push: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+    let mut out = Vec::new();
+    push(&mut out);
+    out
+}

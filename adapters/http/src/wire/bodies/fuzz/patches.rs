@@ -1,0 +1,66 @@
+//! What a merge patch does, against RFC 7396 on the document that the client saw.
+
+use super::*;
+
+#[test]
+fn a_patch_does_what_rfc_7396_says() {
+    bolero::check!(name = "merge_patch").for_each(|input| both(input, WORDS, check));
+}
+
+/// The document that the client saw, with its patch merged in by somebody else.
+fn merged(seen: impl FnOnce(&mut Vec<u8>), patch: &[u8]) -> Value {
+    let mut document = serde_json::from_slice(&written(seen)).unwrap();
+    json_patch::merge(&mut document, &serde_json::from_slice(patch).unwrap());
+    document
+}
+
+fn check(patch: &[u8]) {
+    of_a_pet(patch);
+    of_a_category(patch);
+    of_an_order(patch);
+}
+
+fn of_a_pet(patch: &[u8]) {
+    let Ok(parsed) = pet_patch(patch) else { return };
+    let (id, name, status) = (PetId::FIRST, PetName::parse("Hazel").unwrap(), PetStatus::Sold);
+    let seen = Pet { id, name: name.clone(), category_id: CategoryId::FIRST, status };
+    let expected = NewPet {
+        name: parsed.name.unwrap_or(name),
+        category_id: parsed.category_id.unwrap_or(CategoryId::FIRST),
+        status: Some(parsed.status.unwrap_or(status)),
+    };
+    // Read again, since a name is trimmed where it is taken.
+    let merged = merged(|out| push_pet(out, &seen), patch).to_string();
+    assert_eq!(pet_replacement(merged.as_bytes(), Some(id)), Ok(expected.into()));
+}
+
+fn of_a_category(patch: &[u8]) {
+    let Ok(parsed) = category_patch(patch) else { return };
+    let (id, name) = (CategoryId::FIRST, CategoryName::parse("Rabbits").unwrap());
+    for description in [None, Some(Description::parse("Fond of cables").unwrap())] {
+        let seen = Category { id, name: name.clone(), description: description.clone() };
+        let name = parsed.name.clone().unwrap_or_else(|| name.clone());
+        let mut expected = NewCategory { name, description };
+        parsed.description.apply(&mut expected.description);
+        let merged = merged(|out| push_category(out, &seen), patch).to_string();
+        assert_eq!(category_replacement(merged.as_bytes(), Some(id)), Ok(expected.into()));
+    }
+}
+
+fn of_an_order(patch: &[u8]) {
+    let Ok(parsed) = order_patch(patch) else { return };
+    let (id, pet_id, quantity) = (OrderId::FIRST, PetId::FIRST, OrderQuantity::ONE);
+    for ship_date in [None, Some(Timestamp::EPOCH)] {
+        let seen = Order { id, pet_id, quantity, ship_date, complete: false };
+        let merged = merged(|out| push_order(out, &seen), patch);
+        let mut expected = ship_date;
+        parsed.ship_date.apply(&mut expected);
+        // A date is the same at another offset.
+        let date = merged.get("shipDate").map(|date| Timestamp::parse(date.as_str().unwrap()).unwrap());
+        assert_eq!(date, expected);
+        assert_eq!(merged["complete"], parsed.complete.unwrap_or(false));
+        assert_eq!(merged.as_object().unwrap().len(), 4 + usize::from(date.is_some()));
+    }
+    let deletes = document(patch).unwrap().get("shipDate") == Some(&Value::Null);
+    assert_eq!(parsed.ship_date == Patch::Clear, deletes);
+}

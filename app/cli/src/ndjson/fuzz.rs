@@ -1,0 +1,62 @@
+//! Imports against the exports that they become.
+
+use super::*;
+use crate::woven::both;
+
+const WORDS: &[&str] = &[
+    "{\"category\":{\"name\":\"Rabbits\",\"id\":1}}\n",
+    "{\"category\":{\"name\":\"Birds\",\"description\":\"\",\"id\":2}}\n",
+    "{\"pet\":{\"name\":\"Hazel\",\"categoryId\":1,\"status\":\"available\",\"id\":1}}\n",
+    "{\"inventoryItem\":{\"petId\":1,\"quantity\":1,\"status\":\"available\"}}\n",
+    "{\"pet\":{\"name\":\"Fiver\",\"categoryId\":2,\"status\":\"pending\",\"id\":3}}\n",
+    "{\"inventoryItem\":{\"petId\":3,\"quantity\":0,\"status\":\"pending\"}}\n",
+    "{\"order\":{\"id\":1,\"petId\":3,\"quantity\":2,\"complete\":false}}\n",
+    "{\"order\":{\"id\":4,\"petId\":9,\"quantity\":1,\"shipDate\":\"2026-12-01T09:30:00+01:00\",\"complete\":true}}\n",
+    "{\"pet\":{",
+    "{\"category\":{",
+    "\"name\":",
+    "\"id\":",
+    "\"colour\":",
+    "\"\\ud83e\"",
+    "\"\u{1b}[31m\":",
+    "\"\\u001b\":",
+    "1",
+    "9007199254740992",
+    "null",
+    ",",
+    "}}",
+    "\n",
+    "\r\n",
+    " ",
+    "\u{feff}",
+    "é",
+];
+
+#[test]
+fn an_import_is_exported_as_it_came_or_refused_by_its_line() {
+    bolero::check!(name = "import").for_each(|input| both(input, WORDS, check));
+}
+
+fn exported(store: &MemoryStore) -> Vec<u8> {
+    let mut lines = Vec::new();
+    store.export(|row| write_row(&mut lines, &row).map(drop)).unwrap();
+    lines
+}
+
+fn check(lines: &[u8]) {
+    let store = MemoryStore::new();
+    match import(&store, lines, |_| {}) {
+        Ok(count) => {
+            let first = exported(&store);
+            let again = MemoryStore::new();
+            assert_eq!(import(&again, &*first, |_| {}), Ok(count));
+            assert_eq!(exported(&again), first);
+            assert_eq!(first.split_inclusive(|byte| *byte == b'\n').count() as u64, count);
+        }
+        Err(why) => {
+            // All or nothing; and what is said is fit for a terminal.
+            assert_eq!(exported(&store), b"");
+            assert!(!why.contains(char::is_control) && why.chars().count() < 300, "{why:?}");
+        }
+    }
+}

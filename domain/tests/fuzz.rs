@@ -1,0 +1,13 @@
+//! Whatever text a stranger may send, held against the rules of the value that it becomes.
+//!
+//! Each target is a plain test, which tries its corpus and a second of random input; CONTRIBUTING.md tells how to run it
+//! for longer.
+
+#[path = "fuzz/dates.rs"]
+mod dates;
+#[path = "fuzz/keys.rs"]
+mod keys;
+#[path = "fuzz/texts.rs"]
+mod texts;
+#[path = "../../tests/fuzz/woven.rs"]
+mod woven;
