@@ -4,6 +4,7 @@ use bytes::Bytes;
 use http_body_util::Full;
 use hyper::Response;
 use hyper::header::{CONNECTION, HeaderValue};
+use petstore_domain::ApiKey;
 
 use crate::answer::Answer;
 use crate::arena::visible;
@@ -38,12 +39,12 @@ pub(crate) enum RequestId {
 }
 
 impl RequestId {
-    /// The client's own id for its request, if it is one.
+    /// The client's own id for its request, if it is one. A key is none: an id goes into logs, here and elsewhere.
     pub(crate) fn given(head: &Head<'_>) -> Option<Self> {
         let Field::Once(id) = head.request_id else { return None };
         let is_id = (1..=REQUEST_ID_MAX).contains(&id.len())
             && id.as_bytes().iter().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(b));
-        is_id.then(|| Self::Given(id.clone()))
+        (is_id && ApiKey::parse(id.as_bytes()).is_err()).then(|| Self::Given(id.clone()))
     }
 
     /// The id, for the log.

@@ -102,7 +102,10 @@ async fn converse(mut stream: UnixStream, desk: &Desk) -> io::Result<()> {
         Ok(Request::Import) => return on_a_thread(stream, desk, Bulk::import).await,
         Ok(Request::Export) => return on_a_thread(stream, desk, Bulk::export).await,
         Ok(request) => desk.answer(request).await,
-        Err(error) => Answer::Refused { why: format!("the request cannot be read: {error}") },
+        // What the reader says of it repeats its words, and one of them may be a key.
+        Err(_) => Answer::Refused {
+            why: "the request cannot be read: is the client of another version?".to_owned(),
+        },
     };
     let mut line = serde_json::to_vec(&answer)?;
     line.push(b'\n');
