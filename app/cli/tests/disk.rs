@@ -2,9 +2,7 @@
 
 mod common;
 
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
-
+use common::strace::{end, inject};
 use common::{Client, Site, tools};
 
 /// What happens to the server's calls.
@@ -17,25 +15,6 @@ const FAULTS: [&str; 3] = [
 
 /// Requests in which what is waited for must come: some seconds' worth, however slow the machine.
 const TRIES: usize = 100_000;
-
-/// From now on the server's calls fail, until this strace ends.
-fn inject(fault: &str, server: u32) -> Child {
-    let calls = fault.split(':').next().unwrap();
-    let mut strace = Command::new("strace")
-        .args(["-f", "-o", "/dev/null", "-e", &format!("trace={calls}"), "-e", &format!("inject={fault}")])
-        .args(["-p", &server.to_string()])
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let said = BufReader::new(strace.stderr.take().unwrap()).lines().next().unwrap().unwrap();
-    assert!(said.contains("attached"), "{said}");
-    strace
-}
-
-fn end(mut strace: Child) {
-    assert!(Command::new("kill").args(["-INT", &strace.id().to_string()]).status().unwrap().success());
-    strace.wait().unwrap();
-}
 
 #[test]
 fn a_disk_that_fails_or_hangs_costs_writes_alone_and_the_server_heals_by_itself() {

@@ -66,7 +66,7 @@ fn check(lines: &[u8]) {
     assert_eq!(head.expects, headers.contains_key("expect"));
     assert_eq!(head.accepts, headers.contains_key("accept"));
     assert_eq!(head.knows, headers.contains_key("if-none-match"));
-    let chunked = |value: &&HeaderValue| value.as_bytes().to_ascii_lowercase() == b"chunked";
+    let chunked = |value: &&HeaderValue| value.as_bytes().eq_ignore_ascii_case(b"chunked");
     assert_eq!(head.coded, !values("transfer-encoding").iter().all(chunked));
 
     let carriers = [values("authorization"), values("x-api-key")].concat();

@@ -45,18 +45,21 @@ fn exported(store: &MemoryStore) -> Vec<u8> {
 
 fn check(lines: &[u8]) {
     let store = MemoryStore::new();
-    match import(&store, lines, |_| {}) {
+    match import(&store, lines, End::OfInput, |_| {}) {
         Ok(count) => {
             let first = exported(&store);
-            let again = MemoryStore::new();
-            assert_eq!(import(&again, &*first, |_| {}), Ok(count));
-            assert_eq!(exported(&again), first);
             assert_eq!(first.split_inclusive(|byte| *byte == b'\n').count() as u64, count);
+            let again = MemoryStore::new();
+            assert!(import(&again, &*first, End::Said, |_| {}).is_err(), "the end was not said");
+            assert_eq!(exported(&again), b"");
+            assert_eq!(import(&again, &*[&first, END_LINE].concat(), End::Said, |_| {}), Ok(count));
+            assert_eq!(exported(&again), first);
         }
         Err(why) => {
             // All or nothing; and what is said is fit for a terminal.
             assert_eq!(exported(&store), b"");
-            assert!(!why.contains(char::is_control) && why.chars().count() < 300, "{why:?}");
+            assert!(why.starts_with("line ") && !why.contains(char::is_control), "{why:?}");
+            assert!(why.chars().count() < 300, "{why}");
         }
     }
 }

@@ -3,6 +3,7 @@
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses a part of this")]
 
 pub mod shop;
+pub mod strace;
 pub mod tools;
 
 use std::io::{BufRead, BufReader, Read, Write};

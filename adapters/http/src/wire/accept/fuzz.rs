@@ -61,21 +61,21 @@ fn check(value: &[u8]) {
         assert!(names_json || accepts(&[&[value, exclusion].concat()]) == Some(false), "it alone decides");
     }
 
-    let takes = |value: &[u8], merge_patch| {
+    let is_taken = |value: &[u8], merge_patch| {
         check_content_type(&with(&CONTENT_TYPE, &[value]).unwrap(), merge_patch).is_ok()
     };
-    let taken = takes(value, false);
+    let plain = is_taken(value, false);
     let essence = value.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
-    assert!(!taken || essence.eq_ignore_ascii_case(b"application/json"));
-    assert!(!taken || takes(value, true), "a patch may be plain JSON");
+    assert!(!plain || essence.eq_ignore_ascii_case(b"application/json"));
+    assert!(!plain || is_taken(value, true), "a patch may be plain JSON");
     for merge_patch in [false, true] {
-        assert_eq!(takes(&value.to_ascii_uppercase(), merge_patch), takes(value, merge_patch));
+        assert_eq!(is_taken(&value.to_ascii_uppercase(), merge_patch), is_taken(value, merge_patch));
     }
     // An encoded body is never taken, and one that says it is not encoded is as good as one that says nothing.
     let mut headers = with(&CONTENT_TYPE, &[b"application/json"]).unwrap();
     headers.insert(CONTENT_ENCODING, HeaderValue::from_bytes(value).unwrap());
     let encodings = value.to_ascii_lowercase();
-    let plain =
+    let unencoded =
         encodings.split(|byte| *byte == b',').all(|one| matches!(one.trim_ascii(), b"" | b"identity"));
-    assert!(value.contains(&b'"') || check_content_type(&headers, true).is_ok() == plain);
+    assert!(value.contains(&b'"') || check_content_type(&headers, true).is_ok() == unencoded);
 }

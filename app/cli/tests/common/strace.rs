@@ -1,0 +1,24 @@
+//! Faults of the machine under a running server, as strace makes them.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+
+/// From now on the server's calls fail, until this strace ends.
+pub fn inject(fault: &str, server: u32) -> Child {
+    let calls = fault.split(':').next().unwrap();
+    let mut strace = Command::new("strace")
+        .args(["-f", "-o", "/dev/null", "-e", &format!("trace={calls}"), "-e", &format!("inject={fault}")])
+        .args(["-p", &server.to_string()])
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let said = BufReader::new(strace.stderr.take().unwrap()).lines().next().unwrap().unwrap();
+    assert!(said.contains("attached"), "{said}");
+    strace
+}
+
+/// Lets the calls be.
+pub fn end(mut strace: Child) {
+    assert!(Command::new("kill").args(["-INT", &strace.id().to_string()]).status().unwrap().success());
+    strace.wait().unwrap();
+}
