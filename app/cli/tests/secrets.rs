@@ -376,6 +376,6 @@ fn a_store_that_fails_tells_nothing_either() {
     assert!(!log.contains(REFUSED) && !log.contains(&own[PREFIX_LEN..]), "{log}");
     assert!(
         !contains(&watched.heard, REFUSED.as_bytes())
-            && !contains(&watched.heard, own[PREFIX_LEN..].as_bytes())
+            && !contains(&watched.heard, &own.as_bytes()[PREFIX_LEN..])
     );
 }

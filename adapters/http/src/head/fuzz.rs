@@ -3,7 +3,7 @@
 use hyper::header::HeaderName;
 
 use super::*;
-use crate::credentials::{Presented, presented};
+use crate::credentials::{NoKey, presented};
 use crate::woven::both;
 
 const WORDS: &[&str] = &[
@@ -67,16 +67,18 @@ fn check(lines: &[u8]) {
     assert_eq!(head.accepts, headers.contains_key("accept"));
     assert_eq!(head.knows, headers.contains_key("if-none-match"));
     let chunked = |value: &&HeaderValue| value.as_bytes().eq_ignore_ascii_case(b"chunked");
-    assert_eq!(head.coded, !values("transfer-encoding").iter().all(chunked));
+    let codings = values("transfer-encoding");
+    assert_eq!(head.chunked, !codings.is_empty());
+    assert_eq!(head.coded, codings.len() > 1 || !codings.iter().all(chunked));
 
     let carriers = [values("authorization"), values("x-api-key")].concat();
     match (presented(&head), &carriers[..]) {
-        (Presented::Ambiguous, [_, _, ..]) | (Presented::Nothing, []) => {}
-        (Presented::Key(key), [carrier]) => {
+        (Err(NoKey::Ambiguous), [_, _, ..]) | (Err(NoKey::Missing), []) => {}
+        (Ok(key), [carrier]) => {
             assert!(!key.is_empty() && key == key.trim_ascii());
             assert!(carrier.as_bytes().ends_with(key));
         }
-        (Presented::Nothing, [carrier]) => {
+        (Err(NoKey::Missing), [carrier]) => {
             // Nothing in the old field, or no token of the one scheme.
             let carrier = carrier.as_bytes().to_ascii_lowercase();
             let token = carrier.strip_prefix(b"bearer ").map(<[u8]>::trim_ascii);
