@@ -65,16 +65,8 @@ const petstore = ({ React }) => ({
     },
   },
   components: {
-    // Without the link of the original: the whole line is a button already, and a link inside a button is neither.
-    OperationSummaryPath: ({ operationProps }) => {
-      const operation = operationProps.get('op');
-      const path = operationProps.get('path');
-      const parts = path.split(/(?=\/)/).flatMap((part) => [React.createElement('wbr', { key: part }), part]);
-      const className = operationProps.get('deprecated') ? 'opblock-summary-path__deprecated' : 'opblock-summary-path';
-      return React.createElement(React.Fragment, null,
-        React.createElement('span', { className, 'data-path': path }, parts),
-        badges(React, operation));
-    },
+    // What the original falls back to for lists of ids, with a warning on the console.
+    JsonSchema_integer_int64: (props) => React.createElement(props.getComponent('JsonSchema_string'), props),
     // The original is no button, and copies a path that is of no use alone.
     CopyToClipboardBtn: () => null,
     FilterContainer: ({ layoutSelectors, layoutActions, specSelectors }) => {
@@ -93,6 +85,16 @@ const petstore = ({ React }) => ({
     },
   },
   wrapComponents: {
+    // Without the link of the original: the whole line is a button already, and a link inside a button is neither.
+    OperationSummaryPath: (Original, system) => ({ operationProps }) => {
+      const { path, method, deprecated } = operationProps.toObject();
+      const parts = path.split(/(?=\/)/).flatMap((part, index) => [React.createElement('wbr', { key: index }), part]);
+      const className = deprecated ? 'opblock-summary-path__deprecated' : 'opblock-summary-path';
+      return React.createElement(React.Fragment, null,
+        React.createElement('span', { className, 'data-path': path }, parts),
+        // A closed operation knows little of itself.
+        badges(React, system.getSystem().specSelectors.specJson().getIn(['paths', path, method])));
+    },
     Markdown: (Original, system) => (props) =>
       props.source && props.source === system.getSystem().specSelectors.info().get('description')
         ? guide(React, Original, props.source)
@@ -140,7 +142,7 @@ function withoutPrefills(document) {
   };
 }
 
-/** Names for the controls that have none. */
+/** Names for the controls that have none, and their own words for those that are called otherwise. */
 function name(root) {
   const give = (selector, text) => {
     for (const control of root.querySelectorAll(`${selector}:not([aria-label])`)) {
@@ -152,11 +154,41 @@ function name(root) {
   give('.highlight-code .copy-to-clipboard button', 'Copy the answer');
   give('textarea.body-param__text', (control) => `Body of the request to ${operation(control)}`);
   give('.examples-select select', 'Example');
+  give('[data-param-name] select', (control) => control.closest('[data-param-name]').dataset.paramName);
+  give('.dialog-ux .close-modal', 'Close');
+  // What scrolls must be within reach of a keyboard.
+  for (const pre of root.querySelectorAll('.curl-command pre, .live-responses-table pre')) pre.tabIndex = 0;
+  for (const button of root.querySelectorAll('.auth-btn-wrapper [aria-label]')) button.removeAttribute('aria-label');
   give('#servers, .servers select', 'Server');
 }
 
+/** The dialogue for the key is one for a keyboard and for a screen reader too. */
+let opener = null;
+function attend(dialog) {
+  if (!dialog) {
+    // What opened it may have been drawn anew, now with a closed lock.
+    if (opener) (opener.isConnected ? opener : page.querySelector('.btn.authorize'))?.focus();
+    opener = null;
+  } else if (!dialog.role) {
+    // It may be drawn anew while it is open.
+    opener ??= document.activeElement;
+    dialog.role = 'dialog';
+    dialog.ariaModal = 'true';
+    dialog.ariaLabel = 'API key';
+    for (const input of dialog.querySelectorAll('input')) input.autocomplete = 'off';
+    (dialog.querySelector('input') ?? dialog.querySelector('button'))?.focus();
+  }
+}
+
 const page = document.getElementById('page');
-new MutationObserver(() => name(page)).observe(page, { childList: true, subtree: true });
+const mend = () => {
+  name(page);
+  attend(page.querySelector('.dialog-ux .modal-ux'));
+};
+new MutationObserver(mend).observe(page, { childList: true, subtree: true });
+addEventListener('keydown', (event) => {
+  if (event.key === 'Escape') page.querySelector('.dialog-ux .close-modal')?.click();
+});
 
 SwaggerUIBundle({
   domNode: page,
