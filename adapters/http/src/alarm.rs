@@ -4,10 +4,12 @@
 //! was left once stays good: these two are polled when they are set, and then only when they have something to say.
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::Context;
 
-use tokio::sync::watch;
 use tokio::time::{Instant, Sleep, sleep_until};
+
+use crate::drain::Drain;
 
 /// A timer that is set anew often and rings seldom.
 pub(crate) struct Alarm {
@@ -44,26 +46,23 @@ impl Alarm {
     }
 }
 
-/// The server's wish to stop.
+/// The server's wish to stop, as one connection waits for it.
 pub(crate) struct StopWish {
-    receiver: watch::Receiver<bool>,
+    drain: Arc<Drain>,
     wish: Pin<Box<dyn Future<Output = ()>>>,
     waits: bool,
 }
 
 impl StopWish {
-    pub(crate) fn new(receiver: watch::Receiver<bool>) -> Self {
-        let mut waiting = receiver.clone();
-        let wish = async move {
-            // An error means that the server is gone, which is a wish to stop too.
-            let _ = waiting.wait_for(|stop| *stop).await;
-        };
-        Self { receiver, wish: Box::pin(wish), waits: false }
+    pub(crate) fn new(drain: &Arc<Drain>) -> Self {
+        let waiting = Arc::clone(drain);
+        let wish = async move { waiting.wished().await };
+        Self { drain: Arc::clone(drain), wish: Box::pin(wish), waits: false }
     }
 
     /// Whether the server wishes to stop. If not, the task is woken when it does.
     pub(crate) fn is_there(&mut self, context: &mut Context<'_>) -> bool {
-        if self.waits && !self.receiver.has_changed().unwrap_or(true) {
+        if self.waits && !self.drain.is_wished() {
             return false;
         }
         self.waits = self.wish.as_mut().poll(context).is_pending();

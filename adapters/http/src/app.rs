@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use petstore_ports::api::Petstore;
 
 use crate::cors::LiveCors;
+use crate::local::LocalServer;
 use crate::server::Server;
 use crate::settings::{Cors, HttpSettings};
 
@@ -68,6 +69,14 @@ impl Http {
     /// From the next request on, these pages of other origins may read answers.
     pub fn set_cors(&self, cors: Cors) {
         self.app.cors.set(cors);
+    }
+
+    /// Serves connections that the caller accepts, as [`Http::listen`] serves its own. To be called where tasks can be
+    /// spawned that stay on this thread: in a `LocalSet` or a `LocalRuntime`. `number` tells the caller's threads apart,
+    /// so that no two make the same request ids.
+    pub fn serve_here(&self, number: usize) -> LocalServer {
+        let serves = if self.ops_apart { Serves::Contract } else { Serves::Everything };
+        LocalServer::start(&self.app, number, serves)
     }
 
     /// Handlers that panicked since the start. Each cost one request.

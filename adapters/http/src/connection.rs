@@ -6,21 +6,49 @@
 //! a nearer deadline comes up. So a request costs one look at the clock and no timer.
 
 use std::cell::Cell;
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
-use hyper::service::HttpService;
+use hyper::service::{HttpService, service_fn};
 use tokio::io::AsyncWriteExt;
 use tokio::time::{Duration, Instant};
 
 use crate::alarm::{Alarm, StopWish};
-use crate::io::{Activity, Phase, Socket};
-use crate::settings::Deadlines;
+use crate::drain::Drain;
+use crate::exchange::exchange;
+use crate::io::{Activity, Phase, Socket, Stream};
+use crate::settings::{Deadlines, READ_BUFFER_MAX};
+use crate::worker::Worker;
+
+/// Serves a stream to its end.
+pub(crate) async fn serve_connection<T: Stream>(
+    stream: T,
+    peer: IpAddr,
+    worker: Rc<Worker>,
+    drain: &Arc<Drain>,
+) {
+    let activity = Rc::new(Activity::new());
+    let deadlines = worker.app.settings.deadlines;
+    let noted = Rc::clone(&activity);
+    let service = service_fn(move |request| exchange(Rc::clone(&worker), Rc::clone(&noted), peer, request));
+    let http = http1::Builder::new()
+        // One flat buffer and one send for each answer: 4 to 5% over a vector of head and body.
+        .writev(false)
+        .max_buf_size(READ_BUFFER_MAX)
+        // A client that sends no more may still wait for its answer; hyper would drop it with the connection.
+        .half_close(true)
+        // The deadlines are ours, all of them.
+        .header_read_timeout(None)
+        .serve_connection(Socket::new(stream, Rc::clone(&activity)), service);
+    Connection::new(http, activity, deadlines, StopWish::new(drain)).serve().await;
+}
 
 /// How long an idle connection may still send a request when the server wants to stop: one that is on its way when
 /// the connection closes would be lost.
@@ -32,7 +60,7 @@ const HEAD_TOO_SLOW: &[u8] = b"HTTP/1.1 408 Request Timeout\r\ncontent-type: app
     {\"code\":\"request_timeout\",\"message\":\"The head did not arrive in time.\",\"status\":408}\n";
 
 /// Why a connection ended before its time.
-pub(crate) enum Ended {
+enum Ended {
     /// In the ordinary way.
     Orderly,
     /// The head of a request did not come in time.
@@ -42,8 +70,8 @@ pub(crate) enum Ended {
 }
 
 /// A connection and its deadlines.
-pub(crate) struct Connection<S: HttpService<Incoming>> {
-    http: http1::Connection<Socket, S>,
+struct Connection<T: Stream, S: HttpService<Incoming>> {
+    http: http1::Connection<Socket<T>, S>,
     activity: Rc<Activity>,
     deadlines: Deadlines,
     alarm: Alarm,
@@ -86,13 +114,14 @@ enum Draining {
     Asked,
 }
 
-impl<S> Connection<S>
+impl<T, S> Connection<T, S>
 where
+    T: Stream,
     S: HttpService<Incoming, ResBody = Full<Bytes>>,
     S::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    pub(crate) fn new(
-        http: http1::Connection<Socket, S>,
+    fn new(
+        http: http1::Connection<Socket<T>, S>,
         activity: Rc<Activity>,
         deadlines: Deadlines,
         stop: StopWish,
@@ -111,7 +140,7 @@ where
     }
 
     /// Serves the connection to its end.
-    pub(crate) async fn serve(mut self) {
+    async fn serve(mut self) {
         if let Ended::HeadTooSlow = std::future::poll_fn(|context| self.poll(context)).await {
             let mut stream = self.http.into_parts().io.into_stream();
             // A courtesy: if it does not fit into the socket's buffer at once, the client has asked for it.

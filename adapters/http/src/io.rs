@@ -9,7 +9,6 @@ use std::task::{Context, Poll, ready};
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use crate::settings::{DRAIN_TIME, LINGER_MAX};
@@ -78,9 +77,14 @@ impl Activity {
     }
 }
 
-/// A socket.
-pub(crate) struct Socket {
-    inner: TokioIo<TcpStream>,
+/// A stream that carries bytes both ways, as a connection has one to itself.
+pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin + 'static {}
+
+impl<T: AsyncRead + AsyncWrite + Unpin + 'static> Stream for T {}
+
+/// A socket, or what stands in for one.
+pub(crate) struct Socket<T> {
+    inner: TokioIo<T>,
     activity: Rc<Activity>,
     closing: Option<Closing>,
 }
@@ -92,18 +96,18 @@ struct Closing {
     until: Pin<Box<Sleep>>,
 }
 
-impl Socket {
-    pub(crate) fn new(stream: TcpStream, activity: Rc<Activity>) -> Self {
+impl<T> Socket<T> {
+    pub(crate) fn new(stream: T, activity: Rc<Activity>) -> Self {
         Self { inner: TokioIo::new(stream), activity, closing: None }
     }
 
     /// The socket itself, for an answer that hyper does not write.
-    pub(crate) fn into_stream(self) -> TcpStream {
+    pub(crate) fn into_stream(self) -> T {
         self.inner.into_inner()
     }
 }
 
-impl Read for Socket {
+impl<T: Stream> Read for Socket<T> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -117,7 +121,7 @@ impl Read for Socket {
     }
 }
 
-impl Write for Socket {
+impl<T: Stream> Write for Socket<T> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

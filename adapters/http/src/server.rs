@@ -12,19 +12,14 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
 use socket2::{Domain, Protocol, Socket as RawSocket, Type};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::LocalOptions;
-use tokio::sync::{Notify, watch};
+use tokio::sync::Notify;
 
-use crate::alarm::StopWish;
 use crate::app::{App, Serves};
-use crate::connection::Connection;
-use crate::exchange::exchange;
-use crate::io::{Activity, Socket};
-use crate::settings::READ_BUFFER_MAX;
+use crate::connection::serve_connection;
+use crate::drain::Drain;
 use crate::worker::Worker;
 
 /// Connections that the kernel holds before they are accepted.
@@ -36,7 +31,7 @@ const ACCEPT_REST: Duration = Duration::from_millis(50);
 /// A server that listens.
 pub struct Server {
     address: SocketAddr,
-    drain: watch::Sender<bool>,
+    drain: Arc<Drain>,
     app: Arc<App>,
     /// Each says whether it gave all its answers.
     threads: Vec<JoinHandle<bool>>,
@@ -56,19 +51,21 @@ impl Server {
     ) -> io::Result<Self> {
         let listeners = listen(address, threads)?;
         let address = listeners[0].local_addr()?;
-        let (drain, draining) = watch::channel(false);
+        let drain = Arc::<Drain>::default();
         let connections_each = app.settings.bounds.connections.div_ceil(threads.get()).max(1);
         let threads = listeners
             .into_iter()
             .enumerate()
             .map(|(number, listener)| {
-                let (app, draining) = (Arc::clone(&app), draining.clone());
+                let (app, drain) = (Arc::clone(&app), Arc::clone(&drain));
                 let accept = Accept { serves, connections_max: connections_each };
                 std::thread::Builder::new()
                     .name(format!("http-{number}"))
-                    .spawn(move || run(listener, number, app, &accept, draining))
+                    .spawn(move || run(listener, number, app, &accept, &drain))
             })
-            .collect::<io::Result<Vec<_>>>()?;
+            .collect::<io::Result<Vec<_>>>();
+        // Those that could be had do not serve on without the others.
+        let threads = threads.inspect_err(|_| drain.wish())?;
         Ok(Self { address, drain, app, threads })
     }
 
@@ -80,14 +77,21 @@ impl Server {
     /// Accepts no more connections, ends those that are idle, lets those that are busy answer.
     pub fn drain(&self) {
         self.app.begin_drain();
-        let _ = self.drain.send(true);
+        self.drain.wish();
     }
 
     /// Waits for the last answer after [`Server::drain`], or for the deadline. Says whether all answers were given.
-    pub fn join(self) -> bool {
+    pub fn join(mut self) -> bool {
         // All of them are waited for, also after one that panicked.
-        let ended: Vec<_> = self.threads.into_iter().map(JoinHandle::join).collect();
+        let ended: Vec<_> = self.threads.drain(..).map(JoinHandle::join).collect();
         ended.into_iter().all(|gave_all| gave_all.unwrap_or(false))
+    }
+}
+
+impl Drop for Server {
+    /// Nobody is left who could wish for it: the threads end, and are not waited for.
+    fn drop(&mut self) {
+        self.drain.wish();
     }
 }
 
@@ -119,20 +123,14 @@ struct Accept {
     connections_max: usize,
 }
 
-fn run(
-    listener: StdListener,
-    number: usize,
-    app: Arc<App>,
-    accept: &Accept,
-    draining: watch::Receiver<bool>,
-) -> bool {
+fn run(listener: StdListener, number: usize, app: Arc<App>, accept: &Accept, drain: &Arc<Drain>) -> bool {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build_local(LocalOptions::default())
         .expect("a runtime needs an epoll descriptor, and there is one for each thread");
     runtime.block_on(async {
         match TcpListener::from_std(listener) {
-            Ok(listener) => serve(listener, number, app, accept, draining).await,
+            Ok(listener) => serve(listener, number, app, accept, drain).await,
             Err(error) => {
                 app.report_accept_error(&error);
                 false
@@ -171,19 +169,17 @@ async fn serve(
     number: usize,
     app: Arc<App>,
     accept: &Accept,
-    mut draining: watch::Receiver<bool>,
+    drain: &Arc<Drain>,
 ) -> bool {
     let worker = Rc::new(Worker::new(Arc::clone(&app), number, accept.serves));
-    // Every connection waits for the same wish to stop.
-    let wish = draining.clone();
     let connections = Rc::new(Connections::default());
     tokio::task::spawn_local(worker.mailbox.keep());
     loop {
         // At the bound the kernel holds further connections until one of ours ends.
-        while connections.open.get() >= accept.connections_max && !*wish.borrow() {
+        while connections.open.get() >= accept.connections_max && !drain.is_wished() {
             tokio::select! {
                 () = connections.closed.notified() => {}
-                _ = draining.wait_for(|drain| *drain) => {}
+                () = drain.wished() => {}
             }
         }
         tokio::select! {
@@ -192,14 +188,14 @@ async fn serve(
             accepted = listener.accept() => match accepted {
                 Ok((stream, peer)) => {
                     let place = Place::take(&connections);
-                    tokio::task::spawn_local(connection(stream, peer, Rc::clone(&worker), wish.clone(), place));
+                    tokio::task::spawn_local(connection(stream, peer, Rc::clone(&worker), Arc::clone(drain), place));
                 }
                 Err(error) => {
                     app.report_accept_error(&error);
                     tokio::time::sleep(ACCEPT_REST).await;
                 }
             },
-            _ = draining.wait_for(|drain| *drain) => break,
+            () = drain.wished() => break,
         }
     }
     drop(listener);
@@ -219,24 +215,10 @@ async fn connection(
     stream: TcpStream,
     peer: SocketAddr,
     worker: Rc<Worker>,
-    draining: watch::Receiver<bool>,
+    drain: Arc<Drain>,
     _place: Place,
 ) {
     // Answers are written whole: waiting for more to put into a segment would only delay them.
     let _ = stream.set_nodelay(true);
-    let activity = Rc::new(Activity::new());
-    let deadlines = worker.app.settings.deadlines;
-    let noted = Rc::clone(&activity);
-    let service =
-        service_fn(move |request| exchange(Rc::clone(&worker), Rc::clone(&noted), peer.ip(), request));
-    let http = http1::Builder::new()
-        // One flat buffer and one send for each answer: 4 to 5% over a vector of head and body.
-        .writev(false)
-        .max_buf_size(READ_BUFFER_MAX)
-        // A client that sends no more may still wait for its answer; hyper would drop it with the connection.
-        .half_close(true)
-        // The deadlines are ours, all of them: see `connection`.
-        .header_read_timeout(None)
-        .serve_connection(Socket::new(stream, Rc::clone(&activity)), service);
-    Connection::new(http, activity, deadlines, StopWish::new(draining)).serve().await;
+    serve_connection(stream, peer.ip(), worker, &drain).await;
 }

@@ -1,0 +1,66 @@
+//! Connections that somebody else accepts.
+
+use std::net::IpAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::task::AbortHandle;
+
+use crate::app::{App, Serves};
+use crate::connection::serve_connection;
+use crate::drain::Drain;
+use crate::worker::Worker;
+
+/// Serves connections that its owner accepts, on the owner's runtime: over another transport than TCP, or over the
+/// links of a simulation. It belongs to one thread, as everything that serves does.
+pub struct LocalServer {
+    worker: Rc<Worker>,
+    drain: Arc<Drain>,
+    keeper: Rc<Keeper>,
+}
+
+/// The task that wakes requests which write. It ends with the last connection that may need it.
+struct Keeper(AbortHandle);
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl LocalServer {
+    pub(crate) fn start(app: &Arc<App>, number: usize, serves: Serves) -> Self {
+        let worker = Rc::new(Worker::new(Arc::clone(app), number, serves));
+        let keeper = Keeper(tokio::task::spawn_local(worker.mailbox.keep()).abort_handle());
+        Self { worker, drain: Arc::default(), keeper: Rc::new(keeper) }
+    }
+
+    /// Serves a connection to its end. `peer` is whom it comes from: who has no valid key is counted by it.
+    ///
+    /// How many there may be at once is the owner's business.
+    pub fn serve_connection<T>(&self, stream: T, peer: IpAddr) -> impl Future<Output = ()> + 'static + use<T>
+    where
+        T: AsyncRead + AsyncWrite + Unpin + 'static,
+    {
+        let (worker, drain) = (Rc::clone(&self.worker), Arc::clone(&self.drain));
+        let keeper = Rc::clone(&self.keeper);
+        async move {
+            serve_connection(stream, peer, worker, &drain).await;
+            drop(keeper);
+        }
+    }
+
+    /// Ends connections that are idle, and lets those that are busy answer first.
+    pub fn drain(&self) {
+        self.worker.app.begin_drain();
+        self.drain.wish();
+    }
+}
+
+impl Drop for LocalServer {
+    /// Its connections end like those of a server that drains.
+    fn drop(&mut self) {
+        self.drain.wish();
+    }
+}
