@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use petstore_domain::{Change, KeyRecord, Timestamp};
 use petstore_ports::{BatchNumber, Journal, LastIds, Row, UsageCount};
 
+use contents::Contents;
 use fault::Faults;
 pub use fault::{DiskBug, Fault};
 use journal::DiskJournal;
@@ -24,10 +25,10 @@ pub struct Disk(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// All that was written, in that order.
-    log: Vec<Entry>,
-    /// How many entries of it survive a power cut.
-    synced: usize,
+    /// What survives a power cut.
+    synced: Contents,
+    /// What was written after that, in that order.
+    unsynced: Vec<Entry>,
     faults: Faults,
     bug: Option<DiskBug>,
 }
@@ -62,8 +63,8 @@ impl Disk {
     #[must_use]
     pub fn after_power_cut(&self) -> Self {
         let state = self.lock();
-        let log = state.log[..state.synced].to_vec();
-        Self(Arc::new(Mutex::new(State { synced: log.len(), log, bug: state.bug, ..State::default() })))
+        let left = State { synced: state.synced.clone(), bug: state.bug, ..State::default() };
+        Self(Arc::new(Mutex::new(left)))
     }
 
     /// Lets a call fail, counted from the first one that there ever was: from 1.
@@ -83,8 +84,7 @@ impl Disk {
 
     /// How many batches are on disk.
     pub fn batches(&self) -> usize {
-        let is_batch = |entry: &&Entry| matches!(entry, Entry::Batch { .. });
-        self.lock().log.iter().filter(is_batch).count()
+        self.lock().synced.batches
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -54,6 +54,7 @@ mod subject;
 mod together;
 
 pub use disk::{Disk, DiskBug, Fault};
+pub use random::Random;
 pub use reference::{Bug, ReferenceStore};
 pub use stamp::run_case;
 pub use subject::{DurableSubject, Subject};

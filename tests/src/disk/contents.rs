@@ -1,4 +1,4 @@
-//! What a log comes to.
+//! What all that was written comes to.
 
 use std::collections::BTreeMap;
 
@@ -6,11 +6,11 @@ use petstore_domain::{
     Account, AccountId, CategoryId, CategoryRecord, Change, KeyId, KeyRecord, OrderId, OrderRecord, PetId,
     PetRecord, RetryName, RetryRecord, Timestamp,
 };
-use petstore_ports::{LastIds, Row, UsageCount};
+use petstore_ports::{BatchNumber, LastIds, Row, UsageCount};
 
 use super::Entry;
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Contents {
     categories: BTreeMap<CategoryId, CategoryRecord>,
     pets: BTreeMap<PetId, PetRecord>,
@@ -20,17 +20,21 @@ pub(super) struct Contents {
     retries: BTreeMap<RetryName, RetryRecord>,
     usage: BTreeMap<AccountId, UsageCount>,
     pub(super) last_ids: LastIds,
+    pub(super) last_batch: BatchNumber,
+    /// How many batches there were, bulk loads apart.
+    pub(super) batches: usize,
 }
 
 impl Contents {
-    /// Does again what was done.
-    pub(super) fn replay(&mut self, entry: &Entry) {
+    /// Does what was written.
+    pub(super) fn write(&mut self, entry: &Entry) {
         match entry {
-            Entry::Batch { changes, last_ids, .. } => {
+            Entry::Batch { number, changes, last_ids } => {
                 for change in changes {
                     self.change(change);
                 }
-                self.last_ids = *last_ids;
+                (self.last_ids, self.last_batch) = (*last_ids, *number);
+                self.batches += 1;
             }
             Entry::Usage(counts) => self.usage.extend(counts.iter().map(|count| (count.account, *count))),
             Entry::Bans(keys) => {
@@ -42,11 +46,11 @@ impl Contents {
                 }
             }
             Entry::Pruned(now) => self.retries.retain(|_, record| record.expires_at > *now),
-            Entry::Bulk { rows, last_ids, .. } => {
+            Entry::Bulk { number, rows, last_ids } => {
                 for row in rows {
                     self.row(row);
                 }
-                self.last_ids = *last_ids;
+                (self.last_ids, self.last_batch) = (*last_ids, *number);
             }
         }
     }

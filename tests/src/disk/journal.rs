@@ -1,4 +1,4 @@
-//! The journal on the disk: a log, read back by doing again what it says.
+//! The journal on the disk: what it is told is written and synced at once.
 
 use petstore_domain::{Change, Changes, KeyRecord, Timestamp};
 use petstore_ports::{Batch, BatchNumber, Header, Journal, LastIds, Row, StoreError, UsageCount};
@@ -31,9 +31,9 @@ impl DiskJournal {
         let state = &mut *self.disk.lock();
         let fault = state.faults.call();
         if matches!(fault, None | Some(Fault::After)) {
-            state.log.append(&mut self.late);
-            state.log.extend(entries);
-            state.synced = state.log.len();
+            state.unsynced.append(&mut self.late);
+            state.unsynced.extend(entries);
+            state.sync();
         }
         self.in_doubt = fault.is_some();
         fault.map_or(Ok(()), |_| Err(planned_error()))
@@ -51,7 +51,7 @@ impl DiskJournal {
             }
             DiskBug::CommitsWithoutSync => {
                 let state = &mut *self.disk.lock();
-                state.log.push(entry(changes));
+                state.unsynced.push(entry(changes));
             }
             DiskBug::TearsBatches => {
                 for change in changes {
@@ -73,10 +73,17 @@ impl DiskJournal {
 }
 
 impl State {
+    fn sync(&mut self) {
+        for entry in self.unsynced.drain(..) {
+            self.synced.write(&entry);
+        }
+    }
+
+    /// What whoever looks without cutting the power finds.
     fn contents(&self) -> Contents {
-        let mut contents = Contents::default();
-        for entry in &self.log {
-            contents.replay(entry);
+        let mut contents = self.synced.clone();
+        for entry in &self.unsynced {
+            contents.write(entry);
         }
         contents
     }
@@ -86,16 +93,17 @@ impl State {
             Entry::Batch { number, .. } | Entry::Bulk { number, .. } => Some(*number),
             Entry::Usage(_) | Entry::Bans(_) | Entry::Pruned(_) => None,
         };
-        self.log.iter().rev().find_map(number).unwrap_or_default()
+        self.unsynced.iter().rev().find_map(number).unwrap_or(self.synced.last_batch)
     }
 }
 
 impl Journal for DiskJournal {
     fn load(&mut self, into: &mut dyn FnMut(Row) -> Result<(), StoreError>) -> Result<Header, StoreError> {
-        let (contents, last_batch, bug) = {
+        let (contents, bug) = {
             let state = self.disk.lock();
-            (state.contents(), state.last_batch(), state.bug)
+            (state.contents(), state.bug)
         };
+        let last_batch = contents.last_batch;
         let last_ids =
             if bug == Some(DiskBug::ReusesIds) { contents.highest_ids() } else { contents.last_ids };
         contents.into_rows().try_for_each(into)?;
@@ -120,7 +128,7 @@ impl Journal for DiskJournal {
         if state.faults.call().is_some() {
             return Err(planned_error());
         }
-        state.log.truncate(state.synced);
+        state.unsynced.clear();
         (self.in_doubt, self.bulk) = (false, None);
         Ok(state.last_batch())
     }
@@ -134,7 +142,7 @@ impl Journal for DiskJournal {
     }
 
     fn prune(&mut self, now: Timestamp) -> Result<usize, StoreError> {
-        let expired = self.disk.lock().contents().expired(now);
+        let expired = self.disk.lock().synced.expired(now);
         self.write(vec![Entry::Pruned(now)]).map(|()| expired)
     }
 

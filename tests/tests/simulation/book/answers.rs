@@ -1,0 +1,275 @@
+//! What clients are answered, held against the one answer that is right.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::{Asked, Book, Fate, Gate, Stamp, State};
+use crate::expected::Expected;
+use crate::model::quotas::binding;
+use crate::request::{Listing, Of, Op};
+
+/// 2030-12-05T00:00:00Z: from then on a pet is not read by its path any more.
+pub(crate) const SUNSET: i64 = 1_922_659_200_000;
+
+/// From a whole request that changes something to the store's word on it.
+const STORE_DEADLINE: Duration = Duration::from_secs(2);
+
+/// The shortest time in which a request may be too slow: that of its head.
+const HEAD_DEADLINE: Duration = Duration::from_secs(10);
+
+/// An answer as a client reads it.
+#[derive(Debug, Clone)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Answer {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(one, _)| one == name).map(|(_, value)| value.as_str())
+    }
+
+    fn number(&self, name: &str) -> Option<i64> {
+        self.header(name)?.parse().ok()
+    }
+
+    pub(crate) fn json(&self) -> Option<Value> {
+        serde_json::from_slice(&self.body).ok()
+    }
+
+    fn code(&self) -> String {
+        self.json().and_then(|body| Some(body["code"].as_str()?.to_owned())).unwrap_or_default()
+    }
+
+    /// The cursor of the next page.
+    pub(crate) fn next_cursor(&self) -> Option<String> {
+        let link = self.header("link")?.split(", ").find(|link| link.ends_with("rel=\"next\""))?;
+        let (_, rest) = link.split_once("cursor=")?;
+        Some(rest.split(['>', '&']).next()?.to_owned())
+    }
+}
+
+impl Book {
+    /// The server begins to write on a connection.
+    pub(crate) fn answering(&self, connection: u64) {
+        let mut state = self.lock();
+        let Some(id) = state.current.get(&connection).copied() else { return };
+        if state.asked[id].stamp.is_none() {
+            let stamp = state.stamp(id);
+            state.asked[id].stamp = Some(stamp);
+        }
+    }
+
+    /// A client has read an answer.
+    pub(crate) fn answered(&self, id: usize, answer: &Answer) {
+        let outcome = {
+            let mut state = self.lock();
+            let line = format!("   #{id} {} {}", answer.status, String::from_utf8_lossy(&answer.body));
+            state.trace.note(self.start.elapsed(), &line);
+            state.counts.answers += 1;
+            state.answered(id, answer)
+        };
+        let tell = |what| {
+            let state = self.lock();
+            let Asked { request, gate, fate, stamp, .. } = &state.asked[id];
+            format!("request {id}: {what}\n  {request:?}\n  {gate:?}\n  {fate:?}\n  {stamp:?}\n  {answer:?}")
+        };
+        self.judge(outcome.map_err(tell));
+    }
+}
+
+impl State {
+    fn stamp(&self, id: usize) -> Stamp {
+        let asked = &self.asked[id];
+        let read = match &asked.gate {
+            Some(gate @ Gate::Admitted { .. }) if asked.request.op.is_read() => self.read(asked, gate),
+            _ => None,
+        };
+        let settled = matches!(asked.fate, Fate::Settled { .. } | Fate::Dropped { .. });
+        let (twin_runs, troubled) = (self.twin_runs(id), self.troubled || self.troubled_until >= asked.sent);
+        let print = match &asked.request.op {
+            Op::List(listing) => Some(self.shop.page(listing).print),
+            _ => None,
+        };
+        Stamp { at: self.now(), read, print, settled, twin_runs, troubled }
+    }
+
+    /// The answer to a read at this moment.
+    fn read(&self, asked: &Asked, gate: &Gate) -> Option<Expected> {
+        let Gate::Admitted { usage, now, account, .. } = gate else { return None };
+        let known = asked.request.if_none_match.as_deref();
+        Some(match &asked.request.op {
+            Op::Get { of: Of::Pets, .. } if *now >= SUNSET => Expected::refused(410, "operation_sunset"),
+            Op::Get { of, id } => match self.shop.show(*of, *id) {
+                None => Expected::refused(404, "not_found"),
+                Some((_, tag)) if known == Some(&tag) => Expected { tag: Some(tag), ..Expected::empty(304) },
+                Some((body, tag)) => Expected::shown(200, body, tag),
+            },
+            Op::List(listing) => self.list(listing, known),
+            Op::RateLimit => {
+                let window = |place: usize| {
+                    let told = &usage[place];
+                    json!({"limit": told.limit, "remaining": told.remaining, "reset": told.reset})
+                };
+                let plan = self.accounts.plans[account].name;
+                Expected::plain(json!({"plan": plan, "minute": window(0), "day": window(1)}))
+            }
+            _ => return None,
+        })
+    }
+
+    fn list(&self, listing: &Listing, known: Option<&str>) -> Expected {
+        let page = self.shop.page(listing);
+        let tag = self.tags.get(&page.print).map(String::as_str);
+        if known.is_some() && known == tag {
+            return Expected::empty(304);
+        }
+        Expected { has_next: Some(page.has_next), ..Expected::plain(page.items) }
+    }
+
+    /// Whether an earlier request under the same idempotency key is being answered.
+    fn twin_runs(&self, id: usize) -> bool {
+        let name = |asked: &Asked| {
+            let Some(Gate::Admitted { account, .. }) = asked.gate else { return None };
+            let key = asked.request.idempotency_key.clone()?;
+            Some((account, asked.request.op.retry_scope()?, key))
+        };
+        let Some(own) = name(&self.asked[id]) else { return false };
+        self.asked.iter().enumerate().rev().take(200).any(|(other, asked)| {
+            let runs = !asked.ended && asked.stamp.is_none() && !matches!(asked.fate, Fate::None);
+            other != id && runs && name(asked).as_ref() == Some(&own)
+        })
+    }
+
+    fn answered(&mut self, id: usize, answer: &Answer) -> Result<(), String> {
+        let asked = &self.asked[id];
+        let Some(stamp) = &asked.stamp else { return Err("answered before it was".to_owned()) };
+        if answer.status == 408 && stamp.at >= asked.sent + HEAD_DEADLINE {
+            return Ok(());
+        }
+        let Some(gate) = &asked.gate else { return Err("answered without being judged".to_owned()) };
+        check_quota(gate, answer)?;
+        let right = match gate {
+            Gate::Refused { status, code, .. } => {
+                self.counts.refused += 1;
+                Expected::refused(*status, code)
+            }
+            Gate::Admitted { reads, writes, .. } => {
+                let op = &asked.request.op;
+                let may = if op.needs_read() { *reads } else { *writes };
+                match op {
+                    // Whether there is such an operation is asked before what the key permits.
+                    Op::Wrong { status, code, .. } if may || matches!(status, 404 | 405) => {
+                        Expected::refused(*status, code)
+                    }
+                    _ if !may => Expected::refused(403, "insufficient_scope"),
+                    _ if op.is_read() => stamp.read.clone().ok_or("a read that was not read")?,
+                    _ => change(asked, stamp, answer)?,
+                }
+            }
+        };
+        self.counts.unavailable += u64::from(answer.status == 503);
+        self.counts.replays += u64::from(right.replayed);
+        if answer.status == 408 && stamp.at >= asked.sent + HEAD_DEADLINE {
+            return Ok(());
+        }
+        check(&right, answer, asked.request.head_only)?;
+        self.check_page(id, answer)
+    }
+
+    /// A page's entity tag stands for this page and no other.
+    fn check_page(&mut self, id: usize, answer: &Answer) -> Result<(), String> {
+        let print = self.asked[id].stamp.as_ref().and_then(|stamp| stamp.print.clone());
+        let (Some(print), 200) = (print, answer.status) else { return Ok(()) };
+        let tag = answer.header("etag").ok_or("a page without an entity tag")?.to_owned();
+        let stood = self.prints.get(&tag);
+        if stood.is_some_and(|stood| *stood != print) {
+            return Err(format!("{tag} stood for {stood:?} and stands for {print}"));
+        }
+        if self.tags.get(&print).is_some_and(|before| *before != tag) {
+            return Err("the page is as it was, and its entity tag is another one".to_owned());
+        }
+        self.prints.insert(tag.clone(), print.clone());
+        self.tags.insert(print, tag);
+        Ok(())
+    }
+}
+
+/// The answer to a change: what it came to, or that the store cannot say so.
+fn change(asked: &Asked, stamp: &Stamp, answer: &Answer) -> Result<Expected, String> {
+    let waited = match asked.fate {
+        Fate::Queued { since, .. } => stamp.at.saturating_sub(since),
+        Fate::None | Fate::Settled { .. } | Fate::Dropped { .. } => stamp.at.saturating_sub(asked.sent),
+    };
+    let unavailable = Expected::refused(503, "unavailable");
+    if answer.status == 503 {
+        let excused = stamp.troubled || waited >= STORE_DEADLINE;
+        return if excused { Ok(unavailable) } else { Err("unavailable, and nothing was wrong".to_owned()) };
+    }
+    if answer.code() == "idempotency_in_progress" {
+        let alone = matches!(asked.fate, Fate::None) && stamp.twin_runs;
+        return if alone {
+            Ok(Expected::refused(409, "idempotency_in_progress"))
+        } else {
+            Err("nothing is in progress".to_owned())
+        };
+    }
+    match &asked.fate {
+        Fate::Settled { answer, since } if stamp.settled && *since <= stamp.at => Ok(answer.clone()),
+        Fate::Settled { .. } | Fate::Queued { .. } => Err("answered before it was on disk".to_owned()),
+        Fate::Dropped { since } => Err(format!("answered, and nothing of it is on disk since {since:?}")),
+        Fate::None => Err("answered without having been done".to_owned()),
+    }
+}
+
+fn check_quota(gate: &Gate, answer: &Answer) -> Result<(), String> {
+    let (told, retry_after) = match gate {
+        Gate::Admitted { usage, .. } => (binding(usage), None),
+        Gate::Refused { told, retry_after, .. } => (told, *retry_after),
+    };
+    let headers = ["limit", "remaining", "reset"].map(|name| answer.number(&format!("x-ratelimit-{name}")));
+    let right = [i64::from(told.limit), i64::from(told.remaining), told.reset].map(Some);
+    if headers != right || answer.header("x-ratelimit-resource") != Some(told.resource) {
+        return Err(format!("the quota headers should say {told:?}"));
+    }
+    let given = answer.number("retry-after");
+    match (retry_after, given, answer.status) {
+        (None, Some(1 | 2), 503) => Ok(()),
+        (wait, given, _) if wait == given => Ok(()),
+        _ => Err(format!("Retry-After should be {retry_after:?}")),
+    }
+}
+
+fn check(right: &Expected, answer: &Answer, head_only: bool) -> Result<(), String> {
+    let wrong = |what: &str| Err(format!("{what}: right is {right:?}"));
+    if answer.status != right.status {
+        return wrong("another status");
+    }
+    if right.status >= 400
+        && !head_only
+        && (answer.code() != right.code || answer.json().is_none_or(|body| body["status"] != right.status))
+    {
+        return wrong("another error");
+    }
+    if head_only && !answer.body.is_empty() {
+        return wrong("a body that was not asked for");
+    }
+    if right.body.is_some() && !head_only && answer.json() != right.body {
+        return wrong("another body");
+    }
+    if right.tag.is_some() && answer.header("etag") != right.tag.as_deref() {
+        return wrong("another entity tag");
+    }
+    if answer.header("location") != right.location.as_deref() {
+        return wrong("another place");
+    }
+    if answer.header("idempotent-replayed").is_some() != right.replayed {
+        return wrong("said to be a replay, or not");
+    }
+    if right.has_next.is_some_and(|has_next| has_next != answer.next_cursor().is_some()) {
+        return wrong("another next page");
+    }
+    Ok(())
+}

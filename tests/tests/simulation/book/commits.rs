@@ -1,0 +1,227 @@
+//! What the store decides, and what the disk then holds.
+
+use petstore_domain::{Changes, KeyRecord};
+use petstore_ports::UsageCount;
+
+use super::{Actor, Book, Fate, Gate, Owner, Staged, State, given};
+use crate::model::rows;
+
+impl Book {
+    /// A transition is handed to the store. Says whose it is.
+    pub(crate) fn handed_over(&self, process: u64, actor: Option<Actor>) -> Owner {
+        let mut broken = None;
+        let owner = {
+            let mut state = self.lock();
+            match actor {
+                _ if state.process != process => Owner::Nobody,
+                Some(Actor::Connection(connection)) => {
+                    let id = state.current[&connection];
+                    let since = state.now();
+                    let asked = &mut state.asked[id];
+                    if !matches!(asked.fate, Fate::None) {
+                        broken = Some(format!("request {id} changes something twice"));
+                    }
+                    asked.fate = Fate::Queued { since, now: self.clock.millis() };
+                    Owner::Request(id)
+                }
+                Some(Actor::Operator) => {
+                    let id = state.orders.len() - 1;
+                    state.orders[id].now = self.clock.millis();
+                    Owner::Order(id)
+                }
+                None => Owner::Nobody,
+            }
+        };
+        self.changes.notify_waiters();
+        self.judge(broken.map_or(Ok(()), Err));
+        owner
+    }
+
+    /// The store has asked a transition.
+    pub(crate) fn decided(&self, process: u64, owner: Owner, changes: Option<&Changes>) {
+        let mut state = self.lock();
+        if state.process != process || matches!(owner, Owner::Nobody) {
+            return;
+        }
+        let (given, keys) = given(changes);
+        let ban = match owner {
+            Owner::Order(id) => {
+                let key = state.orders[id].order.key().and_then(|key| state.accounts.keys.get(&key));
+                key.and_then(|key| key.ban)
+            }
+            Owner::Request(_) | Owner::Nobody => None,
+        };
+        state.staged.push(Staged { owner, given, keys, ban });
+    }
+
+    /// The store is done with a step, and the last batch is not in doubt.
+    pub(crate) fn stepped(&self, process: u64) {
+        let outcome = {
+            let mut state = self.lock();
+            if state.process != process || state.doubt.is_some() {
+                return;
+            }
+            // Decisions that change nothing are not written.
+            state.commit()
+        };
+        self.judge(outcome);
+    }
+
+    /// The journal has a batch.
+    pub(crate) fn committed(&self, process: u64, number: u64) {
+        let outcome = {
+            let mut state = self.lock();
+            if state.process != process {
+                return;
+            }
+            let line = format!("batch {number}, {} decisions", state.staged.len());
+            state.trace.note(self.start.elapsed(), &line);
+            state.counts.commits += 1;
+            state.commit()
+        };
+        self.commits.notify_waiters();
+        self.judge(outcome);
+    }
+
+    /// The journal fails, with this batch or with something else.
+    pub(crate) fn troubled(&self, process: u64, batch: Option<u64>) {
+        let mut state = self.lock();
+        if state.process != process {
+            return;
+        }
+        state.trace.note(self.start.elapsed(), &format!("the journal fails at {batch:?}"));
+        state.troubled = true;
+        state.doubt = batch.or(state.doubt);
+    }
+
+    /// The journal says that it holds batches up to this one.
+    pub(crate) fn recovered(&self, process: u64, last: u64) {
+        let outcome = {
+            let mut state = self.lock();
+            if state.process != process {
+                return;
+            }
+            state.trace.note(self.start.elapsed(), &format!("the journal is well at batch {last}"));
+            (state.troubled, state.troubled_until) = (false, state.now());
+            state.settle_doubt(last)
+        };
+        self.judge(outcome);
+    }
+
+    /// The journal was told of usage, and has it or may have it.
+    pub(crate) fn noted_usage(&self, process: u64, counts: &[UsageCount], is_there: bool) {
+        let mut wrong = None;
+        {
+            let mut state = self.lock();
+            if state.process != process {
+                return;
+            }
+            for count in counts {
+                let (account, windows) = (count.account.get(), rows::windows(count));
+                let right = state.quotas.windows.get(&account).copied().unwrap_or_default();
+                if windows != right {
+                    wrong = Some(format!("account {account} has used {right:?}, {windows:?} is noted"));
+                }
+                if is_there {
+                    state.behind.usage.insert(account, windows);
+                    state.behind.usage_in_doubt.remove(&account);
+                    state.behind.usage_since.remove(&account);
+                } else {
+                    state.behind.usage_in_doubt.entry(account).or_default().push(windows);
+                }
+            }
+        }
+        self.judge(wrong.map_or(Ok(()), Err));
+    }
+
+    /// The journal has these keys' bans.
+    pub(crate) fn noted_bans(&self, process: u64, keys: &[KeyRecord]) {
+        let mut state = self.lock();
+        if state.process == process {
+            for key in keys {
+                state.behind.bans.remove(&key.id.get());
+            }
+        }
+    }
+
+    /// The journal was told to drop answers that have expired, and has or may have.
+    pub(crate) fn pruned(&self, process: u64, now: i64, is_done: bool) {
+        let mut state = self.lock();
+        if state.process != process {
+            return;
+        }
+        if is_done {
+            state.retries.prune(now);
+        } else {
+            state.behind.pruned = state.behind.pruned.max(now);
+        }
+    }
+}
+
+impl State {
+    /// The batch in doubt is there, or is not.
+    pub(super) fn settle_doubt(&mut self, last: u64) -> Result<(), String> {
+        let Some(batch) = self.doubt.take() else { return Ok(()) };
+        if last >= batch {
+            return self.commit();
+        }
+        let since = self.now();
+        for staged in std::mem::take(&mut self.staged) {
+            match staged.owner {
+                Owner::Request(id) => self.asked[id].fate = Fate::Dropped { since },
+                Owner::Order(id) => self.orders[id].dropped = true,
+                Owner::Nobody => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// What was decided is in force: the model does it too, in the same order.
+    fn commit(&mut self) -> Result<(), String> {
+        for staged in std::mem::take(&mut self.staged) {
+            match staged.owner {
+                Owner::Request(id) => self.commit_request(id, &staged)?,
+                Owner::Order(id) => {
+                    let Self { accounts, orders, quotas, .. } = self;
+                    let ordered = &mut orders[id];
+                    let (done, forgiven) =
+                        accounts.apply(&ordered.order, staged.ban, ordered.now, staged.keys)?;
+                    if let Some(key) = forgiven {
+                        quotas.forgive(key);
+                    }
+                    ordered.done = Some(done);
+                }
+                Owner::Nobody => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn commit_request(&mut self, id: usize, staged: &Staged) -> Result<(), String> {
+        let asked = &self.asked[id];
+        let (Fate::Queued { now, .. }, Some(Gate::Admitted { account, .. })) = (&asked.fate, &asked.gate)
+        else {
+            return Err(format!("request {id} changes something, and was not let in"));
+        };
+        let (now, request) = (*now, &asked.request);
+        let name = asked
+            .request
+            .idempotency_key
+            .clone()
+            .and_then(|key| Some((*account, request.op.retry_scope()?, key)));
+        let body = request.op.body().unwrap_or_default();
+        let known = name.as_ref().and_then(|name| self.retries.answer(name, &body, now));
+        let answer = if let Some(answer) = known {
+            answer
+        } else {
+            let answer = self.shop.apply(&request.op, request.if_match.as_deref(), now, staged.given);
+            let answer = answer.map_err(|what| format!("request {id} {:?}: {what}", request.op))?;
+            if let Some(name) = name {
+                self.retries.keep(name, body, &answer, now);
+            }
+            answer
+        };
+        self.asked[id].fate = Fate::Settled { answer, since: self.now() };
+        Ok(())
+    }
+}

@@ -1,0 +1,182 @@
+//! What the petstore's gate decides, held against the model at that moment.
+
+use std::net::IpAddr;
+
+use petstore_domain::WindowUsage;
+use petstore_ports::{AddressVerdict, Ask, Cost, Verdict};
+
+use super::{Actor, Book, Gate, State};
+use crate::model::accounts::Accounts;
+use crate::model::quotas::{self, Told, binding};
+use crate::request::Op;
+
+impl Book {
+    /// The quotas were asked to let a request in, and have answered.
+    pub(crate) fn judged(&self, process: u64, actor: Option<Actor>, ask: &Ask, verdict: &Verdict) {
+        let outcome = {
+            let mut state = self.lock();
+            if state.process != process {
+                return;
+            }
+            state.trace.note(self.start.elapsed(), &format!("gate key {} {verdict:?}", ask.key));
+            state.judged(actor, ask, verdict, self.clock.millis())
+        };
+        self.judge(outcome);
+    }
+
+    /// The quotas were asked to let a stranger in, and have answered.
+    pub(crate) fn judged_address(
+        &self,
+        process: u64,
+        actor: Option<Actor>,
+        address: IpAddr,
+        cost: Cost,
+        verdict: &AddressVerdict,
+    ) {
+        let outcome = {
+            let mut state = self.lock();
+            if state.process != process {
+                return;
+            }
+            state.trace.note(self.start.elapsed(), &format!("gate {address} {verdict:?}"));
+            state.judged_address(actor, address, cost, verdict, self.clock.millis())
+        };
+        self.judge(outcome);
+    }
+
+    /// A request is no longer in flight.
+    pub(crate) fn left(&self, process: u64, account: u64) {
+        let mut state = self.lock();
+        if state.process == process {
+            state.quotas.leave(account);
+        }
+    }
+}
+
+impl State {
+    fn judged(&mut self, actor: Option<Actor>, ask: &Ask, verdict: &Verdict, now: i64) -> Result<(), String> {
+        let id = self.at_the_gate(actor)?;
+        let request = &self.asked[id].request;
+        let key = ask.key.get();
+        if self.accounts.secrets.get(&request.secret) != Some(&key) {
+            return Err(format!("request {id} is taken for one of key {key}"));
+        }
+        let record = self.accounts.keys[&key];
+        if let Some(code) = record.fault(now) {
+            return Err(format!("request {id} passes with key {key}: {code}"));
+        }
+        let limits = self.accounts.limits(record.account);
+        let costs = !matches!(request.op, Op::RateLimit);
+        let asked = (ask.account.get(), ask.now.as_millis(), ask.cost == Cost::One);
+        if asked != (record.account, now, costs) || [ask.limits.minute.get(), ask.limits.day.get()] != limits
+        {
+            return Err(format!(
+                "request {id} is judged as {ask:?}, the limits are {limits:?}, the time {now}"
+            ));
+        }
+        let ban_before = record.ban;
+        let right = self.quotas.take(&mut self.accounts, key, costs, now);
+        if self.accounts.keys[&key].ban != ban_before {
+            self.counts.bans += 1;
+            let at = self.now();
+            self.behind.bans.entry(key).or_insert((at, ban_before));
+        }
+        if costs && matches!(right, quotas::Verdict::Admitted(_)) {
+            let now = self.now();
+            self.behind.usage_since.entry(record.account).or_insert(now);
+        }
+        let given = in_our_terms(verdict, &self.accounts, record.account);
+        if given != right {
+            return Err(format!("request {id} of key {key}: judged {given:?}, right is {right:?}"));
+        }
+        self.asked[id].gate = Some(gate(right, record.account, (record.reads, record.writes), now));
+        Ok(())
+    }
+
+    fn judged_address(
+        &mut self,
+        actor: Option<Actor>,
+        address: IpAddr,
+        cost: Cost,
+        verdict: &AddressVerdict,
+        now: i64,
+    ) -> Result<(), String> {
+        let id = self.at_the_gate(actor)?;
+        let secret = &self.asked[id].request.secret;
+        let code = match self.accounts.secrets.get(secret) {
+            _ if secret.is_empty() => "missing_api_key",
+            None => "invalid_api_key",
+            Some(key) => {
+                let fault = self.accounts.keys[key].fault(now);
+                fault.ok_or_else(|| format!("request {id} is refused, and its key {key} is good"))?
+            }
+        };
+        if cost != Cost::One {
+            return Err(format!("request {id} of a stranger costs nothing"));
+        }
+        let (admitted, told) = self.quotas.take_address(address, true, now);
+        let given = (verdict.admitted, window(verdict.usage, "address"));
+        if given != (admitted, told.clone()) {
+            return Err(format!("request {id} of {address}: judged {given:?}, right is {admitted} {told:?}"));
+        }
+        let retry_after = (!admitted).then(|| wait(told.reset * 1_000, now));
+        let (status, code) = if admitted { (401, code) } else { (429, "rate_limit_exceeded") };
+        self.asked[id].gate = Some(Gate::Refused { status, code, retry_after, told });
+        Ok(())
+    }
+
+    /// The request that is being judged, which has not been yet.
+    fn at_the_gate(&self, actor: Option<Actor>) -> Result<usize, String> {
+        let Some(Actor::Connection(connection)) = actor else {
+            return Err("somebody is judged who is no client".to_owned());
+        };
+        let id = *self.current.get(&connection).ok_or("nobody asked on this connection")?;
+        if self.asked[id].gate.is_some() {
+            return Err(format!("request {id} is judged twice"));
+        }
+        Ok(id)
+    }
+}
+
+fn gate(verdict: quotas::Verdict, account: u64, (reads, writes): (bool, bool), now: i64) -> Gate {
+    match verdict {
+        quotas::Verdict::Admitted(usage) => Gate::Admitted { account, usage, reads, writes, now },
+        quotas::Verdict::TooManyInFlight(usage) => {
+            let told = binding(&usage).clone();
+            Gate::Refused { status: 429, code: "too_many_concurrent_requests", retry_after: Some(1), told }
+        }
+        quotas::Verdict::Exceeded(usage) => {
+            let told = binding(&usage).clone();
+            let code = if told.resource == "day" { "quota_exceeded" } else { "rate_limit_exceeded" };
+            let retry_after = Some(wait(told.reset * 1_000, now));
+            Gate::Refused { status: 429, code, retry_after, told }
+        }
+        quotas::Verdict::Banned { until, limit } => {
+            let reset = (until + 999).div_euclid(1_000);
+            let told = Told { limit, remaining: 0, reset, resource: "ban" };
+            Gate::Refused { status: 403, code: "key_banned", retry_after: Some(wait(until, now)), told }
+        }
+    }
+}
+
+/// Whole seconds from now to then, rounded up, at least one.
+fn wait(then: i64, now: i64) -> i64 {
+    (then - now + 999).div_euclid(1_000).max(1)
+}
+
+fn window(usage: WindowUsage, resource: &'static str) -> Told {
+    let WindowUsage { limit, remaining, reset_secs } = usage;
+    Told { limit, remaining, reset: i64::try_from(reset_secs).unwrap_or(i64::MAX), resource }
+}
+
+fn in_our_terms(verdict: &Verdict, accounts: &Accounts, account: u64) -> quotas::Verdict {
+    let both = |usage: &petstore_domain::Usage| [window(usage.minute, "minute"), window(usage.day, "day")];
+    match verdict {
+        Verdict::Admitted(usage) => quotas::Verdict::Admitted(both(usage)),
+        Verdict::TooManyInFlight(usage) => quotas::Verdict::TooManyInFlight(both(usage)),
+        Verdict::Exceeded(usage) => quotas::Verdict::Exceeded(both(usage)),
+        Verdict::Banned { until } => {
+            quotas::Verdict::Banned { until: until.as_millis(), limit: accounts.limits(account)[0] }
+        }
+    }
+}

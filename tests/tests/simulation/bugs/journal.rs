@@ -1,0 +1,68 @@
+//! A journal that is wrong.
+
+use std::time::Duration;
+
+use petstore_domain::{KeyRecord, Timestamp};
+use petstore_ports::{Batch, BatchNumber, Header, Journal, LastIds, Row, StoreError, UsageCount};
+
+use super::Bug;
+
+pub(crate) struct Wrong {
+    bug: Bug,
+    inner: Box<dyn Journal>,
+    acknowledged: BatchNumber,
+}
+
+impl Wrong {
+    pub(crate) fn new(bug: Bug, inner: Box<dyn Journal>) -> Self {
+        Self { bug, inner, acknowledged: BatchNumber::default() }
+    }
+}
+
+impl Journal for Wrong {
+    fn load(&mut self, into: &mut dyn FnMut(Row) -> Result<(), StoreError>) -> Result<Header, StoreError> {
+        let forgets = self.bug == Bug::ForgetsUsage;
+        let header = self.inner.load(&mut |row| match row {
+            Row::Usage(_) if forgets => Ok(()),
+            row => into(row),
+        })?;
+        self.acknowledged = header.last_batch;
+        Ok(header)
+    }
+
+    fn append(&mut self, batch: &Batch<'_>) -> Result<(), StoreError> {
+        self.inner.append(batch)?;
+        self.acknowledged = batch.number;
+        Ok(())
+    }
+
+    fn recover(&mut self) -> Result<BatchNumber, StoreError> {
+        let last = self.inner.recover()?;
+        Ok(if self.bug == Bug::DeniesTheDoubtful { self.acknowledged } else { last })
+    }
+
+    fn note_usage(&mut self, counts: &[UsageCount]) -> Result<(), StoreError> {
+        self.inner.note_usage(counts)
+    }
+
+    fn note_bans(&mut self, keys: &[KeyRecord]) -> Result<(), StoreError> {
+        if self.bug == Bug::ForgetsBans { Ok(()) } else { self.inner.note_bans(keys) }
+    }
+
+    fn prune(&mut self, now: Timestamp) -> Result<usize, StoreError> {
+        let early = if self.bug == Bug::PrunesTheLiving { Duration::from_hours(12) } else { Duration::ZERO };
+        self.inner.prune(now.plus(early))
+    }
+
+    fn bulk_begin(&mut self) -> Result<(), StoreError> {
+        self.inner.bulk_begin()
+    }
+
+    fn bulk_row(&mut self, row: &Row) -> Result<(), StoreError> {
+        self.inner.bulk_row(row)
+    }
+
+    fn bulk_end(&mut self, keep: Option<(BatchNumber, LastIds)>) -> Result<(), StoreError> {
+        self.inner.bulk_end(keep)
+    }
+}

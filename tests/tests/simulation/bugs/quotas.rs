@@ -1,0 +1,52 @@
+//! Quotas that are wrong.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use petstore_domain::{AccountId, Limit, Timestamp};
+use petstore_ports::{AddressVerdict, Ask, Cost, Quotas, Reply, StoreError, Verdict};
+
+use super::Bug;
+
+pub(crate) struct Wrong {
+    bug: Bug,
+    inner: Arc<dyn Quotas>,
+    latest: AtomicU64,
+    left: AtomicU64,
+}
+
+impl Wrong {
+    pub(crate) fn new(bug: Bug, inner: Arc<dyn Quotas>) -> Self {
+        Self { bug, inner, latest: AtomicU64::new(0), left: AtomicU64::new(0) }
+    }
+}
+
+impl Quotas for Wrong {
+    fn take(&self, ask: &Ask) -> Reply<Result<Verdict, StoreError>> {
+        let minute = ask.now.as_secs() / 60;
+        let is_earlier = self.latest.fetch_max(minute, Ordering::Relaxed) > minute;
+        let opens = self.bug == Bug::WindowFalls && is_earlier;
+        self.inner.take(ask).map(move |taken| match taken {
+            Ok(Verdict::Exceeded(usage)) if opens => Ok(Verdict::Admitted(usage)),
+            taken => taken,
+        })
+    }
+
+    fn leave(&self, account: AccountId) {
+        let left = self.left.fetch_add(1, Ordering::Relaxed);
+        if self.bug != Bug::LosesPlaces || left % 20 != 19 {
+            self.inner.leave(account);
+        }
+    }
+
+    fn take_address(
+        &self,
+        address: IpAddr,
+        limit: Limit,
+        cost: Cost,
+        now: Timestamp,
+    ) -> Reply<Result<AddressVerdict, StoreError>> {
+        self.inner.take_address(address, limit, cost, now)
+    }
+}

@@ -1,0 +1,80 @@
+//! Readers that are wrong.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use petstore_domain::{KeyId, PetId, PetRecord};
+use petstore_ports::{
+    Credential, KeyName, KeyReader, PageEnd, PageOrder, PageRequest, PetFilter, PetReader, PetSink, Reply,
+    StoreError,
+};
+
+use super::Bug;
+
+/// Keeps what it once looked up.
+pub(crate) struct KeptKeys {
+    inner: Arc<dyn KeyReader>,
+    kept: Arc<Mutex<BTreeMap<KeyId, Credential>>>,
+}
+
+impl KeptKeys {
+    pub(crate) fn new(inner: Arc<dyn KeyReader>) -> Self {
+        Self { inner, kept: Arc::default() }
+    }
+}
+
+impl KeyReader for KeptKeys {
+    fn credential(&self, name: KeyName) -> Reply<Result<Option<Credential>, StoreError>> {
+        let kept = Arc::clone(&self.kept);
+        self.inner.credential(name).map(move |found| {
+            let found = found?;
+            let mut kept = kept.lock().expect("nobody panics with it");
+            Ok(found.map(|credential| *kept.entry(credential.key).or_insert(credential)))
+        })
+    }
+}
+
+/// Pets as they were, or all but one.
+pub(crate) struct WrongPets {
+    bug: Bug,
+    inner: Arc<dyn PetReader>,
+    seen: Arc<Mutex<BTreeMap<PetId, PetRecord>>>,
+}
+
+impl WrongPets {
+    pub(crate) fn new(bug: Bug, inner: Arc<dyn PetReader>) -> Self {
+        Self { bug, inner, seen: Arc::default() }
+    }
+}
+
+#[async_trait]
+impl PetReader for WrongPets {
+    fn pet(&self, id: PetId) -> Reply<Result<Option<PetRecord>, StoreError>> {
+        if self.bug != Bug::ReadsStale {
+            return self.inner.pet(id);
+        }
+        if let Some(seen) = self.seen.lock().expect("nobody panics with it").remove(&id) {
+            return Reply::now(Ok(Some(seen)));
+        }
+        let seen = Arc::clone(&self.seen);
+        self.inner.pet(id).map(move |found| {
+            let found = found?;
+            if let Some(record) = &found {
+                seen.lock().expect("nobody panics with it").insert(id, record.clone());
+            }
+            Ok(found)
+        })
+    }
+
+    async fn pets<'a>(
+        &self,
+        filter: &PetFilter,
+        page: &PageRequest,
+        sink: PetSink<'a>,
+    ) -> Result<PageEnd, StoreError> {
+        let skips = self.bug == Bug::SkipsAtPages && page.order == PageOrder::Ascending;
+        let after = if skips { page.after.map(|after| after + 1) } else { page.after };
+        self.inner.pets(filter, &PageRequest { after, ..*page }, sink).await
+    }
+}

@@ -1,0 +1,52 @@
+//! The simulated machine's clock and randomness.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use petstore_domain::Timestamp;
+use petstore_ports::{Clock, Entropy, StoreError};
+use petstore_tests::Random;
+use tokio::time::Instant;
+
+/// A wall clock that goes with the simulated time, and steps when it is told to.
+pub(crate) struct SimClock {
+    start: Instant,
+    /// What it showed at the start, and all steps since.
+    shift: AtomicI64,
+}
+
+impl SimClock {
+    pub(crate) fn showing(millis: i64) -> Self {
+        Self { start: Instant::now(), shift: AtomicI64::new(millis) }
+    }
+
+    /// Steps forward, or back.
+    pub(crate) fn step(&self, millis: i64) {
+        self.shift.fetch_add(millis, Ordering::Relaxed);
+    }
+
+    pub(crate) fn millis(&self) -> i64 {
+        let elapsed = self.start.elapsed().as_millis();
+        self.shift.load(Ordering::Relaxed) + i64::try_from(elapsed).expect("a run takes some hours")
+    }
+}
+
+impl Clock for SimClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_millis(self.millis()).expect("a year of four digits")
+    }
+}
+
+/// Bits that follow from the seed.
+pub(crate) struct SimEntropy(pub(crate) Mutex<Random>);
+
+impl Entropy for SimEntropy {
+    fn bits(&self) -> Result<[u8; 32], StoreError> {
+        let mut random = self.0.lock().expect("nobody panics with it");
+        let mut bits = [0; 32];
+        for word in bits.chunks_mut(8) {
+            word.copy_from_slice(&random.bits().to_le_bytes());
+        }
+        Ok(bits)
+    }
+}

@@ -1,0 +1,168 @@
+//! Accounts and keys, and what an operator does to them.
+
+use std::collections::BTreeMap;
+
+/// A minute's and a day's.
+pub(crate) type Limits = [u32; 2];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Plan {
+    pub(crate) name: &'static str,
+    pub(crate) limits: Limits,
+}
+
+impl Plan {
+    pub(crate) const FREE: Self = Self { name: "free", limits: [60, 1_000] };
+    pub(crate) const PRO: Self = Self { name: "pro", limits: [300, 10_000] };
+    pub(crate) const BUSINESS: Self = Self { name: "business", limits: [1_000, 100_000] };
+
+    pub(crate) const fn enterprise(minute: u32, day: u32) -> Self {
+        Self { name: "enterprise", limits: [minute, day] }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Ban {
+    pub(crate) since: i64,
+    pub(crate) until: i64,
+    pub(crate) length: i64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Key {
+    pub(crate) account: u64,
+    pub(crate) reads: bool,
+    pub(crate) writes: bool,
+    pub(crate) created: i64,
+    pub(crate) expires: Option<i64>,
+    pub(crate) revoked: Option<i64>,
+    pub(crate) ban: Option<Ban>,
+}
+
+impl Key {
+    /// The code of its refusal, if it opens nothing.
+    pub(crate) fn fault(&self, now: i64) -> Option<&'static str> {
+        if self.revoked.is_some() {
+            return Some("api_key_revoked");
+        }
+        self.expires.filter(|end| *end <= now).map(|_| "api_key_expired")
+    }
+}
+
+/// What an operator asks for.
+#[derive(Debug, Clone)]
+pub(crate) enum Order {
+    Create { plan: Plan },
+    Rotate { key: u64, overlap: i64 },
+    Revoke { key: u64 },
+    Lift { key: u64 },
+    Rescope { key: u64, reads: bool, writes: bool },
+    Expire { key: u64, at: Option<i64> },
+    Replan { account: u64, plan: Plan },
+}
+
+impl Order {
+    /// The key that it is about.
+    pub(crate) fn key(&self) -> Option<u64> {
+        match self {
+            Self::Create { .. } | Self::Replan { .. } => None,
+            Self::Rotate { key, .. }
+            | Self::Revoke { key }
+            | Self::Lift { key }
+            | Self::Rescope { key, .. }
+            | Self::Expire { key, .. } => Some(*key),
+        }
+    }
+}
+
+/// What the store gave for it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Given {
+    pub(crate) account: Option<u64>,
+    pub(crate) key: Option<u64>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Accounts {
+    pub(crate) plans: BTreeMap<u64, Plan>,
+    pub(crate) keys: BTreeMap<u64, Key>,
+    /// Which key a secret opens, as its owner was told.
+    pub(crate) secrets: BTreeMap<String, u64>,
+    last: [u64; 2],
+}
+
+impl Accounts {
+    pub(crate) fn limits(&self, account: u64) -> Limits {
+        self.plans[&account].limits
+    }
+
+    /// Does what an operator asks. `ban` is the key's, as it was when the store decided. Says whether the order was
+    /// carried out, and which key's ban has changed by it.
+    pub(crate) fn apply(
+        &mut self,
+        order: &Order,
+        ban: Option<Ban>,
+        now: i64,
+        given: Given,
+    ) -> Result<(bool, Option<u64>), String> {
+        let mut forgiven = None;
+        if order.key().is_some_and(|key| !self.keys.contains_key(&key)) {
+            return Ok((false, None));
+        }
+        match order {
+            Order::Create { plan } => {
+                let account = rises(&mut self.last[0], given.account)?;
+                let id = rises(&mut self.last[1], given.key)?;
+                self.plans.insert(account, *plan);
+                let (reads, writes) = (true, true);
+                let key =
+                    Key { account, reads, writes, created: now, expires: None, revoked: None, ban: None };
+                self.keys.insert(id, key);
+            }
+            Order::Rotate { key, overlap } => {
+                let old = self.keys.get_mut(key).expect("it was looked for");
+                if old.fault(now).is_some() {
+                    return Ok((false, None));
+                }
+                let (end, life) = (now + overlap, old.expires.map(|end| (end - old.created).max(0)));
+                old.expires = Some(old.expires.map_or(end, |earlier| earlier.min(end)));
+                let fresh = Key { created: now, expires: life.map(|life| now + life), ban, ..*old };
+                let id = rises(&mut self.last[1], given.key)?;
+                self.keys.insert(id, fresh);
+            }
+            Order::Revoke { key } => {
+                let key = self.keys.get_mut(key).expect("it was looked for");
+                key.revoked = key.revoked.or(Some(now));
+            }
+            Order::Lift { key: id } => {
+                let key = self.keys.get_mut(id).expect("it was looked for");
+                let lifted = ban.map(|ban| Ban { until: ban.until.min(now), ..ban });
+                // A ban that has come since then is newer than what was decided.
+                if key.ban == ban && lifted != ban {
+                    key.ban = lifted;
+                    forgiven = Some(*id);
+                }
+            }
+            Order::Rescope { key, reads, writes } => {
+                let key = self.keys.get_mut(key).expect("it was looked for");
+                (key.reads, key.writes) = (*reads, *writes);
+            }
+            Order::Expire { key, at } => self.keys.get_mut(key).expect("it was looked for").expires = *at,
+            Order::Replan { account, plan } => match self.plans.get_mut(account) {
+                Some(before) => *before = *plan,
+                None => return Ok((false, None)),
+            },
+        }
+        Ok((true, forgiven))
+    }
+}
+
+fn rises(last: &mut u64, given: Option<u64>) -> Result<u64, String> {
+    match given {
+        Some(id) if id > *last => {
+            *last = id;
+            Ok(id)
+        }
+        given => Err(format!("the id given is {given:?}, and {last} was given before")),
+    }
+}

@@ -1,0 +1,180 @@
+//! What is counted: an account's windows and requests in flight, a key's strikes and bans, an address's minute.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use super::accounts::{Accounts, Ban, Limits};
+
+const MINUTE: i64 = 60_000;
+const DAY: i64 = 24 * 60 * MINUTE;
+
+/// How long the first ban lasts, and how long it is remembered; the longest there is.
+const BAN: i64 = 2 * MINUTE;
+const BAN_MEMORY: i64 = DAY;
+const BAN_MAX: i64 = DAY;
+
+/// Strikes that even the smallest plan may collect.
+const STRIKES_MIN: u32 = 10;
+
+/// A window: which one, and what is used of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Window {
+    pub(crate) number: i64,
+    pub(crate) used: u32,
+}
+
+impl Window {
+    /// The window in force: never an earlier one than before.
+    fn at(self, number: i64) -> Self {
+        if number > self.number { Self { number, used: 0 } } else { self }
+    }
+}
+
+/// Minute and day.
+pub(crate) type Windows = [Window; 2];
+
+/// What the quota headers say: limit, what remains, the reset in seconds, and of what.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Told {
+    pub(crate) limit: u32,
+    pub(crate) remaining: u32,
+    pub(crate) reset: i64,
+    pub(crate) resource: &'static str,
+}
+
+/// What becomes of a request at the gate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Admitted([Told; 2]),
+    TooManyInFlight([Told; 2]),
+    Exceeded([Told; 2]),
+    Banned { until: i64, limit: u32 },
+}
+
+/// The figures that an owner may set.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Figures {
+    pub(crate) in_flight: u32,
+    pub(crate) address: u32,
+    pub(crate) strikes: Option<u32>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Quotas {
+    pub(crate) figures: Figures,
+    pub(crate) windows: BTreeMap<u64, Windows>,
+    in_flight: BTreeMap<u64, u32>,
+    /// By key: the reset of the window that refused, and how often it did.
+    strikes: BTreeMap<u64, (i64, u32)>,
+    addresses: BTreeMap<IpAddr, Window>,
+}
+
+impl Quotas {
+    pub(crate) fn new(figures: Figures) -> Self {
+        Self {
+            figures,
+            windows: BTreeMap::new(),
+            in_flight: BTreeMap::new(),
+            strikes: BTreeMap::new(),
+            addresses: BTreeMap::new(),
+        }
+    }
+
+    /// Judges a request, and counts it.
+    pub(crate) fn take(&mut self, accounts: &mut Accounts, key: u64, costs: bool, now: i64) -> Verdict {
+        let account = accounts.keys[&key].account;
+        let limits = accounts.limits(account);
+        let windows = self.windows.get(&account).copied().unwrap_or_default();
+        let [minute, day] = [windows[0].at(now / MINUTE), windows[1].at(now / DAY)];
+        let in_flight = self.in_flight.entry(account).or_default();
+        if *in_flight >= self.figures.in_flight {
+            return Verdict::TooManyInFlight(told([minute, day], limits));
+        }
+        let ban = accounts.keys[&key].ban;
+        if let Some(ban) = ban.filter(|ban| ban.until > now) {
+            return Verdict::Banned { until: ban.until, limit: limits[0] };
+        }
+        if costs {
+            if minute.used >= limits[0] || day.used >= limits[1] {
+                let usage = told([minute, day], limits);
+                return self.strike(accounts, key, usage, limits, now);
+            }
+            let after = [Window { used: minute.used + 1, ..minute }, Window { used: day.used + 1, ..day }];
+            self.windows.insert(account, after);
+        }
+        *in_flight += 1;
+        let shown = self.windows.get(&account).copied().unwrap_or_default();
+        Verdict::Admitted(told([shown[0].at(now / MINUTE), shown[1].at(now / DAY)], limits))
+    }
+
+    fn strike(
+        &mut self,
+        accounts: &mut Accounts,
+        key: u64,
+        usage: [Told; 2],
+        limits: Limits,
+        now: i64,
+    ) -> Verdict {
+        let reset = binding(&usage).reset;
+        let allowed = self.figures.strikes.unwrap_or(limits[0].max(STRIKES_MIN));
+        let (of, count) = self.strikes.get(&key).copied().unwrap_or_default();
+        let count = if of == reset { count } else { 0 };
+        if count < allowed {
+            self.strikes.insert(key, (reset, count + 1));
+            return Verdict::Exceeded(usage);
+        }
+        let key = accounts.keys.get_mut(&key).expect("it was judged");
+        let further = key.ban.filter(|ban| (now - ban.since).max(0) < BAN_MEMORY.max(ban.length * 2));
+        let length = further.map_or(BAN, |ban| ban.length * 2).min(BAN_MAX);
+        key.ban = Some(Ban { since: now, until: now + length, length });
+        Verdict::Banned { until: now + length, limit: limits[0] }
+    }
+
+    pub(crate) fn leave(&mut self, account: u64) {
+        if let Some(count) = self.in_flight.get_mut(&account) {
+            *count = count.saturating_sub(1);
+        }
+    }
+
+    /// An operator has changed the ban of a key: what led to it is forgotten.
+    pub(crate) fn forgive(&mut self, key: u64) {
+        self.strikes.remove(&key);
+    }
+
+    /// Judges an address. Says whether it is admitted.
+    pub(crate) fn take_address(&mut self, address: IpAddr, costs: bool, now: i64) -> (bool, Told) {
+        let limit = self.figures.address;
+        let window = self.addresses.entry(address).or_default();
+        *window = window.at(now / MINUTE);
+        let admitted = !costs || window.used < limit;
+        window.used += u32::from(costs && admitted);
+        let remaining = limit - window.used;
+        (admitted, Told { limit, remaining, reset: (window.number + 1) * 60, resource: "address" })
+    }
+
+    /// The process has ended: what only it knew is gone.
+    pub(crate) fn restart(&mut self) {
+        self.in_flight.clear();
+        self.strikes.clear();
+        self.addresses.clear();
+    }
+}
+
+fn told([minute, day]: Windows, limits: Limits) -> [Told; 2] {
+    let one = |window: Window, limit: u32, secs, resource| Told {
+        limit,
+        remaining: limit.saturating_sub(window.used),
+        reset: (window.number + 1) * secs,
+        resource,
+    };
+    [one(minute, limits[0], 60, "minute"), one(day, limits[1], 86_400, "day")]
+}
+
+/// The window that the headers are about: an exhausted one (the day first), else the one with fewer requests left.
+pub(crate) fn binding([minute, day]: &[Told; 2]) -> &Told {
+    if day.remaining == 0 || (minute.remaining > 0 && day.remaining < minute.remaining) {
+        day
+    } else {
+        minute
+    }
+}

@@ -1,0 +1,117 @@
+//! What a journal holds, in the model's terms.
+
+use std::collections::BTreeMap;
+
+use petstore_domain::{Ban as DomainBan, KeyRecord, PetStatus, RetryScope, Timestamp};
+use petstore_ports::{Journal, Row, UsageCount};
+
+use super::accounts::{Ban, Key};
+use super::quotas::{Window, Windows};
+use super::retries::Name;
+use super::shop::{Category, Order, Pet};
+use crate::request::Status;
+
+/// All that is on a disk.
+#[derive(Debug, Default)]
+pub(crate) struct Rows {
+    pub(crate) last_batch: u64,
+    pub(crate) categories: BTreeMap<u64, Category>,
+    pub(crate) pets: BTreeMap<u64, Pet>,
+    pub(crate) orders: BTreeMap<u64, Order>,
+    /// The names of their plans.
+    pub(crate) plans: BTreeMap<u64, &'static str>,
+    pub(crate) keys: BTreeMap<u64, Key>,
+    /// When each expires.
+    pub(crate) retries: BTreeMap<Name, i64>,
+    pub(crate) usage: BTreeMap<u64, Windows>,
+}
+
+impl Rows {
+    /// Reads them. The epoch comes with them.
+    pub(crate) fn read(mut journal: Box<dyn Journal>) -> (Self, u64) {
+        let mut rows = Self::default();
+        let header = journal.load(&mut |row| {
+            rows.put(row);
+            Ok(())
+        });
+        let header = header.expect("a disk in memory can be read");
+        rows.last_batch = header.last_batch.0;
+        (rows, header.epoch)
+    }
+
+    fn put(&mut self, row: Row) {
+        match row {
+            Row::Category(record) => {
+                let description = record.category.description.map(|text| text.as_str().to_owned());
+                let (name, version) = (record.category.name.as_str().to_owned(), record.version.get());
+                self.categories.insert(record.category.id.get(), Category { name, description, version });
+            }
+            Row::Pet(record) => {
+                let pet = Pet {
+                    name: record.pet.name.as_str().to_owned(),
+                    category: record.pet.category_id.get(),
+                    status: status(record.pet.status),
+                    version: record.version.get(),
+                    stock: record.stock,
+                    item_version: record.item_version.get(),
+                    open: record.open_orders,
+                };
+                self.pets.insert(record.pet.id.get(), pet);
+            }
+            Row::Order(record) => {
+                let order = Order {
+                    pet: record.order.pet_id.get(),
+                    quantity: u64::from(record.order.quantity.get()),
+                    ship: record.order.ship_date.map(Timestamp::as_millis),
+                    complete: record.order.complete,
+                    version: record.version.get(),
+                };
+                self.orders.insert(record.order.id.get(), order);
+            }
+            Row::Account(account) => drop(self.plans.insert(account.id.get(), account.plan.as_str())),
+            Row::Key(record) => drop(self.keys.insert(record.id.get(), key(&record))),
+            Row::Retry(record) => {
+                let scope = match record.name.scope {
+                    RetryScope::CreatePet => "/v1/pets".to_owned(),
+                    RetryScope::CreateCategory => "/v1/categories".to_owned(),
+                    RetryScope::PlaceOrder => "/v1/store/orders".to_owned(),
+                    RetryScope::AdjustStock(pet) => format!("/v1/inventory/{pet}/adjustments"),
+                };
+                let name = (record.name.account.get(), scope, record.name.key.as_str().to_owned());
+                self.retries.insert(name, record.expires_at.as_millis());
+            }
+            Row::Usage(count) => drop(self.usage.insert(count.account.get(), windows(&count))),
+        }
+    }
+}
+
+fn status(status: PetStatus) -> Status {
+    match status {
+        PetStatus::Available => Status::Available,
+        PetStatus::Pending => Status::Pending,
+        PetStatus::Sold => Status::Sold,
+    }
+}
+
+fn key(record: &KeyRecord) -> Key {
+    Key {
+        account: record.account.get(),
+        reads: record.scopes.read,
+        writes: record.scopes.write,
+        created: record.created_at.as_millis(),
+        expires: record.expires_at.map(Timestamp::as_millis),
+        revoked: record.revoked_at.map(Timestamp::as_millis),
+        ban: record.ban.map(ban),
+    }
+}
+
+/// A ban in the model's terms.
+pub(crate) fn ban(ban: DomainBan) -> Ban {
+    let length = i64::try_from(ban.length.as_millis()).expect("a day at most");
+    Ban { since: ban.since.as_millis(), until: ban.until.as_millis(), length }
+}
+
+/// Noted usage in the model's terms.
+pub(crate) fn windows(count: &UsageCount) -> Windows {
+    [count.minute, count.day].map(|window| Window { number: i64::from(window.number()), used: window.used() })
+}

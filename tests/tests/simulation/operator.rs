@@ -1,0 +1,168 @@
+//! The operator: makes keys, rotates, revokes, bans and pardons, moves accounts to other plans.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use petstore_domain::{
+    AccountId, KeyHolder, KeyId, KeyLabel, KeyPatch, Limit, Limits, Patch, Plan as DomainPlan, Scopes,
+    Timestamp,
+};
+use petstore_ports::api::{Administration, Failure, NewKey};
+use petstore_service::Service;
+use petstore_tests::Random;
+use tokio::time::{sleep, timeout};
+
+use crate::book::{ACTOR, Actor};
+use crate::model::accounts::{Order, Plan};
+use crate::temper::around;
+use crate::world::{KnownKey, World};
+
+/// How long an operator waits for an answer.
+const PATIENCE: Duration = Duration::from_secs(4);
+
+/// Plans that are soon used up, besides those that have a name.
+const PLANS: [Plan; 9] = [
+    Plan::FREE,
+    Plan::FREE,
+    Plan::PRO,
+    Plan::PRO,
+    Plan::BUSINESS,
+    Plan::BUSINESS,
+    Plan::enterprise(5, 1_000),
+    Plan::enterprise(40, 90),
+    Plan::enterprise(100_000, 100_000),
+];
+
+pub(crate) struct Operator {
+    world: Rc<World>,
+    random: Random,
+}
+
+impl Operator {
+    pub(crate) fn new(world: &Rc<World>) -> Self {
+        Self { world: Rc::clone(world), random: world.fork() }
+    }
+
+    /// Opens the shop: an account for each client.
+    pub(crate) async fn open(&mut self) {
+        for _ in 0..self.world.around.temper.clients {
+            let plan = *self.random.pick(&PLANS);
+            self.give(Order::Create { plan }).await;
+        }
+    }
+
+    /// Does what operators do.
+    pub(crate) async fn live(mut self) {
+        loop {
+            sleep(around(&mut self.random, self.world.around.temper.between_orders)).await;
+            let order = self.wish();
+            self.give(order).await;
+        }
+    }
+
+    fn wish(&mut self) -> Order {
+        let keys = self.world.keys.borrow();
+        let plan = *self.random.pick(&PLANS);
+        let now = self.world.around.clock.millis();
+        if keys.is_empty() {
+            return Order::Create { plan };
+        }
+        let KnownKey { key, account, .. } = *self.random.pick(&keys);
+        match self.random.below(12) {
+            0 => Order::Create { plan },
+            1..=3 => Order::Rotate { key, overlap: *self.random.pick(&[0, 60_000, 3_600_000]) },
+            4 => Order::Revoke { key },
+            5 | 6 => Order::Lift { key },
+            7 => {
+                let reads = self.random.once_in(2);
+                Order::Rescope { key, reads, writes: !reads || self.random.once_in(2) }
+            }
+            8 => Order::Rescope { key, reads: true, writes: true },
+            9 => {
+                let at = self.random.once_in(2).then(|| now + i64::from(self.random.below(7_200_000)));
+                Order::Expire { key, at }
+            }
+            _ => Order::Replan { account, plan },
+        }
+    }
+
+    async fn give(&mut self, order: Order) {
+        let Some(service) = self.world.service() else { return };
+        let book = Arc::clone(&self.world.around.book);
+        let id = book.order(order.clone());
+        let carried_out = ACTOR.scope(Actor::Operator, carry_out(&service, order));
+        match timeout(PATIENCE, carried_out).await {
+            Ok(Ok(done)) => {
+                book.ordered(id, Some(true));
+                if let Some(known) = done {
+                    book.hand_out(&known.secret, known.key);
+                    self.world.keys.borrow_mut().push(known);
+                }
+            }
+            Ok(Err(Undone::Refused)) => book.ordered(id, Some(false)),
+            Ok(Err(Undone::Unavailable)) => book.ordered(id, None),
+            // Nothing is known of what nobody answers.
+            Err(_) => book.note(&format!("operator #{id} has waited long enough")),
+        }
+    }
+}
+
+/// Why an order was not carried out.
+enum Undone {
+    Refused,
+    Unavailable,
+}
+
+impl<R> From<Failure<R>> for Undone {
+    fn from(failure: Failure<R>) -> Self {
+        if matches!(failure, Failure::Rejected(_)) { Self::Refused } else { Self::Unavailable }
+    }
+}
+
+/// Carries an order out. A key that it makes is handed over.
+async fn carry_out(service: &Service, order: Order) -> Result<Option<KnownKey>, Undone> {
+    let key_id = |key| KeyId::new(key).expect("a key's id");
+    let time = |millis| Timestamp::from_millis(millis).expect("a year of four digits");
+    match order {
+        Order::Create { plan } => {
+            let holder = KeyHolder::New { plan: domain_plan(plan) };
+            let label = KeyLabel::parse("").expect("short");
+            let new = NewKey { holder, label, scopes: Scopes::ALL, expires_at: None };
+            let made = service.create_key(new).await?;
+            let (key, account) = (made.made.key.id.get(), made.made.account.id.get());
+            return Ok(Some(KnownKey { secret: made.secret.reveal().to_owned(), key, account }));
+        }
+        Order::Rotate { key, overlap } => {
+            let overlap = Duration::from_millis(u64::try_from(overlap).expect("not negative"));
+            let made = service.rotate_key(key_id(key), overlap).await?;
+            let (key, account) = (made.made.id.get(), made.made.account.get());
+            return Ok(Some(KnownKey { secret: made.secret.reveal().to_owned(), key, account }));
+        }
+        Order::Revoke { key } => drop(service.revoke_key(key_id(key)).await?),
+        Order::Lift { key } => drop(service.lift_ban(key_id(key)).await?),
+        Order::Rescope { key, reads, writes } => {
+            let scopes = Some(Scopes { read: reads, write: writes });
+            drop(service.update_key(key_id(key), KeyPatch { scopes, ..KeyPatch::default() }).await?);
+        }
+        Order::Expire { key, at } => {
+            let expires_at = at.map_or(Patch::Clear, |at| Patch::Set(time(at)));
+            drop(service.update_key(key_id(key), KeyPatch { expires_at, ..KeyPatch::default() }).await?);
+        }
+        Order::Replan { account, plan } => {
+            let id = AccountId::new(account).expect("an account's id");
+            drop(service.update_account(id, None, Some(domain_plan(plan))).await?);
+        }
+    }
+    Ok(None)
+}
+
+fn domain_plan(plan: Plan) -> DomainPlan {
+    let limit = |requests| Limit::new(requests).expect("a limit");
+    match plan.name {
+        "free" => DomainPlan::Free,
+        "pro" => DomainPlan::Pro,
+        "business" => DomainPlan::Business,
+        _ => DomainPlan::Enterprise(Limits { minute: limit(plan.limits[0]), day: limit(plan.limits[1]) }),
+    }
+}

@@ -1,0 +1,81 @@
+//! What a seed is like. Not every seed has every trouble, or the common ones would hide the rare ones.
+
+use std::time::Duration;
+
+use petstore_tests::Random;
+
+use crate::link::LinkWeather;
+
+/// One run's character.
+#[derive(Debug, Clone)]
+pub(crate) struct Temper {
+    /// What the clock shows at the start, in milliseconds since the epoch.
+    pub(crate) begins: i64,
+    pub(crate) lasts: Duration,
+    pub(crate) clients: u64,
+    pub(crate) weather: LinkWeather,
+    /// One request in so many is cut off somewhere; 0: none.
+    pub(crate) cut_once_in: u32,
+    /// Between two of these, on average; none: never.
+    pub(crate) between_ends: Option<Duration>,
+    pub(crate) between_disk_faults: Option<Duration>,
+    pub(crate) between_clock_steps: Option<Duration>,
+    pub(crate) between_orders: Duration,
+    /// How long a client rests between two visits, on average.
+    pub(crate) rest: Duration,
+    pub(crate) in_flight_max: u32,
+    pub(crate) address_limit: u32,
+    pub(crate) strikes: Option<u32>,
+}
+
+/// 2030-06-15T00:00:00Z.
+const SUMMER: i64 = 1_907_712_000_000;
+
+const HOUR: i64 = 60 * 60 * 1_000;
+
+impl Temper {
+    pub(crate) fn of(random: &mut Random) -> Self {
+        let minutes = |random: &mut Random, first, last| {
+            Duration::from_secs(60 * u64::try_from(random.within(first, last)).expect("not negative"))
+        };
+        let begins = match random.below(4) {
+            0 => crate::book::SUNSET - random.within(0, 3 * HOUR),
+            // Soon it is midnight.
+            1 => SUMMER - random.within(0, 2 * HOUR),
+            _ => SUMMER + i64::from(random.below(150)) * 24 * HOUR + random.within(0, 24 * HOUR),
+        };
+        let latency = *random.pick(&[100, 1_000, 20_000, 100_000]);
+        let weather = LinkWeather {
+            latency: Duration::from_micros(latency),
+            jitter: Duration::from_micros(latency),
+            split_once_in: *random.pick(&[0, 20, 3]),
+            stall_once_in: *random.pick(&[0, 0, 400]),
+        };
+        let cut_once_in = *random.pick(&[0, 200, 30, 8]);
+        let sometimes = |random: &mut Random| {
+            let often = minutes(random, 2, 40);
+            (!random.once_in(3)).then_some(often)
+        };
+        Self {
+            begins,
+            lasts: minutes(random, 20, 150),
+            clients: u64::from(2 + random.below(7)),
+            weather,
+            cut_once_in,
+            between_ends: sometimes(random),
+            between_disk_faults: sometimes(random),
+            between_clock_steps: sometimes(random),
+            between_orders: minutes(random, 1, 20),
+            rest: minutes(random, 1, 6),
+            in_flight_max: *random.pick(&[100, 100, 2]),
+            address_limit: *random.pick(&[300, 8]),
+            strikes: *random.pick(&[None, None, Some(3)]),
+        }
+    }
+}
+
+/// A time around this one: mostly shorter, sometimes much longer.
+pub(crate) fn around(random: &mut Random, mean: Duration) -> Duration {
+    let share = f64::from(random.below(1_000_000) + 1) / 1_000_001.0;
+    mean.mul_f64(-share.ln())
+}
