@@ -6,14 +6,14 @@
 //! each request. A seed is a run: the same one has the same trace to the last byte.
 //!
 //! ```sh
-//! cargo test -p petstore-tests --test simulation                          # new seeds, a minute of them
+//! cargo test -p petstore-tests --test simulation     # new seeds for a minute, and all else
 //! PETSTORE_SIMULATION_SECONDS=600 cargo test -p petstore-tests --test simulation new_seeds
 //! PETSTORE_SEED=17 cargo test -p petstore-tests --test simulation new_seeds -- --nocapture
 //! ```
 //!
 //! The last one runs one seed and prints its trace. A seed that has failed once goes into `seeds.txt`.
 //!
-//! What nothing here comes from the machine: time is tokio's, paused, which jumps to the next timer when nobody has
+//! Nothing here comes from the machine: time is tokio's, paused, which jumps to the next timer when nobody has
 //! anything to do; all tasks share one thread; the store's writer is a task. Hash tables are seeded by the machine, but
 //! nothing is read from them in their order. `Date` headers, and they alone, show the machine's time: they are left
 //! out. Of tokio's own randomness nothing is used: `select!` is `biased` everywhere.

@@ -178,7 +178,7 @@ fn settings(epoch: u64) -> HttpSettings {
         sunset: Some(Timestamp::from_millis(SUNSET).expect("a date")),
         trusted_proxies: vec![],
         epoch,
-        documents: Documents { yaml: "".into(), json: "".into() },
+        documents: Documents { yaml: "".into(), json: "".into(), page: Arc::new([]) },
         deadlines: Deadlines::DEFAULT,
         bounds: Bounds::DEFAULT,
         observer: None,

@@ -180,7 +180,7 @@ impl Journal for WatchedJournal {
         self.inner.bulk_row(row)
     }
 
-    fn bulk_end(&mut self, keep: Option<(BatchNumber, LastIds)>) -> Result<(), StoreError> {
-        self.inner.bulk_end(keep)
+    fn bulk_end(&mut self, number: BatchNumber, last_ids: LastIds) -> Result<(), StoreError> {
+        self.inner.bulk_end(number, last_ids)
     }
 }

@@ -62,7 +62,7 @@ impl Journal for Wrong {
         self.inner.bulk_row(row)
     }
 
-    fn bulk_end(&mut self, keep: Option<(BatchNumber, LastIds)>) -> Result<(), StoreError> {
-        self.inner.bulk_end(keep)
+    fn bulk_end(&mut self, number: BatchNumber, last_ids: LastIds) -> Result<(), StoreError> {
+        self.inner.bulk_end(number, last_ids)
     }
 }
