@@ -31,7 +31,7 @@ pub(super) const ROWS: &[Row] = &[
         b"GET http://h/v1/pets HTTP/1.1\r\n<auth>\r\n",
         "400 invalid_host | open",
     ),
-    ("absolute form without a path", b"GET http://h HTTP/1.1\r\n<host><auth>\r\n", "404 not_found | open"),
+    ("absolute form without a path", b"GET http://h HTTP/1.1\r\n<host><auth>\r\n", "302 | open"),
     ("absolute form without a host", b"GET http:///v1/pets HTTP/1.1\r\n<host>\r\n<hidden>", "400 | closed"),
     ("absolute form of a file", b"GET file:///etc/passwd HTTP/1.1\r\n<host>\r\n<hidden>", "400 | closed"),
     (
