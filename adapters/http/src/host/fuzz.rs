@@ -55,6 +55,7 @@ fn a_host_is_an_authority_without_a_user() {
             let (name, port) = split_port(host);
             assert_eq!(port.map_or(name.to_owned(), |port| format!("{name}:{port}")), host);
             assert!(is_valid_name(name) && !name.is_empty());
+            assert!(port.is_none_or(|port| port.is_empty() || port.parse::<u16>().is_ok()), "{host}");
             // Another reader of authorities takes it too. By design it refuses what we take: an empty port, and a name
             // with percent-encoding.
             if port != Some("") && !host.contains('%') {

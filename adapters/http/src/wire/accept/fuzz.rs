@@ -55,10 +55,11 @@ fn check(value: &[u8]) {
         let lines: Vec<_> = value.split(|byte| *byte == b',').collect();
         assert_eq!(accepts(&lines), Some(accepted), "several lines are one list");
         assert_eq!(accepts(&[&[value, b",application/json"].concat()]), Some(true), "it is among them");
-        let excluded = value.to_ascii_lowercase();
-        let names_json = excluded.windows(16).any(|window| window == b"application/json");
-        let exclusion: &[u8] = b",application/json;q=0";
-        assert!(names_json || accepts(&[&[value, exclusion].concat()]) == Some(false), "it alone decides");
+        let names_json = value.to_ascii_lowercase().windows(16).any(|window| window == b"application/json");
+        for exclusion in [",application/json;q=0", ",application/json;charset=utf-8; Q=0.0"] {
+            let decides = accepts(&[&[value, exclusion.as_bytes()].concat()]) == Some(false);
+            assert!(names_json || decides, "it alone decides");
+        }
     }
 
     let is_taken = |value: &[u8], merge_patch| {
