@@ -1,0 +1,77 @@
+//! What the benchmarks over HTTP share: how long requests took.
+//!
+//! The binaries beside this are `load`, the generator, and `baseline`, bare hyper with a constant answer.
+//! PERFORMANCE.md has the commands that use them.
+
+use std::time::Duration;
+
+/// Parts that an octave of times is divided into: a time is told to 3%.
+const PARTS: u32 = 32;
+
+const PART_BITS: u32 = PARTS.ilog2();
+
+/// Times of requests, counted by size: a run of any length takes 16 KiB.
+#[derive(Debug)]
+pub struct Histogram {
+    counts: Vec<u64>,
+    longest: Duration,
+}
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Self { counts: vec![0; (u64::BITS * PARTS) as usize], longest: Duration::ZERO }
+    }
+}
+
+impl Histogram {
+    /// Counts a time.
+    pub fn record(&mut self, time: Duration) {
+        let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX).max(u64::from(PARTS));
+        let octave = nanos.ilog2();
+        // Between PARTS and twice that: the leading bits.
+        let part = (nanos >> (octave - PART_BITS)) - u64::from(PARTS);
+        self.counts[(octave * PARTS) as usize + usize::try_from(part).unwrap_or(0)] += 1;
+        self.longest = self.longest.max(time);
+    }
+
+    /// Times that were counted.
+    pub fn count(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+
+    /// The time that this share of the requests took at most.
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a share of a count"
+    )]
+    pub fn at(&self, share: f64) -> Duration {
+        let mut left = (self.count() as f64 * share) as u64;
+        for (place, count) in (0_u64..).zip(&self.counts) {
+            if *count > left {
+                let (octave, part) = (place / u64::from(PARTS), place % u64::from(PARTS));
+                return Duration::from_nanos((u64::from(PARTS) + part) << octave >> PART_BITS);
+            }
+            left -= count;
+        }
+        self.longest
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_of_the_times_is_told_to_three_in_a_hundred() {
+        let mut times = Histogram::default();
+        (1..=100_000_u64).for_each(|micros| times.record(Duration::from_micros(micros)));
+        assert_eq!(times.count(), 100_000);
+        for (share, expected) in [(0.0, 1.0), (0.5, 50_000.0), (0.99, 99_000.0), (0.999, 99_900.0)] {
+            let told = times.at(share).as_secs_f64() * 1e6;
+            assert!((0.96..=1.01).contains(&(told / expected)), "{share}: {told}");
+        }
+        assert_eq!(times.at(1.0), Duration::from_millis(100));
+    }
+}

@@ -1,0 +1,63 @@
+# What the benchmarks over HTTP share: build, start, load, stop. To be sourced.
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+root=$PWD
+target=${CARGO_TARGET_DIR:-$root/target}/release
+# One processor for the server, the next for the generator.
+server_cpu=${SERVER_CPU:-0} client_cpu=${CLIENT_CPU:-$(($(nproc) > 1 ? 1 : 0))}
+[ -n "${BUILT:-}" ] || cargo build --release --locked -q -p petstore -p petstore-bench
+folder=$(mktemp -d)
+trap 'kill $(jobs -p) 2>/dev/null || true; wait; rm -rf "$folder"' EXIT
+PETSTORE_INITIAL_KEY=$("$target/petstore" keys generate)
+export PETSTORE_INITIAL_KEY
+server='' port=''
+
+# petstore STORE PETS [WRAPPER...]: a server with so many pets, whose account may ask without end.
+petstore() {
+  local store=$1 pets=$2
+  shift 2
+  port=$((10000 + RANDOM % 15000))
+  taskset -c "$server_cpu" "$@" "$target/petstore" --db "$store" --listen "127.0.0.1:$port" --threads 1 --demo "$pets" \
+    --admin-socket "$folder/$port.sock" >/dev/null 2>"$folder/$port.err" &
+  server=$!
+  until curl -sf -o /dev/null "http://127.0.0.1:$port/ready"; do
+    kill -0 "$server" || { cat "$folder/$port.err" >&2; return 1; }
+    sleep 0.1
+  done
+  endless default
+}
+
+# endless ACCOUNT: it may ask without end.
+endless() {
+  "$target/petstore" accounts update "$1" --plan enterprise --minute 2147483647 --day 2147483647 \
+    --admin-socket "$folder/$port.sock" >/dev/null
+}
+
+# The answer to GET of a pet, as it comes over the wire.
+record() { curl -si -H "x-api-key: $PETSTORE_INITIAL_KEY" "http://127.0.0.1:$port/v1/pets/1234" >"$folder/answer"; }
+
+# baseline [WRAPPER...]: bare hyper with the answer that was recorded.
+baseline() {
+  port=$((10000 + RANDOM % 15000))
+  taskset -c "$server_cpu" "$@" "$target/baseline" "$port" "$folder/answer" >/dev/null 2>"$folder/$port.err" &
+  server=$!
+  until curl -sf -o /dev/null "http://127.0.0.1:$port/"; do sleep 0.1; done
+}
+
+stop() {
+  kill "$server"
+  wait "$server" || true
+}
+
+# load [OPTIONS...]: the generator's line. A refused request is an error: it is not what was to be measured.
+load() {
+  local line
+  line=$(taskset -c "$client_cpu" "$target/load" --port "$port" --key "$PETSTORE_INITIAL_KEY" "$@")
+  [[ $line == *' refused=0 '* ]] || { echo "refused: load $* -> $line" >&2; return 1; }
+  echo "$line"
+}
+
+# value NAME: one figure of the line that is read.
+value() { sed -n "s/.*\b$1=\([0-9.]*\).*/\1/p"; }
+
+divide() { awk "BEGIN { printf \"%.${3:-2}f\", $1 / $2 }"; }
+median() { printf '%s\n' "$@" | sort -g | sed -n "$((($# + 1) / 2))p"; }
