@@ -141,6 +141,7 @@ struct State {
     prints: BTreeMap<String, String>,
     tags: BTreeMap<String, String>,
     counts: Counts,
+    outcomes: BTreeMap<String, u64>,
 }
 
 /// What the journal has been told behind the requests.
@@ -207,6 +208,7 @@ impl Book {
             prints: BTreeMap::new(),
             tags: BTreeMap::new(),
             counts: Counts::default(),
+            outcomes: BTreeMap::new(),
         };
         Self {
             state: Mutex::new(state),
@@ -249,6 +251,11 @@ impl Book {
 
     pub(crate) fn counts(&self) -> Counts {
         self.lock().counts
+    }
+
+    /// How often each status and error was answered.
+    pub(crate) fn outcomes(&self) -> BTreeMap<String, u64> {
+        self.lock().outcomes.clone()
     }
 
     pub(crate) fn with_trace<T>(&self, look: impl FnOnce(&Trace) -> T) -> T {

@@ -122,7 +122,11 @@ impl Client {
     /// Sends a request until it is answered, if it may be sent twice.
     async fn insist(&mut self, request: Request) -> Option<Answer> {
         for _ in 0..TRIES {
-            let answer = self.ask(request.clone()).await;
+            let answer = if request.idempotency_key.is_some() && self.random.once_in(8) {
+                self.ask_twice(&request).await
+            } else {
+                self.ask(request.clone()).await
+            };
             let is_done = answer
                 .as_ref()
                 .is_some_and(|answer| answer.status != 503 && answer.status != 408 && answer.status != 429);
@@ -133,6 +137,19 @@ impl Client {
             sleep(around(&mut self.random, Duration::from_millis(700))).await;
         }
         None
+    }
+
+    /// Sends a request over two connections at once, as impatient people and proxies do.
+    async fn ask_twice(&mut self, request: &Request) -> Option<Answer> {
+        let mut twin = Self {
+            world: Rc::clone(&self.world),
+            random: Random::seeded(self.random.bits()),
+            address: self.address,
+            own: self.own,
+            line: None,
+            retries: 0,
+        };
+        tokio::join!(biased; self.ask(request.clone()), twin.ask(request.clone())).0
     }
 
     fn request(&mut self, op: Op) -> Request {

@@ -52,6 +52,9 @@ const BUDGET: Duration = Duration::from_mins(1);
 /// Seeds in which each planted bug must be found.
 const BUG_SEEDS: u64 = 40;
 
+/// Seeds in which everything that clients can be told must have been told.
+const SITUATION_SEEDS: u64 = 30;
+
 /// Runs a seed that must keep every promise.
 fn check(seed: u64) -> Outcome {
     let outcome = run(seed, None, false);
@@ -108,6 +111,56 @@ fn two_runs_of_a_seed_are_the_same() {
         let (one, other) = (failing(), failing());
         assert_eq!((one.digest, one.failure), (other.digest, other.failure), "seed {seed}");
     }
+}
+
+/// What no run of a few seeds may lack: a simulation in which it does not happen proves nothing about it.
+const SITUATIONS: &[&str] = &[
+    "200 ",
+    "201 ",
+    "204 ",
+    "304 ",
+    "400 invalid_cursor",
+    "400 invalid_json",
+    "400 invalid_parameter",
+    "400 unknown_reference",
+    "400 validation_failed",
+    "401 api_key_expired",
+    "401 api_key_revoked",
+    "401 invalid_api_key",
+    "401 missing_api_key",
+    "403 insufficient_scope",
+    "403 key_banned",
+    "404 not_found",
+    "405 method_not_allowed",
+    "409 category_exists",
+    "409 category_in_use",
+    "409 idempotency_in_progress",
+    "409 insufficient_stock",
+    "409 invalid_status_transition",
+    "409 order_already_complete",
+    "409 pet_has_open_orders",
+    "409 pet_not_available",
+    "410 operation_sunset",
+    "412 precondition_failed",
+    "422 idempotency_key_reused",
+    "429 quota_exceeded",
+    "429 rate_limit_exceeded",
+    "429 too_many_concurrent_requests",
+    "503 unavailable",
+];
+
+#[test]
+fn every_situation_comes_up() {
+    let mut lacking: Vec<_> = SITUATIONS.to_vec();
+    for seed in 1..=SITUATION_SEEDS {
+        let outcome = check(seed);
+        lacking.retain(|situation| !outcome.outcomes.contains_key(*situation));
+        println!("{seed}: {lacking:?}");
+        if lacking.is_empty() {
+            return;
+        }
+    }
+    panic!("in {SITUATION_SEEDS} seeds never: {lacking:?}");
 }
 
 #[test]

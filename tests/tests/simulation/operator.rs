@@ -44,9 +44,9 @@ impl Operator {
         Self { world: Rc::clone(world), random: world.fork() }
     }
 
-    /// Opens the shop: an account for each client.
+    /// Opens the shop: an account for every two clients.
     pub(crate) async fn open(&mut self) {
-        for _ in 0..self.world.around.temper.clients {
+        for _ in 0..self.world.around.temper.clients.div_ceil(2) {
             let plan = *self.random.pick(&PLANS);
             self.give(Order::Create { plan }).await;
         }

@@ -132,6 +132,10 @@ impl Process {
 
     /// The power goes. Nothing that the process was about to do happens.
     pub(crate) fn crash(self) {
+        if *self.hang.borrow() > Instant::now() {
+            // What a disk that hangs could not be told is nobody's fault.
+            self.book.excuse_delay();
+        }
         self.book.process_ends(Over::Crash);
         self.tear_down();
     }

@@ -1,5 +1,6 @@
 //! One run of one seed, on a thread of its own: nothing that another run left on its thread may matter.
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -28,6 +29,7 @@ pub(crate) struct Outcome {
     pub(crate) events: u64,
     pub(crate) simulated: Duration,
     pub(crate) counts: Counts,
+    pub(crate) outcomes: BTreeMap<String, u64>,
     /// The promise that was broken, and what happened before.
     pub(crate) failure: Option<(String, String)>,
 }
@@ -89,7 +91,14 @@ async fn simulate(seed: u64, bug: Option<Bug>, loud: bool) -> Outcome {
     }
     let failure = book.failure().map(|what| (what, book.with_trace(crate::trace::Trace::tail)));
     let (digest, events) = book.with_trace(|trace| (trace.digest(), trace.events()));
-    Outcome { digest, events, simulated: book.elapsed(), counts: book.counts(), failure }
+    Outcome {
+        digest,
+        events,
+        simulated: book.elapsed(),
+        counts: book.counts(),
+        outcomes: book.outcomes(),
+        failure,
+    }
 }
 
 /// Waits for the first of those who never end by themselves.

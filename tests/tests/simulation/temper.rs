@@ -67,7 +67,7 @@ impl Temper {
             between_clock_steps: sometimes(random),
             between_orders: minutes(random, 1, 20),
             rest: minutes(random, 1, 6),
-            in_flight_max: *random.pick(&[100, 100, 2]),
+            in_flight_max: *random.pick(&[100, 100, 1]),
             address_limit: *random.pick(&[300, 8]),
             strikes: *random.pick(&[None, None, Some(3)]),
         }

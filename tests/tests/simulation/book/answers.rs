@@ -69,6 +69,7 @@ impl Book {
             let line = format!("   #{id} {} {}", answer.status, String::from_utf8_lossy(&answer.body));
             state.trace.note(self.start.elapsed(), &line);
             state.counts.answers += 1;
+            *state.outcomes.entry(format!("{} {}", answer.status, answer.code())).or_default() += 1;
             state.answered(id, answer)
         };
         let tell = |what| {
