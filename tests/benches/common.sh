@@ -52,7 +52,7 @@ stop() {
 load() {
   local line
   line=$(taskset -c "$client_cpu" "$target/load" --port "$port" --key "$PETSTORE_INITIAL_KEY" "$@")
-  [[ $line == *' refused=0 '* ]] || { echo "refused: load $* -> $line" >&2; return 1; }
+  [[ $line == *' refused=0 '* ]] || { echo "refused: $line" >&2; return 1; }
   echo "$line"
 }
 
