@@ -1,0 +1,105 @@
+"""The petstore through the Python client that openapi-generator makes of openapi.yaml.
+
+    openapi-generator-cli generate -g python -i openapi.yaml -o client --additional-properties=packageName=petstore_client
+    PYTHONPATH=client PETSTORE_URL=… PETSTORE_KEY=… PETSTORE_FREE_KEY=… python tour.py
+
+The shop is empty at the start. The second key is one of the Free plan; it is used up.
+"""
+
+import os
+import re
+from typing import Mapping, Optional
+from urllib.parse import parse_qs, urlsplit
+
+from petstore_client import AccountApi, AnimalsApi, ApiClient, ApiException, CategoriesApi, Configuration
+from petstore_client import Error, ErrorCode, InventoryApi, NewCategory, NewOrder, NewPet, OrderUpdate, OrdersApi
+from petstore_client import PetStatus, PetUpdate
+
+
+def client(key: str, retries: int = 3) -> ApiClient:
+    """On 429 and 503 the client itself waits as long as Retry-After says, and tries again so often."""
+    return ApiClient(Configuration(host=os.environ["PETSTORE_URL"], access_token=key, retries=retries))
+
+
+def error(refusal: ApiException) -> Error:
+    """What a refused call answered."""
+    assert isinstance(refusal.data, Error), refusal
+    return refusal.data
+
+
+def next_cursor(headers: Optional[Mapping[str, str]]) -> Optional[str]:
+    """The cursor in the address that Link calls the next page."""
+    links = {name.lower(): value for name, value in (headers or {}).items()}["link"]
+    address = re.search(r'<([^>]+)>; rel="next"', links)
+    return parse_qs(urlsplit(address[1]).query)["cursor"][0] if address else None
+
+
+def main() -> None:
+    api = client(os.environ["PETSTORE_KEY"])
+    categories, animals, inventory, orders = CategoriesApi(api), AnimalsApi(api), InventoryApi(api), OrdersApi(api)
+
+    # A category, once: its name is unique, whatever its case.
+    rabbits = categories.create_category(NewCategory(name="Rabbits", description="Fond of cables"))
+    try:
+        categories.create_category(NewCategory(name="RABBITS"))
+        raise AssertionError("two categories have one name")
+    except ApiException as refusal:
+        assert (refusal.status, error(refusal).code) == (409, ErrorCode.CATEGORY_EXISTS)
+
+    # Three pets, read two at a time.
+    for name in ("Hazel", "Fiver", "Bigwig"):
+        animals.create_pet(NewPet(name=name, categoryId=rabbits.id))
+    pages, cursor = [], None
+    while True:
+        page = animals.list_pets_with_http_info(limit=2, cursor=cursor, status=[PetStatus.AVAILABLE])
+        pages.append([pet.name for pet in page.data])
+        cursor = next_cursor(page.headers)
+        if cursor is None:
+            break
+    assert pages == [["Hazel", "Fiver"], ["Bigwig"]], pages
+
+    # An order that may be sent twice, and has one effect.
+    hazel = animals.list_pets(name="hazel")[0]
+    first = orders.place_order_with_http_info(NewOrder(petId=hazel.id), idempotency_key="tour-1")
+    again = orders.place_order_with_http_info(NewOrder(petId=hazel.id), idempotency_key="tour-1")
+    assert first.data == again.data
+    assert (again.headers or {}).get("idempotent-replayed") == "true", again.headers
+    assert inventory.get_inventory_item(hazel.id).quantity == 0
+
+    # The only unit is taken.
+    try:
+        orders.place_order(NewOrder(petId=hazel.id))
+        raise AssertionError("one unit was sold twice")
+    except ApiException as refusal:
+        assert (refusal.status, error(refusal).code) == (409, ErrorCode.PET_NOT_AVAILABLE)
+    assert first.data.id is not None
+    order = orders.update_order(first.data.id, OrderUpdate(complete=True))
+    assert order.complete and order.ship_date is not None
+
+    # A change of what somebody else has changed meanwhile.
+    fiver = animals.list_pets(name="Fiver")[0]
+    version = (animals.get_pet_with_http_info(fiver.id).headers or {})["etag"]
+    animals.update_pet(fiver.id, PetUpdate(status=PetStatus.PENDING), if_match=version)
+    try:
+        animals.update_pet(fiver.id, PetUpdate(name="Fiver II"), if_match=version)
+        raise AssertionError("a change was lost")
+    except ApiException as refusal:
+        assert (refusal.status, error(refusal).code) == (412, ErrorCode.PRECONDITION_FAILED)
+
+    # The Free plan, until it says how long to wait: a minute has 60 requests and a day 1,000, so this comes to an end.
+    free = client(os.environ["PETSTORE_FREE_KEY"], retries=0)
+    for _ in range(1001):
+        try:
+            AnimalsApi(free).list_pets()
+        except ApiException as refusal:
+            assert refusal.status == 429
+            assert error(refusal).code in (ErrorCode.RATE_LIMIT_EXCEEDED, ErrorCode.QUOTA_EXCEEDED)
+            assert int((refusal.headers or {})["retry-after"]) >= 1
+            break
+    else:
+        raise AssertionError("the Free plan has no end")
+    assert AccountApi(free).get_rate_limit().minute.limit == 60
+    print("the tour is over")
+
+
+main()
