@@ -12,6 +12,7 @@ use crate::cors::LiveCors;
 use crate::local::LocalServer;
 use crate::server::Server;
 use crate::settings::{Cors, HttpSettings};
+use crate::tally::{Figures, Tallies};
 
 /// The petstore over HTTP: what is served, without a socket yet.
 #[derive(Clone)]
@@ -37,6 +38,7 @@ pub(crate) struct App {
     pub(crate) settings: HttpSettings,
     /// [`HttpSettings::cors`], until it is changed.
     pub(crate) cors: LiveCors,
+    pub(crate) tallies: Tallies,
     draining: AtomicBool,
     panics: AtomicU64,
 }
@@ -45,7 +47,9 @@ impl Http {
     /// Serves this petstore. With `ops_apart`, health and readiness only on [`Http::listen_ops`].
     pub fn new(api: Arc<dyn Petstore>, settings: HttpSettings, ops_apart: bool) -> Self {
         let cors = LiveCors::new(settings.cors.clone());
-        let app = App { api, settings, cors, draining: AtomicBool::new(false), panics: AtomicU64::new(0) };
+        let tallies = Tallies::default();
+        let app =
+            App { api, settings, cors, tallies, draining: AtomicBool::new(false), panics: AtomicU64::new(0) };
         Self { app: Arc::new(app), ops_apart }
     }
 
@@ -79,6 +83,11 @@ impl Http {
         LocalServer::start(&self.app, number, serves)
     }
 
+    /// What has been counted since the start.
+    pub fn figures(&self) -> Figures {
+        self.app.figures()
+    }
+
     /// Handlers that panicked since the start. Each cost one request.
     pub fn panics(&self) -> u64 {
         self.app.panics.load(Ordering::Relaxed)
@@ -92,6 +101,10 @@ impl App {
 
     pub(crate) fn is_draining(&self) -> bool {
         self.draining.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn figures(&self) -> Figures {
+        self.tallies.figures(self.panics.load(Ordering::Relaxed))
     }
 
     pub(crate) fn count_panic(&self) {

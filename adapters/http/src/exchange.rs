@@ -6,6 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::Poll;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::Full;
@@ -13,7 +14,7 @@ use hyper::body::Incoming;
 use hyper::header::{ALLOW, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Method, Request, Response};
-use petstore_domain::{AccountId, Scope};
+use petstore_domain::{AccountId, KeyPrefix, Scope};
 use petstore_ports::{Cost, StoreError, api};
 use tokio::time::{Instant, timeout};
 
@@ -29,9 +30,10 @@ use crate::observe::{Exchange, Observer};
 use crate::route::{self, Operation, Resource, Takes};
 use crate::seal::{RequestId, Seal, seal};
 use crate::settings::{HEAD_MAX, TARGET_MAX};
+use crate::tally::{Decision, Route};
 use crate::wire;
 use crate::worker::Worker;
-use crate::{cors, host, ops};
+use crate::{cors, host, ops, tally};
 
 /// What comes up on the way to an answer, and belongs into its headers or into the log.
 #[derive(Default)]
@@ -52,8 +54,8 @@ pub(crate) async fn exchange(
 ) -> Result<Response<Full<Bytes>>, Infallible> {
     activity.begin_request();
     let worker = &*worker;
-    let observer = worker.app.settings.observer.as_deref();
-    let begun = observer.filter(|observer| observer.wants_all()).map(|_| Instant::now());
+    let begun = Instant::now();
+    let _in_flight = worker.tally.request();
     let (parts, incoming) = request.into_parts();
     let head = Head::read(&parts.headers);
     let mut body = RequestBody::new(incoming, head.expects);
@@ -84,8 +86,18 @@ pub(crate) async fn exchange(
     // Where such a body ends is a matter of opinion: what comes after it may be a request that nobody sent.
     let lives_on = !head.coded && body.discard().await;
     let id = RequestId::given(&head).unwrap_or_else(|| RequestId::Made(worker.next_request_id()));
-    if let Some(observer) = observer.filter(|_| begun.is_some() || answer.fault.is_some()) {
-        observe(observer, &parts, &notes, &answer, &id, begun);
+    let route = match &notes.resource {
+        Some(resource) => Route::of(resource),
+        None if notes.under_base => Route::NONE,
+        None => Route::named(ops::template(parts.uri.path())),
+    };
+    let duration = begun.elapsed();
+    worker.tally.answered(route, &parts.method, answer.status, duration);
+    if let Some(observer) = &worker.app.settings.observer
+        && observer.wants(answer.status.as_u16(), duration, answer.fault.is_some())
+    {
+        let asked = Asked { parts: &parts, head: &head, account: notes.account, route, duration };
+        observe(&**observer, &asked, &answer, &id);
     }
     let sealed = Seal {
         quota: notes.quota,
@@ -99,27 +111,28 @@ pub(crate) async fn exchange(
     Ok(response)
 }
 
-fn observe(
-    observer: &dyn Observer,
-    parts: &Parts,
-    notes: &Notes,
-    answer: &Answer,
-    id: &RequestId,
-    begun: Option<Instant>,
-) {
-    let route = match &notes.resource {
-        Some(resource) => resource.template(),
-        None if notes.under_base => "-",
-        None => ops::template(parts.uri.path()),
-    };
+/// What the log may be told of a request.
+struct Asked<'r> {
+    parts: &'r Parts,
+    head: &'r Head<'r>,
+    account: Option<AccountId>,
+    route: Route,
+    duration: Duration,
+}
+
+fn observe(observer: &dyn Observer, asked: &Asked<'_>, answer: &Answer, id: &RequestId) {
+    // Only of a key that is one: what a stranger sends in its place may be anybody's secret.
+    let key = asked.account.and_then(|_| presented(asked.head).ok());
+    let key = key.and_then(|key| str::from_utf8(key.get(..KeyPrefix::LEN)?).ok());
     observer.answered(&Exchange {
-        method: parts.method.as_str(),
-        route,
+        method: tally::method_name(&asked.parts.method),
+        route: asked.route.template(),
         status: answer.status.as_u16(),
         request_id: id.as_str(),
-        traceparent: parts.headers.get("traceparent").and_then(|value| value.to_str().ok()),
-        account: notes.account,
-        duration: begun.map(|begun| begun.elapsed()),
+        traceparent: asked.parts.headers.get("traceparent").and_then(|value| value.to_str().ok()),
+        account: asked.account,
+        key,
+        duration: asked.duration,
         fault: answer.fault.as_deref(),
     });
 }
@@ -171,8 +184,14 @@ async fn judge(
     };
     let admission = match app.api.admit(api::Call { key, address: client, cost }).await {
         Ok(admission) => admission,
-        Err(refusal) => return gate::refused(refusal, &mut notes.quota),
+        Err(refusal) => {
+            if let Some((plan, decision)) = gate::decision(&refusal) {
+                worker.tally.decided(plan, decision);
+            }
+            return gate::refused(refusal, &mut notes.quota);
+        }
     };
+    worker.tally.decided(&admission.plan, Decision::Admitted);
     notes.quota = Some(QuotaNote::of_account(&admission.usage));
     notes.account = Some(admission.account);
     let Some(resource) = resource else { return not_found().into() };

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use hyper::header::{HeaderValue, WWW_AUTHENTICATE};
-use petstore_domain::{Timestamp, Usage, WindowKind, WindowUsage};
+use petstore_domain::{Plan, Timestamp, Usage, WindowKind, WindowUsage};
 use petstore_ports::api::{KeyProblem, Refusal};
 use petstore_ports::{AddressVerdict, Cost};
 
@@ -11,6 +11,7 @@ use crate::answer::Answer;
 use crate::app::App;
 use crate::credentials::NoKey;
 use crate::error::{ApiError, Code};
+use crate::tally::Decision;
 
 /// What the quota headers of an answer say: one window, or what stands in for one.
 #[derive(Debug, Clone, Copy)]
@@ -90,6 +91,19 @@ pub(crate) async fn without_key(
     }
 }
 
+/// What was decided about an account's request that is refused; none where there was no account.
+pub(crate) const fn decision(refusal: &Refusal) -> Option<(&Plan, Decision)> {
+    match refusal {
+        Refusal::TooManyInFlight { plan, .. } => Some((plan, Decision::TooManyInFlight)),
+        Refusal::Banned { plan, .. } => Some((plan, Decision::Banned)),
+        Refusal::Exceeded { plan, usage, .. } => match usage.binding() {
+            (WindowKind::Minute, _) => Some((plan, Decision::MinuteExceeded)),
+            (WindowKind::Day, _) => Some((plan, Decision::DayExceeded)),
+        },
+        Refusal::Key { .. } | Refusal::Store(_) => None,
+    }
+}
+
 /// Says why the service refuses a request. The quota note is written unless the service could not count.
 pub(crate) fn refused(refusal: Refusal, note: &mut Option<QuotaNote>) -> Answer {
     match refusal {
@@ -106,13 +120,13 @@ pub(crate) fn refused(refusal: Refusal, note: &mut Option<QuotaNote>) -> Answer 
             let challenge = HeaderValue::from_static("Bearer realm=\"petstore\", error=\"invalid_token\"");
             Answer::from(ApiError::new(code, message)).with_header(WWW_AUTHENTICATE, challenge)
         }
-        Refusal::TooManyInFlight { usage } => {
+        Refusal::TooManyInFlight { usage, .. } => {
             *note = Some(QuotaNote::of_account(&usage));
             let message =
                 "The account has as many requests in flight as it may; try again when one is answered.";
             Answer::from(ApiError::new(Code::TooManyConcurrentRequests, message)).with_retry_after(1)
         }
-        Refusal::Banned { until, limits, now } => {
+        Refusal::Banned { until, limits, now, .. } => {
             let reset_secs = until.as_secs_ceil();
             let resource = QuotaResource::Ban;
             *note = Some(QuotaNote { limit: limits.minute.get(), remaining: 0, reset_secs, resource });
@@ -122,7 +136,7 @@ pub(crate) fn refused(refusal: Refusal, note: &mut Option<QuotaNote>) -> Answer 
             Answer::from(ApiError::new(Code::KeyBanned, message))
                 .with_retry_after(u64::try_from(wait).unwrap_or(u64::MAX))
         }
-        Refusal::Exceeded { usage, now } => {
+        Refusal::Exceeded { usage, now, .. } => {
             *note = Some(QuotaNote::of_account(&usage));
             // An exhausted day binds before an exhausted minute: the window that lifts last.
             let (kind, window) = usage.binding();

@@ -44,6 +44,7 @@ mod route;
 mod seal;
 mod server;
 mod settings;
+mod tally;
 mod wire;
 mod worker;
 
@@ -53,7 +54,8 @@ mod woven;
 
 pub use app::Http;
 pub use local::LocalServer;
-pub use observe::{Exchange, Observer};
+pub use observe::{Exchange, Exposition, Observer};
 pub use reference::PageFile;
 pub use server::Server;
 pub use settings::{Bounds, Cors, Deadlines, Documents, HttpSettings, Network};
+pub use tally::{Decisions, Figures, Latencies, Requests};

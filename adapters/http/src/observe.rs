@@ -4,24 +4,32 @@ use std::time::Duration;
 
 use petstore_domain::AccountId;
 
-/// Is told of each answer. Called on the runtime's threads: it must not block.
-pub trait Observer: Send + Sync {
-    /// Whether it wants to be told of every answer, and how long it took; otherwise of those alone that are our fault.
-    fn wants_all(&self) -> bool;
+use crate::tally::Figures;
 
-    /// A request has been answered.
+/// Is told of answers. Called on the runtime's threads: it must not block.
+pub trait Observer: Send + Sync {
+    /// Whether it wants to be told of an answer like this one. Asked of every answer, so that it must be quick.
+    fn wants(&self, status: u16, duration: Duration, is_fault: bool) -> bool;
+
+    /// A request has been answered, and [`Observer::wants`] said yes.
     fn answered(&self, exchange: &Exchange<'_>);
 
     /// Something went wrong that no client is told of.
     fn trouble(&self, what: &str);
 }
 
+/// Writes what is served at `/metrics`.
+pub trait Exposition: Send + Sync {
+    /// All metrics in OpenMetrics text, those of the transport among them.
+    fn text(&self, transport: &Figures) -> String;
+}
+
 /// A request and its answer, without anything that could be a secret: no body, no query value, no header but the two
 /// that name the request.
 #[derive(Debug, Clone, Copy)]
 pub struct Exchange<'a> {
-    /// The method.
-    pub method: &'a str,
+    /// The method; `-` for one that is not HTTP's.
+    pub method: &'static str,
     /// The route's template, such as `/pets/{petId}`; `-` for a path that is none.
     pub route: &'static str,
     /// The status of the answer.
@@ -32,8 +40,10 @@ pub struct Exchange<'a> {
     pub traceparent: Option<&'a str>,
     /// Who asked, if that was found out.
     pub account: Option<AccountId>,
-    /// From the end of the head to the answer, for an observer of all answers.
-    pub duration: Option<Duration>,
+    /// The display prefix of the key, if it was found good.
+    pub key: Option<&'a str>,
+    /// From the end of the head to the answer.
+    pub duration: Duration,
     /// What broke, for answers that are our fault.
     pub fault: Option<&'a str>,
 }

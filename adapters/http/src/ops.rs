@@ -1,6 +1,6 @@
 //! What stands outside the base path: health, readiness, the contract and its reference page. No key, no quota.
 
-use hyper::header::{ALLOW, HeaderValue, LOCATION};
+use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue, LOCATION};
 use hyper::http::request::Parts;
 use hyper::{Method, StatusCode};
 
@@ -21,6 +21,7 @@ const ALL_METHODS: &str = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
 enum Page<'w> {
     Health,
     Ready,
+    Metrics,
     OpenapiYaml,
     OpenapiJson,
     /// A file of the reference page.
@@ -35,12 +36,13 @@ impl<'w> Page<'w> {
         let page = match path {
             "/health" => Self::Health,
             "/ready" => Self::Ready,
+            "/metrics" if worker.app.settings.exposition.is_some() => Self::Metrics,
             "/openapi.yaml" => Self::OpenapiYaml,
             "/openapi.json" => Self::OpenapiJson,
             "/" | "/docs/" if !files.is_empty() => Self::ToReference,
             _ => Self::Reference(reference::find(files, path)?),
         };
-        let is_ops = matches!(page, Self::Health | Self::Ready);
+        let is_ops = matches!(page, Self::Health | Self::Ready | Self::Metrics);
         match worker.serves {
             Serves::Everything => Some(page),
             Serves::Contract => (!is_ops).then_some(page),
@@ -56,7 +58,7 @@ pub(crate) fn is_page(path: &str, worker: &Worker) -> bool {
 
 /// Whether a path is asked by whoever watches the server.
 pub(crate) fn is_probe(path: &str) -> bool {
-    matches!(path, "/health" | "/ready")
+    matches!(path, "/health" | "/ready" | "/metrics")
 }
 
 /// Whether a path is one of these, for the log.
@@ -64,6 +66,7 @@ pub(crate) fn template(path: &str) -> &'static str {
     match path {
         "/health" => "/health",
         "/ready" => "/ready",
+        "/metrics" => "/metrics",
         "/openapi.yaml" => "/openapi.yaml",
         "/openapi.json" => "/openapi.json",
         "/" => "/",
@@ -82,7 +85,7 @@ pub(crate) async fn answer(worker: &Worker, parts: &Parts, head: &Head<'_>) -> A
     }
     let Some(page) = Page::find(parts.uri.path(), worker) else {
         let message = match worker.serves {
-            Serves::Ops => "Here are /health and /ready.".to_owned(),
+            Serves::Ops => "Here are /health, /ready and /metrics.".to_owned(),
             _ => format!("There is nothing here: the operations are under {}/.", settings.base_path),
         };
         return Answer::from(ApiError::new(Code::NotFound, message));
@@ -100,6 +103,7 @@ pub(crate) async fn answer(worker: &Worker, parts: &Parts, head: &Head<'_>) -> A
         // Touches nothing: it says that the process answers.
         Page::Health => Answer::json(StatusCode::OK, &b"{\"status\":\"ok\"}"[..]),
         Page::Ready => ready(worker).await,
+        Page::Metrics => metrics(worker),
         Page::OpenapiYaml => {
             Answer { content: Content::Yaml, ..Answer::json(StatusCode::OK, documents.yaml.clone()) }
         }
@@ -108,6 +112,15 @@ pub(crate) async fn answer(worker: &Worker, parts: &Parts, head: &Head<'_>) -> A
         Page::ToReference => Answer::empty(StatusCode::FOUND)
             .with_header(LOCATION, const { HeaderValue::from_static(reference::PATH) }),
     }
+}
+
+fn metrics(worker: &Worker) -> Answer {
+    const OPENMETRICS: HeaderValue =
+        HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
+    let app = &worker.app;
+    let text = app.settings.exposition.as_ref().map(|exposition| exposition.text(&app.figures()));
+    let answer = Answer { body: text.unwrap_or_default().into(), ..Answer::empty(StatusCode::OK) };
+    Answer { content: Content::Told, ..answer.with_header(CONTENT_TYPE, OPENMETRICS) }
 }
 
 async fn ready(worker: &Worker) -> Answer {

@@ -90,22 +90,6 @@ impl Resource {
         (path == "/rate-limit").then_some(Self::RateLimit)
     }
 
-    /// The path's template, as the contract writes it.
-    pub(crate) const fn template(&self) -> &'static str {
-        match self {
-            Self::Pets => "/pets",
-            Self::Pet(_) => "/pets/{petId}",
-            Self::Categories => "/categories",
-            Self::Category(_) => "/categories/{categoryId}",
-            Self::Orders => "/store/orders",
-            Self::Order(_) => "/store/orders/{orderId}",
-            Self::Inventory => "/inventory",
-            Self::Item(_) => "/inventory/{petId}",
-            Self::Adjustments(_) => "/inventory/{petId}/adjustments",
-            Self::RateLimit => "/rate-limit",
-        }
-    }
-
     /// The methods that it answers: HEAD wherever GET is, OPTIONS everywhere.
     pub(crate) const fn allow(&self) -> &'static str {
         match self {

@@ -20,6 +20,7 @@ use tokio::sync::Notify;
 use crate::app::{App, Serves};
 use crate::connection::serve_connection;
 use crate::drain::Drain;
+use crate::tally::Tally;
 use crate::worker::Worker;
 
 /// Connections that the kernel holds before they are accepted.
@@ -147,19 +148,24 @@ struct Connections {
 }
 
 /// One connection's place among those that may be open.
-struct Place(Rc<Connections>);
+struct Place {
+    connections: Rc<Connections>,
+    tally: Arc<Tally>,
+}
 
 impl Place {
-    fn take(connections: &Rc<Connections>) -> Self {
+    fn take(connections: &Rc<Connections>, tally: &Arc<Tally>) -> Self {
+        tally.connected();
         connections.open.set(connections.open.get() + 1);
-        Self(Rc::clone(connections))
+        Self { connections: Rc::clone(connections), tally: Arc::clone(tally) }
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.0.open.set(self.0.open.get() - 1);
-        self.0.closed.notify_one();
+        self.tally.disconnected();
+        self.connections.open.set(self.connections.open.get() - 1);
+        self.connections.closed.notify_one();
     }
 }
 
@@ -187,7 +193,7 @@ async fn serve(
             biased;
             accepted = listener.accept() => match accepted {
                 Ok((stream, peer)) => {
-                    let place = Place::take(&connections);
+                    let place = Place::take(&connections, &worker.tally);
                     tokio::task::spawn_local(connection(stream, peer, Rc::clone(&worker), Arc::clone(drain), place));
                 }
                 Err(error) => {

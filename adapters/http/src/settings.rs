@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use petstore_domain::Timestamp;
 
-use crate::observe::Observer;
+use crate::observe::{Exposition, Observer};
 use crate::reference::PageFile;
 
 /// The transport's settings.
@@ -37,6 +37,8 @@ pub struct HttpSettings {
     pub bounds: Bounds,
     /// Whom to tell of answers; none: nobody, at no cost.
     pub observer: Option<Arc<dyn Observer>>,
+    /// What is served at `/metrics`; none: nothing is.
+    pub exposition: Option<Arc<dyn Exposition>>,
 }
 
 /// The OpenAPI document in both forms, and as people read it.

@@ -9,6 +9,7 @@ use crate::app::{App, Serves};
 use crate::arena::Arena;
 use crate::forms::Forms;
 use crate::mailbox::Mailbox;
+use crate::tally::Tally;
 use crate::wire;
 
 /// One thread's own state.
@@ -21,6 +22,7 @@ pub(crate) struct Worker {
     pub(crate) forms: Forms,
     /// Through which requests that write are woken.
     pub(crate) mailbox: Mailbox,
+    pub(crate) tally: Arc<Tally>,
     request_ids: Cell<u64>,
     host: RefCell<Option<HeaderValue>>,
 }
@@ -34,6 +36,7 @@ impl Worker {
             arena: Arena::new(),
             forms: Forms::new(),
             mailbox: Mailbox::default(),
+            tally: app.tallies.another(),
             app,
             serves,
             request_ids: Cell::new(seed),

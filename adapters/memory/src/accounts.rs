@@ -36,6 +36,11 @@ impl Accounts {
         }
     }
 
+    /// How many there are.
+    pub(crate) fn len(&self) -> u64 {
+        self.census.read().all().len()
+    }
+
     pub(crate) fn get(&self, id: AccountId) -> Option<Account> {
         self.read(id, Account::clone)
     }

@@ -91,8 +91,13 @@ impl Categories {
         page::fill(page, &self.records, candidates, admits, sink)
     }
 
+    /// How many there are.
+    pub(crate) fn len(&self) -> u64 {
+        self.census.read().all().len()
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
-        self.census.read().all().is_empty()
+        self.len() == 0
     }
 
     /// Removes every one.

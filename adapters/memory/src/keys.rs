@@ -1,5 +1,7 @@
 //! The table of keys, and how each behaves.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use dashmap::DashMap;
 use foldhash::fast::RandomState;
 use parking_lot::RwLock;
@@ -19,6 +21,8 @@ pub(crate) struct Keys {
     pub(crate) ids: IdCounter,
     pub(crate) meters: Meters<KeyMeter>,
     unnoted: Unnoted<KeyId>,
+    /// Bans that have begun since the store was opened.
+    bans: AtomicU64,
     records: Slab<KeyRecord>,
     census: RwLock<Census<0>>,
     by_digest: DashMap<KeyDigest, KeyId, RandomState>,
@@ -30,10 +34,21 @@ impl Keys {
             ids: IdCounter::default(),
             meters: Meters::new(),
             unnoted: Unnoted::new(),
+            bans: AtomicU64::new(0),
             records: Slab::new(),
             census: RwLock::default(),
             by_digest: DashMap::default(),
         }
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> u64 {
+        self.census.read().all().len()
+    }
+
+    /// How many bans have begun.
+    pub(crate) fn bans(&self) -> u64 {
+        self.bans.load(Ordering::Relaxed)
     }
 
     pub(crate) fn get(&self, id: KeyId) -> Option<KeyRecord> {
@@ -63,6 +78,7 @@ impl Keys {
 
     /// Bans a key for what it did. The caller holds its name.
     pub(crate) fn ban(&self, slot: u32, key: KeyId, ban: Ban) {
+        self.bans.fetch_add(1, Ordering::Relaxed);
         self.records.update(slot, |record| record.ban = Some(ban));
         let meter = self.meters.of(slot);
         meter.ban(ban);

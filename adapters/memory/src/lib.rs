@@ -32,6 +32,7 @@ mod census;
 mod committer;
 mod directory;
 mod export;
+mod figures;
 mod filling;
 mod ids;
 mod import;
@@ -59,6 +60,7 @@ mod unnoted;
 mod writer;
 
 pub use committer::Step;
+pub use figures::Figures;
 pub use filling::Contradiction;
 pub use import::{Import, ImportError};
 pub use open::Opened;

@@ -100,8 +100,13 @@ impl Pets {
         page::fill(page, &self.records, candidates, |record| filter.admits(record), sink)
     }
 
+    /// How many there are.
+    pub(crate) fn len(&self) -> u64 {
+        self.census.read().all().len()
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
-        self.census.read().all().is_empty()
+        self.len() == 0
     }
 
     /// Removes every one.

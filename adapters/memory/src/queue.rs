@@ -91,6 +91,11 @@ impl Queue {
         }
     }
 
+    /// How many requests wait.
+    pub(crate) fn len(&self) -> usize {
+        self.state.lock().waiting.len()
+    }
+
     /// No chore is being done any more.
     pub(crate) fn chores_done(&self) {
         self.state.lock().chore_since = None;

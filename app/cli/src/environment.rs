@@ -15,6 +15,20 @@ impl Clock for SystemClock {
     }
 }
 
+/// Measures how long something takes.
+pub(crate) struct Stopwatch(std::time::Instant);
+
+impl Stopwatch {
+    #[expect(clippy::disallowed_methods, reason = "this is the clock")]
+    pub(crate) fn start() -> Self {
+        Self(std::time::Instant::now())
+    }
+
+    pub(crate) fn elapsed(&self) -> std::time::Duration {
+        self.0.elapsed()
+    }
+}
+
 /// The operating system's randomness.
 pub(crate) struct SystemEntropy;
 

@@ -1,59 +1,115 @@
-//! The log: one line on standard error for each request that is to be logged.
+//! The log: one line on standard error for each request that is to be logged, and for what happens to the server.
+//!
+//! JSON where a program reads it, text where a person does. Never a body, a key, or a query's value.
 
-use std::io::Write;
+mod line;
+mod sink;
+
+use std::io::IsTerminal;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use petstore_http::{Exchange, Observer};
 use petstore_ports::Clock;
 
-use crate::settings::LogLevel;
+use self::line::{Level, Line};
+use self::sink::Sink;
+use crate::settings::{LogFormat, LogLevel, ServeArgs};
 
-/// Writes log lines. `Errors` tells of what the server failed; `Requests` of everything.
+/// Writes log lines, on a thread of its own: who logs never waits.
 pub(crate) struct Log {
     level: LogLevel,
+    /// Requests that took longer are told of, whatever the level.
+    slow: Duration,
+    /// Of the requests that went well one in so many is told of.
+    sample: u64,
+    seen: AtomicU64,
+    json: bool,
     clock: Arc<dyn Clock>,
+    sink: Sink,
 }
 
 impl Log {
-    /// The log at this level; none when nothing is to be logged.
-    pub(crate) fn at(level: LogLevel, clock: Arc<dyn Clock>) -> Option<Arc<dyn Observer>> {
-        match level {
-            LogLevel::Off => None,
-            LogLevel::Errors | LogLevel::Requests => Some(Arc::new(Self { level, clock })),
+    /// The log as the settings want it.
+    pub(crate) fn new(args: &ServeArgs, clock: Arc<dyn Clock>) -> Self {
+        let json = match args.log_format {
+            LogFormat::Auto => !std::io::stderr().is_terminal(),
+            LogFormat::Text => false,
+            LogFormat::Json => true,
+        };
+        Self {
+            level: args.log,
+            slow: args.log_slow,
+            sample: u64::from(args.log_sample),
+            seen: AtomicU64::new(0),
+            json,
+            clock,
+            sink: Sink::to_standard_error(),
         }
     }
 
-    fn line(&self, line: &str) {
-        // A log that cannot be written is no reason to stop serving.
-        let _ = writeln!(std::io::stderr().lock(), "{} {line}", self.clock.now());
+    /// The log of the transport; none when no request is to be logged, so that none is looked at.
+    pub(crate) fn observer(self: &Arc<Self>) -> Option<Arc<dyn Observer>> {
+        (self.level != LogLevel::Off).then(|| Arc::clone(self) as Arc<dyn Observer>)
+    }
+
+    /// Tells what happens to the server as a whole.
+    pub(crate) fn say(&self, what: &str) {
+        self.write(&self.line(Level::Info, what));
+    }
+
+    /// Tells what is probably not as it should be.
+    pub(crate) fn warn(&self, what: &str) {
+        self.write(&self.line(Level::Warn, what));
+    }
+
+    /// Tells what went wrong with the server as a whole.
+    pub(crate) fn complain(&self, what: &str) {
+        self.write(&self.line(Level::Error, what));
+    }
+
+    /// Lines that were dropped because nobody read those before.
+    pub(crate) fn dropped(&self) -> u64 {
+        self.sink.dropped()
+    }
+
+    /// Writes what is left; waits for a reader, but not for ever.
+    pub(crate) fn close(&self) {
+        self.sink.close();
+    }
+
+    fn line<'l>(&self, level: Level, message: &'l str) -> Line<'l> {
+        Line::new(self.clock.now(), level, message)
+    }
+
+    fn write(&self, line: &Line<'_>) {
+        self.sink.write(if self.json { line.as_json() } else { line.as_text() });
+    }
+
+    /// Whether a request that went well is the one in so many.
+    fn is_sampled(&self) -> bool {
+        self.sample == 1 || self.seen.fetch_add(1, Ordering::Relaxed).is_multiple_of(self.sample)
     }
 }
 
 impl Observer for Log {
-    fn wants_all(&self) -> bool {
-        self.level == LogLevel::Requests
+    fn wants(&self, status: u16, duration: Duration, is_fault: bool) -> bool {
+        let is_remarkable = is_fault || duration >= self.slow;
+        is_remarkable || (self.level == LogLevel::Requests && (status >= 400 || self.is_sampled()))
     }
 
     fn answered(&self, exchange: &Exchange<'_>) {
-        let Exchange { method, route, status, request_id, .. } = exchange;
-        // A method may be any token; only its first characters are worth a line.
-        let method: String = method.chars().take(16).collect();
-        let level = if exchange.fault.is_some() { "ERROR" } else { "INFO" };
-        let mut fields = vec![format!("{level} {method} {route} {status} id={request_id}")];
-        fields.extend(exchange.duration.map(|duration| format!("micros={}", duration.as_micros())));
-        fields.extend(exchange.account.map(|account| format!("account={account}")));
-        let traceparent = exchange.traceparent.filter(|text| is_traceparent(text));
-        fields.extend(traceparent.map(|text| format!("traceparent={text}")));
-        fields.extend(exchange.fault.map(|fault| format!("fault={fault:?}")));
-        self.line(&fields.join(" "));
+        let is_slow = exchange.duration >= self.slow;
+        let (level, message) = match (exchange.fault, is_slow) {
+            (Some(_), _) => (Level::Error, "failed"),
+            (None, true) => (Level::Warn, "slow"),
+            (None, false) => (Level::Info, "request"),
+        };
+        self.write(&self.line(level, message).of(exchange));
     }
 
     fn trouble(&self, what: &str) {
-        self.line(&format!("ERROR {what}"));
+        self.complain(what);
     }
-}
-
-/// What a traceparent may consist of (W3C Trace Context, section 3.2): anything else stays out of the log.
-fn is_traceparent(text: &str) -> bool {
-    text.len() <= 64 && text.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-')
 }

@@ -9,6 +9,7 @@ mod environment;
 mod healthcheck;
 mod keys;
 mod log;
+mod metrics;
 mod ndjson;
 mod openapi;
 mod reload;
@@ -17,6 +18,7 @@ mod settings;
 mod store;
 mod table;
 mod transfer;
+mod version;
 
 #[cfg(test)]
 #[path = "../../../tests/fuzz/woven.rs"]
@@ -37,7 +39,7 @@ use crate::transfer::TransferArgs;
 
 /// A petstore to point API tools at: stateful, strict, with real keys, limits and deprecations
 #[derive(Debug, Parser)]
-#[command(name = "petstore", version, args_conflicts_with_subcommands = true, max_term_width = 100)]
+#[command(name = "petstore", version = version::LONG, args_conflicts_with_subcommands = true, max_term_width = 100)]
 struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
@@ -187,8 +189,8 @@ fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().collect();
     let done = match settings::load(&arguments) {
         Ok(loaded) => {
-            warn_of_unknown_variables();
-            run(loaded, arguments)
+            let warnings = unknown_variables();
+            run(loaded, arguments, &warnings)
         }
         Err(LoadError::Settings(failure)) => Err(failure),
         // Help and version are no faults: clap knows.
@@ -203,14 +205,17 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(loaded: Loaded, arguments: Vec<OsString>) -> Result<(), Failure> {
+fn run(loaded: Loaded, arguments: Vec<OsString>, warnings: &[String]) -> Result<(), Failure> {
     if let Some(args) = loaded.cli.serve_args() {
         args.check()?;
     }
     match &loaded.cli.command {
-        None | Some(Command::Serve(_)) => return serve::serve(&loaded, arguments),
+        None | Some(Command::Serve(_)) => return serve::serve(&loaded, arguments, warnings),
         Some(Command::CheckConfig(_)) => return check_config::check_config(&loaded),
         Some(_) => {}
+    }
+    for warning in warnings {
+        tell(&format!("warning: {warning}"));
     }
     match loaded.cli.command {
         Some(Command::Keys { through, command }) => command.run(&through),
@@ -228,14 +233,14 @@ fn run(loaded: Loaded, arguments: Vec<OsString>) -> Result<(), Failure> {
     }
 }
 
-/// A variable that nobody reads is probably a typing error; it may also be an orchestrator's, so it is no fault.
-fn warn_of_unknown_variables() {
+/// A warning for each variable that nobody reads: it is probably a typing error; it may also be an orchestrator's, so it
+/// is no fault.
+fn unknown_variables() -> Vec<String> {
     let mut known = vec![INITIAL_KEY_VARIABLE.to_owned()];
     collect_variables(&command(), &mut known);
     let variables = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
-    for name in variables.filter(|name| name.starts_with("PETSTORE_") && !known.contains(name)) {
-        tell(&format!("warning: {name} is not a setting"));
-    }
+    let unknown = variables.filter(|name| name.starts_with("PETSTORE_") && !known.contains(name));
+    unknown.map(|name| format!("{name} is not a setting")).collect()
 }
 
 /// The variables that a command and its subcommands read.

@@ -20,35 +20,49 @@ use crate::admin::{AdminSocket, Bulk, Desk};
 use crate::demo;
 use crate::environment::{SystemClock, SystemEntropy};
 use crate::log::Log;
+use crate::metrics::Metrics;
 use crate::reload::Reloader;
 use crate::settings::{INITIAL_KEY_VARIABLE, Loaded, LogLevel, ServeArgs};
 use crate::store::OpenStore;
-use crate::{Failure, print, single_threaded, tell};
+use crate::{Failure, print, single_threaded};
 
 /// How often what has expired is dropped.
 const HOUSEKEEPING: Duration = Duration::from_secs(1);
 
 /// Serves until a signal comes; a second one ends the process at once.
-pub(crate) fn serve(loaded: &Loaded, arguments: Vec<OsString>) -> Result<(), Failure> {
+pub(crate) fn serve(loaded: &Loaded, arguments: Vec<OsString>, warnings: &[String]) -> Result<(), Failure> {
     let args = loaded.cli.serve_args().ok_or_else(|| Failure::usage("there is nothing to serve"))?;
-    if args.log == LogLevel::Off {
-        // The transport catches panics and counts them; their payload, which may hold anything, is nobody's business.
-        std::panic::set_hook(Box::new(|_| {}));
-    } else {
-        std::panic::set_hook(Box::new(|_| tell("a panic was caught")));
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let log = Arc::new(Log::new(args, Arc::clone(&clock)));
+    for warning in warnings {
+        log.warn(warning);
     }
+    // The transport catches panics and counts them; their payload, which may hold anything, is nobody's business.
+    let hook = Arc::clone(&log);
+    let wants_panics = args.log != LogLevel::Off;
+    std::panic::set_hook(Box::new(move |_| {
+        if wants_panics {
+            hook.complain("a panic was caught");
+        }
+    }));
     let runtime = single_threaded()?;
-    let served = runtime.block_on(run(args, loaded, arguments));
+    let served = runtime.block_on(run(args, loaded, arguments, clock, &log));
+    log.close();
     // A second signal does not wait for the threads that are still draining.
     runtime.shutdown_background();
     served
 }
 
-async fn run(args: &ServeArgs, loaded: &Loaded, arguments: Vec<OsString>) -> Result<(), Failure> {
+async fn run(
+    args: &ServeArgs,
+    loaded: &Loaded,
+    arguments: Vec<OsString>,
+    clock: Arc<dyn Clock>,
+    log: &Arc<Log>,
+) -> Result<(), Failure> {
     // Signals first: one that comes during the start is not lost.
     let mut signals = Signals::listen().map_err(|error| Failure::because(error.to_string()))?;
-    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let OpenStore { store, epoch } = OpenStore::open(&args.db)?;
+    let OpenStore { store, epoch, commits } = OpenStore::open(&args.db)?;
     let path = args.admin_socket();
     let socket = AdminSocket::open(&path).map_err(|error| {
         Failure::because(format!("the admin socket {} cannot be opened: {error}", path.display()))
@@ -59,7 +73,10 @@ async fn run(args: &ServeArgs, loaded: &Loaded, arguments: Vec<OsString>) -> Res
     if let Some(pets) = args.demo {
         demo::fill(&service, pets).await.map_err(Failure::because)?;
     }
-    let settings = HttpSettings { observer: Log::at(args.log, Arc::clone(&clock)), ..args.http(epoch) };
+    let metrics =
+        Metrics { store: Arc::clone(&store), service: Arc::clone(&service), commits, log: Arc::clone(log) };
+    let settings =
+        HttpSettings { observer: log.observer(), exposition: Some(Arc::new(metrics)), ..args.http(epoch) };
     let http = Http::new(Arc::clone(&service) as Arc<dyn Petstore>, settings, args.ops_listen.is_some());
     let servers = listen(args, &http)?;
     // Only now: a server that cannot listen must not have spent the one chance to show its key.
@@ -74,23 +91,27 @@ async fn run(args: &ServeArgs, loaded: &Loaded, arguments: Vec<OsString>) -> Res
     };
     tokio::spawn(socket.serve(desk));
     tokio::spawn(keep_house(Arc::clone(&store), clock));
-    tell(&format!("serving http://{}{} from {}", servers[0].local_addr(), args.base_path, args.db));
+    log.say(&format!("serving http://{}{} from {}", servers[0].local_addr(), args.base_path, args.db));
 
     while signals.next().await == Wish::Reload {
         match reloader.reload() {
-            Ok(done) => done.lines().iter().for_each(|line| tell(line)),
-            Err(why) => tell(&format!("nothing was reloaded: {why}")),
+            Ok(done) => done.lines().iter().for_each(|line| log.say(line)),
+            Err(why) => log.complain(&format!("nothing was reloaded: {why}")),
         }
     }
-    tell("stopping; another signal stops at once");
+    log.say("stopping; another signal stops at once");
     let drained = tokio::task::spawn_blocking(move || stop(servers, &store));
-    tokio::select! {
+    let ended = tokio::select! {
         all = drained => match all {
             Ok(true) => Ok(()),
             _ => Err(Failure::because("some answers were cut off at the end of the drain")),
         },
         () = signals.end() => Err(Failure::because("stopped at once")),
+    };
+    if ended.is_ok() {
+        log.say("stopped");
     }
+    ended
 }
 
 /// Stops one listener after the other, the contract's first: who watches the server can see it stop. Says whether all

@@ -28,7 +28,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, env = "PETSTORE_LISTEN", default_value = "127.0.0.1:8080", value_parser = expected::address, value_name = "ADDRESS:PORT", help_heading = "Serving")]
     pub(crate) listen: SocketAddr,
 
-    /// Address of its own for /health and /ready
+    /// Address of its own for /health, /ready and /metrics
     #[arg(long, env = "PETSTORE_OPS_LISTEN", value_parser = expected::address, value_name = "ADDRESS:PORT", help_heading = "Serving")]
     pub(crate) ops_listen: Option<SocketAddr>,
 
@@ -179,6 +179,27 @@ pub(crate) struct ServeArgs {
         help_heading = "Log"
     )]
     pub(crate) log: LogLevel,
+
+    /// How lines are written; `auto`: text on a terminal, JSON elsewhere
+    #[arg(
+        long,
+        env = "PETSTORE_LOG_FORMAT",
+        default_value = "auto",
+        value_enum,
+        value_name = "auto|text|json",
+        hide_possible_values = true,
+        help_heading = "Log",
+        hide = true
+    )]
+    pub(crate) log_format: LogFormat,
+
+    /// Requests that take longer are logged as slow
+    #[arg(long, env = "PETSTORE_LOG_SLOW", default_value = "1s", value_parser = expected::time(WAITS), value_name = "10ms..1h", help_heading = "Log", hide = true)]
+    pub(crate) log_slow: Duration,
+
+    /// Of the requests that went well, log one in so many
+    #[arg(long, env = "PETSTORE_LOG_SAMPLE", default_value = "1", value_parser = expected::number::<u32>(1..=1_000_000), value_name = "1..1000000", help_heading = "Log", hide = true)]
+    pub(crate) log_sample: u32,
 }
 
 /// What a deadline of the transport may be.
@@ -188,6 +209,15 @@ const SECOND: Duration = Duration::from_secs(1);
 
 /// The longest that anything is kept or anybody is banned.
 const DAYS_30: Duration = Duration::from_hours(30 * 24);
+
+/// How lines of the log are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum LogFormat {
+    // Text on a terminal, JSON elsewhere.
+    Auto,
+    Text,
+    Json,
+}
 
 /// Where the data is kept unless it is said.
 pub(crate) const DEFAULT_DB: &str = "petstore.db";
@@ -325,6 +355,7 @@ impl ServeArgs {
             },
             bounds: Bounds { body: self.body_max, connections: self.connections_max() },
             observer: None,
+            exposition: None,
         }
     }
 

@@ -8,6 +8,7 @@ use petstore_sqlite::SqliteJournal;
 
 use crate::Failure;
 use crate::environment::SystemEntropy;
+use crate::metrics::{Commits, Timed};
 use crate::settings::Db;
 
 /// A store that is open.
@@ -15,6 +16,8 @@ pub(crate) struct OpenStore {
     pub(crate) store: Arc<MemoryStore>,
     /// What entity tags and cursors of this store begin with.
     pub(crate) epoch: u64,
+    /// What is committed to the file; none if nothing is.
+    pub(crate) commits: Option<Arc<Commits>>,
 }
 
 impl OpenStore {
@@ -22,7 +25,7 @@ impl OpenStore {
     pub(crate) fn open(db: &Db) -> Result<Self, Failure> {
         let epoch = SystemEntropy::number().map_err(|error| Failure::because(error.to_string()))?;
         match db {
-            Db::Memory => Ok(Self { store: Arc::new(MemoryStore::new()), epoch }),
+            Db::Memory => Ok(Self { store: Arc::new(MemoryStore::new()), epoch, commits: None }),
             Db::File(file) => open_file(file, epoch),
         }
     }
@@ -31,7 +34,9 @@ impl OpenStore {
 fn open_file(file: &Path, epoch_if_new: u64) -> Result<OpenStore, Failure> {
     let journal =
         SqliteJournal::open(file, epoch_if_new).map_err(|error| Failure::because(error.to_string()))?;
+    let commits = Arc::<Commits>::default();
+    let journal = Timed { journal, commits: Arc::clone(&commits) };
     let Opened { store, header } = MemoryStore::open(Box::new(journal))
         .map_err(|error| Failure::because(format!("{} cannot be used: {error}", file.display())))?;
-    Ok(OpenStore { store: Arc::new(store), epoch: header.epoch })
+    Ok(OpenStore { store: Arc::new(store), epoch: header.epoch, commits: Some(commits) })
 }

@@ -112,9 +112,13 @@ impl Gatekeeper {
                     usage,
                     in_flight: InFlight::new(quotas, credential.account),
                 }),
-                Verdict::TooManyInFlight(usage) => Err(Refusal::TooManyInFlight { usage }),
-                Verdict::Banned { until } => Err(Refusal::Banned { until, limits, now }),
-                Verdict::Exceeded(usage) => Err(Refusal::Exceeded { usage, now }),
+                Verdict::TooManyInFlight(usage) => {
+                    Err(Refusal::TooManyInFlight { plan: credential.plan, usage })
+                }
+                Verdict::Banned { until } => {
+                    Err(Refusal::Banned { plan: credential.plan, until, limits, now })
+                }
+                Verdict::Exceeded(usage) => Err(Refusal::Exceeded { plan: credential.plan, usage, now }),
             }
         })
     }

@@ -39,11 +39,13 @@ mod administration;
 mod catalogue;
 mod digest;
 mod gate;
+mod outcomes;
 mod plans;
 mod policy;
 mod reservations;
 mod service;
 mod shop;
 
+pub use outcomes::Figures;
 pub use policy::Policy;
 pub use service::{OnQuotaOutage, Ports, Service};

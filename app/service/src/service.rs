@@ -14,6 +14,7 @@ use petstore_ports::{
 
 use crate::digest;
 use crate::gate::Gatekeeper;
+use crate::outcomes::{Figures, Outcomes};
 use crate::policy::Policy;
 use crate::reservations::Reservations;
 
@@ -93,6 +94,7 @@ pub struct Service {
     pub(crate) gatekeeper: Arc<Gatekeeper>,
     health: Arc<dyn StoreHealth>,
     reservations: Reservations,
+    outcomes: Outcomes,
     policy: Policy,
 }
 
@@ -117,6 +119,7 @@ impl Service {
             gatekeeper: Arc::new(gatekeeper),
             health: ports.health,
             reservations: Reservations::default(),
+            outcomes: Outcomes::default(),
             policy,
         }
     }
@@ -126,12 +129,19 @@ impl Service {
         self.gatekeeper.set_plans(plans);
     }
 
+    /// What has been counted since the start.
+    pub fn figures(&self) -> Figures {
+        self.outcomes.figures()
+    }
+
     /// Runs an operation.
     pub(crate) async fn submit<O: Operation>(
         &self,
         operation: O,
     ) -> Result<O::Output, Failure<O::Rejection>> {
-        run(&*self.transactor, operation).await?.map_err(Failure::Rejected)
+        let outcome = run(&*self.transactor, operation).await;
+        self.outcomes.count(&outcome);
+        outcome?.map_err(Failure::Rejected)
     }
 
     /// Runs an operation that may carry an idempotency key.
@@ -158,7 +168,9 @@ impl Service {
             expires_at: now.plus(self.policy.retry_life),
             records_max: self.policy.retry_records_max,
         };
-        run(&*self.transactor, idempotent).await?.map_err(|rejection| match rejection {
+        let outcome = run(&*self.transactor, idempotent).await;
+        self.outcomes.count(&outcome);
+        outcome?.map_err(|rejection| match rejection {
             RetryRejection::Rejected(rejection) => Failure::Rejected(rejection),
             RetryRejection::KeyReused => Failure::RetryKeyReused,
             RetryRejection::TooManyRecords => {

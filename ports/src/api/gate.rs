@@ -88,11 +88,15 @@ pub enum Refusal {
     },
     /// Too many requests of the account are in flight.
     TooManyInFlight {
+        /// The account's plan.
+        plan: Plan,
         /// What is left.
         usage: Usage,
     },
     /// The key is banned.
     Banned {
+        /// The account's plan.
+        plan: Plan,
         /// When the ban ends.
         until: Timestamp,
         /// What the account's plan admits.
@@ -102,6 +106,8 @@ pub enum Refusal {
     },
     /// A window is exhausted.
     Exceeded {
+        /// The account's plan.
+        plan: Plan,
         /// What is left.
         usage: Usage,
         /// The time of the request.

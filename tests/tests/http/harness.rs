@@ -91,6 +91,7 @@ impl Default for Wish {
                 deadlines: Deadlines { store: PATIENCE, ..Deadlines::DEFAULT },
                 bounds: Bounds::DEFAULT,
                 observer: None,
+                exposition: None,
             },
         }
     }

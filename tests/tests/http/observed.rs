@@ -1,6 +1,7 @@
 //! What the log is told of requests, and what it is not.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use petstore_domain::Plan;
 use petstore_http::{Exchange, Observer};
@@ -28,8 +29,8 @@ struct Line {
 }
 
 impl Observer for Notebook {
-    fn wants_all(&self) -> bool {
-        self.wants_all
+    fn wants(&self, _status: u16, _duration: Duration, is_fault: bool) -> bool {
+        self.wants_all || is_fault
     }
 
     fn answered(&self, exchange: &Exchange<'_>) {

@@ -186,6 +186,7 @@ fn settings(epoch: u64) -> HttpSettings {
         deadlines: Deadlines::DEFAULT,
         bounds: Bounds::DEFAULT,
         observer: None,
+        exposition: None,
     }
 }
 

@@ -1,0 +1,141 @@
+//! One line of the log, in both its forms.
+
+use std::fmt::Write;
+
+use petstore_domain::Timestamp;
+use petstore_http::Exchange;
+use serde_json::{Value, json};
+
+/// How bad it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Level {
+    Info,
+    Warn,
+    Error,
+}
+
+impl Level {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Info => "info",
+            Self::Warn => "warn",
+            Self::Error => "error",
+        }
+    }
+}
+
+/// A line: when, how bad, what, and the fields of what it is about.
+pub(super) struct Line<'l> {
+    time: Timestamp,
+    level: Level,
+    message: &'l str,
+    fields: Vec<(&'static str, Value)>,
+}
+
+impl<'l> Line<'l> {
+    pub(super) fn new(time: Timestamp, level: Level, message: &'l str) -> Self {
+        Self { time, level, message, fields: Vec::new() }
+    }
+
+    /// The same line about a request.
+    pub(super) fn of(mut self, exchange: &Exchange<'_>) -> Self {
+        let micros = u64::try_from(exchange.duration.as_micros()).unwrap_or(u64::MAX);
+        self.put("method", json!(exchange.method));
+        self.put("route", json!(exchange.route));
+        self.put("status", json!(exchange.status));
+        self.put("micros", json!(micros));
+        self.put("requestId", json!(exchange.request_id));
+        self.put("account", json!(exchange.account.map(petstore_domain::AccountId::get)));
+        self.put("key", json!(exchange.key));
+        self.put("traceparent", json!(exchange.traceparent.filter(|text| is_traceparent(text))));
+        self.put("fault", json!(exchange.fault));
+        self
+    }
+
+    /// Adds a field, if it has a value.
+    fn put(&mut self, name: &'static str, value: Value) {
+        if !value.is_null() {
+            self.fields.push((name, value));
+        }
+    }
+
+    /// For programs: an object.
+    pub(super) fn as_json(&self) -> String {
+        let (time, level) = (self.time.to_string(), self.level.as_str());
+        let mut line =
+            format!("{{\"time\":{},\"level\":\"{level}\",\"message\":{}", json!(time), json!(self.message));
+        for (name, value) in &self.fields {
+            // Writing to a String does not fail.
+            let _ = write!(line, ",\"{name}\":{value}");
+        }
+        line.push_str("}\n");
+        line
+    }
+
+    /// For people: what matters first, the rest as `name=value`.
+    pub(super) fn as_text(&self) -> String {
+        let mut line = format!("{} {:5} {}", self.time, self.level.as_str().to_uppercase(), self.message);
+        for (name, value) in &self.fields {
+            // Writing to a String does not fail.
+            let _ = match (*name, value) {
+                ("method" | "route", Value::String(text)) => write!(line, " {text}"),
+                ("status", value) => write!(line, " {value}"),
+                (name, Value::String(text)) if !text.contains([' ', '"', '=', '\n']) => {
+                    write!(line, " {name}={text}")
+                }
+                (name, value) => write!(line, " {name}={value}"),
+            };
+        }
+        line.push('\n');
+        line
+    }
+}
+
+/// What a traceparent may consist of (W3C Trace Context, section 3.2): anything else stays out of the log.
+fn is_traceparent(text: &str) -> bool {
+    text.len() <= 64 && text.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-')
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use petstore_domain::AccountId;
+
+    use super::*;
+
+    fn line<'l>(fault: Option<&'l str>, traceparent: Option<&'l str>) -> Line<'l> {
+        let time = Timestamp::parse("2030-01-01T00:00:00Z").unwrap();
+        Line::new(time, Level::Info, "request").of(&Exchange {
+            method: "GET",
+            route: "/pets/{petId}",
+            status: 200,
+            request_id: "abc",
+            traceparent,
+            account: Some(AccountId::new(7).unwrap()),
+            key: Some("pet_01234567"),
+            duration: Duration::from_micros(42),
+            fault,
+        })
+    }
+
+    #[test]
+    fn a_program_reads_an_object_a_line() {
+        let expected = "{\"time\":\"2030-01-01T00:00:00.000Z\",\"level\":\"info\",\"message\":\"request\",\"method\":\"GET\",\
+                        \"route\":\"/pets/{petId}\",\"status\":200,\"micros\":42,\"requestId\":\"abc\",\"account\":7,\
+                        \"key\":\"pet_01234567\",\"traceparent\":\"00-ab-01\"}\n";
+        assert_eq!(line(None, Some("00-ab-01")).as_json(), expected);
+    }
+
+    #[test]
+    fn a_person_reads_a_line_and_nothing_breaks_it() {
+        let text = line(Some("the disk\nis full"), Some("not=a trace")).as_text();
+        assert!(text.starts_with("2030-01-01T00:00:00.000Z INFO  request "), "{text}");
+        assert!(
+            text.contains(" GET ") && text.contains(" /pets/{petId} ") && text.contains(" micros=42"),
+            "{text}"
+        );
+        assert!(text.contains("fault=\"the disk\\nis full\"") && !text.contains("trace"), "{text}");
+        assert_eq!(text.lines().count(), 1);
+    }
+}

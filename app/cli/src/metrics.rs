@@ -1,0 +1,231 @@
+//! `/metrics`: what the parts of the server have counted, in OpenMetrics text.
+//!
+//! Nothing is counted here: each part counts on its own, and is asked when somebody reads. Labels are routes, methods,
+//! statuses, plans and words of ours, never anything from outside.
+
+mod commits;
+mod process;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use petstore_http::{Exposition, Figures};
+use petstore_memory::MemoryStore;
+use petstore_service::Service;
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, MetricEncoder, NoLabelSet, text};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::registry::{Registry, Unit};
+
+pub(crate) use self::commits::{Commits, Timed};
+use self::process::Process;
+use crate::log::Log;
+use crate::version;
+
+/// The parts that are asked.
+pub(crate) struct Metrics {
+    pub(crate) store: Arc<MemoryStore>,
+    pub(crate) service: Arc<Service>,
+    /// None where nothing is committed to a file.
+    pub(crate) commits: Option<Arc<Commits>>,
+    pub(crate) log: Arc<Log>,
+}
+
+impl Exposition for Metrics {
+    fn text(&self, transport: &Figures) -> String {
+        let mut registry = Registry::default();
+        registry.register_collector(Box::new(Snapshot {
+            transport: transport.clone(),
+            store: self.store.figures(),
+            service: self.service.figures(),
+            commits: self.commits.as_ref().map(|commits| commits.figures()),
+            dropped: self.log.dropped(),
+            process: Process::read(),
+        }));
+        let mut text = String::new();
+        // Writing to a String does not fail.
+        let _ = text::encode(&mut text, &registry);
+        text
+    }
+}
+
+/// All figures as of one moment.
+#[derive(Debug)]
+struct Snapshot {
+    transport: Figures,
+    store: petstore_memory::Figures,
+    service: petstore_service::Figures,
+    commits: Option<commits::Figures>,
+    dropped: u64,
+    process: Process,
+}
+
+impl Collector for Snapshot {
+    fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let mut families = Families(encoder);
+        self.transport(&mut families)?;
+        self.store(&mut families)?;
+        let help = "Lines of the log that were dropped because nobody read those before";
+        families.counter("petstore_log_lines_dropped", help, self.dropped)?;
+        let build = [("version", version::NUMBER.to_owned()), ("commit", version::COMMIT.to_owned())];
+        families.gauges("petstore_build_info", "What this is", [(build, 1)])?;
+        self.process.encode(&mut families)
+    }
+}
+
+impl Snapshot {
+    fn transport(&self, families: &mut Families<'_>) -> fmt::Result {
+        let Figures { requests, latencies, decisions, in_flight, accepted, connections, panics, .. } =
+            &self.transport;
+        let counts = requests.iter().map(|one| {
+            let labels = [
+                ("route", one.route.to_owned()),
+                ("method", one.method.to_owned()),
+                ("status", one.status.to_string()),
+            ];
+            (labels, one.count)
+        });
+        families.counters("petstore_http_requests", "Requests that were answered", counts)?;
+        let histograms = latencies.iter().map(|one| ([("route", one.route)], one.sum, &*one.buckets));
+        let help = "From a request's head to its answer";
+        families.durations("petstore_http_request_duration", help, histograms)?;
+        let help = "Requests that are being answered";
+        families.gauge("petstore_http_requests_in_flight", help, *in_flight)?;
+        families.counter(
+            "petstore_http_connections_accepted",
+            "Connections that were accepted",
+            *accepted,
+        )?;
+        families.gauge("petstore_http_connections", "Connections that are open", *connections)?;
+        families.counter("petstore_http_panics", "Handlers that panicked; each cost one request", *panics)?;
+        let counts =
+            decisions.iter().map(|one| ([("plan", one.plan), ("decision", one.decision)], one.count));
+        families.counters(
+            "petstore_quota_decisions",
+            "What the gate decided about requests with a key",
+            counts,
+        )
+    }
+
+    fn store(&self, families: &mut Families<'_>) -> fmt::Result {
+        let store = &self.store;
+        families.counter("petstore_key_bans", "Bans that began", store.bans)?;
+        let kinds = [
+            ("pets", store.pets),
+            ("categories", store.categories),
+            ("orders", store.orders),
+            ("accounts", store.accounts),
+            ("keys", store.keys),
+        ];
+        let records = kinds.map(|(kind, count)| ([("kind", kind)], count));
+        families.gauges("petstore_store_records", "Records in the store", records)?;
+        let help = "Operations that wait for the journal";
+        families.gauge("petstore_store_queue_length", help, store.waiting as u64)?;
+        let service = &self.service;
+        let outcomes = [("done", service.done), ("rejected", service.rejected), ("failed", service.failed)];
+        let counts = outcomes.map(|(outcome, count)| ([("outcome", outcome)], count));
+        families.counters(
+            "petstore_store_operations",
+            "Operations that the store was asked to run",
+            counts,
+        )?;
+        let Some(commits) = &self.commits else { return Ok(()) };
+        let help = "Commits that failed";
+        families.counter("petstore_store_commit_failures", help, commits.failures)?;
+        let (name, help) = ("petstore_store_commit_duration", "From a batch to its sync");
+        families.duration(name, help, commits.time, &commits.durations)?;
+        let help = "Operations that were committed together";
+        families.sizes("petstore_store_batch_operations", help, commits.operations, &commits.sizes)
+    }
+}
+
+/// Families of metrics, one after the other.
+struct Families<'e>(DescriptorEncoder<'e>);
+
+impl Families<'_> {
+    fn counter(&mut self, name: &str, help: &str, count: u64) -> fmt::Result {
+        let mut metric = self.0.encode_descriptor(name, help, None, MetricType::Counter)?;
+        metric.encode_counter::<NoLabelSet, _, u64>(&count, None)
+    }
+
+    fn gauge(&mut self, name: &str, help: &str, value: u64) -> fmt::Result {
+        let mut metric = self.0.encode_descriptor(name, help, None, MetricType::Gauge)?;
+        metric.encode_gauge(&value)
+    }
+
+    fn counters<L: EncodeLabelSet>(
+        &mut self,
+        name: &str,
+        help: &str,
+        counts: impl IntoIterator<Item = (L, u64)>,
+    ) -> fmt::Result {
+        let mut family = self.0.encode_descriptor(name, help, None, MetricType::Counter)?;
+        counts.into_iter().try_for_each(|(labels, count)| {
+            family.encode_family(&labels)?.encode_counter::<NoLabelSet, _, u64>(&count, None)
+        })
+    }
+
+    fn gauges<L: EncodeLabelSet>(
+        &mut self,
+        name: &str,
+        help: &str,
+        values: impl IntoIterator<Item = (L, u64)>,
+    ) -> fmt::Result {
+        let mut family = self.0.encode_descriptor(name, help, None, MetricType::Gauge)?;
+        values.into_iter().try_for_each(|(labels, value)| family.encode_family(&labels)?.encode_gauge(&value))
+    }
+
+    /// Histograms of times, from how many took up to so long and longer than the bound before.
+    fn durations<'h, L: EncodeLabelSet>(
+        &mut self,
+        name: &str,
+        help: &str,
+        histograms: impl IntoIterator<Item = (L, Duration, &'h [(Duration, u64)])>,
+    ) -> fmt::Result {
+        let mut family = self.0.encode_descriptor(name, help, Some(&Unit::Seconds), MetricType::Histogram)?;
+        histograms
+            .into_iter()
+            .try_for_each(|(labels, sum, buckets)| times(&mut family.encode_family(&labels)?, sum, buckets))
+    }
+
+    /// One of them, without labels.
+    fn duration(
+        &mut self,
+        name: &str,
+        help: &str,
+        sum: Duration,
+        buckets: &[(Duration, u64)],
+    ) -> fmt::Result {
+        let unit = Some(&Unit::Seconds);
+        times(&mut self.0.encode_descriptor(name, help, unit, MetricType::Histogram)?, sum, buckets)
+    }
+
+    /// A histogram of numbers.
+    #[expect(clippy::cast_precision_loss, reason = "counts of operations are far from 2^53")]
+    fn sizes(&mut self, name: &str, help: &str, sum: u64, buckets: &[(u64, u64)]) -> fmt::Result {
+        let bound = |bound: u64| if bound == u64::MAX { f64::INFINITY } else { bound as f64 };
+        let buckets: Vec<_> = buckets.iter().map(|(upper, count)| (bound(*upper), *count)).collect();
+        let count = buckets.iter().map(|(_, count)| count).sum();
+        let mut metric = self.0.encode_descriptor(name, help, None, MetricType::Histogram)?;
+        metric.encode_histogram::<NoLabelSet>(sum as f64, count, &buckets, None)
+    }
+
+    /// A number with a fraction that only grows.
+    fn seconds_counter(&mut self, name: &str, help: &str, seconds: f64) -> fmt::Result {
+        let mut metric = self.0.encode_descriptor(name, help, Some(&Unit::Seconds), MetricType::Counter)?;
+        metric.encode_counter::<NoLabelSet, _, u64>(&seconds, None)
+    }
+
+    fn gauge_of(&mut self, name: &str, help: &str, unit: &Unit, value: f64) -> fmt::Result {
+        let mut metric = self.0.encode_descriptor(name, help, Some(unit), MetricType::Gauge)?;
+        metric.encode_gauge(&value)
+    }
+}
+
+fn times(metric: &mut MetricEncoder<'_>, sum: Duration, buckets: &[(Duration, u64)]) -> fmt::Result {
+    let seconds = |bound: Duration| if bound == Duration::MAX { f64::INFINITY } else { bound.as_secs_f64() };
+    let buckets: Vec<_> = buckets.iter().map(|(bound, count)| (seconds(*bound), *count)).collect();
+    let count = buckets.iter().map(|(_, count)| count).sum();
+    metric.encode_histogram::<NoLabelSet>(sum.as_secs_f64(), count, &buckets, None)
+}

@@ -1,0 +1,39 @@
+//! What became of the operations that the store was asked to run.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What the service has counted since its start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Figures {
+    /// Operations that were done.
+    pub done: u64,
+    /// Operations that a rule refused.
+    pub rejected: u64,
+    /// Operations that the store could not run.
+    pub failed: u64,
+}
+
+/// Counts outcomes. Only changes are counted here, and each of them takes a lock or a commit anyway.
+#[derive(Default)]
+pub(crate) struct Outcomes {
+    done: AtomicU64,
+    rejected: AtomicU64,
+    failed: AtomicU64,
+}
+
+impl Outcomes {
+    pub(crate) fn count<T, R, E>(&self, outcome: &Result<Result<T, R>, E>) {
+        let counter = match outcome {
+            Ok(Ok(_)) => &self.done,
+            Ok(Err(_)) => &self.rejected,
+            Err(_) => &self.failed,
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn figures(&self) -> Figures {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Figures { done: read(&self.done), rejected: read(&self.rejected), failed: read(&self.failed) }
+    }
+}
