@@ -372,7 +372,7 @@ fn a_store_that_fails_tells_nothing_either() {
     watched.site.signal("-TERM");
     watched.site.server.as_mut().unwrap().wait().unwrap();
     let log = fs::read_to_string(watched.site.folder.join("log")).unwrap();
-    assert!(log.contains(" 503 "), "{log}");
+    assert!(log.contains("\"status\":503"), "{log}");
     assert!(!log.contains(REFUSED) && !log.contains(&own[PREFIX_LEN..]), "{log}");
     assert!(
         !contains(&watched.heard, REFUSED.as_bytes())
