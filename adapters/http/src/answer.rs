@@ -8,6 +8,8 @@ use petstore_ports::StoreError;
 use crate::error::{ApiError, Code};
 use crate::wire;
 
+const OVERLOADED: &str = "The service has as much to do as it takes; try again.";
+
 /// What a body is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Content {
@@ -65,6 +67,11 @@ impl Answer {
         self.with_header(RETRY_AFTER, HeaderValue::from(secs.max(1)))
     }
 
+    /// There are too many requests.
+    pub(crate) fn overloaded() -> Self {
+        Self::from(ApiError::new(Code::Overloaded, OVERLOADED)).with_retry_after(jitter())
+    }
+
     pub(crate) fn with_fault(mut self, fault: impl Into<Box<str>>) -> Self {
         self.fault = Some(fault.into());
         self
@@ -81,9 +88,7 @@ impl From<StoreError> for Answer {
     /// By what the caller should do: try again a little later, or not at all.
     fn from(error: StoreError) -> Self {
         let (code, message) = match &error {
-            StoreError::Busy(_) => {
-                (Code::Overloaded, "The service has as much to do as it takes; try again.")
-            }
+            StoreError::Busy(_) => (Code::Overloaded, OVERLOADED),
             StoreError::Unavailable(_) => (Code::Unavailable, "The storage is unavailable; try again."),
             StoreError::Indeterminate(_) => {
                 (Code::Unavailable, "Whether the change was made is not known; look before trying again.")

@@ -41,6 +41,7 @@ pub(crate) struct App {
     pub(crate) tallies: Tallies,
     draining: AtomicBool,
     panics: AtomicU64,
+    overloads: AtomicU64,
 }
 
 impl Http {
@@ -48,8 +49,15 @@ impl Http {
     pub fn new(api: Arc<dyn Petstore>, settings: HttpSettings, ops_apart: bool) -> Self {
         let cors = LiveCors::new(settings.cors.clone());
         let tallies = Tallies::default();
-        let app =
-            App { api, settings, cors, tallies, draining: AtomicBool::new(false), panics: AtomicU64::new(0) };
+        let app = App {
+            api,
+            settings,
+            cors,
+            tallies,
+            draining: AtomicBool::new(false),
+            panics: AtomicU64::new(0),
+            overloads: AtomicU64::new(0),
+        };
         Self { app: Arc::new(app), ops_apart }
     }
 
@@ -92,6 +100,11 @@ impl Http {
     pub fn panics(&self) -> u64 {
         self.app.panics.load(Ordering::Relaxed)
     }
+
+    /// Requests that were refused since the start because there were too many.
+    pub fn overloads(&self) -> u64 {
+        self.app.overloads.load(Ordering::Relaxed)
+    }
 }
 
 impl App {
@@ -109,6 +122,10 @@ impl App {
 
     pub(crate) fn count_panic(&self) {
         self.panics.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn count_overload(&self) {
+        self.overloads.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(crate) fn report_accept_error(&self, error: &io::Error) {

@@ -27,14 +27,14 @@ use crate::io::{Activity, Phase, Socket, Stream};
 use crate::settings::{Deadlines, READ_BUFFER_MAX};
 use crate::worker::Worker;
 
-/// Serves a stream to its end.
+/// Serves a stream to its end, and notes what happens on it.
 pub(crate) async fn serve_connection<T: Stream>(
     stream: T,
     peer: IpAddr,
     worker: Rc<Worker>,
+    activity: Rc<Activity>,
     drain: &Arc<Drain>,
 ) {
-    let activity = Rc::new(Activity::new());
     let deadlines = worker.app.settings.deadlines;
     let noted = Rc::clone(&activity);
     let service = service_fn(move |request| exchange(Rc::clone(&worker), Rc::clone(&noted), peer, request));

@@ -1,5 +1,7 @@
 //! Which key a request presents.
 
+use std::net::IpAddr;
+
 use crate::head::{Field, Head};
 
 /// Why a request presents no key.
@@ -20,6 +22,18 @@ pub(crate) fn presented<'r>(head: &Head<'r>) -> Result<&'r [u8], NoKey> {
         (_, Field::Twice | Field::Once(_)) | (Field::Twice, _) => return Err(NoKey::Ambiguous),
     };
     if key.is_empty() { Err(NoKey::Missing) } else { Ok(key) }
+}
+
+/// Who asks, as a number, before it is known whose key it is: mostly another one for another key, and for requests
+/// without a key that of their address.
+pub(crate) fn asker(head: &Head<'_>, client: IpAddr) -> u64 {
+    match (presented(head), client) {
+        // The end of a key is as random as the rest of it.
+        (Ok(key), _) => key.iter().rev().take(8).fold(0, |sum, byte| sum << 8 | u64::from(*byte)),
+        (_, IpAddr::V4(address)) => u64::from(address.to_bits()),
+        // A network's upper half; the lower one is its owner's to choose.
+        (_, IpAddr::V6(address)) => u64::try_from(address.to_bits() >> 64).unwrap_or(0),
+    }
 }
 
 /// The token after the scheme, which is compared without regard to case (RFC 9110 section 11.1).

@@ -20,7 +20,7 @@ use tokio::time::{Instant, timeout};
 
 use crate::answer::Answer;
 use crate::body::RequestBody;
-use crate::credentials::presented;
+use crate::credentials::{asker, presented};
 use crate::error::{ApiError, Code};
 use crate::gate::{self, QuotaNote};
 use crate::handlers::{self, Call};
@@ -64,7 +64,7 @@ pub(crate) async fn exchange(
     let is_read = matches!(parts.method, Method::GET | Method::HEAD);
     let judged = {
         // Pinned here: moving the future into the barrier would copy it twice.
-        let judging = pin!(judge(worker, client, &parts, &head, &mut body, &mut notes));
+        let judging = pin!(judge(worker, &activity, client, &parts, &head, &mut body, &mut notes));
         if is_read {
             behind_barrier(judging).await
         } else {
@@ -140,6 +140,7 @@ fn observe(observer: &dyn Observer, asked: &Asked<'_>, answer: &Answer, id: &Req
 /// The checks, in the contract's order; the first that fails answers.
 async fn judge(
     worker: &Worker,
+    activity: &Activity,
     client: IpAddr,
     parts: &Parts,
     head: &Head<'_>,
@@ -175,6 +176,10 @@ async fn judge(
             Some(resource) => cors::options(resource.allow(), &app.cors, head, &parts.headers),
             None => not_found().into(),
         };
+    }
+    if !worker.load.admits(activity, || asker(head, client)) {
+        app.count_overload();
+        return Answer::overloaded();
     }
     let operation = resource.and_then(|resource| resource.operation(&parts.method));
     let cost = if operation == Some(Operation::GetRateLimit) { Cost::Nothing } else { Cost::One };

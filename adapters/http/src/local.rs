@@ -10,6 +10,7 @@ use tokio::task::AbortHandle;
 use crate::app::{App, Serves};
 use crate::connection::serve_connection;
 use crate::drain::Drain;
+use crate::io::Activity;
 use crate::worker::Worker;
 
 /// Serves connections that its owner accepts, on the owner's runtime: over another transport than TCP, or over the
@@ -38,7 +39,7 @@ impl LocalServer {
 
     /// Serves a connection to its end. `peer` is whom it comes from: who has no valid key is counted by it.
     ///
-    /// How many there may be at once is the owner's business.
+    /// How many there may be at once is the owner's business, and so is the load: nothing is refused as too much here.
     pub fn serve_connection<T>(&self, stream: T, peer: IpAddr) -> impl Future<Output = ()> + 'static + use<T>
     where
         T: AsyncRead + AsyncWrite + Unpin + 'static,
@@ -46,7 +47,7 @@ impl LocalServer {
         let (worker, drain) = (Rc::clone(&self.worker), Arc::clone(&self.drain));
         let keeper = Rc::clone(&self.keeper);
         async move {
-            serve_connection(stream, peer, worker, &drain).await;
+            serve_connection(stream, peer, worker, Rc::new(Activity::new()), &drain).await;
             drop(keeper);
         }
     }

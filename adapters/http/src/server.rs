@@ -3,7 +3,6 @@
 //! Each core has its own accept queue (SO_REUSEPORT) and a runtime of one thread, so that a connection lives where it
 //! was accepted: nothing is stolen, nothing is woken on another core.
 
-use std::cell::Cell;
 use std::io;
 use std::net::{SocketAddr, TcpListener as StdListener};
 use std::num::NonZeroUsize;
@@ -15,16 +14,23 @@ use std::time::Duration;
 use socket2::{Domain, Protocol, Socket as RawSocket, Type};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::LocalOptions;
-use tokio::sync::Notify;
 
 use crate::app::{App, Serves};
 use crate::connection::serve_connection;
+use crate::connections::{Connections, Place};
 use crate::drain::Drain;
-use crate::tally::Tally;
+use crate::io::Activity;
 use crate::worker::Worker;
 
 /// Connections that the kernel holds before they are accepted.
 const BACKLOG: i32 = 4096;
+
+/// Turns of connections between two looks at the sockets, and at the timers, while all are busy. tokio's 61 would let
+/// requests of a millisecond each keep others out of the line for 61.
+const TURNS_BETWEEN_LOOKS: u32 = 16;
+
+/// How long a connection waits at most until it is looked for another one that makes way for it.
+const CROWD_REST: Duration = Duration::from_millis(10);
 
 /// How long the accept loop rests after an error such as a lack of descriptors.
 const ACCEPT_REST: Duration = Duration::from_millis(50);
@@ -127,11 +133,19 @@ struct Accept {
 fn run(listener: StdListener, number: usize, app: Arc<App>, accept: &Accept, drain: &Arc<Drain>) -> bool {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
+        .event_interval(TURNS_BETWEEN_LOOKS)
         .build_local(LocalOptions::default())
         .expect("a runtime needs an epoll descriptor, and there is one for each thread");
     runtime.block_on(async {
         match TcpListener::from_std(listener) {
-            Ok(listener) => serve(listener, number, app, accept, drain).await,
+            Ok(listener) => {
+                let worker = Rc::new(Worker::new(app, number, accept.serves));
+                // Both have their turn between those of connections, however many these are.
+                tokio::select! {
+                    gave_all = serve(listener, Rc::clone(&worker), accept, drain) => gave_all,
+                    never = worker.load.watch() => match never {},
+                }
+            }
             Err(error) => {
                 app.report_accept_error(&error);
                 false
@@ -140,64 +154,33 @@ fn run(listener: StdListener, number: usize, app: Arc<App>, accept: &Accept, dra
     })
 }
 
-/// The connections of one thread.
-#[derive(Default)]
-struct Connections {
-    open: Cell<usize>,
-    closed: Notify,
-}
-
-/// One connection's place among those that may be open.
-struct Place {
-    connections: Rc<Connections>,
-    tally: Arc<Tally>,
-}
-
-impl Place {
-    fn take(connections: &Rc<Connections>, tally: &Arc<Tally>) -> Self {
-        tally.connected();
-        connections.open.set(connections.open.get() + 1);
-        Self { connections: Rc::clone(connections), tally: Arc::clone(tally) }
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.tally.disconnected();
-        self.connections.open.set(self.connections.open.get() - 1);
-        self.connections.closed.notify_one();
-    }
-}
-
 /// Serves until the server wishes to stop. Says whether all answers were given then.
-async fn serve(
-    listener: TcpListener,
-    number: usize,
-    app: Arc<App>,
-    accept: &Accept,
-    drain: &Arc<Drain>,
-) -> bool {
-    let worker = Rc::new(Worker::new(Arc::clone(&app), number, accept.serves));
-    let connections = Rc::new(Connections::default());
+async fn serve(listener: TcpListener, worker: Rc<Worker>, accept: &Accept, drain: &Arc<Drain>) -> bool {
+    let app = Arc::clone(&worker.app);
+    let connections = Connections::new(accept.connections_max, Arc::clone(&worker.tally));
+    let idle_crowded = app.settings.deadlines.idle_crowded;
     tokio::task::spawn_local(worker.mailbox.keep());
+    tokio::task::spawn_local({
+        let worker = Rc::clone(&worker);
+        async move { worker.load.stand_in_line().await }
+    });
     loop {
-        // At the bound the kernel holds further connections until one of ours ends.
-        while connections.open.get() >= accept.connections_max && !drain.is_wished() {
-            tokio::select! {
-                () = connections.closed.notified() => {}
-                () = drain.wished() => {}
-            }
-        }
         tokio::select! {
             // The order matters at the end: what the kernel has accepted for us is served before the socket closes.
             biased;
             accepted = listener.accept() => match accepted {
                 Ok((stream, peer)) => {
-                    let place = Place::take(&connections, &worker.tally);
-                    tokio::task::spawn_local(connection(stream, peer, Rc::clone(&worker), Arc::clone(drain), place));
+                    let place = place(&connections, idle_crowded, drain).await;
+                    let activity = Rc::new(Activity::new());
+                    let (number, noted) = (place.number(), Rc::clone(&activity));
+                    let serving = connection(stream, peer, Rc::clone(&worker), Arc::clone(drain), noted, place);
+                    let task = tokio::task::spawn_local(serving).abort_handle();
+                    connections.seat(number, activity, task);
                 }
                 Err(error) => {
                     app.report_accept_error(&error);
+                    // What is lacking is mostly descriptors.
+                    connections.make_way(idle_crowded);
                     tokio::time::sleep(ACCEPT_REST).await;
                 }
             },
@@ -206,15 +189,24 @@ async fn serve(
     }
     drop(listener);
     let all_closed = async {
-        while connections.open.get() > 0 {
-            connections.closed.notified().await;
+        while connections.open() > 0 {
+            connections.closed().await;
         }
     };
     let gave_all = tokio::time::timeout(app.settings.deadlines.drain, all_closed).await.is_ok();
     if !gave_all {
-        app.report_unfinished(connections.open.get());
+        app.report_unfinished(connections.open());
     }
     gave_all
+}
+
+/// A place for a connection. At the bound it waits until one of ours ends, and the kernel holds all others.
+async fn place(connections: &Rc<Connections>, idle: Duration, stop: &Drain) -> Place {
+    while connections.are_full() && !stop.is_wished() {
+        connections.make_way(idle);
+        let _ = tokio::time::timeout(CROWD_REST, connections.closed()).await;
+    }
+    connections.take()
 }
 
 async fn connection(
@@ -222,9 +214,10 @@ async fn connection(
     peer: SocketAddr,
     worker: Rc<Worker>,
     drain: Arc<Drain>,
+    activity: Rc<Activity>,
     _place: Place,
 ) {
     // Answers are written whole: waiting for more to put into a segment would only delay them.
     let _ = stream.set_nodelay(true);
-    serve_connection(stream, peer.ip(), worker, &drain).await;
+    serve_connection(stream, peer.ip(), worker, activity, &drain).await;
 }

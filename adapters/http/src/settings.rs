@@ -72,12 +72,16 @@ pub struct Deadlines {
     pub body: Duration,
     /// From an answer to the next request.
     pub idle: Duration,
+    /// The same while others wait for a place among the connections.
+    pub idle_crowded: Duration,
     /// Without the client taking a byte of the answer.
     pub write_stall: Duration,
     /// From a whole request that changes something to the store's word on it; then it is 503.
     pub store: Duration,
     /// From the wish to stop to the last answer.
     pub drain: Duration,
+    /// From a request's arrival to its turn. When requests have waited longer for a while, some are refused.
+    pub turn: Duration,
 }
 
 impl Deadlines {
@@ -86,9 +90,11 @@ impl Deadlines {
         head: Duration::from_secs(10),
         body: Duration::from_secs(15),
         idle: Duration::from_mins(1),
+        idle_crowded: Duration::from_secs(1),
         write_stall: Duration::from_secs(10),
         store: Duration::from_secs(2),
         drain: Duration::from_secs(8),
+        turn: Duration::from_millis(20),
     };
 }
 
@@ -97,7 +103,7 @@ impl Deadlines {
 pub struct Bounds {
     /// Bytes of a request's body.
     pub body: usize,
-    /// Connections at once; further ones wait to be accepted.
+    /// Connections at once; further ones wait to be accepted, and idle ones make way for them.
     pub connections: usize,
 }
 

@@ -8,6 +8,7 @@ use hyper::header::HeaderValue;
 use crate::app::{App, Serves};
 use crate::arena::Arena;
 use crate::forms::Forms;
+use crate::load::Load;
 use crate::mailbox::Mailbox;
 use crate::tally::Tally;
 use crate::wire;
@@ -23,6 +24,7 @@ pub(crate) struct Worker {
     /// Through which requests that write are woken.
     pub(crate) mailbox: Mailbox,
     pub(crate) tally: Arc<Tally>,
+    pub(crate) load: Load,
     request_ids: Cell<u64>,
     host: RefCell<Option<HeaderValue>>,
 }
@@ -37,6 +39,7 @@ impl Worker {
             forms: Forms::new(),
             mailbox: Mailbox::default(),
             tally: app.tallies.another(),
+            load: Load::new(app.settings.deadlines.turn),
             app,
             serves,
             request_ids: Cell::new(seed),

@@ -156,6 +156,10 @@ pub(crate) struct ServeArgs {
     #[arg(long, env = "PETSTORE_IDLE_TIMEOUT", default_value = "60s", value_parser = expected::time(WAITS), value_name = "10ms..1h", help_heading = "Deadlines and bounds", hide = true)]
     pub(crate) idle_timeout: Duration,
 
+    /// The same while others wait for a place among the connections
+    #[arg(long, env = "PETSTORE_IDLE_TIMEOUT_CROWDED", default_value = "1s", value_parser = expected::time(WAITS), value_name = "10ms..1h", help_heading = "Deadlines and bounds", hide = true)]
+    pub(crate) idle_timeout_crowded: Duration,
+
     /// Time that a client may take nothing of an answer
     #[arg(long, env = "PETSTORE_WRITE_TIMEOUT", default_value = "10s", value_parser = expected::time(WAITS), value_name = "10ms..1h", help_heading = "Deadlines and bounds", hide = true)]
     pub(crate) write_timeout: Duration,
@@ -163,6 +167,10 @@ pub(crate) struct ServeArgs {
     /// Time for the store to answer a change; then it is 503
     #[arg(long, env = "PETSTORE_STORE_TIMEOUT", default_value = "2s", value_parser = expected::time(WAITS), value_name = "10ms..1h", help_heading = "Deadlines and bounds", hide = true)]
     pub(crate) store_timeout: Duration,
+
+    /// Time that requests may wait for their turn; when they waited longer for a while, some are 503
+    #[arg(long, env = "PETSTORE_TURN_TIMEOUT", default_value = "20ms", value_parser = expected::time(WAITS), value_name = "10ms..1h", help_heading = "Deadlines and bounds", hide = true)]
+    pub(crate) turn_timeout: Duration,
 
     /// Time for the last answers after SIGTERM
     #[arg(long, env = "PETSTORE_DRAIN_TIMEOUT", default_value = "8s", value_parser = expected::time(WAITS), value_name = "10ms..1h", help_heading = "Deadlines and bounds", hide = true)]
@@ -349,9 +357,11 @@ impl ServeArgs {
                 head: self.head_timeout,
                 body: self.body_timeout,
                 idle: self.idle_timeout,
+                idle_crowded: self.idle_timeout_crowded,
                 write_stall: self.write_timeout,
                 store: self.store_timeout,
                 drain: self.drain_timeout,
+                turn: self.turn_timeout,
             },
             bounds: Bounds { body: self.body_max, connections: self.connections_max() },
             observer: None,

@@ -12,8 +12,16 @@ use crate::stall::request;
 /// Long enough for nothing to be that slow, so that only the deadline under test fires.
 const LONG: Duration = Duration::from_secs(30);
 
-const LENIENT: Deadlines =
-    Deadlines { head: LONG, body: LONG, idle: LONG, write_stall: LONG, store: LONG, drain: LONG };
+const LENIENT: Deadlines = Deadlines {
+    head: LONG,
+    body: LONG,
+    idle: LONG,
+    idle_crowded: LONG,
+    write_stall: LONG,
+    store: LONG,
+    drain: LONG,
+    turn: LONG,
+};
 
 /// Short, but longer than a healthy client's request takes on a busy machine.
 const SHORT: Duration = Duration::from_millis(500);

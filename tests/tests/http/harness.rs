@@ -87,8 +87,13 @@ impl Default for Wish {
                 trusted_proxies: vec![],
                 epoch: 0x5EED,
                 documents: Documents { yaml: OPENAPI.into(), json: "{}".into(), page: page() },
-                // A test may hold a write as long as it likes, on a machine as slow as it likes.
-                deadlines: Deadlines { store: PATIENCE, ..Deadlines::DEFAULT },
+                // A test may hold a write as long as it likes, on a machine as slow and as crowded as it likes.
+                deadlines: Deadlines {
+                    store: PATIENCE,
+                    turn: PATIENCE,
+                    idle_crowded: PATIENCE,
+                    ..Deadlines::DEFAULT
+                },
                 bounds: Bounds::DEFAULT,
                 observer: None,
                 exposition: None,

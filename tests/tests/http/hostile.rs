@@ -62,7 +62,7 @@ fn shop() -> Shop {
         policy: Policy { address_limit: Limit::new(Limit::MAX).unwrap(), ..Policy::DEFAULT },
         ..Wish::default()
     };
-    wish.http.deadlines = Deadlines { head: PATIENCE, body: PATIENCE, idle: PATIENCE, ..Deadlines::DEFAULT };
+    wish.http.deadlines = Deadlines { head: PATIENCE, body: PATIENCE, idle: PATIENCE, ..wish.http.deadlines };
     Shop::open_as(wish)
 }
 

@@ -92,6 +92,11 @@ impl Client {
         Ok(Self { stream: BufReader::new(stream), key: key.to_owned() })
     }
 
+    /// How long an answer is waited for, if not for ten seconds.
+    pub fn wait_at_most(&mut self, time: Duration) {
+        self.stream.get_ref().set_read_timeout(Some(time)).unwrap();
+    }
+
     /// The answer; an error if the server goes away first.
     pub fn ask(&mut self, method: &str, path: &str, headers: &str, body: &str) -> std::io::Result<Answer> {
         let request = format!(

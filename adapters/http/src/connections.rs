@@ -1,0 +1,131 @@
+//! The connections of one thread: a bounded number, of which those that ask nothing make way when there are more.
+//!
+//! Without this whoever opens connections and is silent keeps everybody else out for as long as the deadline of idle
+//! connections is. The hot path writes nothing down for it: a hand goes round, as in the clock algorithm of paging, and
+//! a connection on which nothing has happened since it was last looked at has been idle for that long.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::task::AbortHandle;
+use tokio::time::Instant;
+
+use crate::io::{Activity, Phase};
+use crate::tally::Tally;
+
+/// Connections that are looked at in one go: what others wait for meanwhile is some microseconds.
+const LOOKS: usize = 256;
+
+/// The connections of one thread.
+pub(crate) struct Connections {
+    max: usize,
+    places: RefCell<Vec<Option<Guest>>>,
+    free: RefCell<Vec<usize>>,
+    hand: Cell<usize>,
+    closed: Notify,
+    tally: Arc<Tally>,
+}
+
+/// A connection as it was when it was last looked at.
+struct Guest {
+    activity: Rc<Activity>,
+    task: AbortHandle,
+    seen: Option<(Sign, Instant)>,
+}
+
+/// What changes whenever anything happens on a connection.
+type Sign = ((Phase, u64), (bool, u64));
+
+/// One connection's place among those that may be open.
+pub(crate) struct Place {
+    connections: Rc<Connections>,
+    number: usize,
+}
+
+impl Connections {
+    pub(crate) fn new(max: usize, tally: Arc<Tally>) -> Rc<Self> {
+        Rc::new(Self {
+            max,
+            places: RefCell::default(),
+            free: RefCell::default(),
+            hand: Cell::new(0),
+            closed: Notify::new(),
+            tally,
+        })
+    }
+
+    /// How many are open.
+    pub(crate) fn open(&self) -> usize {
+        self.places.borrow().len() - self.free.borrow().len()
+    }
+
+    pub(crate) fn are_full(&self) -> bool {
+        self.open() >= self.max
+    }
+
+    /// Waits until one is closed.
+    pub(crate) async fn closed(&self) {
+        self.closed.notified().await;
+    }
+
+    /// Takes a place, which is given back when it is dropped.
+    pub(crate) fn take(self: &Rc<Self>) -> Place {
+        let number = self.free.borrow_mut().pop().unwrap_or_else(|| {
+            let mut places = self.places.borrow_mut();
+            places.push(None);
+            places.len() - 1
+        });
+        self.tally.connected();
+        Place { connections: Rc::clone(self), number }
+    }
+
+    /// The connection at a place is served by this task.
+    pub(crate) fn seat(&self, number: usize, activity: Rc<Activity>, task: AbortHandle) {
+        self.places.borrow_mut()[number] = Some(Guest { activity, task, seen: None });
+    }
+
+    /// Ends a connection on which nothing has happened for this long, if the hand comes upon one.
+    pub(crate) fn make_way(&self, idle: Duration) {
+        let now = Instant::now();
+        let mut places = self.places.borrow_mut();
+        for _ in 0..places.len().min(LOOKS) {
+            let hand = self.hand.get() % places.len();
+            self.hand.set(hand + 1);
+            let Some(guest) = &mut places[hand] else { continue };
+            let (phase, stall) = (guest.activity.phase(), guest.activity.stall());
+            if phase.0 == Phase::Busy {
+                guest.seen = None;
+                continue;
+            }
+            match guest.seen {
+                Some((sign, since)) if sign == (phase, stall) => {
+                    if now.duration_since(since) >= idle {
+                        guest.task.abort();
+                        // Its place is free when the task is gone.
+                        places[hand] = None;
+                        return;
+                    }
+                }
+                _ => guest.seen = Some(((phase, stall), now)),
+            }
+        }
+    }
+}
+
+impl Place {
+    pub(crate) fn number(&self) -> usize {
+        self.number
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.connections.tally.disconnected();
+        self.connections.places.borrow_mut()[self.number] = None;
+        self.connections.free.borrow_mut().push(self.number);
+        self.connections.closed.notify_one();
+    }
+}

@@ -1,0 +1,133 @@
+//! How the binary ends under load: everything that was asked is answered, unless it is told twice.
+
+mod common;
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use common::Site;
+
+const CLIENTS: usize = 16;
+
+/// How long a server may take to end.
+const END_MAX: Duration = Duration::from_secs(10);
+
+#[allow(clippy::disallowed_methods, reason = "how long an end takes is what is measured")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+fn serve(name: &str) -> (Site, String) {
+    let mut site = Site::new(name);
+    site.serve(&["--demo", "100"], &[]);
+    let key = site.printed().split_whitespace().last().unwrap().to_owned();
+    let unlimited = ["accounts", "update", "default", "--minute", "2147483647", "--day", "2147483647"];
+    assert!(site.run(&unlimited).status.success());
+    (site, key)
+}
+
+/// Asks on one connection until the server says that it closes it, or is gone. Says how many answers were owed and
+/// never came.
+fn hammer(port: u16, request: &str, answered: &AtomicUsize) -> usize {
+    loop {
+        let Ok(mut stream) = TcpStream::connect(("127.0.0.1", port)) else { return 0 };
+        stream.set_read_timeout(Some(END_MAX)).unwrap();
+        loop {
+            if stream.write_all(request.as_bytes()).is_err() {
+                break;
+            }
+            match read_answer(&mut stream) {
+                Some(answer) => {
+                    assert!(answer.starts_with("HTTP/1.1 20"), "{answer}");
+                    answered.fetch_add(1, Ordering::SeqCst);
+                    if answer.contains("connection: close") {
+                        break;
+                    }
+                }
+                None => return 1,
+            }
+        }
+    }
+}
+
+/// The head of an answer whose body has come too; none if the connection ends first.
+fn read_answer(stream: &mut TcpStream) -> Option<String> {
+    let mut bytes = Vec::new();
+    let mut buffer = [0; 4_096];
+    loop {
+        let read = stream.read(&mut buffer).ok().filter(|read| *read > 0)?;
+        bytes.extend_from_slice(&buffer[..read]);
+        let text = String::from_utf8_lossy(&bytes);
+        let Some((head, body)) = text.split_once("\r\n\r\n") else { continue };
+        let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap_or("0");
+        if body.len() >= length.parse().unwrap() {
+            return Some(head.to_owned());
+        }
+    }
+}
+
+#[test]
+fn a_signal_under_load_drops_no_answer_and_the_end_is_in_order() {
+    for round in 0..3 {
+        let (mut site, key) = serve(&format!("ends-{round}"));
+        let fields = format!("Host: h\r\nAuthorization: Bearer {key}\r\n");
+        let get = format!("GET /v1/pets?limit=5 HTTP/1.1\r\n{fields}\r\n");
+        let body = "{\"quantity\":5}";
+        let patch = format!(
+            "PATCH /v1/inventory/7 HTTP/1.1\r\n{fields}Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        let (answered, port) = (AtomicUsize::new(0), site.port);
+        let took = std::thread::scope(|scope| {
+            let clients: Vec<_> = (0..CLIENTS)
+                .map(|number| {
+                    let (request, answered) = (if number % 2 == 0 { &get } else { &patch }, &answered);
+                    scope.spawn(move || hammer(port, request, answered))
+                })
+                .collect();
+            while answered.load(Ordering::SeqCst) < 500 {
+                std::thread::yield_now();
+            }
+            let signalled = now();
+            site.signal("-TERM");
+            let status = site.server.as_mut().unwrap().wait().unwrap();
+            let took = signalled.elapsed();
+            let dropped: usize = clients.into_iter().map(|client| client.join().unwrap()).sum();
+            assert_eq!((dropped, status.code()), (0, Some(0)), "answers dropped, and the exit code");
+            took
+        });
+        println!("{} answers, none dropped, ended in {took:?}", answered.into_inner());
+        assert!(took < END_MAX, "{took:?}");
+        site.server = None;
+    }
+}
+
+#[test]
+fn a_second_signal_ends_it_at_once() {
+    let (mut site, key) = serve("twice");
+    // A request that has passed the gate, and whose body does not come: the drain waits for it.
+    let mut held = TcpStream::connect(("127.0.0.1", site.port)).unwrap();
+    let opening = format!(
+        "POST /v1/categories HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer {key}\r\nContent-Type: \
+         application/json\r\nExpect: 100-continue\r\nContent-Length: 10\r\n\r\n"
+    );
+    held.write_all(opening.as_bytes()).unwrap();
+    let mut interim = [0; 12];
+    held.read_exact(&mut interim).unwrap();
+    assert_eq!(&interim, b"HTTP/1.1 100");
+    site.signal("-TERM");
+    // It has begun to stop when nobody is let in any more.
+    while TcpStream::connect(("127.0.0.1", site.port)).is_ok() {
+        std::thread::yield_now();
+    }
+    assert!(site.server.as_mut().unwrap().try_wait().unwrap().is_none(), "it waits for its last answer");
+    let signalled = now();
+    site.signal("-TERM");
+    let status = site.server.as_mut().unwrap().wait().unwrap();
+    assert_eq!(status.code(), Some(1));
+    // The drain would take eight seconds.
+    assert!(signalled.elapsed() < Duration::from_secs(4), "{:?}", signalled.elapsed());
+    site.server = None;
+}
