@@ -75,6 +75,9 @@ enum Command {
         command: KeysCommand,
     },
     /// List and change accounts
+    #[command(
+        after_help = "An account is made with its first key: `petstore keys create --account NAME --plan PLAN`."
+    )]
     Accounts {
         #[command(flatten)]
         through: Through,
@@ -113,7 +116,16 @@ fn command() -> clap::Command {
                         `petstore settings` lists them all, `petstore settings --sample` prints such a file.";
     let command = without_variables(Cli::command()).after_help(MORE);
     let command = command.mut_subcommand("serve", |serve| serve.after_help(MORE));
-    command.mut_subcommand("check-config", |check| check.after_help(MORE))
+    let command = command.mut_subcommand("check-config", |check| check.after_help(MORE));
+    // The three share their arguments, but not what the file is to them.
+    let files = [
+        ("import", "The lines; `-` is standard input"),
+        ("export", "Where the lines go; `-` is standard output"),
+        ("backup", "Where the copy goes; there must be no such file yet"),
+    ];
+    files.iter().fold(command, |command, (name, help)| {
+        command.mut_subcommand(name, |transfer| transfer.mut_arg("file", |file| file.help(*help)))
+    })
 }
 
 fn without_variables(command: clap::Command) -> clap::Command {

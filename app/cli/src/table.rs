@@ -1,43 +1,92 @@
-//! A table for people: aligned columns.
+//! A table for people: aligned columns, and colours where a terminal shows them.
+
+use std::fmt::Write;
+use std::io::IsTerminal;
+
+use clap::builder::styling::Style;
+
+use crate::{Failure, print};
 
 /// Rows of text under headings.
 pub(crate) struct Table<const COLUMNS: usize> {
     rows: Vec<[String; COLUMNS]>,
+    paint: fn(usize, &str) -> Style,
 }
 
 impl<const COLUMNS: usize> Table<COLUMNS> {
     pub(crate) fn new(headings: [&str; COLUMNS]) -> Self {
-        Self { rows: vec![headings.map(str::to_owned)] }
+        Self { rows: vec![headings.map(str::to_owned)], paint: |_, _| Style::new() }
+    }
+
+    /// The same table, whose cells have a style by their column and text.
+    pub(crate) fn painted(self, paint: fn(usize, &str) -> Style) -> Self {
+        Self { paint, ..self }
     }
 
     pub(crate) fn row(&mut self, row: [String; COLUMNS]) {
         self.rows.push(row);
     }
-}
 
-impl<const COLUMNS: usize> std::fmt::Display for Table<COLUMNS> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+    /// The text, plain or with the escape codes of its styles.
+    pub(crate) fn render(&self, coloured: bool) -> String {
         let width =
             |column: usize| self.rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
         let widths: [usize; COLUMNS] = std::array::from_fn(width);
-        for row in &self.rows {
-            let cells: Vec<_> =
-                row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}")).collect();
-            writeln!(f, "{}", cells.join("  ").trim_end())?;
+        let mut text = String::new();
+        for (index, row) in self.rows.iter().enumerate() {
+            let mut line = String::new();
+            for (column, (cell, width)) in row.iter().zip(widths).enumerate() {
+                let style = if index == 0 { Style::new().bold() } else { (self.paint)(column, cell) };
+                // Spaces come after the style's end: a terminal must not colour them, nor trim_end miss them.
+                let spaces = width - cell.chars().count();
+                let styled = if coloured { format!("{style}{cell}{style:#}") } else { cell.clone() };
+                // Writing to a String does not fail.
+                let _ = write!(line, "{styled}{:spaces$}  ", "");
+            }
+            text.push_str(line.trim_end());
+            text.push('\n');
         }
-        Ok(())
+        text
     }
+}
+
+/// Prints a table, in colour if standard output is a terminal that its user wants colours on.
+pub(crate) fn show<const COLUMNS: usize>(table: &Table<COLUMNS>) -> Result<(), Failure> {
+    print(&table.render(colours_are_wanted()))
+}
+
+/// Whether standard output takes colours: a terminal, unless NO_COLOR says something or the terminal is a dumb one.
+fn colours_are_wanted() -> bool {
+    let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let dumb = std::env::var_os("TERM").is_some_and(|name| name == "dumb");
+    std::io::stdout().is_terminal() && !refused && !dumb
 }
 
 #[cfg(test)]
 mod tests {
+    use clap::builder::styling::AnsiColor;
+
     use super::*;
+
+    fn table() -> Table<2> {
+        let mut table = Table::new(["ID", "NAME"]);
+        table.row(["1".to_owned(), "Ñandú".to_owned()]);
+        table.row(["100".to_owned(), String::new()]);
+        table
+    }
 
     #[test]
     fn columns_are_as_wide_as_their_widest_cell() {
-        let mut table = Table::new(["ID", "NAME"]);
-        table.row(["1".to_owned(), "Ñandú".to_owned()]);
-        table.row(["100".to_owned(), "x".to_owned()]);
-        assert_eq!(table.to_string(), "ID   NAME\n1    Ñandú\n100  x\n");
+        assert_eq!(table().render(false), "ID   NAME\n1    Ñandú\n100\n");
+    }
+
+    #[test]
+    fn colours_change_nothing_but_the_colours() {
+        let paint = |column, _: &str| if column == 0 { AnsiColor::Red.on_default() } else { Style::new() };
+        let painted = table().painted(paint).render(true);
+        assert_eq!(
+            painted,
+            "\x1b[1mID\x1b[0m   \x1b[1mNAME\x1b[0m\n\x1b[31m1\x1b[0m    Ñandú\n\x1b[31m100\x1b[0m\n"
+        );
     }
 }

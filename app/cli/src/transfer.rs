@@ -22,15 +22,15 @@ const PROGRESS: u64 = 10_000;
 /// Which store, and which file.
 #[derive(Debug, Args)]
 pub(crate) struct TransferArgs {
-    /// The file; `-` is standard input or output
+    /// The file
     file: PathBuf,
 
     /// The server's admin socket; FILE.sock beside the data unless told otherwise
-    #[arg(long, env = "PETSTORE_ADMIN_SOCKET", value_name = "FILE")]
+    #[arg(long, env = "PETSTORE_ADMIN_SOCKET", value_name = "FILE", help_heading = "Server")]
     admin_socket: Option<PathBuf>,
 
-    /// Where the data is kept
-    #[arg(long, env = "PETSTORE_DB", default_value = DEFAULT_DB, value_parser = Db::parse, value_name = "FILE|memory")]
+    /// Where the data is kept, for when no server runs
+    #[arg(long, env = "PETSTORE_DB", default_value = DEFAULT_DB, value_parser = Db::parse, value_name = "FILE|memory", help_heading = "Server")]
     db: Db,
 }
 

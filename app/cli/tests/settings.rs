@@ -177,22 +177,38 @@ fn the_documented_settings_are_those_of_the_binary() {
 #[test]
 fn every_help_fits_a_screen() {
     let site = Site::new("help");
-    let pages: [&[&str]; 12] = [
-        &["--help"],
-        &["serve", "--help"],
-        &["keys", "--help"],
-        &["keys", "create", "--help"],
-        &["keys", "rotate", "--help"],
-        &["accounts", "update", "--help"],
-        &["import", "--help"],
-        &["check-config", "--help"],
-        &["settings", "--help"],
-        &["healthcheck", "--help"],
-        &["reload", "--help"],
-        &["man", "--help"],
+    let commands = [
+        "",
+        "serve",
+        "keys",
+        "keys create",
+        "keys list",
+        "keys show",
+        "keys update",
+        "keys rotate",
+        "keys revoke",
+        "keys unban",
+        "keys generate",
+        "accounts",
+        "accounts list",
+        "accounts show",
+        "accounts update",
+        "import",
+        "export",
+        "backup",
+        "reload",
+        "check-config",
+        "settings",
+        "openapi",
+        "healthcheck",
+        "completions",
+        "man",
     ];
-    for page in pages {
-        let help = text(&site.run(page).stdout);
+    for command in commands {
+        let page: Vec<_> = command.split_whitespace().chain(["--help"]).collect();
+        let output = site.run(&page);
+        assert_eq!(output.status.code(), Some(0), "{page:?}");
+        let help = text(&output.stdout);
         assert!((4..=50).contains(&help.lines().count()), "{page:?}\n{help}");
     }
 }

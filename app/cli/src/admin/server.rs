@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use petstore_domain::{
-    AccountId, AccountName, KeyHolder, KeyId, KeyLabel, KeyPatch, KeyPrefix, KeyRecord, Patch, Scopes,
-    Timestamp,
+    Account, AccountId, AccountName, KeyHolder, KeyId, KeyLabel, KeyPatch, KeyPrefix, KeyRecord, Patch,
+    Scopes, Timestamp,
 };
 use petstore_ports::api::{Administration, Failure, KeyListing, NewKey};
 use petstore_ports::{Clock, StoreError};
@@ -214,11 +214,12 @@ impl Desk {
                 let more = accounts.len() == PAGE;
                 Ok(Answer::Accounts { accounts: accounts.iter().map(AccountView::from).collect(), more })
             }
+            Request::ShowAccount { account } => {
+                let found = self.account(&account).await?;
+                Ok(Answer::Account { account: AccountView::from(&found) })
+            }
             Request::UpdateAccount { account, name, plan } => {
-                let found = self.administration.account_named(&account_name(&account)?).await;
-                let found = found
-                    .map_err(|error| store_fault(&error))?
-                    .ok_or_else(|| format!("there is no account {account}"))?;
+                let found = self.account(&account).await?;
                 let name = name.map(|name| account_name(&name)).transpose()?;
                 let plan = plan.map(super::PlanChoice::plan).transpose()?;
                 let updated = self.administration.update_account(found.id, name, plan).await.map_err(why)?;
@@ -230,6 +231,11 @@ impl Desk {
     fn key(&self, found: KeyListing, key: KeyRecord) -> Answer {
         let listing = KeyListing { key, account: found.account };
         Answer::Key { key: KeyView::of(&listing, self.clock.now()) }
+    }
+
+    async fn account(&self, name: &str) -> Result<Account, String> {
+        let found = self.administration.account_named(&account_name(name)?).await;
+        found.map_err(|error| store_fault(&error))?.ok_or_else(|| format!("there is no account {name}"))
     }
 
     /// The key that an operator means. A prefix that fits two keys means neither.

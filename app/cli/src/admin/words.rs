@@ -43,6 +43,9 @@ pub(crate) enum Request {
     ListAccounts {
         after: Option<u64>,
     },
+    ShowAccount {
+        account: String,
+    },
     UpdateAccount {
         account: String,
         name: Option<String>,

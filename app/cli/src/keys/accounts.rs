@@ -1,0 +1,96 @@
+//! `petstore accounts`: whose the keys are, and what plan they have.
+
+use clap::{Args, Subcommand};
+use serde::Serialize;
+
+use super::Through;
+use super::tables::{accounts_table, keys_table};
+use super::through::{print_json, unexpected};
+use crate::admin::{AccountView, Answer, KeyView, PlanChoice, PlanName, Request};
+use crate::table::show;
+use crate::{Failure, print};
+
+/// The plan of an account.
+#[derive(Debug, Args)]
+pub(crate) struct PlanArgs {
+    /// The account's plan
+    #[arg(long, value_enum)]
+    plan: Option<PlanName>,
+
+    /// Requests a minute (enterprise)
+    #[arg(long, value_name = "N", requires = "day")]
+    minute: Option<u32>,
+
+    /// Requests a day (enterprise)
+    #[arg(long, value_name = "N", requires = "minute")]
+    day: Option<u32>,
+}
+
+impl PlanArgs {
+    /// Limits without a plan mean the plan that has its own.
+    pub(super) fn choice(&self) -> Result<Option<PlanChoice>, Failure> {
+        let plan = self.plan.or(self.minute.map(|_| PlanName::Enterprise));
+        let choice = plan.map(|plan| PlanChoice { plan, minute: self.minute, day: self.day });
+        // Wrong here is wrong there: the fault of a command line is a usage fault.
+        choice.map(PlanChoice::plan).transpose().map_err(Failure::usage)?;
+        Ok(choice)
+    }
+}
+
+/// `petstore accounts …`
+#[derive(Debug, Subcommand)]
+pub(crate) enum AccountsCommand {
+    /// List all accounts
+    List,
+    /// Show one account with its keys
+    Show {
+        /// Its name
+        account: String,
+    },
+    /// Rename an account, or move it to another plan
+    Update {
+        /// Its name
+        account: String,
+        #[command(flatten)]
+        plan: PlanArgs,
+        /// Its new name
+        #[arg(long, value_name = "NAME")]
+        name: Option<String>,
+    },
+}
+
+/// For programs: an account that has its keys in it.
+#[derive(Serialize)]
+struct AccountWithKeys {
+    #[serde(flatten)]
+    account: AccountView,
+    keys: Vec<KeyView>,
+}
+
+impl AccountsCommand {
+    /// Does what the command says.
+    pub(crate) fn run(self, through: &Through) -> Result<(), Failure> {
+        match self {
+            Self::List => {
+                let accounts = through.accounts()?;
+                if through.json { print_json(&accounts) } else { show(&accounts_table(&accounts)) }
+            }
+            Self::Show { account } => {
+                let (account, keys) = through.account(account)?;
+                if through.json {
+                    return print_json(&AccountWithKeys { account, keys });
+                }
+                show(&accounts_table(&[account]))?;
+                print("\n").and_then(|()| show(&keys_table(&keys)))
+            }
+            Self::Update { account, plan, name } => {
+                let plan = plan.choice()?;
+                match through.ask(Request::UpdateAccount { account, name, plan })? {
+                    Answer::Account { account } if through.json => print_json(&account),
+                    Answer::Account { account } => show(&accounts_table(&[account])),
+                    _ => Err(unexpected()),
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! The way to the server, or to the file that none serves.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::tables::keys_table;
+use crate::admin::{AccountView, Answer, KeyView, Request, ask};
+use crate::at_rest;
+use crate::settings::{DEFAULT_DB, Db};
+use crate::table::show;
+use crate::{Failure, print};
+
+/// Where the server is, and how to print.
+#[derive(Debug, Args)]
+pub(crate) struct Through {
+    /// The server's admin socket; FILE.sock beside the data unless told otherwise
+    #[arg(long, env = "PETSTORE_ADMIN_SOCKET", value_name = "FILE", global = true, help_heading = "Server")]
+    admin_socket: Option<PathBuf>,
+
+    /// Where the data is kept, for when no server runs
+    #[arg(long, env = "PETSTORE_DB", default_value = DEFAULT_DB, value_parser = Db::parse, value_name = "FILE|memory", global = true, help_heading = "Server")]
+    db: Db,
+
+    /// Print JSON for programs
+    #[arg(long, global = true)]
+    pub(super) json: bool,
+}
+
+impl Through {
+    pub(super) fn socket(&self) -> PathBuf {
+        self.admin_socket.clone().unwrap_or_else(|| self.db.admin_socket())
+    }
+
+    /// Asks the server that owns the store, or where none runs the store itself.
+    pub(super) fn ask(&self, request: Request) -> Result<Answer, Failure> {
+        let socket = self.socket();
+        match (ask(&socket, &request)?, &self.db) {
+            (Some(answer), _) => answer.understood(),
+            (None, Db::File(file)) if file.exists() => at_rest::ask(&self.db, request)?.understood(),
+            (None, _) => Err(Failure::because(format!(
+                "no server answers at {}, and there is no data in {}: start one with `petstore serve`, or name its \
+                 --admin-socket or --db",
+                socket.display(),
+                self.db
+            ))),
+        }
+    }
+
+    pub(super) fn created(&self, request: Request, quiet: bool) -> Result<(), Failure> {
+        let Answer::Created { secret, key } = self.ask(request)? else { return Err(unexpected()) };
+        if self.json {
+            let mut json = serde_json::to_value(&key).map_err(|error| Failure::because(error.to_string()))?;
+            json["key"] = secret.into();
+            return print_json(&json);
+        }
+        // If it cannot be shown it is lost, but it opens doors: whoever made it must know which one to revoke.
+        let id = key.id;
+        let shown = if quiet {
+            print(&format!("{secret}\n"))
+        } else {
+            let said = format!("{secret}\n\nThis is the one time that the key is shown. Its id is {id}.\n");
+            print(&said).and_then(|()| show(&keys_table(&[key])))
+        };
+        shown.map_err(|failure| {
+            Failure::because(format!("{}; key {id} was made and is lost: revoke it", failure.message))
+        })
+    }
+
+    pub(super) fn key(&self, request: Request) -> Result<(), Failure> {
+        match self.ask(request)? {
+            Answer::Key { key } if self.json => print_json(&key),
+            Answer::Key { key } => show(&keys_table(&[key])),
+            _ => Err(unexpected()),
+        }
+    }
+
+    /// All keys.
+    pub(super) fn keys(&self) -> Result<Vec<KeyView>, Failure> {
+        let mut all: Vec<KeyView> = Vec::new();
+        loop {
+            let after = all.last().map(|key| key.id);
+            let Answer::Keys { keys, more } = self.ask(Request::ListKeys { after })? else {
+                return Err(unexpected());
+            };
+            all.extend(keys);
+            if !more {
+                return Ok(all);
+            }
+        }
+    }
+
+    /// An account by its name, and its keys.
+    pub(super) fn account(&self, name: String) -> Result<(AccountView, Vec<KeyView>), Failure> {
+        let Answer::Account { account } = self.ask(Request::ShowAccount { account: name })? else {
+            return Err(unexpected());
+        };
+        let mut keys = self.keys()?;
+        keys.retain(|key| key.account == account.name);
+        Ok((account, keys))
+    }
+
+    /// All accounts.
+    pub(super) fn accounts(&self) -> Result<Vec<AccountView>, Failure> {
+        let mut all: Vec<AccountView> = Vec::new();
+        loop {
+            let after = all.last().map(|account| account.id);
+            let Answer::Accounts { accounts, more } = self.ask(Request::ListAccounts { after })? else {
+                return Err(unexpected());
+            };
+            all.extend(accounts);
+            if !more {
+                return Ok(all);
+            }
+        }
+    }
+}
+
+pub(super) fn unexpected() -> Failure {
+    Failure::because("the server answered something else: is it of another version?")
+}
+
+pub(super) fn print_json<T: serde::Serialize>(value: &T) -> Result<(), Failure> {
+    let json = serde_json::to_string_pretty(value).map_err(|error| Failure::because(error.to_string()))?;
+    print(&format!("{json}\n"))
+}

@@ -1,0 +1,199 @@
+//! `petstore keys` and `petstore accounts`: in force at once on a running server, kept by one at rest, and told so that
+//! people and programs can read it.
+
+mod common;
+
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Output};
+
+use common::{BINARY, Client, Site};
+use serde_json::Value;
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// What a command prints for programs.
+fn json(site: &Site, args: &[&str]) -> Value {
+    let output = site.run(&[args, &["--json"]].concat());
+    assert_eq!(output.status.code(), Some(0), "{args:?}: {}", text(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn create(site: &Site, args: &[&str]) -> (String, String) {
+    let made = json(site, &[&["keys", "create"], args].concat());
+    (made["id"].to_string(), made["key"].as_str().unwrap().to_owned())
+}
+
+/// The status of a read and of a write with this key.
+fn statuses(site: &Site, key: &str) -> (u16, u16) {
+    let mut client = Client::connect(site.port, key).unwrap();
+    let read = client.ask("GET", "/v1/pets", "", "").unwrap().status;
+    (read, client.ask("POST", "/v1/categories", "", "{}").unwrap().status)
+}
+
+/// A permitted write of nothing.
+const WRITES: u16 = 400;
+
+#[test]
+fn what_is_done_to_a_key_is_in_force_for_its_next_request() {
+    let mut site = Site::new("in-force");
+    site.serve(&["--db", "memory", "--ban-strikes", "1"], &[]);
+    let site = &site;
+    let run = |args: &[&str]| json(site, &[args, &["--db", "memory"]].concat());
+
+    let (id, key) = create(site, &["--account", "zoo", "--plan", "pro", "--db", "memory"]);
+    assert_eq!(statuses(site, &key), (200, WRITES));
+    run(&["keys", "update", &id, "--scopes", "read"]);
+    assert_eq!(statuses(site, &key), (200, 403));
+
+    let second = run(&["keys", "rotate", &id, "--overlap", "1h"])["key"].as_str().unwrap().to_owned();
+    assert_eq!((statuses(site, &key).0, statuses(site, &second).0), (200, 200));
+    run(&["keys", "revoke", &id]);
+    assert_eq!((statuses(site, &key).0, statuses(site, &second).0), (401, 200));
+
+    // An expiry comes by itself.
+    let (id, brief) = create(site, &["--db", "memory"]);
+    assert_eq!(statuses(site, &brief).0, 200);
+    run(&["keys", "update", &id, "--expires", "10ms"]);
+    while run(&["keys", "show", &id])["state"] != "expired" {}
+    assert_eq!(statuses(site, &brief).0, 401);
+    run(&["keys", "update", &id, "--expires", "never"]);
+    assert_eq!(statuses(site, &brief).0, 200);
+
+    // One request a day and no patience: the second is refused, the third banned.
+    let (id, greedy) =
+        create(site, &["--account", "greedy", "--minute", "1", "--day", "1", "--db", "memory"]);
+    let mut client = Client::connect(site.port, &greedy).unwrap();
+    let mut asked = 0;
+    while run(&["keys", "show", &id])["state"] != "banned" {
+        client.ask("GET", "/v1/pets", "", "").unwrap();
+        asked += 1;
+        assert!(asked < 20, "nobody was banned");
+    }
+    assert_eq!(run(&["keys", "unban", &id])["state"], "active");
+    run(&["accounts", "update", "greedy", "--plan", "business"]);
+    assert_eq!(statuses(site, &greedy).0, 200);
+}
+
+#[test]
+fn a_store_at_rest_takes_the_same_commands_and_a_server_finds_them_done() {
+    let mut site = Site::new("at-rest");
+    let first = text(&site.run(&["keys", "generate"]).stdout).trim().to_owned();
+    site.serve(&[], &[("PETSTORE_INITIAL_KEY", &first)]);
+    site.signal("-TERM");
+    site.server.take().unwrap().wait().unwrap();
+
+    let (id, revoked) = create(&site, &["--account", "zoo", "--plan", "pro", "--label", "ci"]);
+    let (_, reader) = create(&site, &["--account", "zoo"]);
+    assert_eq!(json(&site, &["keys", "update", &reader, "--scopes", "read"])["scopes"], "read");
+    let rotated = json(&site, &["keys", "rotate", &id, "--overlap", "2h"]);
+    let second = rotated["key"].as_str().unwrap().to_owned();
+    assert!(json(&site, &["keys", "show", &id])["expiresAt"].is_string());
+    assert_eq!(json(&site, &["keys", "revoke", &id])["state"], "revoked");
+    assert_eq!(json(&site, &["keys", "unban", &reader])["state"], "active");
+    assert_eq!(json(&site, &["keys", "list"]).as_array().unwrap().len(), 4);
+    assert_eq!(json(&site, &["keys", "list", "--account", "zoo"]).as_array().unwrap().len(), 3);
+    assert_eq!(json(&site, &["accounts", "update", "zoo", "--name", "ark"])["name"], "ark");
+    let ark = json(&site, &["accounts", "show", "ark"]);
+    assert_eq!((&ark["plan"], ark["keys"].as_array().unwrap().len()), (&"pro".into(), 3));
+
+    site.serve(&[], &[]);
+    assert_eq!(statuses(&site, &revoked).0, 401);
+    assert_eq!(statuses(&site, &second), (200, WRITES));
+    assert_eq!(statuses(&site, &reader), (200, 403));
+    assert_eq!(json(&site, &["accounts", "show", "ark"]), ark);
+}
+
+#[test]
+fn what_is_not_there_is_named_with_exit_code_1() {
+    let mut site = Site::new("not-there");
+    site.serve(&["--db", "memory"], &[]);
+    let cases: [(&[&str], &str); 7] = [
+        (&["keys", "show", "99"], "there is no key 99"),
+        (&["keys", "revoke", "pet_nobody00"], "there is no key pet_nobody00"),
+        (&["keys", "rotate", "x"], "there is no key x"),
+        (&["keys", "update", "99", "--label", "x"], "there is no key 99"),
+        (&["keys", "list", "--account", "nobody"], "there is no account nobody"),
+        (&["accounts", "show", "nobody"], "there is no account nobody"),
+        (&["accounts", "update", "nobody", "--plan", "pro"], "there is no account nobody"),
+    ];
+    for (args, why) in cases {
+        let output = site.run(&[args, &["--db", "memory"]].concat());
+        assert_eq!(output.status.code(), Some(1), "{args:?}");
+        assert_eq!(text(&output.stderr).trim(), format!("petstore: {why}"));
+        assert!(output.stdout.is_empty());
+    }
+}
+
+/// Runs a command as nobody, who may read and run, but owns nothing.
+fn as_nobody(site: &Site, args: &[&str]) -> Output {
+    let binary = site.folder.join("petstore");
+    if !binary.exists() {
+        // The build's folder may be closed to others.
+        std::fs::copy(BINARY, &binary).unwrap();
+    }
+    let nobody = 65_534;
+    Command::new(binary).args(args).current_dir(&site.folder).uid(nobody).gid(nobody).output().unwrap()
+}
+
+#[test]
+fn another_user_is_told_that_it_is_another_user() {
+    let mut site = Site::new("permission");
+    if std::fs::metadata(&site.folder).unwrap().uid() != 0 {
+        println!("SKIPPED: only root can be somebody else");
+        return;
+    }
+    site.serve(&[], &[]);
+    let refused = as_nobody(&site, &["keys", "list"]);
+    assert_eq!(refused.status.code(), Some(1));
+    let why = text(&refused.stderr);
+    assert!(why.contains("petstore.db.sock belongs to another user"), "{why}");
+
+    site.signal("-TERM");
+    site.server.take().unwrap().wait().unwrap();
+    let refused = as_nobody(&site, &["keys", "create"]);
+    let why = text(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(1), "{why}");
+    assert!(why.contains("petstore.db") && why.to_lowercase().contains("permission"), "{why}");
+}
+
+/// What a command prints on a terminal.
+fn on_terminal(site: &Site, args: &str, variables: &[(&str, &str)]) -> String {
+    let mut command = Command::new("script");
+    command.args(["-qec", &format!("{BINARY} {args}"), "/dev/null"]).current_dir(&site.folder);
+    command.env_remove("NO_COLOR").env("TERM", "xterm").envs(variables.iter().copied());
+    text(&command.output().unwrap().stdout).replace("\r\n", "\n")
+}
+
+#[test]
+fn tables_are_coloured_on_a_terminal_and_plain_elsewhere() {
+    let site = Site::new("colours");
+    if !common::tools::can_run("script", "--version") {
+        return;
+    }
+    assert_eq!(site.run(&["import", "/dev/null"]).status.code(), Some(0));
+    let (revoked, _) = create(&site, &["--account", "zoo"]);
+    create(&site, &["--account", "zoo"]);
+    assert_eq!(site.run(&["keys", "revoke", &revoked]).status.code(), Some(0));
+
+    let plain = text(&site.run(&["keys", "list"]).stdout);
+    let column = |line: &str| {
+        let bytes = line.find("read,write").or(line.find("SCOPES"));
+        line[..bytes.unwrap_or_else(|| panic!("{plain}"))].chars().count()
+    };
+    let columns: Vec<_> = plain.lines().map(column).collect();
+    assert!(columns.len() == 3 && columns.iter().all(|column| *column == columns[0]), "{plain}");
+    assert!(!plain.contains('\x1b'));
+
+    let coloured = on_terminal(&site, "keys list", &[]);
+    for styled in ["\x1b[1mSTATE\x1b[0m", "\x1b[31mrevoked\x1b[0m", "\x1b[32mactive\x1b[0m"] {
+        assert!(coloured.contains(styled), "{coloured:?}");
+    }
+    for variable in [("NO_COLOR", "1"), ("TERM", "dumb")] {
+        assert_eq!(on_terminal(&site, "keys list", &[variable]), plain, "{variable:?}");
+    }
+    assert_eq!(on_terminal(&site, "keys list", &[("NO_COLOR", "")]), coloured);
+    assert!(!on_terminal(&site, "keys list --json", &[]).contains('\x1b'));
+}
