@@ -117,9 +117,13 @@ pub trait Journal: Send {
     /// Drops records of answered requests that have expired at this time, a bounded number of them.
     fn prune(&mut self, now: Timestamp) -> Result<usize, StoreError>;
 
-    /// Begins a bulk load into an empty store: categories, pets and orders follow by [`Journal::bulk_row`]. Nothing of
+    /// Begins a bulk load into an empty store, or into one that is cleared first: categories, pets and orders follow by [`Journal::bulk_row`]. Nothing of
     /// it is seen, by anyone, before [`Journal::bulk_end`] has said Ok.
     fn bulk_begin(&mut self) -> Result<(), StoreError>;
+
+    /// In a bulk load, before its first row: the store need not be empty, for all but accounts and keys goes, bans and usage
+    /// among it, and the journal has this epoch from then on.
+    fn bulk_clear(&mut self, epoch: u64) -> Result<(), StoreError>;
 
     /// Adds one row to the bulk load.
     fn bulk_row(&mut self, row: &Row) -> Result<(), StoreError>;

@@ -16,6 +16,7 @@ mod keys;
 mod quotas;
 mod read;
 mod reply;
+mod reset;
 mod store;
 mod transact;
 
@@ -30,6 +31,7 @@ pub use read::{
     PageRequest, PetFilter, PetReader, PetSink, StatusSet,
 };
 pub use reply::Reply;
+pub use reset::Resettable;
 pub use store::{Housekeeping, StoreHealth};
 pub use transact::{Transactor, Transition, run};
 

@@ -36,11 +36,21 @@ struct State {
 /// One thing that was written.
 #[derive(Debug, Clone)]
 enum Entry {
-    Batch { number: BatchNumber, changes: Vec<Change>, last_ids: LastIds },
+    Batch {
+        number: BatchNumber,
+        changes: Vec<Change>,
+        last_ids: LastIds,
+    },
     Usage(Vec<UsageCount>),
     Bans(Vec<KeyRecord>),
     Pruned(Timestamp),
-    Bulk { number: BatchNumber, rows: Vec<Row>, last_ids: LastIds },
+    /// With an epoch: all but accounts and keys goes first, and the journal has that epoch.
+    Bulk {
+        number: BatchNumber,
+        anew: Option<u64>,
+        rows: Vec<Row>,
+        last_ids: LastIds,
+    },
 }
 
 impl Disk {

@@ -19,6 +19,8 @@
 //! A store that outlives its process has cases of its own, stamped by [`durable_conformance!`] on a [`DurableSubject`].
 //! [`Disk`] is a journal in memory for them, with power cuts, faults and a [`DiskBug`] at will.
 //!
+//! A store that a tester can reset has more cases, stamped by [`reset_conformance!`] on a [`ResetSubject`].
+//!
 //! Deliberately absent: speed (benchmarks measure it), and bounds of one adapter, such as the length of its queue.
 
 pub mod addresses;
@@ -36,6 +38,7 @@ pub mod pages;
 pub mod quotas;
 pub mod races;
 pub mod reads;
+pub mod resets;
 pub mod retries;
 pub mod retry_limits;
 pub mod transactions;
@@ -56,5 +59,6 @@ mod together;
 pub use disk::{Disk, DiskBug, Fault};
 pub use random::Random;
 pub use reference::{Bug, ReferenceStore};
+pub use resets::ResetSubject;
 pub use stamp::run_case;
 pub use subject::{DurableSubject, Subject};

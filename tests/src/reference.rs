@@ -11,6 +11,7 @@ mod planted_counts;
 mod planted_reads;
 mod planted_writes;
 mod readers;
+mod resets;
 mod tables;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -202,7 +202,41 @@ macro_rules! durable_conformance {
     };
 }
 
-/// Stamps tests for the named cases. Part of [`store_conformance!`] and [`durable_conformance!`].
+/// Stamps one test for each case about beginning anew.
+///
+/// The expression makes a fresh, empty [`ResetSubject`](crate::ResetSubject); it is evaluated once a case, inside the
+/// case's runtime, and may await.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use petstore_tests::{ReferenceStore, ResetSubject};
+/// petstore_tests::reset_conformance!(ResetSubject::of(&Arc::new(ReferenceStore::new())));
+/// ```
+#[macro_export]
+macro_rules! reset_conformance {
+    ($subject:expr) => {
+        #[cfg(test)]
+        async fn reset_conformance_subject() -> $crate::ResetSubject {
+            $subject
+        }
+
+        $crate::store_conformance_cases! {
+            (&reset_conformance_subject().await);
+            resets {
+                a_reset_replaces_the_shop
+                a_reset_keeps_accounts_and_keys
+                a_reset_forgets_usage_and_bans
+                a_reset_forgets_answers
+                a_shop_that_contradicts_itself_changes_nothing
+                a_reset_is_one_step_among_transitions
+                usage_is_forgotten_by_itself
+            }
+        }
+    };
+}
+
+/// Stamps tests for the named cases. Part of [`store_conformance!`], [`durable_conformance!`] and
+/// [`reset_conformance!`].
 #[doc(hidden)]
 #[macro_export]
 macro_rules! store_conformance_cases {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use petstore_memory::MemoryStore;
-use petstore_tests::{Subject, store_conformance};
+use petstore_tests::{ResetSubject, Subject, reset_conformance, store_conformance};
 
 store_conformance!(Subject::of(&Arc::new(MemoryStore::new())));
+reset_conformance!(ResetSubject::of(&Arc::new(MemoryStore::new())));

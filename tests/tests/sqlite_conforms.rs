@@ -7,9 +7,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use async_trait::async_trait;
 use petstore_memory::MemoryStore;
 use petstore_sqlite::SqliteJournal;
-use petstore_tests::{DurableSubject, Subject, durable_conformance, store_conformance};
+use petstore_tests::{
+    DurableSubject, ResetSubject, Subject, durable_conformance, reset_conformance, store_conformance,
+};
 
 store_conformance!(open(&Folder::new()));
+reset_conformance!(ResetSubject::of(&open_store(&Folder::new())));
 durable_conformance!(Box::new(Kept(Folder::new())));
 
 /// A folder of its own, gone with the last who uses it.
@@ -42,10 +45,14 @@ impl Folder {
     }
 }
 
-fn open(folder: &Folder) -> Subject {
+fn open_store(folder: &Folder) -> Arc<MemoryStore> {
     let journal = SqliteJournal::open(folder.file(), 0x5EED).expect("the file can be opened");
     let opened = MemoryStore::open(Box::new(journal)).expect("what was kept can be opened");
-    Subject::of(&Arc::new(opened.store))
+    Arc::new(opened.store)
+}
+
+fn open(folder: &Folder) -> Subject {
+    Subject::of(&open_store(folder))
 }
 
 /// A store in memory, kept in a file.

@@ -3,22 +3,25 @@
 
 use std::sync::Arc;
 
-use petstore_tests::{Bug, ReferenceStore, Subject, run_case, store_conformance};
+use petstore_tests::{
+    Bug, ReferenceStore, ResetSubject, Subject, reset_conformance, run_case, store_conformance,
+};
 
 store_conformance!(Subject::of(&Arc::new(ReferenceStore::new())));
+reset_conformance!(ResetSubject::of(&Arc::new(ReferenceStore::new())));
 
 /// Tries of a case on a store with a planted bug. A race may pass once; not ten times.
 const TRIES: usize = 10;
 
 /// Whether a case fails on a store with this bug.
-fn fails<F>(bug: Bug, case: impl Fn(Subject) -> F) -> bool
+fn fails<F>(bug: Bug, case: impl Fn(ResetSubject) -> F) -> bool
 where
     F: Future<Output = ()> + Send + 'static,
 {
     (0..TRIES).any(|_| {
         let mut failed = false;
         run_case(async {
-            let subject = Subject::of(&Arc::new(ReferenceStore::with_bug(bug)));
+            let subject = ResetSubject::of(&Arc::new(ReferenceStore::with_bug(bug)));
             failed = tokio::spawn(case(subject)).await.is_err_and(|error| error.is_panic());
         });
         failed
@@ -33,8 +36,8 @@ macro_rules! caught {
             $(
                 #[test]
                 fn $name() {$(
-                    let case = |subject: Subject| async move {
-                        petstore_tests::$group::$case(&subject).await;
+                    let case = |subject: ResetSubject| async move {
+                        petstore_tests::$group::$case(subject.as_ref()).await;
                     };
                     assert!(fails(Bug::$bug, case), "{} passes with {:?}", stringify!($case), Bug::$bug);
                 )+}
@@ -75,6 +78,9 @@ caught! {
     nothing_pruned: PrunesNothing by retry_limits::pruning_drops_the_expired_and_nothing_else;
     a_network_counted_by_address: WideAddresses by addresses::a_network_of_ipv6_is_one_address;
     addresses_forgotten: AddressesForgotten by addresses::a_flood_of_addresses_grants_nothing;
+    ids_that_go_on_after_a_reset: ResetKeepsIds by resets::a_reset_replaces_the_shop;
+    answers_that_survive_a_reset: ResetKeepsAnswers by resets::a_reset_forgets_answers;
+    usage_that_survives_a_reset: ResetKeepsUsage by resets::a_reset_forgets_usage_and_bans;
 }
 
 /// The sources of the library, each with the name of its module.

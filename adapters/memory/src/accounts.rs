@@ -111,6 +111,18 @@ impl Accounts {
         }
     }
 
+    /// Forgets what every account has used.
+    pub(crate) fn forget_usage(&self) {
+        let all: Vec<u32> = self.census.read().all().iter().collect();
+        for slot in all {
+            if let Ok(account) = AccountId::new(slot.into()) {
+                let meter = self.meters.of(slot);
+                meter.restore(Windows::default());
+                meter.keep_unnoted(account, &self.unnoted);
+            }
+        }
+    }
+
     /// The account in this slot had used so much when that was last noted.
     pub(crate) fn restore_usage(&self, slot: u32, count: UsageCount) {
         self.meters.of(slot).restore(Windows { minute: count.minute, day: count.day });

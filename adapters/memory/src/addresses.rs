@@ -69,6 +69,15 @@ impl Addresses {
     }
 }
 
+impl Addresses {
+    /// Forgets every count.
+    pub(crate) fn clear(&self) {
+        for set in &self.sets {
+            *set.lock() = Set::default();
+        }
+    }
+}
+
 impl Set {
     /// The address's place: its own, or a free one, or the one with the lowest count. A free one has the lowest.
     fn entry_of(&mut self, tag: u32) -> &mut Entry {

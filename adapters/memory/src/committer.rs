@@ -16,6 +16,7 @@ use crate::apply::check_room;
 use crate::overlay::Overlay;
 use crate::queue::{Queue, Request};
 use crate::recovery::Trouble;
+use crate::reset::Beginning;
 use crate::retries;
 use crate::stripes::Stripes;
 use crate::tables::Tables;
@@ -52,6 +53,8 @@ pub(crate) struct Committer {
     pub(crate) overlay: Overlay,
     /// The last ids from before an import, while its outcome is not known: it is then in the tables, out of sight.
     pub(crate) import: Option<LastIds>,
+    /// What the store begins anew with, while it is not known whether it has.
+    pub(crate) beginning: Option<Beginning>,
     waiting: Vec<Promise<()>>,
     /// What was taken from the queue; empty between two steps.
     requests: Vec<Request>,
@@ -74,6 +77,7 @@ impl Committer {
             trouble: None,
             overlay: Overlay::default(),
             import: None,
+            beginning: None,
             waiting: Vec::new(),
             requests: Vec::new(),
         }
@@ -120,7 +124,8 @@ impl Committer {
         }
     }
 
-    /// Writes the batch, which is on disk, to the tables, and answers. An import is there already, and is shown.
+    /// Writes the batch, which is on disk, to the tables, and answers. An import is
+    /// there already, and is shown; a beginning takes the place of all that there is.
     pub(crate) fn publish(&mut self) {
         self.last = self.last.next();
         for changes in self.overlay.take_decided() {
@@ -131,6 +136,9 @@ impl Committer {
         self.overlay.clear();
         if self.import.take().is_some() {
             self.tables.show_shop();
+        }
+        if let Some(beginning) = self.beginning.take() {
+            self.tables.begin(&beginning, &self.stripes);
         }
         self.answer(&Ok(()));
     }

@@ -64,7 +64,7 @@ pub struct Import<'a> {
 
 /// Nobody else writes while this is held.
 pub(crate) struct Hold<'a> {
-    committer: Option<MutexGuard<'a, Committer>>,
+    pub(crate) committer: Option<MutexGuard<'a, Committer>>,
     _writing: RwLockWriteGuard<'a, ()>,
 }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use dashmap::DashMap;
 use foldhash::fast::RandomState;
 use parking_lot::RwLock;
-use petstore_domain::{Ban, KeyDigest, KeyId, KeyRecord};
+use petstore_domain::{Ban, KeyDigest, KeyId, KeyRecord, Name};
 use petstore_ports::PageRequest;
 
 use crate::census::Census;
@@ -14,6 +14,7 @@ use crate::meters::{KeyMeter, Meters};
 use crate::page;
 use crate::search::leap;
 use crate::slab::{Slab, slot};
+use crate::stripes::Stripes;
 use crate::unnoted::Unnoted;
 
 /// Keys; found by id and by the digest of their secret. They are never removed: a revoked one still says so.
@@ -100,6 +101,21 @@ impl Keys {
         for key in keys {
             if let Some(slot) = slot(key.id.get()) {
                 self.meters.of(slot).keep_unnoted(key.id, &self.unnoted);
+            }
+        }
+    }
+
+    /// Lifts every ban, and forgets the strikes and the bans of before.
+    pub(crate) fn forget_bans(&self, stripes: &Stripes) {
+        let all: Vec<u32> = self.census.read().all().iter().collect();
+        for slot in all {
+            let Ok(key) = KeyId::new(slot.into()) else { continue };
+            let _held = stripes.hold(&[Name::Key(key)]);
+            let meter = self.meters.of(slot);
+            meter.reset(None);
+            if self.records.read(slot, |record| record.ban.is_some()) == Some(true) {
+                self.records.update(slot, |record| record.ban = None);
+                meter.keep_unnoted(key, &self.unnoted);
             }
         }
     }

@@ -18,6 +18,7 @@
 //! - Each account's windows are one small value under a lock of its own (`meters`, `quotas`). Requests never wait for the
 //!   journal: use and bans are noted there behind (`unnoted`).
 //! - Tables are filled on opening (`open`) and by a bulk load (`import`), with the same checks (`filling`).
+//! - A store of a tester's begins anew in one step (`reset`).
 //!
 //! Locks are taken in this order: the one that holds writes out, the committer, stripes, then one lock inside a table.
 //! The last are held to copy or to write a few words, and never while foreign code runs; the two places that hold more
@@ -49,6 +50,7 @@ mod queue;
 mod quotas;
 mod read;
 mod recovery;
+mod reset;
 mod retries;
 mod search;
 mod slab;

@@ -31,7 +31,17 @@ impl Committer {
     pub(crate) fn commit_import(&mut self, before: LastIds) -> Result<(), StoreError> {
         self.import = Some(before);
         let number = self.last.next();
-        match self.write_import(number) {
+        let written = self.write_import(number);
+        self.settle(number, written)
+    }
+
+    /// Shows a bulk load that was written under this number, or drops it.
+    pub(crate) fn settle(
+        &mut self,
+        number: BatchNumber,
+        written: Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        match written {
             Ok(()) => self.publish(),
             Err(error) => {
                 self.fail(error);
@@ -89,7 +99,7 @@ impl Committer {
     }
 
     fn is_in_doubt(&self) -> bool {
-        !self.overlay.decided().is_empty() || self.import.is_some()
+        !self.overlay.decided().is_empty() || self.import.is_some() || self.beginning.is_some()
     }
 
     fn healed(&mut self) {
@@ -100,6 +110,7 @@ impl Committer {
     /// The batch in doubt is not on disk: nothing of it has happened.
     fn forget(&mut self) {
         self.overlay.clear();
+        self.beginning = None;
         if let Some(before) = self.import.take() {
             self.tables.clear_shop(before);
             self.tables.show_shop();

@@ -52,6 +52,13 @@ impl Retries {
         by_expiry.insert((expires_at, name));
     }
 
+    /// Removes every one. Nobody changes any meanwhile.
+    pub(crate) fn clear(&self) {
+        self.records.clear();
+        self.counts.clear();
+        self.by_expiry.lock().clear();
+    }
+
     /// The names of the records that expire first, if they have expired at this time.
     fn expired(&self, now: Timestamp, max: usize) -> Vec<RetryName> {
         let by_expiry = self.by_expiry.lock();

@@ -44,6 +44,10 @@ impl Journal for Rows {
         unreachable!()
     }
 
+    fn bulk_clear(&mut self, epoch: u64) -> Result<(), StoreError> {
+        unreachable!("{epoch}")
+    }
+
     fn bulk_row(&mut self, row: &Row) -> Result<(), StoreError> {
         unreachable!("{row:?}")
     }

@@ -190,6 +190,15 @@ impl Journal for SqliteJournal {
         self.checked("begin a bulk load", begun)
     }
 
+    fn bulk_clear(&mut self, epoch: u64) -> Result<(), StoreError> {
+        let open = self.opened()?;
+        if !open.in_bulk {
+            return Err(StoreError::Unavailable("no bulk load is under way".into()));
+        }
+        let cleared = tables::clear(&open.connection).and_then(|()| meta::set_epoch(&open.connection, epoch));
+        self.checked("clear", cleared)
+    }
+
     fn bulk_row(&mut self, row: &Row) -> Result<(), StoreError> {
         let open = self.opened()?;
         if !open.in_bulk {

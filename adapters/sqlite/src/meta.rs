@@ -48,3 +48,9 @@ pub(crate) fn write(connection: &Connection, number: BatchNumber, ids: LastIds) 
     ])?;
     if changed == 1 { Ok(()) } else { Err(Error::StatementChangedRows(changed)) }
 }
+
+/// From now on the file has this epoch.
+pub(crate) fn set_epoch(connection: &Connection, epoch: u64) -> rusqlite::Result<()> {
+    let changed = connection.execute("UPDATE meta SET epoch = ?1", [format!("{epoch:016x}")])?;
+    if changed == 1 { Ok(()) } else { Err(Error::StatementChangedRows(changed)) }
+}

@@ -23,6 +23,8 @@ pub(super) struct Contents {
     pub(super) last_batch: BatchNumber,
     /// How many batches there were, bulk loads apart.
     pub(super) batches: usize,
+    /// The one that it has begun anew with.
+    pub(super) epoch: Option<u64>,
 }
 
 impl Contents {
@@ -46,13 +48,23 @@ impl Contents {
                 }
             }
             Entry::Pruned(now) => self.retries.retain(|_, record| record.expires_at > *now),
-            Entry::Bulk { number, rows, last_ids } => {
+            Entry::Bulk { number, anew, rows, last_ids } => {
+                if anew.is_some() {
+                    self.clear(*anew);
+                }
                 for row in rows {
                     self.row(row);
                 }
                 (self.last_ids, self.last_batch) = (*last_ids, *number);
             }
         }
+    }
+
+    /// Keeps accounts and keys alone.
+    fn clear(&mut self, epoch: Option<u64>) {
+        let Self { accounts, mut keys, batches, .. } = std::mem::take(self);
+        keys.values_mut().for_each(|key| key.ban = None);
+        *self = Self { accounts, keys, epoch, batches, ..Self::default() };
     }
 
     fn change(&mut self, change: &Change) {

@@ -15,10 +15,13 @@ pub(super) struct DiskJournal {
     /// Whether a call has failed since the journal was opened or recovered.
     in_doubt: bool,
     /// The bulk load that is going on.
-    bulk: Option<Vec<Row>>,
+    bulk: Option<Bulk>,
     /// What a bug keeps back until the next call.
     late: Vec<Entry>,
 }
+
+/// A bulk load that goes on: the epoch that the journal begins anew with, if it does, and the rows.
+type Bulk = (Option<u64>, Vec<Row>);
 
 impl DiskJournal {
     pub(super) fn on(disk: Disk) -> Self {
@@ -106,8 +109,9 @@ impl Journal for DiskJournal {
         let last_batch = contents.last_batch;
         let last_ids =
             if bug == Some(DiskBug::ReusesIds) { contents.highest_ids() } else { contents.last_ids };
+        let epoch = contents.epoch.unwrap_or(EPOCH);
         contents.into_rows().try_for_each(into)?;
-        Ok(Header { last_batch, last_ids, epoch: EPOCH })
+        Ok(Header { last_batch, last_ids, epoch })
     }
 
     fn append(&mut self, batch: &Batch<'_>) -> Result<(), StoreError> {
@@ -147,17 +151,24 @@ impl Journal for DiskJournal {
     }
 
     fn bulk_begin(&mut self) -> Result<(), StoreError> {
-        self.bulk = Some(Vec::new());
+        self.bulk = Some((None, Vec::new()));
+        self.write(Vec::new())
+    }
+
+    fn bulk_clear(&mut self, epoch: u64) -> Result<(), StoreError> {
+        let (anew, rows) = self.bulk.as_mut().expect("a bulk load is begun before it clears");
+        assert!(rows.is_empty(), "a bulk load clears before its first row");
+        *anew = Some(epoch);
         self.write(Vec::new())
     }
 
     fn bulk_row(&mut self, row: &Row) -> Result<(), StoreError> {
-        self.bulk.as_mut().expect("a bulk load is begun before its rows").push(row.clone());
+        self.bulk.as_mut().expect("a bulk load is begun before its rows").1.push(row.clone());
         self.write(Vec::new())
     }
 
     fn bulk_end(&mut self, number: BatchNumber, last_ids: LastIds) -> Result<(), StoreError> {
-        let rows = self.bulk.take().expect("a bulk load is begun before it ends");
-        self.write(vec![Entry::Bulk { number, rows, last_ids }])
+        let (anew, rows) = self.bulk.take().expect("a bulk load is begun before it ends");
+        self.write(vec![Entry::Bulk { number, anew, rows, last_ids }])
     }
 }

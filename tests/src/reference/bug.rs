@@ -66,4 +66,10 @@ pub enum Bug {
     WideAddresses,
     /// Forgets all addresses when their table is full.
     AddressesForgotten,
+    /// Goes on with the ids of before when it begins anew.
+    ResetKeepsIds,
+    /// Keeps the answers of before when it begins anew.
+    ResetKeepsAnswers,
+    /// Keeps windows, strikes and bans when it begins anew.
+    ResetKeepsUsage,
 }

@@ -113,6 +113,27 @@ impl Tables {
         }
     }
 
+    /// Keeps accounts and keys, and what a bug keeps.
+    pub(super) fn clear_shop(&mut self, keeps_ids: bool, keeps_answers: bool) {
+        self.pets.clear();
+        self.categories.clear();
+        self.orders.clear();
+        if !keeps_answers {
+            self.retries.clear();
+        }
+        if !keeps_ids {
+            (self.given.pet, self.given.category, self.given.order) = (0, 0, 0);
+        }
+    }
+
+    /// Gives none of the ids that are there.
+    pub(super) fn skip_given(&mut self) {
+        let Given { pet, category, order, .. } = &mut self.given;
+        *pet = (*pet).max(self.pets.keys().next_back().map_or(0, |id| id.get()));
+        *category = (*category).max(self.categories.keys().next_back().map_or(0, |id| id.get()));
+        *order = (*order).max(self.orders.keys().next_back().map_or(0, |id| id.get()));
+    }
+
     /// The bug [`super::Bug::IdReused`]: forgets which pets there have been.
     pub(super) fn forget_the_deleted_pets(&mut self) {
         self.given.pet = self.pets.keys().next_back().map_or(0, |id| id.get());

@@ -6,15 +6,21 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use petstore_memory::MemoryStore;
 use petstore_tests::{
-    Disk, DiskBug, DurableSubject, Subject, durable_conformance, run_case, store_conformance,
+    Disk, DiskBug, DurableSubject, ResetSubject, Subject, durable_conformance, reset_conformance, run_case,
+    store_conformance,
 };
 
 store_conformance!(open(&Disk::new()));
+reset_conformance!(ResetSubject::of(&open_store(&Disk::new())));
 durable_conformance!(Box::new(Kept(Disk::new())));
 
-fn open(disk: &Disk) -> Subject {
+fn open_store(disk: &Disk) -> Arc<MemoryStore> {
     let opened = MemoryStore::open(disk.journal()).expect("what was kept can be opened");
-    Subject::of(&Arc::new(opened.store))
+    Arc::new(opened.store)
+}
+
+fn open(disk: &Disk) -> Subject {
+    Subject::of(&open_store(disk))
 }
 
 /// A store in memory, kept on a disk.

@@ -6,4 +6,5 @@ mod driven;
 mod faults;
 mod imports;
 mod queue;
+mod resets;
 mod shop;

@@ -1,0 +1,104 @@
+//! Beginning anew: the shop is replaced, and what was counted is forgotten.
+
+use std::sync::Arc;
+
+use petstore_ports::{BatchNumber, LastIds, Resettable, Row, StoreError};
+
+use crate::committer::Committer;
+use crate::filling::{Contradiction, Filling};
+use crate::store::MemoryStore;
+use crate::stripes::Stripes;
+use crate::tables::Tables;
+
+/// A shop to begin anew with, the rows of which agree.
+pub(crate) struct Beginning {
+    rows: Arc<[Row]>,
+    /// The last ids given when it has begun.
+    last_ids: LastIds,
+}
+
+impl Beginning {
+    /// Judges the rows in tables of their own: once they are on disk it is too late. `before`: the last ids given.
+    fn of(rows: Arc<[Row]>, before: LastIds) -> Result<Self, StoreError> {
+        let scratch = Tables::new();
+        let filled = fill(&scratch, &rows).and_then(|filling| filling.check());
+        filled.map_err(|contradiction| StoreError::Corrupt(contradiction.to_string()))?;
+        let LastIds { account, key, .. } = before;
+        Ok(Self { rows, last_ids: LastIds { account, key, ..scratch.last_ids() } })
+    }
+}
+
+fn fill<'t>(tables: &'t Tables, rows: &[Row]) -> Result<Filling<'t>, Contradiction> {
+    let mut filling = Filling::of(tables);
+    for row in rows {
+        match row {
+            Row::Category(record) => filling.category(record.clone())?,
+            Row::Pet(record) => filling.pet(record.clone())?,
+            Row::Order(record) => filling.order(record.clone())?,
+            // They stay as they are, or go.
+            Row::Account(_) | Row::Key(_) | Row::Retry(_) | Row::Usage(_) => {}
+        }
+    }
+    Ok(filling)
+}
+
+impl Resettable for MemoryStore {
+    fn reset(&self, shop: Arc<[Row]>, epoch: u64) -> Result<(), StoreError> {
+        let hold = self.hold_writes_out();
+        let beginning = Beginning::of(shop, self.tables.last_ids())?;
+        match hold.committer {
+            Some(mut committer) => committer.commit_beginning(beginning, epoch)?,
+            None => self.tables.begin(&beginning, &self.stripes),
+        }
+        self.addresses.clear();
+        Ok(())
+    }
+
+    fn forget_usage(&self) -> Result<(), StoreError> {
+        let _hold = self.hold_writes_out();
+        self.tables.forget_usage(&self.stripes);
+        self.addresses.clear();
+        Ok(())
+    }
+}
+
+impl Committer {
+    /// Commits a beginning, and shows it. If the journal cannot say whether it has, that is settled once it can.
+    fn commit_beginning(&mut self, beginning: Beginning, epoch: u64) -> Result<(), StoreError> {
+        self.queue.check()?;
+        let number = self.last.next();
+        let written = self.write_beginning(number, &beginning, epoch);
+        self.beginning = Some(beginning);
+        self.settle(number, written)
+    }
+
+    fn write_beginning(
+        &mut self,
+        number: BatchNumber,
+        beginning: &Beginning,
+        epoch: u64,
+    ) -> Result<(), StoreError> {
+        self.journal.bulk_begin()?;
+        self.journal.bulk_clear(epoch)?;
+        beginning.rows.iter().try_for_each(|row| self.journal.bulk_row(row))?;
+        self.journal.bulk_end(number, beginning.last_ids)
+    }
+}
+
+impl Tables {
+    /// Begins anew. Nobody writes meanwhile; readers find the shop empty.
+    pub(crate) fn begin(&self, beginning: &Beginning, stripes: &Stripes) {
+        self.hide_shop();
+        self.clear_shop(beginning.last_ids);
+        fill(self, &beginning.rows).expect("the rows agree, and there is nothing else");
+        self.retries.clear();
+        self.forget_usage(stripes);
+        self.show_shop();
+    }
+
+    /// Forgets usage, strikes and bans, which is noted behind like any other change of them.
+    fn forget_usage(&self, stripes: &Stripes) {
+        self.accounts.forget_usage();
+        self.keys.forget_bans(stripes);
+    }
+}

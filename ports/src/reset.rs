@@ -1,0 +1,24 @@
+//! Beginning anew: for those who test against a petstore, never asked of one that serves.
+
+use std::sync::Arc;
+
+use crate::{Row, StoreError};
+
+/// A store that can begin anew.
+///
+/// An implementation must keep these, and `petstore-tests` proves them:
+/// - It is one step, also on disk: a transition runs before or after it, and a power cut leaves what was before or what is
+///   after. Reads of the same moment may find the shop empty.
+/// - Accounts and keys stay. All else goes: the shop, answers that are kept for retries, usage, strikes and bans.
+pub trait Resettable: Send + Sync {
+    /// Begins anew with these categories, pets and orders, in this order, and with this epoch: the next id of each kind is
+    /// one more than the highest of them, and 1 where there is none. Blocks until it is done.
+    ///
+    /// # Errors
+    /// [`StoreError::Corrupt`] if the rows contradict each other: then nothing has changed.
+    fn reset(&self, shop: Arc<[Row]>, epoch: u64) -> Result<(), StoreError>;
+
+    /// Forgets usage, strikes and bans, so that windows begin anew, even at a time before those that were used. Blocks
+    /// until it is done.
+    fn forget_usage(&self) -> Result<(), StoreError>;
+}

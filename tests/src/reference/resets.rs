@@ -1,0 +1,52 @@
+//! Beginning anew.
+
+use std::sync::Arc;
+
+use petstore_domain::Change;
+use petstore_ports::{Resettable, Row, StoreError};
+
+use super::{Bug, ReferenceStore, State};
+
+impl State {
+    fn forget_usage(&mut self) {
+        // Who is in flight stays there.
+        let in_flight = std::mem::take(&mut self.counters.in_flight);
+        self.counters = super::Counters { in_flight, ..super::Counters::default() };
+        self.addresses = super::Addresses::default();
+        self.tables.keys.values_mut().for_each(|key| key.ban = None);
+    }
+}
+
+impl Resettable for ReferenceStore {
+    fn reset(&self, shop: Arc<[Row]>, _epoch: u64) -> Result<(), StoreError> {
+        let has_category =
+            |id| shop.iter().any(|row| matches!(row, Row::Category(one) if one.category.id == id));
+        for row in &*shop {
+            if let Row::Pet(record) = row
+                && !has_category(record.pet.category_id)
+            {
+                return Err(StoreError::Corrupt("a pet has no category".to_owned()));
+            }
+        }
+        let state = &mut *self.lock();
+        state.tables.clear_shop(self.has(Bug::ResetKeepsIds), self.has(Bug::ResetKeepsAnswers));
+        for row in &*shop {
+            match row {
+                Row::Category(record) => state.apply_one(Change::Category(record.clone())),
+                Row::Pet(record) => state.apply_one(Change::Pet(record.clone())),
+                Row::Order(record) => state.apply_one(Change::Order(record.clone())),
+                Row::Account(_) | Row::Key(_) | Row::Retry(_) | Row::Usage(_) => {}
+            }
+        }
+        state.tables.skip_given();
+        if !self.has(Bug::ResetKeepsUsage) {
+            state.forget_usage();
+        }
+        Ok(())
+    }
+
+    fn forget_usage(&self) -> Result<(), StoreError> {
+        self.lock().forget_usage();
+        Ok(())
+    }
+}
