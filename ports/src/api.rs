@@ -5,6 +5,7 @@
 mod administration;
 mod catalogue;
 mod gate;
+mod sandbox;
 mod shop;
 
 use async_trait::async_trait;
@@ -15,6 +16,7 @@ use crate::StoreError;
 pub use administration::{Administration, InitialKey, KeyListing, NewKey, RevealedKey};
 pub use catalogue::{Categories, Pets};
 pub use gate::{Admission, Call, Gate, InFlight, KeyProblem, Refusal};
+pub use sandbox::{ClockFace, ClockTurn, Hands, Sandbox};
 pub use shop::{Inventory, Orders};
 
 /// Everything that a transport needs.

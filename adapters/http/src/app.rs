@@ -10,6 +10,7 @@ use petstore_ports::api::Petstore;
 
 use crate::cors::LiveCors;
 use crate::local::LocalServer;
+use crate::sandbox::Sandbox;
 use crate::server::Server;
 use crate::settings::{Cors, HttpSettings};
 use crate::tally::{Figures, Tallies};
@@ -39,6 +40,7 @@ pub(crate) struct App {
     /// [`HttpSettings::cors`], until it is changed.
     pub(crate) cors: LiveCors,
     pub(crate) tallies: Tallies,
+    pub(crate) sandbox: Option<Sandbox>,
     draining: AtomicBool,
     panics: AtomicU64,
     overloads: AtomicU64,
@@ -49,11 +51,13 @@ impl Http {
     pub fn new(api: Arc<dyn Petstore>, settings: HttpSettings, ops_apart: bool) -> Self {
         let cors = LiveCors::new(settings.cors.clone());
         let tallies = Tallies::default();
+        let sandbox = settings.sandbox.clone().map(|port| Sandbox::new(port, settings.epoch));
         let app = App {
             api,
             settings,
             cors,
             tallies,
+            sandbox,
             draining: AtomicBool::new(false),
             panics: AtomicU64::new(0),
             overloads: AtomicU64::new(0),

@@ -12,7 +12,6 @@ macro_rules! codes {
 
         impl Code {
             /// Every code.
-            #[cfg(test)]
             pub(crate) const ALL: &[Self] = &[$(Self::$name,)*];
 
             /// The word on the wire.

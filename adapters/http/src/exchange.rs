@@ -1,6 +1,5 @@
 //! One request and its answer, in the order of the contract's checks.
 
-use std::convert::Infallible;
 use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
@@ -13,7 +12,7 @@ use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::header::{ALLOW, HeaderValue};
 use hyper::http::request::Parts;
-use hyper::{Method, Request, Response};
+use hyper::{Method, Request, Response, StatusCode};
 use petstore_domain::{AccountId, KeyPrefix, Scope};
 use petstore_ports::{Cost, StoreError, api};
 use tokio::time::{Instant, timeout};
@@ -28,12 +27,13 @@ use crate::head::Head;
 use crate::io::Activity;
 use crate::observe::{Exchange, Observer};
 use crate::route::{self, Operation, Resource, Takes};
+use crate::sandbox::Interrupted;
 use crate::seal::{RequestId, Seal, seal};
 use crate::settings::{HEAD_MAX, TARGET_MAX};
 use crate::tally::{Decision, Route};
 use crate::wire;
 use crate::worker::Worker;
-use crate::{cors, host, ops, tally};
+use crate::{cors, host, ops, sandbox, tally};
 
 /// What comes up on the way to an answer, and belongs into its headers or into the log.
 #[derive(Default)]
@@ -43,6 +43,29 @@ struct Notes {
     quota: Option<QuotaNote>,
     resource: Option<Resource>,
     account: Option<AccountId>,
+    /// Whether the connection is to end without an answer.
+    dropped: bool,
+}
+
+/// The connection ends without an answer: a tester has planned that.
+#[derive(Debug, thiserror::Error)]
+#[error("planned: the connection is dropped")]
+pub(crate) struct Dropped;
+
+impl Notes {
+    /// Takes in what a planned failure leaves.
+    fn interrupt(&mut self, interrupted: Interrupted) -> Answer {
+        match interrupted {
+            Interrupted::Dropped => {
+                self.dropped = true;
+                Answer::empty(StatusCode::SERVICE_UNAVAILABLE)
+            }
+            Interrupted::Answered { answer, quota, account } => {
+                (self.quota, self.account) = (quota, account);
+                answer
+            }
+        }
+    }
 }
 
 /// Answers one request. One future from end to end: each around it would move the request and the answer once more.
@@ -51,7 +74,7 @@ pub(crate) async fn exchange(
     activity: Rc<Activity>,
     peer: IpAddr,
     request: Request<Incoming>,
-) -> Result<Response<Full<Bytes>>, Infallible> {
+) -> Result<Response<Full<Bytes>>, Dropped> {
     activity.begin_request();
     let worker = &*worker;
     let begun = Instant::now();
@@ -71,6 +94,9 @@ pub(crate) async fn exchange(
             behind_barrier(pin!(worker.mailbox.wakes(judging))).await
         }
     };
+    if notes.dropped {
+        return Err(Dropped);
+    }
     let answer = judged.unwrap_or_else(|| {
         worker.app.count_panic();
         let message = "The service failed; the failure has been recorded.";
@@ -168,6 +194,9 @@ async fn judge(
         Err(reason) => return ApiError::new(Code::InvalidHost, reason).into(),
     };
     if path.is_none() {
+        if let Some(route) = sandbox::routes::Route::find(parts.uri.path(), worker) {
+            return Box::pin(sandbox::routes::answer(route, worker, parts, head, body)).await;
+        }
         return ops::answer(worker, parts, head).await;
     }
     let resource = notes.resource;
@@ -183,6 +212,17 @@ async fn judge(
     }
     let operation = resource.and_then(|resource| resource.operation(&parts.method));
     let cost = if operation == Some(Operation::GetRateLimit) { Cost::Nothing } else { Cost::One };
+    let _inside = match &app.sandbox {
+        None => None,
+        // Boxed: what only a tester's server does must not make every request's future larger.
+        Some(sandbox) => {
+            let meeting = sandbox.meet(worker, client, &parts.method, head, resource, cost);
+            match Box::pin(meeting).await {
+                Ok(inside) => Some(inside),
+                Err(interrupted) => return notes.interrupt(interrupted),
+            }
+        }
+    };
     let key = match presented(head) {
         Ok(key) => key,
         Err(lack) => return gate::without_key(app, client, lack, &mut notes.quota).await,

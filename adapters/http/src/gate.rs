@@ -57,6 +57,15 @@ impl QuotaNote {
         }
     }
 
+    /// As if a window were exhausted until then.
+    pub(crate) const fn exhausted(usage: &Usage, kind: WindowKind, reset_secs: u64) -> Self {
+        let (limit, resource) = match kind {
+            WindowKind::Minute => (usage.minute.limit, QuotaResource::Minute),
+            WindowKind::Day => (usage.day.limit, QuotaResource::Day),
+        };
+        Self { limit, remaining: 0, reset_secs, resource }
+    }
+
     /// What is left to an address.
     pub(crate) const fn of_address(verdict: &AddressVerdict) -> Self {
         Self::new(verdict.usage, QuotaResource::Address)

@@ -18,6 +18,7 @@ use crate::arena::visible;
 use crate::error::{ApiError, Code, Detail};
 use crate::head::Head;
 use crate::route::{Operation, Resource};
+use crate::sandbox::Sandbox;
 use crate::settings::HttpSettings;
 use crate::wire::{self, EntityTag, FinishedPage, IfNoneMatch, Listing};
 use crate::worker::Worker;
@@ -93,7 +94,7 @@ impl<'a> Call<'a> {
     }
 
     fn epoch(&self) -> u64 {
-        self.settings().epoch
+        self.worker.app.sandbox.as_ref().map_or(self.settings().epoch, Sandbox::epoch)
     }
 
     fn known(&self) -> Result<IfNoneMatch<'a>, ApiError> {
@@ -128,7 +129,10 @@ impl<'a> Call<'a> {
     }
 
     fn tag(&self, version: Version) -> EntityTag {
-        self.worker.tags.tag(version)
+        match &self.worker.app.sandbox {
+            None => self.worker.tags.tag(version),
+            Some(sandbox) => EntityTag::strong(sandbox.epoch(), version),
+        }
     }
 
     /// A resource that was asked for, or that the client has it already.

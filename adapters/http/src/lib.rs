@@ -43,6 +43,7 @@ mod observe;
 mod ops;
 mod reference;
 mod route;
+mod sandbox;
 mod seal;
 mod server;
 mod settings;

@@ -10,6 +10,7 @@ use crate::cors;
 use crate::error::{ApiError, Code, Detail};
 use crate::head::Head;
 use crate::reference::{self, PageFile};
+use crate::sandbox::routes as sandbox;
 use crate::worker::Worker;
 
 const ALLOWED: &str = "GET, HEAD, OPTIONS";
@@ -53,7 +54,7 @@ impl<'w> Page<'w> {
 
 /// Whether a listener serves a page at this path.
 pub(crate) fn is_page(path: &str, worker: &Worker) -> bool {
-    Page::find(path, worker).is_some()
+    Page::find(path, worker).is_some() || sandbox::Route::find(path, worker).is_some()
 }
 
 /// Whether a path is asked by whoever watches the server.
@@ -71,6 +72,7 @@ pub(crate) fn template(path: &str) -> &'static str {
         "/openapi.json" => "/openapi.json",
         "/" => "/",
         reference::PATH => reference::PATH,
+        _ if path.starts_with("/sandbox/") => "/sandbox/{tool}",
         _ if path.starts_with("/docs/") => "/docs/{file}",
         _ => "-",
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use petstore_domain::Timestamp;
+use petstore_ports::api::Sandbox;
 
 use crate::observe::{Exposition, Observer};
 use crate::reference::PageFile;
@@ -39,6 +40,9 @@ pub struct HttpSettings {
     pub observer: Option<Arc<dyn Observer>>,
     /// What is served at `/metrics`; none: nothing is.
     pub exposition: Option<Arc<dyn Exposition>>,
+    /// What a tester may do to the server, at `/sandbox/` beside `/health`; none: nothing, at no cost. Never for a server
+    /// that others rely on.
+    pub sandbox: Option<Arc<dyn Sandbox>>,
 }
 
 /// The OpenAPI document in both forms, and as people read it.

@@ -16,6 +16,7 @@ mod json;
 mod links;
 mod query;
 mod render;
+mod sandbox;
 
 pub(crate) use accept::{ACCEPT_PATCH, PATCH_TYPES, accepts_gzip, accepts_json, check_content_type};
 pub(crate) use bodies::{
@@ -29,3 +30,4 @@ pub(crate) use render::{
     FinishedPage, Page, push_category, push_item, push_number, push_order, push_pet, render_error,
     render_rate_limit,
 };
+pub(crate) use sandbox::{clock_turn, fault_plan};

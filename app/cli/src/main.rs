@@ -13,6 +13,7 @@ mod metrics;
 mod ndjson;
 mod openapi;
 mod reload;
+mod sandbox;
 mod serve;
 mod settings;
 mod store;

@@ -22,6 +22,7 @@ use crate::environment::{SystemClock, SystemEntropy};
 use crate::log::Log;
 use crate::metrics::Metrics;
 use crate::reload::Reloader;
+use crate::sandbox::Bench;
 use crate::settings::{INITIAL_KEY_VARIABLE, Loaded, LogLevel, ServeArgs};
 use crate::store::OpenStore;
 use crate::{Failure, print, single_threaded};
@@ -57,7 +58,7 @@ async fn run(
     args: &ServeArgs,
     loaded: &Loaded,
     arguments: Vec<OsString>,
-    clock: Arc<dyn Clock>,
+    machine: Arc<dyn Clock>,
     log: &Arc<Log>,
 ) -> Result<(), Failure> {
     // Signals first: one that comes during the start is not lost.
@@ -67,6 +68,7 @@ async fn run(
     let socket = AdminSocket::open(&path).map_err(|error| {
         Failure::because(format!("the admin socket {} cannot be opened: {error}", path.display()))
     })?;
+    let Bench { clock, sandbox } = Bench::of(args, &store, &machine).await?;
     let ports = Ports::of_one_store(Arc::clone(&store), Arc::clone(&clock), Arc::new(SystemEntropy));
     let service = Arc::new(Service::new(ports, args.policy()));
 
@@ -75,8 +77,12 @@ async fn run(
     }
     let metrics =
         Metrics { store: Arc::clone(&store), service: Arc::clone(&service), commits, log: Arc::clone(log) };
-    let settings =
-        HttpSettings { observer: log.observer(), exposition: Some(Arc::new(metrics)), ..args.http(epoch) };
+    let settings = HttpSettings {
+        observer: log.observer(),
+        exposition: Some(Arc::new(metrics)),
+        sandbox,
+        ..args.http(epoch)
+    };
     let http = Http::new(Arc::clone(&service) as Arc<dyn Petstore>, settings, args.ops_listen.is_some());
     let servers = listen(args, &http)?;
     // Only now: a server that cannot listen must not have spent the one chance to show its key.
@@ -91,6 +97,13 @@ async fn run(
     };
     tokio::spawn(socket.serve(desk));
     tokio::spawn(keep_house(Arc::clone(&store), clock));
+    if args.sandbox {
+        let address = servers.last().unwrap_or(&servers[0]).local_addr();
+        log.say(&format!(
+            "SANDBOX: whoever reaches http://{address}/sandbox/ can empty this store, turn its clock and make it fail; \
+             this is no server to rely on"
+        ));
+    }
     log.say(&format!("serving http://{}{} from {}", servers[0].local_addr(), args.base_path, args.db));
 
     while signals.next().await == Wish::Reload {

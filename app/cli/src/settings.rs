@@ -23,6 +23,7 @@ use crate::{Failure, openapi};
 /// How `petstore serve` is told what to do: the one table of all settings. The flags, the variables, the keys of the
 /// settings file, the help, the sample file and the reference are all made from it. A value's name is its range.
 #[derive(Debug, Clone, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a setting of its own")]
 pub(crate) struct ServeArgs {
     /// Address to serve on
     #[arg(long, env = "PETSTORE_LISTEN", default_value = "127.0.0.1:8080", value_parser = expected::address, value_name = "ADDRESS:PORT", help_heading = "Serving")]
@@ -176,6 +177,14 @@ pub(crate) struct ServeArgs {
     #[arg(long, env = "PETSTORE_DRAIN_TIMEOUT", default_value = "8s", value_parser = expected::time(WAITS), value_name = "10ms..1h", help_heading = "Deadlines and bounds", hide = true)]
     pub(crate) drain_timeout: Duration,
 
+    /// A tester's server: /sandbox/ resets it, turns its clock, makes it fail
+    #[arg(long, env = "PETSTORE_SANDBOX", default_value = "false", action = ArgAction::Set, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "true|false", help_heading = "Testing")]
+    pub(crate) sandbox: bool,
+
+    /// Let the sandbox listen on an address that other machines reach
+    #[arg(long, env = "PETSTORE_SANDBOX_ANYWHERE", default_value = "false", action = ArgAction::Set, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "true|false", help_heading = "Testing", hide = true)]
+    pub(crate) sandbox_anywhere: bool,
+
     /// Which requests are logged
     #[arg(
         long,
@@ -312,7 +321,22 @@ impl ServeArgs {
         if self.ops_listen == Some(self.listen) && self.listen.port() != 0 {
             return Err(Failure::usage("ops-listen is an address of its own, not that of listen"));
         }
-        Ok(())
+        self.check_sandbox()
+    }
+
+    /// Whoever reaches a sandbox can empty the store: without a word of its owner's nobody else's machine does.
+    fn check_sandbox(&self) -> Result<(), Failure> {
+        let listeners = [("listen", Some(self.listen)), ("ops-listen", self.ops_listen)];
+        let open = listeners.into_iter().find_map(|(key, address)| {
+            address.filter(|address| !address.ip().to_canonical().is_loopback()).map(|address| (key, address))
+        });
+        match open {
+            Some((key, address)) if self.sandbox && !self.sandbox_anywhere => Err(Failure::usage(format!(
+                "sandbox: {key} is {address}, which other machines may reach, and whoever reaches a sandbox can \
+                 empty it; sandbox-anywhere permits that"
+            ))),
+            _ => Ok(()),
+        }
     }
 
     /// The figures of the service.
@@ -366,6 +390,7 @@ impl ServeArgs {
             bounds: Bounds { body: self.body_max, connections: self.connections_max() },
             observer: None,
             exposition: None,
+            sandbox: None,
         }
     }
 

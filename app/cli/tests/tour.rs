@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 const README: &str = include_str!("../../../README.md");
+const SANDBOX: &str = include_str!("../../../docs/sandbox.md");
 const BINARY: &str = env!("CARGO_BIN_EXE_petstore");
 
 /// A server that ends with the test.
@@ -17,12 +18,13 @@ struct Server {
 }
 
 impl Server {
-    fn start() -> Self {
-        let folder = std::env::temp_dir().join(format!("petstore-tour-{}", std::process::id()));
+    fn start(name: &str, args: &[&str]) -> Self {
+        let folder = std::env::temp_dir().join(format!("petstore-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let mut child = Command::new(BINARY)
             .args(["--listen", &format!("127.0.0.1:{port}")])
+            .args(args)
             .current_dir(&folder)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -54,14 +56,14 @@ struct Step {
     printed: String,
 }
 
-/// Each `sh` block that a `text` block follows.
-fn steps() -> Vec<Step> {
+/// Each block of this kind, such as `sh`, that a `text` block follows.
+fn steps(document: &str, sort: &str) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
     let mut command = None;
-    for (place, block) in README.split("```").enumerate().filter(|(place, _)| place % 2 == 1) {
+    for (place, block) in document.split("```").enumerate().filter(|(place, _)| place % 2 == 1) {
         let (kind, text) = block.split_once('\n').unwrap_or_else(|| panic!("block {place} is empty"));
         match kind {
-            "sh" => command = Some(text.to_owned()),
+            sh if sh == sort => command = Some(text.to_owned()),
             "text" => {
                 let printed = text.to_owned();
                 steps.extend(command.take().map(|command| Step { command, printed }));
@@ -88,19 +90,42 @@ fn fits(line: &str, expected: &str) -> bool {
     ends_open || rest.is_empty()
 }
 
+fn has_curl() -> bool {
+    let has_it = Command::new("curl").arg("--version").output().is_ok();
+    if !has_it {
+        assert!(std::env::var_os("CI").is_none(), "curl is needed for the tour");
+        println!("SKIPPED what is shown with curl: there is no curl");
+    }
+    has_it
+}
+
 #[test]
 fn the_tour_of_the_readme_works_as_it_is_printed() {
-    if Command::new("curl").arg("--version").output().is_err() {
-        assert!(std::env::var_os("CI").is_none(), "curl is needed for the tour");
-        println!("SKIPPED the README's tour: there is no curl");
+    if !has_curl() {
         return;
     }
-    let server = Server::start();
-    let steps = steps();
+    let steps = steps(README, "sh");
     assert!(steps.len() >= 10, "the tour has {} steps", steps.len());
+    follow(&Server::start("tour", &[]), "/v1", &steps);
+}
+
+#[test]
+fn the_sandbox_works_as_it_is_printed() {
+    if !has_curl() {
+        return;
+    }
+    for (document, sort, base, least) in [(README, "sh sandbox", "/v1", 1), (SANDBOX, "sh", "", 5)] {
+        let steps = steps(document, sort);
+        assert!(steps.len() >= least, "there are {} steps", steps.len());
+        follow(&Server::start("tour-sandbox", &["--sandbox", "--demo", "100"]), base, &steps);
+    }
+}
+
+/// Takes the steps one after the other. `base` is what the document's address ends with.
+fn follow(server: &Server, base: &str, steps: &[Step]) {
     // One shell for all steps, as a reader would have it, and a mark after each.
-    let mut script = format!("PETSTORE=http://127.0.0.1:{}/v1\nKEY={}\n", server.port, server.key);
-    for step in &steps {
+    let mut script = format!("PETSTORE=http://127.0.0.1:{}{base}\nKEY={}\n", server.port, server.key);
+    for step in steps {
         script += &step.command.replace("target/release/petstore", BINARY);
         script += "echo; echo ---\n";
     }

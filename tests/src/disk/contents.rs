@@ -63,8 +63,10 @@ impl Contents {
     /// Keeps accounts and keys alone.
     fn clear(&mut self, epoch: Option<u64>) {
         let Self { accounts, mut keys, batches, .. } = std::mem::take(self);
-        keys.values_mut().for_each(|key| key.ban = None);
-        *self = Self { accounts, keys, epoch, batches, ..Self::default() };
+        for key in keys.values_mut() {
+            key.ban = None;
+        }
+        *self = Self { accounts, keys, batches, epoch, ..Self::default() };
     }
 
     fn change(&mut self, change: &Change) {

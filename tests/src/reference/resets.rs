@@ -13,7 +13,9 @@ impl State {
         let in_flight = std::mem::take(&mut self.counters.in_flight);
         self.counters = super::Counters { in_flight, ..super::Counters::default() };
         self.addresses = super::Addresses::default();
-        self.tables.keys.values_mut().for_each(|key| key.ban = None);
+        for key in self.tables.keys.values_mut() {
+            key.ban = None;
+        }
     }
 }
 

@@ -97,6 +97,7 @@ impl Default for Wish {
                 bounds: Bounds::DEFAULT,
                 observer: None,
                 exposition: None,
+                sandbox: None,
             },
         }
     }

@@ -187,6 +187,7 @@ fn settings(epoch: u64) -> HttpSettings {
         bounds: Bounds::DEFAULT,
         observer: None,
         exposition: None,
+        sandbox: None,
     }
 }
 

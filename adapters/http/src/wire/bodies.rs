@@ -140,7 +140,7 @@ fn status(node: &Node<'_>) -> Result<PetStatus, Fault> {
     PetStatus::parse(text(node)?).ok_or_else(unknown_status)
 }
 
-fn date(node: &Node<'_>) -> Result<Timestamp, Fault> {
+pub(super) fn date(node: &Node<'_>) -> Result<Timestamp, Fault> {
     let text = text(node)?;
     if text.chars().nth(DATE_MAX).is_some() {
         return Err(Fault::new("too_long", format!("must have at most {DATE_MAX} characters")));

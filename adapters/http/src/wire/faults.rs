@@ -93,6 +93,13 @@ impl Faults {
         }
     }
 
+    /// Adds the faults of a part.
+    pub(crate) fn take_in(&mut self, error: ApiError) {
+        self.count += error.details.len();
+        let room = DETAILS_MAX - self.details.len();
+        self.details.extend(error.details.into_iter().take(room));
+    }
+
     pub(crate) const fn is_empty(&self) -> bool {
         self.count == 0
     }

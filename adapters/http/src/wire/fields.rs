@@ -21,14 +21,35 @@ use crate::error::ApiError;
 pub(crate) struct Fields<'a> {
     members: Members<'a>,
     faults: Faults,
+    /// What the object is called, if it is a part of the body.
+    within: String,
 }
 
 impl<'a> Fields<'a> {
     /// Reads a body that must be a JSON object.
     pub(crate) fn of(body: &'a [u8]) -> Result<Self, ApiError> {
+        Self::whole(json::parse(body)?)
+    }
+
+    /// The same, with what is in arrays.
+    pub(crate) fn with_arrays(body: &'a [u8]) -> Result<Self, ApiError> {
+        Self::whole(json::parse_with_arrays(body)?)
+    }
+
+    /// A part of a body that must be an object. Its faults are told with the part's name before theirs.
+    pub(crate) fn nested(node: Node<'a>, within: String) -> Result<Self, ApiError> {
         let mut faults = Faults::default();
-        if let Node::Object(members) = json::parse(body)? {
-            return Ok(Self { members, faults });
+        if let Node::Object(members) = node {
+            return Ok(Self { members, faults, within });
+        }
+        faults.add(&within, &Fault::new("invalid_type", "must be an object"));
+        Err(faults.of_body())
+    }
+
+    fn whole(node: Node<'a>) -> Result<Self, ApiError> {
+        let mut faults = Faults::default();
+        if let Node::Object(members) = node {
+            return Ok(Self { members, faults, within: String::new() });
         }
         faults.add_whole("invalid_type", "The body must be a JSON object.");
         Err(faults.of_body())
@@ -42,7 +63,7 @@ impl<'a> Fields<'a> {
     ) -> Option<T> {
         let node = self.take(name);
         if node.is_none() {
-            self.faults.add(name, &Fault::new("required", "is required"));
+            self.refuse(name, &Fault::new("required", "is required"));
         }
         self.judge(name, &node?, judge)
     }
@@ -74,20 +95,46 @@ impl<'a> Fields<'a> {
     pub(crate) fn read_only(&mut self, names: &[&str]) {
         for name in names {
             if self.take(name).is_some() {
-                self.faults.add(name, &Fault::new("read_only", "cannot be set here"));
+                self.refuse(name, &Fault::new("read_only", "cannot be set here"));
             }
         }
     }
 
     /// What was made of the members, unless there is any fault.
     pub(crate) fn finish<T>(mut self, make: impl FnOnce() -> Option<T>) -> Result<T, ApiError> {
-        for (name, _) in &self.members {
-            self.faults.add(name, &Fault::new("unknown_member", "is not a member of this resource"));
+        for (name, _) in std::mem::take(&mut self.members) {
+            self.refuse(&name, &Fault::new("unknown_member", "is not a member of this resource"));
         }
         match make() {
             Some(value) if self.faults.is_empty() => Ok(value),
             _ => Err(self.faults.of_body()),
         }
+    }
+
+    /// A fault that more than one member has a part in.
+    pub(crate) fn refuse(&mut self, name: &str, fault: &Fault) {
+        match (&*self.within, name) {
+            ("", name) => self.faults.add(name, fault),
+            (within, "") => self.faults.add(within, fault),
+            (within, name) => self.faults.add(&format!("{within}.{name}"), fault),
+        }
+    }
+
+    /// One of several members had to be there.
+    pub(crate) fn require_one(&mut self, message: &'static str) {
+        if self.is_sound() {
+            self.faults.add_whole("required", message);
+        }
+    }
+
+    /// The faults of a part.
+    pub(crate) fn take_in(&mut self, error: ApiError) {
+        self.faults.take_in(error);
+    }
+
+    /// Whether there is no fault yet.
+    pub(crate) const fn is_sound(&self) -> bool {
+        self.faults.is_empty()
     }
 
     fn take(&mut self, name: &str) -> Option<Node<'a>> {
@@ -105,7 +152,7 @@ impl<'a> Fields<'a> {
             Node::Null => Err(Fault::new("not_nullable", "cannot be null")),
             node => judge(node),
         };
-        judged.map_err(|fault| self.faults.add(name, &fault)).ok()
+        judged.map_err(|fault| self.refuse(name, &fault)).ok()
     }
 }
 

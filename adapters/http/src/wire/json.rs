@@ -27,19 +27,28 @@ pub(crate) enum Node<'a> {
     /// Any other number: with a fraction or an exponent, or a negative zero.
     Number,
     Text(Cow<'a, str>),
-    /// An array, whatever is in it: no resource has one.
-    Array,
+    /// An array. No resource has one: its elements are here only if they were asked for.
+    Array(Vec<Self>),
     Object(Members<'a>),
 }
 
 /// The members of an object in their order; no name is there twice.
 pub(crate) type Members<'a> = Vec<(Cow<'a, str>, Node<'a>)>;
 
-/// Reads one JSON value that is the whole body.
+/// Reads one JSON value that is the whole body. What is in arrays is checked, and not kept.
 pub(crate) fn parse(body: &[u8]) -> Result<Node<'_>, ApiError> {
+    read(body, false)
+}
+
+/// The same with what is in arrays. It takes up to sixteen times the body's room.
+pub(crate) fn parse_with_arrays(body: &[u8]) -> Result<Node<'_>, ApiError> {
+    read(body, true)
+}
+
+fn read(body: &[u8], keeps_arrays: bool) -> Result<Node<'_>, ApiError> {
     let text = std::str::from_utf8(body)
         .map_err(|error| Fault { what: "not UTF-8", at: error.valid_up_to() }.into_error(body))?;
-    let mut reader = Reader { text, at: 0 };
+    let mut reader = Reader { text, at: 0, keeps_arrays };
     reader.document().map_err(|fault| fault.into_error(body))
 }
 
@@ -67,6 +76,7 @@ struct Reader<'a> {
     text: &'a str,
     /// The next byte to be read.
     at: usize,
+    keeps_arrays: bool,
 }
 
 impl<'a> Reader<'a> {
@@ -133,14 +143,18 @@ impl<'a> Reader<'a> {
     fn array(&mut self, depth: usize) -> Result<Node<'a>, Fault> {
         self.open(depth)?;
         if self.eat(b']') {
-            return Ok(Node::Array);
+            return Ok(Node::Array(vec![]));
         }
+        let mut elements = vec![];
         loop {
             self.skip_space();
-            self.value(depth + 1)?;
+            let element = self.value(depth + 1)?;
+            if self.keeps_arrays {
+                elements.push(element);
+            }
             self.skip_space();
             if self.eat(b']') {
-                return Ok(Node::Array);
+                return Ok(Node::Array(elements));
             }
             if !self.eat(b',') {
                 return Err(self.fault("expected a comma or a closing bracket"));

@@ -118,6 +118,10 @@ impl<J: Journal> Journal for Timed<J> {
         self.journal.bulk_begin()
     }
 
+    fn bulk_clear(&mut self, epoch: u64) -> Result<(), StoreError> {
+        self.journal.bulk_clear(epoch)
+    }
+
     fn bulk_row(&mut self, row: &Row) -> Result<(), StoreError> {
         self.journal.bulk_row(row)
     }

@@ -58,6 +58,10 @@ impl Journal for Wrong {
         self.inner.bulk_begin()
     }
 
+    fn bulk_clear(&mut self, epoch: u64) -> Result<(), StoreError> {
+        self.inner.bulk_clear(epoch)
+    }
+
     fn bulk_row(&mut self, row: &Row) -> Result<(), StoreError> {
         self.inner.bulk_row(row)
     }

@@ -1,0 +1,130 @@
+//! A tester's own server: it begins anew, its clock is turned, and it fails as planned.
+//!
+//! None of this is there unless an owner puts it into the settings. A request of a server without it pays one branch.
+
+pub(crate) mod faults;
+pub(crate) mod routes;
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use hyper::Method;
+use petstore_domain::{AccountId, WindowKind};
+use petstore_ports::api;
+use petstore_ports::{Cost, StoreError};
+use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
+use tokio::time::{sleep, timeout};
+
+use crate::answer::Answer;
+use crate::credentials::presented;
+use crate::error::Code;
+use crate::gate::{self, QuotaNote};
+use crate::head::Head;
+use crate::route::Resource;
+use crate::tally::{Decision, Route};
+use crate::worker::Worker;
+use faults::{End, Faults};
+
+/// How long a reset waits for the requests that are in flight.
+const ALONE_TIME: Duration = Duration::from_secs(2);
+
+/// What a tester plays with.
+pub(crate) struct Sandbox {
+    port: Arc<dyn api::Sandbox>,
+    /// The store's; another one after each reset.
+    epoch: AtomicU64,
+    faults: Faults,
+    /// Held by each request of the contract, and by whoever must be alone: so a request is before a reset or after it.
+    turnstile: Arc<RwLock<()>>,
+}
+
+/// A request that is in flight.
+pub(crate) struct Inside(#[expect(dead_code, reason = "held until it is dropped")] OwnedRwLockReadGuard<()>);
+
+/// A planned failure, as it ends a request.
+pub(crate) enum Interrupted {
+    /// The connection ends without an answer.
+    Dropped,
+    /// With an answer, and what is known of the caller.
+    Answered { answer: Answer, quota: Option<QuotaNote>, account: Option<AccountId> },
+}
+
+impl Sandbox {
+    pub(crate) fn new(port: Arc<dyn api::Sandbox>, epoch: u64) -> Self {
+        let (epoch, turnstile) = (AtomicU64::new(epoch), Arc::default());
+        Self { port, epoch, faults: Faults::default(), turnstile }
+    }
+
+    /// The store's epoch.
+    pub(crate) fn epoch(&self) -> u64 {
+        self.epoch.load(Ordering::Relaxed)
+    }
+
+    /// Lets a request in, unless a failure is planned for it. One that fails by a status has passed the gate like any other,
+    /// and costs what such an answer costs: a 429 nothing.
+    pub(crate) async fn meet(
+        &self,
+        worker: &Worker,
+        client: IpAddr,
+        method: &Method,
+        head: &Head<'_>,
+        resource: Option<Resource>,
+        cost: Cost,
+    ) -> Result<Inside, Interrupted> {
+        let met = resource.and_then(|resource| self.faults.meet(method, Route::of(&resource).template()));
+        if let Some(met) = &met {
+            sleep(met.delay).await;
+        }
+        let inside = Inside(Arc::clone(&self.turnstile).read_owned().await);
+        match met.map_or(End::Served, |met| met.end) {
+            End::Served => Ok(inside),
+            End::Dropped => Err(Interrupted::Dropped),
+            End::Answered { code, retry_after } => {
+                let mut quota = None;
+                let key = match presented(head) {
+                    Ok(key) => key,
+                    Err(lack) => {
+                        let answer = gate::without_key(&worker.app, client, lack, &mut quota).await;
+                        return Err(Interrupted::Answered { answer, quota, account: None });
+                    }
+                };
+                let is_refusal = code.status() == hyper::StatusCode::TOO_MANY_REQUESTS;
+                let cost = if is_refusal { Cost::Nothing } else { cost };
+                let admission = match worker.app.api.admit(api::Call { key, address: client, cost }).await {
+                    Ok(admission) => admission,
+                    Err(refusal) => {
+                        if let Some((plan, decision)) = gate::decision(&refusal) {
+                            worker.tally.decided(plan, decision);
+                        }
+                        let answer = gate::refused(refusal, &mut quota);
+                        return Err(Interrupted::Answered { answer, quota, account: None });
+                    }
+                };
+                worker.tally.decided(&admission.plan, Decision::Admitted);
+                // A window that is said to be exhausted lifts when the client may come again.
+                let wait = Duration::from_secs(retry_after.unwrap_or(0));
+                let reset_secs = admission.now.plus(wait).as_secs_ceil();
+                let note = match code {
+                    Code::RateLimitExceeded => {
+                        QuotaNote::exhausted(&admission.usage, WindowKind::Minute, reset_secs)
+                    }
+                    Code::QuotaExceeded => {
+                        QuotaNote::exhausted(&admission.usage, WindowKind::Day, reset_secs)
+                    }
+                    _ => QuotaNote::of_account(&admission.usage),
+                };
+                let answer = faults::answer(code, retry_after);
+                let account = Some(admission.account);
+                Err(Interrupted::Answered { answer, quota: Some(note), account })
+            }
+        }
+    }
+
+    /// Waits until no request is in flight, and lets none in.
+    async fn alone(&self) -> Result<OwnedRwLockWriteGuard<()>, StoreError> {
+        let alone = timeout(ALONE_TIME, Arc::clone(&self.turnstile).write_owned()).await;
+        alone.map_err(|_| StoreError::Busy("requests are in flight that do not end".to_owned()))
+    }
+}

@@ -1,0 +1,41 @@
+//! What a tester does, done to the ports.
+
+use std::sync::Arc;
+
+use petstore_ports::api::{ClockFace, ClockTurn, Sandbox};
+use petstore_ports::{Entropy, Resettable, Row, StoreError};
+
+use crate::clock::SandboxClock;
+
+/// A store and a clock that a tester has to themselves.
+pub struct TestBed {
+    /// The store.
+    pub store: Arc<dyn Resettable>,
+    /// The clock that the service works with.
+    pub clock: Arc<SandboxClock>,
+    /// For a new epoch at each beginning.
+    pub entropy: Arc<dyn Entropy>,
+    /// What the shop begins with: categories, pets and orders, in this order.
+    pub shop: Arc<[Row]>,
+}
+
+impl Sandbox for TestBed {
+    fn reset(&self) -> Result<u64, StoreError> {
+        // Eight of the bytes are enough not to meet an epoch of before.
+        let epoch = self.entropy.bits()?[..8].iter().fold(0, |epoch, byte| epoch << 8 | u64::from(*byte));
+        self.store.reset(Arc::clone(&self.shop), epoch)?;
+        Ok(epoch)
+    }
+
+    fn clock(&self) -> ClockFace {
+        self.clock.face()
+    }
+
+    fn set_clock(&self, turn: ClockTurn) -> Result<ClockFace, StoreError> {
+        let (face, is_back) = self.clock.turn(turn);
+        if is_back {
+            self.store.forget_usage()?;
+        }
+        Ok(face)
+    }
+}

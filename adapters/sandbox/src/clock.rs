@@ -1,0 +1,124 @@
+//! A clock that is turned.
+
+use std::sync::Arc;
+
+use parking_lot::RwLock;
+use petstore_domain::Timestamp;
+use petstore_ports::Clock;
+use petstore_ports::api::{ClockFace, ClockTurn, Hands};
+
+/// The machine's clock until it is turned; then it goes on from there, or stands still.
+pub struct SandboxClock {
+    machine: Arc<dyn Clock>,
+    pace: RwLock<Pace>,
+}
+
+/// How the clock goes.
+#[derive(Debug, Clone, Copy)]
+enum Pace {
+    /// With the machine's clock, so many milliseconds ahead of it.
+    Ahead(i64),
+    /// Not at all.
+    Frozen(Timestamp),
+}
+
+impl Pace {
+    fn at(self, machine: Timestamp) -> Timestamp {
+        match self {
+            Self::Frozen(time) => time,
+            Self::Ahead(millis) => {
+                let millis = machine.as_millis().saturating_add(millis);
+                let millis = millis.clamp(Timestamp::MIN.as_millis(), Timestamp::MAX.as_millis());
+                Timestamp::from_millis(millis).unwrap_or(machine)
+            }
+        }
+    }
+}
+
+impl SandboxClock {
+    /// A clock that shows what the machine's shows.
+    pub fn new(machine: Arc<dyn Clock>) -> Self {
+        Self { machine, pace: RwLock::new(Pace::Ahead(0)) }
+    }
+
+    /// What it shows.
+    pub fn face(&self) -> ClockFace {
+        let pace = *self.pace.read();
+        ClockFace { now: pace.at(self.machine.now()), frozen: matches!(pace, Pace::Frozen(_)) }
+    }
+
+    /// Turns it. Returns what it shows then, and whether that is before what it showed.
+    pub(crate) fn turn(&self, turn: ClockTurn) -> (ClockFace, bool) {
+        let mut pace = self.pace.write();
+        let machine = self.machine.now();
+        let before = pace.at(machine);
+        let now = match turn.hands {
+            None => before,
+            Some(Hands::Set(time)) => time,
+            Some(Hands::Advance(by)) => before.plus(by),
+            Some(Hands::Machine) => machine,
+        };
+        let frozen = turn.freeze.unwrap_or(matches!(*pace, Pace::Frozen(_)));
+        *pace = if frozen { Pace::Frozen(now) } else { Pace::Ahead(now.as_millis() - machine.as_millis()) };
+        (ClockFace { now, frozen }, now < before)
+    }
+}
+
+impl Clock for SandboxClock {
+    fn now(&self) -> Timestamp {
+        self.face().now
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicI64, Ordering};
+    use std::time::Duration;
+
+    use super::*;
+
+    struct Machine(AtomicI64);
+
+    impl Clock for Machine {
+        fn now(&self) -> Timestamp {
+            Timestamp::from_millis(self.0.load(Ordering::SeqCst)).unwrap()
+        }
+    }
+
+    fn turn(hands: Option<Hands>, freeze: Option<bool>) -> ClockTurn {
+        ClockTurn { hands, freeze }
+    }
+
+    #[test]
+    fn it_goes_on_from_where_it_was_set_stands_still_and_goes_on_again() {
+        let machine = Arc::new(Machine(AtomicI64::new(1_000)));
+        let clock = SandboxClock::new(Arc::clone(&machine) as Arc<dyn Clock>);
+        let shows = |millis| assert_eq!(clock.now().as_millis(), millis);
+        shows(1_000);
+        let set = Timestamp::from_millis(500).unwrap();
+        assert!(clock.turn(turn(Some(Hands::Set(set)), None)).1);
+        machine.0.store(1_010, Ordering::SeqCst);
+        shows(510);
+        assert!(!clock.turn(turn(Some(Hands::Advance(Duration::from_secs(1))), Some(true))).1);
+        machine.0.store(2_000, Ordering::SeqCst);
+        shows(1_510);
+        assert!(clock.face().frozen);
+        // Frozen, it can be turned, and stays frozen.
+        assert!(!clock.turn(turn(Some(Hands::Advance(Duration::from_millis(90))), None)).1);
+        shows(1_600);
+        assert!(!clock.turn(turn(None, Some(false))).1);
+        machine.0.store(2_005, Ordering::SeqCst);
+        shows(1_605);
+        assert!(!clock.turn(turn(Some(Hands::Machine), None)).1);
+        shows(2_005);
+    }
+
+    #[test]
+    fn it_stops_at_the_end_of_time() {
+        let clock = SandboxClock::new(Arc::new(Machine(AtomicI64::new(0))));
+        clock.turn(turn(Some(Hands::Advance(Duration::MAX)), None));
+        assert_eq!(clock.now(), Timestamp::MAX);
+        clock.turn(turn(Some(Hands::Set(Timestamp::MIN)), None));
+        assert_eq!(clock.now(), Timestamp::MIN);
+    }
+}

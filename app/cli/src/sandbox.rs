@@ -1,0 +1,54 @@
+//! A tester's server: its clock can be turned, and it can begin anew.
+
+use std::sync::Arc;
+
+use petstore_memory::MemoryStore;
+use petstore_ports::api::Sandbox;
+use petstore_ports::{Clock, Row};
+use petstore_sandbox::{SandboxClock, TestBed};
+use petstore_service::{Policy, Ports, Service};
+
+use crate::Failure;
+use crate::demo;
+use crate::environment::SystemEntropy;
+use crate::settings::ServeArgs;
+
+/// The clock that a server works with, and what a tester may do to it: nothing, unless the settings say so.
+pub(crate) struct Bench {
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) sandbox: Option<Arc<dyn Sandbox>>,
+}
+
+impl Bench {
+    pub(crate) async fn of(
+        args: &ServeArgs,
+        store: &Arc<MemoryStore>,
+        machine: &Arc<dyn Clock>,
+    ) -> Result<Self, Failure> {
+        if !args.sandbox {
+            return Ok(Self { clock: Arc::clone(machine), sandbox: None });
+        }
+        let clock = Arc::new(SandboxClock::new(Arc::clone(machine)));
+        let bed = TestBed {
+            store: Arc::clone(store) as _,
+            clock: Arc::clone(&clock),
+            entropy: Arc::new(SystemEntropy),
+            shop: beginning(args.demo, machine).await.map_err(Failure::because)?.into(),
+        };
+        Ok(Self { clock, sandbox: Some(Arc::new(bed)) })
+    }
+}
+
+/// What a reset goes back to: an empty shop, or the demonstration's, as it is made in a store of its own.
+async fn beginning(demo: Option<u32>, machine: &Arc<dyn Clock>) -> Result<Vec<Row>, String> {
+    let Some(pets) = demo else { return Ok(vec![]) };
+    let store = Arc::new(MemoryStore::new());
+    let ports = Ports::of_one_store(Arc::clone(&store), Arc::clone(machine), Arc::new(SystemEntropy));
+    demo::fill(&Arc::new(Service::new(ports, Policy::DEFAULT)), pets).await?;
+    let mut rows = vec![];
+    store.export(|row| {
+        rows.push(row);
+        Ok::<_, String>(())
+    })?;
+    Ok(rows)
+}
