@@ -62,3 +62,12 @@ pub use reference::{Bug, ReferenceStore};
 pub use resets::ResetSubject;
 pub use stamp::run_case;
 pub use subject::{DurableSubject, Subject};
+
+/// The pages about stores and about embedding: their examples are compiled and run.
+#[cfg(doctest)]
+mod examples {
+    #[doc = include_str!("../../docs/embed.md")]
+    mod embed {}
+    #[doc = include_str!("../../docs/store.md")]
+    mod store {}
+}

@@ -3,11 +3,10 @@
 mod common;
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use common::shop::ExampleShop;
-use common::{BINARY, Site, tools};
+use common::{page, tools};
 use serde_json::Value;
 
 /// An operation as both sides name it: method, path, summary, and the names of its query parameters.
@@ -51,30 +50,10 @@ fn the_commands_of_the_page_work() {
     if !tools::can_run(tools::node("openapi2postmanv2"), "--version") {
         return;
     }
-    let site = Site::new("import-page");
-    std::os::unix::fs::symlink(root("docs"), site.folder.join("docs")).unwrap();
-    std::os::unix::fs::symlink(root("openapi.yaml"), site.folder.join("openapi.yaml")).unwrap();
-    let mut path = tools::folder().canonicalize().unwrap().join("node_modules/.bin").into_os_string();
-    path.push(":");
-    path.push(Path::new(BINARY).parent().unwrap());
-    path.push(":");
-    path.push(std::env::var_os("PATH").unwrap());
-    let page = include_str!("../../../docs/import.md");
-    let commands: Vec<_> = page.split("```").filter_map(|block| block.strip_prefix("sh\n")).collect();
-    assert_eq!(commands.len(), 2);
-    for command in commands {
-        let mut shell = Command::new("sh");
-        shell.args(["-e", "-c", command]).current_dir(&site.folder).env("PATH", &path);
-        let output = shell.output().unwrap();
-        assert!(output.status.success(), "{command}\n{}", String::from_utf8_lossy(&output.stderr));
-    }
+    let site = page::run("import.md");
     let collection = std::fs::read(site.folder.join("collection.json")).unwrap();
     let collection: Value = serde_json::from_slice(&collection).unwrap();
     assert_eq!(collection["info"]["name"], "Petstore");
-}
-
-fn root(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap().join(name)
 }
 
 fn documented(contract: &Value) -> BTreeSet<Shape> {

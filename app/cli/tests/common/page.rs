@@ -1,0 +1,156 @@
+//! Markdown pages whose commands are run as they are printed.
+//!
+//! A page is one shell's work in an empty folder, from top to bottom. A `sh` block must succeed; a `text` block right
+//! after it is what it prints, where `…` stands for anything. A block whose fence names a file, such as
+//! `python conftest.py`, is that file. Other blocks are for reading.
+
+use std::fmt::Write;
+use std::fs::{self, File};
+use std::os::unix::fs::symlink;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus};
+use std::time::Duration;
+
+use super::{BINARY, Site, tools};
+
+/// How long a page may take, in steps of so long.
+const STEPS: u32 = 6_000;
+const STEP: Duration = Duration::from_millis(10);
+
+/// Ends what a block prints.
+const MARK: &str = "--- end of block";
+
+/// A fenced block.
+pub struct Block {
+    /// What the fence says of it.
+    pub kind: String,
+    pub text: String,
+}
+
+/// The fenced blocks of a page, and what stands between them, line by line.
+pub fn split(page: &str) -> (Vec<Block>, Vec<&str>) {
+    let (mut blocks, mut prose): (Vec<Block>, Vec<&str>) = (vec![], vec![]);
+    let mut is_inside = false;
+    for line in page.lines() {
+        match line.strip_prefix("```") {
+            Some(kind) => {
+                if !is_inside {
+                    blocks.push(Block { kind: kind.to_owned(), text: String::new() });
+                }
+                is_inside = !is_inside;
+            }
+            None if is_inside => writeln!(blocks.last_mut().unwrap().text, "{line}").unwrap(),
+            None => prose.push(line),
+        }
+    }
+    assert!(!is_inside, "a block has no end");
+    (blocks, prose)
+}
+
+/// Whether a line is the expected one, in which `…` stands for anything.
+pub fn fits(line: &str, expected: &str) -> bool {
+    let mut parts = expected.split('…');
+    let first = parts.next().unwrap_or_default();
+    let Some(mut rest) = line.strip_prefix(first) else { return false };
+    let mut ends_open = false;
+    for part in parts {
+        let Some(place) = rest.find(part) else { return false };
+        rest = &rest[place + part.len()..];
+        ends_open = part.is_empty();
+    }
+    ends_open || rest.is_empty()
+}
+
+/// Panics unless a block printed what it should.
+pub fn assert_printed(command: &str, printed: &str, expected: &str) {
+    let printed: Vec<_> = printed.trim().lines().map(str::trim_end).collect();
+    let expected: Vec<_> = expected.trim().lines().collect();
+    let same = printed.len() == expected.len() && printed.iter().zip(&expected).all(|(a, b)| fits(a, b));
+    assert!(same, "{command}\nprinted\n{}\nand not\n{}", printed.join("\n"), expected.join("\n"));
+}
+
+/// The folder of the workspace.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+/// Runs a page of `docs`, and gives the folder it was run in.
+pub fn run(name: &str) -> Site {
+    let text = fs::read_to_string(root().join("docs").join(name)).unwrap();
+    let site = Site::new(name);
+    // The ports that the pages name belong to others, perhaps.
+    let other = Site::new("other-port").port.to_string();
+    let text = text.replace("8080", &site.port.to_string()).replace("8081", &other);
+    let blocks = split(&text).0;
+    for shared in ["docs", "openapi.yaml"] {
+        symlink(root().join(shared), site.folder.join(shared)).unwrap();
+    }
+    let mut script = "set -e\n".to_owned();
+    for block in &blocks {
+        match block.kind.split_once(' ') {
+            None if block.kind == "sh" => {
+                writeln!(script, "{}printf '\\n{MARK}\\n'", block.text).unwrap();
+            }
+            Some((_, file)) => fs::write(site.folder.join(file), &block.text).unwrap(),
+            None => {}
+        }
+    }
+    let (status, printed, errors) = Shell::run(&site, &script);
+    let printed: Vec<_> = printed.split(MARK).collect();
+    let mut done = printed.iter().take(printed.len() - 1);
+    for (place, block) in blocks.iter().enumerate().filter(|(_, block)| block.kind == "sh") {
+        let Some(printed) = done.next() else {
+            panic!("{name}: {status}\n{}\n{}\n{errors}", block.text, printed.last().unwrap());
+        };
+        if let Some(expected) = blocks.get(place + 1).filter(|next| next.kind == "text") {
+            assert_printed(&format!("{name}\n{}", block.text), printed, &expected.text);
+        }
+    }
+    assert!(status.success(), "{name}: {status}\n{errors}");
+    site
+}
+
+/// A shell in a process group of its own, so that nothing it started outlives the test.
+struct Shell(Child);
+
+impl Shell {
+    /// Runs a script to its end: how it ended, what it printed, and its complaints.
+    fn run(site: &Site, script: &str) -> (ExitStatus, String, String) {
+        let folders = [Path::new(BINARY).parent().unwrap().to_owned(), programs(".venv/bin")];
+        let folders = folders.into_iter().chain([programs("node_modules/.bin")]);
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let path = std::env::join_paths(folders.chain(std::env::split_paths(&path))).unwrap();
+        let (out, errors) = (site.folder.join(".printed"), site.folder.join(".errors"));
+        let mut command = Command::new("sh");
+        command.args(["-c", script]).current_dir(&site.folder).env("PATH", path).process_group(0);
+        command.stdout(File::create(&out).unwrap()).stderr(File::create(&errors).unwrap());
+        let mut shell = Self(command.spawn().unwrap());
+        let status = (0..STEPS).find_map(|_| {
+            std::thread::sleep(STEP);
+            shell.0.try_wait().unwrap()
+        });
+        drop(shell);
+        let errors = fs::read_to_string(errors).unwrap();
+        (
+            status.unwrap_or_else(|| panic!("it goes on and on\n{errors}")),
+            fs::read_to_string(out).unwrap(),
+            errors,
+        )
+    }
+}
+
+impl Drop for Shell {
+    fn drop(&mut self) {
+        let group = format!("-{}", self.0.id());
+        // There is none any more if all is well.
+        let _ = Command::new("kill").args(["-KILL", "--", &group]).output();
+        let _ = self.0.wait();
+    }
+}
+
+/// Where `tests/tools/install` puts programs.
+fn programs(folder: &str) -> PathBuf {
+    let folder = tools::folder().join(folder);
+    folder.canonicalize().unwrap_or(folder)
+}
