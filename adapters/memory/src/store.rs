@@ -110,6 +110,15 @@ impl Transactor for MemoryStore {
     }
 }
 
+impl MemoryStore {
+    /// Ok if a write made at this time is expected to succeed.
+    pub fn check_at(&self, now: Timestamp) -> Result<(), StoreError> {
+        drop(self.taking_writes()?);
+        // Without a journal a write needs nothing but memory, and without that there is nobody left to ask.
+        self.durable.as_ref().map_or(Ok(()), |durable| durable.queue.check_at(now))
+    }
+}
+
 #[async_trait]
 impl Housekeeping for MemoryStore {
     async fn prune(&self, now: Timestamp) -> Result<usize, StoreError> {
@@ -129,8 +138,6 @@ impl Housekeeping for MemoryStore {
 #[async_trait]
 impl StoreHealth for MemoryStore {
     async fn check(&self, now: Timestamp) -> Result<(), StoreError> {
-        drop(self.taking_writes()?);
-        // Without a journal a write needs nothing but memory, and without that there is nobody left to ask.
-        self.durable.as_ref().map_or(Ok(()), |durable| durable.queue.check_at(now))
+        self.check_at(now)
     }
 }

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use petstore_http::{Exposition, Figures};
 use petstore_memory::MemoryStore;
+use petstore_ports::Clock;
 use petstore_service::Service;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, MetricEncoder, NoLabelSet, text};
@@ -30,6 +31,7 @@ pub(crate) struct Metrics {
     /// None where nothing is committed to a file.
     pub(crate) commits: Option<Arc<Commits>>,
     pub(crate) log: Arc<Log>,
+    pub(crate) clock: Arc<dyn Clock>,
 }
 
 impl Exposition for Metrics {
@@ -38,6 +40,7 @@ impl Exposition for Metrics {
         registry.register_collector(Box::new(Snapshot {
             transport: transport.clone(),
             store: self.store.figures(),
+            is_ready: self.store.check_at(self.clock.now()).is_ok(),
             service: self.service.figures(),
             commits: self.commits.as_ref().map(|commits| commits.figures()),
             dropped: self.log.dropped(),
@@ -55,6 +58,7 @@ impl Exposition for Metrics {
 struct Snapshot {
     transport: Figures,
     store: petstore_memory::Figures,
+    is_ready: bool,
     service: petstore_service::Figures,
     commits: Option<commits::Figures>,
     dropped: u64,
@@ -120,6 +124,8 @@ impl Snapshot {
         ];
         let records = kinds.map(|(kind, count)| ([("kind", kind)], count));
         families.gauges("petstore_store_records", "Records in the store", records)?;
+        let help = "1 while a change is expected to succeed";
+        families.gauge("petstore_store_ready", help, u64::from(self.is_ready))?;
         let help = "Operations that wait for the journal";
         families.gauge("petstore_store_queue_length", help, store.waiting as u64)?;
         let service = &self.service;

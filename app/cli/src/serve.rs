@@ -75,8 +75,13 @@ async fn run(
     if let Some(pets) = args.demo {
         demo::fill(&service, pets).await.map_err(Failure::because)?;
     }
-    let metrics =
-        Metrics { store: Arc::clone(&store), service: Arc::clone(&service), commits, log: Arc::clone(log) };
+    let metrics = Metrics {
+        store: Arc::clone(&store),
+        service: Arc::clone(&service),
+        commits,
+        log: Arc::clone(log),
+        clock: Arc::clone(&clock),
+    };
     let settings = HttpSettings {
         observer: log.observer(),
         exposition: Some(Arc::new(metrics)),

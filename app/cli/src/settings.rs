@@ -418,7 +418,7 @@ fn sunset() -> Timestamp {
 }
 
 /// How many files this process may open, by Linux's account of it.
-fn open_files_max() -> usize {
+pub(crate) fn open_files_max() -> usize {
     const COMMON: usize = 1_024;
     let limits = std::fs::read_to_string("/proc/self/limits").unwrap_or_default();
     let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"));

@@ -2,41 +2,9 @@
 
 mod common;
 
-use std::collections::{BTreeMap, BTreeSet};
-
+use common::exposition::scrape;
 use common::{Client, Site};
 use serde_json::Value;
-
-/// What Prometheus would keep of an exposition: each sample by its name and labels. Panics where the text is not
-/// OpenMetrics 1.0: a sample outside its family, a line that is none, no end.
-fn parse(text: &str) -> BTreeMap<String, f64> {
-    let (mut samples, mut families, mut family) = (BTreeMap::new(), BTreeSet::new(), String::new());
-    let body = text.strip_suffix("# EOF\n").expect("the text ends with its mark");
-    for line in body.lines() {
-        if let Some(described) = line.strip_prefix("# ") {
-            let mut words = described.splitn(3, ' ');
-            let (kind, name) = (words.next().unwrap(), words.next().unwrap());
-            assert!(["HELP", "TYPE", "UNIT"].contains(&kind), "{line}");
-            if name != family {
-                assert!(families.insert(name.to_owned()), "{name} is told twice");
-                name.clone_into(&mut family);
-            }
-            continue;
-        }
-        let (name, value) = line.rsplit_once(' ').unwrap();
-        let bare = name.split('{').next().unwrap();
-        let suffix = bare.strip_prefix(&family).unwrap_or_else(|| panic!("{line} is not of {family}"));
-        assert!(["", "_total", "_bucket", "_sum", "_count", "_created"].contains(&suffix), "{line}");
-        assert!(samples.insert(name.to_owned(), value.parse().unwrap()).is_none(), "{name} is there twice");
-    }
-    samples
-}
-
-fn scrape(client: &mut Client) -> BTreeMap<String, f64> {
-    let answer = client.ask("GET", "/metrics", "", "").unwrap();
-    assert_eq!(answer.status, 200);
-    parse(&answer.body)
-}
 
 #[test]
 fn a_visit_shows_up_in_every_family() {

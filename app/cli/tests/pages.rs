@@ -132,6 +132,11 @@ fn embedding_brings_as_many_packages_as_the_page_says() {
 }
 
 #[test]
+fn the_page_for_operators_works_as_it_is_printed() {
+    run("operate.md", &[curl()]);
+}
+
+#[test]
 fn the_page_about_testing_works_as_it_is_printed() {
     let pytest = tools::python("pytest");
     run(

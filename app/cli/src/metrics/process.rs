@@ -6,6 +6,7 @@ use std::fs;
 use prometheus_client::registry::Unit;
 
 use super::Families;
+use crate::settings::open_files_max;
 
 /// The kernel counts processor time in hundredths of a second towards user space, on every architecture.
 const TICKS_A_SECOND: f64 = 100.0;
@@ -19,6 +20,7 @@ pub(super) struct Process {
     resident_bytes: f64,
     virtual_bytes: f64,
     open_files: u64,
+    open_files_max: u64,
     threads: u64,
 }
 
@@ -45,6 +47,7 @@ impl Process {
             resident_bytes: kibibytes("VmRSS"),
             virtual_bytes: kibibytes("VmSize"),
             open_files: fs::read_dir("/proc/self/fd").map_or(0, |files| files.count() as u64),
+            open_files_max: open_files_max() as u64,
             #[expect(
                 clippy::cast_possible_truncation,
                 clippy::cast_sign_loss,
@@ -61,6 +64,7 @@ impl Process {
         families.gauge_of("process_resident_memory", "Resident memory", &Unit::Bytes, self.resident_bytes)?;
         families.gauge_of("process_virtual_memory", "Virtual memory", &Unit::Bytes, self.virtual_bytes)?;
         families.gauge("process_open_fds", "Open files", self.open_files)?;
+        families.gauge("process_max_fds", "Files that may be open", self.open_files_max)?;
         families.gauge("process_threads", "Threads", self.threads)
     }
 }

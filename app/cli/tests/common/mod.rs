@@ -2,6 +2,7 @@
 
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses a part of this")]
 
+pub mod exposition;
 pub mod page;
 pub mod shop;
 pub mod strace;
