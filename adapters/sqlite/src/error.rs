@@ -60,10 +60,18 @@ impl OpenError {
     }
 }
 
+/// Without the file's path: what a store says of itself is shown to whoever asks whether it is ready.
 impl From<OpenError> for StoreError {
     fn from(error: OpenError) -> Self {
-        let source = std::error::Error::source(&error).map(|source| format!(": {source}"));
-        Self::Unavailable(format!("{error}{}", source.unwrap_or_default()))
+        Self::Unavailable(match error {
+            OpenError::InUse { .. } => "another process holds the data file".to_owned(),
+            OpenError::File { source, .. } => format!("the data file cannot be opened: {source}"),
+            OpenError::NotAJournal { .. } => "the data file is not the journal of a petstore".to_owned(),
+            OpenError::Version { found, known, .. } => {
+                format!("the data file has schema version {found}, and this program reads version {known}")
+            }
+            OpenError::Engine { reason, .. } => format!("the data file cannot be used: {reason}"),
+        })
     }
 }
 

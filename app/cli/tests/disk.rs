@@ -40,6 +40,7 @@ fn a_disk_that_fails_or_hangs_costs_writes_alone_and_the_server_heals_by_itself(
         });
         let ready = ready.find(|ready| ready.status == 503).expect("/ready says so");
         assert!(ready.body.contains("\"field\":\"store\""), "{fault}: {}", ready.body);
+        assert!(!ready.body.contains("petstore.db"), "{fault}: {}", ready.body);
         assert!(ask("GET", "/metrics", "").body.contains("\npetstore_store_ready 0\n"), "{fault}");
         end(strace);
         let mut heals = |method: &str, path: &str, body: &str| {
