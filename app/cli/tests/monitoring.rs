@@ -164,6 +164,9 @@ fn dashboard_and_alerts_name_what_is_exported_and_all_of_it() {
         assert_eq!(fault(expression, legend, &exported), None, "{expression}");
         shown.extend(asked(expression).selectors.into_iter().map(|(metric, _)| metric));
     }
+    let instances = dashboard["templating"]["list"][1]["definition"].as_str().unwrap();
+    let asks = instances.strip_prefix("label_values(").and_then(|rest| rest.strip_suffix(", instance)"));
+    assert!(exported.contains_key(asks.unwrap()), "{instances}");
     // A family that nobody looks at was forgotten here.
     let family = |name: &str| {
         ["_bucket", "_sum", "_count"].iter().fold(name.to_owned(), |name, end| name.replace(end, ""))
