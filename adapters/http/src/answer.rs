@@ -21,12 +21,24 @@ pub(crate) enum Content {
     Told,
 }
 
+/// How a body is coded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Coding {
+    /// It is as it is, or the answer's own headers say how.
+    Fixed,
+    /// It is as it is, for this client.
+    Plain,
+    /// As gzip, for this client.
+    Gzip,
+}
+
 /// An answer: what is particular to it. It is handed through several futures, and moves by itself up to 128 bytes.
 #[derive(Debug, Clone)]
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
     pub(crate) body: Bytes,
     pub(crate) content: Content,
+    pub(crate) coding: Coding,
     /// The entity tag of what the answer shows.
     pub(crate) tag: Option<HeaderValue>,
     /// Headers that few answers have.
@@ -42,6 +54,7 @@ impl Answer {
             status,
             body: Bytes::new(),
             content: Content::Nothing,
+            coding: Coding::Fixed,
             tag: None,
             headers: Vec::new(),
             fault: None,
@@ -51,6 +64,11 @@ impl Answer {
     /// An answer with a JSON body.
     pub(crate) fn json(status: StatusCode, body: impl Into<Bytes>) -> Self {
         Self { content: Content::Json, body: body.into(), ..Self::empty(status) }
+    }
+
+    /// An answer that another client would get as gzip.
+    pub(crate) fn varying(self) -> Self {
+        Self { coding: Coding::Plain, ..self }
     }
 
     pub(crate) fn with_tag(mut self, tag: HeaderValue) -> Self {

@@ -1,19 +1,21 @@
 //! What all threads of a server share.
 
 use std::io;
-use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use petstore_ports::api::Petstore;
+use rustls::ServerConfig;
 
 use crate::cors::LiveCors;
 use crate::local::LocalServer;
+use crate::packer::Packed;
 use crate::sandbox::Sandbox;
-use crate::server::Server;
+use crate::server::{Endpoint, Server};
 use crate::settings::{Cors, HttpSettings};
 use crate::tally::{Figures, Tallies};
+use crate::tls::acceptor;
 
 /// The petstore over HTTP: what is served, without a socket yet.
 #[derive(Clone)]
@@ -41,6 +43,9 @@ pub(crate) struct App {
     pub(crate) cors: LiveCors,
     pub(crate) tallies: Tallies,
     pub(crate) sandbox: Option<Sandbox>,
+    /// The contract as gzip, in both forms.
+    pub(crate) packed_yaml: Packed,
+    pub(crate) packed_json: Packed,
     draining: AtomicBool,
     panics: AtomicU64,
     overloads: AtomicU64,
@@ -58,6 +63,8 @@ impl Http {
             cors,
             tallies,
             sandbox,
+            packed_yaml: Packed::default(),
+            packed_json: Packed::default(),
             draining: AtomicBool::new(false),
             panics: AtomicU64::new(0),
             overloads: AtomicU64::new(0),
@@ -65,21 +72,39 @@ impl Http {
         Self { app: Arc::new(app), ops_apart }
     }
 
-    /// Serves on an address, on this many threads.
+    /// Serves in the clear, on this many threads.
     ///
     /// # Errors
     /// The address is taken, or a socket or thread cannot be had.
-    pub fn listen(&self, address: SocketAddr, threads: NonZeroUsize) -> io::Result<Server> {
-        let serves = if self.ops_apart { Serves::Contract } else { Serves::Everything };
-        Server::start(address, threads, Arc::clone(&self.app), serves)
+    pub fn listen(&self, endpoint: impl Into<Endpoint>, threads: NonZeroUsize) -> io::Result<Server> {
+        Server::start(endpoint.into(), threads, Arc::clone(&self.app), self.serves(), None)
     }
 
-    /// Serves health and readiness on an address of their own.
+    /// Serves under TLS, on this many threads: HTTP/2 to clients that choose it in the handshake, else HTTP/1.1. Which
+    /// protocols are offered is set here, whatever the configuration says; everything else is the owner's.
     ///
     /// # Errors
     /// The same as [`Http::listen`].
-    pub fn listen_ops(&self, address: SocketAddr) -> io::Result<Server> {
-        Server::start(address, NonZeroUsize::MIN, Arc::clone(&self.app), Serves::Ops)
+    pub fn listen_tls(
+        &self,
+        endpoint: impl Into<Endpoint>,
+        threads: NonZeroUsize,
+        tls: ServerConfig,
+    ) -> io::Result<Server> {
+        let acceptor = Some(acceptor(tls));
+        Server::start(endpoint.into(), threads, Arc::clone(&self.app), self.serves(), acceptor)
+    }
+
+    fn serves(&self) -> Serves {
+        if self.ops_apart { Serves::Contract } else { Serves::Everything }
+    }
+
+    /// Serves health and readiness on an address of their own, in the clear.
+    ///
+    /// # Errors
+    /// The same as [`Http::listen`].
+    pub fn listen_ops(&self, endpoint: impl Into<Endpoint>) -> io::Result<Server> {
+        Server::start(endpoint.into(), NonZeroUsize::MIN, Arc::clone(&self.app), Serves::Ops, None)
     }
 
     /// From the next request on, these pages of other origins may read answers.
@@ -91,8 +116,7 @@ impl Http {
     /// spawned that stay on this thread: in a `LocalSet` or a `LocalRuntime`. `number` tells the caller's threads apart,
     /// so that no two make the same request ids.
     pub fn serve_here(&self, number: usize) -> LocalServer {
-        let serves = if self.ops_apart { Serves::Contract } else { Serves::Everything };
-        LocalServer::start(&self.app, number, serves)
+        LocalServer::start(&self.app, number, self.serves())
     }
 
     /// What has been counted since the start.

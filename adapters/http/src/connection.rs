@@ -1,4 +1,4 @@
-//! One connection: hyper's state machine under the deadlines that hyper does not have.
+//! One connection that speaks HTTP/1.1: hyper's state machine under the deadlines that hyper does not have.
 //!
 //! hyper's header time-out also ends idle connections, covers no body and no stalled write. Here every time-out is a
 //! deadline of one alarm for each connection. The hot path only writes down what happens ([`Activity`]); the clock is
@@ -17,6 +17,7 @@ use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::{HttpService, service_fn};
+use hyper_util::rt::TokioIo;
 use tokio::io::AsyncWriteExt;
 use tokio::time::{Duration, Instant};
 
@@ -27,12 +28,32 @@ use crate::io::{Activity, Phase, Socket, Stream};
 use crate::settings::{Deadlines, READ_BUFFER_MAX};
 use crate::worker::Worker;
 
-/// Serves a stream to its end, and notes what happens on it.
+/// Where requests come from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Peer {
+    pub(crate) address: IpAddr,
+    /// Whether they come under TLS.
+    pub(crate) is_secure: bool,
+}
+
+/// Serves a stream in the clear to its end, and notes what happens on it.
 pub(crate) async fn serve_connection<T: Stream>(
     stream: T,
     peer: IpAddr,
     worker: Rc<Worker>,
     activity: Rc<Activity>,
+    drain: &Arc<Drain>,
+) {
+    let socket = Socket::new(stream, Rc::clone(&activity));
+    serve_http1(socket, activity, Peer { address: peer, is_secure: false }, worker, drain).await;
+}
+
+/// Serves a stream of HTTP/1.1 to its end. There is a [`Socket`] beneath it.
+pub(crate) async fn serve_http1<T: Stream>(
+    stream: T,
+    activity: Rc<Activity>,
+    peer: Peer,
+    worker: Rc<Worker>,
     drain: &Arc<Drain>,
 ) {
     let deadlines = worker.app.settings.deadlines;
@@ -46,13 +67,13 @@ pub(crate) async fn serve_connection<T: Stream>(
         .half_close(true)
         // The deadlines are ours, all of them.
         .header_read_timeout(None)
-        .serve_connection(Socket::new(stream, Rc::clone(&activity)), service);
+        .serve_connection(TokioIo::new(stream), service);
     Connection::new(http, activity, deadlines, StopWish::new(drain)).serve().await;
 }
 
 /// How long an idle connection may still send a request when the server wants to stop: one that is on its way when
 /// the connection closes would be lost.
-const LAST_REQUEST_TIME: Duration = Duration::from_millis(500);
+pub(crate) const LAST_REQUEST_TIME: Duration = Duration::from_millis(500);
 
 /// What hyper cannot answer any more: the head did not come in time.
 const HEAD_TOO_SLOW: &[u8] = b"HTTP/1.1 408 Request Timeout\r\ncontent-type: application/json\r\n\
@@ -71,7 +92,7 @@ enum Ended {
 
 /// A connection and its deadlines.
 struct Connection<T: Stream, S: HttpService<Incoming>> {
-    http: http1::Connection<Socket<T>, S>,
+    http: http1::Connection<TokioIo<T>, S>,
     activity: Rc<Activity>,
     deadlines: Deadlines,
     alarm: Alarm,
@@ -82,15 +103,15 @@ struct Connection<T: Stream, S: HttpService<Incoming>> {
 }
 
 /// A value, and since when it has been what it is.
-struct Watch<T> {
-    value: T,
-    since: Instant,
+pub(crate) struct Watch<T> {
+    pub(crate) value: T,
+    pub(crate) since: Instant,
 }
 
 impl<T: PartialEq> Watch<T> {
-    fn see(&mut self, value: T, now: &LazyNow) {
+    pub(crate) fn see(&mut self, value: T, now: impl FnOnce() -> Instant) {
         if value != self.value {
-            *self = Self { value, since: now.get() };
+            *self = Self { value, since: now() };
         }
     }
 }
@@ -121,7 +142,7 @@ where
     S::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     fn new(
-        http: http1::Connection<Socket<T>, S>,
+        http: http1::Connection<TokioIo<T>, S>,
         activity: Rc<Activity>,
         deadlines: Deadlines,
         stop: StopWish,
@@ -142,9 +163,13 @@ where
     /// Serves the connection to its end.
     async fn serve(mut self) {
         if let Ended::HeadTooSlow = std::future::poll_fn(|context| self.poll(context)).await {
-            let mut stream = self.http.into_parts().io.into_stream();
+            let mut stream = self.http.into_parts().io.into_inner();
             // A courtesy: if it does not fit into the socket's buffer at once, the client has asked for it.
-            let _ = tokio::time::timeout(LAST_REQUEST_TIME, stream.write_all(HEAD_TOO_SLOW)).await;
+            let _ = tokio::time::timeout(LAST_REQUEST_TIME, async {
+                stream.write_all(HEAD_TOO_SLOW).await?;
+                stream.flush().await
+            })
+            .await;
         }
     }
 
@@ -156,8 +181,8 @@ where
             return Poll::Ready(Ended::Orderly);
         }
         let now = LazyNow(Cell::new(None));
-        self.phase.see(self.activity.phase(), &now);
-        self.stall.see(self.activity.stall(), &now);
+        self.phase.see(self.activity.phase(), || now.get());
+        self.stall.see(self.activity.stall(), || now.get());
         // The common end of a poll: nothing has come closer than what the alarm is set to.
         if self.is_calm() && self.alarm.waits() {
             return Poll::Pending;

@@ -73,20 +73,6 @@ impl LiveCors {
     }
 }
 
-/// What an answer depends on besides its target: the key, if it is the contract's, and unless pages of other origins
-/// are none of its readers, whether there is an origin and which.
-pub(crate) const fn vary(is_on: bool, by_key: bool) -> Option<HeaderValue> {
-    const KEY: HeaderValue = HeaderValue::from_static("Authorization, X-API-Key");
-    const KEY_AND_ORIGIN: HeaderValue = HeaderValue::from_static("Authorization, X-API-Key, Origin");
-    const ORIGIN: HeaderValue = HeaderValue::from_static("Origin");
-    match (is_on, by_key) {
-        (false, false) => None,
-        (false, true) => Some(KEY),
-        (true, false) => Some(ORIGIN),
-        (true, true) => Some(KEY_AND_ORIGIN),
-    }
-}
-
 /// Puts on what lets a page of that origin read the answer.
 pub(crate) fn put_on(headers: &mut HeaderMap, origin: Option<HeaderValue>) {
     if let Some(origin) = origin {

@@ -1,6 +1,5 @@
 //! One request and its answer, in the order of the contract's checks.
 
-use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
 use std::rc::Rc;
@@ -12,13 +11,14 @@ use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::header::{ALLOW, HeaderValue};
 use hyper::http::request::Parts;
-use hyper::{Method, Request, Response, StatusCode};
+use hyper::{Method, Request, Response, StatusCode, Version};
 use petstore_domain::{AccountId, KeyPrefix, Scope};
 use petstore_ports::{Cost, StoreError, api};
 use tokio::time::{Instant, timeout};
 
 use crate::answer::Answer;
 use crate::body::RequestBody;
+use crate::connection::Peer;
 use crate::credentials::{asker, presented};
 use crate::error::{ApiError, Code};
 use crate::gate::{self, QuotaNote};
@@ -29,7 +29,7 @@ use crate::observe::{Exchange, Observer};
 use crate::route::{self, Operation, Resource, Takes};
 use crate::sandbox::Interrupted;
 use crate::seal::{RequestId, Seal, seal};
-use crate::settings::{HEAD_MAX, TARGET_MAX};
+use crate::settings::{FIELDS_MAX, HEAD_MAX, TARGET_MAX};
 use crate::tally::{Decision, Route};
 use crate::wire;
 use crate::worker::Worker;
@@ -72,17 +72,22 @@ impl Notes {
 pub(crate) async fn exchange(
     worker: Rc<Worker>,
     activity: Rc<Activity>,
-    peer: IpAddr,
+    peer: Peer,
     request: Request<Incoming>,
 ) -> Result<Response<Full<Bytes>>, Dropped> {
-    activity.begin_request();
+    let answering = activity.answering();
     let worker = &*worker;
     let begun = Instant::now();
     let _in_flight = worker.tally.request();
-    let (parts, incoming) = request.into_parts();
+    let (mut parts, incoming) = request.into_parts();
+    let is_http2 = parts.version == Version::HTTP_2;
+    if is_http2 {
+        host::name_authority(&mut parts);
+    }
     let head = Head::read(&parts.headers);
     let mut body = RequestBody::new(incoming, head.expects);
-    let client = host::client_address(peer, &parts.headers, &worker.app.settings);
+    let client =
+        Peer { address: host::client_address(peer.address, &parts.headers, &worker.app.settings), ..peer };
     let mut notes = Notes::default();
     let is_read = matches!(parts.method, Method::GET | Method::HEAD);
     let judged = {
@@ -105,7 +110,7 @@ pub(crate) async fn exchange(
     if notes.under_base && notes.quota.is_none() {
         // Refused before the gate: nothing was counted, and what is left to the address is what can be said.
         // Nothing can be said if that fails too.
-        let asked = async { worker.app.api.admit_address(client, Cost::Nothing).await };
+        let asked = async { worker.app.api.admit_address(client.address, Cost::Nothing).await };
         let verdict = behind_barrier(pin!(asked)).await.and_then(Result::ok);
         notes.quota = verdict.map(|(address, _)| QuotaNote::of_address(&address));
     }
@@ -130,10 +135,11 @@ pub(crate) async fn exchange(
         id,
         origin: worker.app.cors.allowed_origin(&head),
         deprecated: notes.resource.filter(|resource| is_read && handlers::is_deprecated(resource)),
-        close: !lives_on || worker.app.is_draining(),
+        // A connection that speaks HTTP/2 is told in its own way, and lives on without the rest of a body.
+        close: !is_http2 && (!lives_on || worker.app.is_draining()),
     };
     let response = seal(worker, answer, sealed);
-    activity.end_request();
+    drop(answering);
     Ok(response)
 }
 
@@ -167,7 +173,7 @@ fn observe(observer: &dyn Observer, asked: &Asked<'_>, answer: &Answer, id: &Req
 async fn judge(
     worker: &Worker,
     activity: &Activity,
-    client: IpAddr,
+    client: Peer,
     parts: &Parts,
     head: &Head<'_>,
     body: &mut RequestBody,
@@ -206,7 +212,7 @@ async fn judge(
             None => not_found().into(),
         };
     }
-    if !worker.load.admits(activity, || asker(head, client)) {
+    if !worker.load.admits(activity, || asker(head, client.address)) {
         app.count_overload();
         return Answer::overloaded();
     }
@@ -216,7 +222,7 @@ async fn judge(
         None => None,
         // Boxed: what only a tester's server does must not make every request's future larger.
         Some(sandbox) => {
-            let meeting = sandbox.meet(worker, client, &parts.method, head, resource, cost);
+            let meeting = sandbox.meet(worker, client.address, &parts.method, head, resource, cost);
             match Box::pin(meeting).await {
                 Ok(inside) => Some(inside),
                 Err(interrupted) => return notes.interrupt(interrupted),
@@ -225,9 +231,9 @@ async fn judge(
     };
     let key = match presented(head) {
         Ok(key) => key,
-        Err(lack) => return gate::without_key(app, client, lack, &mut notes.quota).await,
+        Err(lack) => return gate::without_key(app, client.address, lack, &mut notes.quota).await,
     };
-    let admission = match app.api.admit(api::Call { key, address: client, cost }).await {
+    let admission = match app.api.admit(api::Call { key, address: client.address, cost }).await {
         Ok(admission) => admission,
         Err(refusal) => {
             if let Some((plan, decision)) = gate::decision(&refusal) {
@@ -260,7 +266,8 @@ async fn judge(
             Err(answer) => return answer,
         },
     };
-    let call = Call { worker, parts, head, authority, admission: &admission, body: &body };
+    let is_secure = client.is_secure;
+    let call = Call { worker, parts, head, authority, is_secure, admission: &admission, body: &body };
     // Pinned here, like the whole.
     let handling = pin!(handlers::handle(&call, operation, resource));
     let handled = if operation.scope() == Scope::Read {
@@ -296,6 +303,10 @@ fn check_head(parts: &Parts, head: &Head<'_>) -> Result<(), ApiError> {
     }
     if parts.method.as_str().len() + target + head.bytes > HEAD_MAX {
         let message = format!("A head has at most {HEAD_MAX} bytes.");
+        return Err(ApiError::new(Code::HeadersTooLarge, message));
+    }
+    if parts.headers.len() > FIELDS_MAX {
+        let message = format!("A head has at most {FIELDS_MAX} fields.");
         return Err(ApiError::new(Code::HeadersTooLarge, message));
     }
     Ok(())

@@ -8,11 +8,12 @@ use std::cell::RefCell;
 
 use hyper::HeaderMap;
 use hyper::header::{
-    CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderName, HeaderValue, LINK, VARY, X_CONTENT_TYPE_OPTIONS,
+    CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, HeaderName, HeaderValue, LINK, VARY,
+    X_CONTENT_TYPE_OPTIONS,
 };
 
-use crate::answer::Content;
-use crate::cors::{self, LiveCors};
+use crate::answer::{Coding, Content};
+use crate::cors::LiveCors;
 use crate::gate::QuotaNote;
 
 const RATE_LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
@@ -44,6 +45,7 @@ pub(crate) struct Form {
     /// Whether the client may keep the answer and ask whether it still holds.
     pub(crate) kept: bool,
     pub(crate) content: Content,
+    pub(crate) coding: Coding,
     /// Whether there is an entity tag.
     pub(crate) tagged: bool,
     /// Whether there is a quota.
@@ -89,18 +91,32 @@ impl Form {
             Content::Json => drop(headers.insert(CONTENT_TYPE, JSON)),
             Content::Yaml => drop(headers.insert(CONTENT_TYPE, YAML)),
         }
-        if let Some(vary) = cors::vary(self.shared, self.counted) {
+        if self.coding == Coding::Gzip {
+            headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+        }
+        if let Some(vary) = self.vary() {
             headers.insert(VARY, vary);
         }
         headers
     }
+
+    /// What the answer depends on besides its target.
+    fn vary(self) -> Option<HeaderValue> {
+        let by_coding = (self.coding != Coding::Fixed).then_some("Accept-Encoding");
+        let by_key = self.counted.then_some("Authorization, X-API-Key");
+        // Whether there is an origin and which, unless pages of other origins are none of its readers.
+        let by_origin = self.shared.then_some("Origin");
+        let names: Vec<_> = [by_coding, by_key, by_origin].into_iter().flatten().collect();
+        HeaderValue::try_from(names.join(", ")).ok().filter(|names| !names.is_empty())
+    }
 }
 
 impl Values {
-    fn form(&self, kept: bool, content: Content, cors: &LiveCors) -> Form {
+    fn form(&self, kept: bool, content: Content, coding: Coding, cors: &LiveCors) -> Form {
         Form {
             kept,
             content,
+            coding,
             tagged: self.tag.is_some(),
             counted: self.quota.is_some(),
             deprecated: self.link.is_some(),
@@ -167,8 +183,15 @@ impl Forms {
     }
 
     /// The headers of an answer.
-    pub(crate) fn fill(&self, kept: bool, content: Content, values: Values, cors: &LiveCors) -> HeaderMap {
-        let mut headers = self.copy(values.form(kept, content, cors));
+    pub(crate) fn fill(
+        &self,
+        kept: bool,
+        content: Content,
+        coding: Coding,
+        values: Values,
+        cors: &LiveCors,
+    ) -> HeaderMap {
+        let mut headers = self.copy(values.form(kept, content, coding, cors));
         values.write(self, &mut headers);
         headers
     }
@@ -207,7 +230,7 @@ mod tests {
                     tag: tagged.then(|| value("\"1\"")),
                     link: deprecated.then(|| value("<>")),
                 };
-                let headers = forms.fill(true, Content::Json, values, &cors);
+                let headers = forms.fill(true, Content::Json, Coding::Fixed, values, &cors);
                 let expected = [
                     (REQUEST_ID, Some("id")),
                     (RATE_LIMIT, counted.then_some("60")),

@@ -36,6 +36,8 @@ pub(crate) struct Call<'a> {
     pub(crate) head: &'a Head<'a>,
     /// The Host.
     pub(crate) authority: &'a HeaderValue,
+    /// Whether it came under TLS.
+    pub(crate) is_secure: bool,
     pub(crate) admission: &'a Admission,
     pub(crate) body: &'a Bytes,
 }
@@ -211,20 +213,24 @@ impl<'a> Call<'a> {
 
     /// A page, or that the client has it already.
     fn paged<F>(&self, page: FinishedPage, listing: &Listing<F>, known: &IfNoneMatch<'_>) -> Answer {
+        let gzip = self.settings().gzip;
         if known.matches(&page.tag) {
-            return Answer::empty(StatusCode::NOT_MODIFIED).with_tag(self.header(&page.tag));
+            let answer = Answer::empty(StatusCode::NOT_MODIFIED).with_tag(self.header(&page.tag));
+            return if gzip { answer.varying() } else { answer };
         }
         let mut origin = String::new();
         if let Some(url) = &self.settings().public_url {
             origin.push_str(url);
         } else {
-            origin.push_str("http://");
+            origin.push_str(if self.is_secure { "https://" } else { "http://" });
             origin.push_str(self.authority.to_str().unwrap_or_default());
         }
         let links = listing.links(&origin, self.parts.uri.path(), page.next);
-        Answer::json(StatusCode::OK, page.body)
+        let answer = Answer::json(StatusCode::OK, page.body)
             .with_tag(self.header(&page.tag))
-            .with_header(LINK, text_value(links))
+            .with_header(LINK, text_value(links));
+        // The tag is weak: it is the page's in either coding.
+        if gzip { self.worker.packer.pack(answer, &self.parts.headers) } else { answer }
     }
 }
 

@@ -2,7 +2,8 @@
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
-use hyper::header::{HeaderName, HeaderValue};
+use hyper::header::{HOST, HeaderName, HeaderValue};
+use hyper::http::request::Parts;
 use hyper::{HeaderMap, Uri};
 
 use crate::head::{Field, Head};
@@ -35,6 +36,17 @@ pub(crate) fn authority<'r>(
         worker.remember_host(host);
     }
     Ok(host)
+}
+
+/// HTTP/2 names the host in the target, as `:authority` (RFC 9113, section 8.3.1): unless there is a Host too, it is one.
+pub(crate) fn name_authority(parts: &mut Parts) {
+    if parts.headers.contains_key(HOST) {
+        return;
+    }
+    let authority = parts.uri.authority().map(|authority| HeaderValue::from_str(authority.as_str()));
+    if let Some(Ok(authority)) = authority {
+        parts.headers.insert(HOST, authority);
+    }
 }
 
 fn judge(host: &HeaderValue, served: Option<&[String]>) -> Result<(), &'static str> {

@@ -1,4 +1,4 @@
-//! The socket under hyper: notes what happens on it, and closes it so that the last answer arrives.
+//! The socket under hyper, and under TLS: notes what happens on it, and closes it so that the last answer arrives.
 
 use std::cell::Cell;
 use std::io;
@@ -6,8 +6,6 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
-use hyper::rt::{Read, ReadBufCursor, Write};
-use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep_until};
 
@@ -30,6 +28,8 @@ pub(crate) enum Phase {
 pub(crate) struct Activity {
     phase: Cell<Phase>,
     requests: Cell<u64>,
+    /// Requests that are being answered: one at most, but with HTTP/2.
+    open: Cell<usize>,
     stalled: Cell<bool>,
     writes: Cell<u64>,
 }
@@ -39,6 +39,7 @@ impl Activity {
         Self {
             phase: Cell::new(Phase::Idle),
             requests: Cell::new(0),
+            open: Cell::new(0),
             stalled: Cell::new(false),
             writes: Cell::new(0),
         }
@@ -54,12 +55,28 @@ impl Activity {
         (self.stalled.get(), self.writes.get())
     }
 
-    pub(crate) fn begin_request(&self) {
-        self.phase.set(Phase::Busy);
-        self.requests.set(self.requests.get().wrapping_add(1));
+    /// A request is being answered from here to the guard's end, also if the client gives it up before.
+    pub(crate) fn answering(&self) -> Answering<'_> {
+        self.begin();
+        Answering(self)
     }
 
-    pub(crate) fn end_request(&self) {
+    pub(crate) fn begin(&self) {
+        self.phase.set(Phase::Busy);
+        self.requests.set(self.requests.get().wrapping_add(1));
+        self.open.set(self.open.get() + 1);
+    }
+
+    pub(crate) fn end(&self) {
+        let open = self.open.get() - 1;
+        self.open.set(open);
+        if open == 0 {
+            self.phase.set(Phase::Idle);
+        }
+    }
+
+    /// What has come so far was no request.
+    pub(crate) fn settle(&self) {
         self.phase.set(Phase::Idle);
     }
 
@@ -77,6 +94,15 @@ impl Activity {
     }
 }
 
+/// The time in which a request is answered.
+pub(crate) struct Answering<'a>(&'a Activity);
+
+impl Drop for Answering<'_> {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}
+
 /// A stream that carries bytes both ways, as a connection has one to itself.
 pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin + 'static {}
 
@@ -84,7 +110,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin + 'static> Stream for T {}
 
 /// A socket, or what stands in for one.
 pub(crate) struct Socket<T> {
-    inner: TokioIo<T>,
+    inner: T,
     activity: Rc<Activity>,
     closing: Option<Closing>,
 }
@@ -98,20 +124,15 @@ struct Closing {
 
 impl<T> Socket<T> {
     pub(crate) fn new(stream: T, activity: Rc<Activity>) -> Self {
-        Self { inner: TokioIo::new(stream), activity, closing: None }
-    }
-
-    /// The socket itself, for an answer that hyper does not write.
-    pub(crate) fn into_stream(self) -> T {
-        self.inner.into_inner()
+        Self { inner: stream, activity, closing: None }
     }
 }
 
-impl<T: Stream> Read for Socket<T> {
+impl<T: Stream> AsyncRead for Socket<T> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-        buffer: ReadBufCursor<'_>,
+        buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let poll = Pin::new(&mut self.inner).poll_read(context, buffer);
         if poll.is_ready() {
@@ -121,7 +142,7 @@ impl<T: Stream> Read for Socket<T> {
     }
 }
 
-impl<T: Stream> Write for Socket<T> {
+impl<T: Stream> AsyncWrite for Socket<T> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -138,7 +159,7 @@ impl<T: Stream> Write for Socket<T> {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = &mut *self;
-        let stream = this.inner.inner_mut();
+        let stream = &mut this.inner;
         let closing = this.closing.get_or_insert_with(|| Closing {
             shut: false,
             left: LINGER_MAX,

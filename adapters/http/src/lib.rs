@@ -1,4 +1,4 @@
-//! The petstore over HTTP/1.1, on bare hyper.
+//! The petstore over HTTP/1.1, and with a certificate over TLS and HTTP/2, on bare hyper.
 //!
 //! A driving adapter: it turns requests into calls of [`petstore_ports::api::Petstore`] and what comes back into
 //! answers. It decides nothing about pets. What is its own: one runtime for each core, deadlines and bounds on
@@ -35,12 +35,14 @@ mod gate;
 mod handlers;
 mod head;
 mod host;
+mod http2;
 mod io;
 mod load;
 mod local;
 mod mailbox;
 mod observe;
 mod ops;
+mod packer;
 mod reference;
 mod route;
 mod sandbox;
@@ -48,6 +50,7 @@ mod seal;
 mod server;
 mod settings;
 mod tally;
+mod tls;
 mod wire;
 mod worker;
 
@@ -59,6 +62,7 @@ pub use app::Http;
 pub use local::LocalServer;
 pub use observe::{Exchange, Exposition, Observer};
 pub use reference::PageFile;
-pub use server::Server;
+pub use rustls;
+pub use server::{Endpoint, Server};
 pub use settings::{Bounds, Cors, Deadlines, Documents, HttpSettings, Network};
 pub use tally::{Decisions, Figures, Latencies, Requests};

@@ -107,9 +107,14 @@ pub(crate) async fn answer(worker: &Worker, parts: &Parts, head: &Head<'_>) -> A
         Page::Ready => ready(worker).await,
         Page::Metrics => metrics(worker),
         Page::OpenapiYaml => {
-            Answer { content: Content::Yaml, ..Answer::json(StatusCode::OK, documents.yaml.clone()) }
+            let answer = Answer::json(StatusCode::OK, documents.yaml.clone());
+            let answer = Answer { content: Content::Yaml, ..answer };
+            if settings.gzip { worker.app.packed_yaml.pack(answer, &parts.headers) } else { answer }
         }
-        Page::OpenapiJson => Answer::json(StatusCode::OK, documents.json.clone()),
+        Page::OpenapiJson => {
+            let answer = Answer::json(StatusCode::OK, documents.json.clone());
+            if settings.gzip { worker.app.packed_json.pack(answer, &parts.headers) } else { answer }
+        }
         Page::Reference(file) => reference::answer(file, &parts.headers).unwrap_or_else(Answer::from),
         Page::ToReference => Answer::empty(StatusCode::FOUND)
             .with_header(LOCATION, const { HeaderValue::from_static(reference::PATH) }),

@@ -85,7 +85,7 @@ pub(crate) fn seal(worker: &Worker, answer: Answer, seal: Seal) -> Response<Full
         link: seal.deprecated.map(|_| visible(link)),
     };
     let may_be_kept = values.tag.is_some() && !answer.status.is_client_error();
-    let mut headers = worker.forms.fill(may_be_kept, answer.content, values, &worker.app.cors);
+    let mut headers = worker.forms.fill(may_be_kept, answer.content, answer.coding, values, &worker.app.cors);
     if !answer.headers.is_empty() {
         headers.extend(answer.headers);
     }

@@ -14,12 +14,14 @@ use std::time::Duration;
 use socket2::{Domain, Protocol, Socket as RawSocket, Type};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::LocalOptions;
+use tokio_rustls::TlsAcceptor;
 
 use crate::app::{App, Serves};
 use crate::connection::serve_connection;
 use crate::connections::{Connections, Place};
 use crate::drain::Drain;
 use crate::io::Activity;
+use crate::tls::serve_tls;
 use crate::worker::Worker;
 
 /// Connections that the kernel holds before they are accepted.
@@ -45,18 +47,22 @@ pub struct Server {
 }
 
 impl Server {
-    /// Listens on an address, and serves on this many threads.
+    /// Listens, and serves on this many threads; with an acceptor, under TLS.
     ///
     /// # Errors
     /// The address is taken (by another instance of the same user too, which SO_REUSEPORT alone would let pass), or a
     /// socket or thread cannot be had.
     pub(crate) fn start(
-        address: SocketAddr,
+        endpoint: Endpoint,
         threads: NonZeroUsize,
         app: Arc<App>,
         serves: Serves,
+        tls: Option<TlsAcceptor>,
     ) -> io::Result<Self> {
-        let listeners = listen(address, threads)?;
+        let listeners = match endpoint {
+            Endpoint::Address(address) => listen(address, threads)?,
+            Endpoint::Inherited(listener) => share(&listener, threads)?,
+        };
         let address = listeners[0].local_addr()?;
         let drain = Arc::<Drain>::default();
         let connections_each = app.settings.bounds.connections.div_ceil(threads.get()).max(1);
@@ -65,7 +71,7 @@ impl Server {
             .enumerate()
             .map(|(number, listener)| {
                 let (app, drain) = (Arc::clone(&app), Arc::clone(&drain));
-                let accept = Accept { serves, connections_max: connections_each };
+                let accept = Accept { serves, tls: tls.clone(), connections_max: connections_each };
                 std::thread::Builder::new()
                     .name(format!("http-{number}"))
                     .spawn(move || run(listener, number, app, &accept, &drain))
@@ -102,6 +108,27 @@ impl Drop for Server {
     }
 }
 
+/// Where to listen.
+#[derive(Debug)]
+pub enum Endpoint {
+    /// On this address.
+    Address(SocketAddr),
+    /// On a socket that listens already: opened by whoever started the process, before it gave up the right to.
+    Inherited(StdListener),
+}
+
+impl From<SocketAddr> for Endpoint {
+    fn from(address: SocketAddr) -> Self {
+        Self::Address(address)
+    }
+}
+
+/// One inherited socket for all threads: they share its accept queue, which nobody can divide afterwards.
+fn share(listener: &StdListener, threads: NonZeroUsize) -> io::Result<Vec<StdListener>> {
+    listener.set_nonblocking(true)?;
+    (0..threads.get()).map(|_| listener.try_clone()).collect()
+}
+
 /// One listening socket for each thread, all on one address.
 fn listen(address: SocketAddr, threads: NonZeroUsize) -> io::Result<Vec<StdListener>> {
     if address.port() != 0 {
@@ -127,6 +154,7 @@ fn listen_shared(address: SocketAddr) -> io::Result<StdListener> {
 /// How one thread accepts.
 struct Accept {
     serves: Serves,
+    tls: Option<TlsAcceptor>,
     connections_max: usize,
 }
 
@@ -173,7 +201,8 @@ async fn serve(listener: TcpListener, worker: Rc<Worker>, accept: &Accept, drain
                     let place = place(&connections, idle_crowded, drain).await;
                     let activity = Rc::new(Activity::new());
                     let (number, noted) = (place.number(), Rc::clone(&activity));
-                    let serving = connection(stream, peer, Rc::clone(&worker), Arc::clone(drain), noted, place);
+                    let (worker, drain, tls) = (Rc::clone(&worker), Arc::clone(drain), accept.tls.clone());
+                    let serving = connection(stream, peer, tls, worker, drain, noted, place);
                     let task = tokio::task::spawn_local(serving).abort_handle();
                     connections.seat(number, activity, task);
                 }
@@ -212,6 +241,7 @@ async fn place(connections: &Rc<Connections>, idle: Duration, stop: &Drain) -> P
 async fn connection(
     stream: TcpStream,
     peer: SocketAddr,
+    tls: Option<TlsAcceptor>,
     worker: Rc<Worker>,
     drain: Arc<Drain>,
     activity: Rc<Activity>,
@@ -219,5 +249,9 @@ async fn connection(
 ) {
     // Answers are written whole: waiting for more to put into a segment would only delay them.
     let _ = stream.set_nodelay(true);
-    serve_connection(stream, peer.ip(), worker, activity, &drain).await;
+    match tls {
+        None => serve_connection(stream, peer.ip(), worker, activity, &drain).await,
+        // Apart, so that a connection in the clear takes no room for it.
+        Some(tls) => Box::pin(serve_tls(stream, tls, peer.ip(), worker, activity, &drain)).await,
+    }
 }

@@ -36,6 +36,8 @@ pub struct HttpSettings {
     pub deadlines: Deadlines,
     /// How much there may be of things.
     pub bounds: Bounds,
+    /// Whether lists and documents are sent as gzip to whoever takes it.
+    pub gzip: bool,
     /// Whom to tell of answers; none: nobody, at no cost.
     pub observer: Option<Arc<dyn Observer>>,
     /// What is served at `/metrics`; none: nothing is.
@@ -124,6 +126,24 @@ pub(crate) const HEAD_MAX: usize = 16 * 1024;
 
 /// hyper's read buffer: beyond it, or beyond 100 fields, hyper answers a bare 431 itself.
 pub(crate) const READ_BUFFER_MAX: usize = 32 * 1024;
+
+/// Fields of a head: hyper's bound for HTTP/1.1, ours for HTTP/2.
+pub(crate) const FIELDS_MAX: usize = 100;
+
+/// Requests at once on a connection that speaks HTTP/2: no fewer than RFC 9113 recommends (section 6.5.2).
+pub(crate) const STREAMS_MAX: u32 = 100;
+
+/// Requests that a client may give up before we have looked at them (rapid reset, CVE-2023-44487), and those that we
+/// may have to give up for its errors. Beyond that the connection ends.
+pub(crate) const PENDING_RESETS_MAX: usize = 20;
+pub(crate) const LOCAL_RESETS_MAX: usize = 100;
+
+/// Bytes of bodies that a client may send before they are read: in one request, and in all of a connection's.
+pub(crate) const STREAM_WINDOW: u32 = 64 * 1024;
+pub(crate) const CONNECTION_WINDOW: u32 = 256 * 1024;
+
+/// Bytes of an answer that h2 takes ahead of the client.
+pub(crate) const SEND_BUFFER_MAX: usize = 64 * 1024;
 
 /// Bytes of an unwanted body that are read before the answer, so that the connection can live on.
 pub(crate) const DRAIN_MAX: usize = 64 * 1024;

@@ -18,7 +18,9 @@ mod query;
 mod render;
 mod sandbox;
 
-pub(crate) use accept::{ACCEPT_PATCH, PATCH_TYPES, accepts_gzip, accepts_json, check_content_type};
+pub(crate) use accept::{
+    ACCEPT_PATCH, PATCH_TYPES, accepts_gzip, accepts_json, check_content_type, prefers_gzip,
+};
 pub(crate) use bodies::{
     category_patch, category_replacement, inventory_update, new_category, new_order, new_pet, order_patch,
     pet_patch, pet_replacement, stock_adjustment,

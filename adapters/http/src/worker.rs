@@ -10,6 +10,7 @@ use crate::arena::Arena;
 use crate::forms::Forms;
 use crate::load::Load;
 use crate::mailbox::Mailbox;
+use crate::packer::Packer;
 use crate::tally::Tally;
 use crate::wire;
 
@@ -21,6 +22,7 @@ pub(crate) struct Worker {
     pub(crate) tags: wire::TagPrefix,
     pub(crate) arena: Arena,
     pub(crate) forms: Forms,
+    pub(crate) packer: Packer,
     /// Through which requests that write are woken.
     pub(crate) mailbox: Mailbox,
     pub(crate) tally: Arc<Tally>,
@@ -37,6 +39,7 @@ impl Worker {
             tags: wire::TagPrefix::new(app.settings.epoch),
             arena: Arena::new(),
             forms: Forms::new(),
+            packer: Packer::new(),
             mailbox: Mailbox::default(),
             tally: app.tallies.another(),
             load: Load::new(app.settings.deadlines.turn),

@@ -1,13 +1,15 @@
 //! `petstore healthcheck`: for containers, whose images have no curl.
 
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
 
 use crate::Failure;
 use crate::settings::expected::address;
+use crate::tls;
 
 /// How long each step may take.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -22,6 +24,10 @@ pub(crate) struct HealthcheckArgs {
     /// Address of its own for /health and /ready, if it has one
     #[arg(long, env = "PETSTORE_OPS_LISTEN", value_parser = address, value_name = "ADDRESS:PORT")]
     ops_listen: Option<SocketAddr>,
+
+    /// Certificate of the server, if it serves under TLS
+    #[arg(long, env = "PETSTORE_TLS_CERT", value_name = "FILE")]
+    tls_cert: Option<PathBuf>,
 }
 
 impl HealthcheckArgs {
@@ -34,7 +40,10 @@ impl HealthcheckArgs {
             IpAddr::V6(ip) if ip.is_unspecified() => address.set_ip(Ipv6Addr::LOCALHOST.into()),
             _ => {}
         }
-        let status = ask(address).map_err(|error| Failure::because(format!("{address}: {error}")))?;
+        // The address of its own is in the clear.
+        let is_secure = self.tls_cert.is_some() && self.ops_listen.is_none();
+        let status =
+            ask(address, is_secure).map_err(|error| Failure::because(format!("{address}: {error}")))?;
         if status == "200" {
             Ok(())
         } else {
@@ -44,13 +53,27 @@ impl HealthcheckArgs {
 }
 
 /// The status of GET /ready.
-fn ask(address: SocketAddr) -> std::io::Result<String> {
-    let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
+fn ask(address: SocketAddr, is_secure: bool) -> io::Result<String> {
+    let stream = TcpStream::connect_timeout(&address, PATIENCE)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
+    if is_secure {
+        status(tls::client::connect(stream, address.ip()).map_err(io::Error::other)?, address)
+    } else {
+        status(stream, address)
+    }
+}
+
+fn status(mut stream: impl Read + Write, address: SocketAddr) -> io::Result<String> {
     write!(stream, "GET /ready HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n")?;
+    stream.flush()?;
     // `HTTP/1.1 200`: the status line's first twelve bytes.
     let mut line = [0; 12];
-    stream.read_exact(&mut line)?;
+    stream.read_exact(&mut line).map_err(|error| match error.kind() {
+        io::ErrorKind::UnexpectedEof => {
+            io::Error::other("closed without an answer; does it serve under TLS?")
+        }
+        _ => error,
+    })?;
     Ok(String::from_utf8_lossy(&line[9..]).into_owned())
 }

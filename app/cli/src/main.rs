@@ -17,7 +17,9 @@ mod sandbox;
 mod serve;
 mod settings;
 mod store;
+mod systemd;
 mod table;
+mod tls;
 mod transfer;
 mod version;
 
@@ -91,7 +93,7 @@ enum Command {
     Export(TransferArgs),
     /// Copy the data file, also while a server uses it
     Backup(TransferArgs),
-    /// Take changed plans and CORS into a running server, without a restart
+    /// Take changed plans, CORS and certificates into a running server, without a restart
     Reload(ReloadArgs),
     /// Say which settings would be in force, and where each comes from
     CheckConfig(Box<ServeArgs>),

@@ -8,7 +8,9 @@ use parking_lot::Mutex;
 use petstore_http::Http;
 use petstore_service::Service;
 
-use crate::settings::{InForce, LoadError, Loaded, ServeArgs, load};
+use crate::settings::{InForce, LoadError, Loaded, load};
+use crate::systemd::Supervisor;
+use crate::tls::Certificate;
 
 /// Settings that change without a restart.
 const LIVE: [&str; 7] =
@@ -18,8 +20,16 @@ const LIVE: [&str; 7] =
 pub(crate) struct Reloader {
     arguments: Vec<OsString>,
     in_force: Mutex<Vec<InForce>>,
-    service: Arc<Service>,
-    http: Http,
+    live: Live,
+    supervisor: Arc<Supervisor>,
+}
+
+/// What can change while it is used.
+pub(crate) struct Live {
+    pub(crate) service: Arc<Service>,
+    pub(crate) http: Http,
+    /// None where there is no TLS.
+    pub(crate) certificate: Option<Arc<Certificate>>,
 }
 
 /// What a reload did.
@@ -29,36 +39,48 @@ pub(crate) struct Reloaded {
     pub(crate) changed: Vec<String>,
     /// What was changed and needs a restart, in the same form.
     pub(crate) needs_restart: Vec<String>,
+    /// Whether there is another certificate.
+    pub(crate) renewed: bool,
 }
 
 impl Reloader {
     pub(crate) fn new(
         arguments: Vec<OsString>,
         in_force: Vec<InForce>,
-        service: Arc<Service>,
-        http: Http,
+        live: Live,
+        supervisor: Arc<Supervisor>,
     ) -> Self {
-        Self { arguments, in_force: Mutex::new(in_force), service, http }
+        Self { arguments, in_force: Mutex::new(in_force), live, supervisor }
     }
 
     /// Reads the settings anew. If one is wrong, nothing changes.
     pub(crate) fn reload(&self) -> Result<Reloaded, String> {
         // Held to the end: of two reloads the later one wins as a whole.
         let mut in_force = self.in_force.lock();
+        self.supervisor.reloading();
+        let reloaded = self.read(&mut in_force);
+        // What is served is what was served if it failed.
+        self.supervisor.ready();
+        reloaded
+    }
+
+    fn read(&self, in_force: &mut [InForce]) -> Result<Reloaded, String> {
         let loaded = load(&self.arguments).map_err(|error| match error {
             LoadError::Usage(error) => error.to_string(),
             LoadError::Settings(failure) => failure.message,
         })?;
         let args = loaded.cli.serve_args().ok_or("the server was not started by `petstore serve`")?;
         args.check().map_err(|failure| failure.message)?;
-        let reloaded = differences(&mut in_force, &loaded);
-        self.put_in_force(args);
+        let Live { service, http, certificate } = &self.live;
+        // The files are those of the start: to name others needs a restart.
+        let renewed = certificate.as_ref().map(|certificate| certificate.renewed()).transpose()?;
+        let mut reloaded = differences(in_force, &loaded);
+        service.set_plans(args.plans());
+        http.set_cors(args.cors.clone());
+        if let (Some(certificate), Some(renewed)) = (certificate, renewed) {
+            reloaded.renewed = certificate.replace(renewed);
+        }
         Ok(reloaded)
-    }
-
-    fn put_in_force(&self, args: &ServeArgs) {
-        self.service.set_plans(args.plans());
-        self.http.set_cors(args.cors.clone());
     }
 }
 
@@ -85,7 +107,8 @@ impl Reloaded {
     pub(crate) fn lines(&self) -> Vec<String> {
         let changed = self.changed.iter().map(|line| format!("in force: {line}"));
         let waits = self.needs_restart.iter().map(|line| format!("needs a restart: {line}"));
-        let lines: Vec<_> = changed.chain(waits).collect();
+        let renewed = self.renewed.then(|| "in force: a new certificate".to_owned());
+        let lines: Vec<_> = changed.chain(renewed).chain(waits).collect();
         if lines.is_empty() { vec!["reloaded; no setting has changed".to_owned()] } else { lines }
     }
 }

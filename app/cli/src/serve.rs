@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use petstore_domain::ApiKey;
-use petstore_http::{Http, HttpSettings, Server};
+use petstore_http::{Endpoint, Http, HttpSettings, Server};
 use petstore_memory::MemoryStore;
 use petstore_ports::api::{Administration, Failure as Refused, InitialKey, Petstore};
 use petstore_ports::{Clock, Housekeeping};
@@ -21,10 +21,12 @@ use crate::demo;
 use crate::environment::{SystemClock, SystemEntropy};
 use crate::log::Log;
 use crate::metrics::Metrics;
-use crate::reload::Reloader;
+use crate::reload::{Live, Reloader};
 use crate::sandbox::Bench;
 use crate::settings::{INITIAL_KEY_VARIABLE, Loaded, LogLevel, ServeArgs};
 use crate::store::OpenStore;
+use crate::systemd::{self, Supervisor};
+use crate::tls::{self, Certificate};
 use crate::{Failure, print, single_threaded};
 
 /// How often what has expired is dropped.
@@ -63,6 +65,9 @@ async fn run(
 ) -> Result<(), Failure> {
     // Signals first: one that comes during the start is not lost.
     let mut signals = Signals::listen().map_err(|error| Failure::because(error.to_string()))?;
+    let supervisor = Arc::new(Supervisor::find());
+    // Before the data is opened: a wrong certificate is told at once.
+    let certificate = tls::Files::of(args).map(Certificate::read).transpose().map_err(Failure::usage)?;
     let OpenStore { store, epoch, commits } = OpenStore::open(&args.db)?;
     let path = args.admin_socket();
     let socket = AdminSocket::open(&path).map_err(|error| {
@@ -88,12 +93,17 @@ async fn run(
         sandbox,
         ..args.http(epoch)
     };
-    let http = Http::new(Arc::clone(&service) as Arc<dyn Petstore>, settings, args.ops_listen.is_some());
-    let servers = listen(args, &http)?;
+    let mut endpoints = systemd::inherited()?.into_iter();
+    let public = endpoints.next().unwrap_or(args.listen.into());
+    let ops = endpoints.next().or(args.ops_listen.map(Endpoint::from));
+    let http = Http::new(Arc::clone(&service) as Arc<dyn Petstore>, settings, ops.is_some());
+    let servers = listen(args, &http, public, ops, certificate.as_ref())?;
     // Only now: a server that cannot listen must not have spent the one chance to show its key.
     hand_out_initial_key(&*service, args.initial_key_file.as_deref()).await?;
 
-    let reloader = Arc::new(Reloader::new(arguments, loaded.in_force(), Arc::clone(&service), http.clone()));
+    let scheme = if certificate.is_some() { "https" } else { "http" };
+    let live = Live { service: Arc::clone(&service), http: http.clone(), certificate };
+    let reloader = Arc::new(Reloader::new(arguments, loaded.in_force(), live, Arc::clone(&supervisor)));
     let desk = Desk {
         reloader: Some(Arc::clone(&reloader)),
         administration: Arc::clone(&service) as Arc<dyn Administration>,
@@ -102,14 +112,17 @@ async fn run(
     };
     tokio::spawn(socket.serve(desk));
     tokio::spawn(keep_house(Arc::clone(&store), clock));
+    tokio::spawn(Arc::clone(&supervisor).watchdog());
     if args.sandbox {
         let address = servers.last().unwrap_or(&servers[0]).local_addr();
+        let scheme = if servers.len() > 1 { "http" } else { scheme };
         log.say(&format!(
-            "SANDBOX: whoever reaches http://{address}/sandbox/ can empty this store, turn its clock and make it fail; \
+            "SANDBOX: whoever reaches {scheme}://{address}/sandbox/ can empty this store, turn its clock and make it fail; \
              this is no server to rely on"
         ));
     }
-    log.say(&format!("serving http://{}{} from {}", servers[0].local_addr(), args.base_path, args.db));
+    log.say(&format!("serving {scheme}://{}{} from {}", servers[0].local_addr(), args.base_path, args.db));
+    supervisor.ready();
 
     while signals.next().await == Wish::Reload {
         match reloader.reload() {
@@ -117,6 +130,7 @@ async fn run(
             Err(why) => log.complain(&format!("nothing was reloaded: {why}")),
         }
     }
+    supervisor.stopping();
     log.say("stopping; another signal stops at once");
     let drained = tokio::task::spawn_blocking(move || stop(servers, &store));
     let ended = tokio::select! {
@@ -145,15 +159,36 @@ fn stop(servers: Vec<Server>, store: &MemoryStore) -> bool {
     all
 }
 
-fn listen(args: &ServeArgs, http: &Http) -> Result<Vec<Server>, Failure> {
-    let cannot = |address, error: io::Error| Failure::because(format!("cannot listen on {address}: {error}"));
-    let mut servers = vec![];
-    let public = http.listen(args.listen, args.threads());
-    servers.push(public.map_err(|error| cannot(args.listen, error))?);
-    if let Some(address) = args.ops_listen {
-        servers.push(http.listen_ops(address).map_err(|error| cannot(address, error))?);
+fn listen(
+    args: &ServeArgs,
+    http: &Http,
+    public: Endpoint,
+    ops: Option<Endpoint>,
+    certificate: Option<&Arc<Certificate>>,
+) -> Result<Vec<Server>, Failure> {
+    let cannot =
+        |place: String, error: io::Error| Failure::because(format!("cannot listen on {place}: {error}"));
+    let (place, threads) = (named(&public), args.threads());
+    let server = match certificate {
+        None => http.listen(public, threads),
+        Some(certificate) => {
+            let config = certificate.config().map_err(|error| Failure::because(error.to_string()))?;
+            http.listen_tls(public, threads, config)
+        }
+    };
+    let mut servers = vec![server.map_err(|error| cannot(place, error))?];
+    if let Some(ops) = ops {
+        let place = named(&ops);
+        servers.push(http.listen_ops(ops).map_err(|error| cannot(place, error))?);
     }
     Ok(servers)
+}
+
+fn named(endpoint: &Endpoint) -> String {
+    match endpoint {
+        Endpoint::Address(address) => address.to_string(),
+        Endpoint::Inherited(_) => "the socket that was handed over".to_owned(),
+    }
 }
 
 /// Makes the first account of an empty store, and shows its key once.

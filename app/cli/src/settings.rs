@@ -33,6 +33,14 @@ pub(crate) struct ServeArgs {
     #[arg(long, env = "PETSTORE_OPS_LISTEN", value_parser = expected::address, value_name = "ADDRESS:PORT", help_heading = "Serving")]
     pub(crate) ops_listen: Option<SocketAddr>,
 
+    /// Certificate to serve under TLS with, its chain behind it (PEM)
+    #[arg(long, env = "PETSTORE_TLS_CERT", value_name = "FILE", help_heading = "Serving")]
+    pub(crate) tls_cert: Option<PathBuf>,
+
+    /// Private key of that certificate (PEM, not encrypted)
+    #[arg(long, env = "PETSTORE_TLS_KEY", value_name = "FILE", help_heading = "Serving")]
+    pub(crate) tls_key: Option<PathBuf>,
+
     /// What the paths of the contract stand under
     #[arg(long, env = "PETSTORE_BASE_PATH", default_value = openapi::BASE_PATH, value_parser = expected::base_path, value_name = "PATH", help_heading = "Serving")]
     pub(crate) base_path: String,
@@ -136,6 +144,10 @@ pub(crate) struct ServeArgs {
     /// Whether getPet is gone from its sunset on (410)
     #[arg(long, env = "PETSTORE_ENFORCE_SUNSET", default_value = "true", action = ArgAction::Set, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "true|false", help_heading = "Answers", hide = true)]
     pub(crate) enforce_sunset: bool,
+
+    /// Send lists from 1 KiB as gzip to clients that take it
+    #[arg(long, env = "PETSTORE_GZIP", default_value = "true", action = ArgAction::Set, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "true|false", help_heading = "Answers", hide = true)]
+    pub(crate) gzip: bool,
 
     /// Connections at once; 10000, or what the limit of open files allows, unless told otherwise
     #[arg(long, env = "PETSTORE_CONNECTIONS_MAX", value_parser = expected::number::<usize>(1..=1_000_000), value_name = "1..1000000", help_heading = "Deadlines and bounds", hide = true)]
@@ -318,6 +330,9 @@ impl ServeArgs {
         if self.ban_length > self.ban_length_max {
             return Err(Failure::usage("ban-length is longer than ban-length-max"));
         }
+        if self.tls_cert.is_some() != self.tls_key.is_some() {
+            return Err(Failure::usage("tls-cert and tls-key go together: one is set without the other"));
+        }
         if self.ops_listen == Some(self.listen) && self.listen.port() != 0 {
             return Err(Failure::usage("ops-listen is an address of its own, not that of listen"));
         }
@@ -388,6 +403,7 @@ impl ServeArgs {
                 turn: self.turn_timeout,
             },
             bounds: Bounds { body: self.body_max, connections: self.connections_max() },
+            gzip: self.gzip,
             observer: None,
             exposition: None,
             sandbox: None,

@@ -95,6 +95,7 @@ impl Default for Wish {
                     ..Deadlines::DEFAULT
                 },
                 bounds: Bounds::DEFAULT,
+                gzip: true,
                 observer: None,
                 exposition: None,
                 sandbox: None,

@@ -185,6 +185,7 @@ fn settings(epoch: u64) -> HttpSettings {
         documents: Documents { yaml: "".into(), json: "".into(), page: Arc::new([]) },
         deadlines: Deadlines::DEFAULT,
         bounds: Bounds::DEFAULT,
+        gzip: true,
         observer: None,
         exposition: None,
         sandbox: None,

@@ -55,6 +55,41 @@ pub(crate) fn accepts_gzip(headers: &HeaderMap) -> bool {
     best.1
 }
 
+/// Whether the client would rather have gzip than a body as it is. It must say so: of codings that it weighs alike,
+/// the shorter.
+pub(crate) fn prefers_gzip(headers: &HeaderMap) -> bool {
+    let (mut gzip, mut any, mut identity) = (None, None, None);
+    let values = headers.get_all(ACCEPT_ENCODING).iter();
+    for element in values.flat_map(|value| elements(value.as_bytes(), b',')) {
+        let mut parts = elements(element, b';').map(trim);
+        let place = match parts.next().unwrap_or_default() {
+            name if name.eq_ignore_ascii_case(b"gzip") || name.eq_ignore_ascii_case(b"x-gzip") => &mut gzip,
+            name if name.eq_ignore_ascii_case(b"identity") => &mut identity,
+            b"*" => &mut any,
+            _ => continue,
+        };
+        let weight = parts.filter_map(|part| parameter(part, b"q")).map(weight).min();
+        *place = (*place).max(Some(weight.unwrap_or(THOUSANDTHS)));
+    }
+    gzip.or(any).is_some_and(|gzip| gzip > 0 && identity.is_none_or(|identity| gzip >= identity))
+}
+
+/// The weight of what says nothing of its weight.
+const THOUSANDTHS: u16 = 1000;
+
+/// A weight in thousandths (RFC 9110, section 12.4.2). A malformed one excludes nothing.
+fn weight(text: &[u8]) -> u16 {
+    match text {
+        [b'0'] => 0,
+        [b'0', b'.', digits @ ..] if digits.len() <= 3 && digits.iter().all(u8::is_ascii_digit) => {
+            let digit = |place: usize| u16::from(digits.get(place).map_or(0, |digit| digit - b'0'));
+            digit(0) * 100 + digit(1) * 10 + digit(2)
+        }
+        _ if is_zero(text) => 0,
+        _ => THOUSANDTHS,
+    }
+}
+
 /// Whether a body of the type that the headers tell may be parsed: `application/json`, unencoded, and for a merge patch
 /// `application/merge-patch+json` too.
 pub(crate) fn check_content_type(headers: &HeaderMap, merge_patch: bool) -> Result<(), ApiError> {
@@ -97,9 +132,11 @@ fn is_utf8(charset: &[u8]) -> bool {
 
 /// Whether a part of a range is `q=0`, in any of its spellings. A malformed weight excludes nothing.
 fn is_zero_weight(part: &[u8]) -> bool {
-    parameter(part, b"q").is_some_and(|weight| {
-        weight.starts_with(b"0") && weight.iter().all(|byte| matches!(byte, b'0' | b'.'))
-    })
+    parameter(part, b"q").is_some_and(is_zero)
+}
+
+fn is_zero(weight: &[u8]) -> bool {
+    weight.starts_with(b"0") && weight.iter().all(|byte| matches!(byte, b'0' | b'.'))
 }
 
 /// The value of a parameter if it has this name.
@@ -249,6 +286,37 @@ mod tests {
     }
 
     #[test]
+    fn gzip_is_preferred_unless_something_else_weighs_more() {
+        let cases: &[(&[&str], bool)] = &[
+            (&["gzip"], true),
+            (&["gzip, identity"], true),
+            (&["br;q=1, gzip;q=0.5"], true),
+            (&["gzip;q=0.5, identity;q=0.5"], true),
+            (&["gzip;q=0.51, *;q=0, identity;q=0.509"], true),
+            (&["identity;q=0.5", "x-gzip"], true),
+            (&["*"], true),
+            (&["*;q=0.1"], true),
+            (&["gzip;q=1.000"], true),
+            (&["gzip;q=x"], true),
+            (&["gzip;q=0.5, gzip;q=0"], true),
+            (&[], false),
+            (&["identity"], false),
+            (&["identity, gzip;q=0.9"], false),
+            (&["gzip;q=0.001, identity;q=0.002"], false),
+            (&["gzip;q=0, *"], false),
+            (&["gzip;q=0.000"], false),
+            (&["gzip;q=0.0000"], false),
+            (&["*;q=0"], false),
+            (&["br, deflate"], false),
+        ];
+        for (values, expected) in cases {
+            let headers = headers(&ACCEPT_ENCODING, values);
+            assert_eq!(prefers_gzip(&headers), *expected, "{values:?}");
+            assert!(!*expected || accepts_gzip(&headers), "{values:?}");
+        }
+    }
+
+    #[test]
     fn a_body_is_not_encoded() {
         for (encodings, expected) in [
             (&["identity"][..], true),
@@ -274,6 +342,7 @@ mod tests {
             }
             let _either = accepts_json(&headers);
             let _either = accepts_gzip(&headers);
+            assert!(!prefers_gzip(&headers) || accepts_gzip(&headers));
             let _either = check_content_type(&headers, true);
         }
     }

@@ -1,0 +1,118 @@
+//! The certificate and its key: read from their files, at the start and at each reload.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use parking_lot::RwLock;
+use rustls::crypto::{CryptoProvider, ring};
+use rustls::pki_types::pem::{self, PemObject};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::sign::CertifiedKey;
+use rustls::{Error, InconsistentKeys, ServerConfig};
+
+use crate::settings::ServeArgs;
+
+pub(crate) mod client;
+
+/// The one provider of cryptography. It is named wherever one is needed: rustls would look for another in vain.
+pub(crate) fn provider() -> Arc<CryptoProvider> {
+    Arc::new(ring::default_provider())
+}
+
+/// Where the certificate and its key are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Files {
+    cert: PathBuf,
+    key: PathBuf,
+}
+
+impl Files {
+    /// The files that the settings name, if TLS is wished.
+    pub(crate) fn of(args: &ServeArgs) -> Option<Self> {
+        let (cert, key) = (args.tls_cert.clone()?, args.tls_key.clone()?);
+        Some(Self { cert, key })
+    }
+
+    fn read(&self) -> Result<CertifiedKey, String> {
+        let chain = chain(&self.cert)?;
+        let key = key(&self.key)?;
+        CertifiedKey::from_der(chain, key, &provider()).map_err(|error| match error {
+            Error::InconsistentKeys(InconsistentKeys::KeyMismatch) => {
+                format!("{} is not the key of {}", self.key.display(), self.cert.display())
+            }
+            Error::InvalidCertificate(_) => format!("{} is not a certificate: {error}", self.cert.display()),
+            error => format!("{} cannot be used: {error}", self.key.display()),
+        })
+    }
+}
+
+fn chain(file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
+    let chain: Result<Vec<_>, _> = CertificateDer::pem_file_iter(file)
+        .and_then(Iterator::collect)
+        .map_err(|error| unreadable(file, &error));
+    match chain? {
+        none if none.is_empty() => Err(format!("{} holds no certificate (PEM)", file.display())),
+        chain => Ok(chain),
+    }
+}
+
+fn key(file: &Path) -> Result<PrivateKeyDer<'static>, String> {
+    let text = std::fs::read(file).map_err(|error| unreadable(file, &pem::Error::Io(error)))?;
+    PrivateKeyDer::from_pem_slice(&text).map_err(|error| match error {
+        pem::Error::NoItemsFound if is_encrypted(&text) => {
+            format!("{} is encrypted: `openssl pkey` takes the passphrase off", file.display())
+        }
+        pem::Error::NoItemsFound => format!("{} holds no private key (PEM)", file.display()),
+        error => unreadable(file, &error),
+    })
+}
+
+/// Whether what holds no key that can be used holds one that is encrypted.
+fn is_encrypted(text: &[u8]) -> bool {
+    let holds = |words: &[u8]| text.windows(words.len()).any(|window| window == words);
+    holds(b"BEGIN ENCRYPTED PRIVATE KEY") || holds(b"Proc-Type: 4,ENCRYPTED")
+}
+
+fn unreadable(file: &Path, error: &pem::Error) -> String {
+    format!("{} cannot be read: {error}", file.display())
+}
+
+/// The certificate in force: handshakes ask for it, a reload replaces it.
+#[derive(Debug)]
+pub(crate) struct Certificate {
+    files: Files,
+    in_force: RwLock<Arc<CertifiedKey>>,
+}
+
+impl Certificate {
+    /// Reads the files.
+    pub(crate) fn read(files: Files) -> Result<Arc<Self>, String> {
+        let in_force = RwLock::new(Arc::new(files.read()?));
+        Ok(Arc::new(Self { files, in_force }))
+    }
+
+    /// The files as they are now, to be put in force when everything else has been found good too.
+    pub(crate) fn renewed(&self) -> Result<CertifiedKey, String> {
+        self.files.read()
+    }
+
+    /// From the next handshake on this is the certificate. Connections that are there stay. Says whether it is another.
+    pub(crate) fn replace(&self, new: CertifiedKey) -> bool {
+        let old = std::mem::replace(&mut *self.in_force.write(), Arc::new(new));
+        old.cert != self.in_force.read().cert
+    }
+
+    /// What the server speaks: TLS 1.3 and 1.2, with what ring holds to be good.
+    pub(crate) fn config(self: &Arc<Self>) -> Result<ServerConfig, Error> {
+        let config = ServerConfig::builder_with_provider(provider())
+            .with_protocol_versions(&[&rustls::version::TLS13, &rustls::version::TLS12])?;
+        Ok(config.with_no_client_auth().with_cert_resolver(Arc::clone(self) as Arc<dyn ResolvesServerCert>))
+    }
+}
+
+impl ResolvesServerCert for Certificate {
+    fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        Some(Arc::clone(&self.in_force.read()))
+    }
+}
