@@ -1,0 +1,126 @@
+//! gzip: for lists and the contract, for whoever takes it, from a KiB on.
+
+use std::io::Read;
+
+use flate2::read::GzDecoder;
+use serde_json::json;
+
+use crate::harness::{Answer, OPENAPI, Shop, Wish};
+use crate::stall::Stall;
+
+const GZIP: [(&str, &str); 1] = [("accept-encoding", "gzip")];
+
+fn unpacked(answer: &Answer) -> Vec<u8> {
+    assert_eq!(answer.header("content-encoding"), Some("gzip"), "{:?}", answer.headers);
+    assert_eq!(answer.number("content-length"), answer.body.len() as u64);
+    let mut body = vec![];
+    GzDecoder::new(&*answer.body).read_to_end(&mut body).unwrap();
+    body
+}
+
+fn varies(answer: &Answer) -> bool {
+    answer.header("vary").is_some_and(|names| names.contains("Accept-Encoding"))
+}
+
+/// A stall with so much in it that each list is longer than a KiB.
+fn full() -> Stall {
+    let stall = Stall::open();
+    for number in 0..40 {
+        let category =
+            json!({"name": format!("Rabbits {number}"), "description": "Quiet and fond of cables"});
+        assert_eq!(stall.client.post("/v1/categories", &category).status, 201);
+        let pet = stall.pet_of(2);
+        stall.order(pet, 1);
+    }
+    stall
+}
+
+#[test]
+fn a_list_is_the_same_packed_and_unpacked() {
+    let stall = full();
+    for path in ["/v1/pets?limit=100", "/v1/categories", "/v1/store/orders", "/v1/inventory"] {
+        let plain = stall.client.get(path);
+        assert!(plain.body.len() >= 1024 && varies(&plain), "{path}: {}", plain.body.len());
+        assert_eq!(plain.header("content-encoding"), None);
+        let packed = stall.client.send("GET", path, &GZIP, None);
+        assert_eq!(unpacked(&packed), plain.body, "{path}");
+        assert!(packed.body.len() * 2 < plain.body.len() && varies(&packed), "{path}");
+        for name in ["etag", "link", "content-type", "vary", "cache-control"] {
+            assert_eq!(packed.header(name), plain.header(name), "{path} {name}");
+        }
+        let head = stall.client.send("HEAD", path, &GZIP, None);
+        assert_eq!(head.header("content-encoding"), Some("gzip"));
+        // The tag is weak: what was got in one coding is known in the other.
+        let tag = packed.header("etag").unwrap();
+        for codings in ["gzip", "identity"] {
+            let headers = [("accept-encoding", codings), ("if-none-match", tag)];
+            let known = stall.client.send("GET", path, &headers, None);
+            assert_eq!((known.status, known.header("content-encoding")), (304, None), "{path}");
+            assert!(varies(&known), "{path}");
+        }
+    }
+}
+
+#[test]
+fn the_client_decides() {
+    let stall = full();
+    let cases = [
+        ("gzip", true),
+        ("br, GZip;q=0.2", true),
+        ("*", true),
+        ("identity;q=0.5, gzip;q=0.8", true),
+        ("", false),
+        ("identity", false),
+        ("br", false),
+        ("gzip;q=0", false),
+        ("gzip;q=0, *", false),
+        ("identity, gzip;q=0.5", false),
+    ];
+    for (codings, expected) in cases {
+        let answer = stall.client.send("GET", "/v1/inventory", &[("accept-encoding", codings)], None);
+        assert_eq!(answer.header("content-encoding").is_some(), expected, "{codings}");
+        assert!(varies(&answer), "{codings}");
+    }
+}
+
+#[test]
+fn what_is_short_and_what_is_one_resource_stays_as_it_is() {
+    let stall = Stall::open();
+    let pet = stall.pet();
+    let short = stall.client.send("GET", "/v1/pets", &GZIP, None);
+    assert_eq!((short.header("content-encoding"), varies(&short)), (None, true));
+    let description = "x".repeat(1000);
+    let long = json!({"name": "y".repeat(100), "description": description});
+    let category = stall.client.send("POST", "/v1/categories", &GZIP, Some(&long));
+    assert!(category.body.len() > 1024);
+    let path = category.header("location").unwrap().to_owned();
+    for answer in [
+        category,
+        stall.client.send("GET", &path, &GZIP, None),
+        stall.client.send("GET", &format!("/v1/pets/{pet}"), &GZIP, None),
+        stall.client.send("GET", "/v1/rate-limit", &GZIP, None),
+        stall.client.send("GET", &format!("/v1/pets?{}=1", "x".repeat(2000)), &GZIP, None),
+    ] {
+        assert_eq!((answer.header("content-encoding"), varies(&answer)), (None, false), "{answer:?}");
+    }
+}
+
+#[test]
+fn the_contract_is_packed_too() {
+    let shop = Shop::open();
+    let client = shop.stranger();
+    let packed = client.send("GET", "/openapi.yaml", &GZIP, None);
+    assert_eq!(unpacked(&packed), OPENAPI.as_bytes());
+    assert!(packed.body.len() * 4 < OPENAPI.len() && varies(&packed));
+    let plain = client.get("/openapi.yaml");
+    assert!(plain.body == OPENAPI.as_bytes() && varies(&plain));
+}
+
+#[test]
+fn an_owner_may_have_none_of_it() {
+    let mut wish = Wish::default();
+    wish.http.gzip = false;
+    let shop = Shop::open_as(wish);
+    let answer = shop.stranger().send("GET", "/openapi.yaml", &GZIP, None);
+    assert_eq!((answer.header("content-encoding"), varies(&answer)), (None, false));
+}
