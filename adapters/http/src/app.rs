@@ -91,8 +91,8 @@ impl Http {
         threads: NonZeroUsize,
         tls: ServerConfig,
     ) -> io::Result<Server> {
-        let acceptor = Some(acceptor(tls));
-        Server::start(endpoint.into(), threads, Arc::clone(&self.app), self.serves(), acceptor)
+        let tls = acceptor(tls);
+        Server::start(endpoint.into(), threads, Arc::clone(&self.app), self.serves(), Some(&tls))
     }
 
     fn serves(&self) -> Serves {

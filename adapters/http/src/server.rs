@@ -57,7 +57,7 @@ impl Server {
         threads: NonZeroUsize,
         app: Arc<App>,
         serves: Serves,
-        tls: Option<TlsAcceptor>,
+        tls: Option<&TlsAcceptor>,
     ) -> io::Result<Self> {
         let listeners = match endpoint {
             Endpoint::Address(address) => listen(address, threads)?,
@@ -71,7 +71,7 @@ impl Server {
             .enumerate()
             .map(|(number, listener)| {
                 let (app, drain) = (Arc::clone(&app), Arc::clone(&drain));
-                let accept = Accept { serves, tls: tls.clone(), connections_max: connections_each };
+                let accept = Accept { serves, tls: tls.cloned(), connections_max: connections_each };
                 std::thread::Builder::new()
                     .name(format!("http-{number}"))
                     .spawn(move || run(listener, number, app, &accept, &drain))
