@@ -16,6 +16,11 @@ use std::time::Duration;
 
 pub const BINARY: &str = env!("CARGO_BIN_EXE_petstore");
 
+/// A port that nobody serves on.
+pub fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
 /// A folder of its own, and perhaps a server in it; both end with the test.
 pub struct Site {
     pub folder: PathBuf,
@@ -28,8 +33,7 @@ impl Site {
         let folder = std::env::temp_dir().join(format!("petstore-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir_all(&folder).unwrap();
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        Self { folder, port, server: None }
+        Self { folder, port: free_port(), server: None }
     }
 
     pub fn command(&self, args: &[&str]) -> Command {

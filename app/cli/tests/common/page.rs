@@ -12,11 +12,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::time::Duration;
 
-use super::{BINARY, Site, tools};
+use super::{BINARY, Site, free_port, tools};
 
 /// How long a page may take, in steps of so long.
-const STEPS: u32 = 6_000;
+const STEPS: u32 = 12_000;
 const STEP: Duration = Duration::from_millis(10);
+
+/// Where the servers of the pages listen.
+const ADDRESSES: [&str; 3] = ["127.0.0.1:8080", "127.0.0.1:8081", "127.0.0.1:8443"];
 
 /// Ends what a block prints.
 const MARK: &str = "--- end of block";
@@ -79,9 +82,10 @@ pub fn root() -> PathBuf {
 pub fn run(name: &str) -> Site {
     let text = fs::read_to_string(root().join("docs").join(name)).unwrap();
     let site = Site::new(name);
-    // The ports that the pages name belong to others, perhaps.
-    let other = Site::new("other-port").port.to_string();
-    let text = text.replace("8080", &site.port.to_string()).replace("8081", &other);
+    // Others may listen there.
+    let text = ADDRESSES
+        .iter()
+        .fold(text, |text, address| text.replace(address, &format!("127.0.0.1:{}", free_port())));
     let blocks = split(&text).0;
     for shared in ["docs", "openapi.yaml"] {
         symlink(root().join(shared), site.folder.join(shared)).unwrap();
