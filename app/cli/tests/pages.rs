@@ -133,7 +133,7 @@ fn embedding_brings_as_many_packages_as_the_page_says() {
 
 #[test]
 fn the_page_for_operators_works_as_it_is_printed() {
-    run("operate.md", &[curl()]);
+    run("operate.md", &[curl(), ("openssl".into(), "version")]);
 }
 
 #[test]
