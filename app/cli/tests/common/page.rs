@@ -127,7 +127,9 @@ impl Shell {
         let path = std::env::join_paths(folders.chain(std::env::split_paths(&path))).unwrap();
         let (out, errors) = (site.folder.join(".printed"), site.folder.join(".errors"));
         let mut command = Command::new("sh");
-        command.args(["-c", script]).current_dir(&site.folder).env("PATH", path).process_group(0);
+        command.args(["-c", script]).current_dir(&site.folder).process_group(0);
+        // What the recipes leave behind goes with the folder.
+        command.env("PATH", path).env("TMPDIR", &site.folder);
         command.stdout(File::create(&out).unwrap()).stderr(File::create(&errors).unwrap());
         let mut shell = Self(command.spawn().unwrap());
         let status = (0..STEPS).find_map(|_| {
