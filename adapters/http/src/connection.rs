@@ -28,14 +28,6 @@ use crate::io::{Activity, Phase, Socket, Stream};
 use crate::settings::{Deadlines, READ_BUFFER_MAX};
 use crate::worker::Worker;
 
-/// Where requests come from.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Peer {
-    pub(crate) address: IpAddr,
-    /// Whether they come under TLS.
-    pub(crate) is_secure: bool,
-}
-
 /// Serves a stream in the clear to its end, and notes what happens on it.
 pub(crate) async fn serve_connection<T: Stream>(
     stream: T,
@@ -45,20 +37,21 @@ pub(crate) async fn serve_connection<T: Stream>(
     drain: &Arc<Drain>,
 ) {
     let socket = Socket::new(stream, Rc::clone(&activity));
-    serve_http1(socket, activity, Peer { address: peer, is_secure: false }, worker, drain).await;
+    serve_http1::<_, false>(socket, activity, peer, worker, drain).await;
 }
 
 /// Serves a stream of HTTP/1.1 to its end. There is a [`Socket`] beneath it.
-pub(crate) async fn serve_http1<T: Stream>(
+pub(crate) async fn serve_http1<T: Stream, const SECURE: bool>(
     stream: T,
     activity: Rc<Activity>,
-    peer: Peer,
+    peer: IpAddr,
     worker: Rc<Worker>,
     drain: &Arc<Drain>,
 ) {
     let deadlines = worker.app.settings.deadlines;
     let noted = Rc::clone(&activity);
-    let service = service_fn(move |request| exchange(Rc::clone(&worker), Rc::clone(&noted), peer, request));
+    let service =
+        service_fn(move |request| exchange::<SECURE>(Rc::clone(&worker), Rc::clone(&noted), peer, request));
     let http = http1::Builder::new()
         // One flat buffer and one send for each answer: 4 to 5% over a vector of head and body.
         .writev(false)

@@ -5,6 +5,7 @@
 //! the socket and, because it may also shut the windows of its streams, by the answers that are still with us. Pings
 //! are not needed beside these: nobody stays who does nothing.
 
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -19,7 +20,7 @@ use hyper_util::rt::TokioIo;
 use tokio::time::Instant;
 
 use crate::alarm::{Alarm, StopWish};
-use crate::connection::{LAST_REQUEST_TIME, Peer, Watch};
+use crate::connection::{LAST_REQUEST_TIME, Watch};
 use crate::drain::Drain;
 use crate::exchange::{Dropped, exchange};
 use crate::io::{Activity, Phase, Stream};
@@ -37,7 +38,7 @@ use answers::{Answers, Tracked, Turn};
 pub(crate) async fn serve<T: Stream>(
     stream: T,
     activity: Rc<Activity>,
-    peer: Peer,
+    peer: IpAddr,
     worker: Rc<Worker>,
     drain: &Arc<Drain>,
 ) {
@@ -47,7 +48,7 @@ pub(crate) async fn serve<T: Stream>(
     let service = service_fn(move |request: Request<Incoming>| {
         let turn = Turn::begin(&noted, &unsent);
         let is_head = request.method() == Method::HEAD;
-        let answering = exchange(Rc::clone(&worker), Rc::clone(&noted), peer, request);
+        let answering = exchange::<true>(Rc::clone(&worker), Rc::clone(&noted), peer, request);
         async move {
             let response = answering.await?;
             Ok::<_, Dropped>(Tracked::response(response, is_head, turn))

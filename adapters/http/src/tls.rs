@@ -9,7 +9,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
-use crate::connection::{LAST_REQUEST_TIME, Peer, serve_http1};
+use crate::connection::{LAST_REQUEST_TIME, serve_http1};
 use crate::drain::Drain;
 use crate::http2;
 use crate::io::{Activity, Socket, Stream};
@@ -50,10 +50,9 @@ pub(crate) async fn serve_tls<T: Stream>(
     };
     // From here on there are requests.
     activity.settle();
-    let peer = Peer { address: peer, is_secure: true };
     if stream.get_ref().1.alpn_protocol() == Some(HTTP_2) {
         http2::serve(stream, activity, peer, worker, drain).await;
     } else {
-        serve_http1(stream, activity, peer, worker, drain).await;
+        serve_http1::<_, true>(stream, activity, peer, worker, drain).await;
     }
 }
