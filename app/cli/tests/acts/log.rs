@@ -1,0 +1,66 @@
+//! What is told, and how.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::time::Duration;
+
+use crate::Trial;
+use crate::common::Site;
+
+/// Serves with these settings, lets something happen, and gives what was told of requests by then.
+fn told(name: &str, args: &[&str], happens: impl FnOnce(&Trial)) -> Vec<String> {
+    let mut site = Site::new(&format!("acts-log-{name}"));
+    let file = site.folder.join("log");
+    let args = [&["--db", "memory", "--initial-key-file", "key"][..], args].concat();
+    site.server = Some(site.command(&args).stderr(File::create(&file).unwrap()).spawn().unwrap());
+    while !site.run(&["healthcheck"]).status.success() {
+        assert!(site.server.as_mut().unwrap().try_wait().unwrap().is_none(), "the server ended");
+    }
+    let key = std::fs::read_to_string(site.folder.join("key")).unwrap().trim().to_owned();
+    let mut trial = Trial { site, key };
+    happens(&trial);
+    // A server that ends has written all.
+    trial.site.signal("-TERM");
+    trial.site.server.take().unwrap().wait().unwrap();
+    let log = std::fs::read_to_string(file).unwrap();
+    log.lines()
+        .filter(|line| line.contains("/pets") || line.contains("/categories"))
+        .map(str::to_owned)
+        .collect()
+}
+
+fn reads(trial: &Trial) {
+    for _ in 0..3 {
+        assert_eq!(trial.ask("GET", "/v1/pets", "", "").status, 200);
+    }
+}
+
+pub(crate) fn levels() {
+    // A machine that is slow is not what is looked for.
+    let quick = ["--log-slow", "1h"];
+    assert_eq!(told("errors", &[&quick[..], &["--log", "errors"]].concat(), reads).len(), 0);
+    assert_eq!(told("off", &["--log", "off", "--log-slow", "10ms"], slowly).len(), 0);
+    assert_eq!(told("requests", &["--log", "requests"], reads).len(), 3);
+    assert!(told("sample", &["--log", "requests", "--log-sample", "3"], reads).len() == 1);
+}
+
+pub(crate) fn formats() {
+    let json = told("json", &["--log", "requests", "--log-format", "json"], reads);
+    assert!(json.iter().all(|line| serde_json::from_str::<serde_json::Value>(line).is_ok()), "{json:?}");
+    let text = told("text", &["--log", "requests", "--log-format", "text"], reads);
+    assert!(text.len() == 3 && text.iter().all(|line| !line.starts_with('{')), "{text:?}");
+}
+
+/// A request whose body lets itself be waited for.
+fn slowly(trial: &Trial) {
+    let mut held = trial.held();
+    std::thread::sleep(Duration::from_millis(30));
+    held.write_all(b"{\"name\":1}").unwrap();
+    held.read_exact(&mut [0; 12]).unwrap();
+}
+
+pub(crate) fn slow() {
+    let lines = told("slow", &["--log-slow", "10ms"], slowly);
+    assert!(lines.len() == 1 && lines[0].contains("slow"), "{lines:?}");
+    assert_eq!(told("not-slow", &["--log-slow", "1h"], slowly).len(), 0);
+}
