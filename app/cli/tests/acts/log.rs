@@ -11,12 +11,16 @@ use crate::common::Site;
 fn told(name: &str, args: &[&str], happens: impl FnOnce(&Trial)) -> Vec<String> {
     let mut site = Site::new(&format!("acts-log-{name}"));
     let file = site.folder.join("log");
-    let args = [&["--db", "memory", "--initial-key-file", "key"][..], args].concat();
-    site.server = Some(site.command(&args).stderr(File::create(&file).unwrap()).spawn().unwrap());
+    let args = [&["--db", "memory"][..], args].concat();
+    let key = String::from_utf8(site.run(&["keys", "generate"]).stdout).unwrap().trim().to_owned();
+    let mut command = site.command(&args);
+    command.env("PETSTORE_INITIAL_KEY", &key).stderr(File::create(&file).unwrap());
+    site.server = Some(command.spawn().unwrap());
     while !site.run(&["healthcheck"]).status.success() {
         assert!(site.server.as_mut().unwrap().try_wait().unwrap().is_none(), "the server ended");
     }
-    let key = std::fs::read_to_string(site.folder.join("key")).unwrap().trim().to_owned();
+    // It listens before its first account is made.
+    while !site.run(&["keys", "show", "1", "--db", "memory"]).status.success() {}
     let mut trial = Trial { site, key };
     happens(&trial);
     // A server that ends has written all.
