@@ -71,7 +71,7 @@ impl Notes {
 /// Answers one request. One future from end to end: each around it would move the request and the answer once more.
 ///
 /// `SECURE` says whether it came under TLS. Each of the two has code of its own, so that the one in the clear is still
-/// called from one place and inlined there: 1% of a request.
+/// called from one place and inlined there.
 pub(crate) async fn exchange<const SECURE: bool>(
     worker: Rc<Worker>,
     activity: Rc<Activity>,
