@@ -145,7 +145,8 @@ impl App {
     }
 
     pub(crate) fn figures(&self) -> Figures {
-        self.tallies.figures(self.panics.load(Ordering::Relaxed))
+        let (panics, shed) = (&self.panics, &self.overloads);
+        self.tallies.figures(panics.load(Ordering::Relaxed), shed.load(Ordering::Relaxed))
     }
 
     pub(crate) fn count_panic(&self) {

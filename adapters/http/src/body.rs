@@ -41,11 +41,13 @@ impl RequestBody {
         }
     }
 
+    /// Whether nothing of it is left to read.
+    pub(crate) fn is_read(&self) -> bool {
+        self.incoming.is_end_stream()
+    }
+
     /// Throws away what nobody wanted, up to a bound. Says whether that was all of it: the connection can then live on.
     pub(crate) async fn discard(&mut self) -> bool {
-        if self.incoming.is_end_stream() {
-            return true;
-        }
         if self.waits || self.incoming.size_hint().lower() > DRAIN_MAX as u64 {
             return false;
         }

@@ -68,7 +68,8 @@ impl Notes {
     }
 }
 
-/// Answers one request. One future from end to end: each around it would move the request and the answer once more.
+/// Answers one request. One future from end to end: each around it would move the request and the answer once more. What a
+/// plain read does not need is boxed where it is awaited: hyper moves the whole future, whatever it is used for.
 ///
 /// `SECURE` says whether it came under TLS. Each of the two has code of its own, so that the one in the clear is still
 /// called from one place and inlined there.
@@ -113,11 +114,11 @@ pub(crate) async fn exchange<const SECURE: bool>(
         // Refused before the gate: nothing was counted, and what is left to the address is what can be said.
         // Nothing can be said if that fails too.
         let asked = async { worker.app.api.admit_address(client, Cost::Nothing).await };
-        let verdict = behind_barrier(pin!(asked)).await.and_then(Result::ok);
+        let verdict = behind_barrier(Box::pin(asked).as_mut()).await.and_then(Result::ok);
         notes.quota = verdict.map(|(address, _)| QuotaNote::of_address(&address));
     }
     // Where such a body ends is a matter of opinion: what comes after it may be a request that nobody sent.
-    let lives_on = !head.coded && body.discard().await;
+    let lives_on = !head.coded && (body.is_read() || Box::pin(body.discard()).await);
     let id = RequestId::given(&head).unwrap_or_else(|| RequestId::Made(worker.next_request_id()));
     let route = match &notes.resource {
         Some(resource) => Route::of(resource),
@@ -205,7 +206,7 @@ async fn judge<const SECURE: bool>(
         if let Some(route) = sandbox::routes::Route::find(parts.uri.path(), worker) {
             return Box::pin(sandbox::routes::answer(route, worker, parts, head, body)).await;
         }
-        return ops::answer(worker, parts, head).await;
+        return Box::pin(ops::answer(worker, parts, head)).await;
     }
     let resource = notes.resource;
     if parts.method == Method::OPTIONS {
@@ -263,20 +264,20 @@ async fn judge<const SECURE: bool>(
     }
     let body = match operation.takes() {
         Takes::Nothing => Bytes::new(),
-        takes => match read_body(app, takes, parts, body).await {
+        takes => match Box::pin(read_body(app, takes, parts, body)).await {
             Ok(body) => body,
             Err(answer) => return answer,
         },
     };
     let call = Call { worker, parts, head, authority, is_secure: SECURE, admission: &admission, body: &body };
-    // Pinned here, like the whole.
-    let handling = pin!(handlers::handle(&call, operation, resource));
+    let handling = handlers::handle(&call, operation, resource);
     let handled = if operation.scope() == Scope::Read {
-        handling.await
+        // Pinned here, like the whole.
+        pin!(handling).await
     } else {
         // A disk may neither write nor fail. What becomes of the change then is not known: the store, not we, has it.
         let unanswered = || StoreError::Indeterminate("the store did not answer in time".to_owned());
-        match timeout(settings.deadlines.store, handling).await {
+        match Box::pin(timeout(settings.deadlines.store, handling)).await {
             Ok(handled) => handled,
             Err(_) => Err(unanswered().into()),
         }

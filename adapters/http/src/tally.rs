@@ -249,7 +249,7 @@ impl Tallies {
     }
 
     /// What all threads have counted together.
-    pub(crate) fn figures(&self, panics: u64) -> Figures {
+    pub(crate) fn figures(&self, panics: u64, shed: u64) -> Figures {
         let tallies = self.0.lock();
         let sum = |pick: &dyn Fn(&Tally) -> u64| tallies.iter().map(|tally| pick(tally)).sum::<u64>();
         let mut figures = Figures {
@@ -261,6 +261,7 @@ impl Tallies {
             accepted: sum(&|tally| tally.accepted.get()),
             connections: 0,
             panics,
+            shed,
         };
         let closed = sum(&|tally| tally.closed.get());
         figures.connections = figures.accepted.saturating_sub(closed);
@@ -318,6 +319,8 @@ pub struct Figures {
     pub connections: u64,
     /// Handlers that panicked.
     pub panics: u64,
+    /// Requests that were refused because others had waited too long for their turn.
+    pub shed: u64,
 }
 
 /// How many answers.
@@ -373,7 +376,7 @@ mod tests {
         two.connected();
         two.disconnected();
         one.decided(&Plan::Pro, Decision::Banned);
-        let figures = tallies.figures(3);
+        let figures = tallies.figures(3, 4);
         drop(running);
         let counts: Vec<_> =
             figures.requests.iter().map(|one| (one.route, one.method, one.status, one.count)).collect();
@@ -381,7 +384,8 @@ mod tests {
         let buckets: Vec<_> = figures.latencies[0].buckets.iter().map(|(_, count)| *count).collect();
         assert_eq!(buckets, [1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
         assert_eq!(figures.latencies[0].sum, Duration::from_micros(60_000_101));
-        assert_eq!((figures.in_flight, figures.accepted, figures.connections, figures.panics), (1, 2, 1, 3));
+        assert_eq!((figures.in_flight, figures.accepted, figures.connections), (1, 2, 1));
+        assert_eq!((figures.panics, figures.shed), (3, 4));
         let banned: Vec<_> = figures.decisions.iter().filter(|one| one.count > 0).collect();
         assert_eq!(banned, [&Decisions { plan: "pro", decision: "banned", count: 1 }]);
     }

@@ -80,8 +80,9 @@ impl Collector for Snapshot {
 
 impl Snapshot {
     fn transport(&self, families: &mut Families<'_>) -> fmt::Result {
-        let Figures { requests, latencies, decisions, in_flight, accepted, connections, panics, .. } =
-            &self.transport;
+        let Figures {
+            requests, latencies, decisions, in_flight, accepted, connections, panics, shed, ..
+        } = &self.transport;
         let counts = requests.iter().map(|one| {
             let labels = [
                 ("route", one.route.to_owned()),
@@ -103,6 +104,8 @@ impl Snapshot {
         )?;
         families.gauge("petstore_http_connections", "Connections that are open", *connections)?;
         families.counter("petstore_http_panics", "Handlers that panicked; each cost one request", *panics)?;
+        let help = "Requests that were refused because others had waited too long for their turn";
+        families.counter("petstore_http_shed", help, *shed)?;
         let counts =
             decisions.iter().map(|one| ([("plan", one.plan), ("decision", one.decision)], one.count));
         families.counters(
