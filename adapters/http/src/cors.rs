@@ -12,6 +12,7 @@ use parking_lot::RwLock;
 use crate::answer::Answer;
 use crate::head::{Field, Head};
 use crate::settings::Cors;
+use crate::wire::{ACCEPT_PATCH, PATCH_TYPES};
 
 const ALLOW_HEADERS: HeaderValue = HeaderValue::from_static(
     "Authorization, X-API-Key, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, X-Request-Id",
@@ -83,7 +84,10 @@ pub(crate) fn put_on(headers: &mut HeaderMap, origin: Option<HeaderValue>) {
 
 /// The answer to OPTIONS: what may be done, and to a preflight that it may be done from elsewhere.
 pub(crate) fn options(allow: &'static str, cors: &LiveCors, head: &Head<'_>, headers: &HeaderMap) -> Answer {
-    let answer = Answer::empty(StatusCode::NO_CONTENT).with_header(ALLOW, HeaderValue::from_static(allow));
+    let mut answer = Answer::empty(StatusCode::NO_CONTENT).with_header(ALLOW, HeaderValue::from_static(allow));
+    if allow.contains("PATCH") {
+        answer = answer.with_header(ACCEPT_PATCH, PATCH_TYPES);
+    }
     let is_preflight = headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD);
     if !is_preflight || cors.allowed_origin(head).is_none() {
         return answer;

@@ -18,7 +18,7 @@ pub enum OpenError {
         lock: PathBuf,
     },
     /// A file cannot be made or opened.
-    #[error("{} cannot be opened", path.display())]
+    #[error("{} cannot be opened: {source}", path.display())]
     File {
         /// The file.
         path: PathBuf,

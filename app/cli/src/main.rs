@@ -37,7 +37,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 use crate::completions::ManArgs;
 use crate::healthcheck::HealthcheckArgs;
 use crate::keys::{AccountsCommand, KeysCommand, ReloadArgs, Through};
-use crate::settings::{CONFIG_VARIABLE, Form, INITIAL_KEY_VARIABLE, LoadError, Loaded, ServeArgs};
+use crate::settings::{CONFIG_VARIABLE, expected, Form, INITIAL_KEY_VARIABLE, LoadError, Loaded, ServeArgs};
 use crate::transfer::TransferArgs;
 
 /// A petstore to point API tools at: stateful, strict, with real keys, limits and deprecations
@@ -100,7 +100,11 @@ enum Command {
     /// List all settings
     Settings(SettingsArgs),
     /// Print the contract (OpenAPI 3.0.3)
-    Openapi,
+    Openapi {
+        /// What the paths of the contract stand under
+        #[arg(long, env = "PETSTORE_BASE_PATH", default_value = openapi::BASE_PATH, value_parser = expected::base_path, value_name = "PATH")]
+        base_path: String,
+    },
     /// Succeed if the server is ready
     Healthcheck(HealthcheckArgs),
     /// Print completions for a shell
@@ -226,18 +230,20 @@ fn run(loaded: Loaded, arguments: Vec<OsString>, warnings: &[String]) -> Result<
     }
     match &loaded.cli.command {
         None | Some(Command::Serve(_)) => return serve::serve(&loaded, arguments, warnings),
-        Some(Command::CheckConfig(_)) => return check_config::check_config(&loaded),
         Some(_) => {}
     }
     for warning in warnings {
         tell(&format!("warning: {warning}"));
+    }
+    if let Some(Command::CheckConfig(_)) = &loaded.cli.command {
+        return check_config::check_config(&loaded);
     }
     match loaded.cli.command {
         Some(Command::Keys { through, command }) => command.run(&through),
         Some(Command::Accounts { through, command }) => command.run(&through),
         Some(Command::Reload(args)) => args.run(),
         Some(Command::Settings(args)) => args.run(),
-        Some(Command::Openapi) => print(openapi::YAML),
+        Some(Command::Openapi { base_path }) => print(&String::from_utf8_lossy(&openapi::documents(&base_path).yaml)),
         Some(Command::Import(args)) => args.import(),
         Some(Command::Export(args)) => args.export(),
         Some(Command::Backup(args)) => args.backup(),

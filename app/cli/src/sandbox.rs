@@ -1,5 +1,7 @@
 //! A tester's server: its clock can be turned, and it can begin anew.
 
+use std::fs::File;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use petstore_memory::MemoryStore;
@@ -11,7 +13,7 @@ use petstore_service::{Policy, Ports, Service};
 use crate::Failure;
 use crate::demo;
 use crate::environment::SystemEntropy;
-use crate::settings::ServeArgs;
+use crate::settings::{Db, ServeArgs};
 
 /// The clock that a server works with, and what a tester may do to it: nothing, unless the settings say so.
 pub(crate) struct Bench {
@@ -51,4 +53,25 @@ async fn beginning(demo: Option<u32>, machine: &Arc<dyn Clock>) -> Result<Vec<Ro
         Ok::<_, String>(())
     })?;
     Ok(rows)
+}
+
+/// Takes a data file for a sandbox: a new one, or one that a sandbox made. A reset empties it, so that no other will do,
+/// least of all the one that is the default everywhere.
+pub(crate) fn claim(db: &Db, store: &MemoryStore) -> Result<(), Failure> {
+    let Db::File(file) = db else { return Ok(()) };
+    let mut mark = file.clone().into_os_string();
+    mark.push(".sandbox");
+    let mark = PathBuf::from(mark);
+    if mark.exists() {
+        return Ok(());
+    }
+    let figures = store.figures();
+    if figures.accounts + figures.categories > 0 {
+        return Err(Failure::usage(format!(
+            "sandbox: {db} holds data that no sandbox made, and a reset would empty it; name another --db, or memory"
+        )));
+    }
+    File::create(&mark)
+        .map(drop)
+        .map_err(|error| Failure::because(format!("{} cannot be made: {error}", mark.display())))
 }

@@ -22,7 +22,7 @@ use crate::environment::{SystemClock, SystemEntropy};
 use crate::log::Log;
 use crate::metrics::Metrics;
 use crate::reload::{Live, Reloader};
-use crate::sandbox::Bench;
+use crate::sandbox::{self, Bench};
 use crate::settings::{INITIAL_KEY_VARIABLE, Loaded, LogLevel, ServeArgs};
 use crate::store::OpenStore;
 use crate::systemd::{self, Supervisor};
@@ -69,6 +69,9 @@ async fn run(
     // Before the data is opened: a wrong certificate is told at once.
     let certificate = tls::Files::of(args).map(Certificate::read).transpose().map_err(Failure::usage)?;
     let OpenStore { store, epoch, commits } = OpenStore::open(&args.db)?;
+    if args.sandbox {
+        sandbox::claim(&args.db, &store)?;
+    }
     let path = args.admin_socket();
     let socket = AdminSocket::open(&path).map_err(|error| {
         Failure::because(format!("the admin socket {} cannot be opened: {error}", path.display()))

@@ -138,15 +138,15 @@ pub(crate) struct ServeArgs {
     pub(crate) cors: Cors,
 
     /// Refuse changes that do not say which version they change (428)
-    #[arg(long, env = "PETSTORE_REQUIRE_IF_MATCH", default_value = "false", action = ArgAction::Set, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "true|false", help_heading = "Answers", hide = true)]
+    #[arg(long, env = "PETSTORE_REQUIRE_IF_MATCH", default_value = "false", action = ArgAction::Set, num_args = 0..=1, default_missing_value = "true", value_name = "true|false", help_heading = "Answers", hide = true)]
     pub(crate) require_if_match: bool,
 
     /// Whether getPet is gone from its sunset on (410)
-    #[arg(long, env = "PETSTORE_ENFORCE_SUNSET", default_value = "true", action = ArgAction::Set, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "true|false", help_heading = "Answers", hide = true)]
+    #[arg(long, env = "PETSTORE_ENFORCE_SUNSET", default_value = "true", action = ArgAction::Set, num_args = 0..=1, default_missing_value = "true", value_name = "true|false", help_heading = "Answers", hide = true)]
     pub(crate) enforce_sunset: bool,
 
     /// Send lists from 1 KiB as gzip to clients that take it
-    #[arg(long, env = "PETSTORE_GZIP", default_value = "true", action = ArgAction::Set, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "true|false", help_heading = "Answers", hide = true)]
+    #[arg(long, env = "PETSTORE_GZIP", default_value = "true", action = ArgAction::Set, num_args = 0..=1, default_missing_value = "true", value_name = "true|false", help_heading = "Answers", hide = true)]
     pub(crate) gzip: bool,
 
     /// Connections at once; 10000, or what the limit of open files allows, unless told otherwise
@@ -190,11 +190,11 @@ pub(crate) struct ServeArgs {
     pub(crate) drain_timeout: Duration,
 
     /// A tester's server: /sandbox/ resets it, turns its clock, makes it fail
-    #[arg(long, env = "PETSTORE_SANDBOX", default_value = "false", action = ArgAction::Set, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "true|false", help_heading = "Testing")]
+    #[arg(long, env = "PETSTORE_SANDBOX", default_value = "false", action = ArgAction::Set, num_args = 0..=1, default_missing_value = "true", value_name = "true|false", help_heading = "Testing")]
     pub(crate) sandbox: bool,
 
     /// Let the sandbox listen on an address that other machines reach
-    #[arg(long, env = "PETSTORE_SANDBOX_ANYWHERE", default_value = "false", action = ArgAction::Set, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "true|false", help_heading = "Testing", hide = true)]
+    #[arg(long, env = "PETSTORE_SANDBOX_ANYWHERE", default_value = "false", action = ArgAction::Set, num_args = 0..=1, default_missing_value = "true", value_name = "true|false", help_heading = "Testing", hide = true)]
     pub(crate) sandbox_anywhere: bool,
 
     /// Which requests are logged

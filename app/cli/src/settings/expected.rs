@@ -51,8 +51,16 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// What stands beside the contract: a base path among these would hide it.
+const RESERVED: [&str; 7] = ["docs", "health", "metrics", "openapi.json", "openapi.yaml", "ready", "sandbox"];
+
 /// What the paths of the contract stand under: without a slash at its end.
 pub(crate) fn base_path(text: &str) -> Result<String, String> {
+    let first = text.trim_matches('/').split('/').next().unwrap_or_default();
+    if RESERVED.contains(&first) {
+        return Err(format!("/{first} is the server's own; expected another path, such as /v1"));
+    }
+    let is_root = text == "/";
     let text = text.strip_suffix('/').unwrap_or(text);
     let segment = |segment: &str| {
         !matches!(segment, "" | "." | "..")
@@ -60,7 +68,7 @@ pub(crate) fn base_path(text: &str) -> Result<String, String> {
     };
     match text.strip_prefix('/') {
         Some(path) if path.split('/').all(segment) => Ok(text.to_owned()),
-        None if text.is_empty() => Ok(String::new()),
+        None if is_root => Ok(String::new()),
         _ => Err("expected a path such as /v1, or / for none".to_owned()),
     }
 }
@@ -122,7 +130,7 @@ mod tests {
         assert_eq!(base_path("/v1"), Ok("/v1".to_owned()));
         assert_eq!(base_path("/a/b/"), Ok("/a/b".to_owned()));
         assert_eq!(base_path("/"), Ok(String::new()));
-        for text in ["v1", "//", "/a//b", "/a b", "/a?b", "/..", "/a/."] {
+        for text in ["", "v1", "/docs", "/health/x", "//", "/a//b", "/a b", "/a?b", "/..", "/a/."] {
             assert!(base_path(text).is_err(), "{text}");
         }
     }
