@@ -84,7 +84,8 @@ pub(crate) fn put_on(headers: &mut HeaderMap, origin: Option<HeaderValue>) {
 
 /// The answer to OPTIONS: what may be done, and to a preflight that it may be done from elsewhere.
 pub(crate) fn options(allow: &'static str, cors: &LiveCors, head: &Head<'_>, headers: &HeaderMap) -> Answer {
-    let mut answer = Answer::empty(StatusCode::NO_CONTENT).with_header(ALLOW, HeaderValue::from_static(allow));
+    let mut answer =
+        Answer::empty(StatusCode::NO_CONTENT).with_header(ALLOW, HeaderValue::from_static(allow));
     if allow.contains("PATCH") {
         answer = answer.with_header(ACCEPT_PATCH, PATCH_TYPES);
     }

@@ -37,7 +37,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 use crate::completions::ManArgs;
 use crate::healthcheck::HealthcheckArgs;
 use crate::keys::{AccountsCommand, KeysCommand, ReloadArgs, Through};
-use crate::settings::{CONFIG_VARIABLE, expected, Form, INITIAL_KEY_VARIABLE, LoadError, Loaded, ServeArgs};
+use crate::settings::{CONFIG_VARIABLE, Form, INITIAL_KEY_VARIABLE, LoadError, Loaded, ServeArgs, expected};
 use crate::transfer::TransferArgs;
 
 /// A petstore to point API tools at: stateful, strict, with real keys, limits and deprecations
@@ -243,7 +243,9 @@ fn run(loaded: Loaded, arguments: Vec<OsString>, warnings: &[String]) -> Result<
         Some(Command::Accounts { through, command }) => command.run(&through),
         Some(Command::Reload(args)) => args.run(),
         Some(Command::Settings(args)) => args.run(),
-        Some(Command::Openapi { base_path }) => print(&String::from_utf8_lossy(&openapi::documents(&base_path).yaml)),
+        Some(Command::Openapi { base_path }) => {
+            print(&String::from_utf8_lossy(&openapi::documents(&base_path).yaml))
+        }
         Some(Command::Import(args)) => args.import(),
         Some(Command::Export(args)) => args.export(),
         Some(Command::Backup(args)) => args.backup(),
