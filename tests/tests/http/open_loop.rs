@@ -32,6 +32,8 @@ pub(crate) struct Fate {
     /// Whether it says `overloaded`, and when to come again.
     pub(crate) is_overload: bool,
     pub(crate) took: Duration,
+    /// Whether it came while requests were still sent.
+    pub(crate) in_time: bool,
 }
 
 /// Sends streams for a time, and says what became of each request of each that should have left after the first part of
@@ -70,9 +72,10 @@ pub(crate) fn run(
                             let kept = idle.borrow_mut().pop();
                             let asked = timeout(PATIENCE, ask(address, kept, &request)).await;
                             let took = intended.elapsed();
+                            let in_time = begun.elapsed() <= time;
                             let answer = asked.ok().and_then(Result::ok);
                             let fate = answer.map_or(
-                                Fate { status: None, is_overload: false, took },
+                                Fate { status: None, is_overload: false, took, in_time },
                                 |(connection, head)| {
                                     idle.borrow_mut().push(connection);
                                     let status =
@@ -83,6 +86,7 @@ pub(crate) fn run(
                                         status,
                                         is_overload: comes_again && head.contains("\"overloaded\""),
                                         took,
+                                        in_time,
                                     }
                                 },
                             );
