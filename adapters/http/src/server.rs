@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use socket2::{Domain, Protocol, Socket as RawSocket, Type};
+use socket2::{Domain, Protocol, SockFilter, SockRef, Socket as RawSocket, Type};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::LocalOptions;
 use tokio_rustls::TlsAcceptor;
@@ -33,6 +33,9 @@ const TURNS_BETWEEN_LOOKS: u32 = 16;
 
 /// How long a connection waits at most until it is looked for another one that makes way for it.
 const CROWD_REST: Duration = Duration::from_millis(10);
+
+/// How long a handshake that has begun may take to its end when the server stops.
+const HANDSHAKE_TIME: Duration = Duration::from_millis(200);
 
 /// How long the accept loop rests after an error such as a lack of descriptors.
 const ACCEPT_REST: Duration = Duration::from_millis(50);
@@ -59,9 +62,9 @@ impl Server {
         serves: Serves,
         tls: Option<&TlsAcceptor>,
     ) -> io::Result<Self> {
-        let listeners = match endpoint {
-            Endpoint::Address(address) => listen(address, threads)?,
-            Endpoint::Inherited(listener) => share(&listener, threads)?,
+        let (listeners, is_ours) = match endpoint {
+            Endpoint::Address(address) => (listen(address, threads)?, true),
+            Endpoint::Inherited(listener) => (share(&listener, threads)?, false),
         };
         let address = listeners[0].local_addr()?;
         let drain = Arc::<Drain>::default();
@@ -71,7 +74,7 @@ impl Server {
             .enumerate()
             .map(|(number, listener)| {
                 let (app, drain) = (Arc::clone(&app), Arc::clone(&drain));
-                let accept = Accept { serves, tls: tls.cloned(), connections_max: connections_each };
+                let accept = Accept { serves, is_ours, tls: tls.cloned(), connections_max: connections_each };
                 std::thread::Builder::new()
                     .name(format!("http-{number}"))
                     .spawn(move || run(listener, number, app, &accept, &drain))
@@ -153,6 +156,8 @@ fn listen_shared(address: SocketAddr) -> io::Result<StdListener> {
 
 /// How one thread accepts.
 struct Accept {
+    /// Whether the listener ends with us. An inherited one lives on, and what waits in it waits for who comes next.
+    is_ours: bool,
     serves: Serves,
     tls: Option<TlsAcceptor>,
     connections_max: usize,
@@ -192,6 +197,14 @@ async fn serve(listener: TcpListener, worker: Rc<Worker>, accept: &Accept, drain
         let worker = Rc::clone(&worker);
         async move { worker.load.stand_in_line().await }
     });
+    let seat = |stream: TcpStream, peer: SocketAddr, place: Place| {
+        let activity = Rc::new(Activity::new());
+        let (number, noted) = (place.number(), Rc::clone(&activity));
+        let (worker, drain, tls) = (Rc::clone(&worker), Arc::clone(drain), accept.tls.clone());
+        let serving = connection(stream, peer, tls, worker, drain, noted, place);
+        let task = tokio::task::spawn_local(serving).abort_handle();
+        connections.seat(number, activity, task);
+    };
     loop {
         tokio::select! {
             // The order matters at the end: what the kernel has accepted for us is served before the socket closes.
@@ -199,12 +212,7 @@ async fn serve(listener: TcpListener, worker: Rc<Worker>, accept: &Accept, drain
             accepted = listener.accept() => match accepted {
                 Ok((stream, peer)) => {
                     let place = place(&connections, idle_crowded, drain).await;
-                    let activity = Rc::new(Activity::new());
-                    let (number, noted) = (place.number(), Rc::clone(&activity));
-                    let (worker, drain, tls) = (Rc::clone(&worker), Arc::clone(drain), accept.tls.clone());
-                    let serving = connection(stream, peer, tls, worker, drain, noted, place);
-                    let task = tokio::task::spawn_local(serving).abort_handle();
-                    connections.seat(number, activity, task);
+                    seat(stream, peer, place);
                 }
                 Err(error) => {
                     app.report_accept_error(&error);
@@ -216,7 +224,12 @@ async fn serve(listener: TcpListener, worker: Rc<Worker>, accept: &Accept, drain
             () = drain.wished() => break,
         }
     }
-    drop(listener);
+    if accept.is_ours {
+        let seat_late = |stream, peer| seat(stream, peer, connections.take());
+        close(listener, seat_late).await;
+    } else {
+        drop(listener);
+    }
     let all_closed = async {
         while connections.open() > 0 {
             connections.closed().await;
@@ -227,6 +240,45 @@ async fn serve(listener: TcpListener, worker: Rc<Worker>, accept: &Accept, drain
         app.report_unfinished(connections.open());
     }
     gave_all
+}
+
+/// Closes a listener and loses nobody: whoever is connected has been promised an answer, but closing resets those that
+/// have not been accepted yet. So nobody new may knock, those who already have are let in, and then it is closed.
+async fn close(listener: TcpListener, seat: impl Fn(TcpStream, SocketAddr)) {
+    if shut_out(&listener) {
+        let late = async {
+            while let Ok((stream, peer)) = listener.accept().await {
+                seat(stream, peer);
+            }
+        };
+        let _ = tokio::time::timeout(HANDSHAKE_TIME, late).await;
+    }
+    // The runtime knows of what has come only as of its last look: the kernel itself is asked for the rest.
+    let Ok(listener) = listener.into_std() else { return };
+    while let Ok((stream, peer)) = listener.accept() {
+        if stream.set_nonblocking(true).is_ok()
+            && let Ok(stream) = TcpStream::from_std(stream)
+        {
+            seat(stream, peer);
+        }
+    }
+}
+
+/// From now on the kernel begins no new connection for this listener: it drops packets with SYN, by a filter of four
+/// instructions over the header of TCP. Says whether that can be done here.
+fn shut_out(listener: &TcpListener) -> bool {
+    const LOAD_BYTE: u16 = 0x30;
+    const JUMP_IF_SET: u16 = 0x45;
+    const RETURN: u16 = 0x06;
+    const FLAGS: u32 = 13;
+    const SYN: u32 = 0x02;
+    let no_syn = [
+        SockFilter::new(LOAD_BYTE, 0, 0, FLAGS),
+        SockFilter::new(JUMP_IF_SET, 0, 1, SYN),
+        SockFilter::new(RETURN, 0, 0, 0),
+        SockFilter::new(RETURN, 0, 0, u32::MAX),
+    ];
+    SockRef::from(listener).attach_filter(&no_syn).is_ok()
 }
 
 /// A place for a connection. At the bound it waits until one of ours ends, and the kernel holds all others.

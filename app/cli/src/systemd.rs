@@ -27,7 +27,10 @@ impl Supervisor {
     pub(crate) fn find() -> Self {
         let socket = std::env::var_os("NOTIFY_SOCKET").and_then(|name| {
             let address = address(&name)?;
-            Some((UnixDatagram::unbound().ok()?, address))
+            let socket = UnixDatagram::unbound().ok()?;
+            // A supervisor that does not listen must not hold up the server.
+            socket.set_nonblocking(true).ok()?;
+            Some((socket, address))
         });
         Self { socket }
     }

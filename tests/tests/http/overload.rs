@@ -121,8 +121,8 @@ fn at_three_times_the_capacity_most_of_it_is_served_and_the_rest_is_told_at_once
     one_is_good(|| {
         let fates =
             run(client.address, &[stream(&client, 3.0 * capacity)], SETTLE, SETTLE + JUDGED).remove(0);
-        let served = fates.iter().filter(|fate| fate.status == Some(200) && fate.in_time).count();
-        let goodput = f64::from(u32::try_from(served).unwrap()) / JUDGED.as_secs_f64() / capacity;
+        let in_time = fates.iter().filter(|fate| fate.status == Some(200) && fate.in_time).count();
+        let goodput = f64::from(u32::try_from(in_time).unwrap()) / JUDGED.as_secs_f64() / capacity;
         let refused = p99(fates.iter().filter(|fate| fate.status == Some(503)));
         // Without one there is no figure for how soon it came.
         let told = all_are_told(&fates) && count(&fates, 503) > 0;
