@@ -5,13 +5,14 @@
 //! everything that comes from outside, one gate in front of every operation, a panic barrier, an orderly end.
 //!
 //! ```no_run
-//! # use std::{num::NonZeroUsize, sync::Arc};
+//! # use std::{net::SocketAddr, num::NonZeroUsize, sync::Arc};
 //! use petstore_http::{Http, HttpSettings};
 //! use petstore_ports::api::Petstore;
 //!
 //! fn serve(petstore: Arc<dyn Petstore>, settings: HttpSettings) -> std::io::Result<()> {
 //!     let http = Http::new(petstore, settings, false);
-//!     let server = http.listen("127.0.0.1:8080".parse().unwrap(), NonZeroUsize::MIN)?;
+//!     let address = SocketAddr::from(([127, 0, 0, 1], 8080));
+//!     let server = http.listen(address, NonZeroUsize::MIN)?;
 //!     println!("serving http://{}", server.local_addr());
 //!     server.join();
 //!     Ok(())
