@@ -225,9 +225,7 @@ fn main() -> ExitCode {
 }
 
 fn run(loaded: Loaded, arguments: Vec<OsString>, warnings: &[String]) -> Result<(), Failure> {
-    if let Some(args) = loaded.cli.serve_args() {
-        args.check()?;
-    }
+    loaded.check()?;
     match &loaded.cli.command {
         None | Some(Command::Serve(_)) => return serve::serve(&loaded, arguments, warnings),
         Some(_) => {}

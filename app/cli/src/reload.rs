@@ -70,7 +70,7 @@ impl Reloader {
             LoadError::Settings(failure) => failure.message,
         })?;
         let args = loaded.cli.serve_args().ok_or("the server was not started by `petstore serve`")?;
-        args.check().map_err(|failure| failure.message)?;
+        loaded.check().map_err(|failure| failure.message)?;
         let Live { service, http, certificate } = &self.live;
         // The files are those of the start: to name others needs a restart.
         let renewed = certificate.as_ref().map(|certificate| certificate.renewed()).transpose()?;

@@ -55,6 +55,27 @@ fn the_first_key_is_printed_once_and_keys_are_administered_through_the_socket() 
 }
 
 #[test]
+fn a_flag_may_come_before_the_command_that_it_belongs_to() {
+    let mut site = Site::new("order");
+    // Whose name a value may be.
+    site.serve(&["--db", "keys", "serve"], &[]);
+    let file = "db = \"keys\"\n";
+    std::fs::write(site.folder.join("p.toml"), file).unwrap();
+    for before in [&["--db", "keys"][..], &["--db=keys"], &["--config", "p.toml"]] {
+        let listed = json(&site.run(&[before, &["keys", "list", "--json"]].concat()));
+        assert_eq!(listed.as_array().unwrap().len(), 1);
+        assert_eq!(site.run(&[before, &["export", "-"]].concat()).status.code(), Some(0));
+    }
+    // One that the command does not take is the command's to refuse.
+    let refused = site.run(&["--demo", "3", "keys", "list"]);
+    let why = text(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(2), "{why}");
+    assert!(why.contains("'--demo'") && why.contains("petstore keys"), "{why}");
+    let mistyped = text(&site.run(&["--db", "keys", "kyes", "list"]).stderr);
+    assert!(mistyped.contains("'keys'"), "{mistyped}");
+}
+
+#[test]
 fn what_cannot_be_done_says_why_and_with_which_exit_code() {
     let site = Site::new("faults");
     let cases: [(&[&str], i32, &str); 9] = [

@@ -83,7 +83,16 @@ fn a_file_that_is_none_and_a_key_that_is_none_are_told_with_their_line() {
         ("listen = \n", "p.toml:1: "),
         ("free_minute = 3\n", "did you mean free-minute?"),
         ("\n\nzebra = 1\n", "p.toml:3: zebra: there is no such setting"),
-        ("free-day = 10\n", "free-day is 10, less than free-minute, which is 60"),
+        (
+            "listen = \"[::1]:1\"\n\nlisten = \"[::1]:2\"\n",
+            "p.toml:3: listen: set a second time; line 1 sets it too",
+        ),
+        ("\n= 3\n", "p.toml:2: a value without a key"),
+        ("\"\" = 3\n", "p.toml:1: a value without a key"),
+        ("listen = \n", "p.toml:1: listen: it has no value"),
+        ("listen\n", "p.toml:1: listen: "),
+        ("db = pets.db\n", "p.toml:1: db: pets.db: expected a text in quotes, a number"),
+        ("hosts = [\"a\"\nfree-day = 3\n", "p.toml:1: hosts: missing comma"),
     ];
     for (file, why) in cases {
         std::fs::write(site.folder.join("p.toml"), file).unwrap();
@@ -94,6 +103,47 @@ fn a_file_that_is_none_and_a_key_that_is_none_are_told_with_their_line() {
     }
     let message = text(&site.run(&["--config", "nowhere.toml"]).stderr);
     assert!(message.contains("nowhere.toml cannot be read"), "{message}");
+}
+
+/// What the file, the environment and the flags say.
+type Said<'s> = (&'s str, &'s [(&'s str, &'s str)], &'s [&'s str]);
+
+#[test]
+fn settings_that_do_not_go_together_are_named_with_where_each_came_from() {
+    let site = Site::new("together");
+    let cases: [(Said<'_>, &str); 6] = [
+        (("\nfree-day = 10\n", &[], &[]), "free-day (10, p.toml:2) is less than free-minute (60, default)"),
+        (
+            ("pro-minute = 7\n", &[("PETSTORE_PRO_DAY", "6")], &[]),
+            "pro-day (6, PETSTORE_PRO_DAY) is less than pro-minute (7, p.toml:1)",
+        ),
+        (
+            ("ban-length-max = \"1h\"\n", &[], &["--ban-length", "2h"]),
+            "ban-length (2h, --ban-length) is longer than ban-length-max (1h, p.toml:1)",
+        ),
+        (
+            ("tls-key = \"key.pem\"\n", &[], &[]),
+            "tls-key (key.pem, p.toml:1) is set without tls-cert: they go together",
+        ),
+        (
+            ("ops-listen = \"127.0.0.1:9\"\n", &[], &["--listen", "127.0.0.1:9"]),
+            "ops-listen (127.0.0.1:9, p.toml:1) is an address of its own, not that of listen (127.0.0.1:9, --listen)",
+        ),
+        (
+            ("listen = \"0.0.0.0:9\"\n", &[("PETSTORE_SANDBOX", "true")], &[]),
+            "sandbox (true, PETSTORE_SANDBOX) and listen (0.0.0.0:9, p.toml:1) do not go together: other machines",
+        ),
+    ];
+    for ((file, variables, flags), why) in cases {
+        std::fs::write(site.folder.join("p.toml"), file).unwrap();
+        for command in ["check-config", "serve"] {
+            let mut run = site.command(&[&[command, "--config", "p.toml"], flags].concat());
+            let output = run.env_remove("PETSTORE_LISTEN").envs(variables.iter().copied()).output().unwrap();
+            let message = text(&output.stderr);
+            assert_eq!(output.status.code(), Some(2), "{message}");
+            assert!(message.starts_with(&format!("petstore: {why}")), "{message}\nand not\n{why}");
+        }
+    }
 }
 
 #[test]

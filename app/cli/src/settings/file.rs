@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+use toml::de::{DeTable, DeValue, Error};
 
 use crate::Failure;
 
@@ -53,24 +53,68 @@ impl SettingsFile {
     }
 }
 
-/// What stands in the file, or the line where it is no TOML and why.
+/// What stands in the file, or the line where it is wrong and why.
 fn entries(text: &str) -> Result<Vec<Entry>, (usize, String)> {
-    let line_at = |offset: usize| text.as_bytes()[..offset.min(text.len())].split(|b| *b == b'\n').count();
-    let table = DeTable::parse(text).map_err(|error| {
-        let line = error.span().map_or(1, |span| line_at(span.start));
-        (line, error.message().to_owned())
-    })?;
+    // Of a file that is no TOML too the keys are told: what is wrong belongs to one of them.
+    let (table, faults) = DeTable::parse_recoverable(text);
+    let start = |fault: &Error| fault.span().map_or(0, |span| span.start);
+    if let Some(fault) = faults.iter().min_by_key(|fault| start(fault)) {
+        return Err(explain(text, table.get_ref(), fault));
+    }
     let mut entries: Vec<_> = table
         .into_inner()
         .into_iter()
         .map(|(key, value)| Entry {
-            line: line_at(key.span().start),
+            line: line_at(text, key.span().start),
             key: key.into_inner().into_owned(),
             value: as_flag(&value),
         })
         .collect();
     entries.sort_by_key(|entry| entry.line);
-    Ok(entries)
+    match entries.iter().find(|entry| entry.key.is_empty()) {
+        Some(nameless) => Err((nameless.line, NAMELESS.to_owned())),
+        None => Ok(entries),
+    }
+}
+
+/// The line of a place in the file, from 1.
+fn line_at(text: &str, offset: usize) -> usize {
+    text.as_bytes()[..offset.min(text.len())].split(|b| *b == b'\n').count()
+}
+
+const NAMELESS: &str = "a value without a key";
+
+/// A fault of the file's form: the line and the key that it belongs to, and what is wrong.
+fn explain(text: &str, table: &DeTable<'_>, fault: &Error) -> (usize, String) {
+    let place = fault.span().unwrap_or_default();
+    let here = line_at(text, place.start);
+    let of_text = |range: std::ops::Range<usize>| text.get(range).unwrap_or_default().trim();
+    if fault.message() == "duplicate key" {
+        let key = of_text(place).trim_matches(['"', '\'']);
+        let first = table.keys().find(|known| known.get_ref() == key);
+        let first = first.map(|known| line_at(text, known.span().start)).filter(|line| *line != here);
+        let first = first.map_or_else(String::new, |line| format!("; line {line} sets it too"));
+        return (here, format!("{key}: set a second time{first}"));
+    }
+    let around = |(key, value): &(&Spanned<_>, &Spanned<_>)| {
+        (key.span().start..=value.span().end.max(key.span().end)).contains(&place.start)
+    };
+    let Some((key, value)) = table.iter().find(around) else {
+        // A line without `=`: what stands there was to be a key.
+        let before = text.get(..place.start).unwrap_or_default();
+        let begin = before.rfind('\n').map_or(0, |end| end + 1);
+        let words = of_text(begin..place.start);
+        let separator = if words.is_empty() { "" } else { ": " };
+        return (here, format!("{words}{separator}{}", fault.message()));
+    };
+    let line = line_at(text, key.span().start);
+    let why = match (key.get_ref().as_ref(), of_text(value.span())) {
+        ("", _) => return (line, NAMELESS.to_owned()),
+        (_, "") => "it has no value".to_owned(),
+        (_, quoted) if quoted.starts_with(['"', '\'', '[', '{']) => fault.message().to_owned(),
+        (_, bare) => format!("{bare}: expected a text in quotes, a number, true, false, or a list of texts"),
+    };
+    (line, format!("{}: {why}", key.get_ref()))
 }
 
 fn as_flag(value: &Spanned<DeValue<'_>>) -> Result<String, &'static str> {

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::error::ContextKind;
+use clap::error::{ContextKind, ContextValue};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 
@@ -26,7 +26,14 @@ pub(crate) struct Loaded {
 pub(crate) fn load(arguments: &[OsString]) -> Result<Loaded, LoadError> {
     check_environment()?;
     let command = crate::command();
-    let bare = command.clone().try_get_matches_from(arguments)?;
+    let (arguments, bare) = match command.clone().try_get_matches_from(arguments) {
+        Ok(bare) => (arguments.to_vec(), bare),
+        Err(fault) => {
+            let arguments = behind_the_command(&command, arguments, &fault).ok_or(fault)?;
+            let bare = command.clone().try_get_matches_from(&arguments)?;
+            (arguments, bare)
+        }
+    };
     let file = config(&bare).map(|path| SettingsFile::read(&path)).transpose()?;
     let matches = match &file {
         None => bare,
@@ -37,6 +44,23 @@ pub(crate) fn load(arguments: &[OsString]) -> Result<Loaded, LoadError> {
     };
     let cli = Cli::from_arg_matches(&matches)?;
     Ok(Loaded { cli, matches, file })
+}
+
+/// The same command line with the flags that stand before a command behind it, where clap wants them: whoever writes
+/// `petstore --db x keys list` means `petstore keys --db x list`.
+fn behind_the_command(
+    command: &Command,
+    arguments: &[OsString],
+    fault: &clap::Error,
+) -> Option<Vec<OsString>> {
+    let Some(ContextValue::String(name)) = fault.get(ContextKind::InvalidSubcommand) else { return None };
+    // The same word may be a flag's value before it is the command's name.
+    let is_complete = |end: &usize| command.clone().try_get_matches_from(&arguments[..*end]).is_ok();
+    let named = arguments.iter().enumerate().filter(|(_, word)| *word == name.as_str()).map(|(at, _)| at);
+    let at = named.filter(|at| *at > 0).find(is_complete)?;
+    let (program, flags) = arguments[..at].split_first()?;
+    let (name, rest) = arguments[at..].split_first()?;
+    Some([&[program.clone(), name.clone()], flags, rest].concat())
 }
 
 /// Why a command line was not understood.
@@ -75,6 +99,17 @@ impl InForce {
 }
 
 impl Loaded {
+    /// Judges the server's settings together, if the command has to do with them.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        self.cli.serve_args().map_or(Ok(()), |args| args.check(&|key| self.named(key)))
+    }
+
+    /// A setting as a fault names it: with its value, and where that came from.
+    pub(crate) fn named(&self, key: &str) -> String {
+        let setting = self.in_force().into_iter().find(|setting| setting.key == key);
+        setting.map_or_else(|| key.to_owned(), |one| format!("{key} ({}, {})", one.shown(), one.origin))
+    }
+
     /// All settings of the server, in the table's order, with where each came from.
     pub(crate) fn in_force(&self) -> Vec<InForce> {
         let matches = innermost(&self.matches);
