@@ -93,7 +93,7 @@ pub(crate) enum KeysCommand {
     Rotate {
         /// Its id, or its first twelve characters
         key: String,
-        /// How long the old key lives on
+        /// How long the old key lives on, at most until its own expiry
         #[arg(long, env = "PETSTORE_OVERLAP", default_value = "1h", value_parser = duration, value_name = "TIME")]
         overlap: Duration,
         /// Print the new key alone
@@ -131,6 +131,9 @@ impl KeysCommand {
                 if through.json { print_json(&keys) } else { show(&keys_table(&keys)) }
             }
             Self::Show { key } => through.key(Request::ShowKey { key: key_ref(key) }),
+            Self::Update { scopes: None, expires: None, label: None, .. } => {
+                Err(Failure::usage("nothing to change: give at least one of --scopes, --expires, --label"))
+            }
             Self::Update { key, scopes, expires, label } => {
                 through.key(Request::UpdateKey { key: key_ref(key), label, scopes, expires })
             }

@@ -43,7 +43,10 @@ fn the_first_key_is_printed_once_and_keys_are_administered_through_the_socket() 
     assert!(second.starts_with("pet_") && second != secret);
     let id = created["id"].to_string();
     assert!(json(&site.run(&["keys", "show", &id, "--json"]))["expiresAt"].is_string());
-    assert_eq!(json(&site.run(&["keys", "update", &second, "--scopes", "read", "--json"]))["scopes"], "read");
+    assert_eq!(
+        json(&site.run(&["keys", "update", &second, "--scopes", "read", "--json"]))["scopes"],
+        serde_json::json!(["read"])
+    );
     assert_eq!(json(&site.run(&["keys", "revoke", &id, "--json"]))["state"], "revoked");
     assert_eq!(site.run(&["keys", "unban", &second]).status.code(), Some(0));
 
@@ -78,7 +81,10 @@ fn a_flag_may_come_before_the_command_that_it_belongs_to() {
 #[test]
 fn what_cannot_be_done_says_why_and_with_which_exit_code() {
     let site = Site::new("faults");
-    let cases: [(&[&str], i32, &str); 9] = [
+    let cases: [(&[&str], i32, &str); 12] = [
+        (&["keys", "update", "1"], 2, "nothing to change: give at least one of --scopes, --expires, --label"),
+        (&["accounts", "update", "zoo"], 2, "nothing to change: give at least one of --plan"),
+        (&["accounts", "update", "zoo", "--minute", "5"], 2, "--day"),
         (&["keys", "create"], 1, "no server answers"),
         (&["keys", "list", "--admin-socket", "/nowhere/x.sock"], 1, "no server answers"),
         (&["healthcheck"], 1, "refused"),

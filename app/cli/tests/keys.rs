@@ -8,7 +8,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Output};
 
 use common::{BINARY, Client, Site};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
@@ -87,7 +87,7 @@ fn a_store_at_rest_takes_the_same_commands_and_a_server_finds_them_done() {
 
     let (id, revoked) = create(&site, &["--account", "zoo", "--plan", "pro", "--label", "ci"]);
     let (_, reader) = create(&site, &["--account", "zoo"]);
-    assert_eq!(json(&site, &["keys", "update", &reader, "--scopes", "read"])["scopes"], "read");
+    assert_eq!(json(&site, &["keys", "update", &reader, "--scopes", "read"])["scopes"], json!(["read"]));
     let rotated = json(&site, &["keys", "rotate", &id, "--overlap", "2h"]);
     let second = rotated["key"].as_str().unwrap().to_owned();
     assert!(json(&site, &["keys", "show", &id])["expiresAt"].is_string());
@@ -104,6 +104,53 @@ fn a_store_at_rest_takes_the_same_commands_and_a_server_finds_them_done() {
     assert_eq!(statuses(&site, &second), (200, WRITES));
     assert_eq!(statuses(&site, &reader), (200, 403));
     assert_eq!(json(&site, &["accounts", "show", "ark"]), ark);
+}
+
+#[test]
+fn scopes_are_a_list_wherever_a_key_is_told_of() {
+    let mut site = Site::new("scopes");
+    site.serve(&[], &[]);
+    let both = json!(["read", "write"]);
+    let made = json(&site, &["keys", "create", "--account", "zoo"]);
+    assert_eq!(made["scopes"], both);
+    let id = made["id"].to_string();
+    assert_eq!(json(&site, &["keys", "show", &id])["scopes"], both);
+    assert_eq!(json(&site, &["keys", "rotate", &id])["scopes"], both);
+    assert_eq!(json(&site, &["keys", "update", &id, "--scopes", "write"])["scopes"], json!(["write"]));
+    let listed = json(&site, &["keys", "list", "--account", "zoo"]);
+    assert_eq!((&listed[0]["scopes"], &listed[1]["scopes"]), (&json!(["write"]), &both));
+    assert_eq!(json(&site, &["accounts", "show", "zoo"])["keys"], listed);
+    assert_eq!(json(&site, &["keys", "revoke", &id])["scopes"], json!(["write"]));
+}
+
+#[test]
+fn a_rotation_tells_how_long_the_old_key_lives_and_why_no_longer() {
+    let mut site = Site::new("overlap");
+    site.serve(&[], &[]);
+    let cut_short = "its own expiry comes before the overlap is over";
+
+    let (id, _) = create(&site, &[]);
+    let whole = json(&site, &["keys", "rotate", &id, "--overlap", "1h"]);
+    let end = json(&site, &["keys", "show", &id])["expiresAt"].clone();
+    assert_eq!(whole["replaced"], json!({"id": 2, "expiresAt": end, "isCutShort": false}));
+    let (id, _) = create(&site, &[]);
+    let told = text(&site.run(&["keys", "rotate", &id, "--overlap", "1h"]).stdout);
+    assert!(told.contains(&format!("Key {id}, which it replaces, lives until 2")), "{told}");
+    assert!(!told.contains(cut_short), "{told}");
+
+    let (id, _) = create(&site, &["--expires", "2h"]);
+    let end = json(&site, &["keys", "show", &id])["expiresAt"].clone();
+    let short = json(&site, &["keys", "rotate", &id, "--overlap", "3h"]);
+    assert_eq!(short["replaced"], json!({"id": 6, "expiresAt": end, "isCutShort": true}));
+    let told = text(&site.run(&["keys", "rotate", &id, "--overlap", "3h"]).stdout);
+    assert!(told.contains(&format!("lives until {}: {cut_short}", end.as_str().unwrap())), "{told}");
+    // The key alone, for a script, and a word beside it for whoever wrote that.
+    let quiet = site.run(&["keys", "rotate", &id, "--overlap", "3h", "--quiet"]);
+    let (key, beside) = (text(&quiet.stdout), text(&quiet.stderr));
+    assert!(key.starts_with("pet_") && key.lines().count() == 1, "{key}");
+    assert!(beside.starts_with("petstore: ") && beside.contains(cut_short), "{beside}");
+    let (id, _) = create(&site, &[]);
+    assert_eq!(text(&site.run(&["keys", "rotate", &id, "--quiet"]).stderr), "");
 }
 
 #[test]

@@ -18,7 +18,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 
 use super::bulk::Bulk;
-use super::{AccountView, Answer, KeyRef, KeyView, LINE_MAX, LINE_TIME, PAGE, Request};
+use super::{AccountView, Answer, KeyRef, KeyView, LINE_MAX, LINE_TIME, PAGE, Replaced, Request};
 use crate::reload::Reloader;
 
 /// Clients that are served at once; further ones wait.
@@ -159,7 +159,8 @@ impl Desk {
                 };
                 let created = self.administration.create_key(new).await.map_err(why)?;
                 let key = KeyView::new(&created.made.key, &created.made.account, now);
-                Ok(Answer::Created { secret: created.secret.reveal().to_owned(), key })
+                let secret = created.secret.reveal().to_owned();
+                Ok(Answer::Created { secret, key, replaced: None })
             }
             Request::ListKeys { after } => {
                 let after = after.map(KeyId::new).transpose().map_err(|error| error.to_string())?;
@@ -188,7 +189,15 @@ impl Desk {
                 let overlap = std::time::Duration::from_secs(overlap_secs);
                 let rotated = self.administration.rotate_key(found.key.id, overlap).await.map_err(why)?;
                 let key = KeyView::new(&rotated.made, &found.account, now);
-                Ok(Answer::Created { secret: rotated.secret.reveal().to_owned(), key })
+                // A word beside the secret, which must arrive whatever becomes of that.
+                let old = self.key_of(found.key.id).await.ok().flatten();
+                let replaced = old.and_then(|old| old.key.expires_at).map(|expiry| Replaced {
+                    id: found.key.id.get(),
+                    expires_at: expiry.to_string(),
+                    is_cut_short: found.key.expires_at == Some(expiry),
+                });
+                let secret = rotated.secret.reveal().to_owned();
+                Ok(Answer::Created { secret, key, replaced })
             }
             Request::RevokeKey { key } => {
                 let found = self.find(&key).await?;
@@ -238,13 +247,17 @@ impl Desk {
         found.map_err(|error| store_fault(&error))?.ok_or_else(|| format!("there is no account {name}"))
     }
 
+    async fn key_of(&self, id: KeyId) -> Result<Option<KeyListing>, String> {
+        let before = KeyId::new(id.get() - 1).ok();
+        let found = self.administration.keys(before, 1).await.map_err(|error| store_fault(&error))?;
+        Ok(found.into_iter().find(|listing| listing.key.id == id))
+    }
+
     /// The key that an operator means. A prefix that fits two keys means neither.
     async fn find(&self, key: &KeyRef) -> Result<KeyListing, String> {
         let unknown = || format!("there is no key {}", shown(&key.0));
         if let Ok(id) = KeyId::parse(&key.0) {
-            let before = KeyId::new(id.get() - 1).ok();
-            let found = self.administration.keys(before, 1).await.map_err(|error| store_fault(&error))?;
-            return found.into_iter().find(|listing| listing.key.id == id).ok_or_else(unknown);
+            return self.key_of(id).await?.ok_or_else(unknown);
         }
         // Of a whole secret, which is what an operator may have at hand, the first characters are enough.
         let prefix = key.0.get(..KeyPrefix::LEN).and_then(|text| KeyPrefix::parse(text).ok());
@@ -289,7 +302,7 @@ fn expiry(text: &str, now: Timestamp) -> Result<Timestamp, String> {
     }
     let time = Timestamp::parse(text)
         .map_err(|_| "an expiry is a time such as 30d, or a date such as 2030-12-05T00:00:00Z".to_owned())?;
-    if time <= now { Err("an expiry is in the future".to_owned()) } else { Ok(time) }
+    if time <= now { Err(format!("{text} is past: an expiry is in the future")) } else { Ok(time) }
 }
 
 fn why<R: std::fmt::Display>(failure: Failure<R>) -> String {

@@ -67,6 +67,9 @@ pub(crate) enum Answer {
     Created {
         secret: String,
         key: KeyView,
+        /// The key that a rotation ends.
+        #[serde(default)]
+        replaced: Option<Replaced>,
     },
     Key {
         key: KeyView,
@@ -185,6 +188,16 @@ impl From<&Account> for AccountView {
     }
 }
 
+/// A key that another one replaces, and how long it lives on.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Replaced {
+    pub(crate) id: u64,
+    pub(crate) expires_at: String,
+    /// Whether the key's own expiry comes before the overlap is over: a rotation lengthens no life.
+    pub(crate) is_cut_short: bool,
+}
+
 /// A key, as an operator sees it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -194,7 +207,8 @@ pub(crate) struct KeyView {
     pub(crate) account: String,
     pub(crate) plan: String,
     pub(crate) label: String,
-    pub(crate) scopes: String,
+    /// `read`, `write`, or both.
+    pub(crate) scopes: Vec<String>,
     /// `active`, `banned`, `expired` or `revoked`.
     pub(crate) state: String,
     pub(crate) created_at: String,
@@ -222,7 +236,7 @@ impl KeyView {
             account: account.name.to_string(),
             plan: account.plan.as_str().to_owned(),
             label: key.label.as_str().to_owned(),
-            scopes: key.scopes.as_str().to_owned(),
+            scopes: key.scopes.as_str().split(',').map(str::to_owned).collect(),
             state: state.to_owned(),
             created_at: key.created_at.to_string(),
             expires_at: key.expires_at.map(|time| time.to_string()),

@@ -85,6 +85,11 @@ impl AccountsCommand {
             }
             Self::Update { account, plan, name } => {
                 let plan = plan.choice()?;
+                if plan.is_none() && name.is_none() {
+                    return Err(Failure::usage(
+                        "nothing to change: give at least one of --plan, --minute with --day, --name",
+                    ));
+                }
                 match through.ask(Request::UpdateAccount { account, name, plan })? {
                     Answer::Account { account } if through.json => print_json(&account),
                     Answer::Account { account } => show(&accounts_table(&[account])),

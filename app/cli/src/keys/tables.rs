@@ -16,7 +16,7 @@ pub(super) fn keys_table(keys: &[KeyView]) -> Table<8> {
             format!("{}…", key.prefix),
             key.account.clone(),
             key.plan.clone(),
-            key.scopes.clone(),
+            key.scopes.join(","),
             key.state.clone(),
             until.cloned().unwrap_or_default(),
             key.label.clone(),

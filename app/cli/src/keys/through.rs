@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::tables::keys_table;
-use crate::admin::{AccountView, Answer, KeyView, Request, ask};
+use crate::admin::{AccountView, Answer, KeyView, Replaced, Request, ask};
 use crate::at_rest;
 use crate::settings::{DEFAULT_DB, Db};
 use crate::table::show;
-use crate::{Failure, print};
+use crate::{Failure, print, tell};
 
 /// Where the server is, and how to print.
 #[derive(Debug, Args)]
@@ -48,18 +48,26 @@ impl Through {
     }
 
     pub(super) fn created(&self, request: Request, quiet: bool) -> Result<(), Failure> {
-        let Answer::Created { secret, key } = self.ask(request)? else { return Err(unexpected()) };
+        let Answer::Created { secret, key, replaced } = self.ask(request)? else { return Err(unexpected()) };
         if self.json {
             let mut json = serde_json::to_value(&key).map_err(|error| Failure::because(error.to_string()))?;
             json["key"] = secret.into();
+            if let Some(replaced) = replaced {
+                json["replaced"] =
+                    serde_json::to_value(replaced).map_err(|error| Failure::because(error.to_string()))?;
+            }
             return print_json(&json);
         }
         // If it cannot be shown it is lost, but it opens doors: whoever made it must know which one to revoke.
         let id = key.id;
         let shown = if quiet {
+            // Whoever planned for the whole overlap must know all the same.
+            replaced.iter().filter(|old| old.is_cut_short).for_each(|old| tell(&lives_until(old)));
             print(&format!("{secret}\n"))
         } else {
-            let said = format!("{secret}\n\nThis is the one time that the key is shown. Its id is {id}.\n");
+            let lives = replaced.as_ref().map(|old| format!("{}.\n", lives_until(old))).unwrap_or_default();
+            let said =
+                format!("{secret}\n\nThis is the one time that the key is shown. Its id is {id}.\n{lives}");
             print(&said).and_then(|()| show(&keys_table(&[key])))
         };
         shown.map_err(|failure| {
@@ -114,6 +122,12 @@ impl Through {
             }
         }
     }
+}
+
+fn lives_until(old: &Replaced) -> String {
+    let Replaced { id, expires_at, is_cut_short } = old;
+    let why = if *is_cut_short { ": its own expiry comes before the overlap is over" } else { "" };
+    format!("Key {id}, which it replaces, lives until {expires_at}{why}")
 }
 
 pub(super) fn unexpected() -> Failure {
