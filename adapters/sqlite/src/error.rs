@@ -10,12 +10,14 @@ use rusqlite::{Error, ErrorCode, ffi};
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// Another process has it open.
-    #[error("{} is in use: another process holds {}", path.display(), lock.display())]
+    #[error("{} is in use: {} holds {}", path.display(), named(*holder), lock.display())]
     InUse {
         /// The database.
         path: PathBuf,
         /// The file that is locked.
         lock: PathBuf,
+        /// The process, as it has written into that file.
+        holder: Option<u32>,
     },
     /// A file cannot be made or opened.
     #[error("{} cannot be opened: {source}", path.display())]
@@ -47,6 +49,32 @@ pub enum OpenError {
         /// The file.
         path: PathBuf,
         /// What the engine says.
+        reason: String,
+    },
+}
+
+fn named(holder: Option<u32>) -> String {
+    holder.map_or_else(|| "another process".to_owned(), |id| format!("process {id}"))
+}
+
+/// Why a journal was not copied.
+#[derive(Debug, thiserror::Error)]
+pub enum BackupError {
+    /// There is a file where the copy was to go.
+    #[error("{} is there already, and a backup overwrites nothing: name another file", path.display())]
+    Exists {
+        /// That file.
+        path: PathBuf,
+    },
+    /// The journal cannot be read.
+    #[error(transparent)]
+    Source(#[from] OpenError),
+    /// The copy cannot be made.
+    #[error("{} cannot be written: {reason}", path.display())]
+    Target {
+        /// The copy.
+        path: PathBuf,
+        /// Why.
         reason: String,
     },
 }

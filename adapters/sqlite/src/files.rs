@@ -1,8 +1,8 @@
 //! The files themselves: who may read them, and who has them open.
 
 use std::ffi::OsString;
-use std::fs::{File, OpenOptions, TryLockError};
-use std::io;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ const PRIVATE: u32 = 0o600;
 pub(crate) fn lock(database: &Path) -> Result<File, OpenError> {
     let path = lock_path(database);
     let failed = |source| OpenError::File { path: path.clone(), source };
-    let file = OpenOptions::new()
+    let mut file = OpenOptions::new()
         .write(true)
         .create(true)
         .truncate(false)
@@ -25,8 +25,15 @@ pub(crate) fn lock(database: &Path) -> Result<File, OpenError> {
         .open(&path)
         .map_err(failed)?;
     match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(OpenError::InUse { path: database.into(), lock: path }),
+        Ok(()) => {
+            // For whoever comes next. A full disk is no reason to refuse the lock.
+            let _ = file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id()));
+            Ok(file)
+        }
+        Err(TryLockError::WouldBlock) => {
+            let holder = fs::read_to_string(&path).ok().and_then(|id| id.trim().parse().ok());
+            Err(OpenError::InUse { path: database.into(), lock: path, holder })
+        }
         Err(TryLockError::Error(source)) => Err(failed(source)),
     }
 }

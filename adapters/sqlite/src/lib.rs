@@ -29,6 +29,6 @@ mod table;
 mod tables;
 
 pub use checkpoint::CheckpointHealth;
-pub use error::OpenError;
+pub use error::{BackupError, OpenError};
 pub use journal::SqliteJournal;
-pub use snapshot::{backup, read_snapshot};
+pub use snapshot::{Copied, backup, read_snapshot};

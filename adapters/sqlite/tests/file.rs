@@ -8,7 +8,7 @@ use std::path::Path;
 use common::*;
 use petstore_domain::*;
 use petstore_ports::*;
-use petstore_sqlite::{OpenError, SqliteJournal, backup, read_snapshot};
+use petstore_sqlite::{Copied, OpenError, SqliteJournal, backup, read_snapshot};
 
 fn snapshot(path: &Path) -> Result<(Header, Vec<Row>), StoreError> {
     let mut rows = Vec::new();
@@ -27,6 +27,11 @@ fn a_second_opener_is_told_which_file_is_in_use() {
     let lock = room.path("petstore.db.lock");
     assert!(refused.contains(&*room.database().to_string_lossy()), "{refused}");
     assert!(refused.contains(&*lock.to_string_lossy()), "{refused}");
+    assert!(refused.contains(&format!("process {} holds", std::process::id())), "{refused}");
+    // Whoever has written nothing is still somebody.
+    std::fs::write(&lock, "").unwrap();
+    let refused = SqliteJournal::open(room.database(), 1).err().unwrap().to_string();
+    assert!(refused.contains("another process holds"), "{refused}");
     drop(journal);
     room.open();
 }
@@ -257,12 +262,15 @@ fn a_backup_is_a_journal_of_its_own() {
     let mut journal = room.open();
     fill(&mut journal);
     let copy = room.path("copy.db");
-    backup(&room.database(), &copy).unwrap();
+    let made = backup(&room.database(), &copy).unwrap();
+    let count = |sort: fn(&&Row) -> bool| everything().iter().filter(sort).count() as u64;
+    let (pets, orders) = (count(|row| matches!(row, Row::Pet(_))), count(|row| matches!(row, Row::Order(_))));
+    assert_eq!(made, Copied { pets, orders, bytes: copy.metadata().unwrap().len() });
     keep(&mut journal, 2, [Change::PetDeleted(PetId::FIRST)]).unwrap();
 
     assert_eq!(copy.metadata().unwrap().permissions().mode() & 0o777, 0o600);
     let refused = backup(&room.database(), &copy).unwrap_err().to_string();
-    assert!(refused.contains("copy.db") && refused.contains("exists"), "{refused}");
+    assert!(refused.contains("copy.db is there already"), "{refused}");
     let mut copied = SqliteJournal::open(&copy, 1).unwrap();
     let header = Header { last_batch: BatchNumber(1), last_ids: IDS, epoch: EPOCH };
     assert_eq!(load(&mut copied).unwrap(), (header, everything()));

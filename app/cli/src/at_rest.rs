@@ -9,12 +9,12 @@ use petstore_service::{Policy, Ports, Service};
 use crate::admin::{Answer, Bulk, Desk, Request};
 use crate::environment::{SystemClock, SystemEntropy};
 use crate::settings::Db;
-use crate::store::OpenStore;
+use crate::store::{NAME_ITS_SOCKET, OpenStore};
 use crate::{Failure, single_threaded};
 
 /// Answers a request as the server of this store would.
 pub(crate) fn ask(db: &Db, request: Request) -> Result<Answer, Failure> {
-    let OpenStore { store, .. } = OpenStore::open(db)?;
+    let OpenStore { store, .. } = OpenStore::open(db, NAME_ITS_SOCKET)?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let ports = Ports::of_one_store(Arc::clone(&store), Arc::clone(&clock), Arc::new(SystemEntropy));
     let administration: Arc<dyn Administration> = Arc::new(Service::new(ports, Policy::DEFAULT));

@@ -7,6 +7,8 @@
 //! {"order":{"id":1,"petId":1,"quantity":1,"complete":true}}
 //! ```
 
+mod explain;
+
 use std::borrow::Cow;
 use std::io::{self, BufRead, Write};
 
@@ -17,6 +19,8 @@ use petstore_domain::{
 use petstore_memory::{Import, ImportError, MemoryStore};
 use petstore_ports::Row;
 use serde::{Deserialize, Serialize};
+
+use self::explain::explain;
 
 /// Characters that are said of what is wrong with a line.
 const WHY_MAX: usize = 200;
@@ -196,7 +200,7 @@ fn is_at_end(lines: &mut impl BufRead) -> bool {
 }
 
 fn add(import: &mut Import<'_>, line: &[u8]) -> Result<(), String> {
-    let line = serde_json::from_slice(line).map_err(|error| printable(&error.to_string()))?;
+    let line = serde_json::from_slice(line).map_err(|error| printable(&explain(line, &error)))?;
     let said = |error| match error {
         ImportError::Contradiction { why, .. } => why.to_string(),
         error => error.to_string(),

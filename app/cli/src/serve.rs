@@ -68,7 +68,8 @@ async fn run(
     let supervisor = Arc::new(Supervisor::find());
     // Before the data is opened: a wrong certificate is told at once.
     let certificate = tls::Files::of(args).map(Certificate::read).transpose().map_err(Failure::usage)?;
-    let OpenStore { store, epoch, commits } = OpenStore::open(&args.db)?;
+    let OpenStore { store, epoch, commits } =
+        OpenStore::open(&args.db, "stop that one, or name another --db")?;
     if args.sandbox {
         sandbox::claim(&args.db, &store)?;
     }

@@ -4,12 +4,16 @@ use std::path::Path;
 use std::sync::Arc;
 
 use petstore_memory::{MemoryStore, Opened};
-use petstore_sqlite::SqliteJournal;
+use petstore_sqlite::{OpenError, SqliteJournal};
 
 use crate::Failure;
 use crate::environment::SystemEntropy;
 use crate::metrics::{Commits, Timed};
 use crate::settings::Db;
+
+/// What a command can do that finds no server, and its file taken.
+pub(crate) const NAME_ITS_SOCKET: &str =
+    "if that is a server, name its --admin-socket, else wait for its end";
 
 /// A store that is open.
 pub(crate) struct OpenStore {
@@ -21,19 +25,21 @@ pub(crate) struct OpenStore {
 }
 
 impl OpenStore {
-    /// Opens the store, and makes it if it is not there yet.
-    pub(crate) fn open(db: &Db) -> Result<Self, Failure> {
+    /// Opens the store, and makes it if it is not there yet. `if_in_use` is what can be done where another process has it.
+    pub(crate) fn open(db: &Db, if_in_use: &str) -> Result<Self, Failure> {
         let epoch = SystemEntropy::number().map_err(|error| Failure::because(error.to_string()))?;
         match db {
             Db::Memory => Ok(Self { store: Arc::new(MemoryStore::new()), epoch, commits: None }),
-            Db::File(file) => open_file(file, epoch),
+            Db::File(file) => open_file(file, epoch, if_in_use),
         }
     }
 }
 
-fn open_file(file: &Path, epoch_if_new: u64) -> Result<OpenStore, Failure> {
-    let journal =
-        SqliteJournal::open(file, epoch_if_new).map_err(|error| Failure::because(error.to_string()))?;
+fn open_file(file: &Path, epoch_if_new: u64, if_in_use: &str) -> Result<OpenStore, Failure> {
+    let journal = SqliteJournal::open(file, epoch_if_new).map_err(|error| match error {
+        OpenError::InUse { .. } => Failure::because(format!("{error}; {if_in_use}")),
+        error => Failure::because(error.to_string()),
+    })?;
     let commits = Arc::<Commits>::default();
     let journal = Timed { journal, commits: Arc::clone(&commits) };
     let Opened { store, header } = MemoryStore::open(Box::new(journal))

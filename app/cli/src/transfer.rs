@@ -8,13 +8,15 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use petstore_sqlite::{backup, read_snapshot};
+use petstore_sqlite::{Copied, backup, read_snapshot};
+use serde_json::{Value, json};
 
 use crate::admin::{Answer, Request, connect};
+use crate::environment::Stopwatch;
 use crate::ndjson::{END_LINE, End};
 use crate::settings::{DEFAULT_DB, Db};
-use crate::store::OpenStore;
-use crate::{Failure, ndjson, tell};
+use crate::store::{NAME_ITS_SOCKET, OpenStore};
+use crate::{Failure, ndjson, print, tell};
 
 /// Lines between two signs of progress.
 const PROGRESS: u64 = 10_000;
@@ -32,6 +34,14 @@ pub(crate) struct TransferArgs {
     /// Where the data is kept, for when no server runs
     #[arg(long, env = "PETSTORE_DB", default_value = DEFAULT_DB, value_parser = Db::parse, value_name = "FILE|memory", help_heading = "Server")]
     db: Db,
+
+    /// Print what was done as JSON for programs
+    #[arg(long)]
+    json: bool,
+
+    /// Say nothing of what was done
+    #[arg(long, conflicts_with = "json")]
+    quiet: bool,
 }
 
 impl TransferArgs {
@@ -40,55 +50,92 @@ impl TransferArgs {
         let input: Box<dyn Read> = if self.is_standard() {
             Box::new(io::stdin())
         } else {
-            Box::new(File::open(&self.file).map_err(|error| self.fault(&error))?)
+            Box::new(self.input().map_err(|error| self.fault(&error))?)
         };
         let count = if let Some(server) = self.server()? {
             self.import_through(server, input)?
         } else {
-            let store = OpenStore::open(self.file_at_rest(false)?)?.store;
-            let mut progress = Progress::new("imported");
+            let store = OpenStore::open(self.file_at_rest(false)?, NAME_ITS_SOCKET)?.store;
+            let mut progress = self.progress("read");
             let lines = BufReader::new(input);
             let imported = ndjson::import(&store, lines, End::OfInput, |lines| progress.show(lines));
             store.close();
             imported.map_err(|why| nothing_imported(&why))?
         };
-        tell(&format!("{count} lines imported"));
-        Ok(())
+        self.done(&json!({"lines": count}), &format!("{count} lines imported"))
     }
 
     /// Writes everything that the shop is.
     pub(crate) fn export(&self) -> Result<(), Failure> {
+        if self.json && self.is_standard() {
+            return Err(Failure::usage(
+                "the lines go to standard output, where --json has no place: name a file",
+            ));
+        }
         let output: Box<dyn Write> = if self.is_standard() {
             Box::new(io::stdout())
         } else {
             Box::new(create(&self.file).map_err(|error| self.fault(&error))?)
         };
         let mut output = BufWriter::new(output);
+        let mut progress = self.progress("exported");
         let count = if let Some(server) = self.server()? {
-            export_through(server, &mut output)?
+            export_through(server, &mut output, progress)?
         } else {
             let Db::File(file) = self.file_at_rest(true)? else { return Err(self.nowhere()) };
-            let mut progress = Progress::new("exported");
             export_file(file, &mut output, |lines| progress.show(lines))?
         };
         output.flush().map_err(|error| self.fault(&error))?;
-        tell(&format!("{count} lines exported"));
-        Ok(())
+        self.done(&json!({"file": self.file, "lines": count}), &format!("{count} lines exported"))
     }
 
     /// Copies the data file, while it is used or not.
     pub(crate) fn backup(&self) -> Result<(), Failure> {
-        let Db::File(file) = self.file_at_rest(true)? else {
+        let Db::File(file) = &self.db else {
             return Err(Failure::because("a store in memory has no file to copy: export it"));
         };
-        backup(file, &self.file).map_err(|error| Failure::because(error.to_string()))
+        if !file.exists() {
+            return Err(Failure::because(format!("there is no data in {}: name its --db", self.db)));
+        }
+        let watch = Stopwatch::start();
+        let Copied { pets, orders, bytes } =
+            backup(file, &self.file).map_err(|error| Failure::because(error.to_string()))?;
+        let millis = u64::try_from(watch.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let said = format!(
+            "{}: {pets} pets and {orders} orders in {bytes} bytes, written in {millis} ms",
+            self.file.display()
+        );
+        let done =
+            json!({"file": self.file, "pets": pets, "orders": orders, "bytes": bytes, "millis": millis});
+        self.done(&done, &said)
+    }
+
+    /// Says what was done, to a program or to a person.
+    fn done(&self, json: &Value, said: &str) -> Result<(), Failure> {
+        if self.json {
+            return print(&format!("{json:#}\n"));
+        }
+        if !self.quiet {
+            tell(said);
+        }
+        Ok(())
+    }
+
+    fn progress(&self, done: &'static str) -> Progress {
+        Progress { done, is_watched: !self.quiet && io::stderr().is_terminal(), is_shown: false }
+    }
+
+    /// The file to import; a folder can be opened too, but not read.
+    fn input(&self) -> io::Result<File> {
+        let file = File::open(&self.file)?;
+        if file.metadata()?.is_dir() { Err(io::ErrorKind::IsADirectory.into()) } else { Ok(file) }
     }
 
     fn import_through(&self, mut server: UnixStream, input: impl Read) -> Result<u64, Failure> {
         say(&mut server, &Request::Import)?;
         let mut answers = BufReader::new(server.try_clone().map_err(|error| cut_off(&error))?);
         hear(&mut answers)?.understood()?;
-        let sent = send_lines(input, &mut server);
+        let sent = send_lines(input, &mut server, self.progress("sent"));
         // Closed without the line that ends them, what was sent is dropped.
         let _ = server.shutdown(Shutdown::Write);
         if let Err(Broken::Input(error)) = sent {
@@ -147,10 +194,6 @@ struct Progress {
 }
 
 impl Progress {
-    fn new(done: &'static str) -> Self {
-        Self { done, is_watched: io::stderr().is_terminal(), is_shown: false }
-    }
-
     fn show(&mut self, lines: u64) {
         if self.is_watched && lines.is_multiple_of(PROGRESS) {
             let _ = write!(io::stderr(), "\rpetstore: {lines} lines {}", self.done);
@@ -200,9 +243,9 @@ enum Broken {
     Output,
 }
 
-fn send_lines(input: impl Read, server: &mut impl Write) -> Result<(), Broken> {
+fn send_lines(input: impl Read, server: &mut impl Write, mut progress: Progress) -> Result<(), Broken> {
     let mut input = BufReader::with_capacity(64 * 1024, input);
-    let (mut progress, mut count, mut last) = (Progress::new("sent"), 0, b'\n');
+    let (mut count, mut last) = (0, b'\n');
     loop {
         let bytes = input.fill_buf().map_err(Broken::Input)?;
         let Some(end) = bytes.last() else { break };
@@ -221,11 +264,15 @@ fn send_lines(input: impl Read, server: &mut impl Write) -> Result<(), Broken> {
     server.write_all(END_LINE).map_err(|_| Broken::Output)
 }
 
-fn export_through(mut server: UnixStream, output: &mut dyn Write) -> Result<u64, Failure> {
+fn export_through(
+    mut server: UnixStream,
+    output: &mut dyn Write,
+    mut progress: Progress,
+) -> Result<u64, Failure> {
     say(&mut server, &Request::Export)?;
     let mut answers = BufReader::new(server);
     hear(&mut answers)?.understood()?;
-    let (mut count, mut progress, mut line) = (0, Progress::new("exported"), Vec::new());
+    let (mut count, mut line) = (0, Vec::new());
     loop {
         line.clear();
         let read = answers.read_until(b'\n', &mut line).map_err(|error| cut_off(&error))?;

@@ -212,12 +212,105 @@ fn a_backup_of_a_running_store_is_a_store() {
     assert_eq!(site.run(&["backup", "copy.db"]).status.code(), Some(0));
     let lines = site.run(&["export", "-"]).stdout;
     assert_eq!(site.run(&["export", "-", "--db", "copy.db"]).stdout, lines);
-    // What is there is not overwritten, and a second server does not get the file.
-    assert_eq!(site.run(&["backup", "copy.db"]).status.code(), Some(1));
-    let refused =
-        site.command(&["--listen", "127.0.0.1:0", "--admin-socket", "other.sock"]).output().unwrap();
-    assert_eq!(refused.status.code(), Some(1));
-    assert!(text(&refused.stderr).contains("petstore.db"), "{}", text(&refused.stderr));
+}
+
+#[test]
+fn a_backup_says_what_it_wrote_and_overwrites_nothing() {
+    let site = stocked("backup-said");
+    let said = site.run(&["backup", "copy.db"]);
+    let bytes = std::fs::metadata(site.folder.join("copy.db")).unwrap().len();
+    assert_eq!((said.status.code(), text(&said.stdout)), (Some(0), String::new()));
+    let (said, what) =
+        (text(&said.stderr), format!("copy.db: 30 pets and 3 orders in {bytes} bytes, written in "));
+    assert!(said.starts_with(&format!("petstore: {what}")) && said.ends_with(" ms\n"), "{said}");
+
+    let told = json(&site.run(&["backup", "told.db", "--json"]));
+    assert_eq!((&told["file"], &told["pets"], &told["orders"]), (&"told.db".into(), &30.into(), &3.into()));
+    assert!(told["bytes"].as_u64() >= Some(bytes) && told["millis"].is_u64(), "{told}");
+    let quiet = site.run(&["backup", "quiet.db", "--quiet"]);
+    assert_eq!(
+        (quiet.status.code(), text(&quiet.stdout), text(&quiet.stderr)),
+        (Some(0), String::new(), String::new())
+    );
+
+    let cases: [(&[&str], &str); 5] = [
+        (
+            &["backup", "copy.db"],
+            "copy.db is there already, and a backup overwrites nothing: name another file",
+        ),
+        (&["backup", "no/copy.db"], "no/copy.db cannot be written: No such file or directory"),
+        (&["backup", "other", "--db", "nowhere.db"], "there is no data in nowhere.db: name its --db"),
+        (&["backup", "other", "--db", "memory"], "a store in memory has no file to copy: export it"),
+        (&["backup", "other", "--db", "out"], "out is not the journal of a petstore"),
+    ];
+    for (args, why) in cases {
+        let refused = site.run(args);
+        let message = text(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(1), "{message}");
+        assert!(message.starts_with("petstore: ") && message.contains(why), "{message}");
+        assert!(!site.folder.join("other").exists());
+    }
+}
+
+#[test]
+fn who_has_the_data_file_is_said_and_what_to_do() {
+    let site = stocked("taken");
+    let server = site.server.as_ref().unwrap().id();
+    let holder = format!("petstore.db is in use: process {server} holds ");
+    let elsewhere = ["--admin-socket", "other.sock"];
+    for (args, advice) in [
+        (&["--listen", "127.0.0.1:0"][..], "stop that one, or name another --db"),
+        (&["keys", "list"], "if that is a server, name its --admin-socket"),
+        (&["import", "/dev/null"], "if that is a server, name its --admin-socket"),
+    ] {
+        let refused = site.run(&[args, &elsewhere].concat());
+        let message = text(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(1), "{message}");
+        assert!(message.contains(&holder) && message.contains(advice), "{message}");
+    }
+}
+
+#[test]
+fn imports_and_exports_say_what_they_did_to_people_programs_or_nobody() {
+    let site = stocked("said");
+    assert_eq!(text(&site.run(&["export", "lines"]).stderr), "petstore: 73 lines exported\n");
+    assert_eq!(json(&site.run(&["export", "lines", "--json"]))["lines"], 73);
+    let mixed = site.run(&["export", "-", "--json"]);
+    assert_eq!(mixed.status.code(), Some(2));
+    assert!(text(&mixed.stderr).contains("name a file") && mixed.stdout.is_empty());
+    for (db, flag, out, err) in [
+        ("1.db", None, "", "petstore: 73 lines imported\n"),
+        ("2.db", Some("--json"), "{\n  \"lines\": 73\n}\n", ""),
+        ("3.db", Some("--quiet"), "", ""),
+    ] {
+        let args: Vec<_> = ["import", "lines", "--db", db].into_iter().chain(flag).collect();
+        let output = site.run(&args);
+        assert_eq!((text(&output.stdout).as_str(), text(&output.stderr).as_str()), (out, err), "{args:?}");
+    }
+    let folder = site.run(&["import", ".", "--db", "4.db"]);
+    assert_eq!(text(&folder.stderr), "petstore: .: is a directory\n");
+    assert!(!site.folder.join("4.db").exists());
+}
+
+#[test]
+fn an_import_that_is_refused_on_its_way_has_read_lines_and_imported_none() {
+    let site = Site::new("progress");
+    if !common::tools::can_run("script", "--version") {
+        return;
+    }
+    let line = |id: u32| format!("{{\"category\":{{\"name\":\"{id}\",\"id\":{id}}}}}\n");
+    let lines: String = (1..=10_000).map(line).collect();
+    std::fs::write(site.folder.join("lines"), lines.clone() + "{\"dog\":{}}\n").unwrap();
+    let told = site.on_terminal("import lines", &[]);
+    assert!(
+        told.contains(
+            "petstore: 10000 lines read\npetstore: nothing was imported: line 10001: there is no dog"
+        ),
+        "{told}"
+    );
+    assert!(!told.contains("lines imported"), "{told}");
+    std::fs::write(site.folder.join("lines"), lines).unwrap();
+    assert_eq!(site.on_terminal("import lines --quiet", &[]), "");
 }
 
 #[test]

@@ -206,14 +206,6 @@ fn another_user_is_told_that_it_is_another_user() {
     assert!(why.contains("petstore.db") && why.to_lowercase().contains("permission"), "{why}");
 }
 
-/// What a command prints on a terminal.
-fn on_terminal(site: &Site, args: &str, variables: &[(&str, &str)]) -> String {
-    let mut command = Command::new("script");
-    command.args(["-qec", &format!("{BINARY} {args}"), "/dev/null"]).current_dir(&site.folder);
-    command.env_remove("NO_COLOR").env("TERM", "xterm").envs(variables.iter().copied());
-    text(&command.output().unwrap().stdout).replace("\r\n", "\n")
-}
-
 #[test]
 fn tables_are_coloured_on_a_terminal_and_plain_elsewhere() {
     let site = Site::new("colours");
@@ -234,13 +226,13 @@ fn tables_are_coloured_on_a_terminal_and_plain_elsewhere() {
     assert!(columns.len() == 3 && columns.iter().all(|column| *column == columns[0]), "{plain}");
     assert!(!plain.contains('\x1b'));
 
-    let coloured = on_terminal(&site, "keys list", &[]);
+    let coloured = site.on_terminal("keys list", &[]);
     for styled in ["\x1b[1mSTATE\x1b[0m", "\x1b[31mrevoked\x1b[0m", "\x1b[32mactive\x1b[0m"] {
         assert!(coloured.contains(styled), "{coloured:?}");
     }
     for variable in [("NO_COLOR", "1"), ("TERM", "dumb")] {
-        assert_eq!(on_terminal(&site, "keys list", &[variable]), plain, "{variable:?}");
+        assert_eq!(site.on_terminal("keys list", &[variable]), plain, "{variable:?}");
     }
-    assert_eq!(on_terminal(&site, "keys list", &[("NO_COLOR", "")]), coloured);
-    assert!(!on_terminal(&site, "keys list --json", &[]).contains('\x1b'));
+    assert_eq!(site.on_terminal("keys list", &[("NO_COLOR", "")]), coloured);
+    assert!(!site.on_terminal("keys list --json", &[]).contains('\x1b'));
 }

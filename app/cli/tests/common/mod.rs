@@ -49,6 +49,14 @@ impl Site {
         self.command(args).output().unwrap()
     }
 
+    /// What a command prints on a terminal, complaints included. It needs util-linux's `script`.
+    pub fn on_terminal(&self, args: &str, variables: &[(&str, &str)]) -> String {
+        let mut command = Command::new("script");
+        command.args(["-qec", &format!("{BINARY} {args}"), "/dev/null"]).current_dir(&self.folder);
+        command.env_remove("NO_COLOR").env("TERM", "xterm").envs(variables.iter().copied());
+        String::from_utf8_lossy(&command.output().unwrap().stdout).replace("\r\n", "\n")
+    }
+
     /// Starts a server and waits until it says that it serves.
     pub fn serve(&mut self, args: &[&str], variables: &[(&str, &str)]) {
         let mut command = self.command(args);

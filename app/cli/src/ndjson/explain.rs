@@ -1,0 +1,174 @@
+//! What is wrong with a line, in words for whoever made it. Slow, for the one line that ends an import.
+
+use serde_json::error::Category;
+use serde_json::{Error, Value};
+
+/// What a field holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Holds {
+    Text,
+    /// What may be left out, or be null.
+    TextOrNothing,
+    Number,
+    Status,
+    YesOrNo,
+}
+
+use Holds::{Number, Status, Text, TextOrNothing, YesOrNo};
+
+/// The fields of each kind of line.
+const KINDS: [(&str, &[(&str, Holds)]); 4] = [
+    ("category", &[("name", Text), ("description", TextOrNothing), ("id", Number)]),
+    ("pet", &[("name", Text), ("categoryId", Number), ("status", Status), ("id", Number)]),
+    ("inventoryItem", &[("petId", Number), ("quantity", Number), ("status", Status)]),
+    (
+        "order",
+        &[
+            ("id", Number),
+            ("petId", Number),
+            ("quantity", Number),
+            ("shipDate", TextOrNothing),
+            ("complete", YesOrNo),
+        ],
+    ),
+];
+
+/// Why a line was not understood. `fault` is what its reader says.
+pub(super) fn explain(line: &[u8], fault: &Error) -> String {
+    if line.trim_ascii().is_empty() {
+        return "it is empty: each line is one resource".to_owned();
+    }
+    match serde_json::from_slice::<Value>(line) {
+        Err(error) if error.classify() == Category::Eof => "it is no JSON: it ends too early".to_owned(),
+        Err(error) => format!("it is no JSON: {} in column {}", without_place(&error), error.column()),
+        // What a value shows no more, such as a field that comes twice.
+        Ok(value) => misshapen(&value).unwrap_or_else(|| without_place(fault)),
+    }
+}
+
+/// What the reader says. It counts lines too, but of one line.
+fn without_place(error: &Error) -> String {
+    let text = error.to_string();
+    let place = format!(" at line {} column {}", error.line(), error.column());
+    text.strip_suffix(&place).unwrap_or(&text).to_owned()
+}
+
+/// What is wrong with the shape of a resource.
+fn misshapen(value: &Value) -> Option<String> {
+    let kinds = KINDS.map(|(name, _)| name).join(", ");
+    let Some(object) = value.as_object() else {
+        return Some(format!("expected an object with one of {kinds}, found {}", sort(value)));
+    };
+    let mut members = object.iter();
+    let (Some((kind, resource)), None) = (members.next(), members.next()) else {
+        return Some(format!("expected one of {kinds}, found {} names", object.len()));
+    };
+    let Some((_, fields)) = KINDS.iter().find(|(name, _)| name == kind) else {
+        return Some(format!("there is no {kind}; expected one of {kinds}"));
+    };
+    let Some(resource) = resource.as_object() else {
+        return Some(format!("{kind} must be an object, and is {}", sort(resource)));
+    };
+    if let Some(unknown) = resource.keys().find(|name| fields.iter().all(|(known, _)| known != name)) {
+        let known = fields.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+        return Some(format!("{kind} has no field {unknown}; its fields are {known}"));
+    }
+    fields.iter().find_map(|(name, holds)| match resource.get(*name) {
+        None if *holds == TextOrNothing => None,
+        None => Some(format!("{kind} lacks {name}")),
+        Some(value) => refused(*holds, value).map(|why| format!("{name} of {kind} {why}")),
+    })
+}
+
+/// Why a field does not hold a value, if it does not.
+fn refused(holds: Holds, value: &Value) -> Option<String> {
+    let (fits, wanted) = match holds {
+        Text => (value.is_string(), "a text"),
+        TextOrNothing => (value.is_string() || value.is_null(), "a text"),
+        Number => (value.is_u64(), "a whole number"),
+        Status => {
+            (["available", "pending", "sold"].iter().any(|word| value == word), "available, pending or sold")
+        }
+        YesOrNo => (value.is_boolean(), "true or false"),
+    };
+    (!fits).then(|| format!("must be {wanted}, and is {}", sort(value)))
+}
+
+/// What a value is.
+fn sort(value: &Value) -> String {
+    match value {
+        Value::Array(_) => "a list".to_owned(),
+        Value::Object(_) => "an object".to_owned(),
+        scalar => scalar.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::*;
+    use super::KINDS;
+
+    fn refused(line: &str) -> String {
+        let lines = format!("{{\"category\":{{\"name\":\"Rabbits\",\"id\":1}}}}\n{line}\n");
+        import(&MemoryStore::new(), lines.as_bytes(), End::OfInput, |_| {}).unwrap_err()
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_line_is_said_without_its_readers_words() {
+        let cases = [
+            ("", "it is empty: each line is one resource"),
+            (" \r", "it is empty: each line is one resource"),
+            ("{\"pet\":", "it is no JSON: it ends too early"),
+            ("{'pet':1}", "it is no JSON: key must be a string in column 2"),
+            ("id,name", "it is no JSON: expected value in column 1"),
+            ("[1]", "expected an object with one of category, pet, inventoryItem, order, found a list"),
+            ("{}", "expected one of category, pet, inventoryItem, order, found 0 names"),
+            ("{\"dog\":{}}", "there is no dog; expected one of category, pet, inventoryItem, order"),
+            ("{\"pet\":7}", "pet must be an object, and is 7"),
+            (
+                "{\"category\":{\"name\":\"A\",\"id\":2,\"colour\":1}}",
+                "category has no field colour; its fields are name, description, id",
+            ),
+            ("{\"category\":{\"id\":2}}", "category lacks name"),
+            (
+                "{\"category\":{\"name\":\"A\",\"id\":\"2\"}}",
+                "id of category must be a whole number, and is \"2\"",
+            ),
+            ("{\"category\":{\"name\":\"A\",\"id\":-2}}", "id of category must be a whole number, and is -2"),
+            ("{\"category\":{\"name\":null,\"id\":2}}", "name of category must be a text, and is null"),
+            (
+                "{\"pet\":{\"name\":\"A\",\"categoryId\":1,\"status\":\"gone\",\"id\":1}}",
+                "status of pet must be available, pending or sold, and is \"gone\"",
+            ),
+            (
+                "{\"order\":{\"id\":1,\"petId\":1,\"quantity\":1.5,\"complete\":true}}",
+                "quantity of order must be a whole number, and is 1.5",
+            ),
+            (
+                "{\"order\":{\"id\":1,\"petId\":1,\"quantity\":1,\"complete\":\"yes\"}}",
+                "complete of order must be true or false, and is \"yes\"",
+            ),
+            ("{\"category\":{\"name\":\"A\",\"id\":2,\"id\":3}}", "duplicate field `id`"),
+        ];
+        for (line, why) in cases {
+            assert_eq!(refused(line), format!("line 2: {why}"));
+        }
+    }
+
+    #[test]
+    fn the_fields_are_those_that_an_export_writes() {
+        let lines = include_str!("../../../../docs/example-shop.ndjson");
+        for (kind, fields) in KINDS {
+            let mut written: Vec<String> = vec![];
+            for line in lines.lines() {
+                let line: serde_json::Value = serde_json::from_str(line).unwrap();
+                written.extend(line[kind].as_object().into_iter().flat_map(|one| one.keys().cloned()));
+            }
+            let mut known: Vec<_> = fields.iter().map(|(name, _)| (*name).to_owned()).collect();
+            known.sort();
+            written.sort();
+            written.dedup();
+            assert_eq!(written, known, "{kind}");
+        }
+    }
+}
