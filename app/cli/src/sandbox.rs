@@ -1,7 +1,8 @@
 //! A tester's server: its clock can be turned, and it can begin anew.
 
-use std::fs::File;
-use std::path::PathBuf;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use petstore_memory::MemoryStore;
@@ -55,23 +56,44 @@ async fn beginning(demo: Option<u32>, machine: &Arc<dyn Clock>) -> Result<Vec<Ro
     Ok(rows)
 }
 
-/// Takes a data file for a sandbox: a new one, or one that a sandbox made. A reset empties it, so that no other will do,
-/// least of all the one that is the default everywhere.
+/// Takes a data file for a sandbox: a new one, or one that sandboxes alone have served. A reset empties it, so that no
+/// other will do, least of all the one that is the default everywhere.
 pub(crate) fn claim(db: &Db, store: &MemoryStore) -> Result<(), Failure> {
-    let Db::File(file) = db else { return Ok(()) };
-    let mut mark = file.clone().into_os_string();
-    mark.push(".sandbox");
-    let mark = PathBuf::from(mark);
+    let Some(mark) = mark(db) else { return Ok(()) };
     if mark.exists() {
         return Ok(());
     }
     let figures = store.figures();
     if figures.accounts + figures.categories > 0 {
         return Err(Failure::usage(format!(
-            "sandbox: {db} holds data that no sandbox made, and a reset would empty it; name another --db, or memory"
+            "sandbox: {db} holds data that is no sandbox's, and a reset would empty it; name another --db, or memory"
         )));
     }
     File::create(&mark)
         .map(drop)
         .map_err(|error| Failure::because(format!("{} cannot be made: {error}", mark.display())))
+}
+
+/// Takes a data file from the sandboxes for good: from now on somebody may rely on what is in it.
+pub(crate) fn disclaim(db: &Db) -> Result<(), Failure> {
+    let (Db::File(file), Some(mark)) = (db, mark(db)) else { return Ok(()) };
+    let removed = match fs::remove_file(&mark) {
+        // A power cut must not bring it back beside data that was acknowledged.
+        Ok(()) => fs::canonicalize(file).and_then(|file| sync_folder_of(&file)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    };
+    removed.map_err(|error| Failure::because(format!("{} cannot be removed: {error}", mark.display())))
+}
+
+/// What stands beside a data file that sandboxes alone have served.
+fn mark(db: &Db) -> Option<PathBuf> {
+    let Db::File(file) = db else { return None };
+    let mut mark = file.clone().into_os_string();
+    mark.push(".sandbox");
+    Some(mark.into())
+}
+
+fn sync_folder_of(file: &Path) -> io::Result<()> {
+    file.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
 }

@@ -72,6 +72,8 @@ async fn run(
         OpenStore::open(&args.db, "stop that one, or name another --db")?;
     if args.sandbox {
         sandbox::claim(&args.db, &store)?;
+    } else {
+        sandbox::disclaim(&args.db)?;
     }
     let path = args.admin_socket();
     let socket = AdminSocket::open(&path).map_err(|error| {

@@ -459,3 +459,31 @@ fn with_a_listener_for_operators_the_sandbox_is_there_and_nowhere_else() {
     assert_eq!(sandbox.once("POST", "/sandbox/reset", "", "").unwrap().status, 204);
     assert_eq!(sandbox.once("GET", "/health", "", "").unwrap().status, 200);
 }
+
+#[test]
+fn a_sandbox_takes_no_file_that_was_ever_served_for_real() {
+    let mut sandbox = Sandbox::start("sandbox-claim", &["--demo", "1"]);
+    let mark = sandbox.site.folder.join("petstore.db.sandbox");
+    sandbox.site.stop();
+    sandbox.site.serve(&["--sandbox"], &[]);
+    sandbox.client = Client::connect(sandbox.site.port, &sandbox.key).unwrap();
+    sandbox.reset();
+    assert_eq!(sandbox.get("/v1/pets").body, "[]", "its own file it takes again");
+    assert!(mark.exists());
+
+    sandbox.site.stop();
+    sandbox.site.serve(&[], &[]);
+    assert!(!mark.exists(), "somebody may rely on what is in it now");
+    let category = r#"{"name":"Rabbits","description":"Quiet"}"#;
+    assert_eq!(sandbox.authorized("POST", "/v1/categories", "", category).unwrap().status, 201);
+    sandbox.site.stop();
+    let refused = sandbox.site.run(&["--sandbox"]);
+    let message = String::from_utf8(refused.stderr).unwrap();
+    assert_eq!(refused.status.code(), Some(2), "{message}");
+    let why = "sandbox: petstore.db holds data that is no sandbox's, and a reset would empty it";
+    assert!(message.contains(why) && message.contains("name another --db"), "{message}");
+    assert!(!mark.exists(), "a refusal leaves no mark");
+
+    sandbox.site.serve(&[], &[]);
+    assert_eq!(sandbox.get("/v1/categories/1").status, 200, "nothing has become of the data");
+}

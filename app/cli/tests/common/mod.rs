@@ -72,6 +72,12 @@ impl Site {
         std::thread::spawn(move || lines.for_each(drop));
     }
 
+    /// Stops the server as its supervisor would: in order.
+    pub fn stop(&mut self) {
+        self.signal("-TERM");
+        assert_eq!(self.server.take().unwrap().wait().unwrap().code(), Some(0));
+    }
+
     pub fn printed(&self) -> String {
         std::fs::read_to_string(self.folder.join("out")).unwrap()
     }
