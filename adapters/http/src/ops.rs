@@ -82,8 +82,9 @@ pub(crate) fn template(path: &str) -> &'static str {
 pub(crate) async fn answer(worker: &Worker, parts: &Parts, head: &Head<'_>) -> Answer {
     let settings = &worker.app.settings;
     if parts.method == Method::OPTIONS && parts.uri.path() == "*" {
-        // The server as a whole (RFC 9110, section 9.3.7).
-        return cors::options(ALL_METHODS, &worker.app.cors, head, &parts.headers);
+        // The server as a whole (RFC 9110, section 9.3.7). No page can ask for that.
+        return Answer::empty(StatusCode::NO_CONTENT)
+            .with_header(ALLOW, const { HeaderValue::from_static(ALL_METHODS) });
     }
     let Some(page) = Page::find(parts.uri.path(), worker) else {
         let message = match worker.serves {

@@ -56,11 +56,16 @@ fn options_is_204_with_allow_and_costs_nothing() {
         ("/v1/inventory/1/adjustments", "OPTIONS, POST"),
         ("/v1/rate-limit", "GET, HEAD, OPTIONS"),
         ("/health", "GET, HEAD, OPTIONS"),
+        // The server as a whole: no resource of it takes everything.
+        ("*", "DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT"),
     ] {
         let answer = shop.stranger().send("OPTIONS", path, &[], None);
         assert_eq!((answer.status, answer.body.len()), (204, 0), "{path}");
         let allowed: Vec<_> = words(&answer, "allow").into_iter().map(|word| word.to_uppercase()).collect();
         assert_eq!(allowed.join(", "), allow, "{path}");
+        let types = "application/merge-patch+json, application/json";
+        let takes_patch = path != "*" && allow.contains("PATCH");
+        assert_eq!(answer.header("accept-patch"), takes_patch.then_some(types), "{path}");
         assert_eq!(answer.header("access-control-allow-methods"), None, "it was no preflight");
     }
     let client = shop.client(Plan::Free);
