@@ -18,6 +18,7 @@ use petstore_ports::{Cost, StoreError, api};
 use tokio::time::{Instant, timeout};
 
 use crate::answer::Answer;
+use crate::beside::Beside;
 use crate::body::RequestBody;
 use crate::credentials::{asker, presented};
 use crate::error::{ApiError, Code};
@@ -123,7 +124,7 @@ pub(crate) async fn exchange<const SECURE: bool>(
     let route = match &notes.resource {
         Some(resource) => Route::of(resource),
         None if notes.under_base => Route::NONE,
-        None => Route::named(ops::template(parts.uri.path())),
+        None => Route::beside(parts.uri.path()),
     };
     let duration = begun.elapsed();
     worker.tally.answered(route, &parts.method, answer.status, duration);
@@ -197,7 +198,7 @@ async fn judge<const SECURE: bool>(
     // Before the Host is judged: every answer of a deprecated operation says that it is one.
     notes.resource = path.filter(|_| decoded.is_some()).and_then(Resource::find);
     // Whoever probes health asks an address, not a name.
-    let any_name = path.is_none() && ops::is_probe(parts.uri.path());
+    let any_name = path.is_none() && Beside::find(parts.uri.path()).is_some_and(Beside::is_probe);
     let authority = match host::authority(&parts.uri, head, worker, any_name) {
         Ok(authority) => authority,
         Err(reason) => return ApiError::new(Code::InvalidHost, reason).into(),

@@ -23,6 +23,7 @@ mod alarm;
 mod answer;
 mod app;
 mod arena;
+mod beside;
 mod body;
 mod connection;
 mod connections;
@@ -60,6 +61,7 @@ mod worker;
 mod woven;
 
 pub use app::Http;
+pub use beside::is_reserved;
 pub use local::LocalServer;
 pub use observe::{Exchange, Exposition, Observer};
 pub use reference::PageFile;

@@ -6,6 +6,7 @@ use hyper::{Method, StatusCode};
 
 use crate::answer::{Answer, Content};
 use crate::app::Serves;
+use crate::beside::Beside;
 use crate::cors;
 use crate::error::{ApiError, Code, Detail};
 use crate::head::Head;
@@ -17,7 +18,7 @@ const ALLOWED: &str = "GET, HEAD, OPTIONS";
 
 const ALL_METHODS: &str = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
 
-/// The paths outside the base path.
+/// What a listener serves at a path outside the base path.
 #[derive(Clone, Copy)]
 enum Page<'w> {
     Health,
@@ -33,21 +34,27 @@ enum Page<'w> {
 
 impl<'w> Page<'w> {
     fn find(path: &str, worker: &'w Worker) -> Option<Self> {
-        let files = &*worker.app.settings.documents.page;
-        let page = match path {
-            "/health" => Self::Health,
-            "/ready" => Self::Ready,
-            "/metrics" if worker.app.settings.exposition.is_some() => Self::Metrics,
-            "/openapi.yaml" => Self::OpenapiYaml,
-            "/openapi.json" => Self::OpenapiJson,
-            "/" | "/docs/" if !files.is_empty() => Self::ToReference,
-            _ => Self::Reference(reference::find(files, path)?),
+        let one = Beside::find(path)?;
+        let is_here = match worker.serves {
+            Serves::Everything => true,
+            Serves::Contract => !one.is_probe(),
+            Serves::Ops => one.is_probe(),
         };
-        let is_ops = matches!(page, Self::Health | Self::Ready | Self::Metrics);
-        match worker.serves {
-            Serves::Everything => Some(page),
-            Serves::Contract => (!is_ops).then_some(page),
-            Serves::Ops => is_ops.then_some(page),
+        if !is_here {
+            return None;
+        }
+        let files = &*worker.app.settings.documents.page;
+        match one {
+            Beside::Health => Some(Self::Health),
+            Beside::Ready => Some(Self::Ready),
+            Beside::Metrics => worker.app.settings.exposition.is_some().then_some(Self::Metrics),
+            Beside::OpenapiYaml => Some(Self::OpenapiYaml),
+            Beside::OpenapiJson => Some(Self::OpenapiJson),
+            Beside::Root => (!files.is_empty()).then_some(Self::ToReference),
+            Beside::DocsFile if path == "/docs/" => (!files.is_empty()).then_some(Self::ToReference),
+            Beside::Docs | Beside::DocsFile => reference::find(files, path).map(Self::Reference),
+            // Asked before: its tools have routes of their own.
+            Beside::SandboxTool => None,
         }
     }
 }
@@ -55,27 +62,6 @@ impl<'w> Page<'w> {
 /// Whether a listener serves a page at this path.
 pub(crate) fn is_page(path: &str, worker: &Worker) -> bool {
     Page::find(path, worker).is_some() || sandbox::Route::find(path, worker).is_some()
-}
-
-/// Whether a path is asked by whoever watches the server.
-pub(crate) fn is_probe(path: &str) -> bool {
-    matches!(path, "/health" | "/ready" | "/metrics")
-}
-
-/// Whether a path is one of these, for the log.
-pub(crate) fn template(path: &str) -> &'static str {
-    match path {
-        "/health" => "/health",
-        "/ready" => "/ready",
-        "/metrics" => "/metrics",
-        "/openapi.yaml" => "/openapi.yaml",
-        "/openapi.json" => "/openapi.json",
-        "/" => "/",
-        reference::PATH => reference::PATH,
-        _ if path.starts_with("/sandbox/") => "/sandbox/{tool}",
-        _ if path.starts_with("/docs/") => "/docs/{file}",
-        _ => "-",
-    }
 }
 
 /// Answers a request outside the base path.

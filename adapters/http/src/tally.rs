@@ -11,10 +11,11 @@ use hyper::{Method, StatusCode};
 use parking_lot::Mutex;
 use petstore_domain::Plan;
 
+use crate::beside::Beside;
 use crate::route::Resource;
 
-/// Route templates that are told apart: those of the contract, then what stands beside it, then all that is none.
-const ROUTES: [&str; 21] = [
+/// The route templates of the contract.
+const CONTRACT: [&str; 10] = [
     "/pets",
     "/pets/{petId}",
     "/categories",
@@ -25,18 +26,20 @@ const ROUTES: [&str; 21] = [
     "/inventory/{petId}",
     "/inventory/{petId}/adjustments",
     "/rate-limit",
-    "/health",
-    "/ready",
-    "/metrics",
-    "/openapi.yaml",
-    "/openapi.json",
-    "/",
-    "/docs",
-    "/docs/{file}",
-    "/sandbox",
-    "/sandbox/{tool}",
-    UNKNOWN,
 ];
+
+/// Route templates that are told apart: those of the contract, then what stands beside it, then all that is none.
+const ROUTES: [&str; CONTRACT.len() + Beside::ALL.len() + 1] = {
+    let mut routes = [UNKNOWN; CONTRACT.len() + Beside::ALL.len() + 1];
+    let (contract, rest) = routes.split_at_mut(CONTRACT.len());
+    contract.copy_from_slice(&CONTRACT);
+    let mut at = 0;
+    while at < Beside::ALL.len() {
+        rest[at] = Beside::ALL[at].template();
+        at += 1;
+    }
+    routes
+};
 
 /// Stands for what has no name of ours: a path or a method may be anything, a label may not.
 const UNKNOWN: &str = "-";
@@ -186,7 +189,7 @@ pub(crate) struct Route(usize);
 
 impl Route {
     /// The templates of the contract.
-    pub(crate) const OF_CONTRACT: &[&'static str] = ROUTES.split_at(10).0;
+    pub(crate) const OF_CONTRACT: &[&'static str] = &CONTRACT;
 
     /// A path that is none.
     pub(crate) const NONE: Self = Self(ROUTES.len() - 1);
@@ -207,9 +210,9 @@ impl Route {
         })
     }
 
-    /// The route of this template.
-    pub(crate) fn named(template: &str) -> Self {
-        Self(ROUTES.iter().position(|route| *route == template).unwrap_or(Self::NONE.0))
+    /// The route of a path outside the base path.
+    pub(crate) fn beside(path: &str) -> Self {
+        Beside::find(path).map_or(Self::NONE, |one| Self(CONTRACT.len() + one as usize))
     }
 
     /// The template.
@@ -366,7 +369,7 @@ mod tests {
     fn what_two_threads_count_is_added_up() {
         let tallies = Tallies::default();
         let (one, two) = (tallies.another(), tallies.another());
-        let pet = Route::named("/pets/{petId}");
+        let pet = Route::of(&Resource::find("/pets/1").unwrap());
         one.answered(pet, &Method::GET, StatusCode::OK, Duration::from_micros(50));
         two.answered(pet, &Method::GET, StatusCode::OK, Duration::from_micros(51));
         two.answered(pet, &Method::GET, StatusCode::IM_A_TEAPOT, Duration::from_mins(1));
@@ -397,6 +400,9 @@ mod tests {
                 template.replace("{petId}", "1").replace("{categoryId}", "1").replace("{orderId}", "1");
             assert_eq!(Route::of(&Resource::find(&path).unwrap()).template(), *template);
         }
-        assert_eq!(Route::named("/nowhere").template(), UNKNOWN);
+        for one in Beside::ALL {
+            assert_eq!(Route::beside(one.template()).template(), one.template());
+        }
+        assert_eq!(Route::beside("/nowhere").template(), UNKNOWN);
     }
 }

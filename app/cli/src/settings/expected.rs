@@ -51,13 +51,10 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// What stands beside the contract: a base path among these would hide it.
-const RESERVED: [&str; 7] = ["docs", "health", "metrics", "openapi.json", "openapi.yaml", "ready", "sandbox"];
-
 /// What the paths of the contract stand under: without a slash at its end.
 pub(crate) fn base_path(text: &str) -> Result<String, String> {
     let first = text.trim_matches('/').split('/').next().unwrap_or_default();
-    if RESERVED.contains(&first) {
+    if petstore_http::is_reserved(first) {
         return Err(format!("/{first} is the server's own; expected another path, such as /v1"));
     }
     let is_root = text == "/";

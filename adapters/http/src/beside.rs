@@ -1,0 +1,111 @@
+//! What stands beside the contract: the one list of it.
+
+use crate::reference;
+
+/// A path outside the base path, or a family of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Beside {
+    Health,
+    Ready,
+    Metrics,
+    OpenapiYaml,
+    OpenapiJson,
+    Root,
+    Docs,
+    DocsFile,
+    SandboxTool,
+}
+
+impl Beside {
+    /// All of them, each at its own place.
+    pub(crate) const ALL: [Self; 9] = [
+        Self::Health,
+        Self::Ready,
+        Self::Metrics,
+        Self::OpenapiYaml,
+        Self::OpenapiJson,
+        Self::Root,
+        Self::Docs,
+        Self::DocsFile,
+        Self::SandboxTool,
+    ];
+
+    /// The path; what is in braces stands for any end.
+    pub(crate) const fn template(self) -> &'static str {
+        match self {
+            Self::Health => "/health",
+            Self::Ready => "/ready",
+            Self::Metrics => "/metrics",
+            Self::OpenapiYaml => "/openapi.yaml",
+            Self::OpenapiJson => "/openapi.json",
+            Self::Root => "/",
+            Self::Docs => reference::PATH,
+            Self::DocsFile => "/docs/{file}",
+            Self::SandboxTool => "/sandbox/{tool}",
+        }
+    }
+
+    /// What a path is, whether this server serves it or not.
+    pub(crate) fn find(path: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|one| match one.template().split_once('{') {
+            Some((family, _)) => path.starts_with(family),
+            None => path == one.template(),
+        })
+    }
+
+    /// Whether it is asked by whoever watches the server.
+    pub(crate) const fn is_probe(self) -> bool {
+        matches!(self, Self::Health | Self::Ready | Self::Metrics)
+    }
+
+    fn first_segment(self) -> &'static str {
+        self.template().split('/').nth(1).unwrap_or_default()
+    }
+}
+
+/// Whether paths that begin with this segment are the server's own: a base path that does so would hide them.
+///
+/// ```
+/// assert!(petstore_http::is_reserved("health") && !petstore_http::is_reserved("v1"));
+/// ```
+pub fn is_reserved(segment: &str) -> bool {
+    !segment.is_empty() && Beside::ALL.into_iter().any(|one| one.first_segment() == segment)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_known_by_its_template() {
+        for (path, template) in [
+            ("/health", Some("/health")),
+            ("/", Some("/")),
+            ("/docs", Some("/docs")),
+            ("/docs/", Some("/docs/{file}")),
+            ("/docs/page.js", Some("/docs/{file}")),
+            ("/sandbox/reset", Some("/sandbox/{tool}")),
+            ("/sandbox", None),
+            ("/healthy", None),
+            ("/health/", None),
+            ("/docsx", None),
+            ("*", None),
+            ("", None),
+        ] {
+            assert_eq!(Beside::find(path).map(Beside::template), template, "{path}");
+        }
+        for (place, one) in Beside::ALL.into_iter().enumerate() {
+            assert_eq!((one as usize, Beside::find(one.template())), (place, Some(one)));
+        }
+    }
+
+    #[test]
+    fn a_base_path_may_begin_with_none_of_them() {
+        for segment in ["health", "ready", "metrics", "openapi.yaml", "openapi.json", "docs", "sandbox"] {
+            assert!(is_reserved(segment), "{segment}");
+        }
+        for segment in ["", "v1", "doc", "{file}", "healthy"] {
+            assert!(!is_reserved(segment), "{segment}");
+        }
+    }
+}
