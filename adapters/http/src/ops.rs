@@ -12,6 +12,7 @@ use crate::error::{ApiError, Code, Detail};
 use crate::head::Head;
 use crate::reference::{self, PageFile};
 use crate::sandbox::routes as sandbox;
+use crate::wire;
 use crate::worker::Worker;
 
 const ALLOWED: &str = "GET, HEAD, OPTIONS";
@@ -74,7 +75,11 @@ pub(crate) async fn answer(worker: &Worker, parts: &Parts, head: &Head<'_>) -> A
     }
     let Some(page) = Page::find(parts.uri.path(), worker) else {
         let message = match worker.serves {
-            Serves::Ops => "Here are /health, /ready and /metrics.".to_owned(),
+            Serves::Ops => {
+                let pages = Beside::ALL.map(Beside::template).into_iter();
+                let tools = sandbox::Route::ALL.map(sandbox::Route::path);
+                format!("Here are {}.", wire::listed(pages.chain(tools).filter(|path| is_page(path, worker))))
+            }
             _ => format!("There is nothing here: the operations are under {}/.", settings.base_path),
         };
         return Answer::from(ApiError::new(Code::NotFound, message));

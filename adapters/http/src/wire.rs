@@ -26,6 +26,7 @@ pub(crate) use bodies::{
     pet_patch, pet_replacement, stock_adjustment,
 };
 pub(crate) use conditional::{EntityTag, IfNoneMatch, TagPrefix, if_match, if_none_match};
+pub(crate) use faults::listed;
 pub(crate) use hex::{FULL_LEN as HEX_LEN, full as hex};
 pub(crate) use query::{Listing, list_categories, list_inventory, list_orders, list_pets, no_parameters};
 pub(crate) use render::{

@@ -147,6 +147,7 @@ fn what_an_operator_asks_may_have_a_listener_of_its_own() {
     }
     let nothing = operator.get("/v1/pets");
     assert_eq!(nothing.outcome(), (404, "not_found".to_owned()));
+    assert_eq!(nothing.json()["message"], "Here are /health, /ready.", "and no metrics in this one");
     for server in [public, ops] {
         server.drain();
         assert!(server.join());

@@ -32,12 +32,14 @@ pub(crate) enum Route {
 }
 
 impl Route {
+    pub(crate) const ALL: [Self; 3] = [Self::Reset, Self::Clock, Self::Faults];
+
     /// What a path names on this listener; nothing without a sandbox.
     pub(crate) fn find(path: &str, worker: &Worker) -> Option<Self> {
         if worker.app.sandbox.is_none() || worker.serves == Serves::Contract {
             return None;
         }
-        [Self::Reset, Self::Clock, Self::Faults].into_iter().find(|route| route.path() == path)
+        Self::ALL.into_iter().find(|route| route.path() == path)
     }
 
     /// Its path.
