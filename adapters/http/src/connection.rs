@@ -25,6 +25,7 @@ use crate::alarm::{Alarm, StopWish};
 use crate::drain::Drain;
 use crate::exchange::exchange;
 use crate::io::{Activity, Phase, Socket, Stream};
+use crate::seal::RequestId;
 use crate::settings::{Deadlines, READ_BUFFER_MAX};
 use crate::worker::Worker;
 
@@ -49,9 +50,9 @@ pub(crate) async fn serve_http1<T: Stream, const SECURE: bool>(
     drain: &Arc<Drain>,
 ) {
     let deadlines = worker.app.settings.deadlines;
-    let noted = Rc::clone(&activity);
+    let (serving, noted) = (Rc::clone(&worker), Rc::clone(&activity));
     let service =
-        service_fn(move |request| exchange::<SECURE>(Rc::clone(&worker), Rc::clone(&noted), peer, request));
+        service_fn(move |request| exchange::<SECURE>(Rc::clone(&serving), Rc::clone(&noted), peer, request));
     let http = http1::Builder::new()
         // One flat buffer and one send for each answer: 4 to 5% over a vector of head and body.
         .writev(false)
@@ -61,17 +62,34 @@ pub(crate) async fn serve_http1<T: Stream, const SECURE: bool>(
         // The deadlines are ours, all of them.
         .header_read_timeout(None)
         .serve_connection(TokioIo::new(stream), service);
-    Connection::new(http, activity, deadlines, StopWish::new(drain)).serve().await;
+    let late = Connection::new(http, activity, deadlines, StopWish::new(drain)).serve().await;
+    if let Some(stream) = late {
+        Box::pin(refuse_late_head(stream, &RequestId::Made(worker.next_request_id()))).await;
+    }
 }
 
 /// How long an idle connection may still send a request when the server wants to stop: one that is on its way when
 /// the connection closes would be lost.
 pub(crate) const LAST_REQUEST_TIME: Duration = Duration::from_millis(500);
 
-/// What hyper cannot answer any more: the head did not come in time.
-const HEAD_TOO_SLOW: &[u8] = b"HTTP/1.1 408 Request Timeout\r\ncontent-type: application/json\r\n\
-    content-length: 85\r\nconnection: close\r\n\r\n\
-    {\"code\":\"request_timeout\",\"message\":\"The head did not arrive in time.\",\"status\":408}\n";
+/// Answers what hyper cannot answer any more: the head did not come in time. What it would have said is not known.
+async fn refuse_late_head<T: Stream>(mut stream: T, id: &RequestId) {
+    const BODY: &str =
+        "{\"code\":\"request_timeout\",\"message\":\"The head did not arrive in time.\",\"status\":408}\n";
+    let answer = format!(
+        "HTTP/1.1 408 Request Timeout\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\
+         cache-control: no-store\r\nx-content-type-options: nosniff\r\nx-request-id: {}\r\n\
+         connection: close\r\n\r\n{BODY}",
+        BODY.len(),
+        id.as_str()
+    );
+    // A courtesy: if it does not fit into the socket's buffer at once, the client has asked for it.
+    let _ = tokio::time::timeout(LAST_REQUEST_TIME, async {
+        stream.write_all(answer.as_bytes()).await?;
+        stream.flush().await
+    })
+    .await;
+}
 
 /// Why a connection ended before its time.
 enum Ended {
@@ -153,16 +171,11 @@ where
         }
     }
 
-    /// Serves the connection to its end.
-    async fn serve(mut self) {
-        if let Ended::HeadTooSlow = std::future::poll_fn(|context| self.poll(context)).await {
-            let mut stream = self.http.into_parts().io.into_inner();
-            // A courtesy: if it does not fit into the socket's buffer at once, the client has asked for it.
-            let _ = tokio::time::timeout(LAST_REQUEST_TIME, async {
-                stream.write_all(HEAD_TOO_SLOW).await?;
-                stream.flush().await
-            })
-            .await;
+    /// Serves the connection to its end. The stream, if it is owed an answer: the head did not come in time.
+    async fn serve(mut self) -> Option<T> {
+        match std::future::poll_fn(|context| self.poll(context)).await {
+            Ended::HeadTooSlow => Some(self.http.into_parts().io.into_inner()),
+            Ended::Orderly | Ended::Abandoned => None,
         }
     }
 

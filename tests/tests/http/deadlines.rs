@@ -59,6 +59,12 @@ fn a_head_that_drips_is_408_and_closed() {
     assert_eq!(answer.outcome(), (408, "request_timeout".to_owned()));
     assert_eq!(answer.header("connection"), Some("close"));
     assert!(connection.is_closed());
+    for (name, value) in [("cache-control", "no-store"), ("x-content-type-options", "nosniff")] {
+        assert_eq!(answer.header(name), Some(value), "as on every answer");
+    }
+    let next = shop.stranger().get("/health");
+    let ids = [&answer, &next].map(|one| one.header("x-request-id").expect("an id").to_owned());
+    assert!(ids[0].len() == ids[1].len() && ids[0] != ids[1], "{ids:?}");
 }
 
 #[test]
