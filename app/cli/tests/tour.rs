@@ -1,13 +1,14 @@
-//! The README's tour, run as it is printed against the binary.
+//! What the README shows: its tour, run as it is printed against the binary, how that is installed, and each command.
 
 mod common;
 
+use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use common::{BINARY, page};
+use common::{BINARY, Site, page};
 
 const README: &str = include_str!("../../../README.md");
 const SANDBOX: &str = include_str!("../../../docs/sandbox.md");
@@ -97,17 +98,77 @@ fn the_sandbox_works_as_it_is_printed() {
     }
 }
 
+fn folder_of(file: &str) -> &Path {
+    Path::new(file).parent().unwrap()
+}
+
+/// Where programs are looked for, in this folder first.
+fn path_with(folder: &Path) -> OsString {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::join_paths([folder.to_owned()].into_iter().chain(std::env::split_paths(&path))).unwrap()
+}
+
+/// Not run: it would take minutes, and replace what these tests run while they run it.
+#[test]
+fn the_readme_installs_the_command_that_it_calls() {
+    let first = page::split(README).0.swap_remove(0).text;
+    let (install, command) = first.trim().split_once('\n').unwrap();
+    let package = install.strip_prefix("cargo install --locked --path ").unwrap();
+    let package = page::root().join(package).canonicalize().unwrap();
+    assert_eq!(package, Path::new(env!("CARGO_MANIFEST_DIR")));
+    assert_eq!(Path::new(BINARY).file_name(), Some(command.as_ref()));
+}
+
+/// What the README writes in a `text` block or among its words, from `petstore` on.
+fn shown() -> Vec<String> {
+    let (blocks, prose) = page::split(README);
+    let lines = blocks.iter().flat_map(|block| block.text.lines()).map(str::to_owned);
+    let prose = prose.join("\n");
+    let spans = prose.split('`').skip(1).step_by(2).map(|span| span.replace('\n', " "));
+    lines.chain(spans).filter(|text| text.starts_with("petstore ")).collect()
+}
+
+#[test]
+fn each_command_and_flag_that_the_readme_shows_is_one() {
+    let site = Site::new("shown");
+    let mut seen = 0;
+    for line in shown() {
+        // What comes after two spaces is said of it; `a | b` is either, behind the same command.
+        let line = line.split("  ").next().unwrap();
+        let (first, others) = line.split_once(" | ").unwrap_or((line, ""));
+        let is_name =
+            |word: &&str| word.bytes().all(|b| b.is_ascii_lowercase() || b == b'-') && !word.starts_with('-');
+        let command: Vec<_> = first.split(' ').skip(1).take_while(is_name).collect();
+        let flags = first.split(['[', ']', ' ', '=']).filter(|word| word.starts_with("--"));
+        let help = |command: &[&str]| {
+            let output = site.run(&[command, &["--help"]].concat());
+            assert!(output.status.success(), "{line}: there is no petstore {}", command.join(" "));
+            String::from_utf8_lossy(&output.stdout).into_owned()
+        };
+        let page = help(&command);
+        for flag in flags {
+            assert!(page.contains(flag), "{line}: {flag} is not in\n{page}");
+        }
+        for other in others.split(" | ").filter(|other| !other.is_empty()) {
+            help(&[&command[..command.len() - 1], &[other]].concat());
+        }
+        seen += 1;
+    }
+    assert!(seen > 10, "{seen}");
+}
+
 /// Takes the steps one after the other. `base` is what the document's address ends with.
 fn follow(server: &Server, base: &str, steps: &[Step]) {
     // One shell for all steps, as a reader would have it, and a mark after each.
     let mut script = format!("PETSTORE=http://127.0.0.1:{}{base}\nKEY={}\n", server.port, server.key);
     for step in steps {
-        script += &step.command.replace("target/release/petstore", BINARY);
+        script += &step.command;
         script += "echo; echo ---\n";
     }
     // The tour counts 61 requests in one minute: a minute must not end on the way. It takes a second or two.
-    let output =
-        Command::new("sh").args(["-c", &script]).current_dir(Path::new(&server.folder)).output().unwrap();
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &script]).current_dir(&server.folder).env("PATH", path_with(folder_of(BINARY)));
+    let output = shell.output().unwrap();
     let output = String::from_utf8(output.stdout).unwrap();
     let printed: Vec<_> = output.split("---\n").collect();
     for (step, printed) in steps.iter().zip(&printed) {
