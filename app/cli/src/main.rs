@@ -260,8 +260,21 @@ fn unknown_variables() -> Vec<String> {
     let mut known = vec![INITIAL_KEY_VARIABLE.to_owned()];
     collect_variables(&command(), &mut known);
     let variables = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
-    let unknown = variables.filter(|name| name.starts_with("PETSTORE_") && !known.contains(name));
-    unknown.map(|name| format!("{name} is not a setting")).collect()
+    let unknown = variables.filter(|name| name.starts_with(PREFIX) && !known.contains(name));
+    unknown.map(|name| format!("{name} is not a setting{}", meant(&name, &known))).collect()
+}
+
+/// What every variable of the petstore begins with.
+const PREFIX: &str = "PETSTORE_";
+
+/// Which variable a typing error may have meant. All begin alike, so that the rest alone is compared.
+fn meant(name: &str, known: &[String]) -> String {
+    let rest = |name: &str| name.trim_start_matches(PREFIX).to_owned();
+    let near = known.iter().map(|known| (strsim::jaro_winkler(&rest(known), &rest(name)), known));
+    match near.max_by(|(a, _), (b, _)| a.total_cmp(b)) {
+        Some((likeness, known)) if likeness > settings::LIKE => format!("; did you mean {known}?"),
+        _ => String::new(),
+    }
 }
 
 /// The variables that a command and its subcommands read.

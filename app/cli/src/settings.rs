@@ -17,7 +17,7 @@ use petstore_http::{Bounds, Cors, Deadlines, HttpSettings, Network};
 use petstore_service::Policy;
 
 pub(crate) use self::reference::{Form, reference};
-pub(crate) use self::sources::{InForce, LoadError, Loaded, load};
+pub(crate) use self::sources::{InForce, LIKE, LoadError, Loaded, load};
 use crate::{Failure, openapi};
 
 /// How `petstore serve` is told what to do: the one table of all settings. The flags, the variables, the keys of the

@@ -164,6 +164,32 @@ fn demo_data_is_there_and_a_variable_that_nobody_reads_is_named() {
     assert!(text(&contract.stdout).contains("openapi: 3.0.3"));
 }
 
+#[test]
+fn the_contract_is_printed_under_the_base_path_that_is_set() {
+    let site = Site::new("contract");
+    std::fs::write(site.folder.join("p.toml"), "base-path = \"/file\"\n").unwrap();
+    let flag = ["--base-path", "/flag/"];
+    let variable = [("PETSTORE_BASE_PATH", "/variable")];
+    let file = ["--config", "p.toml"];
+    let plain = text(&site.run(&["openapi"]).stdout);
+    let line = |base: &str| format!("\n  - url: {base}\n");
+    assert!(plain.contains(&line("/v1")));
+    for (args, has_variable, base) in [
+        (&flag[..], false, "/flag"),
+        (&[], true, "/variable"),
+        (&file, false, "/file"),
+        (&file, true, "/variable"),
+        (&flag, true, "/flag"),
+    ] {
+        let mut command = site.command(&[&["openapi"], args].concat());
+        let printed = command.envs(variable.into_iter().filter(|_| has_variable)).output().unwrap();
+        assert!(text(&printed.stdout) == plain.replace(&line("/v1"), &line(base)), "{base} is not in it");
+    }
+    let refused = site.run(&["openapi", "--base-path", "/docs"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused.stderr).contains("/docs is the server's own"), "{}", text(&refused.stderr));
+}
+
 /// A shop that has every kind of line.
 fn stocked(name: &str) -> Site {
     let mut site = Site::new(name);

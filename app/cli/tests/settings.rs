@@ -147,6 +147,48 @@ fn settings_that_do_not_go_together_are_named_with_where_each_came_from() {
 }
 
 #[test]
+fn a_switch_takes_its_value_behind_a_space_or_an_equals_sign_or_none() {
+    let site = Site::new("switch");
+    for (flags, value) in [
+        (&["--require-if-match", "true"][..], "true"),
+        (&["--require-if-match", "false"], "false"),
+        (&["--require-if-match=true"], "true"),
+        (&["--require-if-match=false"], "false"),
+        (&["--require-if-match"], "true"),
+        (&["--require-if-match", "--demo", "3"], "true"),
+        (&[], "false"),
+    ] {
+        let output = site.run(&[&["check-config"], flags].concat());
+        let origin = if flags.is_empty() { "default" } else { "--require-if-match" };
+        assert_eq!(in_force(&output, "require-if-match"), (value.to_owned(), origin.to_owned()), "{flags:?}");
+    }
+    let refused = site.run(&["check-config", "--require-if-match", "perhaps"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused.stderr).contains("'perhaps' for '--require-if-match"), "{}", text(&refused.stderr));
+}
+
+#[test]
+fn variables_that_nobody_reads_are_warned_of_and_what_was_meant_is_named() {
+    let site = Site::new("variables");
+    let unread = [("PETSTORE_LISTN", "x"), ("PETSTORE_FREE_MINUTES", "5"), ("PETSTORE_ZEBRA", "1")];
+    let output = site.command(&["check-config"]).envs(unread).output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(in_force(&output, "free-minute").1, "default");
+    let mut warnings: Vec<_> = text(&output.stderr).lines().map(str::to_owned).collect();
+    warnings.sort();
+    let expected = [
+        "petstore: warning: PETSTORE_FREE_MINUTES is not a setting; did you mean PETSTORE_FREE_MINUTE?",
+        "petstore: warning: PETSTORE_LISTN is not a setting; did you mean PETSTORE_LISTEN?",
+        "petstore: warning: PETSTORE_ZEBRA is not a setting",
+    ];
+    assert_eq!(warnings, expected);
+    let read = [("PETSTORE_INITIAL_KEY", "x"), ("PETSTORE_CONFIG", "p.toml"), ("PETSTORE_OVERLAP", "1h")];
+    std::fs::write(site.folder.join("p.toml"), "").unwrap();
+    let output = site.command(&["check-config"]).envs(read).output().unwrap();
+    assert_eq!(text(&output.stderr), "");
+}
+
+#[test]
 fn a_reload_takes_plans_and_cors_and_names_what_needs_a_restart() {
     let mut site = Site::new("reload");
     let file = site.folder.join("p.toml");

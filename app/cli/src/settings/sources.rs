@@ -182,13 +182,16 @@ fn check_file(file: &SettingsFile) -> Result<(), Failure> {
     Ok(())
 }
 
+/// How like a word must be to one that it may have been meant for.
+pub(crate) const LIKE: f64 = 0.8;
+
 /// Why a key is none, and which one may have been meant.
 fn unknown(key: &str, table: &Command) -> String {
     let wanted = key.replace('_', "-");
     let near = table.get_arguments().map(super::sources::key);
     let near = near.map(|known| (strsim::jaro_winkler(known, &wanted), known));
     match near.max_by(|(a, _), (b, _)| a.total_cmp(b)) {
-        Some((likeness, known)) if likeness > 0.8 => {
+        Some((likeness, known)) if likeness > LIKE => {
             format!("there is no such setting; did you mean {known}?")
         }
         _ => "there is no such setting; `petstore settings` lists them all".to_owned(),
