@@ -16,7 +16,13 @@ const PRIVATE: u32 = 0o600;
 /// The lock file stays when the lock is gone: whoever removed it could remove one that has just been taken.
 pub(crate) fn lock(database: &Path) -> Result<File, OpenError> {
     let path = lock_path(database);
-    let failed = |source| OpenError::File { path: path.clone(), source };
+    let failed = |source: io::Error| {
+        // Without the folder it is the database that cannot be; else the lock alone may belong to somebody else.
+        let is_folder_missing =
+            matches!(source.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
+        let path = if is_folder_missing { database } else { path.as_path() };
+        OpenError::File { path: path.into(), source }
+    };
     let mut file = OpenOptions::new()
         .write(true)
         .create(true)
@@ -32,7 +38,7 @@ pub(crate) fn lock(database: &Path) -> Result<File, OpenError> {
         }
         Err(TryLockError::WouldBlock) => {
             let holder = fs::read_to_string(&path).ok().and_then(|id| id.trim().parse().ok());
-            Err(OpenError::InUse { path: database.into(), lock: path, holder })
+            Err(OpenError::InUse { path: database.into(), lock: path.clone(), holder })
         }
         Err(TryLockError::Error(source)) => Err(failed(source)),
     }

@@ -28,10 +28,10 @@ const NAMES: [&str; 8] = ["Bella", "Luna", "Rocky", "Coco", "Max", "Milo", "Dais
 const TOGETHER: usize = 256;
 
 /// Fills an empty store with ten categories and this many pets, each with one free unit; one that is not empty stays
-/// as it is.
-pub(crate) async fn fill(petstore: &Arc<Service>, pets: u32) -> Result<(), String> {
+/// as it is. Says whether it was empty.
+pub(crate) async fn fill(petstore: &Arc<Service>, pets: u32) -> Result<bool, String> {
     if !is_empty(petstore).await? {
-        return Ok(());
+        return Ok(false);
     }
     let mut categories: Vec<CategoryId> = Vec::with_capacity(CATEGORIES.len());
     for (name, description) in CATEGORIES {
@@ -56,7 +56,7 @@ pub(crate) async fn fill(petstore: &Arc<Service>, pets: u32) -> Result<(), Strin
             created.map_err(why)?;
         }
     }
-    Ok(())
+    Ok(true)
 }
 
 async fn is_empty(petstore: &Service) -> Result<bool, String> {

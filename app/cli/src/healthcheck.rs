@@ -42,8 +42,12 @@ impl HealthcheckArgs {
         }
         // The address of its own is in the clear.
         let is_secure = self.tls_cert.is_some() && self.ops_listen.is_none();
-        let status =
-            ask(address, is_secure).map_err(|error| Failure::because(format!("{address}: {error}")))?;
+        let status = ask(address, is_secure).map_err(|error| match error.kind() {
+            io::ErrorKind::ConnectionRefused => {
+                Failure::because(format!("{address}: nobody serves there: {error}"))
+            }
+            _ => Failure::because(format!("{address}: {error}")),
+        })?;
         if status == "200" {
             Ok(())
         } else {

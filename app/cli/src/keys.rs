@@ -36,7 +36,10 @@ impl ReloadArgs {
             Some(Answer::Reloaded { lines }) if self.through.json => print_json(&lines),
             Some(Answer::Reloaded { lines }) => print(&(lines.join("\n") + "\n")),
             Some(_) => Err(unexpected()),
-            None => Err(Failure::because(format!("no server answers at {}", socket.display()))),
+            None => Err(Failure::because(format!(
+                "no server answers at {}: name its --admin-socket or --db",
+                socket.display()
+            ))),
         }
     }
 }
@@ -73,11 +76,13 @@ pub(crate) enum KeysCommand {
     /// Show one key
     Show {
         /// Its id, or its first twelve characters
+        #[arg(value_parser = key_ref)]
         key: String,
     },
     /// Change what a key permits, when it expires, or its label
     Update {
         /// Its id, or its first twelve characters
+        #[arg(value_parser = key_ref)]
         key: String,
         /// What the key permits: read, write or both
         #[arg(long, value_parser = scopes, value_name = "SCOPES")]
@@ -92,6 +97,7 @@ pub(crate) enum KeysCommand {
     /// Replace a key: make a second one like it, and let the old one live on for an overlap
     Rotate {
         /// Its id, or its first twelve characters
+        #[arg(value_parser = key_ref)]
         key: String,
         /// How long the old key lives on, at most until its own expiry
         #[arg(long, env = "PETSTORE_OVERLAP", default_value = "1h", value_parser = duration, value_name = "TIME")]
@@ -103,11 +109,13 @@ pub(crate) enum KeysCommand {
     /// End a key's life at once, for good
     Revoke {
         /// Its id, or its first twelve characters
+        #[arg(value_parser = key_ref)]
         key: String,
     },
     /// Lift a key's ban
     Unban {
         /// Its id, or its first twelve characters
+        #[arg(value_parser = key_ref)]
         key: String,
     },
     /// Print a well-formed key and store nothing
@@ -117,7 +125,6 @@ pub(crate) enum KeysCommand {
 impl KeysCommand {
     /// Does what the command says.
     pub(crate) fn run(self, through: &Through) -> Result<(), Failure> {
-        let key_ref = KeyRef;
         match self {
             Self::Create { account, plan, scopes, expires, label, quiet } => {
                 let plan = plan.choice()?;
@@ -130,24 +137,36 @@ impl KeysCommand {
                 };
                 if through.json { print_json(&keys) } else { show(&keys_table(&keys)) }
             }
-            Self::Show { key } => through.key(Request::ShowKey { key: key_ref(key) }),
+            Self::Show { key } => through.key(Request::ShowKey { key: KeyRef(key) }),
             Self::Update { scopes: None, expires: None, label: None, .. } => {
                 Err(Failure::usage("nothing to change: give at least one of --scopes, --expires, --label"))
             }
             Self::Update { key, scopes, expires, label } => {
-                through.key(Request::UpdateKey { key: key_ref(key), label, scopes, expires })
+                through.key(Request::UpdateKey { key: KeyRef(key), label, scopes, expires })
             }
             Self::Rotate { key, overlap, quiet } => {
                 let overlap_secs = overlap.as_secs();
-                through.created(Request::RotateKey { key: key_ref(key), overlap_secs }, quiet)
+                through.created(Request::RotateKey { key: KeyRef(key), overlap_secs }, quiet)
             }
-            Self::Revoke { key } => through.key(Request::RevokeKey { key: key_ref(key) }),
-            Self::Unban { key } => through.key(Request::LiftBan { key: key_ref(key) }),
+            Self::Revoke { key } => through.key(Request::RevokeKey { key: KeyRef(key) }),
+            Self::Unban { key } => through.key(Request::LiftBan { key: KeyRef(key) }),
             Self::Generate => {
                 let bits = SystemEntropy.bits().map_err(|error| Failure::because(error.to_string()))?;
-                print(&format!("{}\n", ApiKey::from_entropy(bits).reveal()))
+                let key = ApiKey::from_entropy(bits);
+                if through.json {
+                    return print_json(&serde_json::json!({"key": key.reveal()}));
+                }
+                print(&format!("{}\n", key.reveal()))
             }
         }
+    }
+}
+
+fn key_ref(text: &str) -> Result<String, String> {
+    if text.is_empty() {
+        Err("expected a key's id, or its first characters".to_owned())
+    } else {
+        Ok(text.to_owned())
     }
 }
 

@@ -130,8 +130,13 @@ fn command() -> clap::Command {
         ("export", "Where the lines go; `-` is standard output"),
         ("backup", "Where the copy goes; there must be no such file yet"),
     ];
-    files.iter().fold(command, |command, (name, help)| {
+    let command = files.iter().fold(command, |command, (name, help)| {
         command.mut_subcommand(name, |transfer| transfer.mut_arg("file", |file| file.help(*help)))
+    });
+    // A backup reads the file, whoever has it: there is no server to find.
+    command.mut_subcommand("backup", |backup| {
+        let backup = backup.mut_arg("admin_socket", |socket| socket.hide(true));
+        backup.mut_arg("db", |db| db.help("Where the data is kept").help_heading(None::<&str>))
     })
 }
 

@@ -167,7 +167,10 @@ pub(crate) fn import(
     end: End,
     mut progress: impl FnMut(u64),
 ) -> Result<u64, String> {
-    let mut import = store.import().map_err(|error| error.to_string())?;
+    let mut import = store.import().map_err(|error| match error {
+        ImportError::NotEmpty => format!("{error}, and an import fills one that is: name another --db"),
+        error => error.to_string(),
+    })?;
     let mut line = Vec::new();
     let mut number = 0;
     loop {

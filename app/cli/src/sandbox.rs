@@ -58,7 +58,7 @@ async fn beginning(demo: Option<u32>, machine: &Arc<dyn Clock>) -> Result<Vec<Ro
 
 /// Takes a data file for a sandbox: a new one, or one that sandboxes alone have served. A reset empties it, so that no
 /// other will do, least of all the one that is the default everywhere.
-pub(crate) fn claim(db: &Db, store: &MemoryStore) -> Result<(), Failure> {
+pub(crate) fn claim(db: &Db, store: &MemoryStore, named: &dyn Fn(&str) -> String) -> Result<(), Failure> {
     let Some(mark) = mark(db) else { return Ok(()) };
     if mark.exists() {
         return Ok(());
@@ -66,7 +66,10 @@ pub(crate) fn claim(db: &Db, store: &MemoryStore) -> Result<(), Failure> {
     let figures = store.figures();
     if figures.accounts + figures.categories > 0 {
         return Err(Failure::usage(format!(
-            "sandbox: {db} holds data that is no sandbox's, and a reset would empty it; name another --db, or memory"
+            "{} and {} do not go together: that file holds data that is no sandbox's, and a reset would empty it; \
+             name another --db, or memory",
+            named("sandbox"),
+            named("db")
         )));
     }
     File::create(&mark)

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::fs::OpenOptions;
 use std::io::{self, IsTerminal, Write};
+use std::num::NonZeroUsize;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Arc;
@@ -67,11 +68,13 @@ async fn run(
     let mut signals = Signals::listen().map_err(|error| Failure::because(error.to_string()))?;
     let supervisor = Arc::new(Supervisor::find());
     // Before the data is opened: a wrong certificate is told at once.
-    let certificate = tls::Files::of(args).map(Certificate::read).transpose().map_err(Failure::usage)?;
+    let certificate = tls::Files::of(args).map(Certificate::read).transpose().map_err(|why| {
+        Failure::usage(format!("{} and {}: {why}", loaded.named("tls-cert"), loaded.named("tls-key")))
+    })?;
     let OpenStore { store, epoch, commits } =
         OpenStore::open(&args.db, "stop that one, or name another --db")?;
     if args.sandbox {
-        sandbox::claim(&args.db, &store)?;
+        sandbox::claim(&args.db, &store, &|key| loaded.named(key))?;
     } else {
         sandbox::disclaim(&args.db)?;
     }
@@ -84,7 +87,10 @@ async fn run(
     let service = Arc::new(Service::new(ports, args.policy()));
 
     if let Some(pets) = args.demo {
-        demo::fill(&service, pets).await.map_err(Failure::because)?;
+        let is_filled = demo::fill(&service, pets).await.map_err(Failure::because)?;
+        if !is_filled {
+            log.say("demo: the store is not empty, and stays as it is");
+        }
     }
     let metrics = Metrics {
         store: Arc::clone(&store),
@@ -103,7 +109,7 @@ async fn run(
     let public = endpoints.next().unwrap_or(args.listen.into());
     let ops = endpoints.next().or(args.ops_listen.map(Endpoint::from));
     let http = Http::new(Arc::clone(&service) as Arc<dyn Petstore>, settings, ops.is_some());
-    let servers = listen(args, &http, public, ops, certificate.as_ref())?;
+    let servers = listen(loaded, args.threads(), &http, public, ops, certificate.as_ref())?;
     // Only now: a server that cannot listen must not have spent the one chance to show its key.
     hand_out_initial_key(&*service, args.initial_key_file.as_deref()).await?;
 
@@ -166,15 +172,20 @@ fn stop(servers: Vec<Server>, store: &MemoryStore) -> bool {
 }
 
 fn listen(
-    args: &ServeArgs,
+    loaded: &Loaded,
+    threads: NonZeroUsize,
     http: &Http,
     public: Endpoint,
     ops: Option<Endpoint>,
     certificate: Option<&Arc<Certificate>>,
 ) -> Result<Vec<Server>, Failure> {
     let cannot =
-        |place: String, error: io::Error| Failure::because(format!("cannot listen on {place}: {error}"));
-    let (place, threads) = (named(&public), args.threads());
+        |place: String, error: io::Error| Failure::because(format!("{place}: cannot listen there: {error}"));
+    let named = |endpoint: &Endpoint, key| match endpoint {
+        Endpoint::Address(_) => loaded.named(key),
+        Endpoint::Inherited(_) => "the socket that was handed over".to_owned(),
+    };
+    let place = named(&public, "listen");
     let server = match certificate {
         None => http.listen(public, threads),
         Some(certificate) => {
@@ -184,17 +195,10 @@ fn listen(
     };
     let mut servers = vec![server.map_err(|error| cannot(place, error))?];
     if let Some(ops) = ops {
-        let place = named(&ops);
+        let place = named(&ops, "ops-listen");
         servers.push(http.listen_ops(ops).map_err(|error| cannot(place, error))?);
     }
     Ok(servers)
-}
-
-fn named(endpoint: &Endpoint) -> String {
-    match endpoint {
-        Endpoint::Address(address) => address.to_string(),
-        Endpoint::Inherited(_) => "the socket that was handed over".to_owned(),
-    }
 }
 
 /// Makes the first account of an empty store, and shows its key once.

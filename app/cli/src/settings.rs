@@ -190,7 +190,7 @@ pub(crate) struct ServeArgs {
     pub(crate) drain_timeout: Duration,
 
     /// A tester's server: /sandbox/ resets it, turns its clock, makes it fail
-    #[arg(long, env = "PETSTORE_SANDBOX", default_value = "false", action = ArgAction::Set, num_args = 0..=1, default_missing_value = "true", value_name = "true|false", help_heading = "Testing")]
+    #[arg(long, env = "PETSTORE_SANDBOX", default_value = "false", action = ArgAction::Set, num_args = 0..=1, default_missing_value = "true", value_name = "true|false", hide_possible_values = true, help_heading = "Testing")]
     pub(crate) sandbox: bool,
 
     /// Let the sandbox listen on an address that other machines reach

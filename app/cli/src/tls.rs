@@ -75,7 +75,8 @@ fn is_encrypted(text: &[u8]) -> bool {
 }
 
 fn unreadable(file: &Path, error: &pem::Error) -> String {
-    format!("{} cannot be read: {error}", file.display())
+    let why: &dyn std::fmt::Display = if let pem::Error::Io(cause) = error { cause } else { error };
+    format!("{} cannot be read: {why}", file.display())
 }
 
 /// The certificate in force: handshakes ask for it, a reload replaces it.

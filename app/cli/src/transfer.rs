@@ -62,7 +62,7 @@ impl TransferArgs {
             store.close();
             imported.map_err(|why| nothing_imported(&why))?
         };
-        self.done(&json!({"lines": count}), &format!("{count} lines imported"))
+        self.done(&json!({"lines": count}), &format!("{} imported", lines(count)))
     }
 
     /// Writes everything that the shop is.
@@ -72,21 +72,25 @@ impl TransferArgs {
                 "the lines go to standard output, where --json has no place: name a file",
             ));
         }
-        let output: Box<dyn Write> = if self.is_standard() {
-            Box::new(io::stdout())
-        } else {
-            Box::new(create(&self.file).map_err(|error| self.fault(&error))?)
-        };
-        let mut output = BufWriter::new(output);
         let mut progress = self.progress("exported");
-        let count = if let Some(server) = self.server()? {
-            export_through(server, &mut output, progress)?
+        // The file last: what stands in it is not given up for a store that is not there.
+        let output = || -> Result<BufWriter<Box<dyn Write>>, Failure> {
+            if self.is_standard() {
+                return Ok(BufWriter::new(Box::new(io::stdout())));
+            }
+            let file = create(&self.file).map_err(|error| self.fault(&error))?;
+            Ok(BufWriter::new(Box::new(file)))
+        };
+        let (count, mut output) = if let Some(server) = self.server()? {
+            let mut output = output()?;
+            (export_through(server, &mut output, progress)?, output)
         } else {
             let Db::File(file) = self.file_at_rest(true)? else { return Err(self.nowhere()) };
-            export_file(file, &mut output, |lines| progress.show(lines))?
+            let mut output = output()?;
+            (export_file(file, &mut output, |lines| progress.show(lines))?, output)
         };
         output.flush().map_err(|error| self.fault(&error))?;
-        self.done(&json!({"file": self.file, "lines": count}), &format!("{count} lines exported"))
+        self.done(&json!({"file": self.file, "lines": count}), &format!("{} exported", lines(count)))
     }
 
     /// Copies the data file, while it is used or not.
@@ -175,6 +179,10 @@ impl TransferArgs {
     fn fault(&self, error: &io::Error) -> Failure {
         Failure::because(format!("{}: {error}", self.file.display()))
     }
+}
+
+fn lines(count: u64) -> String {
+    if count == 1 { "1 line".to_owned() } else { format!("{count} lines") }
 }
 
 /// A file for this user alone: what the shop holds may be nobody else's business.

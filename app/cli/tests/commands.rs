@@ -81,7 +81,16 @@ fn a_flag_may_come_before_the_command_that_it_belongs_to() {
 #[test]
 fn what_cannot_be_done_says_why_and_with_which_exit_code() {
     let site = Site::new("faults");
-    let cases: [(&[&str], i32, &str); 12] = [
+    let cases: [(&[&str], i32, &str); 17] = [
+        (&["keys", "show", ""], 2, "expected a key's id"),
+        (&["healthcheck", "--listen", "127.0.0.1:1"], 1, "127.0.0.1:1: nobody serves there"),
+        (&["reload"], 1, "no server answers at petstore.db.sock: name its --admin-socket or --db"),
+        (&["--db", "no/where.db"], 1, "no/where.db cannot be opened: No such file"),
+        (
+            &["--db", "memory", "--tls-cert", "no.pem", "--tls-key", "no.key"],
+            2,
+            "tls-cert (no.pem, --tls-cert) and tls-key (no.key, --tls-key): no.pem cannot be read: No such file",
+        ),
         (&["keys", "update", "1"], 2, "nothing to change: give at least one of --scopes, --expires, --label"),
         (&["accounts", "update", "zoo"], 2, "nothing to change: give at least one of --plan"),
         (&["accounts", "update", "zoo", "--minute", "5"], 2, "--day"),
@@ -132,8 +141,17 @@ fn a_second_server_on_the_same_address_or_socket_is_refused() {
     let mut other = Site::new("second");
     other.port = site.port;
     let refused = other.run(&[]);
+    let why =
+        format!("petstore: listen (127.0.0.1:{}, PETSTORE_LISTEN): cannot listen there: Address", site.port);
     assert_eq!(refused.status.code(), Some(1));
-    assert!(text(&refused.stderr).contains(&site.port.to_string()));
+    assert!(text(&refused.stderr).starts_with(&why), "{}", text(&refused.stderr));
+    let address = site.port.to_string();
+    let ops = ["--db", "memory", "--listen", "127.0.0.1:0", "--ops-listen", &format!("127.0.0.1:{address}")];
+    let refused = text(&other.run(&ops).stderr);
+    assert!(
+        refused.contains(&format!("ops-listen (127.0.0.1:{address}, --ops-listen): cannot")),
+        "{refused}"
+    );
     let refused = site.command(&["--listen", "127.0.0.1:0"]).output().unwrap();
     assert_eq!(refused.status.code(), Some(1));
     assert!(text(&refused.stderr).contains("petstore.db"));
@@ -279,6 +297,32 @@ fn a_backup_says_what_it_wrote_and_overwrites_nothing() {
 }
 
 #[test]
+fn an_export_of_a_store_that_is_not_there_leaves_the_file_as_it_is() {
+    let site = Site::new("export-kept");
+    std::fs::write(site.folder.join("lines"), "yesterday's").unwrap();
+    let refused = site.run(&["export", "lines"]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(text(&refused.stderr).contains("there is no data in petstore.db"));
+    assert_eq!(std::fs::read_to_string(site.folder.join("lines")).unwrap(), "yesterday's");
+}
+
+#[test]
+fn a_demonstration_that_finds_data_says_that_it_adds_nothing() {
+    let site = stocked("demo-again");
+    let log = std::fs::File::create(site.folder.join("log")).unwrap();
+    let mut again = site.command(&["--db", "copy.db", "--demo", "5", "--listen", "127.0.0.1:0"]);
+    assert_eq!(site.run(&["backup", "copy.db", "--quiet"]).status.code(), Some(0));
+    let mut again = again.stderr(log).spawn().unwrap();
+    let log = || std::fs::read_to_string(site.folder.join("log")).unwrap();
+    while !log().contains("serving") && again.try_wait().unwrap().is_none() {
+        std::thread::yield_now();
+    }
+    again.kill().unwrap();
+    again.wait().unwrap();
+    assert!(log().contains("demo: the store is not empty, and stays as it is"), "{}", log());
+}
+
+#[test]
 fn who_has_the_data_file_is_said_and_what_to_do() {
     let site = stocked("taken");
     let server = site.server.as_ref().unwrap().id();
@@ -313,6 +357,13 @@ fn imports_and_exports_say_what_they_did_to_people_programs_or_nobody() {
         let output = site.run(&args);
         assert_eq!((text(&output.stdout).as_str(), text(&output.stderr).as_str()), (out, err), "{args:?}");
     }
+    std::fs::write(site.folder.join("one"), "{\"category\":{\"name\":\"A\",\"id\":1}}\n").unwrap();
+    assert_eq!(text(&site.run(&["import", "one", "--db", "5.db"]).stderr), "petstore: 1 line imported\n");
+    let full = text(&site.run(&["import", "one", "--db", "5.db"]).stderr);
+    assert!(
+        full.contains("the store is not empty, and an import fills one that is: name another --db"),
+        "{full}"
+    );
     let folder = site.run(&["import", ".", "--db", "4.db"]);
     assert_eq!(text(&folder.stderr), "petstore: .: is a directory\n");
     assert!(!site.folder.join("4.db").exists());

@@ -107,6 +107,15 @@ fn a_store_at_rest_takes_the_same_commands_and_a_server_finds_them_done() {
 }
 
 #[test]
+fn a_generated_key_is_printed_for_programs_too() {
+    let site = Site::new("generate");
+    let key = json(&site, &["keys", "generate"])["key"].as_str().unwrap().to_owned();
+    assert!(
+        key.starts_with("pet_") && key.len() == text(&site.run(&["keys", "generate"]).stdout).trim().len()
+    );
+}
+
+#[test]
 fn scopes_are_a_list_wherever_a_key_is_told_of() {
     let mut site = Site::new("scopes");
     site.serve(&[], &[]);

@@ -434,9 +434,18 @@ fn a_sandbox_is_asked_as_strictly_as_the_rest() {
 fn a_sandbox_stays_on_this_machine_unless_its_owner_says_otherwise() {
     let site = Site::new("sandbox-anywhere");
     let refused = [
-        (&["--listen", "0.0.0.0:0"][..], "sandbox: listen is 0.0.0.0:0"),
-        (&["--listen", "[::]:0"], "sandbox: listen is [::]:0"),
-        (&["--ops-listen", "0.0.0.0:0"], "sandbox: ops-listen is 0.0.0.0:0"),
+        (
+            &["--listen", "0.0.0.0:0"][..],
+            "sandbox (true, --sandbox) and listen (0.0.0.0:0, --listen) do not go together",
+        ),
+        (
+            &["--listen", "[::]:0"],
+            "sandbox (true, --sandbox) and listen ([::]:0, --listen) do not go together",
+        ),
+        (
+            &["--ops-listen", "0.0.0.0:0"],
+            "sandbox (true, --sandbox) and ops-listen (0.0.0.0:0, --ops-listen) do not go together",
+        ),
     ];
     for (args, why) in refused {
         let output = site.run(&[&["--sandbox"][..], args].concat());
@@ -483,7 +492,7 @@ fn a_sandbox_takes_no_file_that_was_ever_served_for_real() {
     let refused = sandbox.site.run(&["--sandbox"]);
     let message = String::from_utf8(refused.stderr).unwrap();
     assert_eq!(refused.status.code(), Some(2), "{message}");
-    let why = "sandbox: petstore.db holds data that is no sandbox's, and a reset would empty it";
+    let why = "and db (petstore.db, default) do not go together: that file holds data that is no sandbox's, and a reset";
     assert!(message.contains(why) && message.contains("name another --db"), "{message}");
     assert!(!mark.exists(), "a refusal leaves no mark");
 

@@ -147,6 +147,37 @@ fn settings_that_do_not_go_together_are_named_with_where_each_came_from() {
 }
 
 #[test]
+fn a_variable_of_any_command_is_named_when_it_is_wrong() {
+    let site = Site::new("variable");
+    for (variable, value, why) in [
+        ("PETSTORE_OVERLAP", "soon", "PETSTORE_OVERLAP=\"soon\" in the environment: expected a time"),
+        ("PETSTORE_CONFIG", "nope.toml", "PETSTORE_CONFIG: nope.toml cannot be read: No such file"),
+        ("PETSTORE_DB", "", "PETSTORE_DB=\"\" in the environment: expected a file, or memory"),
+    ] {
+        let refused = site.command(&["keys", "rotate", "1"]).env(variable, value).output().unwrap();
+        assert_eq!(refused.status.code(), Some(2), "{variable}");
+        let message = text(&refused.stderr);
+        assert!(message.starts_with(&format!("petstore: {why}")), "{message}");
+    }
+}
+
+#[test]
+fn help_names_what_a_command_heeds_and_in_that_order() {
+    let site = Site::new("help-order");
+    let help = |command: &[&str]| text(&site.run(&[command, &["--help"]].concat()).stdout);
+    let backup = help(&["backup"]);
+    assert!(backup.contains("--db") && !backup.contains("--admin-socket"), "{backup}");
+    for (command, last) in [("create", "--quiet"), ("update", "--label"), ("rotate", "--quiet")] {
+        let help = help(&["keys", command]);
+        assert!(
+            help.find(last) < help.find("--json") && help.find("--json") < help.find("--config"),
+            "{help}"
+        );
+    }
+    assert!(!help(&[]).contains("possible values: true, false"));
+}
+
+#[test]
 fn a_switch_takes_its_value_behind_a_space_or_an_equals_sign_or_none() {
     let site = Site::new("switch");
     for (flags, value) in [

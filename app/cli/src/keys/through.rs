@@ -11,6 +11,9 @@ use crate::settings::{DEFAULT_DB, Db};
 use crate::table::show;
 use crate::{Failure, print, tell};
 
+/// Behind what is a command's own.
+const LAST: usize = 40;
+
 /// Where the server is, and how to print.
 #[derive(Debug, Args)]
 pub(crate) struct Through {
@@ -23,7 +26,7 @@ pub(crate) struct Through {
     db: Db,
 
     /// Print JSON for programs
-    #[arg(long, global = true)]
+    #[arg(long, global = true, display_order = LAST)]
     pub(super) json: bool,
 }
 

@@ -7,8 +7,8 @@ use clap::error::{ContextKind, ContextValue};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 
-use super::ServeArgs;
 use super::file::{Entry, SettingsFile};
+use super::{CONFIG_VARIABLE, ServeArgs};
 use crate::{Cli, Failure};
 
 /// The flag that names the settings file.
@@ -24,8 +24,8 @@ pub(crate) struct Loaded {
 /// Understands a command line. A fault of the command line itself is clap's to tell; one of the environment or of the
 /// file names its variable or its line.
 pub(crate) fn load(arguments: &[OsString]) -> Result<Loaded, LoadError> {
-    check_environment()?;
     let command = crate::command();
+    check_environment(&command)?;
     let (arguments, bare) = match command.clone().try_get_matches_from(arguments) {
         Ok(bare) => (arguments.to_vec(), bare),
         Err(fault) => {
@@ -34,7 +34,11 @@ pub(crate) fn load(arguments: &[OsString]) -> Result<Loaded, LoadError> {
             (arguments, bare)
         }
     };
-    let file = config(&bare).map(|path| SettingsFile::read(&path)).transpose()?;
+    let file = config(&bare).map(|path| SettingsFile::read(&path)).transpose().map_err(|failure| {
+        let is_variable = innermost(&bare).value_source(CONFIG) == Some(ValueSource::EnvVariable);
+        let from = if is_variable { format!("{CONFIG_VARIABLE}: ") } else { String::new() };
+        Failure { message: format!("{from}{}", failure.message), ..failure }
+    })?;
     let matches = match &file {
         None => bare,
         Some(file) => {
@@ -158,15 +162,15 @@ fn config(matches: &ArgMatches) -> Option<PathBuf> {
 }
 
 /// Judges what the environment says, so that a fault names the variable and not a flag that nobody used.
-fn check_environment() -> Result<(), Failure> {
-    for setting in table().get_arguments() {
+fn check_environment(command: &Command) -> Result<(), Failure> {
+    for setting in command.get_arguments().filter(|flag| flag.get_env().is_some()) {
         let variable = variable(setting);
         let Some(value) = std::env::var_os(variable) else { continue };
         let value = value.into_string().map_err(|_| Failure::usage(format!("{variable} is not UTF-8")))?;
         judge(setting, &value)
             .map_err(|why| Failure::usage(format!("{variable}={value:?} in the environment: {why}")))?;
     }
-    Ok(())
+    command.get_subcommands().try_for_each(check_environment)
 }
 
 /// Judges what the file says.
