@@ -4,7 +4,8 @@ use std::io::Read;
 use std::sync::OnceLock;
 
 use bytes::Bytes;
-use flate2::read::GzDecoder;
+use flate2::Compression;
+use flate2::read::{GzDecoder, GzEncoder};
 use hyper::header::{
     CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue, REFERRER_POLICY, VARY,
 };
@@ -57,6 +58,21 @@ impl PageFile {
             packed: Bytes::from_static(gzip),
             unpacked: OnceLock::new(),
             trailer: *gzip.last_chunk().expect("a gzip member ends with eight bytes about its content"),
+        }
+    }
+
+    /// The same with content that is not packed yet.
+    pub fn of(name: &'static str, content_type: &'static str, content: String) -> Self {
+        let mut member = Vec::new();
+        let packed = GzEncoder::new(content.as_bytes(), Compression::best()).read_to_end(&mut member);
+        packed.expect("what is in memory can be read");
+        let trailer = *member.last_chunk().expect("a gzip member ends with eight bytes about its content");
+        Self {
+            name,
+            content_type: HeaderValue::from_static(content_type),
+            packed: member.into(),
+            unpacked: OnceLock::from(Bytes::from(content)),
+            trailer,
         }
     }
 
@@ -142,6 +158,17 @@ mod tests {
         let first = file.unpacked().unwrap();
         assert_eq!(first, "hello");
         assert_eq!(file.unpacked().unwrap().as_ptr(), first.as_ptr());
+    }
+
+    #[test]
+    fn content_that_comes_unpacked_is_packed_as_it_is() {
+        let file = PageFile::of("", "text/plain", "hello".repeat(100));
+        assert_eq!(file.unpacked().unwrap(), "hello".repeat(100));
+        let packed = PageFile::new("", "text/plain", file.packed.to_vec().leak());
+        assert_eq!(
+            (packed.unpacked().unwrap(), packed.tag(true)),
+            (file.unpacked().unwrap(), file.tag(true))
+        );
     }
 
     #[test]

@@ -6,6 +6,9 @@
 // The page stands at `…/docs`; what stands before that was put there by a proxy, and the console must keep to it.
 const prefix = location.pathname.replace(/\/docs$/, '');
 
+// A sandbox that is reached where this page is: whatever address it knows itself by, the reader's is the one to copy.
+for (const origin of document.querySelectorAll('#sandbox [data-origin]')) origin.textContent = location.origin + prefix;
+
 const day = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'long', year: 'numeric', timeZone: 'UTC' });
 
 /** The markers of an operation, as badges: its stability, and when it ends and what takes its place. */

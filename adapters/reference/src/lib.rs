@@ -12,6 +12,8 @@
 //! assert_eq!(page.content_type, "text/html; charset=utf-8");
 //! assert!(page.gzip.starts_with(b"\x1f\x8b"));
 //! ```
+//!
+//! A server that is a tester's sandbox has another page: [`page_of_sandbox`] makes it.
 
 /// A file of the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,4 +47,22 @@ files! {
     "swagger-ui-bundle.js" "text/javascript; charset=utf-8" from "swagger-ui-bundle.js"
     "swagger-ui.css" "text/css; charset=utf-8" from "swagger-ui.css"
     "theme.js" "text/javascript; charset=utf-8" from "theme.js"
+}
+
+/// The page itself, of a server that is a tester's sandbox: with a note that says what a tester may do, and how.
+///
+/// `origin` is where the sandbox is reached, such as `http://127.0.0.1:8080`; it goes into the page as it is.
+/// `is_here` says that this is where the page comes from too: then a browser puts in the address that it knows.
+///
+/// ```
+/// let page = petstore_reference::page_of_sandbox("http://127.0.0.1:9090", false);
+/// assert!(page.contains("curl -X POST http://127.0.0.1:9090/sandbox/reset"));
+/// ```
+pub fn page_of_sandbox(origin: &str, is_here: bool) -> String {
+    const PAGE: &str = include_str!("../page/index.html");
+    const NOTE: &str = include_str!("../page/sandbox.html");
+    const BEFORE: &str = "<main ";
+    let marked = format!("<span data-origin>{origin}</span>");
+    let note = NOTE.replace("{origin}", if is_here { &marked } else { origin });
+    PAGE.replacen(BEFORE, &(note + BEFORE), 1)
 }

@@ -38,6 +38,16 @@ fn page() -> Arc<[PageFile]> {
     files.map(|file| PageFile::new(file.name, file.content_type, file.gzip)).collect()
 }
 
+/// The same for a sandbox, with a note about it. `origin` is where it is reached, `is_here` whether the page is there too.
+pub(crate) fn page_of_sandbox(origin: &str, is_here: bool) -> Arc<[PageFile]> {
+    let files = petstore_reference::FILES.iter();
+    let file = |file: &petstore_reference::File| match file.name {
+        "" => PageFile::of("", file.content_type, petstore_reference::page_of_sandbox(origin, is_here)),
+        name => PageFile::new(name, file.content_type, file.gzip),
+    };
+    files.map(file).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

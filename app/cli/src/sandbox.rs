@@ -5,6 +5,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use petstore_http::Endpoint;
 use petstore_memory::MemoryStore;
 use petstore_ports::api::Sandbox;
 use petstore_ports::{Clock, Row};
@@ -89,6 +90,23 @@ pub(crate) fn disclaim(db: &Db) -> Result<(), Failure> {
     removed.map_err(|error| Failure::because(format!("{} cannot be removed: {error}", mark.display())))
 }
 
+/// Where a reader of the reference page finds the sandbox: with the contract, or at the operators' listener. Its address
+/// is told if it can be typed as it is; which port the system chooses is known too late.
+pub(crate) fn origin(public: &Endpoint, ops: Option<&Endpoint>, is_tls: bool) -> String {
+    let (endpoint, scheme) = match ops {
+        Some(ops) => (ops, "http"),
+        None => (public, if is_tls { "https" } else { "http" }),
+    };
+    let address = match endpoint {
+        Endpoint::Address(address) => Some(*address),
+        Endpoint::Inherited(listener) => listener.local_addr().ok(),
+    };
+    match address.filter(|address| address.port() != 0 && !address.ip().is_unspecified()) {
+        Some(address) => format!("{scheme}://{address}"),
+        None => format!("{scheme}://ADDRESS-OF-THE-SANDBOX"),
+    }
+}
+
 /// What stands beside a data file that sandboxes alone have served.
 fn mark(db: &Db) -> Option<PathBuf> {
     let Db::File(file) = db else { return None };
@@ -99,4 +117,24 @@ fn mark(db: &Db) -> Option<PathBuf> {
 
 fn sync_folder_of(file: &Path) -> io::Result<()> {
     file.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_told_if_it_can_be_typed() {
+        let at = |address: &str| Endpoint::Address(address.parse().unwrap());
+        let public = at("127.0.0.1:8080");
+        assert_eq!(origin(&public, None, false), "http://127.0.0.1:8080");
+        assert_eq!(origin(&public, None, true), "https://127.0.0.1:8080");
+        assert_eq!(origin(&public, Some(&at("[::1]:9090")), true), "http://[::1]:9090", "never under TLS");
+        for unknown in ["127.0.0.1:0", "0.0.0.0:9090", "[::]:9090"] {
+            assert_eq!(origin(&public, Some(&at(unknown)), false), "http://ADDRESS-OF-THE-SANDBOX");
+        }
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        assert_eq!(origin(&Endpoint::Inherited(listener), None, false), format!("http://{address}"));
+    }
 }

@@ -22,6 +22,7 @@ use crate::demo;
 use crate::environment::{SystemClock, SystemEntropy};
 use crate::log::Log;
 use crate::metrics::Metrics;
+use crate::openapi;
 use crate::reload::{Live, Reloader};
 use crate::sandbox::{self, Bench};
 use crate::settings::{INITIAL_KEY_VARIABLE, Loaded, LogLevel, ServeArgs};
@@ -99,7 +100,7 @@ async fn run(
         log: Arc::clone(log),
         clock: Arc::clone(&clock),
     };
-    let settings = HttpSettings {
+    let mut settings = HttpSettings {
         observer: log.observer(),
         exposition: Some(Arc::new(metrics)),
         sandbox,
@@ -108,6 +109,10 @@ async fn run(
     let mut endpoints = systemd::inherited()?.into_iter();
     let public = endpoints.next().unwrap_or(args.listen.into());
     let ops = endpoints.next().or(args.ops_listen.map(Endpoint::from));
+    if args.sandbox {
+        let origin = sandbox::origin(&public, ops.as_ref(), certificate.is_some());
+        settings.documents.page = openapi::page_of_sandbox(&origin, ops.is_none());
+    }
     let http = Http::new(Arc::clone(&service) as Arc<dyn Petstore>, settings, ops.is_some());
     let servers = listen(loaded, args.threads(), &http, public, ops, certificate.as_ref())?;
     // Only now: a server that cannot listen must not have spent the one chance to show its key.

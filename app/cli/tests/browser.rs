@@ -7,7 +7,7 @@ mod common;
 use std::path::Path;
 use std::process::Command;
 
-use common::{BINARY, Site, tools};
+use common::{BINARY, Site, free_port, tools};
 use serde_json::json;
 
 const CHROMIUM: &str = "/usr/bin/chromium";
@@ -69,6 +69,18 @@ fn the_reference_page_is_itself_under_another_base_path_and_behind_a_proxy() {
     }
     let (site, _) = shop("browser-base", &["--base-path", "/shop/v1"]);
     run("proxied.mjs", &[("origin", &origin(&site)), ("base", "/shop/v1")]);
+}
+
+#[test]
+fn the_page_of_a_sandbox_says_what_it_is() {
+    if !can_browse() {
+        return;
+    }
+    let ops = format!("127.0.0.1:{}", free_port());
+    let (site, _) = shop("browser-sandbox", &["--sandbox"]);
+    let (apart, _) = shop("browser-sandbox-apart", &["--sandbox", "--ops-listen", &ops]);
+    let told = [("origin", origin(&site)), ("apart", origin(&apart)), ("ops", format!("http://{ops}"))];
+    run("sandbox.mjs", &told.each_ref().map(|(name, value)| (*name, value.as_str())));
 }
 
 #[test]

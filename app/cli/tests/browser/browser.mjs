@@ -71,10 +71,10 @@ export async function claim(name, prove) {
   console.log(`ok: ${name} (${Math.round(performance.now() - begun)} ms)`);
 }
 
-/** What axe-core finds, by all of its rules. */
-export async function axe(page) {
+/** What axe-core finds, by all of its rules, in the page or in a part of it. */
+export async function axe(page, part = 'html') {
   await page.evaluate(axeSource);
-  const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
+  const { violations } = await page.evaluate((at) => window.axe.run(at, { resultTypes: ['violations'] }), part);
   return violations.flatMap(({ id, impact, nodes }) =>
     nodes.map((node) => ({ id, impact, at: node.target.join(' '), why: node.any[0]?.message ?? node.failureSummary })));
 }

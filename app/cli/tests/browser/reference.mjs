@@ -58,6 +58,10 @@ await withBrowser(async (browser) => {
   const { page, context, faults, requests } = await open(browser, { ...DESK, colorScheme: 'light' });
   await visit(page);
 
+  await claim('it has no note of a sandbox, which it is none', async () => {
+    assert.equal(await page.locator('#sandbox, aside').count(), 0);
+  });
+
   await claim('the markers of the contract are badges', async () => {
     for (const operation of operations) {
       const expected = [];
