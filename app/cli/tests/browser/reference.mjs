@@ -39,8 +39,13 @@ async function send(page, operation, body) {
   const tryIt = at.locator('.try-out__btn');
   if ((await tryIt.innerText()) === 'Try it out') await tryIt.click();
   if (body) await at.locator('textarea').fill(body);
-  await at.locator('.btn.execute').click();
   const live = at.locator('.live-responses-table');
+  if ((await live.count()) > 0) {
+    // The answer of before would be read for the one to come.
+    await at.locator('.btn-clear').click();
+    await live.waitFor({ state: 'detached' });
+  }
+  await at.locator('.btn.execute').click();
   await live.waitFor();
   return {
     status: Number((await live.locator('.response .response-col_status').innerText()).trim()),
