@@ -22,8 +22,7 @@ fn can_browse() -> bool {
 /// A served shop with a few pets in it, and its key.
 fn shop(name: &str, flags: &[&str]) -> (Site, String) {
     let mut site = Site::new(name);
-    let key = site.run(&["keys", "generate"]);
-    let key = String::from_utf8(key.stdout).unwrap().trim().to_owned();
+    let key = site.new_key();
     let flags = [&["--demo", "5"], flags].concat();
     site.serve(&flags, &[("PETSTORE_INITIAL_KEY", &key)]);
     (site, key)

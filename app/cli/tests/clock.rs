@@ -70,7 +70,5 @@ fn a_clock_that_steps_admits_at_most_one_new_window() {
         set(moment);
         assert_eq!(admitted(&site, &key), windows * MINUTE, "at {moment}");
     }
-    site.signal("-TERM");
-    assert_eq!(site.server.as_mut().unwrap().wait().unwrap().code(), Some(0));
-    site.server = None;
+    site.stop();
 }

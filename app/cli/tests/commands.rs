@@ -19,8 +19,7 @@ fn json(output: &Output) -> Value {
 
 #[test]
 fn the_first_key_is_printed_once_and_keys_are_administered_through_the_socket() {
-    let mut site = Site::new("keys");
-    site.serve(&[], &[]);
+    let site = Site::served("keys", &[]);
     assert_eq!(site.printed().matches("pet_").count(), 1);
     let mode = std::fs::metadata(site.folder.join("petstore.db.sock")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
@@ -114,15 +113,14 @@ fn what_cannot_be_done_says_why_and_with_which_exit_code() {
 
 #[test]
 fn a_first_key_that_is_written_to_a_file_or_given_is_not_printed() {
-    let mut site = Site::new("initial");
-    site.serve(&["--initial-key-file", "key"], &[]);
+    let site = Site::served("initial", &["--initial-key-file", "key"]);
     let file = site.folder.join("key");
     assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     assert!(std::fs::read_to_string(file).unwrap().starts_with("pet_"));
     assert_eq!(site.printed(), "");
 
     let mut given = Site::new("given");
-    let key = text(&given.run(&["keys", "generate"]).stdout).trim().to_owned();
+    let key = given.new_key();
     given.serve(&[], &[("PETSTORE_INITIAL_KEY", key.as_str())]);
     assert_eq!(given.printed(), "");
     let prefix = json(&given.run(&["keys", "show", "1", "--json"]))["prefix"].as_str().unwrap().to_owned();
@@ -136,8 +134,7 @@ fn a_first_key_that_is_written_to_a_file_or_given_is_not_printed() {
 
 #[test]
 fn a_second_server_on_the_same_address_or_socket_is_refused() {
-    let mut site = Site::new("first");
-    site.serve(&[], &[]);
+    let site = Site::served("first", &[]);
     let mut other = Site::new("second");
     other.port = site.port;
     let refused = other.run(&[]);
@@ -212,7 +209,7 @@ fn the_contract_is_printed_under_the_base_path_that_is_set() {
 fn stocked(name: &str) -> Site {
     let mut site = Site::new(name);
     site.serve(&["--demo", "30"], &[]);
-    let key = site.printed().split_whitespace().last().unwrap().to_owned();
+    let key = site.printed_key();
     let mut client = Client::connect(site.port, &key).unwrap();
     for pet in 1..=3 {
         let placed = client.ask("POST", "/v1/store/orders", "", &format!("{{\"petId\":{pet}}}")).unwrap();
@@ -244,7 +241,7 @@ fn what_is_exported_and_imported_is_exported_again_byte_for_byte() {
     let through = ["import", lines_path.to_str().unwrap(), "--db", "memory"];
     assert_eq!(memory.run(&through).status.code(), Some(0));
     assert_eq!(memory.run(&["export", "-", "--db", "memory"]).stdout, lines);
-    let key = memory.printed().split_whitespace().last().unwrap().to_owned();
+    let key = memory.printed_key();
     let mut client = Client::connect(memory.port, &key).unwrap();
     let made = client.ask("POST", "/v1/pets", "", "{\"name\":\"Next\",\"categoryId\":1}").unwrap();
     assert!(made.body.contains("\"id\":31"), "{}", made.body);
@@ -393,8 +390,7 @@ fn an_import_that_is_refused_on_its_way_has_read_lines_and_imported_none() {
 #[test]
 fn keys_are_administered_on_a_file_at_rest() {
     let mut site = stocked("rest");
-    site.signal("-TERM");
-    site.server.take().unwrap().wait().unwrap();
+    site.stop();
     let created = json(&site.run(&["keys", "create", "--plan", "pro", "--json"]));
     assert_eq!(created["id"], 2);
     assert_eq!(json(&site.run(&["keys", "list", "--json"])).as_array().unwrap().len(), 2);

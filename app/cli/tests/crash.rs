@@ -55,7 +55,7 @@ fn now() -> Instant {
 /// A store with stocked pets and a key that may ask as often as it likes.
 fn prepare(site: &mut Site) -> String {
     site.serve(&["--demo", &PETS.to_string()], &[]);
-    let key = site.printed().split_whitespace().last().unwrap().to_owned();
+    let key = site.printed_key();
     let unlimited = ["accounts", "update", "default", "--minute", "2147483647", "--day", "2147483647"];
     assert!(site.run(&unlimited).status.success());
     let mut client = Client::connect(site.port, &key).unwrap();

@@ -21,9 +21,8 @@ fn a_disk_that_fails_or_hangs_costs_writes_alone_and_the_server_heals_by_itself(
     if !tools::can_run("strace", "-V") {
         return;
     }
-    let mut site = Site::new("disk");
-    site.serve(&["--demo", "3"], &[]);
-    let key = site.printed().split_whitespace().last().unwrap().to_owned();
+    let mut site = Site::served("disk", &["--demo", "3"]);
+    let key = site.printed_key();
     let unlimited = ["accounts", "update", "default", "--minute", "2147483647", "--day", "2147483647"];
     assert!(site.run(&unlimited).status.success());
     let server = site.server.as_ref().unwrap().id();

@@ -22,7 +22,7 @@ fn now() -> Instant {
 fn serve(name: &str) -> (Site, String) {
     let mut site = Site::new(name);
     site.serve(&["--demo", "100"], &[]);
-    let key = site.printed().split_whitespace().last().unwrap().to_owned();
+    let key = site.printed_key();
     let unlimited = ["accounts", "update", "default", "--minute", "2147483647", "--day", "2147483647"];
     assert!(site.run(&unlimited).status.success());
     (site, key)

@@ -38,8 +38,7 @@ const WRITES: u16 = 400;
 
 #[test]
 fn what_is_done_to_a_key_is_in_force_for_its_next_request() {
-    let mut site = Site::new("in-force");
-    site.serve(&["--db", "memory", "--ban-strikes", "1"], &[]);
+    let site = Site::served("in-force", &["--db", "memory", "--ban-strikes", "1"]);
     let site = &site;
     let run = |args: &[&str]| json(site, &[args, &["--db", "memory"]].concat());
 
@@ -80,10 +79,9 @@ fn what_is_done_to_a_key_is_in_force_for_its_next_request() {
 #[test]
 fn a_store_at_rest_takes_the_same_commands_and_a_server_finds_them_done() {
     let mut site = Site::new("at-rest");
-    let first = text(&site.run(&["keys", "generate"]).stdout).trim().to_owned();
+    let first = site.new_key();
     site.serve(&[], &[("PETSTORE_INITIAL_KEY", &first)]);
-    site.signal("-TERM");
-    site.server.take().unwrap().wait().unwrap();
+    site.stop();
 
     let (id, revoked) = create(&site, &["--account", "zoo", "--plan", "pro", "--label", "ci"]);
     let (_, reader) = create(&site, &["--account", "zoo"]);
@@ -117,8 +115,7 @@ fn a_generated_key_is_printed_for_programs_too() {
 
 #[test]
 fn scopes_are_a_list_wherever_a_key_is_told_of() {
-    let mut site = Site::new("scopes");
-    site.serve(&[], &[]);
+    let site = Site::served("scopes", &[]);
     let both = json!(["read", "write"]);
     let made = json(&site, &["keys", "create", "--account", "zoo"]);
     assert_eq!(made["scopes"], both);
@@ -134,8 +131,7 @@ fn scopes_are_a_list_wherever_a_key_is_told_of() {
 
 #[test]
 fn a_rotation_tells_how_long_the_old_key_lives_and_why_no_longer() {
-    let mut site = Site::new("overlap");
-    site.serve(&[], &[]);
+    let site = Site::served("overlap", &[]);
     let cut_short = "its own expiry comes before the overlap is over";
 
     let (id, _) = create(&site, &[]);
@@ -164,8 +160,7 @@ fn a_rotation_tells_how_long_the_old_key_lives_and_why_no_longer() {
 
 #[test]
 fn what_is_not_there_is_named_with_exit_code_1() {
-    let mut site = Site::new("not-there");
-    site.serve(&["--db", "memory"], &[]);
+    let site = Site::served("not-there", &["--db", "memory"]);
     let cases: [(&[&str], &str); 7] = [
         (&["keys", "show", "99"], "there is no key 99"),
         (&["keys", "revoke", "pet_nobody00"], "there is no key pet_nobody00"),
@@ -207,8 +202,7 @@ fn another_user_is_told_that_it_is_another_user() {
     let why = text(&refused.stderr);
     assert!(why.contains("petstore.db.sock belongs to another user"), "{why}");
 
-    site.signal("-TERM");
-    site.server.take().unwrap().wait().unwrap();
+    site.stop();
     let refused = as_nobody(&site, &["keys", "create"]);
     let why = text(&refused.stderr);
     assert_eq!(refused.status.code(), Some(1), "{why}");

@@ -3,14 +3,13 @@
 mod common;
 
 use common::exposition::scrape;
-use common::{Client, Site};
+use common::{Client, Site, free_port};
 use serde_json::Value;
 
 #[test]
 fn a_visit_shows_up_in_every_family() {
-    let mut site = Site::new("metrics");
-    site.serve(&["--demo", "3", "--free-minute", "5", "--ban-strikes", "1"], &[]);
-    let key = site.printed().split_whitespace().last().unwrap().to_owned();
+    let site = Site::served("metrics", &["--demo", "3", "--free-minute", "5", "--ban-strikes", "1"]);
+    let key = site.printed_key();
     let mut client = Client::connect(site.port, &key).unwrap();
     let before = scrape(&mut client);
     assert_eq!(client.ask("GET", "/v1/pets/1", "", "").unwrap().status, 200);
@@ -59,7 +58,7 @@ fn a_visit_shows_up_in_every_family() {
 #[test]
 fn metrics_are_on_the_ops_listener_alone_where_there_is_one() {
     let mut site = Site::new("ops-metrics");
-    let ops = Site::new("ops-port").port;
+    let ops = free_port();
     site.serve(&["--db", "memory", "--ops-listen", &format!("127.0.0.1:{ops}")], &[]);
     assert_eq!(Client::connect(site.port, "x").unwrap().ask("GET", "/metrics", "", "").unwrap().status, 404);
     assert_eq!(Client::connect(ops, "x").unwrap().ask("GET", "/metrics", "", "").unwrap().status, 200);
@@ -77,14 +76,13 @@ fn log_of(name: &str, args: &[&str]) -> String {
     while !log().contains("serving") {
         std::thread::yield_now();
     }
-    let key = site.printed().split_whitespace().last().unwrap().to_owned();
+    let key = site.printed_key();
     let mut client = Client::connect(site.port, &key).unwrap();
     let trace =
         "traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\r\nx-request-id: mine\r\n";
     assert_eq!(client.ask("GET", "/v1/pets?name=secretive", trace, "").unwrap().status, 200);
     assert_eq!(client.ask("GET", "/v1/pets/77", "", "").unwrap().status, 404);
-    site.signal("-TERM");
-    assert_eq!(site.server.as_mut().unwrap().wait().unwrap().code(), Some(0));
+    site.stop();
     let log = log();
     assert!(!log.contains(&key) && !log.contains("secretive"), "{log}");
     assert!(log.contains("serving http://") && log.contains("stopping") && log.contains("stopped"), "{log}");

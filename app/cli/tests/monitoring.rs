@@ -132,7 +132,7 @@ fn queries<'d>(document: &'d Value, found: &mut Vec<&'d Value>) {
 fn exported(name: &str) -> Exported {
     let mut site = Site::new(name);
     site.serve(&["--demo", "3"], &[]);
-    let key = site.printed().split_whitespace().last().unwrap().to_owned();
+    let key = site.printed_key();
     let mut client = Client::connect(site.port, &key).unwrap();
     assert_eq!(client.ask("POST", "/v1/store/orders", "", "{\"petId\":1}").unwrap().status, 201);
     // Prometheus says this one itself.

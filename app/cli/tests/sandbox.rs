@@ -8,7 +8,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use common::{Client, Site};
+use common::{Client, Site, free_port};
 use serde_json::{Value, json};
 
 /// A tester's server and a client of it.
@@ -38,9 +38,8 @@ impl Reply {
 
 impl Sandbox {
     fn start(name: &str, args: &[&str]) -> Self {
-        let mut site = Site::new(name);
-        site.serve(&[&["--sandbox"][..], args].concat(), &[]);
-        let key = site.printed().split_whitespace().last().unwrap().to_owned();
+        let site = Site::served(name, &[&["--sandbox"][..], args].concat());
+        let key = site.printed_key();
         let client = Client::connect(site.port, &key).unwrap();
         Self { site, key, client }
     }
@@ -460,7 +459,7 @@ fn a_sandbox_stays_on_this_machine_unless_its_owner_says_otherwise() {
 
 #[test]
 fn with_a_listener_for_operators_the_sandbox_is_there_and_nowhere_else() {
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = free_port();
     let address = format!("127.0.0.1:{port}");
     let mut sandbox = Sandbox::start("sandbox-ops", &["--ops-listen", &address]);
     assert_eq!(sandbox.once("POST", "/sandbox/reset", "", "").unwrap().status, 404);

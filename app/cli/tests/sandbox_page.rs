@@ -6,14 +6,6 @@ use std::process::Command;
 
 use common::{Client, Site, free_port, tools};
 
-/// A served petstore, and its key.
-fn serve(name: &str, args: &[&str]) -> (Site, String) {
-    let mut site = Site::new(name);
-    site.serve(args, &[]);
-    let key = site.printed().split_whitespace().last().unwrap().to_owned();
-    (site, key)
-}
-
 /// What a command prints.
 fn run(command: &str) -> String {
     let output = Command::new("sh").args(["-ec", command]).output().unwrap();
@@ -35,7 +27,7 @@ fn the_sandbox_does_what_its_page_says() {
     }
     let ops = format!("127.0.0.1:{}", free_port());
     for apart in [&[][..], &["--ops-listen", &ops]] {
-        let (site, key) = serve("sandbox-page", &[&["--sandbox", "--demo", "3"], apart].concat());
+        let site = Site::served("sandbox-page", &[&["--sandbox", "--demo", "3"], apart].concat());
         let here = format!("127.0.0.1:{}", site.port);
         let commands = commands(&run(&format!("curl -sSf http://{here}/docs")));
         let there = if apart.is_empty() { &here } else { &ops };
@@ -44,7 +36,7 @@ fn the_sandbox_does_what_its_page_says() {
         }
         let [reset, turn, advance, turn_back, plan, forget] = &commands[..] else { panic!("{commands:#?}") };
 
-        let mut client = Client::connect(site.port, &key).unwrap();
+        let mut client = Client::connect(site.port, &site.printed_key()).unwrap();
         let mut ask = |method: &str, path: &str| client.ask(method, path, "", "").unwrap();
         let pet = ask("GET", "/v1/pets?id=1").body;
         assert_eq!(ask("DELETE", "/v1/pets/1").status, 204);
@@ -75,7 +67,7 @@ fn the_page_of_any_other_server_knows_no_sandbox() {
     if !tools::can_run("curl", "--version") {
         return;
     }
-    let (site, _) = serve("no-sandbox-page", &["--db", "memory"]);
+    let site = Site::served("no-sandbox-page", &["--db", "memory"]);
     let page = run(&format!("curl -sSf http://127.0.0.1:{}/docs", site.port));
     assert!(page.contains("<main") && !page.contains("sandbox"), "{page}");
 }

@@ -225,7 +225,7 @@ fn a_reload_takes_plans_and_cors_and_names_what_needs_a_restart() {
     let file = site.folder.join("p.toml");
     std::fs::write(&file, "business-minute = 1000\n").unwrap();
     site.serve(&["--config", "p.toml"], &[]);
-    let key = site.printed().split_whitespace().last().unwrap().to_owned();
+    let key = site.printed_key();
     let mut client = Client::connect(site.port, &key).unwrap();
     let limit = |client: &mut Client| client.ask("GET", "/v1/rate-limit", "", "").unwrap().body;
     assert!(limit(&mut client).contains("\"limit\":1000"));

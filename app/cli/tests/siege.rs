@@ -74,7 +74,7 @@ impl Fortress {
         let mut site = Site::new(name);
         let settings: Vec<_> = ["--demo", "100"].iter().chain(&SHORT).chain(settings).copied().collect();
         site.serve(&settings, &[]);
-        let key = site.printed().split_whitespace().last().unwrap().to_owned();
+        let key = site.printed_key();
         let unlimited = ["accounts", "update", "default", "--minute", "2147483647", "--day", "2147483647"];
         assert!(site.run(&unlimited).status.success());
         let mut fortress = Self { site, key, resident_kib: 0, _alone: alone };

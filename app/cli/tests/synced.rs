@@ -13,9 +13,8 @@ fn each_201_leaves_after_a_sync_that_came_after_its_request() {
     if !tools::can_run("strace", "-V") {
         return;
     }
-    let mut site = Site::new("synced");
-    site.serve(&["--demo", "3"], &[]);
-    let key = site.printed().split_whitespace().last().unwrap().to_owned();
+    let mut site = Site::served("synced", &["--demo", "3"]);
+    let key = site.printed_key();
     let server = site.server.as_ref().unwrap().id().to_string();
     let log = site.folder.join("calls");
     let mut strace = Command::new("strace")
@@ -34,8 +33,7 @@ fn each_201_leaves_after_a_sync_that_came_after_its_request() {
         let body = format!("{{\"name\":\"Pet {n}\",\"categoryId\":1}}");
         assert_eq!(client.ask("POST", "/v1/pets", "", &body).unwrap().status, 201);
     }
-    site.signal("-TERM");
-    site.server.as_mut().unwrap().wait().unwrap();
+    site.stop();
     strace.wait().unwrap();
 
     let calls = std::fs::read_to_string(&log).unwrap();

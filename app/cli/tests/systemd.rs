@@ -127,8 +127,7 @@ fn sockets_that_are_handed_over_are_served_on() {
         (status(ops_address, "/ready"), status(public_address, "/ready")),
         ("200".into(), "404".into())
     );
-    site.signal("-TERM");
-    assert!(site.server.as_mut().unwrap().wait().unwrap().success());
+    site.stop();
 }
 
 #[test]

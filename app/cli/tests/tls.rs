@@ -50,11 +50,6 @@ fn health(site: &Site, args: &[&str]) -> Output {
     Command::new("curl").args(fixed).args(args).arg(url).current_dir(&site.folder).output().unwrap()
 }
 
-/// The first key of a server that has been started with this one.
-fn key(site: &Site) -> String {
-    text(&site.run(&["keys", "generate"]).stdout).trim().to_owned()
-}
-
 /// The subject of the certificate that handshakes get now.
 fn subject(site: &Site) -> String {
     let address = format!("127.0.0.1:{}", site.port);
@@ -96,7 +91,7 @@ fn tls_is_1_3_or_1_2_and_brings_http_2() {
 #[test]
 fn links_lead_back_to_https_and_one_connection_carries_many_requests() {
     let Some(mut site) = site("tls-links") else { return };
-    let key = key(&site);
+    let key = site.new_key();
     site.serve(&[&TLS[..], &["--demo", "300"]].concat(), &[("PETSTORE_INITIAL_KEY", &key)]);
     let base = format!("https://localhost:{}/v1", site.port);
     let authorization = format!("Authorization: Bearer {key}");

@@ -3,56 +3,13 @@
 mod common;
 
 use std::ffi::OsString;
-use std::io::{BufRead, BufReader, Read};
-use std::net::TcpListener;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::path::Path;
+use std::process::Command;
 
 use common::{BINARY, Site, page};
 
 const README: &str = include_str!("../../../README.md");
 const SANDBOX: &str = include_str!("../../../docs/sandbox.md");
-
-/// A server that ends with the test.
-struct Server {
-    child: Child,
-    key: String,
-    port: u16,
-    folder: PathBuf,
-}
-
-impl Server {
-    fn start(name: &str, args: &[&str]) -> Self {
-        let folder = std::env::temp_dir().join(format!("petstore-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let mut child = Command::new(BINARY)
-            .args(["--listen", &format!("127.0.0.1:{port}")])
-            .args(args)
-            .current_dir(&folder)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let key = line.split_whitespace().last().unwrap_or_default().to_owned();
-        if !key.starts_with("pet_") {
-            let mut errors = String::new();
-            child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
-            panic!("the server printed no key but {line:?} and {errors:?}");
-        }
-        Self { child, key, port, folder }
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-        let _ = std::fs::remove_dir_all(&self.folder);
-    }
-}
 
 /// A command of the tour and what it prints.
 struct Step {
@@ -83,7 +40,7 @@ fn the_tour_of_the_readme_works_as_it_is_printed() {
     }
     let steps = steps(README, "sh");
     assert!(steps.len() >= 10, "the tour has {} steps", steps.len());
-    follow(&Server::start("tour", &[]), "/v1", &steps);
+    follow(&Site::served("tour", &[]), "/v1", &steps);
 }
 
 #[test]
@@ -94,7 +51,7 @@ fn the_sandbox_works_as_it_is_printed() {
     for (document, sort, base, least) in [(README, "sh sandbox", "/v1", 1), (SANDBOX, "sh", "", 5)] {
         let steps = steps(document, sort);
         assert!(steps.len() >= least, "there are {} steps", steps.len());
-        follow(&Server::start("tour-sandbox", &["--sandbox", "--demo", "100"]), base, &steps);
+        follow(&Site::served("tour-sandbox", &["--sandbox", "--demo", "100"]), base, &steps);
     }
 }
 
@@ -158,16 +115,16 @@ fn each_command_and_flag_that_the_readme_shows_is_one() {
 }
 
 /// Takes the steps one after the other. `base` is what the document's address ends with.
-fn follow(server: &Server, base: &str, steps: &[Step]) {
+fn follow(site: &Site, base: &str, steps: &[Step]) {
     // One shell for all steps, as a reader would have it, and a mark after each.
-    let mut script = format!("PETSTORE=http://127.0.0.1:{}{base}\nKEY={}\n", server.port, server.key);
+    let mut script = format!("PETSTORE=http://127.0.0.1:{}{base}\nKEY={}\n", site.port, site.printed_key());
     for step in steps {
         script += &step.command;
         script += "echo; echo ---\n";
     }
     // The tour counts 61 requests in one minute: a minute must not end on the way. It takes a second or two.
     let mut shell = Command::new("sh");
-    shell.args(["-c", &script]).current_dir(&server.folder).env("PATH", path_with(folder_of(BINARY)));
+    shell.args(["-c", &script]).current_dir(&site.folder).env("PATH", path_with(folder_of(BINARY)));
     let output = shell.output().unwrap();
     let output = String::from_utf8(output.stdout).unwrap();
     let printed: Vec<_> = output.split("---\n").collect();

@@ -12,7 +12,7 @@ fn told(name: &str, args: &[&str], happens: impl FnOnce(&Trial)) -> Vec<String> 
     let mut site = Site::new(&format!("acts-log-{name}"));
     let file = site.folder.join("log");
     let args = [&["--db", "memory"][..], args].concat();
-    let key = String::from_utf8(site.run(&["keys", "generate"]).stdout).unwrap().trim().to_owned();
+    let key = site.new_key();
     let mut command = site.command(&args);
     command.env("PETSTORE_INITIAL_KEY", &key).stderr(File::create(&file).unwrap());
     site.server = Some(command.spawn().unwrap());
@@ -24,8 +24,7 @@ fn told(name: &str, args: &[&str], happens: impl FnOnce(&Trial)) -> Vec<String> 
     let mut trial = Trial { site, key };
     happens(&trial);
     // A server that ends has written all.
-    trial.site.signal("-TERM");
-    trial.site.server.take().unwrap().wait().unwrap();
+    trial.site.stop();
     let log = std::fs::read_to_string(file).unwrap();
     log.lines()
         .filter(|line| line.contains("/pets") || line.contains("/categories"))

@@ -96,7 +96,7 @@ impl Trial {
 
     fn with(name: &str, args: &[&str]) -> Self {
         let mut site = Site::new(&format!("acts-{name}"));
-        let key = String::from_utf8(site.run(&["keys", "generate"]).stdout).unwrap().trim().to_owned();
+        let key = site.new_key();
         site.serve(args, &[("PETSTORE_INITIAL_KEY", &key)]);
         Self { site, key }
     }

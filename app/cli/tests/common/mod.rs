@@ -36,6 +36,13 @@ impl Site {
         Self { folder, port: free_port(), server: None }
     }
 
+    /// A folder with a server in it.
+    pub fn served(name: &str, args: &[&str]) -> Self {
+        let mut site = Self::new(name);
+        site.serve(args, &[]);
+        site
+    }
+
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(BINARY);
         command
@@ -70,6 +77,16 @@ impl Site {
         self.server = Some(server);
         // What it says later must not fill the pipe.
         std::thread::spawn(move || lines.for_each(drop));
+    }
+
+    /// The first key, as the server printed it.
+    pub fn printed_key(&self) -> String {
+        self.printed().split_whitespace().last().unwrap().to_owned()
+    }
+
+    /// A key that is nobody's yet.
+    pub fn new_key(&self) -> String {
+        String::from_utf8(self.run(&["keys", "generate"]).stdout).unwrap().trim().to_owned()
     }
 
     /// Stops the server as its supervisor would: in order.

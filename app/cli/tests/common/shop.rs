@@ -33,8 +33,7 @@ impl ExampleShop {
     fn start(name: &str, args: &[&str], prepare: impl FnOnce(&Site)) -> Self {
         let mut site = Site::new(name);
         prepare(&site);
-        let generated = site.run(&["keys", "generate"]).stdout;
-        let key = String::from_utf8(generated).unwrap().trim().to_owned();
+        let key = site.new_key();
         site.serve(args, &[("PETSTORE_INITIAL_KEY", &key)]);
         Self { site, key }
     }
