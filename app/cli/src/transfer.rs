@@ -8,6 +8,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use petstore_ports::StoreError;
 use petstore_sqlite::{Copied, backup, read_snapshot};
 use serde_json::{Value, json};
 
@@ -50,7 +51,7 @@ impl TransferArgs {
         let input: Box<dyn Read> = if self.is_standard() {
             Box::new(io::stdin())
         } else {
-            Box::new(self.input().map_err(|error| self.fault(&error))?)
+            Box::new(open(&self.file).map_err(|error| self.fault(&error))?)
         };
         let count = if let Some(server) = self.server()? {
             self.import_through(server, input)?
@@ -98,9 +99,8 @@ impl TransferArgs {
         let Db::File(file) = &self.db else {
             return Err(Failure::because("a store in memory has no file to copy: export it"));
         };
-        if !file.exists() {
-            return Err(Failure::because(format!("there is no data in {}: name its --db", self.db)));
-        }
+        let nowhere = || Failure::because(format!("there is no data in {}: name its --db", self.db));
+        check_readable(file, nowhere)?;
         let watch = Stopwatch::start();
         let Copied { pets, orders, bytes } =
             backup(file, &self.file).map_err(|error| Failure::because(error.to_string()))?;
@@ -127,12 +127,6 @@ impl TransferArgs {
 
     fn progress(&self, done: &'static str) -> Progress {
         Progress { done, is_watched: !self.quiet && io::stderr().is_terminal(), is_shown: false }
-    }
-
-    /// The file to import; a folder can be opened too, but not read.
-    fn input(&self) -> io::Result<File> {
-        let file = File::open(&self.file)?;
-        if file.metadata()?.is_dir() { Err(io::ErrorKind::IsADirectory.into()) } else { Ok(file) }
     }
 
     fn import_through(&self, mut server: UnixStream, input: impl Read) -> Result<u64, Failure> {
@@ -164,8 +158,9 @@ impl TransferArgs {
     /// The store that no server serves. An import may make it; an export must find it.
     fn file_at_rest(&self, must_exist: bool) -> Result<&Db, Failure> {
         match &self.db {
-            Db::File(file) if !must_exist || file.exists() => Ok(&self.db),
-            _ => Err(self.nowhere()),
+            Db::File(file) if must_exist => check_readable(file, || self.nowhere()).map(|()| &self.db),
+            Db::File(_) => Ok(&self.db),
+            Db::Memory => Err(self.nowhere()),
         }
     }
 
@@ -179,6 +174,21 @@ impl TransferArgs {
     fn fault(&self, error: &io::Error) -> Failure {
         Failure::because(format!("{}: {error}", self.file.display()))
     }
+}
+
+/// A folder can be opened too, but not read.
+fn open(file: &Path) -> io::Result<File> {
+    let file = File::open(file)?;
+    if file.metadata()?.is_dir() { Err(io::ErrorKind::IsADirectory.into()) } else { Ok(file) }
+}
+
+/// Whether a data file may be read, in the system's words: SQLite says of all that it could not open it. Not for a
+/// process that has it open, whose locks would go when this closes it.
+fn check_readable(file: &Path, nowhere: impl Fn() -> Failure) -> Result<(), Failure> {
+    open(file).map(drop).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => nowhere(),
+        _ => Failure::because(format!("{} cannot be read: {error}", file.display())),
+    })
 }
 
 fn lines(count: u64) -> String {
@@ -235,11 +245,14 @@ pub(crate) fn export_file(
         Err(error) => {
             let why = error.to_string();
             fault = Some(error);
-            Err(petstore_ports::StoreError::Unavailable(why))
+            Err(StoreError::Unavailable(why))
         }
     });
     match (read, fault) {
         (_, Some(error)) => Err(Failure::because(format!("the lines cannot be written: {error}"))),
+        (Err(StoreError::Unavailable(why) | StoreError::Corrupt(why)), None) => {
+            Err(Failure::because(format!("{} cannot be read: {why}", file.display())))
+        }
         (Err(error), None) => Err(Failure::because(format!("{} cannot be read: {error}", file.display()))),
         (Ok(_), None) => Ok(count),
     }

@@ -207,6 +207,12 @@ fn another_user_is_told_that_it_is_another_user() {
     let why = text(&refused.stderr);
     assert_eq!(refused.status.code(), Some(1), "{why}");
     assert!(why.contains("petstore.db") && why.to_lowercase().contains("permission"), "{why}");
+    for args in [&["export", "-"][..], &["backup", "copy.db"]] {
+        let refused = as_nobody(&site, args);
+        let why = text(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(1), "{why}");
+        assert!(why.starts_with("petstore: petstore.db cannot be read: Permission denied"), "{why}");
+    }
 }
 
 #[test]
