@@ -1,9 +1,10 @@
 //! `petstore import`, `export` and `backup`: the shop in and out, through a running server or on its file at rest.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, BufRead, BufReader, BufWriter, IsTerminal, Read, Write};
+mod output;
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write};
 use std::net::Shutdown;
-use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
@@ -12,6 +13,7 @@ use petstore_ports::StoreError;
 use petstore_sqlite::{Copied, backup, read_snapshot};
 use serde_json::{Value, json};
 
+use self::output::Output;
 use crate::admin::{Answer, Request, connect};
 use crate::environment::Stopwatch;
 use crate::ndjson::{END_LINE, End};
@@ -73,24 +75,16 @@ impl TransferArgs {
                 "the lines go to standard output, where --json has no place: name a file",
             ));
         }
+        let output = if self.is_standard() { Ok(Output::standard()) } else { Output::create(&self.file) };
+        let mut output = output.map_err(|error| self.fault(&error))?;
         let mut progress = self.progress("exported");
-        // The file last: what stands in it is not given up for a store that is not there.
-        let output = || -> Result<BufWriter<Box<dyn Write>>, Failure> {
-            if self.is_standard() {
-                return Ok(BufWriter::new(Box::new(io::stdout())));
-            }
-            let file = create(&self.file).map_err(|error| self.fault(&error))?;
-            Ok(BufWriter::new(Box::new(file)))
-        };
-        let (count, mut output) = if let Some(server) = self.server()? {
-            let mut output = output()?;
-            (export_through(server, &mut output, progress)?, output)
+        let count = if let Some(server) = self.server()? {
+            export_through(server, &mut output, progress)?
         } else {
             let Db::File(file) = self.file_at_rest(true)? else { return Err(self.nowhere()) };
-            let mut output = output()?;
-            (export_file(file, &mut output, |lines| progress.show(lines))?, output)
+            export_file(file, &mut output, |lines| progress.show(lines))?
         };
-        output.flush().map_err(|error| self.fault(&error))?;
+        output.finish().map_err(|error| self.fault(&error))?;
         self.done(&json!({"file": self.file, "lines": count}), &format!("{} exported", lines(count)))
     }
 
@@ -193,11 +187,6 @@ fn check_readable(file: &Path, nowhere: impl Fn() -> Failure) -> Result<(), Fail
 
 fn lines(count: u64) -> String {
     if count == 1 { "1 line".to_owned() } else { format!("{count} lines") }
-}
-
-/// A file for this user alone: what the shop holds may be nobody else's business.
-fn create(file: &Path) -> io::Result<File> {
-    OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(file)
 }
 
 fn nothing_imported(why: &str) -> Failure {

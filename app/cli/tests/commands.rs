@@ -299,13 +299,31 @@ fn a_backup_says_what_it_wrote_and_overwrites_nothing() {
 }
 
 #[test]
-fn an_export_of_a_store_that_is_not_there_leaves_the_file_as_it_is() {
-    let site = Site::new("export-kept");
-    std::fs::write(site.folder.join("lines"), "yesterday's").unwrap();
-    let refused = site.run(&["export", "lines"]);
-    assert_eq!(refused.status.code(), Some(1));
-    assert!(text(&refused.stderr).contains("there is no data in petstore.db"));
-    assert_eq!(std::fs::read_to_string(site.folder.join("lines")).unwrap(), "yesterday's");
+fn an_export_that_fails_leaves_its_file_as_it_is_and_one_that_succeeds_its_mode() {
+    let site = stocked("export-kept");
+    let file = site.folder.join("lines");
+    std::fs::write(&file, "yesterday's").unwrap();
+    std::fs::write(site.folder.join("nonsense.db"), "nonsense").unwrap();
+    for db in ["nowhere.db", "nonsense.db"] {
+        let refused = site.run(&["export", "lines", "--db", db]);
+        assert_eq!(refused.status.code(), Some(1));
+        assert!(text(&refused.stderr).contains(db), "{}", text(&refused.stderr));
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "yesterday's", "{db}");
+    }
+    let mode = |file: &std::path::Path| file.metadata().unwrap().permissions().mode() & 0o777;
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o640)).unwrap();
+    std::os::unix::fs::symlink("lines", site.folder.join("link")).unwrap();
+    for target in ["link", "new", "/dev/stdout"] {
+        let exported = site.run(&["export", target]);
+        assert_eq!(exported.status.code(), Some(0), "{target}: {}", text(&exported.stderr));
+        let lines = text(&exported.stdout).lines().count();
+        assert_eq!(lines, if target == "/dev/stdout" { 73 } else { 0 }, "{target}");
+    }
+    assert!(site.folder.join("link").is_symlink());
+    assert_eq!(std::fs::read_to_string(&file).unwrap().lines().count(), 73);
+    assert_eq!((mode(&file), mode(&site.folder.join("new"))), (0o640, 0o600));
+    let names = std::fs::read_dir(&site.folder).unwrap().map(|entry| entry.unwrap().file_name());
+    assert!(names.filter(|name| name.to_string_lossy().ends_with(".part")).count() == 0);
 }
 
 #[test]
