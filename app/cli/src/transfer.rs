@@ -1,10 +1,11 @@
 //! `petstore import`, `export` and `backup`: the shop in and out, through a running server or on its file at rest.
 
 mod output;
+mod progress;
+mod through;
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write};
-use std::net::Shutdown;
+use std::io::{self, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
@@ -14,15 +15,13 @@ use petstore_sqlite::{Copied, backup, read_snapshot};
 use serde_json::{Value, json};
 
 use self::output::Output;
-use crate::admin::{Answer, Request, connect};
+use self::progress::Progress;
+use crate::admin::connect;
 use crate::environment::Stopwatch;
-use crate::ndjson::{END_LINE, End};
+use crate::ndjson::End;
 use crate::settings::{DEFAULT_DB, Db};
 use crate::store::{NAME_ITS_SOCKET, OpenStore};
 use crate::{Failure, ndjson, print, tell};
-
-/// Lines between two signs of progress.
-const PROGRESS: u64 = 10_000;
 
 /// Which store, and which file.
 #[derive(Debug, Args)]
@@ -56,7 +55,7 @@ impl TransferArgs {
             Box::new(open(&self.file).map_err(|error| self.fault(&error))?)
         };
         let count = if let Some(server) = self.server()? {
-            self.import_through(server, input)?
+            through::import(server, input, self.progress("sent"), |error| self.fault(error))?
         } else {
             let store = OpenStore::open(self.file_at_rest(false)?, NAME_ITS_SOCKET)?.store;
             let mut progress = self.progress("read");
@@ -79,7 +78,7 @@ impl TransferArgs {
         let mut output = output.map_err(|error| self.fault(&error))?;
         let mut progress = self.progress("exported");
         let count = if let Some(server) = self.server()? {
-            export_through(server, &mut output, progress)?
+            through::export(server, &mut output, progress)?
         } else {
             let Db::File(file) = self.file_at_rest(true)? else { return Err(self.nowhere()) };
             export_file(file, &mut output, |lines| progress.show(lines))?
@@ -120,25 +119,7 @@ impl TransferArgs {
     }
 
     fn progress(&self, done: &'static str) -> Progress {
-        Progress { done, is_watched: !self.quiet && io::stderr().is_terminal(), is_shown: false }
-    }
-
-    fn import_through(&self, mut server: UnixStream, input: impl Read) -> Result<u64, Failure> {
-        say(&mut server, &Request::Import)?;
-        let mut answers = BufReader::new(server.try_clone().map_err(|error| cut_off(&error))?);
-        hear(&mut answers)?.understood()?;
-        let sent = send_lines(input, &mut server, self.progress("sent"));
-        // Closed without the line that ends them, what was sent is dropped.
-        let _ = server.shutdown(Shutdown::Write);
-        if let Err(Broken::Input(error)) = sent {
-            return Err(nothing_imported(&self.fault(&error).message));
-        }
-        // The server may refuse a line while we are still sending: why, it says afterwards.
-        match hear(&mut answers)? {
-            Answer::Imported { lines } => Ok(lines),
-            Answer::Refused { why } => Err(nothing_imported(&why)),
-            _ => Err(Failure::because("the server answered something else: is it of another version?")),
-        }
+        Progress::new(done, self.quiet)
     }
 
     fn is_standard(&self) -> bool {
@@ -189,33 +170,12 @@ fn lines(count: u64) -> String {
     if count == 1 { "1 line".to_owned() } else { format!("{count} lines") }
 }
 
+fn unwritten(error: &io::Error) -> Failure {
+    Failure::because(format!("the lines cannot be written: {error}"))
+}
+
 fn nothing_imported(why: &str) -> Failure {
     Failure::because(format!("nothing was imported: {why}"))
-}
-
-/// Signs of progress for a person; a pipe is told nothing.
-struct Progress {
-    done: &'static str,
-    is_watched: bool,
-    is_shown: bool,
-}
-
-impl Progress {
-    fn show(&mut self, lines: u64) {
-        if self.is_watched && lines.is_multiple_of(PROGRESS) {
-            let _ = write!(io::stderr(), "\rpetstore: {lines} lines {}", self.done);
-            self.is_shown = true;
-        }
-    }
-}
-
-impl Drop for Progress {
-    /// What is said next has a line of its own.
-    fn drop(&mut self) {
-        if self.is_shown {
-            let _ = writeln!(io::stderr());
-        }
-    }
 }
 
 /// Writes the lines of a data file, as it is at one moment.
@@ -238,83 +198,11 @@ pub(crate) fn export_file(
         }
     });
     match (read, fault) {
-        (_, Some(error)) => Err(Failure::because(format!("the lines cannot be written: {error}"))),
+        (_, Some(error)) => Err(unwritten(&error)),
         (Err(StoreError::Unavailable(why) | StoreError::Corrupt(why)), None) => {
             Err(Failure::because(format!("{} cannot be read: {why}", file.display())))
         }
         (Err(error), None) => Err(Failure::because(format!("{} cannot be read: {error}", file.display()))),
         (Ok(_), None) => Ok(count),
     }
-}
-
-/// What has stopped lines on their way.
-enum Broken {
-    Input(io::Error),
-    Output,
-}
-
-fn send_lines(input: impl Read, server: &mut impl Write, mut progress: Progress) -> Result<(), Broken> {
-    let mut input = BufReader::with_capacity(64 * 1024, input);
-    let (mut count, mut last) = (0, b'\n');
-    loop {
-        let bytes = input.fill_buf().map_err(Broken::Input)?;
-        let Some(end) = bytes.last() else { break };
-        last = *end;
-        server.write_all(bytes).map_err(|_| Broken::Output)?;
-        for _ in bytes.iter().filter(|byte| **byte == b'\n') {
-            count += 1;
-            progress.show(count);
-        }
-        let length = bytes.len();
-        input.consume(length);
-    }
-    if last != b'\n' {
-        server.write_all(b"\n").map_err(|_| Broken::Output)?;
-    }
-    server.write_all(END_LINE).map_err(|_| Broken::Output)
-}
-
-fn export_through(
-    mut server: UnixStream,
-    output: &mut dyn Write,
-    mut progress: Progress,
-) -> Result<u64, Failure> {
-    say(&mut server, &Request::Export)?;
-    let mut answers = BufReader::new(server);
-    hear(&mut answers)?.understood()?;
-    let (mut count, mut line) = (0, Vec::new());
-    loop {
-        line.clear();
-        let read = answers.read_until(b'\n', &mut line).map_err(|error| cut_off(&error))?;
-        // Lines of the shop come as they are; one of the protocol's own ends them.
-        if read == 0 || line.starts_with(b"{\"answer\"") {
-            break;
-        }
-        output.write_all(&line).map_err(|error| cut_off(&error))?;
-        count += 1;
-        progress.show(count);
-    }
-    match serde_json::from_slice::<Answer>(&line) {
-        Ok(Answer::Exported { lines }) if lines == count => Ok(count),
-        Ok(answer) => {
-            answer.understood().map(|_| count).and(Err(Failure::because("the export is not whole")))
-        }
-        Err(_) => Err(Failure::because("the export is not whole: the server went away")),
-    }
-}
-
-fn say(server: &mut UnixStream, request: &Request) -> Result<(), Failure> {
-    let mut line = serde_json::to_vec(request).map_err(|error| Failure::because(error.to_string()))?;
-    line.push(b'\n');
-    server.write_all(&line).map_err(|error| cut_off(&error))
-}
-
-fn hear(answers: &mut impl BufRead) -> Result<Answer, Failure> {
-    let mut line = Vec::new();
-    answers.read_until(b'\n', &mut line).map_err(|error| cut_off(&error))?;
-    serde_json::from_slice(&line).map_err(|_| Failure::because("the server's answer cannot be read"))
-}
-
-fn cut_off(error: &io::Error) -> Failure {
-    Failure::because(format!("the server did not answer: {error}"))
 }
