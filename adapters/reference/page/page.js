@@ -146,7 +146,7 @@ function withoutPrefills(document) {
 }
 
 /** Names for the controls that have none, and their own words for those that are called otherwise. */
-function name(root) {
+function label(root) {
   const give = (selector, text) => {
     for (const control of root.querySelectorAll(`${selector}:not([aria-label])`)) {
       control.setAttribute('aria-label', typeof text === 'string' ? text : text(control));
@@ -185,7 +185,7 @@ function attend(dialog) {
 
 const page = document.getElementById('page');
 const mend = () => {
-  name(page);
+  label(page);
   attend(page.querySelector('.dialog-ux .modal-ux'));
 };
 new MutationObserver(mend).observe(page, { childList: true, subtree: true });

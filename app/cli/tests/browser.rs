@@ -62,6 +62,15 @@ fn the_reference_page_shows_the_contract_and_sends_real_requests() {
 }
 
 #[test]
+fn the_policy_of_the_reference_page_keeps_out_what_is_not_of_it() {
+    if !can_browse() {
+        return;
+    }
+    let (site, _) = shop("browser-policy", &[]);
+    run("policy.mjs", &[("origin", &origin(&site))]);
+}
+
+#[test]
 fn the_reference_page_is_itself_under_another_base_path_and_behind_a_proxy() {
     if !can_browse() {
         return;

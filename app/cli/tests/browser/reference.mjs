@@ -152,13 +152,16 @@ await withBrowser(async (browser) => {
   });
 
   await claim('nothing is kept in the browser, and the key goes with the page', async () => {
-    const kept = () => page.evaluate(async () => [
-      localStorage.length, sessionStorage.length, document.cookie, (await indexedDB.databases()).length,
-    ]);
-    assert.deepEqual(await kept(), [0, 0, '', 0]);
+    const kept = () => page.evaluate(async () => ({
+      local: { ...localStorage }, session: { ...sessionStorage }, cookie: document.cookie, name: window.name,
+      databases: (await indexedDB.databases()).length, caches: await caches.keys(),
+      workers: (await navigator.serviceWorker.getRegistrations()).length,
+    }));
+    const nothing = { local: {}, session: {}, cookie: '', name: '', databases: 0, caches: [], workers: 0 };
+    assert.deepEqual(await kept(), nothing);
     await page.reload();
     await page.waitForSelector('.opblock');
-    assert.deepEqual(await kept(), [0, 0, '', 0]);
+    assert.deepEqual(await kept(), nothing);
     assert.deepEqual(await context.cookies(), []);
     assert.equal(await page.locator('.btn.authorize.locked').count(), 0);
   });
