@@ -89,6 +89,29 @@ fn tls_is_1_3_or_1_2_and_brings_http_2() {
 }
 
 #[test]
+fn a_scanner_finds_nothing_weak() {
+    let Some(mut site) = site("tls-scan").filter(|_| tools::can_run("sslscan", "--version")) else { return };
+    site.serve(&TLS, &[]);
+    let address = format!("127.0.0.1:{}", site.port);
+    let told = text(&Command::new("sslscan").args(["--no-colour", &address]).output().unwrap().stdout);
+    let begins = |words: &[&str]| -> Vec<&str> {
+        told.lines().map(str::trim).filter(|line| words.iter().any(|word| line.starts_with(word))).collect()
+    };
+    let versions: Vec<&str> =
+        begins(&["SSLv", "TLSv"]).into_iter().filter(|line| line.ends_with(" enabled")).collect();
+    assert_eq!(versions, ["TLSv1.2   enabled", "TLSv1.3   enabled"], "{told}");
+    let ciphers = begins(&["Accepted", "Preferred"]);
+    // With a key agreed upon for this connection alone, and authenticated.
+    let is_strong = |line: &&str| {
+        let cipher = line.split_whitespace().nth(4).unwrap();
+        ["TLS_", "ECDHE-"].iter().any(|begin| cipher.starts_with(begin))
+            && ["_GCM_", "-GCM-", "CHACHA20"].iter().any(|mode| cipher.contains(mode))
+    };
+    assert!(ciphers.len() >= 6 && ciphers.iter().all(is_strong), "{told}");
+    assert!(told.contains("Session renegotiation not supported"), "{told}");
+}
+
+#[test]
 fn links_lead_back_to_https_and_one_connection_carries_many_requests() {
     let Some(mut site) = site("tls-links") else { return };
     let key = site.new_key();
