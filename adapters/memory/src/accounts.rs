@@ -10,7 +10,7 @@ use crate::census::Census;
 use crate::ids::IdCounter;
 use crate::meters::{AccountMeter, KeyMeter, Meters};
 use crate::page;
-use crate::search::leap;
+use crate::search::run;
 use crate::slab::{Slab, slot};
 use crate::unnoted::Unnoted;
 
@@ -76,7 +76,7 @@ impl Accounts {
 
     pub(crate) fn page(&self, page: &PageRequest) -> Vec<Account> {
         let mut accounts = Vec::new();
-        let candidates = |walk, max| leap(&[self.census.read().all()], walk, max);
+        let candidates = |walk, max| run(self.census.read().all(), walk, max);
         page::fill(page, &self.records, candidates, |_| true, |account| accounts.push(account.clone()));
         accounts
     }

@@ -9,7 +9,7 @@ use petstore_ports::{CategoryFilter, CategorySink, PageEnd, PageRequest};
 use crate::census::Census;
 use crate::ids::IdCounter;
 use crate::page;
-use crate::search::{Found, Walk, leap};
+use crate::search::{Found, Walk, leap, run};
 use crate::slab::{Slab, slot};
 
 /// Categories; found by id and by name.
@@ -112,13 +112,13 @@ impl Categories {
 
     /// Hands over every category, by id, until one is refused.
     pub(crate) fn each<E>(&self, each: impl FnMut(&CategoryRecord) -> Result<(), E>) -> Result<(), E> {
-        page::each(&self.records, |walk, max| leap(&[self.census.read().all()], walk, max), each)
+        page::each(&self.records, |walk, max| run(self.census.read().all(), walk, max), each)
     }
 
     fn candidates(&self, filter: &CategoryFilter, walk: Walk, max: usize) -> Found {
         match &filter.name {
             Some(name) => leap(&[&self.named(name).and_then(|id| slot(id.get()))], walk, max),
-            None => leap(&[self.census.read().all()], walk, max),
+            None => run(self.census.read().all(), walk, max),
         }
     }
 

@@ -12,7 +12,7 @@ use crate::census::Census;
 use crate::ids::IdCounter;
 use crate::meters::{KeyMeter, Meters};
 use crate::page;
-use crate::search::leap;
+use crate::search::run;
 use crate::slab::{Slab, slot};
 use crate::stripes::Stripes;
 use crate::unnoted::Unnoted;
@@ -122,7 +122,7 @@ impl Keys {
 
     pub(crate) fn page(&self, page: &PageRequest) -> Vec<KeyRecord> {
         let mut keys = Vec::new();
-        let candidates = |walk, max| leap(&[self.census.read().all()], walk, max);
+        let candidates = |walk, max| run(self.census.read().all(), walk, max);
         page::fill(page, &self.records, candidates, |_| true, |key| keys.push(key.clone()));
         keys
     }

@@ -8,7 +8,7 @@ use crate::census::Census;
 use crate::ids::IdCounter;
 use crate::page;
 use crate::pairs::PairIndex;
-use crate::search::{AnyOf, Found, Walk, leap, search};
+use crate::search::{AnyOf, Found, Walk, run, search};
 use crate::slab::{Slab, slot};
 
 /// Orders; found by id, by pet, and by whether they are complete.
@@ -88,7 +88,7 @@ impl Orders {
 
     /// Hands over every order, by id, until one is refused.
     pub(crate) fn each<E>(&self, each: impl FnMut(&OrderRecord) -> Result<(), E>) -> Result<(), E> {
-        page::each(&self.records, |walk, max| leap(&[self.census.read().all()], walk, max), each)
+        page::each(&self.records, |walk, max| run(self.census.read().all(), walk, max), each)
     }
 
     fn candidates(&self, filter: &OrderFilter, walk: Walk, max: usize) -> Found {
@@ -102,7 +102,7 @@ impl Orders {
         match filter.pet_id.map(|id| slot(id.get())) {
             Some(Some(pet)) => self.by_pet.search(pet, |orders| search(&states, Some(orders), walk, max)),
             Some(None) => Found::nothing(walk),
-            None if states.is_empty() => leap(&[census.all()], walk, max),
+            None if states.is_empty() => run(census.all(), walk, max),
             None => search(&states, None, walk, max),
         }
     }

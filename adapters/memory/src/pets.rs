@@ -13,7 +13,7 @@ use crate::census::Census;
 use crate::ids::IdCounter;
 use crate::page;
 use crate::pairs::PairIndex;
-use crate::search::{AnyOf, Found, Seek, Slots, Walk, leap, search};
+use crate::search::{AnyOf, Found, Seek, Slots, Walk, leap, run, search};
 use crate::slab::{Slab, slot};
 
 /// Pets with their stock; found by id, status, category and name.
@@ -119,7 +119,7 @@ impl Pets {
 
     /// Hands over every pet, by id, until one is refused.
     pub(crate) fn each<E>(&self, each: impl FnMut(&PetRecord) -> Result<(), E>) -> Result<(), E> {
-        page::each(&self.records, |walk, max| leap(&[self.census.read().all()], walk, max), each)
+        page::each(&self.records, |walk, max| run(self.census.read().all(), walk, max), each)
     }
 
     fn candidates(&self, filter: &PetFilter, walk: Walk, max: usize) -> Found {
@@ -149,7 +149,7 @@ impl Pets {
                 .search(self.hash(name), |bearers| search(&filters, Some(bearers), walk, max));
         }
         if filters.is_empty() {
-            return leap(&[census.all()], walk, max);
+            return run(census.all(), walk, max);
         }
         search(&filters, None, walk, max)
     }

@@ -165,6 +165,31 @@ pub(crate) fn leap(sets: &[&dyn Slots], mut walk: Walk, max: usize) -> Found {
     Found { slots, rest: walk }
 }
 
+/// The next slots of one set, at most `max` of them: what [`leap`] would find in it, in a fifth of the time.
+pub(crate) fn run(set: &RoaringBitmap, walk: Walk, max: usize) -> Found {
+    let Some(place) = walk.next else {
+        return Found::nothing(walk);
+    };
+    let max = max.min(STEPS_MAX);
+    let mut set = set.iter();
+    let slots = match walk.order {
+        PageOrder::Ascending => {
+            set.advance_to(place);
+            let mut slots = vec![0; max];
+            let found = set.next_many(&mut slots).len();
+            slots.truncate(found);
+            slots
+        }
+        PageOrder::Descending => {
+            set.advance_back_to(place);
+            set.rev().take(max).collect()
+        }
+    };
+    let rest =
+        if slots.len() < max { walk.at(None) } else { slots.last().map_or(walk, |last| walk.past(*last)) };
+    Found { slots, rest }
+}
+
 /// The first slot that all sets have in common.
 enum Agreement {
     At(u32),
@@ -255,6 +280,29 @@ mod tests {
         }
         assert_eq!(slots, [99_998]);
         assert!(searches > 1);
+    }
+
+    #[test]
+    fn a_run_through_one_set_finds_what_leaping_finds() {
+        let dense: RoaringBitmap = (0..100).chain(70_000..200_000).collect();
+        let sparse: RoaringBitmap = (0..1_000).map(|n| n * n * 7).chain([SLOT_MAX]).collect();
+        for set in [&dense, &sparse, &RoaringBitmap::new()] {
+            for order in [PageOrder::Ascending, PageOrder::Descending] {
+                for after in [None, Some(0), Some(98), Some(50_000), Some(199_998), Some(u64::MAX)] {
+                    for max in [1, 2, 101, 1_024] {
+                        let (walk, sets): (_, [&dyn Slots; 1]) = (walk(order, after), [set]);
+                        let (mut ran, mut leapt) = (run(set, walk, max), leap(&sets, walk, max));
+                        assert_eq!(ran.slots, leapt.slots, "{order:?} after {after:?}, at most {max}");
+                        // Where both go on may be told differently, if nothing is there.
+                        (ran, leapt) = (run(set, ran.rest, max), leap(&sets, leapt.rest, max));
+                        assert_eq!(
+                            ran.slots, leapt.slots,
+                            "{order:?} after {after:?}, at most {max}, and on"
+                        );
+                    }
+                }
+            }
+        }
     }
 
     #[test]
