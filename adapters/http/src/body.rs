@@ -22,8 +22,13 @@ enum Unread {
 }
 
 impl RequestBody {
-    pub(crate) fn new(incoming: Incoming, waits: bool) -> Self {
-        Self { incoming, waits }
+    pub(crate) fn new(incoming: Incoming) -> Self {
+        Self { incoming, waits: false }
+    }
+
+    /// Says whether the client waits for a 100 before it sends.
+    pub(crate) fn waits(&mut self, waits: bool) {
+        self.waits = waits;
     }
 
     /// The whole body.

@@ -21,23 +21,25 @@ use hyper_util::rt::TokioIo;
 use tokio::io::AsyncWriteExt;
 use tokio::time::{Duration, Instant};
 
+use crate::activity::{Activity, Phase};
 use crate::alarm::{Alarm, StopWish};
 use crate::drain::Drain;
 use crate::exchange::exchange;
-use crate::io::{Activity, Phase, Socket, Stream};
 use crate::seal::RequestId;
 use crate::settings::{Deadlines, READ_BUFFER_MAX};
+use crate::socket::{SendNow, Socket, Stream};
 use crate::worker::Worker;
 
 /// Serves a stream in the clear to its end, and notes what happens on it.
 pub(crate) async fn serve_connection<T: Stream>(
     stream: T,
+    send: SendNow<T>,
     peer: IpAddr,
     worker: Rc<Worker>,
     activity: Rc<Activity>,
     drain: &Arc<Drain>,
 ) {
-    let socket = Socket::new(stream, Rc::clone(&activity));
+    let socket = Socket::new(stream, send, Rc::clone(&activity), Rc::clone(&worker.outbox));
     serve_http1::<_, false>(socket, activity, peer, worker, drain).await;
 }
 
@@ -186,9 +188,12 @@ where
         if Pin::new(&mut self.http).poll(context).is_ready() {
             return Poll::Ready(Ended::Orderly);
         }
-        let now = LazyNow(Cell::new(None));
+        let now = LazyNow(Cell::new(self.activity.take_ended()));
         self.phase.see(self.activity.phase(), || now.get());
-        self.stall.see(self.activity.stall(), || now.get());
+        let stall = self.activity.stall();
+        if stall.0 || self.stall.value.0 {
+            self.stall.see(stall, || now.get());
+        }
         // The common end of a poll: nothing has come closer than what the alarm is set to.
         if self.is_calm() && self.alarm.waits() {
             return Poll::Pending;

@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
-use crate::io::{Activity, Phase};
+use crate::activity::{Activity, Phase};
 use crate::tally::Tally;
 
 /// Connections that are looked at in one go: what others wait for meanwhile is some microseconds.

@@ -17,6 +17,7 @@ use petstore_domain::{AccountId, KeyPrefix, Scope};
 use petstore_ports::{Cost, StoreError, api};
 use tokio::time::{Instant, timeout};
 
+use crate::activity::Activity;
 use crate::answer::Answer;
 use crate::beside::Beside;
 use crate::body::RequestBody;
@@ -25,7 +26,6 @@ use crate::error::{ApiError, Code};
 use crate::gate::{self, QuotaNote};
 use crate::handlers::{self, Call};
 use crate::head::Head;
-use crate::io::Activity;
 use crate::observe::{Exchange, Observer};
 use crate::route::{self, Operation, Resource, Takes};
 use crate::sandbox::Interrupted;
@@ -74,77 +74,85 @@ impl Notes {
 ///
 /// `SECURE` says whether it came under TLS. Each of the two has code of its own, so that the one in the clear is still
 /// called from one place and inlined there.
-pub(crate) async fn exchange<const SECURE: bool>(
+pub(crate) fn exchange<const SECURE: bool>(
     worker: Rc<Worker>,
     activity: Rc<Activity>,
     peer: IpAddr,
     request: Request<Incoming>,
-) -> Result<Response<Full<Bytes>>, Dropped> {
-    let answering = activity.answering();
-    let worker = &*worker;
-    let begun = Instant::now();
-    let _in_flight = worker.tally.request();
+) -> impl Future<Output = Result<Response<Full<Bytes>>, Dropped>> {
+    // Taken apart out here: an `async fn` would keep its arguments beside what is made of them.
     let (mut parts, incoming) = request.into_parts();
-    let is_http2 = SECURE && parts.version == Version::HTTP_2;
-    if is_http2 {
-        host::name_authority(&mut parts);
-    }
-    let head = Head::read(&parts.headers);
-    let mut body = RequestBody::new(incoming, head.expects);
-    let client = host::client_address(peer, &parts.headers, &worker.app.settings);
-    let mut notes = Notes::default();
-    let is_read = matches!(parts.method, Method::GET | Method::HEAD);
-    let judged = {
-        // Pinned here: moving the future into the barrier would copy it twice.
-        let judging = pin!(judge::<SECURE>(worker, &activity, client, &parts, &head, &mut body, &mut notes));
-        if is_read {
-            behind_barrier(judging).await
-        } else {
-            behind_barrier(pin!(worker.mailbox.wakes(judging))).await
+    let mut body = RequestBody::new(incoming);
+    async move {
+        let answering = activity.answering();
+        let worker = &*worker;
+        let begun = Instant::now();
+        let _in_flight = worker.tally.request();
+        let is_http2 = SECURE && parts.version == Version::HTTP_2;
+        if is_http2 {
+            host::name_authority(&mut parts);
         }
-    };
-    if notes.dropped {
-        return Err(Dropped);
+        let head = Head::read(&parts.headers);
+        body.waits(head.expects);
+        let client = host::client_address(peer, &parts.headers, &worker.app.settings);
+        let mut notes = Notes::default();
+        let is_read = matches!(parts.method, Method::GET | Method::HEAD);
+        let judged = {
+            // Pinned here: moving the future into the barrier would copy it twice.
+            let judging =
+                pin!(judge::<SECURE>(worker, &activity, client, &parts, &head, &mut body, &mut notes));
+            if is_read {
+                behind_barrier(judging).await
+            } else {
+                behind_barrier(Box::pin(worker.mailbox.wakes(judging)).as_mut()).await
+            }
+        };
+        if notes.dropped {
+            return Err(Dropped);
+        }
+        let answer = judged.unwrap_or_else(|| {
+            worker.app.count_panic();
+            let message = "The service failed; the failure has been recorded.";
+            Answer::from(ApiError::new(Code::InternalError, message)).with_fault("a handler panicked")
+        });
+        if notes.under_base && notes.quota.is_none() {
+            // Refused before the gate: nothing was counted, and what is left to the address is what can be said.
+            // Nothing can be said if that fails too.
+            let asked = async { worker.app.api.admit_address(client, Cost::Nothing).await };
+            let verdict = behind_barrier(Box::pin(asked).as_mut()).await.and_then(Result::ok);
+            notes.quota = verdict.map(|(address, _)| QuotaNote::of_address(&address));
+        }
+        // Where such a body ends is a matter of opinion: what comes after it may be a request that nobody sent.
+        let lives_on = !head.coded && (body.is_read() || Box::pin(body.discard()).await);
+        let id = RequestId::given(&head).unwrap_or_else(|| RequestId::Made(worker.next_request_id()));
+        let route = match &notes.resource {
+            Some(resource) => Route::of(resource),
+            None if notes.under_base => Route::NONE,
+            None => Route::beside(parts.uri.path()),
+        };
+        let ended = Instant::now();
+        activity.ended_at(ended);
+        worker.outbox.heed(ended);
+        let duration = ended - begun;
+        worker.tally.answered(route, &parts.method, answer.status, duration);
+        if let Some(observer) = &worker.app.settings.observer
+            && observer.wants(answer.status.as_u16(), duration, answer.fault.is_some())
+        {
+            let asked = Asked { parts: &parts, head: &head, account: notes.account, route, duration };
+            observe(&**observer, &asked, &answer, &id);
+        }
+        let sealed = Seal {
+            quota: notes.quota,
+            id,
+            origin: worker.app.cors.allowed_origin(&head),
+            deprecated: notes.resource.filter(|resource| is_read && handlers::is_deprecated(resource)),
+            // A connection that speaks HTTP/2 is told in its own way, and lives on without the rest of a body.
+            close: !is_http2 && (!lives_on || worker.app.is_draining()),
+        };
+        let response = seal(worker, answer, sealed);
+        drop(answering);
+        Ok(response)
     }
-    let answer = judged.unwrap_or_else(|| {
-        worker.app.count_panic();
-        let message = "The service failed; the failure has been recorded.";
-        Answer::from(ApiError::new(Code::InternalError, message)).with_fault("a handler panicked")
-    });
-    if notes.under_base && notes.quota.is_none() {
-        // Refused before the gate: nothing was counted, and what is left to the address is what can be said.
-        // Nothing can be said if that fails too.
-        let asked = async { worker.app.api.admit_address(client, Cost::Nothing).await };
-        let verdict = behind_barrier(Box::pin(asked).as_mut()).await.and_then(Result::ok);
-        notes.quota = verdict.map(|(address, _)| QuotaNote::of_address(&address));
-    }
-    // Where such a body ends is a matter of opinion: what comes after it may be a request that nobody sent.
-    let lives_on = !head.coded && (body.is_read() || Box::pin(body.discard()).await);
-    let id = RequestId::given(&head).unwrap_or_else(|| RequestId::Made(worker.next_request_id()));
-    let route = match &notes.resource {
-        Some(resource) => Route::of(resource),
-        None if notes.under_base => Route::NONE,
-        None => Route::beside(parts.uri.path()),
-    };
-    let duration = begun.elapsed();
-    worker.tally.answered(route, &parts.method, answer.status, duration);
-    if let Some(observer) = &worker.app.settings.observer
-        && observer.wants(answer.status.as_u16(), duration, answer.fault.is_some())
-    {
-        let asked = Asked { parts: &parts, head: &head, account: notes.account, route, duration };
-        observe(&**observer, &asked, &answer, &id);
-    }
-    let sealed = Seal {
-        quota: notes.quota,
-        id,
-        origin: worker.app.cors.allowed_origin(&head),
-        deprecated: notes.resource.filter(|resource| is_read && handlers::is_deprecated(resource)),
-        // A connection that speaks HTTP/2 is told in its own way, and lives on without the rest of a body.
-        close: !is_http2 && (!lives_on || worker.app.is_draining()),
-    };
-    let response = seal(worker, answer, sealed);
-    drop(answering);
-    Ok(response)
 }
 
 /// What the log may be told of a request.
@@ -271,13 +279,13 @@ async fn judge<const SECURE: bool>(
         },
     };
     let call = Call { worker, parts, head, authority, is_secure: SECURE, admission: &admission, body: &body };
-    let handling = handlers::handle(&call, operation, resource);
     let handled = if operation.scope() == Scope::Read {
-        // Pinned here, like the whole.
-        pin!(handling).await
+        // Made where it runs, so that it is not moved.
+        handlers::handle(&call, operation, resource).await
     } else {
         // A disk may neither write nor fail. What becomes of the change then is not known: the store, not we, has it.
         let unanswered = || StoreError::Indeterminate("the store did not answer in time".to_owned());
+        let handling = handlers::handle(&call, operation, resource);
         match Box::pin(timeout(settings.deadlines.store, handling)).await {
             Ok(handled) => handled,
             Err(_) => Err(unanswered().into()),

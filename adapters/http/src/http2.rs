@@ -19,15 +19,16 @@ use hyper::{Method, Request};
 use hyper_util::rt::TokioIo;
 use tokio::time::Instant;
 
+use crate::activity::{Activity, Phase};
 use crate::alarm::{Alarm, StopWish};
 use crate::connection::{LAST_REQUEST_TIME, Watch};
 use crate::drain::Drain;
 use crate::exchange::{Dropped, exchange};
-use crate::io::{Activity, Phase, Stream};
 use crate::settings::{
     CONNECTION_WINDOW, Deadlines, HEAD_MAX, LOCAL_RESETS_MAX, PENDING_RESETS_MAX, SEND_BUFFER_MAX,
     STREAM_WINDOW, STREAMS_MAX,
 };
+use crate::socket::Stream;
 use crate::worker::Worker;
 
 mod answers;

@@ -19,6 +19,7 @@
 //! }
 //! ```
 
+mod activity;
 mod alarm;
 mod answer;
 mod app;
@@ -38,12 +39,12 @@ mod handlers;
 mod head;
 mod host;
 mod http2;
-mod io;
 mod load;
 mod local;
 mod mailbox;
 mod observe;
 mod ops;
+mod outbox;
 mod packer;
 mod reference;
 mod route;
@@ -51,6 +52,7 @@ mod sandbox;
 mod seal;
 mod server;
 mod settings;
+mod socket;
 mod tally;
 mod tls;
 mod wire;

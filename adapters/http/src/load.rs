@@ -14,7 +14,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 
-use crate::io::Activity;
+use crate::activity::Activity;
 
 mod gauge;
 mod shares;

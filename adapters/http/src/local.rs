@@ -7,10 +7,11 @@ use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::AbortHandle;
 
+use crate::activity::Activity;
 use crate::app::{App, Serves};
 use crate::connection::serve_connection;
 use crate::drain::Drain;
-use crate::io::Activity;
+use crate::socket;
 use crate::worker::Worker;
 
 /// Serves connections that its owner accepts, on the owner's runtime: over another transport than TCP, or over the
@@ -18,23 +19,23 @@ use crate::worker::Worker;
 pub struct LocalServer {
     worker: Rc<Worker>,
     drain: Arc<Drain>,
-    keeper: Rc<Keeper>,
+    keepers: Rc<Keepers>,
 }
 
-/// The task that wakes requests which write. It ends with the last connection that may need it.
-struct Keeper(AbortHandle);
+/// The tasks that all connections need. They end with the last of these.
+struct Keepers([AbortHandle; 2]);
 
-impl Drop for Keeper {
+impl Drop for Keepers {
     fn drop(&mut self) {
-        self.0.abort();
+        self.0.iter().for_each(AbortHandle::abort);
     }
 }
 
 impl LocalServer {
     pub(crate) fn start(app: &Arc<App>, number: usize, serves: Serves) -> Self {
         let worker = Rc::new(Worker::new(Arc::clone(app), number, serves));
-        let keeper = Keeper(tokio::task::spawn_local(worker.mailbox.keep()).abort_handle());
-        Self { worker, drain: Arc::default(), keeper: Rc::new(keeper) }
+        let keepers = Rc::new(Keepers(worker.keep()));
+        Self { worker, drain: Arc::default(), keepers }
     }
 
     /// Serves a connection to its end. `peer` is whom it comes from: who has no valid key is counted by it.
@@ -45,10 +46,13 @@ impl LocalServer {
         T: AsyncRead + AsyncWrite + Unpin + 'static,
     {
         let (worker, drain) = (Rc::clone(&self.worker), Arc::clone(&self.drain));
-        let keeper = Rc::clone(&self.keeper);
+        let keepers = Rc::clone(&self.keepers);
         async move {
-            serve_connection(stream, peer, worker, Rc::new(Activity::new()), &drain).await;
-            drop(keeper);
+            let activity = Rc::new(Activity::new());
+            serve_connection(stream, socket::send, peer, Rc::clone(&worker), activity, &drain).await;
+            // A last word is sent before nobody is left who would.
+            worker.outbox.send();
+            drop(keepers);
         }
     }
 

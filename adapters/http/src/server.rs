@@ -16,11 +16,12 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::LocalOptions;
 use tokio_rustls::TlsAcceptor;
 
+use crate::activity::Activity;
 use crate::app::{App, Serves};
 use crate::connection::serve_connection;
 use crate::connections::{Connections, Place};
 use crate::drain::Drain;
-use crate::io::Activity;
+use crate::socket::send_tcp;
 use crate::tls::serve_tls;
 use crate::worker::Worker;
 
@@ -28,8 +29,9 @@ use crate::worker::Worker;
 const BACKLOG: i32 = 4096;
 
 /// Turns of connections between two looks at the sockets, and at the timers, while all are busy. tokio's 61 would let
-/// requests of a millisecond each keep others out of the line for 61.
-const TURNS_BETWEEN_LOOKS: u32 = 16;
+/// requests of a millisecond each keep others out of the line for 61; at 16 as much less is sent together that GETs are 2%
+/// fewer.
+const TURNS_BETWEEN_LOOKS: u32 = 32;
 
 /// How long a connection waits at most until it is looked for another one that makes way for it.
 const CROWD_REST: Duration = Duration::from_millis(10);
@@ -192,7 +194,7 @@ async fn serve(listener: TcpListener, worker: Rc<Worker>, accept: &Accept, drain
     let app = Arc::clone(&worker.app);
     let connections = Connections::new(accept.connections_max, Arc::clone(&worker.tally));
     let idle_crowded = app.settings.deadlines.idle_crowded;
-    tokio::task::spawn_local(worker.mailbox.keep());
+    worker.keep();
     tokio::task::spawn_local({
         let worker = Rc::clone(&worker);
         async move { worker.load.stand_in_line().await }
@@ -302,8 +304,12 @@ async fn connection(
     // Answers are written whole: waiting for more to put into a segment would only delay them.
     let _ = stream.set_nodelay(true);
     match tls {
-        None => serve_connection(stream, peer.ip(), worker, activity, &drain).await,
+        None => serve_connection(stream, send_tcp, peer.ip(), Rc::clone(&worker), activity, &drain).await,
         // Apart, so that a connection in the clear takes no room for it.
-        Some(tls) => Box::pin(serve_tls(stream, tls, peer.ip(), worker, activity, &drain)).await,
+        Some(tls) => {
+            Box::pin(serve_tls(stream, send_tcp, tls, peer.ip(), Rc::clone(&worker), activity, &drain)).await;
+        }
     }
+    // A last word is sent before the thread may end with its last connection.
+    worker.outbox.send();
 }

@@ -9,10 +9,11 @@ use tokio::io::AsyncWriteExt;
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
+use crate::activity::Activity;
 use crate::connection::{LAST_REQUEST_TIME, serve_http1};
 use crate::drain::Drain;
 use crate::http2;
-use crate::io::{Activity, Socket, Stream};
+use crate::socket::{SendNow, Socket, Stream};
 use crate::worker::Worker;
 
 /// The name of HTTP/2 in the handshake (RFC 9113, section 3.2).
@@ -27,13 +28,16 @@ pub(crate) fn acceptor(mut config: ServerConfig) -> TlsAcceptor {
 /// Serves a stream to its end.
 pub(crate) async fn serve_tls<T: Stream>(
     stream: T,
+    send: SendNow<T>,
     acceptor: TlsAcceptor,
     peer: IpAddr,
     worker: Rc<Worker>,
     activity: Rc<Activity>,
     drain: &Arc<Drain>,
 ) {
-    let handshake = acceptor.accept(Socket::new(stream, Rc::clone(&activity))).into_fallible();
+    let handshake = acceptor
+        .accept(Socket::new(stream, send, Rc::clone(&activity), Rc::clone(&worker.outbox)))
+        .into_fallible();
     let stop = async {
         drain.wished().await;
         sleep(LAST_REQUEST_TIME).await;

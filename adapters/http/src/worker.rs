@@ -1,15 +1,18 @@
 //! What one thread of a server keeps to itself: no other thread ever waits for it.
 
 use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use hyper::header::HeaderValue;
+use tokio::task::{AbortHandle, spawn_local};
 
 use crate::app::{App, Serves};
 use crate::arena::Arena;
 use crate::forms::Forms;
 use crate::load::Load;
 use crate::mailbox::Mailbox;
+use crate::outbox::Outbox;
 use crate::packer::Packer;
 use crate::tally::Tally;
 use crate::wire;
@@ -25,6 +28,8 @@ pub(crate) struct Worker {
     pub(crate) packer: Packer,
     /// Through which requests that write are woken.
     pub(crate) mailbox: Mailbox,
+    /// Through which answers are sent.
+    pub(crate) outbox: Rc<Outbox>,
     pub(crate) tally: Arc<Tally>,
     pub(crate) load: Load,
     request_ids: Cell<u64>,
@@ -41,6 +46,7 @@ impl Worker {
             forms: Forms::new(),
             packer: Packer::new(),
             mailbox: Mailbox::default(),
+            outbox: Rc::new(Outbox::new()),
             tally: app.tallies.another(),
             load: Load::new(app.settings.deadlines.turn),
             app,
@@ -48,6 +54,11 @@ impl Worker {
             request_ids: Cell::new(seed),
             host: RefCell::new(None),
         }
+    }
+
+    /// Starts the tasks that all connections of this thread need.
+    pub(crate) fn keep(&self) -> [AbortHandle; 2] {
+        [spawn_local(self.mailbox.keep()), spawn_local(self.outbox.keep())].map(|task| task.abort_handle())
     }
 
     /// Whether this Host was found good last time. A server mostly has one name, and judging it anew costs as much as

@@ -12,7 +12,7 @@ use hyper::Response;
 use hyper::body::{Body, Frame, SizeHint};
 use hyper::header::{CONTENT_LENGTH, HeaderValue};
 
-use crate::io::Activity;
+use crate::activity::Activity;
 
 /// The answers of a connection that the client has not taken yet.
 #[derive(Default)]

@@ -1,0 +1,202 @@
+//! What a thread has to send, sent together.
+//!
+//! A send wakes whoever waits for it. Where that is a client on another processor of this machine, which has gone to
+//! sleep since the last answer, waking it costs more than all that was done for the answer. So answers are gathered
+//! while other requests have their turn, and then sent one right after the other: the client sleeps once for all of
+//! them. With 64 connections that is a fifth more GETs a second, and each of them takes less time.
+//!
+//! Nobody waits for a timer: the keeper stands in the line of the thread's tasks, behind those that were in it when
+//! the first answer came. Bytes and time are bounded besides.
+
+use std::cell::{Cell, RefCell};
+use std::pin::pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use tokio::task::unconstrained;
+use tokio::time::Instant;
+
+/// Bytes that are gathered at most.
+pub(crate) const GATHERED_MAX: usize = 64 * 1024;
+
+/// How long the first answer waits for others at most, but for one more that takes longer by itself.
+const GATHERED_TIME: Duration = Duration::from_micros(250);
+
+/// One thread's answers that are to be sent.
+pub(crate) struct Outbox {
+    gathered: RefCell<Gathered>,
+    /// When the first of them has waited for long enough.
+    due: Cell<Instant>,
+    keeper: RefCell<Option<Waker>>,
+}
+
+#[derive(Default)]
+struct Gathered {
+    bytes: Vec<u8>,
+    letters: Vec<Letter>,
+}
+
+/// Bytes up to here are for this recipient.
+struct Letter {
+    to: Rc<dyn Recipient>,
+    end: usize,
+}
+
+/// Whoever is to get bytes.
+pub(crate) trait Recipient {
+    /// Sends what the recipient takes, and keeps what it does not take yet.
+    fn send(&self, bytes: &[u8]);
+}
+
+impl Outbox {
+    pub(crate) fn new() -> Self {
+        Self { gathered: RefCell::default(), due: Cell::new(Instant::now()), keeper: RefCell::default() }
+    }
+
+    /// Sends what has been gathered whenever it has its turn, for ever. To be spawned once, on the thread that gathers.
+    pub(crate) fn keep(self: &Rc<Self>) -> impl Future<Output = ()> + use<> {
+        let outbox = Rc::clone(self);
+        std::future::poll_fn(move |context| {
+            if outbox.keeper.borrow().is_none() {
+                *outbox.keeper.borrow_mut() = Some(context.waker().clone());
+            }
+            outbox.send();
+            Poll::Pending
+        })
+    }
+
+    /// The time, which is looked at anyway: what has waited for too long is sent.
+    pub(crate) fn heed(&self, now: Instant) {
+        if self.gathered.borrow().letters.is_empty() {
+            self.due.set(now + GATHERED_TIME);
+        } else if now > self.due.get() {
+            self.send();
+            self.due.set(now + GATHERED_TIME);
+        }
+    }
+
+    /// Takes in what is to be sent.
+    pub(crate) fn post<R: Recipient + 'static>(&self, to: &Rc<R>, bytes: &[u8]) {
+        let mut gathered = self.gathered.borrow_mut();
+        if gathered.bytes.len() + bytes.len() > GATHERED_MAX {
+            drop(gathered);
+            self.send();
+            gathered = self.gathered.borrow_mut();
+        }
+        let Gathered { bytes: all, letters } = &mut *gathered;
+        all.extend_from_slice(bytes);
+        let end = all.len();
+        match letters.last_mut() {
+            // Answers to requests that came at once leave at once.
+            Some(last) if std::ptr::addr_eq(Rc::as_ptr(&last.to), Rc::as_ptr(to)) => last.end = end,
+            last => {
+                let is_first = last.is_none();
+                letters.push(Letter { to: Rc::clone(to) as _, end });
+                if is_first && let Some(keeper) = &*self.keeper.borrow() {
+                    keeper.wake_by_ref();
+                }
+            }
+        }
+    }
+
+    /// Sends all that has been gathered.
+    pub(crate) fn send(&self) {
+        // Out of its cell: a recipient is foreign code.
+        let mut gathered = self.gathered.take();
+        let mut from = 0;
+        // Who sends for all does not do so at the expense of its own turn.
+        let sending = pin!(unconstrained(async {
+            for Letter { to, end } in gathered.letters.drain(..) {
+                to.send(&gathered.bytes[from..end]);
+                from = end;
+            }
+        }));
+        let _ = sending.poll(&mut Context::from_waker(Waker::noop()));
+        gathered.bytes.clear();
+        if self.gathered.borrow().letters.is_empty() {
+            self.gathered.replace(gathered);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::Wake;
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Count(AtomicUsize);
+
+    impl Wake for Count {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    /// Everything that was sent, in its order, and to whom.
+    type Sent = Rc<RefCell<Vec<(&'static str, Vec<u8>)>>>;
+
+    struct Pen(&'static str, Sent);
+
+    impl Recipient for Pen {
+        fn send(&self, bytes: &[u8]) {
+            self.1.borrow_mut().push((self.0, bytes.to_vec()));
+        }
+    }
+
+    fn pens() -> (Rc<Pen>, Rc<Pen>, Sent) {
+        let sent = Sent::default();
+        (Rc::new(Pen("ann", Rc::clone(&sent))), Rc::new(Pen("ben", Rc::clone(&sent))), sent)
+    }
+
+    #[test]
+    fn what_comes_in_one_turn_is_sent_in_the_next_in_its_order_and_wakes_the_keeper_once() {
+        let (ann, ben, sent) = pens();
+        let (outbox, keeper) = (Rc::new(Outbox::new()), Arc::new(Count::default()));
+        let waker = Waker::from(Arc::clone(&keeper));
+        let mut context = Context::from_waker(&waker);
+        let mut keeping = pin!(outbox.keep());
+        assert!(keeping.as_mut().poll(&mut context).is_pending());
+        for round in 1..=2 {
+            for (to, bytes) in [(&ann, "one"), (&ann, "two"), (&ben, "three"), (&ann, "four")] {
+                outbox.post(to, bytes.as_bytes());
+            }
+            assert_eq!(sent.take(), []);
+            assert_eq!(keeper.0.load(Ordering::SeqCst), round);
+            assert!(keeping.as_mut().poll(&mut context).is_pending());
+            let expected = [("ann", "onetwo"), ("ben", "three"), ("ann", "four")];
+            assert_eq!(sent.take(), expected.map(|(to, bytes)| (to, bytes.as_bytes().to_vec())));
+        }
+        assert_eq!(Rc::strong_count(&ann), 1, "who has got all is let go");
+    }
+
+    #[test]
+    fn more_than_is_gathered_at_once_does_not_wait() {
+        let (ann, ben, sent) = pens();
+        let outbox = Outbox::new();
+        outbox.post(&ann, &vec![1; GATHERED_MAX]);
+        assert_eq!(sent.take(), []);
+        outbox.post(&ben, &[2]);
+        assert_eq!(sent.take(), [("ann", vec![1; GATHERED_MAX])]);
+        outbox.send();
+        assert_eq!(sent.take(), [("ben", vec![2])]);
+    }
+
+    #[test]
+    fn nobody_waits_for_others_that_take_long() {
+        let (ann, _, sent) = pens();
+        let (outbox, begun) = (Outbox::new(), Instant::now());
+        // Nothing is gathered yet: the time before the first does not count.
+        outbox.heed(begun + 10 * GATHERED_TIME);
+        outbox.heed(begun + 20 * GATHERED_TIME);
+        outbox.post(&ann, b"one");
+        outbox.heed(begun + 21 * GATHERED_TIME);
+        assert_eq!(sent.take(), []);
+        outbox.heed(begun + 21 * GATHERED_TIME + Duration::from_nanos(1));
+        assert_eq!(sent.take(), [("ann", b"one".to_vec())]);
+    }
+}
