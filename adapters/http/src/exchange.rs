@@ -19,6 +19,7 @@ use tokio::time::{Instant, timeout};
 
 use crate::activity::Activity;
 use crate::answer::Answer;
+use crate::app::Serves;
 use crate::beside::Beside;
 use crate::body::RequestBody;
 use crate::credentials::{asker, presented};
@@ -193,31 +194,25 @@ async fn judge<const SECURE: bool>(
 ) -> Answer {
     let app = &*worker.app;
     let settings = &app.settings;
-    // Under an empty base path everything would be the contract's, the pages beside it too.
-    let is_beside = settings.base_path.is_empty() && ops::is_page(parts.uri.path(), worker);
-    // A path that cannot be decoded names nothing, but what it stands under can be told.
-    let decoded = route::decode(parts.uri.path());
-    let path = under_base(decoded.as_deref().unwrap_or(parts.uri.path()), &settings.base_path)
-        .filter(|_| worker.serves != crate::app::Serves::Ops && !is_beside);
-    notes.under_base = path.is_some();
+    let (is_under, resource) = locate(worker, parts.uri.path());
+    notes.under_base = is_under;
     if let Err(error) = check_head(parts, head) {
         return error.into();
     }
     // Before the Host is judged: every answer of a deprecated operation says that it is one.
-    notes.resource = path.filter(|_| decoded.is_some()).and_then(Resource::find);
+    notes.resource = resource;
     // Whoever probes health asks an address, not a name.
-    let any_name = path.is_none() && Beside::find(parts.uri.path()).is_some_and(Beside::is_probe);
+    let any_name = !is_under && Beside::find(parts.uri.path()).is_some_and(Beside::is_probe);
     let authority = match host::authority(&parts.uri, head, worker, any_name) {
         Ok(authority) => authority,
         Err(reason) => return ApiError::new(Code::InvalidHost, reason).into(),
     };
-    if path.is_none() {
+    if !is_under {
         if let Some(route) = sandbox::routes::Route::find(parts.uri.path(), worker) {
             return Box::pin(sandbox::routes::answer(route, worker, parts, head, body)).await;
         }
         return Box::pin(ops::answer(worker, parts, head)).await;
     }
-    let resource = notes.resource;
     if parts.method == Method::OPTIONS {
         return match resource {
             Some(resource) => cors::options(resource.allow(), &app.cors, head, &parts.headers),
@@ -294,6 +289,19 @@ async fn judge<const SECURE: bool>(
     match handled {
         Ok(answer) | Err(answer) => answer,
     }
+}
+
+/// Whether a path is the contract's, and what it names there.
+fn locate(worker: &Worker, path: &str) -> (bool, Option<Resource>) {
+    let base = &worker.app.settings.base_path;
+    // Under an empty base path everything would be the contract's, the pages beside it too.
+    if worker.serves == Serves::Ops || (base.is_empty() && ops::is_page(path, worker)) {
+        return (false, None);
+    }
+    // A path that cannot be decoded names nothing, but what it stands under can be told.
+    let decoded = route::decode(path);
+    let under = under_base(decoded.as_deref().unwrap_or(path), base);
+    (under.is_some(), under.filter(|_| decoded.is_some()).and_then(Resource::find))
 }
 
 /// The path under the base path, with its slash at the front; none for a path outside.
