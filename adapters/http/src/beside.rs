@@ -47,10 +47,20 @@ impl Beside {
 
     /// What a path is, whether this server serves it or not.
     pub(crate) fn find(path: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|one| match one.template().split_once('{') {
-            Some((family, _)) => path.starts_with(family),
+        // Under an empty base path this is asked of every request.
+        Self::ALL.into_iter().find(|one| match one.family() {
+            Some(family) => path.starts_with(family),
             None => path == one.template(),
         })
+    }
+
+    /// What all paths of a family begin with.
+    const fn family(self) -> Option<&'static str> {
+        match self {
+            Self::DocsFile => Some("/docs/"),
+            Self::SandboxTool => Some("/sandbox/"),
+            _ => None,
+        }
     }
 
     /// Whether it is asked by whoever watches the server.
@@ -96,6 +106,8 @@ mod tests {
         }
         for (place, one) in Beside::ALL.into_iter().enumerate() {
             assert_eq!((one as usize, Beside::find(one.template())), (place, Some(one)));
+            let family = one.template().split_once('{').map(|(family, _)| family);
+            assert_eq!(one.family(), family);
         }
     }
 
