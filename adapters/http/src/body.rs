@@ -1,5 +1,9 @@
 //! Request bodies: read to a bound and a deadline, or thrown away.
 
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::task::Poll;
+
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::body::{Body as _, Incoming};
@@ -34,7 +38,12 @@ impl RequestBody {
     /// The whole body.
     pub(crate) async fn read(&mut self, max: usize, deadline: Duration) -> Result<Bytes, ApiError> {
         self.waits = false;
-        match timeout(deadline, read(&mut self.incoming, max)).await {
+        let mut reading = pin!(read(&mut self.incoming, max));
+        let read = match at_once(reading.as_mut()).await {
+            Some(read) => Ok(read),
+            None => timeout(deadline, reading).await,
+        };
+        match read {
             Ok(Ok(bytes)) => Ok(bytes),
             Ok(Err(Unread::TooLarge)) => {
                 Err(ApiError::new(Code::BodyTooLarge, format!("A body has at most {max} bytes.")))
@@ -70,6 +79,22 @@ impl RequestBody {
         };
         timeout(DRAIN_TIME, all).await.unwrap_or(false)
     }
+}
+
+/// What a future comes to when it is asked twice. hyper hands over a body that came with its head at the second time,
+/// and to set a timer until then would cost as much as all of the reading.
+async fn at_once<F: Future>(mut future: Pin<&mut F>) -> Option<F::Output> {
+    let mut asked = false;
+    poll_fn(move |context| match future.as_mut().poll(context) {
+        Poll::Ready(output) => Poll::Ready(Some(output)),
+        Poll::Pending if asked => Poll::Ready(None),
+        Poll::Pending => {
+            asked = true;
+            context.waker().wake_by_ref();
+            Poll::Pending
+        }
+    })
+    .await
 }
 
 async fn read(incoming: &mut Incoming, max: usize) -> Result<Bytes, Unread> {

@@ -102,11 +102,7 @@ pub(crate) fn exchange<const SECURE: bool>(
             // Pinned here: moving the future into the barrier would copy it twice.
             let judging =
                 pin!(judge::<SECURE>(worker, &activity, client, &parts, &head, &mut body, &mut notes));
-            if is_read {
-                behind_barrier(judging).await
-            } else {
-                behind_barrier(Box::pin(worker.mailbox.wakes(judging)).as_mut()).await
-            }
+            behind_barrier(judging).await
         };
         if notes.dropped {
             return Err(Dropped);
@@ -280,8 +276,11 @@ async fn judge<const SECURE: bool>(
     } else {
         // A disk may neither write nor fail. What becomes of the change then is not known: the store, not we, has it.
         let unanswered = || StoreError::Indeterminate("the store did not answer in time".to_owned());
-        let handling = handlers::handle(&call, operation, resource);
-        match Box::pin(timeout(settings.deadlines.store, handling)).await {
+        let handling = async {
+            let handling = pin!(handlers::handle(&call, operation, resource));
+            timeout(settings.deadlines.store, worker.mailbox.wakes(handling)).await
+        };
+        match Box::pin(handling).await {
             Ok(handled) => handled,
             Err(_) => Err(unanswered().into()),
         }
