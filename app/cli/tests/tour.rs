@@ -69,7 +69,7 @@ fn path_with(folder: &Path) -> OsString {
 #[test]
 fn the_readme_installs_the_command_that_it_calls() {
     let first = page::split(README).0.swap_remove(0).text;
-    let (install, command) = first.trim().split_once('\n').unwrap();
+    let (install, command) = first.trim().split_once(" && ").unwrap();
     let package = install.strip_prefix("cargo install --locked --path ").unwrap();
     let package = page::root().join(package).canonicalize().unwrap();
     assert_eq!(package, Path::new(env!("CARGO_MANIFEST_DIR")));
