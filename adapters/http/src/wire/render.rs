@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use petstore_domain::{Category, InventoryItem, Order, Pet, Plan, Usage, WindowUsage};
+use petstore_domain::{Category, InventoryItem, Order, Pet, PetStatus, Plan, Usage, WindowUsage};
 
 use super::faults::{DETAILS_MAX, FIELD_MAX, printable};
 use crate::error::ApiError;
@@ -21,14 +21,16 @@ const RESOURCE_ROOM: usize = 256;
 
 /// A pet.
 pub(crate) fn push_pet(out: &mut Vec<u8>, pet: &Pet) {
-    out.extend_from_slice(b"{\"name\":");
-    push_string(out, pet.name.as_bytes());
-    out.extend_from_slice(b",\"categoryId\":");
+    out.extend_from_slice(b"{\"name\":\"");
+    push_text(out, pet.name.as_bytes());
+    out.extend_from_slice(b"\",\"categoryId\":");
     push_number(out, pet.category_id.get());
-    // The words of a status need no escape.
-    out.extend_from_slice(b",\"status\":\"");
-    out.extend_from_slice(pet.status.as_str().as_bytes());
-    out.extend_from_slice(b"\",\"id\":");
+    // Whole, so that their lengths are known when this is compiled: a copy is then a few moves, and no call.
+    match pet.status {
+        PetStatus::Available => out.extend_from_slice(b",\"status\":\"available\",\"id\":"),
+        PetStatus::Pending => out.extend_from_slice(b",\"status\":\"pending\",\"id\":"),
+        PetStatus::Sold => out.extend_from_slice(b",\"status\":\"sold\",\"id\":"),
+    }
     push_number(out, pet.id.get());
     out.push(b'}');
 }
@@ -121,46 +123,76 @@ pub(crate) fn render_error(error: &ApiError) -> Vec<u8> {
 }
 
 /// A number.
-pub(crate) fn push_number(out: &mut Vec<u8>, number: impl itoa::Integer) {
-    out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+pub(crate) fn push_number(out: &mut Vec<u8>, number: impl Into<u64>) {
+    match number.into() {
+        // Most categories, most quantities.
+        #[expect(clippy::cast_possible_truncation, reason = "it is a digit")]
+        digit @ 0..10 => out.push(b'0' + digit as u8),
+        number => out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes()),
+    }
 }
 
-/// A string of UTF-8 bytes. Most need no escape and are copied in one piece.
+/// A string of UTF-8 bytes.
 fn push_string(out: &mut Vec<u8>, text: &[u8]) {
     out.push(b'"');
-    // Without an early end, so that the compiler may look at many bytes at once.
-    let plain = text.iter().fold(true, |plain, byte| plain & !needs_escape(*byte));
-    if plain {
+    push_text(out, text);
+    out.push(b'"');
+}
+
+/// What is between the quotes of a string. Most need no escape and are copied in one piece.
+fn push_text(out: &mut Vec<u8>, text: &[u8]) {
+    if is_plain(text) {
         out.extend_from_slice(text);
     } else {
-        for byte in text {
-            push_escaped(out, *byte);
-        }
+        push_escaped(out, text);
     }
-    out.push(b'"');
+}
+
+/// Whether no byte needs an escape. Eight at a time: byte by byte, names were a quarter of what a page costs.
+fn is_plain(text: &[u8]) -> bool {
+    let Some(last) = text.last_chunk() else {
+        let mut word = [b' '; 8];
+        word[..text.len()].copy_from_slice(text);
+        return is_plain_word(word);
+    };
+    let (words, _) = text.as_chunks();
+    is_plain_word(*last) && words.iter().all(|word| is_plain_word(*word))
+}
+
+fn is_plain_word(word: [u8; 8]) -> bool {
+    const ONES: u64 = u64::from_ne_bytes([1; 8]);
+    const HIGH: u64 = u64::from_ne_bytes([0x80; 8]);
+    let word = u64::from_ne_bytes(word);
+    // Has its high bit set somewhere if a byte is below the bound, and nowhere if none is.
+    let below = |word: u64, bound: u64| word.wrapping_sub(ONES * bound) & !word;
+    let equals = |byte: u8| below(word ^ (ONES * u64::from(byte)), 1);
+    (below(word, 0x20) | equals(b'"') | equals(b'\\')) & HIGH == 0
 }
 
 const fn needs_escape(byte: u8) -> bool {
     matches!(byte, 0..0x20 | b'"' | b'\\')
 }
 
-fn push_escaped(out: &mut Vec<u8>, byte: u8) {
-    let letter = match byte {
-        b'"' | b'\\' => byte,
-        b'\n' => b'n',
-        b'\r' => b'r',
-        b'\t' => b't',
-        _ if needs_escape(byte) => {
-            out.extend_from_slice(b"\\u00");
-            out.extend([HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]);
-            return;
-        }
-        _ => {
-            out.push(byte);
-            return;
-        }
-    };
-    out.extend([b'\\', letter]);
+#[cold]
+fn push_escaped(out: &mut Vec<u8>, text: &[u8]) {
+    for byte in text {
+        let letter = match byte {
+            b'"' | b'\\' => *byte,
+            b'\n' => b'n',
+            b'\r' => b'r',
+            b'\t' => b't',
+            _ if needs_escape(*byte) => {
+                out.extend_from_slice(b"\\u00");
+                out.extend([HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]);
+                continue;
+            }
+            _ => {
+                out.push(*byte);
+                continue;
+            }
+        };
+        out.extend([b'\\', letter]);
+    }
 }
 
 #[cfg(test)]
