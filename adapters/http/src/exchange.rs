@@ -87,7 +87,7 @@ pub(crate) fn exchange<const SECURE: bool>(
     async move {
         let answering = activity.answering();
         let worker = &*worker;
-        let begun = Instant::now();
+        let begun = worker.outbox.now();
         let _in_flight = worker.tally.request();
         let is_http2 = SECURE && parts.version == Version::HTTP_2;
         if is_http2 {

@@ -54,7 +54,10 @@ mod server;
 mod settings;
 mod socket;
 mod tally;
+mod tcp;
 mod tls;
+#[cfg(test)]
+mod wakes;
 mod wire;
 mod worker;
 

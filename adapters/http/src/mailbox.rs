@@ -95,23 +95,13 @@ impl Wake for Envelope {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicUsize, Ordering};
-
     use super::*;
-
-    #[derive(Default)]
-    struct Count(AtomicUsize);
-
-    impl Wake for Count {
-        fn wake(self: Arc<Self>) {
-            self.0.fetch_add(1, Ordering::SeqCst);
-        }
-    }
+    use crate::wakes::Wakes;
 
     #[test]
     fn the_keeper_is_woken_once_for_all_letters_and_wakes_each_task() {
         let (mailbox, keeper, task) =
-            (Mailbox::default(), Arc::new(Count::default()), Arc::new(Count::default()));
+            (Mailbox::default(), Arc::new(Wakes::default()), Arc::new(Wakes::default()));
         let mut keeping = std::pin::pin!(mailbox.keep());
         let keeper_waker = Waker::from(Arc::clone(&keeper));
         let mut context = Context::from_waker(&keeper_waker);
@@ -120,9 +110,9 @@ mod tests {
             for _ in 0..64 {
                 mailbox.waker(&Waker::from(Arc::clone(&task))).wake();
             }
-            assert_eq!(keeper.0.load(Ordering::SeqCst), round);
+            assert_eq!(keeper.count(), round);
             assert!(keeping.as_mut().poll(&mut context).is_pending());
-            assert_eq!(task.0.load(Ordering::SeqCst), round * 64);
+            assert_eq!(task.count(), round * 64);
         }
     }
 }

@@ -21,7 +21,7 @@ use crate::app::{App, Serves};
 use crate::connection::serve_connection;
 use crate::connections::{Connections, Place};
 use crate::drain::Drain;
-use crate::socket::send_tcp;
+use crate::tcp::Tcp;
 use crate::tls::serve_tls;
 use crate::worker::Worker;
 
@@ -303,11 +303,13 @@ async fn connection(
 ) {
     // Answers are written whole: waiting for more to put into a segment would only delay them.
     let _ = stream.set_nodelay(true);
+    let stream = Tcp::new(stream);
     match tls {
-        None => serve_connection(stream, send_tcp, peer.ip(), Rc::clone(&worker), activity, &drain).await,
+        None => serve_connection(stream, Tcp::send, peer.ip(), Rc::clone(&worker), activity, &drain).await,
         // Apart, so that a connection in the clear takes no room for it.
         Some(tls) => {
-            Box::pin(serve_tls(stream, send_tcp, tls, peer.ip(), Rc::clone(&worker), activity, &drain)).await;
+            Box::pin(serve_tls(stream, Tcp::send, tls, peer.ip(), Rc::clone(&worker), activity, &drain))
+                .await;
         }
     }
     // A last word is sent before the thread may end with its last connection.

@@ -9,7 +9,6 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use crate::activity::Activity;
@@ -37,14 +36,6 @@ pub(crate) fn send<T: Stream>(
     // If it has a buffer of its own and cannot empty that now, it wakes the connection, which flushes it.
     let _ = Pin::new(stream).poll_flush(context)?;
     Poll::Ready(Ok(sent))
-}
-
-/// Sends through a socket of the kernel, with half of the instructions: if it takes nothing, that costs one more call.
-pub(crate) fn send_tcp(stream: &mut TcpStream, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-    match stream.try_write(bytes) {
-        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Poll::Pending,
-        sent => Poll::Ready(sent),
-    }
 }
 
 /// A socket, or what stands in for one.
