@@ -27,9 +27,22 @@ impl MemoryStore {
     /// # Errors
     /// [`StoreError::Corrupt`] names the row that does not parse or contradicts another one.
     pub fn open(journal: Box<dyn Journal>) -> Result<Opened, StoreError> {
+        Self::open_sparing(journal, || false)
+    }
+
+    /// The same for a machine that has other things to do: `pressed` is asked before each batch whether the processors
+    /// have had no time to spare since it was last asked. If so, a write waits up to two milliseconds for others, with
+    /// which it shares the cost of a batch.
+    ///
+    /// # Errors
+    /// As [`MemoryStore::open`].
+    pub fn open_sparing(
+        journal: Box<dyn Journal>,
+        pressed: impl FnMut() -> bool + Send + 'static,
+    ) -> Result<Opened, StoreError> {
         let (opened, _) = Self::open_inline(journal)?;
         if let Some(durable) = &opened.store.durable {
-            durable.spawn()?;
+            durable.spawn(Box::new(pressed))?;
         }
         Ok(opened)
     }

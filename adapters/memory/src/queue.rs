@@ -17,6 +17,12 @@ pub(crate) const QUEUE_MAX: usize = 4_096;
 /// How long a chore may take before the journal is said to hang: as long as clients of a service wait for a write.
 const CHORE_TIME: Duration = Duration::from_secs(2);
 
+/// Requests that are company enough: more of them in one batch make each of them hardly any cheaper.
+const COMPANY: usize = 8;
+
+/// How long a request waits for company.
+const COMPANY_TIME: Duration = Duration::from_millis(2);
+
 /// What the writer is asked to do.
 pub(crate) enum Request {
     /// To run a transition.
@@ -58,6 +64,8 @@ struct State {
     waiting: VecDeque<Request>,
     /// The time of the oldest chore that is not done: the clock of this store, which has none of its own.
     chore_since: Option<Timestamp>,
+    /// With how many requests the writer wants to be woken: those before would only wake it for nothing.
+    wanted: usize,
     /// Why nothing is taken, while the journal fails.
     failing: Option<StoreError>,
     closed: bool,
@@ -112,8 +120,11 @@ impl Queue {
             state.chore_since.get_or_insert(*now);
         }
         state.waiting.push_back(request);
+        let is_wanted = state.waiting.len() >= state.wanted;
         drop(state);
-        self.changed.notify_one();
+        if is_wanted {
+            self.changed.notify_one();
+        }
         Ok(())
     }
 
@@ -155,6 +166,17 @@ impl Queue {
         !state.waiting.is_empty()
     }
 
+    /// If there is a request, waits until there are some more, for a while.
+    pub(crate) fn wait_for_company(&self) {
+        let mut state = self.state.lock();
+        let is_alone = |state: &mut State| (1..COMPANY).contains(&state.waiting.len()) && !state.closed;
+        if is_alone(&mut state) {
+            state.wanted = COMPANY;
+            self.changed.wait_while_for(&mut state, is_alone, COMPANY_TIME);
+            state.wanted = 0;
+        }
+    }
+
     /// Waits for so long; less if the queue is closed. True if it is.
     pub(crate) fn closes_within(&self, pause: Duration) -> bool {
         let mut state = self.state.lock();
@@ -190,10 +212,42 @@ mod tests {
         queue.close();
         assert!(matches!(queue.push(chore()), Err(StoreError::Unavailable(_))));
         assert!(queue.wait());
+        queue.wait_for_company();
         let mut taken = Vec::new();
         queue.take(10, &mut taken);
         assert_eq!(taken.len(), 1);
         assert!(!queue.wait());
+    }
+
+    #[test]
+    fn a_request_alone_waits_for_company_but_not_for_ever() {
+        let queue = Queue::default();
+        queue.push(chore()).unwrap();
+        queue.wait_for_company();
+        assert_eq!(queue.len(), 1);
+        assert_eq!(queue.state.lock().wanted, 0, "the next one wakes the writer again");
+    }
+
+    #[test]
+    fn company_enough_is_not_waited_for_and_wakes_who_waits() {
+        let queue = Queue::default();
+        queue.wait_for_company();
+        for _ in 1..COMPANY {
+            queue.push(chore()).unwrap();
+        }
+        std::thread::scope(|scope| {
+            let writer = scope.spawn(|| {
+                while queue.len() < COMPANY {
+                    queue.wait_for_company();
+                }
+            });
+            queue.push(chore()).unwrap();
+            writer.join().unwrap();
+        });
+        // It would wait for ever here if it waited for more.
+        for _ in 0..100_000 {
+            queue.wait_for_company();
+        }
     }
 
     #[test]

@@ -12,6 +12,9 @@ use crate::committer::{Committer, Step};
 use crate::queue::Queue;
 use crate::recovery::RECOVERY_PAUSE;
 
+/// Says whether the processors have had no time to spare since it was last asked.
+pub(crate) type Pressed = Box<dyn FnMut() -> bool + Send>;
+
 /// What makes a store durable: a queue, and the committer at its end.
 pub(crate) struct Durable {
     pub(crate) queue: Arc<Queue>,
@@ -29,10 +32,10 @@ impl Durable {
     }
 
     /// From now on a thread drives the committer, until the queue is closed.
-    pub(crate) fn spawn(&self) -> Result<(), StoreError> {
+    pub(crate) fn spawn(&self, pressed: Pressed) -> Result<(), StoreError> {
         let (queue, committer) = (Arc::clone(&self.queue), Arc::clone(&self.committer));
         let thread = thread::Builder::new().name("petstore-writer".to_owned());
-        let spawned = thread.spawn(move || drive(&queue, &committer));
+        let spawned = thread.spawn(move || drive(&queue, &committer, pressed));
         let spawned =
             spawned.map_err(|error| StoreError::Unavailable(format!("no thread for the writer: {error}")))?;
         *self.thread.lock() = Some(spawned);
@@ -55,7 +58,11 @@ impl Durable {
 }
 
 /// The life of the writer's thread.
-fn drive(queue: &Queue, committer: &Mutex<Committer>) {
+///
+/// A batch of one costs the processor nearly as much as one of eight: the calls, the sync, the turns of threads. Where
+/// somebody else needs the processor, a batch therefore waits for company; where nobody does, waiting would help nobody.
+/// So this does not slow down writers who have the processor to themselves: while they wait for a batch nobody is busy.
+fn drive(queue: &Queue, committer: &Mutex<Committer>, mut pressed: Pressed) {
     loop {
         let step = catch_unwind(AssertUnwindSafe(|| committer.lock().step()));
         let goes_on = match step {
@@ -66,6 +73,9 @@ fn drive(queue: &Queue, committer: &Mutex<Committer>) {
         };
         if !goes_on {
             return committer.lock().finish();
+        }
+        if pressed() {
+            queue.wait_for_company();
         }
     }
 }

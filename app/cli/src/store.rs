@@ -7,7 +7,7 @@ use petstore_memory::{MemoryStore, Opened};
 use petstore_sqlite::{OpenError, SqliteJournal};
 
 use crate::Failure;
-use crate::environment::SystemEntropy;
+use crate::environment::{Processors, SystemEntropy};
 use crate::metrics::{Commits, Timed};
 use crate::settings::Db;
 
@@ -42,7 +42,9 @@ fn open_file(file: &Path, epoch_if_new: u64, if_in_use: &str) -> Result<OpenStor
     })?;
     let commits = Arc::<Commits>::default();
     let journal = Timed { journal, commits: Arc::clone(&commits) };
-    let Opened { store, header } = MemoryStore::open(Box::new(journal))
-        .map_err(|error| Failure::because(format!("{} cannot be used: {error}", file.display())))?;
+    let mut processors = Processors::new();
+    let opened = MemoryStore::open_sparing(Box::new(journal), move || processors.were_busy());
+    let Opened { store, header } =
+        opened.map_err(|error| Failure::because(format!("{} cannot be used: {error}", file.display())))?;
     Ok(OpenStore { store: Arc::new(store), epoch: header.epoch, commits: Some(commits) })
 }
