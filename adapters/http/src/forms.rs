@@ -8,7 +8,7 @@ use std::cell::RefCell;
 
 use hyper::HeaderMap;
 use hyper::header::{
-    CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, HeaderName, HeaderValue, LINK, VARY,
+    CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, HeaderName, HeaderValue, LINK, LOCATION, VARY,
     X_CONTENT_TYPE_OPTIONS,
 };
 
@@ -52,6 +52,8 @@ pub(crate) struct Form {
     pub(crate) counted: bool,
     /// Whether the operation is deprecated.
     pub(crate) deprecated: bool,
+    /// Whether something was made, and where.
+    pub(crate) located: bool,
     /// Whether pages of other origins may read answers.
     pub(crate) shared: bool,
 }
@@ -64,6 +66,8 @@ pub(crate) struct Values {
     pub(crate) tag: Option<HeaderValue>,
     /// Where the deprecation is told of.
     pub(crate) link: Option<HeaderValue>,
+    /// Where that which was made is. A place is kept for it, since a map that has none left is copied to grow.
+    pub(crate) location: Option<HeaderValue>,
 }
 
 impl Form {
@@ -81,6 +85,11 @@ impl Form {
         }
         if self.deprecated {
             headers.insert(LINK, PLACE);
+        }
+        if self.located {
+            headers.insert(LOCATION, PLACE);
+        }
+        if self.deprecated {
             headers.insert(DEPRECATION, DEPRECATED_AT);
             headers.insert(SUNSET, SUNSET_AT);
         }
@@ -120,6 +129,7 @@ impl Values {
             tagged: self.tag.is_some(),
             counted: self.quota.is_some(),
             deprecated: self.link.is_some(),
+            located: self.location.is_some(),
             shared: cors.is_on(),
         }
     }
@@ -144,6 +154,9 @@ impl Values {
         }
         if let Some(link) = self.link {
             write(link);
+        }
+        if let Some(location) = self.location {
+            write(location);
         }
     }
 }
@@ -220,8 +233,8 @@ mod tests {
         let cors = LiveCors::new(Cors::AnyOrigin);
         let resource = QuotaResource::Minute;
         let quota = QuotaNote { limit: 60, remaining: 59, reset_secs: 120, resource };
-        for bits in 0..8 {
-            let [tagged, counted, deprecated] = [bits & 1 != 0, bits & 2 != 0, bits & 4 != 0];
+        for bits in 0..16 {
+            let [tagged, counted, deprecated, located] = [1, 2, 4, 8].map(|bit| bits & bit != 0);
             // Twice: made, and copied.
             for _ in 0..2 {
                 let values = Values {
@@ -229,6 +242,7 @@ mod tests {
                     quota: counted.then(|| (quota, value("59"))),
                     tag: tagged.then(|| value("\"1\"")),
                     link: deprecated.then(|| value("<>")),
+                    location: located.then(|| value("/v1/pets/1")),
                 };
                 let headers = forms.fill(true, Content::Json, Coding::Fixed, values, &cors);
                 let expected = [
@@ -239,6 +253,7 @@ mod tests {
                     (RATE_RESOURCE, counted.then_some("minute")),
                     (ETAG, tagged.then_some("\"1\"")),
                     (LINK, deprecated.then_some("<>")),
+                    (LOCATION, located.then_some("/v1/pets/1")),
                     (DEPRECATION, deprecated.then_some("@1752019200")),
                     (SUNSET, deprecated.then_some("Thu, 05 Dec 2030 00:00:00 GMT")),
                     (CACHE_CONTROL, Some("private, no-cache")),
@@ -250,6 +265,6 @@ mod tests {
                 }
             }
         }
-        assert_eq!(forms.known.borrow().len(), 8);
+        assert_eq!(forms.known.borrow().len(), 16);
     }
 }

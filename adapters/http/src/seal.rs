@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::Response;
-use hyper::header::{CONNECTION, HeaderValue};
+use hyper::header::{CONNECTION, HeaderValue, LOCATION};
 use petstore_domain::ApiKey;
 
 use crate::answer::Answer;
@@ -57,7 +57,7 @@ impl RequestId {
 }
 
 /// Puts the common headers on an answer.
-pub(crate) fn seal(worker: &Worker, answer: Answer, seal: Seal) -> Response<Full<Bytes>> {
+pub(crate) fn seal(worker: &Worker, mut answer: Answer, seal: Seal) -> Response<Full<Bytes>> {
     let settings = &worker.app.settings;
     let (mut id_end, mut remaining_end) = (0, 0);
     let mut text = worker.arena.cut(|out| {
@@ -83,6 +83,7 @@ pub(crate) fn seal(worker: &Worker, answer: Answer, seal: Seal) -> Response<Full
         quota: seal.quota.map(|quota| (quota, visible(remaining))),
         tag: answer.tag,
         link: seal.deprecated.map(|_| visible(link)),
+        location: answer.headers.pop_if(|(name, _)| *name == LOCATION).map(|(_, location)| location),
     };
     let may_be_kept = values.tag.is_some() && !answer.status.is_client_error();
     let mut headers = worker.forms.fill(may_be_kept, answer.content, answer.coding, values, &worker.app.cors);

@@ -7,7 +7,7 @@
 //! How it is built, from the ground up:
 //! - Ids are dense and rising, so a table is a slab addressed by id (`slab`, on `directory`): a read is three loads and
 //!   one short lock, whatever the table's size.
-//! - Listings find their candidates in indexes (`census`, `pairs`), joined by `search`, and then judge the records
+//! - Listings find their candidates in indexes (`census`, `pairs`, `kin`), joined by `search`, and then judge the records
 //!   themselves (`page`). **An index covers every record that can be seen**: it is widened before a record is written
 //!   and narrowed after. It may name too many, never too few, and so a walk meets every item that stays.
 //! - Without a journal, writes take lock stripes over the names of their footprint (`stripes`), in sorted order: two writes that share a
@@ -38,6 +38,7 @@ mod filling;
 mod ids;
 mod import;
 mod keys;
+mod kin;
 mod load;
 mod meters;
 mod open;

@@ -6,8 +6,8 @@ use petstore_ports::{OrderFilter, OrderSink, PageEnd, PageRequest};
 
 use crate::census::Census;
 use crate::ids::IdCounter;
+use crate::kin::KinIndex;
 use crate::page;
-use crate::pairs::PairIndex;
 use crate::search::{AnyOf, Found, Walk, run, search};
 use crate::slab::{Slab, slot};
 
@@ -17,7 +17,7 @@ pub(crate) struct Orders {
     records: Slab<OrderRecord>,
     /// Open ones and complete ones.
     census: RwLock<Census<2>>,
-    by_pet: PairIndex,
+    by_pet: KinIndex,
 }
 
 /// Where the indexes have an order.
@@ -33,7 +33,7 @@ impl Orders {
             ids: IdCounter::default(),
             records: Slab::new(),
             census: RwLock::default(),
-            by_pet: PairIndex::new(),
+            by_pet: KinIndex::new(),
         }
     }
 
@@ -100,8 +100,10 @@ impl Orders {
             .into_iter()
             .collect();
         match filter.pet_id.map(|id| slot(id.get())) {
-            Some(Some(pet)) => self.by_pet.search(pet, |orders| search(&states, Some(orders), walk, max)),
-            Some(None) => Found::nothing(walk),
+            Some(pet) => {
+                let of_pet = |pet| self.by_pet.search(pet, |orders| search(&states, Some(orders), walk, max));
+                pet.and_then(of_pet).unwrap_or_else(|| Found::nothing(walk))
+            }
             None if states.is_empty() => run(census.all(), walk, max),
             None => search(&states, None, walk, max),
         }

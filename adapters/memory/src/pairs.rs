@@ -1,4 +1,4 @@
-//! Slots by a key that too many different values have for a bitmap each: names, and the pets of orders.
+//! Slots by a key that too many different values have for a bitmap each: names.
 
 use std::collections::BTreeSet;
 

@@ -61,6 +61,11 @@ impl<T> Slab<T> {
             block.write()[place_of(slot)].as_mut().map(change);
         }
     }
+
+    /// Changes the record in place, makes it or removes it.
+    pub(crate) fn alter(&self, slot: u32, change: impl FnOnce(&mut Option<T>)) {
+        change(&mut self.blocks.entry(block_of(slot)).write()[place_of(slot)]);
+    }
 }
 
 impl<T: Clone> Slab<T> {
