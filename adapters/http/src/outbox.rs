@@ -23,7 +23,7 @@ use tokio::time::Instant;
 pub(crate) const GATHERED_MAX: usize = 128 * 1024;
 
 /// How long the first answer waits for others at most, but for one more that takes longer by itself.
-const GATHERED_TIME: Duration = Duration::from_micros(250);
+const GATHERED_TIME: Duration = Duration::from_micros(500);
 
 /// One thread's answers that are to be sent.
 pub(crate) struct Outbox {
