@@ -33,25 +33,33 @@ impl Stopwatch {
     }
 }
 
+/// How long the processors are watched before a verdict: a shorter look would take one busy moment for many.
+const WATCHED: Duration = Duration::from_millis(10);
+
 /// The processors that this process may use.
 pub(crate) struct Processors {
     count: u32,
-    looked: Stopwatch,
+    watched: Stopwatch,
     used: Duration,
+    were_busy: bool,
 }
 
 impl Processors {
     pub(crate) fn new() -> Self {
         let count = std::thread::available_parallelism().map_or(1, NonZero::get);
         let count = u32::try_from(count).unwrap_or(u32::MAX);
-        Self { count, looked: Stopwatch::start(), used: used() }
+        Self { count, watched: Stopwatch::start(), used: used(), were_busy: false }
     }
 
-    /// Whether this process has used nearly all of their time since this was last asked.
+    /// Whether this process has used nearly all of their time lately.
     pub(crate) fn were_busy(&mut self) -> bool {
-        let (before, since) = (self.used, self.looked.elapsed());
-        (self.used, self.looked) = (used(), Stopwatch::start());
-        is_nearly_all(self.used.saturating_sub(before), since, self.count)
+        let since = self.watched.elapsed();
+        if since >= WATCHED {
+            let before = std::mem::replace(&mut self.used, used());
+            self.watched = Stopwatch::start();
+            self.were_busy = is_nearly_all(self.used.saturating_sub(before), since, self.count);
+        }
+        self.were_busy
     }
 }
 
