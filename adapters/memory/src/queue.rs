@@ -72,6 +72,11 @@ struct State {
 }
 
 impl State {
+    /// Whether the writer wants to be woken for those that wait.
+    fn are_wanted(&self) -> bool {
+        self.waiting.len() >= self.wanted
+    }
+
     fn check(&self) -> Result<(), StoreError> {
         match &self.failing {
             Some(error) => Err(error.clone()),
@@ -120,7 +125,7 @@ impl Queue {
             state.chore_since.get_or_insert(*now);
         }
         state.waiting.push_back(request);
-        let is_wanted = state.waiting.len() >= state.wanted;
+        let is_wanted = state.are_wanted();
         drop(state);
         if is_wanted {
             self.changed.notify_one();
@@ -232,8 +237,10 @@ mod tests {
     fn company_enough_is_not_waited_for_and_wakes_who_waits() {
         let queue = Queue::default();
         queue.wait_for_company();
+        queue.state.lock().wanted = COMPANY;
         for _ in 1..COMPANY {
             queue.push(chore()).unwrap();
+            assert!(!queue.state.lock().are_wanted());
         }
         std::thread::scope(|scope| {
             let writer = scope.spawn(|| {
@@ -244,6 +251,8 @@ mod tests {
             queue.push(chore()).unwrap();
             writer.join().unwrap();
         });
+        queue.state.lock().wanted = COMPANY;
+        assert!(queue.state.lock().are_wanted());
         // It would wait for ever here if it waited for more.
         for _ in 0..100_000 {
             queue.wait_for_company();
