@@ -103,6 +103,7 @@ impl Slots for Set {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::search::check_ends_and_gap;
 
     #[test]
     fn an_owner_shows_its_own_slots_only_in_both_directions() {
@@ -111,16 +112,7 @@ mod tests {
             index.add(owner, slot);
         }
         let first = |from, order| index.search(7, |slots| slots.seek(order)(from)).flatten();
-        for (from, rising, falling) in [
-            (0, Some(0), Some(0)),
-            (1, Some(5), Some(0)),
-            (5, Some(5), Some(5)),
-            (6, Some(u32::MAX), Some(5)),
-            (u32::MAX, Some(u32::MAX), Some(u32::MAX)),
-        ] {
-            assert_eq!(first(from, PageOrder::Ascending), rising, "from {from} up");
-            assert_eq!(first(from, PageOrder::Descending), falling, "from {from} down");
-        }
+        check_ends_and_gap(first);
         index.remove(7, u32::MAX);
         assert_eq!(first(6, PageOrder::Ascending), None);
         assert!(index.search(9, |_| ()).is_none());

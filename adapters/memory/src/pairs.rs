@@ -87,6 +87,7 @@ const fn slot_of(pair: u64) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::search::check_ends_and_gap;
 
     #[test]
     fn a_key_shows_its_own_slots_only_in_both_directions() {
@@ -95,16 +96,7 @@ mod tests {
             index.add(key, slot);
         }
         let first = |from, order| index.search(7, |slots| slots.seek(order)(from));
-        for (from, rising, falling) in [
-            (0, Some(0), Some(0)),
-            (1, Some(5), Some(0)),
-            (5, Some(5), Some(5)),
-            (6, Some(u32::MAX), Some(5)),
-            (u32::MAX, Some(u32::MAX), Some(u32::MAX)),
-        ] {
-            assert_eq!(first(from, PageOrder::Ascending), rising, "from {from} up");
-            assert_eq!(first(from, PageOrder::Descending), falling, "from {from} down");
-        }
+        check_ends_and_gap(first);
         index.remove(7, u32::MAX);
         assert_eq!(first(6, PageOrder::Ascending), None);
         assert_eq!(index.search(9, |slots| slots.seek(PageOrder::Ascending)(0)), None);

@@ -226,6 +226,21 @@ pub(crate) fn search(filters: &[AnyOf<'_>], other: Option<&dyn Slots>, walk: Wal
     Found { slots: found.slots, rest: more.rest }
 }
 
+/// Holds an index against what it must find of a key with the slots 0, 5 and the highest.
+#[cfg(test)]
+pub(crate) fn check_ends_and_gap(first: impl Fn(u32, PageOrder) -> Option<u32>) {
+    for (from, rising, falling) in [
+        (0, Some(0), Some(0)),
+        (1, Some(5), Some(0)),
+        (5, Some(5), Some(5)),
+        (6, Some(SLOT_MAX), Some(5)),
+        (SLOT_MAX, Some(SLOT_MAX), Some(SLOT_MAX)),
+    ] {
+        assert_eq!(first(from, PageOrder::Ascending), rising, "from {from} up");
+        assert_eq!(first(from, PageOrder::Descending), falling, "from {from} down");
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -12,7 +12,7 @@ use crate::committer::{Committer, Step};
 use crate::queue::Queue;
 use crate::recovery::RECOVERY_PAUSE;
 
-/// Says whether the processors have had no time to spare since it was last asked.
+/// Says whether the processors have had no time to spare lately.
 pub(crate) type Pressed = Box<dyn FnMut() -> bool + Send>;
 
 /// What makes a store durable: a queue, and the committer at its end.
