@@ -79,6 +79,22 @@ export async function axe(page, part = 'html') {
     nodes.map((node) => ({ id, impact, at: node.target.join(' '), why: node.any[0]?.message ?? node.failureSummary })));
 }
 
+/**
+ * A picture for people to look at. It claims nothing: Chromium has been seen to wait for ever for a frame of a page
+ * that had shown all that was asked of it, so a picture is asked for twice, and said to be missing.
+ */
+export async function shot(page, name, options) {
+  for (const attempt of [1, 2]) {
+    try {
+      await page.screenshot({ path: path.join(told.screenshots, `${name}.png`), timeout: PATIENCE / 6, ...options });
+      return;
+    } catch (error) {
+      if (error.name !== 'TimeoutError') throw error;
+      console.log(`NO PICTURE: ${name}, attempt ${attempt}: ${error.message}`);
+    }
+  }
+}
+
 /** Waits until something holds. */
 export async function until(what, holds) {
   const end = Date.now() + PATIENCE;

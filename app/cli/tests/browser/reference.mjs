@@ -1,8 +1,7 @@
 // The reference page, as its readers use it: read, searched, tried, by mouse and by keyboard, on a desk and a phone.
 
 import assert from 'node:assert/strict';
-import path from 'node:path';
-import { DESK, PHONE, axe, claim, open, told, until, withBrowser } from './browser.mjs';
+import { DESK, PHONE, axe, claim, open, shot, told, until, withBrowser } from './browser.mjs';
 
 const METHODS = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace'];
 
@@ -15,7 +14,6 @@ const block = (page, { tags, operationId }) => page.locator(`#operations-${tags[
 const control = (page, operation) => block(page, operation).locator('.opblock-summary-control');
 const isOpen = async (page, operation) => (await control(page, operation).getAttribute('aria-expanded')) === 'true';
 const shown = (page) => page.locator('.opblock').count();
-const shot = (page, name, options) => page.screenshot({ path: path.join(told.screenshots, `${name}.png`), ...options });
 
 async function visit(page, fragment = '') {
   await page.goto(`${told.origin}/docs${fragment}`);

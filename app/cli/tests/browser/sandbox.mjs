@@ -1,8 +1,7 @@
 // The page of a sandbox: its note can be read by everybody, and what it says is to be typed reaches the sandbox.
 
 import assert from 'node:assert/strict';
-import path from 'node:path';
-import { DESK, PHONE, axe, claim, open, told, withBrowser } from './browser.mjs';
+import { DESK, PHONE, axe, claim, open, shot, told, withBrowser } from './browser.mjs';
 import { proxy } from './proxy.mjs';
 
 const PREFIX = '/behind/a/proxy';
@@ -29,7 +28,7 @@ try {
         const note = page.getByRole('complementary', { name: 'A sandbox for tests' });
         const command = note.locator('pre').first();
         assert.ok(!(await command.isVisible()), 'the contract is not pushed away');
-        await page.screenshot({ path: path.join(told.screenshots, `sandbox-${name}.png`) });
+        await shot(page, `sandbox-${name}`);
         await note.locator('summary').focus();
         await page.keyboard.press('Enter');
         await command.waitFor();
@@ -39,7 +38,7 @@ try {
         assert.ok(wide <= 0, `it is ${wide} px too wide`);
         const barriers = (await axe(page, '#sandbox')).filter(({ impact }) => ['serious', 'critical'].includes(impact));
         assert.deepEqual(barriers, []);
-        await page.screenshot({ path: path.join(told.screenshots, `sandbox-${name}-open.png`) });
+        await shot(page, `sandbox-${name}-open`);
         assert.deepEqual(faults, []);
         await context.close();
       });
