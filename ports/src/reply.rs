@@ -14,7 +14,9 @@ type Later<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 /// ```
 /// use petstore_ports::Reply;
 ///
-/// let reply = Reply::now(20).map(|half| half * 2).and_then(|n| Reply::later(async move { n + 2 }));
+/// let pence = std::sync::Arc::new(2);
+/// let reply = Reply::now(20).map(|half| half * 2);
+/// let reply = reply.and_then(&pence, |pence, n| { let sum = n + **pence; Reply::later(async move { sum }) });
 /// # let mut context = std::task::Context::from_waker(std::task::Waker::noop());
 /// # let mut reply = std::pin::pin!(reply);
 /// # assert_eq!(reply.as_mut().poll(&mut context), std::task::Poll::Ready(42));
@@ -49,12 +51,20 @@ impl<T: Send + 'static> Reply<T> {
         }
     }
 
-    /// What follows from the answer.
-    pub fn and_then<U: Send + 'static>(self, next: impl FnOnce(T) -> Reply<U> + Send + 'static) -> Reply<U> {
+    /// What follows from the answer. What `next` needs besides is lent to it, and cloned only for an answer that takes
+    /// its time: two atomic counts less on the way of every request.
+    pub fn and_then<C: Clone + Send + Sync + 'static, U: Send + 'static>(
+        self,
+        context: &C,
+        next: impl FnOnce(&C, T) -> Reply<U> + Send + 'static,
+    ) -> Reply<U> {
         match self.0 {
-            Inner::Now(Some(value)) => next(value),
+            Inner::Now(Some(value)) => next(context, value),
             Inner::Now(None) => Reply(Inner::Now(None)),
-            Inner::Later(future) => Reply::later(async move { next(future.await).await }),
+            Inner::Later(future) => {
+                let context = context.clone();
+                Reply::later(async move { next(&context, future.await).await })
+            }
         }
     }
 }

@@ -76,7 +76,7 @@ impl Gatekeeper {
     }
 
     fn judge(
-        self: Arc<Self>,
+        self: &Arc<Self>,
         presented: Presented,
         credential: Credential,
         request: Request,
@@ -125,10 +125,10 @@ impl Gatekeeper {
 
     /// Takes one request, from the quota store or, while that fails, from what stands in for it. Says which, since
     /// the request must leave where it entered.
-    fn take(self: Arc<Self>, ask: Ask) -> Reply<Taken> {
+    fn take(self: &Arc<Self>, ask: Ask) -> Reply<Taken> {
         let taken = self.quotas.take(&ask);
-        taken.and_then(move |taken| match (taken, &self.on_quota_outage) {
-            (Ok(verdict), _) => Reply::now(Ok((verdict, Arc::clone(&self.quotas)))),
+        taken.and_then(self, move |keeper, taken| match (taken, &keeper.on_quota_outage) {
+            (Ok(verdict), _) => Reply::now(Ok((verdict, Arc::clone(&keeper.quotas)))),
             (Err(error), OnQuotaOutage::Refuse) => Reply::now(Err(error)),
             (Err(_), OnQuotaOutage::CountWith(local)) => {
                 let here = Arc::clone(local);
@@ -154,13 +154,10 @@ impl Gatekeeper {
         let taken = self.quotas.take_address(address, limit, cost, now);
         match &self.on_quota_outage {
             OnQuotaOutage::Refuse => taken,
-            OnQuotaOutage::CountWith(local) => {
-                let local = Arc::clone(local);
-                taken.and_then(move |taken| match taken {
-                    Ok(verdict) => Reply::now(Ok(verdict)),
-                    Err(_) => local.take_address(address, limit, cost, now),
-                })
-            }
+            OnQuotaOutage::CountWith(local) => taken.and_then(local, move |local, taken| match taken {
+                Ok(verdict) => Reply::now(Ok(verdict)),
+                Err(_) => local.take_address(address, limit, cost, now),
+            }),
         }
     }
 }
@@ -175,7 +172,7 @@ struct Request {
 
 impl Gate for Service {
     fn admit(&self, call: Call<'_>) -> Reply<Result<Admission, Refusal>> {
-        let keeper = Arc::clone(&self.gatekeeper);
+        let keeper = &self.gatekeeper;
         let request = Request { address: call.address, cost: call.cost, now: keeper.clock.now() };
         let Some(presented) = keeper.recognise(call.key) else {
             return keeper.refuse_key(KeyProblem::Invalid, request);
@@ -185,7 +182,7 @@ impl Gate for Service {
             Presented::Unverified(secret) => KeyName::Digest(digest::of_key(&secret)),
         };
         let found = keeper.keys.credential(name);
-        found.and_then(move |found| match found {
+        found.and_then(keeper, move |keeper, found| match found {
             Ok(Some(credential)) => keeper.judge(presented, credential, request),
             Ok(None) => keeper.refuse_key(KeyProblem::Invalid, request),
             Err(error) => Reply::now(Err(Refusal::Store(error))),
