@@ -6,6 +6,8 @@ use std::task::Poll;
 
 use tokio::time::Instant;
 
+use crate::lines::Lines;
+
 /// Where a connection stands between two requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
@@ -29,6 +31,8 @@ pub(crate) struct Activity {
     writes: Cell<u64>,
     /// When an answer was made, until somebody looks.
     ended: Cell<Option<Instant>>,
+    /// The lines of its answers on their way past hyper.
+    pub(crate) lines: Lines,
 }
 
 impl Activity {
@@ -40,6 +44,7 @@ impl Activity {
             stalled: Cell::new(false),
             writes: Cell::new(0),
             ended: Cell::new(None),
+            lines: Lines::new(),
         }
     }
 

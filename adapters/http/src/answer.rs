@@ -6,7 +6,7 @@ use hyper::header::{HeaderName, HeaderValue, RETRY_AFTER};
 use petstore_ports::StoreError;
 
 use crate::error::{ApiError, Code};
-use crate::wire;
+use crate::wire::{self, EntityTag};
 
 const OVERLOADED: &str = "The service has as much to do as it takes; try again.";
 
@@ -40,7 +40,7 @@ pub(crate) struct Answer {
     pub(crate) content: Content,
     pub(crate) coding: Coding,
     /// The entity tag of what the answer shows.
-    pub(crate) tag: Option<HeaderValue>,
+    pub(crate) tag: Option<EntityTag>,
     /// Headers that few answers have.
     pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
     /// What broke, for the log; the client is not told.
@@ -71,7 +71,7 @@ impl Answer {
         Self { coding: Coding::Plain, ..self }
     }
 
-    pub(crate) fn with_tag(mut self, tag: HeaderValue) -> Self {
+    pub(crate) fn with_tag(mut self, tag: EntityTag) -> Self {
         self.tag = Some(tag);
         self
     }

@@ -53,7 +53,11 @@ pub(crate) struct App {
 
 impl Http {
     /// Serves this petstore. With `ops_apart`, health and readiness only on [`Http::listen_ops`].
+    ///
+    /// # Panics
+    /// The base path is not made of visible ASCII characters alone: it is a part of headers.
     pub fn new(api: Arc<dyn Petstore>, settings: HttpSettings, ops_apart: bool) -> Self {
+        assert!(settings.base_path.bytes().all(|b| b.is_ascii_graphic()), "a base path is visible ASCII");
         let cors = LiveCors::new(settings.cors.clone());
         let tallies = Tallies::default();
         let sandbox = settings.sandbox.clone().map(|port| Sandbox::new(port, settings.epoch));

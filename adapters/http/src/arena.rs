@@ -1,9 +1,9 @@
-//! One buffer that a thread cuts its header values and small bodies from.
+//! One buffer that a thread cuts its small bodies from, and header values where they stand in a map.
 //!
-//! An answer has five of them. An allocation of its own costs each about 140 instructions, made and freed; a slice of a
-//! shared one costs half, and a part that is split off a slice a fifth. So what is known together is cut together. The
-//! slices of an answer live until it has been copied into the connection's buffer, so the
-//! chunk is nearly always free again when it is full, and is then used anew.
+//! An allocation of its own costs each about 140 instructions, made and freed; a slice of a shared one costs half, and a
+//! part that is split off a slice a fifth. So what is known together is cut together. The slices of an answer live until
+//! it has been copied into the connection's buffer, so the chunk is nearly always free again when it is full, and is then
+//! used anew.
 
 use std::cell::RefCell;
 

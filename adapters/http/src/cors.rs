@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use hyper::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
-    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, ALLOW, HeaderValue,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, ALLOW, HeaderName,
+    HeaderValue,
 };
 use hyper::{HeaderMap, StatusCode};
 use parking_lot::RwLock;
@@ -75,10 +76,10 @@ impl LiveCors {
 }
 
 /// Puts on what lets a page of that origin read the answer.
-pub(crate) fn put_on(headers: &mut HeaderMap, origin: Option<HeaderValue>) {
+pub(crate) fn put_on(headers: &mut Vec<(HeaderName, HeaderValue)>, origin: Option<HeaderValue>) {
     if let Some(origin) = origin {
-        headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
-        headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSE_HEADERS);
+        headers.push((ACCESS_CONTROL_ALLOW_ORIGIN, origin));
+        headers.push((ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSE_HEADERS));
     }
 }
 

@@ -32,10 +32,14 @@ use crate::route::{self, Operation, Resource, Takes};
 use crate::sandbox::Interrupted;
 use crate::seal::{RequestId, Seal, seal};
 use crate::settings::{FIELDS_MAX, HEAD_MAX, TARGET_MAX};
+use crate::socket::LETTER_MAX;
 use crate::tally::{Decision, Route};
 use crate::wire;
 use crate::worker::Worker;
 use crate::{cors, host, ops, sandbox, tally};
+
+/// The longest body whose answer's lines go past hyper: with them it is still gathered with the answers of others.
+const BODY_BESIDE_LINES_MAX: usize = LETTER_MAX / 2;
 
 /// What comes up on the way to an answer, and belongs into its headers or into the log.
 #[derive(Default)]
@@ -146,7 +150,18 @@ pub(crate) fn exchange<const SECURE: bool>(
             // A connection that speaks HTTP/2 is told in its own way, and lives on without the rest of a body.
             close: !is_http2 && (!lives_on || worker.app.is_draining()),
         };
-        let response = seal(worker, answer, sealed);
+        // A client that waits for a 100 may be sent it with the answer, and the lines belong behind the answer's status.
+        let may_bypass = !SECURE && !head.expects && answer.body.len() <= BODY_BESIDE_LINES_MAX;
+        let bypass = if may_bypass && activity.lines.may_wait() {
+            // Emptied, and with its room: hyper takes it back for the next request.
+            let mut empty = std::mem::take(&mut parts.headers);
+            empty.clear();
+            Some((&activity.lines, empty))
+        } else {
+            activity.lines.have_none();
+            None
+        };
+        let response = seal(worker, answer, sealed, bypass);
         drop(answering);
         Ok(response)
     }

@@ -1,26 +1,24 @@
 //! The headers that all answers of one form have, prepared.
 //!
-//! An insert into a header map hashes the name: 225 instructions, and an answer has thirteen headers. So the names and
-//! the values that never change are put into a map once, and an answer takes a copy of it and writes its own values
-//! into the places that were left for them. That saves a thousand instructions a request.
+//! An answer in the clear takes its lines as HTTP/1.1 has them ([`crate::lines`]): its own values, and a copy of all
+//! lines that are the same for its form. Under TLS it may be HTTP/2, and the headers are a map: an insert costs 225
+//! instructions since it hashes the name, and there are thirteen, so an answer takes a copy of a map that has all names
+//! already, and writes its own values into the places that were left for them.
 
 use std::cell::RefCell;
 
 use hyper::HeaderMap;
 use hyper::header::{
-    CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, HeaderName, HeaderValue, LINK, LOCATION, VARY,
-    X_CONTENT_TYPE_OPTIONS,
+    CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue, VARY, X_CONTENT_TYPE_OPTIONS,
 };
 
 use crate::answer::{Coding, Content};
-use crate::cors::LiveCors;
+use crate::arena::{Arena, visible};
 use crate::gate::QuotaNote;
+use crate::route::Resource;
+use crate::wire::EntityTag;
+use crate::{handlers, wire};
 
-const RATE_LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
-const RATE_REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
-const RATE_RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
-const RATE_RESOURCE: HeaderName = HeaderName::from_static("x-ratelimit-resource");
-const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const DEPRECATION: HeaderName = HeaderName::from_static("deprecation");
 const SUNSET: HeaderName = HeaderName::from_static("sunset");
 
@@ -38,6 +36,9 @@ const SUNSET_AT: HeaderValue = HeaderValue::from_static("Thu, 05 Dec 2030 00:00:
 /// What is written into the place of a value that each answer has for itself.
 const PLACE: HeaderValue = HeaderValue::from_static("");
 
+/// Values that an answer has for itself, at most.
+const PLACES_MAX: usize = 8;
+
 /// Which headers an answer has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each says whether some headers are there")]
@@ -47,65 +48,123 @@ pub(crate) struct Form {
     pub(crate) content: Content,
     pub(crate) coding: Coding,
     /// Whether there is an entity tag.
-    pub(crate) tagged: bool,
+    tagged: bool,
     /// Whether there is a quota.
-    pub(crate) counted: bool,
+    counted: bool,
     /// Whether the operation is deprecated.
-    pub(crate) deprecated: bool,
+    deprecated: bool,
     /// Whether something was made, and where.
-    pub(crate) located: bool,
+    located: bool,
     /// Whether pages of other origins may read answers.
-    pub(crate) shared: bool,
+    shared: bool,
 }
 
-/// What an answer writes into the places of its form.
-pub(crate) struct Values {
-    pub(crate) request_id: HeaderValue,
-    /// The quota, and what is left of it.
-    pub(crate) quota: Option<(QuotaNote, HeaderValue)>,
-    pub(crate) tag: Option<HeaderValue>,
-    /// Where the deprecation is told of.
-    pub(crate) link: Option<HeaderValue>,
+/// What an answer has for itself.
+pub(crate) struct Values<'v> {
+    pub(crate) request_id: &'v [u8],
+    pub(crate) quota: Option<QuotaNote>,
+    pub(crate) tag: Option<EntityTag>,
+    /// What was asked for, if that is deprecated, and the base path that it is under.
+    pub(crate) deprecated: Option<(Resource, &'v str)>,
     /// Where that which was made is. A place is kept for it, since a map that has none left is copied to grow.
     pub(crate) location: Option<HeaderValue>,
 }
 
+/// What takes an answer's own values, one after the other.
+trait Sheet {
+    fn put(&mut self, name: &'static str, write: impl FnOnce(&mut Vec<u8>));
+}
+
+impl Values<'_> {
+    pub(crate) fn form(&self, kept: bool, content: Content, coding: Coding, shared: bool) -> Form {
+        Form {
+            kept,
+            content,
+            coding,
+            tagged: self.tag.is_some(),
+            counted: self.quota.is_some(),
+            deprecated: self.deprecated.is_some(),
+            located: self.location.is_some(),
+            shared,
+        }
+    }
+
+    /// Puts down each value that there is, always in this order.
+    fn put(&self, sheet: &mut impl Sheet) {
+        sheet.put("x-request-id", |out| out.extend_from_slice(self.request_id));
+        if let Some(quota) = &self.quota {
+            sheet.put("x-ratelimit-limit", |out| wire::push_number(out, quota.limit));
+            sheet.put("x-ratelimit-remaining", |out| wire::push_number(out, quota.remaining));
+            sheet.put("x-ratelimit-reset", |out| wire::push_number(out, quota.reset_secs));
+            sheet
+                .put("x-ratelimit-resource", |out| out.extend_from_slice(quota.resource.as_str().as_bytes()));
+        }
+        if let Some(tag) = &self.tag {
+            sheet.put("etag", |out| out.extend_from_slice(tag.as_bytes()));
+        }
+        if let Some((resource, base_path)) = self.deprecated {
+            sheet.put("link", |out| handlers::push_deprecated_links(out, resource, base_path));
+        }
+        if let Some(location) = &self.location {
+            sheet.put("location", |out| out.extend_from_slice(location.as_bytes()));
+        }
+    }
+}
+
+/// Lines, each with its end.
+struct Lines<'l>(&'l mut Vec<u8>);
+
+impl Sheet for Lines<'_> {
+    fn put(&mut self, name: &'static str, write: impl FnOnce(&mut Vec<u8>)) {
+        self.0.extend_from_slice(name.as_bytes());
+        self.0.extend_from_slice(b": ");
+        write(self.0);
+        self.0.extend_from_slice(b"\r\n");
+    }
+}
+
+/// The names alone, each with a place for its value.
+struct Names(HeaderMap);
+
+impl Sheet for Names {
+    fn put(&mut self, name: &'static str, _: impl FnOnce(&mut Vec<u8>)) {
+        self.0.insert(HeaderName::from_static(name), PLACE);
+    }
+}
+
+/// The values alone, one behind the other, and where each ends.
+struct Cells<'c> {
+    text: &'c mut Vec<u8>,
+    ends: [usize; PLACES_MAX],
+    len: usize,
+}
+
+impl Sheet for Cells<'_> {
+    fn put(&mut self, _: &'static str, write: impl FnOnce(&mut Vec<u8>)) {
+        write(self.text);
+        self.ends[self.len] = self.text.len();
+        self.len += 1;
+    }
+}
+
 impl Form {
-    /// All headers of this form. Those that [`Values::write`] fills come first, in its order.
-    fn prepare(self) -> HeaderMap {
-        let mut headers = HeaderMap::new();
-        headers.insert(REQUEST_ID, PLACE);
-        if self.counted {
-            for name in [RATE_LIMIT, RATE_REMAINING, RATE_RESET, RATE_RESOURCE] {
-                headers.insert(name, PLACE);
-            }
-        }
-        if self.tagged {
-            headers.insert(ETAG, PLACE);
-        }
+    /// The headers whose values are the same in all answers of this form.
+    fn constants(self) -> Vec<(HeaderName, HeaderValue)> {
+        let mut headers = Vec::new();
         if self.deprecated {
-            headers.insert(LINK, PLACE);
+            headers.extend([(DEPRECATION, DEPRECATED_AT), (SUNSET, SUNSET_AT)]);
         }
-        if self.located {
-            headers.insert(LOCATION, PLACE);
-        }
-        if self.deprecated {
-            headers.insert(DEPRECATION, DEPRECATED_AT);
-            headers.insert(SUNSET, SUNSET_AT);
-        }
-        headers.insert(CACHE_CONTROL, if self.kept { REVALIDATE } else { NO_STORE });
-        headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        headers.push((CACHE_CONTROL, if self.kept { REVALIDATE } else { NO_STORE }));
+        headers.push((X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")));
         match self.content {
             Content::Nothing | Content::Told => {}
-            Content::Json => drop(headers.insert(CONTENT_TYPE, JSON)),
-            Content::Yaml => drop(headers.insert(CONTENT_TYPE, YAML)),
+            Content::Json => headers.push((CONTENT_TYPE, JSON)),
+            Content::Yaml => headers.push((CONTENT_TYPE, YAML)),
         }
         if self.coding == Coding::Gzip {
-            headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+            headers.push((CONTENT_ENCODING, HeaderValue::from_static("gzip")));
         }
-        if let Some(vary) = self.vary() {
-            headers.insert(VARY, vary);
-        }
+        headers.extend(self.vary().map(|names| (VARY, names)));
         headers
     }
 
@@ -120,104 +179,79 @@ impl Form {
     }
 }
 
-impl Values {
-    fn form(&self, kept: bool, content: Content, coding: Coding, cors: &LiveCors) -> Form {
-        Form {
-            kept,
-            content,
-            coding,
-            tagged: self.tag.is_some(),
-            counted: self.quota.is_some(),
-            deprecated: self.link.is_some(),
-            located: self.location.is_some(),
-            shared: cors.is_on(),
-        }
-    }
-
-    /// Writes the values into their places: a map that nothing was removed from yields its values as they came.
-    fn write(self, forms: &Forms, headers: &mut HeaderMap) {
-        let mut places = headers.values_mut();
-        let mut write = |value| {
-            if let Some(place) = places.next() {
-                *place = value;
-            }
-        };
-        write(self.request_id);
-        if let Some((quota, remaining)) = self.quota {
-            write(forms.limit.borrow_mut().get(quota.limit.into()));
-            write(remaining);
-            write(forms.reset.borrow_mut().get(quota.reset_secs));
-            write(quota.resource.value());
-        }
-        if let Some(tag) = self.tag {
-            write(tag);
-        }
-        if let Some(link) = self.link {
-            write(link);
-        }
-        if let Some(location) = self.location {
-            write(location);
-        }
-    }
-}
-
-/// A number as a header value, kept for the next answer: the limit is the same for all accounts of a plan, and the
-/// reset for a minute.
+/// What all answers of one form have.
 struct Prepared {
-    number: u64,
-    value: HeaderValue,
+    form: Form,
+    /// The lines of the headers that are the same in all of them.
+    lines: Vec<u8>,
+    /// All headers. The places of those that an answer has for itself come first.
+    map: HeaderMap,
 }
 
 impl Prepared {
-    const ZERO: Self = Self { number: 0, value: HeaderValue::from_static("0") };
+    fn new(form: Form, values: &Values<'_>) -> Self {
+        let mut names = Names(HeaderMap::new());
+        values.put(&mut names);
+        let constants = form.constants();
+        let mut lines = Vec::new();
+        push_lines(&mut lines, &constants);
+        let mut map = names.0;
+        map.extend(constants);
+        Self { form, lines, map }
+    }
+}
 
-    fn get(&mut self, number: u64) -> HeaderValue {
-        if self.number != number {
-            *self = Self { number, value: HeaderValue::from(number) };
+/// The lines of these headers.
+pub(crate) fn push_lines(out: &mut Vec<u8>, headers: &[(HeaderName, HeaderValue)]) {
+    for (name, value) in headers {
+        for part in [name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"] {
+            out.extend_from_slice(part);
         }
-        self.value.clone()
     }
 }
 
 /// The forms that a thread has answered in.
 pub(crate) struct Forms {
-    known: RefCell<Vec<(Form, HeaderMap)>>,
-    limit: RefCell<Prepared>,
-    reset: RefCell<Prepared>,
+    known: RefCell<Vec<Prepared>>,
 }
 
 impl Forms {
     pub(crate) fn new() -> Self {
-        Self {
-            known: RefCell::default(),
-            limit: RefCell::new(Prepared::ZERO),
-            reset: RefCell::new(Prepared::ZERO),
-        }
+        Self { known: RefCell::default() }
     }
 
-    /// The headers of an answer.
-    pub(crate) fn fill(
-        &self,
-        kept: bool,
-        content: Content,
-        coding: Coding,
-        values: Values,
-        cors: &LiveCors,
-    ) -> HeaderMap {
-        let mut headers = self.copy(values.form(kept, content, coding, cors));
-        values.write(self, &mut headers);
+    /// Writes the lines of an answer.
+    pub(crate) fn push(&self, form: Form, values: &Values<'_>, out: &mut Vec<u8>) {
+        values.put(&mut Lines(out));
+        self.with(form, values, |prepared| out.extend_from_slice(&prepared.lines));
+    }
+
+    /// The headers of an answer as a map.
+    pub(crate) fn map(&self, form: Form, values: &Values<'_>, arena: &Arena) -> HeaderMap {
+        let mut headers = self.with(form, values, |prepared| prepared.map.clone());
+        let (mut ends, mut len) = ([0; PLACES_MAX], 0);
+        let mut text = arena.cut(|text| {
+            let mut cells = Cells { text, ends, len };
+            values.put(&mut cells);
+            (ends, len) = (cells.ends, cells.len);
+        });
+        let mut from = 0;
+        // A map that nothing was removed from yields its values as they came.
+        for (place, end) in headers.values_mut().zip(&ends[..len]) {
+            *place = visible(text.split_to(end - from));
+            from = *end;
+        }
         headers
     }
 
-    fn copy(&self, form: Form) -> HeaderMap {
+    fn with<R>(&self, form: Form, values: &Values<'_>, take: impl FnOnce(&Prepared) -> R) -> R {
         let mut known = self.known.borrow_mut();
-        if let Some((_, headers)) = known.iter().find(|(known, _)| *known == form) {
-            return headers.clone();
-        }
         // There are a few dozen at most.
-        let headers = form.prepare();
-        known.push((form, headers.clone()));
-        headers
+        let at = known.iter().position(|prepared| prepared.form == form).unwrap_or_else(|| {
+            known.push(Prepared::new(form, values));
+            known.len() - 1
+        });
+        take(&known[at])
     }
 }
 
@@ -225,44 +259,61 @@ impl Forms {
 mod tests {
     use super::*;
     use crate::gate::QuotaResource;
-    use crate::settings::Cors;
+    use crate::wire::TagPrefix;
+
+    /// Each line's name and value.
+    fn fields(lines: &[u8]) -> Vec<(String, String)> {
+        let lines = str::from_utf8(lines).unwrap().strip_suffix("\r\n").unwrap();
+        let fields = lines.split("\r\n").map(|line| line.split_once(": ").unwrap());
+        fields.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+    }
 
     #[test]
-    fn every_value_comes_to_its_name_in_every_form() {
-        let (forms, value) = (Forms::new(), HeaderValue::from_static);
-        let cors = LiveCors::new(Cors::AnyOrigin);
+    fn every_value_comes_to_its_name_in_every_form_as_lines_and_in_a_map() {
+        let (forms, arena) = (Forms::new(), Arena::new());
         let resource = QuotaResource::Minute;
         let quota = QuotaNote { limit: 60, remaining: 59, reset_secs: 120, resource };
+        let tag = TagPrefix::new(0xab).tag(petstore_domain::Version::FIRST);
         for bits in 0..16 {
             let [tagged, counted, deprecated, located] = [1, 2, 4, 8].map(|bit| bits & bit != 0);
+            let values = Values {
+                request_id: b"id",
+                quota: counted.then_some(quota),
+                tag: tagged.then_some(tag),
+                deprecated: deprecated.then_some((Resource::Pets, "/v1")),
+                location: located.then(|| HeaderValue::from_static("/v1/pets/1")),
+            };
+            let form = values.form(true, Content::Json, Coding::Fixed, true);
+            let told = "</docs#/animals/getPet>; rel=\"deprecation\", </docs#/animals/getPet>; rel=\"sunset\", \
+                         </v1/pets>; rel=\"successor-version\"";
+            let expected = [
+                ("x-request-id", Some("id")),
+                ("x-ratelimit-limit", counted.then_some("60")),
+                ("x-ratelimit-remaining", counted.then_some("59")),
+                ("x-ratelimit-reset", counted.then_some("120")),
+                ("x-ratelimit-resource", counted.then_some("minute")),
+                ("etag", tagged.then_some("\"ab-1\"")),
+                ("link", deprecated.then_some(told)),
+                ("location", located.then_some("/v1/pets/1")),
+                ("deprecation", deprecated.then_some("@1752019200")),
+                ("sunset", deprecated.then_some("Thu, 05 Dec 2030 00:00:00 GMT")),
+                ("cache-control", Some("private, no-cache")),
+                ("x-content-type-options", Some("nosniff")),
+                ("content-type", Some("application/json")),
+                ("vary", Some(if counted { "Authorization, X-API-Key, Origin" } else { "Origin" })),
+            ];
+            let expected = expected.into_iter().filter_map(|(name, value)| Some((name, value?)));
+            let expected: Vec<_> =
+                expected.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
             // Twice: made, and copied.
             for _ in 0..2 {
-                let values = Values {
-                    request_id: value("id"),
-                    quota: counted.then(|| (quota, value("59"))),
-                    tag: tagged.then(|| value("\"1\"")),
-                    link: deprecated.then(|| value("<>")),
-                    location: located.then(|| value("/v1/pets/1")),
-                };
-                let headers = forms.fill(true, Content::Json, Coding::Fixed, values, &cors);
-                let expected = [
-                    (REQUEST_ID, Some("id")),
-                    (RATE_LIMIT, counted.then_some("60")),
-                    (RATE_REMAINING, counted.then_some("59")),
-                    (RATE_RESET, counted.then_some("120")),
-                    (RATE_RESOURCE, counted.then_some("minute")),
-                    (ETAG, tagged.then_some("\"1\"")),
-                    (LINK, deprecated.then_some("<>")),
-                    (LOCATION, located.then_some("/v1/pets/1")),
-                    (DEPRECATION, deprecated.then_some("@1752019200")),
-                    (SUNSET, deprecated.then_some("Thu, 05 Dec 2030 00:00:00 GMT")),
-                    (CACHE_CONTROL, Some("private, no-cache")),
-                    (CONTENT_TYPE, Some("application/json")),
-                    (X_CONTENT_TYPE_OPTIONS, Some("nosniff")),
-                ];
-                for (name, text) in expected {
-                    assert_eq!(headers.get(&name).map(|value| value.to_str().unwrap()), text, "{name}");
-                }
+                let mut lines = Vec::new();
+                forms.push(form, &values, &mut lines);
+                assert_eq!(fields(&lines), expected);
+                let map = forms.map(form, &values, &arena);
+                let map =
+                    map.iter().map(|(name, value)| (name.to_string(), value.to_str().unwrap().to_owned()));
+                assert_eq!(map.collect::<Vec<_>>(), expected);
             }
         }
         assert_eq!(forms.known.borrow().len(), 16);

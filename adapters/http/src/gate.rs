@@ -33,12 +33,12 @@ pub(crate) enum QuotaResource {
 
 impl QuotaResource {
     /// As the header names it.
-    pub(crate) const fn value(self) -> HeaderValue {
+    pub(crate) const fn as_str(self) -> &'static str {
         match self {
-            Self::Minute => const { HeaderValue::from_static("minute") },
-            Self::Day => const { HeaderValue::from_static("day") },
-            Self::Address => const { HeaderValue::from_static("address") },
-            Self::Ban => const { HeaderValue::from_static("ban") },
+            Self::Minute => "minute",
+            Self::Day => "day",
+            Self::Address => "address",
+            Self::Ban => "ban",
         }
     }
 }

@@ -14,7 +14,6 @@ use petstore_domain::{Answered, IdError, IdempotencyKey, Precondition, Version, 
 use petstore_ports::api::{Admission, Petstore, Repeated, Retry};
 
 use crate::answer::Answer;
-use crate::arena::visible;
 use crate::error::{ApiError, Code, Detail};
 use crate::head::Head;
 use crate::route::{Operation, Resource};
@@ -147,9 +146,9 @@ impl<'a> Call<'a> {
         let Versioned { value, version } = found.ok_or_else(not_found)?;
         let tag = self.tag(version);
         if known.matches(&tag) {
-            return Ok(Answer::empty(StatusCode::NOT_MODIFIED).with_tag(self.header(&tag)));
+            return Ok(Answer::empty(StatusCode::NOT_MODIFIED).with_tag(tag));
         }
-        Ok(self.resource(StatusCode::OK, &value, &tag, push))
+        Ok(self.resource(StatusCode::OK, &value, tag, push))
     }
 
     /// A resource and its tag.
@@ -157,25 +156,15 @@ impl<'a> Call<'a> {
         &self,
         status: StatusCode,
         value: &T,
-        tag: &EntityTag,
+        tag: EntityTag,
         push: fn(&mut Vec<u8>, &T),
     ) -> Answer {
-        let mut body_end = 0;
-        let mut text = self.worker.arena.cut(|out| {
-            push(out, value);
-            body_end = out.len();
-            out.extend_from_slice(tag.as_bytes());
-        });
-        Answer::json(status, text.split_to(body_end)).with_tag(visible(text))
-    }
-
-    fn header(&self, tag: &EntityTag) -> HeaderValue {
-        visible(self.worker.arena.cut(|out| out.extend_from_slice(tag.as_bytes())))
+        Answer::json(status, self.worker.arena.cut(|out| push(out, value))).with_tag(tag)
     }
 
     /// A resource that was changed.
     fn changed<T>(&self, changed: &Versioned<T>, push: fn(&mut Vec<u8>, &T)) -> Answer {
-        self.resource(StatusCode::OK, &changed.value, &self.tag(changed.version), push)
+        self.resource(StatusCode::OK, &changed.value, self.tag(changed.version), push)
     }
 
     /// What became of a request that may have been made before.
@@ -192,7 +181,7 @@ impl<'a> Call<'a> {
         };
         let mut answer = match result {
             Ok(made) => {
-                let answer = self.resource(status, &made.value, &self.tag(made.version), push);
+                let answer = self.resource(status, &made.value, self.tag(made.version), push);
                 match location(&made.value) {
                     Some((collection, id)) => answer.with_header(LOCATION, self.location(collection, id)),
                     None => answer,
@@ -215,7 +204,7 @@ impl<'a> Call<'a> {
     fn paged<F>(&self, page: FinishedPage, listing: &Listing<F>, known: &IfNoneMatch<'_>) -> Answer {
         let gzip = self.settings().gzip;
         if known.matches(&page.tag) {
-            let answer = Answer::empty(StatusCode::NOT_MODIFIED).with_tag(self.header(&page.tag));
+            let answer = Answer::empty(StatusCode::NOT_MODIFIED).with_tag(page.tag);
             return if gzip { answer.varying() } else { answer };
         }
         let mut origin = String::new();
@@ -226,9 +215,8 @@ impl<'a> Call<'a> {
             origin.push_str(self.authority.to_str().unwrap_or_default());
         }
         let links = listing.links(&origin, self.parts.uri.path(), page.next);
-        let answer = Answer::json(StatusCode::OK, page.body)
-            .with_tag(self.header(&page.tag))
-            .with_header(LINK, text_value(links));
+        let answer =
+            Answer::json(StatusCode::OK, page.body).with_tag(page.tag).with_header(LINK, text_value(links));
         // The tag is weak: it is the page's in either coding.
         if gzip { self.worker.packer.pack(answer, &self.parts.headers) } else { answer }
     }

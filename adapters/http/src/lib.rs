@@ -39,6 +39,7 @@ mod handlers;
 mod head;
 mod host;
 mod http2;
+mod lines;
 mod load;
 mod local;
 mod mailbox;

@@ -33,6 +33,8 @@ pub(crate) struct Outbox {
     /// The last look at the clock.
     looked: Cell<Instant>,
     keeper: RefCell<Option<Waker>>,
+    /// Paper for what is posted next.
+    blank: Cell<Vec<u8>>,
 }
 
 #[derive(Default)]
@@ -61,6 +63,7 @@ impl Outbox {
             due: Cell::new(now),
             looked: Cell::new(now),
             keeper: RefCell::default(),
+            blank: Cell::default(),
         }
     }
 
@@ -99,16 +102,30 @@ impl Outbox {
         }
     }
 
-    /// Takes in what is to be sent.
-    pub(crate) fn post<R: Recipient + 'static>(&self, to: &Rc<R>, bytes: &[u8]) {
+    /// An empty buffer, to write a part of an answer on.
+    pub(crate) fn blank(&self) -> Vec<u8> {
+        self.blank.take()
+    }
+
+    /// Takes back a buffer whose content has been posted, for the next answer: all of a thread share one.
+    pub(crate) fn give_back(&self, mut blank: Vec<u8>) {
+        blank.clear();
+        self.blank.set(blank);
+    }
+
+    /// Takes in what is to be sent, in its parts.
+    pub(crate) fn post<R: Recipient + 'static>(&self, to: &Rc<R>, parts: &[&[u8]]) {
         let mut gathered = self.gathered.borrow_mut();
-        if gathered.bytes.len() + bytes.len() > GATHERED_MAX {
+        let length: usize = parts.iter().map(|part| part.len()).sum();
+        if gathered.bytes.len() + length > GATHERED_MAX {
             drop(gathered);
             self.send();
             gathered = self.gathered.borrow_mut();
         }
         let Gathered { bytes: all, letters } = &mut *gathered;
-        all.extend_from_slice(bytes);
+        for part in parts {
+            all.extend_from_slice(part);
+        }
         let end = all.len();
         match letters.last_mut() {
             // Answers to requests that came at once leave at once.
@@ -186,8 +203,8 @@ mod tests {
     fn an_answer_alone_is_sent_in_the_keepers_next_turn() {
         let ((ann, _, sent), (outbox, mut turn, wakes)) = (pens(), kept());
         for round in 1..=2 {
-            outbox.post(&ann, b"one");
-            outbox.post(&ann, b"two");
+            outbox.post(&ann, &[b"one"]);
+            outbox.post(&ann, &[b"two"]);
             assert_eq!(sent.take(), []);
             turn();
             assert_eq!(sent.take(), [("ann", b"onetwo".to_vec())]);
@@ -201,10 +218,10 @@ mod tests {
         let ((ann, ben, sent), (outbox, mut turn, wakes)) = (pens(), kept());
         for round in 0..2 {
             for (to, bytes) in [(&ann, "one"), (&ann, "two"), (&ben, "three"), (&ann, "four")] {
-                outbox.post(to, bytes.as_bytes());
+                outbox.post(to, &[bytes.as_bytes()]);
             }
             turn();
-            outbox.post(&ben, b"five");
+            outbox.post(&ben, &[b"five"]);
             turn();
             assert_eq!(sent.take(), []);
             assert_eq!(wakes.count(), 3 * round + 3, "for the first, and for two more turns");
@@ -224,10 +241,10 @@ mod tests {
         let before = Instant::now();
         assert!(outbox.now() >= before);
         // A handshake, say: nobody has looked at the clock for it.
-        outbox.post(&ann, b"one");
+        outbox.post(&ann, &[b"one"]);
         let posted = outbox.now();
         assert!(posted >= before);
-        outbox.post(&ann, b"two");
+        outbox.post(&ann, &[b"two"]);
         assert_eq!(outbox.now(), posted);
         outbox.heed(posted + Duration::from_nanos(1));
         assert_eq!(outbox.now(), posted + Duration::from_nanos(1));
@@ -237,9 +254,9 @@ mod tests {
     fn more_than_is_gathered_at_once_does_not_wait() {
         let (ann, ben, sent) = pens();
         let outbox = Outbox::new();
-        outbox.post(&ann, &vec![1; GATHERED_MAX]);
+        outbox.post(&ann, &[&vec![1; GATHERED_MAX]]);
         assert_eq!(sent.take(), []);
-        outbox.post(&ben, &[2]);
+        outbox.post(&ben, &[&[2]]);
         assert_eq!(sent.take(), [("ann", vec![1; GATHERED_MAX])]);
         outbox.send();
         assert_eq!(sent.take(), [("ben", vec![2])]);
@@ -249,7 +266,7 @@ mod tests {
     fn nobody_waits_for_others_that_take_long() {
         let (ann, _, sent) = pens();
         let outbox = Outbox::new();
-        outbox.post(&ann, b"one");
+        outbox.post(&ann, &[b"one"]);
         let posted = outbox.now();
         outbox.heed(posted + GATHERED_TIME);
         assert_eq!(sent.take(), []);

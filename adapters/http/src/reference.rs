@@ -124,7 +124,7 @@ pub(crate) fn answer(file: &PageFile, headers: &HeaderMap) -> Result<Answer, Api
         }
     };
     let answer = answer
-        .with_tag(tag.to_header())
+        .with_tag(tag)
         .with_header(VARY, const { HeaderValue::from_static("Accept-Encoding") })
         .with_header(CONTENT_SECURITY_POLICY, POLICY)
         .with_header(REFERRER_POLICY, NO_REFERRER)

@@ -2,18 +2,18 @@
 
 use bytes::Bytes;
 use http_body_util::Full;
-use hyper::Response;
 use hyper::header::{CONNECTION, HeaderValue, LOCATION};
+use hyper::{HeaderMap, Response};
 use petstore_domain::ApiKey;
 
 use crate::answer::Answer;
-use crate::arena::visible;
-use crate::forms::Values;
+use crate::forms::{Values, push_lines};
 use crate::gate::QuotaNote;
 use crate::head::{Field, Head};
+use crate::lines::Lines;
 use crate::route::Resource;
 use crate::worker::Worker;
-use crate::{cors, handlers, wire};
+use crate::{cors, wire};
 
 /// Characters of a request id that a client may choose.
 const REQUEST_ID_MAX: usize = 64;
@@ -47,53 +47,54 @@ impl RequestId {
         (is_id && ApiKey::parse(id.as_bytes()).is_err()).then(|| Self::Given(id.clone()))
     }
 
+    fn as_bytes(&self) -> &[u8] {
+        match self {
+            Self::Given(id) => id.as_bytes(),
+            Self::Made(id) => id,
+        }
+    }
+
     /// The id, for the log.
     pub(crate) fn as_str(&self) -> &str {
-        match self {
-            Self::Given(id) => id.to_str().unwrap_or("-"),
-            Self::Made(id) => str::from_utf8(id).unwrap_or("-"),
-        }
+        str::from_utf8(self.as_bytes()).unwrap_or("-")
     }
 }
 
-/// Puts the common headers on an answer.
-pub(crate) fn seal(worker: &Worker, mut answer: Answer, seal: Seal) -> Response<Full<Bytes>> {
-    let settings = &worker.app.settings;
-    let (mut id_end, mut remaining_end) = (0, 0);
-    let mut text = worker.arena.cut(|out| {
-        if let RequestId::Made(id) = &seal.id {
-            out.extend_from_slice(id);
-        }
-        id_end = out.len();
-        if let Some(quota) = &seal.quota {
-            wire::push_number(out, quota.remaining);
-        }
-        remaining_end = out.len();
-        if let Some(resource) = seal.deprecated {
-            handlers::push_deprecated_links(out, resource, &settings.base_path);
-        }
-    });
-    let link = text.split_off(remaining_end);
-    let remaining = text.split_off(id_end);
+/// Puts the common headers on an answer: as lines that go past hyper, if these may wait, with a map for the few that
+/// hyper itself must see; else as a map.
+pub(crate) fn seal(
+    worker: &Worker,
+    mut answer: Answer,
+    seal: Seal,
+    bypass: Option<(&Lines, HeaderMap)>,
+) -> Response<Full<Bytes>> {
+    let location = answer.headers.pop_if(|(name, _)| *name == LOCATION).map(|(_, location)| location);
+    cors::put_on(&mut answer.headers, seal.origin);
     let values = Values {
-        request_id: match seal.id {
-            RequestId::Given(id) => id,
-            RequestId::Made(_) => visible(text),
-        },
-        quota: seal.quota.map(|quota| (quota, visible(remaining))),
+        request_id: seal.id.as_bytes(),
+        quota: seal.quota,
         tag: answer.tag,
-        link: seal.deprecated.map(|_| visible(link)),
-        location: answer.headers.pop_if(|(name, _)| *name == LOCATION).map(|(_, location)| location),
+        deprecated: seal.deprecated.map(|resource| (resource, &*worker.app.settings.base_path)),
+        location,
     };
     let may_be_kept = values.tag.is_some() && !answer.status.is_client_error();
-    let mut headers = worker.forms.fill(may_be_kept, answer.content, answer.coding, values, &worker.app.cors);
-    if !answer.headers.is_empty() {
-        headers.extend(answer.headers);
-    }
+    let form = values.form(may_be_kept, answer.content, answer.coding, worker.app.cors.is_on());
+    let mut headers = if let Some((lines, empty)) = bypass {
+        let mut text = worker.outbox.blank();
+        worker.forms.push(form, &values, &mut text);
+        push_lines(&mut text, &answer.headers);
+        lines.wait(text);
+        empty
+    } else {
+        let mut headers = worker.forms.map(form, &values, &worker.arena);
+        if !answer.headers.is_empty() {
+            headers.extend(answer.headers);
+        }
+        headers
+    };
     if seal.close {
         headers.insert(CONNECTION, const { HeaderValue::from_static("close") });
     }
-    cors::put_on(&mut headers, seal.origin);
     let mut response = Response::new(Full::new(answer.body));
     *response.status_mut() = answer.status;
     *response.headers_mut() = headers;

@@ -12,11 +12,12 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use crate::activity::Activity;
+use crate::lines::around;
 use crate::outbox::{GATHERED_MAX, Outbox, Recipient};
 use crate::settings::{DRAIN_TIME, LINGER_MAX};
 
 /// Bytes that are gathered with those of others; more than that are sent as they come.
-const LETTER_MAX: usize = GATHERED_MAX / 2;
+pub(crate) const LETTER_MAX: usize = GATHERED_MAX / 2;
 
 /// A stream that carries bytes both ways, as a connection has one to itself.
 pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin + 'static {}
@@ -178,9 +179,14 @@ impl<T: Stream> AsyncRead for Socket<T> {
 impl<T: Stream> AsyncWrite for Socket<T> {
     fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let wire = &self.wire;
-        if bytes.len() > LETTER_MAX {
+        let lines = &wire.activity.lines;
+        if bytes.len() > LETTER_MAX && !lines.are_waiting() {
             ready!(self.poll_all(context))?;
-            return wire.poll_write(context, bytes);
+            let sent = ready!(wire.poll_write(context, bytes))?;
+            if sent == bytes.len() {
+                lines.hand_over();
+            }
+            return Poll::Ready(Ok(sent));
         }
         ready!(wire.poll_rest(context))?;
         let mut task = wire.task.borrow_mut();
@@ -189,7 +195,14 @@ impl<T: Stream> AsyncWrite for Socket<T> {
         }
         drop(task);
         wire.is_gathered.set(true);
-        self.outbox.post(wire, bytes);
+        match lines.hand_over() {
+            None => self.outbox.post(wire, &[bytes]),
+            Some(text) => {
+                let (before, after) = around(bytes);
+                self.outbox.post(wire, &[before, &text, after]);
+                self.outbox.give_back(text);
+            }
+        }
         Poll::Ready(Ok(bytes.len()))
     }
 
@@ -278,6 +291,29 @@ mod tests {
         drop(far);
         outbox.send();
         assert_eq!(socket.flush().await.unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+    }
+
+    #[tokio::test]
+    async fn lines_come_behind_the_status_line_of_what_is_written_next() {
+        const STATUS: &[u8] = b"HTTP/1.1 200 OK\r\n";
+        let (mut socket, mut far, outbox, activity) = socket(64);
+        // The second time something is in the way; the third time it is more than is gathered.
+        for (before, body) in [(0, 3), (100, 3), (0, LETTER_MAX)] {
+            socket.write_all(&vec![b'x'; before]).await.unwrap();
+            outbox.send();
+            activity.lines.wait(b"a: b\r\n".to_vec());
+            let head = [STATUS, b"\r\n", &vec![b'y'; body]].concat();
+            let expected = [&vec![b'x'; before], STATUS, b"a: b\r\n\r\n", &vec![b'y'; body], STATUS].concat();
+            let mut read = vec![0; expected.len()];
+            let (_, ()) = tokio::join!(far.read_exact(&mut read), async {
+                socket.write_all(&head).await.unwrap();
+                assert!(activity.lines.may_wait());
+                socket.write_all(STATUS).await.unwrap();
+                outbox.send();
+                socket.flush().await.unwrap();
+            });
+            assert!(read == expected, "{before} before, {body} behind");
+        }
     }
 
     #[tokio::test]

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use petstore_domain::Plan;
 use serde_json::json;
 
-use crate::harness::{Answer, Shop};
-use crate::stall::Stall;
+use crate::harness::{Answer, Connection, Shop};
+use crate::stall::{Stall, request};
 
 /// One answer of each kind, from 200 to 415.
 fn answers(stall: &Stall) -> Vec<Answer> {
@@ -121,4 +121,63 @@ fn the_contract_is_served_in_both_forms() {
     assert_eq!(yaml.text(), crate::harness::OPENAPI);
     let json = shop.stranger().get("/openapi.json");
     assert_eq!((json.status, json.header("content-type")), (200, Some("application/json")));
+}
+
+#[test]
+fn each_answer_has_its_own_headers_however_late_its_client_reads() {
+    let stall = Stall::open();
+    for number in 0..80 {
+        let category = json!({"name": format!("c{number}"), "description": "x".repeat(1_000)});
+        assert_eq!(stall.client.post("/v1/categories", &category).status, 201);
+    }
+    // 24 MB: more than the buffers between the two take. Short answers, long ones, and some after a 100.
+    let asked = |number: usize| match number % 4 {
+        0 => ("GET", "/v1/categories?limit=1", 1),
+        1 => ("GET", "/v1/categories?limit=10", 10),
+        2 => ("GET", "/v1/categories?limit=80", 80),
+        _ => ("POST", "/v1/categories", 0),
+    };
+    let mut connection = Connection::open(stall.client.address);
+    let mut batch = Vec::new();
+    for number in 0..1_000 {
+        let (method, path, items) = asked(number);
+        let id = number.to_string();
+        let body =
+            if items == 0 { json!({"name": format!("made{number}")}).to_string() } else { String::new() };
+        let expects = [("x-request-id", id.as_str()), ("expect", "100-continue")];
+        let headers = if items == 0 { &expects[..] } else { &expects[..1] };
+        batch.extend(request(&stall.client, method, path, headers, body.as_bytes()));
+    }
+    connection.send(&batch);
+    // Others are served meanwhile, and their answers are not mixed up with these.
+    for _ in 0..20 {
+        assert_eq!(stall.client.get("/v1/categories?limit=10").json().as_array().unwrap().len(), 10);
+    }
+    for number in 0..1_000 {
+        let mut answer = connection.read_answer(false).unwrap();
+        if answer.status == 100 {
+            assert_eq!(answer.headers, [], "{number}");
+            answer = connection.read_answer(false).unwrap();
+        }
+        let (_, _, items) = asked(number);
+        assert_eq!(answer.header("x-request-id"), Some(number.to_string().as_str()));
+        for name in
+            ["date", "vary", "etag", "content-type", "x-ratelimit-remaining", "x-content-type-options"]
+        {
+            assert!(answer.header(name).is_some(), "{number}: {name}");
+        }
+        match items {
+            0 => {
+                assert_eq!((answer.status, answer.header("link")), (201, None));
+                assert_eq!(answer.json()["name"], format!("made{number}"));
+                let id = answer.json()["id"].to_string();
+                assert_eq!(answer.header("location"), Some(format!("/v1/categories/{id}").as_str()));
+            }
+            items => {
+                assert_eq!((answer.status, answer.header("location")), (200, None));
+                assert!(answer.header("link").is_some());
+                assert_eq!(answer.json().as_array().unwrap().len(), items);
+            }
+        }
+    }
 }

@@ -47,7 +47,7 @@ impl Refuse for PreconditionError {
                 current,
             ),
         };
-        Answer::from(ApiError::new(code, message)).with_tag(EntityTag::strong(epoch, current).to_header())
+        Answer::from(ApiError::new(code, message)).with_tag(EntityTag::strong(epoch, current))
     }
 }
 

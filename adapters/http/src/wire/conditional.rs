@@ -20,7 +20,7 @@ const WEAK: &[u8] = b"W/";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct EntityTag {
     bytes: [u8; TAG_MAX],
-    len: usize,
+    len: u8,
 }
 
 impl EntityTag {
@@ -50,12 +50,7 @@ impl EntityTag {
 
     /// The tag, visible ASCII.
     pub(crate) fn as_bytes(&self) -> &[u8] {
-        &self.bytes[..self.len]
-    }
-
-    /// The tag as a header's value.
-    pub(crate) fn to_header(self) -> HeaderValue {
-        HeaderValue::from_bytes(self.as_bytes()).expect("a tag is visible ASCII")
+        &self.bytes[..usize::from(self.len)]
     }
 
     /// The quoted part, which a weak comparison looks at alone.
@@ -64,8 +59,10 @@ impl EntityTag {
     }
 
     fn push(&mut self, part: &[u8]) {
-        self.bytes[self.len..][..part.len()].copy_from_slice(part);
-        self.len += part.len();
+        self.bytes[usize::from(self.len)..][..part.len()].copy_from_slice(part);
+        #[expect(clippy::cast_possible_truncation, reason = "it has been found to be within TAG_MAX")]
+        let len = part.len() as u8;
+        self.len += len;
     }
 }
 
@@ -242,7 +239,7 @@ mod tests {
         assert_eq!(EntityTag::strong(0, Version::FIRST).as_bytes(), b"\"0-1\"");
         let longest = EntityTag::strong(u64::MAX, Version::new(u64::MAX).unwrap());
         assert_eq!(longest.as_bytes(), b"\"ffffffffffffffff-ffffffffffffffff\"");
-        assert_eq!(EntityTag::weak(0xabc).to_header(), "W/\"0000000000000abc\"");
+        assert_eq!(EntityTag::weak(0xabc).as_bytes(), b"W/\"0000000000000abc\"");
     }
 
     #[test]
