@@ -8,8 +8,10 @@ use parking_lot::Mutex;
 use petstore_domain::{Limit, Timestamp, Window, WindowKind};
 use petstore_ports::{AddressVerdict, Cost};
 
-/// Sets of the table. With four addresses in each it takes 640 KiB, whoever asks how often.
-const SETS: u64 = 16_384;
+use crate::directory::Directory;
+
+/// Sets of the table. With four addresses in each it takes 640 KiB at most, whoever asks how often.
+const SETS: u32 = 16_384;
 
 /// Addresses of one set.
 const WAYS: usize = 4;
@@ -20,7 +22,7 @@ const WAYS: usize = 4;
 /// count, and that count with it: so nobody is ever admitted more than the limit, not even one that was pushed out and
 /// comes back, since the lowest count of a set never falls within a minute. Some may be refused early.
 pub(crate) struct Addresses {
-    sets: Box<[Mutex<Set>]>,
+    sets: Directory<Mutex<Set>>,
     /// Seeded anew for each table: nobody can choose addresses that meet in one set.
     hasher: RandomState,
 }
@@ -42,15 +44,15 @@ struct Entry {
 
 impl Addresses {
     pub(crate) fn new() -> Self {
-        Self { sets: (0..SETS).map(|_| Mutex::default()).collect(), hasher: RandomState::default() }
+        Self { sets: Directory::new(), hasher: RandomState::default() }
     }
 
     /// Counts a request if it costs anything, and judges it.
     pub(crate) fn take(&self, address: IpAddr, limit: Limit, cost: Cost, now: Timestamp) -> AddressVerdict {
         let hash = self.hasher.hash_one(network_of(address));
-        let number = usize::try_from(hash % SETS).expect("below the number of sets");
+        let number = u32::try_from(hash % u64::from(SETS)).expect("below the number of sets");
         let tag = u32::try_from(hash >> 32).expect("the upper half of a word");
-        let mut set = self.sets[number].lock();
+        let mut set = self.sets.entry(number).lock();
         let minute = WindowKind::Minute.number_at(now);
         if minute > set.minute {
             *set = Set { minute, ..Set::default() };
@@ -72,7 +74,7 @@ impl Addresses {
 impl Addresses {
     /// Forgets every count.
     pub(crate) fn clear(&self) {
-        for set in &self.sets {
+        for set in (0..SETS).filter_map(|number| self.sets.find(number)) {
             *set.lock() = Set::default();
         }
     }
@@ -163,7 +165,7 @@ mod tests {
     #[test]
     fn a_full_table_never_admits_more_than_the_limit_and_is_free_again_in_the_next_minute() {
         let addresses = Addresses::new();
-        let places = u32::try_from(SETS).unwrap() * u32::try_from(WAYS).unwrap();
+        let places = SETS * u32::try_from(WAYS).unwrap();
         let mut counts = vec![0; places as usize * 2];
         for _ in 0..4 {
             for (count, number) in counts.iter_mut().zip(0..) {

@@ -31,7 +31,7 @@ impl MemoryStore {
     }
 
     /// The same for a machine that has other things to do: `pressed` is asked before each batch whether the processors
-    /// have had no time to spare lately. If so, a write waits up to two milliseconds for others, with
+    /// have had no time to spare lately. If so, a write waits up to eight milliseconds for others, with
     /// which it shares the cost of a batch.
     ///
     /// # Errors

@@ -4,11 +4,12 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::sync_channel;
 use std::thread;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 /// Lines that may wait. Further ones are dropped, and counted.
 const LINES_MAX: usize = 8_192;
@@ -23,19 +24,20 @@ pub(super) struct Sink {
 }
 
 struct Lines {
-    sender: SyncSender<String>,
+    sender: Sender<String>,
     /// Ends when all is written.
-    done: Receiver<()>,
+    done: std::sync::mpsc::Receiver<()>,
 }
 
 impl Sink {
     pub(super) fn to_standard_error() -> Self {
-        let (sender, lines) = sync_channel(LINES_MAX);
+        // tokio's, since it has room for as many lines as wait; std's takes all of it at once.
+        let (sender, mut lines) = channel(LINES_MAX);
         let (alive, done) = sync_channel(0);
         let dropped = Arc::new(AtomicU64::new(0));
         let lost = Arc::clone(&dropped);
         let writer = move || {
-            write_all(&lines, &lost);
+            write_all(&mut lines, &lost);
             drop(alive);
         };
         // Without a thread there is no log; the first line that is not taken says nothing, but serving goes on.
@@ -47,7 +49,7 @@ impl Sink {
     pub(super) fn write(&self, line: String) {
         let lines = self.lines.lock();
         let Some(lines) = &*lines else { return };
-        if let Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) = lines.sender.try_send(line) {
+        if lines.sender.try_send(line).is_err() {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -65,9 +67,9 @@ impl Sink {
 }
 
 /// Writes lines until none can come any more; those that wait are written together.
-fn write_all(lines: &Receiver<String>, dropped: &AtomicU64) {
+fn write_all(lines: &mut Receiver<String>, dropped: &AtomicU64) {
     let mut told = 0;
-    while let Ok(first) = lines.recv() {
+    while let Some(first) = lines.blocking_recv() {
         let mut text = first;
         while text.len() < 64 * 1024
             && let Ok(line) = lines.try_recv()

@@ -26,11 +26,12 @@ pub(crate) struct Loaded {
 pub(crate) fn load(arguments: &[OsString]) -> Result<Loaded, LoadError> {
     let command = crate::command();
     check_environment(&command)?;
-    let (arguments, bare) = match command.clone().try_get_matches_from(arguments) {
+    // Made anew for each look: a copy beside this one would be the most memory that an idle server ever had.
+    let (arguments, bare) = match command.try_get_matches_from(arguments) {
         Ok(bare) => (arguments.to_vec(), bare),
         Err(fault) => {
-            let arguments = behind_the_command(&command, arguments, &fault).ok_or(fault)?;
-            let bare = command.clone().try_get_matches_from(&arguments)?;
+            let arguments = behind_the_command(arguments, &fault).ok_or(fault)?;
+            let bare = crate::command().try_get_matches_from(&arguments)?;
             (arguments, bare)
         }
     };
@@ -43,7 +44,7 @@ pub(crate) fn load(arguments: &[OsString]) -> Result<Loaded, LoadError> {
         None => bare,
         Some(file) => {
             check_file(file)?;
-            with_defaults(command, file).try_get_matches_from(arguments)?
+            with_defaults(crate::command(), file).try_get_matches_from(arguments)?
         }
     };
     let cli = Cli::from_arg_matches(&matches)?;
@@ -52,14 +53,10 @@ pub(crate) fn load(arguments: &[OsString]) -> Result<Loaded, LoadError> {
 
 /// The same command line with the flags that stand before a command behind it, where clap wants them: whoever writes
 /// `petstore --db x keys list` means `petstore keys --db x list`.
-fn behind_the_command(
-    command: &Command,
-    arguments: &[OsString],
-    fault: &clap::Error,
-) -> Option<Vec<OsString>> {
+fn behind_the_command(arguments: &[OsString], fault: &clap::Error) -> Option<Vec<OsString>> {
     let Some(ContextValue::String(name)) = fault.get(ContextKind::InvalidSubcommand) else { return None };
     // The same word may be a flag's value before it is the command's name.
-    let is_complete = |end: &usize| command.clone().try_get_matches_from(&arguments[..*end]).is_ok();
+    let is_complete = |end: &usize| crate::command().try_get_matches_from(&arguments[..*end]).is_ok();
     let named = arguments.iter().enumerate().filter(|(_, word)| *word == name.as_str()).map(|(at, _)| at);
     let at = named.filter(|at| *at > 0).find(is_complete)?;
     let (program, flags) = arguments[..at].split_first()?;
