@@ -176,7 +176,11 @@ where
     /// Serves the connection to its end. The stream, if it is owed an answer: the head did not come in time.
     async fn serve(mut self) -> Option<T> {
         match std::future::poll_fn(|context| self.poll(context)).await {
-            Ended::HeadTooSlow => Some(self.http.into_parts().io.into_inner()),
+            Ended::HeadTooSlow => {
+                // None can be waiting; if some were, they would not belong into what is answered now.
+                self.activity.lines.hand_over();
+                Some(self.http.into_parts().io.into_inner())
+            }
             Ended::Orderly | Ended::Abandoned => None,
         }
     }

@@ -12,7 +12,7 @@ use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::header::{ALLOW, HeaderValue};
 use hyper::http::request::Parts;
-use hyper::{Method, Request, Response, StatusCode, Version};
+use hyper::{HeaderMap, Method, Request, Response, StatusCode, Version};
 use petstore_domain::{AccountId, KeyPrefix, Scope};
 use petstore_ports::{Cost, StoreError, api};
 use tokio::time::{Instant, timeout};
@@ -40,6 +40,9 @@ use crate::{cors, host, ops, sandbox, tally};
 
 /// The longest body whose answer's lines go past hyper: with them it is still gathered with the answers of others.
 const BODY_BESIDE_LINES_MAX: usize = LETTER_MAX / 2;
+
+/// Fields that an idle connection keeps room for: a browser's request has some twenty.
+const FIELDS_ROOM_MAX: usize = 24;
 
 /// What comes up on the way to an answer, and belongs into its headers or into the log.
 #[derive(Default)]
@@ -153,10 +156,7 @@ pub(crate) fn exchange<const SECURE: bool>(
         // A client that waits for a 100 may be sent it with the answer, and the lines belong behind the answer's status.
         let may_bypass = !SECURE && !head.expects && answer.body.len() <= BODY_BESIDE_LINES_MAX;
         let bypass = if may_bypass && activity.lines.may_wait() {
-            // Emptied, and with its room: hyper takes it back for the next request.
-            let mut empty = std::mem::take(&mut parts.headers);
-            empty.clear();
-            Some((&activity.lines, empty))
+            Some((&activity.lines, emptied(&mut parts.headers)))
         } else {
             activity.lines.have_none();
             None
@@ -363,6 +363,16 @@ fn not_found() -> ApiError {
     ApiError::new(Code::NotFound, "There is no such path.")
 }
 
+/// An empty map, with the room of a request's unless that is large: hyper keeps it for the connection's next request.
+fn emptied(headers: &mut HeaderMap) -> HeaderMap {
+    if headers.capacity().max(headers.len()) > FIELDS_ROOM_MAX {
+        return HeaderMap::new();
+    }
+    let mut headers = std::mem::take(headers);
+    headers.clear();
+    headers
+}
+
 /// Runs a future to its end, or to its panic: one handler's panic costs one request.
 async fn behind_barrier<F: Future>(mut future: Pin<&mut F>) -> Option<F::Output> {
     std::future::poll_fn(move |context| {
@@ -391,6 +401,24 @@ mod tests {
         for (path, base, expected) in cases {
             assert_eq!(under_base(path, base), expected, "{path} under {base}");
         }
+    }
+
+    #[test]
+    fn an_idle_connection_keeps_the_room_of_an_ordinary_request_alone() {
+        let request = |fields: usize, name: fn(usize) -> String| {
+            let mut headers = HeaderMap::with_capacity(fields);
+            for number in 0..fields {
+                let name = hyper::header::HeaderName::try_from(name(number)).unwrap();
+                headers.append(name, HeaderValue::from_static("x"));
+            }
+            headers
+        };
+        let kept = emptied(&mut request(10, |number| format!("x-{number}")));
+        assert!(kept.is_empty() && kept.capacity() >= 10);
+        assert_eq!(emptied(&mut request(100, |number| format!("x-{number}"))).capacity(), 0);
+        let mut same = HeaderMap::new();
+        same.extend(request(100, |_| "x-same".to_owned()));
+        assert_eq!(emptied(&mut same).capacity(), 0);
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! The headers that all answers of one form have, prepared.
 //!
-//! An answer in the clear takes its lines as HTTP/1.1 has them ([`crate::lines`]): its own values, and a copy of all
-//! lines that are the same for its form. Under TLS it may be HTTP/2, and the headers are a map: an insert costs 225
-//! instructions since it hashes the name, and there are thirteen, so an answer takes a copy of a map that has all names
-//! already, and writes its own values into the places that were left for them.
+//! An answer in the clear mostly takes its lines as HTTP/1.1 has them ([`crate::lines`]): its own values, and a copy of
+//! all lines that are the same for its form. Under TLS, where it may be HTTP/2, and wherever lines would not find their
+//! place, the headers are a map: an insert costs 225 instructions since it hashes the name, and there are thirteen, so an
+//! answer takes a copy of a map that has all names already, and writes its own values into the places that were left for
+//! them.
 
 use std::cell::RefCell;
 

@@ -60,7 +60,7 @@ impl Lines {
         self.held.get() == Held::Lineless
     }
 
-    /// hyper has handed over all that it holds. The lines that belong into it, if they are not in it.
+    /// hyper hands over what it holds, from the head of an answer on. The lines that belong there, if they are not in it.
     pub(crate) fn hand_over(&self) -> Option<Vec<u8>> {
         match self.held.replace(Held::Nothing) {
             Held::Nothing | Held::Answer => None,

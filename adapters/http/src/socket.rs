@@ -1,5 +1,5 @@
-//! The socket under hyper, and under TLS: sends what it is given with what others send, notes what happens on it, and
-//! closes it so that the last answer arrives.
+//! The socket under hyper, and under TLS: puts in the lines that went past hyper, sends what it is given with what others
+//! send, notes what happens on it, and closes it so that the last answer arrives.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -16,7 +16,7 @@ use crate::lines::around;
 use crate::outbox::{GATHERED_MAX, Outbox, Recipient};
 use crate::settings::{DRAIN_TIME, LINGER_MAX};
 
-/// Bytes that are gathered with those of others; more than that are sent as they come.
+/// Bytes that are gathered with those of others; more than that are sent as they come, unless lines belong to them.
 pub(crate) const LETTER_MAX: usize = GATHERED_MAX / 2;
 
 /// A stream that carries bytes both ways, as a connection has one to itself.
@@ -194,7 +194,6 @@ impl<T: Stream> AsyncWrite for Socket<T> {
             *task = Some(context.waker().clone());
         }
         drop(task);
-        wire.is_gathered.set(true);
         match lines.hand_over() {
             None => self.outbox.post(wire, &[bytes]),
             Some(text) => {
@@ -203,6 +202,8 @@ impl<T: Stream> AsyncWrite for Socket<T> {
                 self.outbox.give_back(text);
             }
         }
+        // Only now: to make room for these bytes the outbox may have sent what was gathered of this wire before.
+        wire.is_gathered.set(true);
         Poll::Ready(Ok(bytes.len()))
     }
 
@@ -282,6 +283,26 @@ mod tests {
         flushed.unwrap();
         assert_eq!(&read, b"second");
         assert!(!activity.stall().0);
+    }
+
+    #[tokio::test]
+    async fn what_was_gathered_keeps_its_order_when_the_outbox_makes_room_for_more_of_it() {
+        let (mut socket, mut far, _, _) = socket(8 * LETTER_MAX);
+        // The third is too much for the outbox, which then holds it alone.
+        let sizes = [LETTER_MAX, LETTER_MAX, 100, LETTER_MAX + 1, LETTER_MAX, LETTER_MAX, 200];
+        let mut expected = Vec::new();
+        for (letter, size) in (b'a'..).zip(sizes) {
+            let bytes = vec![letter; size];
+            socket.write_all(&bytes).await.unwrap();
+            expected.extend(bytes);
+        }
+        let mut read = Vec::new();
+        let (ended, ()) = tokio::join!(socket.shutdown(), async {
+            far.read_to_end(&mut read).await.unwrap();
+            drop(far);
+        });
+        ended.unwrap();
+        assert!(read == expected, "{} bytes of {}", read.len(), expected.len());
     }
 
     #[tokio::test]

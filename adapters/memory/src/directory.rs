@@ -73,7 +73,7 @@ mod tests {
         for index in [0, 1, 15, 16, 4_095, 4_096, 1_048_575, 1_048_576, Directory::<AtomicU32>::LEN - 1] {
             assert_eq!(directory.find(index).unwrap().load(Ordering::Relaxed), index);
         }
-        assert!(directory.find(1 << 20).is_none());
+        assert!(directory.find(1 << 21).is_none());
         assert!(directory.find(u32::MAX).is_none());
     }
 }

@@ -59,7 +59,7 @@ impl Durable {
 
 /// The life of the writer's thread.
 ///
-/// A batch of one costs the processor nearly as much as one of many: the calls, the sync, the turns of threads. Where
+/// Most of what a batch of a few costs the processor is the batch's own: the calls, the sync, the turns of threads. Where
 /// somebody else needs the processor, a batch therefore waits for company; where nobody does, waiting would help nobody.
 /// So this does not slow down writers who have the processor to themselves: while they wait for a batch nobody is busy.
 fn drive(queue: &Queue, committer: &Mutex<Committer>, mut pressed: Pressed) {
