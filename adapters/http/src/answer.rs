@@ -32,6 +32,42 @@ pub(crate) enum Coding {
     Gzip,
 }
 
+/// Where something new is. An id has seven bytes at most, and an answer no room for eight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Location {
+    collection: Collection,
+    id: [u8; 7],
+}
+
+/// What something new is one of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Collection {
+    Pets,
+    Categories,
+    Orders,
+}
+
+impl Location {
+    pub(crate) fn new(collection: Collection, id: u64) -> Self {
+        let mut bytes = [0; 7];
+        bytes.copy_from_slice(&id.to_le_bytes()[..7]);
+        Self { collection, id: bytes }
+    }
+
+    /// Writes it as a path, so that it holds whatever name the client has for this server.
+    pub(crate) fn push(self, out: &mut Vec<u8>, base_path: &str) {
+        out.extend_from_slice(base_path.as_bytes());
+        out.extend_from_slice(match self.collection {
+            Collection::Pets => b"/pets/",
+            Collection::Categories => b"/categories/",
+            Collection::Orders => b"/store/orders/",
+        });
+        let mut id = [0; 8];
+        id[..7].copy_from_slice(&self.id);
+        wire::push_number(out, u64::from_le_bytes(id));
+    }
+}
+
 /// An answer: what is particular to it. It is handed through several futures, and moves by itself up to 128 bytes.
 #[derive(Debug, Clone)]
 pub(crate) struct Answer {
@@ -41,6 +77,8 @@ pub(crate) struct Answer {
     pub(crate) coding: Coding,
     /// The entity tag of what the answer shows.
     pub(crate) tag: Option<EntityTag>,
+    /// Where that which was made is.
+    pub(crate) location: Option<Location>,
     /// Headers that few answers have.
     pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
     /// What broke, for the log; the client is not told.
@@ -56,6 +94,7 @@ impl Answer {
             content: Content::Nothing,
             coding: Coding::Fixed,
             tag: None,
+            location: None,
             headers: Vec::new(),
             fault: None,
         }
@@ -139,5 +178,12 @@ mod tests {
     #[test]
     fn an_answer_is_moved_without_a_call() {
         assert!(size_of::<Answer>() <= 128, "{}", size_of::<Answer>());
+    }
+
+    #[test]
+    fn the_largest_id_has_a_place() {
+        let mut path = Vec::new();
+        Location::new(Collection::Orders, petstore_domain::ID_MAX).push(&mut path, "/v1");
+        assert_eq!(path, format!("/v1/store/orders/{}", petstore_domain::ID_MAX).into_bytes());
     }
 }

@@ -13,7 +13,7 @@ use hyper::header::{
     CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue, VARY, X_CONTENT_TYPE_OPTIONS,
 };
 
-use crate::answer::{Coding, Content};
+use crate::answer::{Coding, Content, Location};
 use crate::arena::{Arena, visible};
 use crate::gate::QuotaNote;
 use crate::route::Resource;
@@ -67,8 +67,8 @@ pub(crate) struct Values<'v> {
     pub(crate) tag: Option<EntityTag>,
     /// What was asked for, if that is deprecated, and the base path that it is under.
     pub(crate) deprecated: Option<(Resource, &'v str)>,
-    /// Where that which was made is. A place is kept for it, since a map that has none left is copied to grow.
-    pub(crate) location: Option<HeaderValue>,
+    /// Where that which was made is, and the base path that it is under.
+    pub(crate) location: Option<(Location, &'v str)>,
 }
 
 /// What takes an answer's own values, one after the other.
@@ -106,8 +106,8 @@ impl Values<'_> {
         if let Some((resource, base_path)) = self.deprecated {
             sheet.put("link", |out| handlers::push_deprecated_links(out, resource, base_path));
         }
-        if let Some(location) = &self.location {
-            sheet.put("location", |out| out.extend_from_slice(location.as_bytes()));
+        if let Some((location, base_path)) = self.location {
+            sheet.put("location", |out| location.push(out, base_path));
         }
     }
 }
@@ -259,6 +259,7 @@ impl Forms {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::answer::Collection;
     use crate::gate::QuotaResource;
     use crate::wire::TagPrefix;
 
@@ -282,7 +283,7 @@ mod tests {
                 quota: counted.then_some(quota),
                 tag: tagged.then_some(tag),
                 deprecated: deprecated.then_some((Resource::Pets, "/v1")),
-                location: located.then(|| HeaderValue::from_static("/v1/pets/1")),
+                location: located.then(|| (Location::new(Collection::Pets, 1), "/v1")),
             };
             let form = values.form(true, Content::Json, Coding::Fixed, true);
             let told = "</docs#/animals/getPet>; rel=\"deprecation\", </docs#/animals/getPet>; rel=\"sunset\", \

@@ -8,12 +8,12 @@ mod refusals;
 
 use bytes::Bytes;
 use hyper::StatusCode;
-use hyper::header::{HeaderName, HeaderValue, LINK, LOCATION};
+use hyper::header::{HeaderName, HeaderValue, LINK};
 use hyper::http::request::Parts;
 use petstore_domain::{Answered, IdError, IdempotencyKey, Precondition, Version, Versioned};
 use petstore_ports::api::{Admission, Petstore, Repeated, Retry};
 
-use crate::answer::Answer;
+use crate::answer::{Answer, Location};
 use crate::error::{ApiError, Code, Detail};
 use crate::head::Head;
 use crate::route::{Operation, Resource};
@@ -173,7 +173,7 @@ impl<'a> Call<'a> {
         repeated: Repeated<Versioned<T>, R>,
         status: StatusCode,
         push: fn(&mut Vec<u8>, &T),
-        location: impl FnOnce(&T) -> Option<(&'static str, u64)>,
+        location: impl FnOnce(&T) -> Option<Location>,
     ) -> Answer {
         let Answered { result, replayed } = match repeated {
             Ok(answered) => answered,
@@ -182,10 +182,7 @@ impl<'a> Call<'a> {
         let mut answer = match result {
             Ok(made) => {
                 let answer = self.resource(status, &made.value, self.tag(made.version), push);
-                match location(&made.value) {
-                    Some((collection, id)) => answer.with_header(LOCATION, self.location(collection, id)),
-                    None => answer,
-                }
+                Answer { location: location(&made.value), ..answer }
             }
             Err(rejection) => rejection.answer(self.epoch()),
         };
@@ -193,11 +190,6 @@ impl<'a> Call<'a> {
             answer = answer.with_header(IDEMPOTENT_REPLAYED, HeaderValue::from_static("true"));
         }
         answer
-    }
-
-    /// Where a new resource is: a path, so that it holds whatever name the client has for this server.
-    fn location(&self, collection: &str, id: u64) -> HeaderValue {
-        text_value(format!("{}{collection}/{id}", self.settings().base_path))
     }
 
     /// A page, or that the client has it already.

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use http_body_util::Full;
-use hyper::header::{CONNECTION, HeaderValue, LOCATION};
+use hyper::header::{CONNECTION, HeaderValue};
 use hyper::{HeaderMap, Response};
 use petstore_domain::ApiKey;
 
@@ -68,14 +68,14 @@ pub(crate) fn seal(
     seal: Seal,
     bypass: Option<(&Lines, HeaderMap)>,
 ) -> Response<Full<Bytes>> {
-    let location = answer.headers.pop_if(|(name, _)| *name == LOCATION).map(|(_, location)| location);
+    let base_path = &*worker.app.settings.base_path;
     cors::put_on(&mut answer.headers, seal.origin);
     let values = Values {
         request_id: seal.id.as_bytes(),
         quota: seal.quota,
         tag: answer.tag,
-        deprecated: seal.deprecated.map(|resource| (resource, &*worker.app.settings.base_path)),
-        location,
+        deprecated: seal.deprecated.map(|resource| (resource, base_path)),
+        location: answer.location.map(|location| (location, base_path)),
     };
     let may_be_kept = values.tag.is_some() && !answer.status.is_client_error();
     let form = values.form(may_be_kept, answer.content, answer.coding, worker.app.cors.is_on());

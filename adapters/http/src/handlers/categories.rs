@@ -5,7 +5,7 @@ use petstore_domain::{CategoryId, IdError};
 
 use super::refusals::Refuse;
 use super::{Call, Handled, not_found, path_id};
-use crate::answer::Answer;
+use crate::answer::{Answer, Collection, Location};
 use crate::wire;
 
 /// Bytes of a category on a page, generously.
@@ -25,8 +25,9 @@ pub(super) async fn create(call: &Call<'_>) -> Handled {
     let key = call.idempotency_key()?;
     let new = wire::new_category(call.body)?;
     let made = call.api().create_category(new, call.retry(key.as_ref())).await;
-    let location = |category: &petstore_domain::Category| Some(("/categories", category.id.get()));
-    Ok(call.repeated(made, StatusCode::CREATED, wire::push_category, location))
+    Ok(call.repeated(made, StatusCode::CREATED, wire::push_category, |category| {
+        Some(Location::new(Collection::Categories, category.id.get()))
+    }))
 }
 
 pub(super) async fn get(call: &Call<'_>, id: Result<CategoryId, IdError>) -> Handled {

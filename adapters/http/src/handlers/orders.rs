@@ -5,7 +5,7 @@ use petstore_domain::{IdError, OrderId};
 
 use super::refusals::Refuse;
 use super::{Call, Handled, not_found, path_id};
-use crate::answer::Answer;
+use crate::answer::{Answer, Collection, Location};
 use crate::wire;
 
 /// Bytes of an order on a page, generously.
@@ -25,8 +25,9 @@ pub(super) async fn place(call: &Call<'_>) -> Handled {
     let key = call.idempotency_key()?;
     let new = wire::new_order(call.body)?;
     let placed = call.api().place_order(new, call.retry(key.as_ref())).await;
-    let location = |order: &petstore_domain::Order| Some(("/store/orders", order.id.get()));
-    Ok(call.repeated(placed, StatusCode::CREATED, wire::push_order, location))
+    Ok(call.repeated(placed, StatusCode::CREATED, wire::push_order, |order| {
+        Some(Location::new(Collection::Orders, order.id.get()))
+    }))
 }
 
 pub(super) async fn get(call: &Call<'_>, id: Result<OrderId, IdError>) -> Handled {

@@ -5,7 +5,7 @@ use petstore_domain::{IdError, PetId};
 
 use super::refusals::Refuse;
 use super::{Call, Handled, not_found, path_id};
-use crate::answer::Answer;
+use crate::answer::{Answer, Collection, Location};
 use crate::error::{ApiError, Code};
 use crate::route::Resource;
 use crate::wire;
@@ -39,7 +39,9 @@ pub(super) async fn create(call: &Call<'_>) -> Handled {
     let key = call.idempotency_key()?;
     let new = wire::new_pet(call.body)?;
     let made = call.api().create_pet(new, call.retry(key.as_ref())).await;
-    Ok(call.repeated(made, StatusCode::CREATED, wire::push_pet, |pet| Some(("/pets", pet.id.get()))))
+    Ok(call.repeated(made, StatusCode::CREATED, wire::push_pet, |pet| {
+        Some(Location::new(Collection::Pets, pet.id.get()))
+    }))
 }
 
 pub(super) async fn replace(call: &Call<'_>, id: Result<PetId, IdError>) -> Handled {

@@ -3,6 +3,8 @@
 //! A strong tag is `"epoch-version"`: the epoch is the store's, so that a tag from before a fresh start never matches a
 //! version that has come to the same number again.
 
+use std::num::NonZeroU8;
+
 use hyper::HeaderMap;
 use hyper::header::{GetAll, HeaderName, HeaderValue, IF_MATCH, IF_NONE_MATCH};
 use petstore_domain::{Precondition, Version};
@@ -20,10 +22,13 @@ const WEAK: &[u8] = b"W/";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct EntityTag {
     bytes: [u8; TAG_MAX],
-    len: u8,
+    /// One more than its length: an answer's tag then takes no byte more for being optional.
+    end: NonZeroU8,
 }
 
 impl EntityTag {
+    const EMPTY: Self = Self { bytes: [0; TAG_MAX], end: NonZeroU8::MIN };
+
     /// The strong tag of a version of a resource.
     pub(crate) fn strong(epoch: u64, version: Version) -> Self {
         TagPrefix::new(epoch).tag(version)
@@ -31,7 +36,7 @@ impl EntityTag {
 
     /// The weak tag of a page with this checksum.
     pub(crate) fn weak(checksum: u64) -> Self {
-        let mut tag = Self { bytes: [0; TAG_MAX], len: 0 };
+        let mut tag = Self::EMPTY;
         tag.push(WEAK);
         tag.push(b"\"");
         tag.push(&hex::full(checksum));
@@ -41,7 +46,7 @@ impl EntityTag {
 
     /// The strong tag of a file whose content has this checksum, as it is sent in one coding or in none.
     pub(crate) fn of_file(checksum: u64, is_coded: bool) -> Self {
-        let mut tag = Self { bytes: [0; TAG_MAX], len: 0 };
+        let mut tag = Self::EMPTY;
         tag.push(b"\"");
         tag.push(&hex::full(checksum));
         tag.push(if is_coded { b"-gzip\"" } else { b"\"" });
@@ -50,7 +55,7 @@ impl EntityTag {
 
     /// The tag, visible ASCII.
     pub(crate) fn as_bytes(&self) -> &[u8] {
-        &self.bytes[..usize::from(self.len)]
+        &self.bytes[..self.len()]
     }
 
     /// The quoted part, which a weak comparison looks at alone.
@@ -59,10 +64,15 @@ impl EntityTag {
     }
 
     fn push(&mut self, part: &[u8]) {
-        self.bytes[usize::from(self.len)..][..part.len()].copy_from_slice(part);
+        let before = self.len();
+        self.bytes[before..][..part.len()].copy_from_slice(part);
         #[expect(clippy::cast_possible_truncation, reason = "it has been found to be within TAG_MAX")]
         let len = part.len() as u8;
-        self.len += len;
+        self.end = self.end.saturating_add(len);
+    }
+
+    fn len(&self) -> usize {
+        usize::from(self.end.get()) - 1
     }
 }
 
@@ -73,7 +83,7 @@ pub(crate) struct TagPrefix(EntityTag);
 impl TagPrefix {
     /// Of the store with this epoch.
     pub(crate) fn new(epoch: u64) -> Self {
-        let mut prefix = EntityTag { bytes: [0; TAG_MAX], len: 0 };
+        let mut prefix = EntityTag::EMPTY;
         prefix.push(b"\"");
         prefix.push(&hex::full(epoch)[hex::leading_zeros(epoch)..]);
         prefix.push(b"-");
