@@ -4,7 +4,7 @@
 //! done for a GET: a copy of a prepared one is two allocations, each value that is no constant is counted twice with
 //! locked instructions, and each line is looked at once more on its way out. So the lines of an answer in the clear are
 //! written as HTTP/1.1 has them (RFC 9112, section 5), wait here, and the socket puts them behind the status line when
-//! hyper hands over the head: 3,000 instructions and half of what a GET cost more than a constant one.
+//! hyper hands over the head: 3,500 instructions, and 0.45 of 5.5 us of a processor.
 //!
 //! The head that they belong to is told by its place alone: it is what hyper hands over next. So lines wait only while
 //! hyper holds nothing that it wrote before. (hyper 1.12 reads no request before it has handed over the answer to the
