@@ -65,10 +65,12 @@ pub(crate) struct Values<'v> {
     pub(crate) request_id: &'v [u8],
     pub(crate) quota: Option<QuotaNote>,
     pub(crate) tag: Option<EntityTag>,
-    /// What was asked for, if that is deprecated, and the base path that it is under.
-    pub(crate) deprecated: Option<(Resource, &'v str)>,
-    /// Where that which was made is, and the base path that it is under.
-    pub(crate) location: Option<(Location, &'v str)>,
+    /// What was asked for, if that is deprecated.
+    pub(crate) deprecated: Option<Resource>,
+    /// Where that which was made is.
+    pub(crate) location: Option<Location>,
+    /// What both are under.
+    pub(crate) base_path: &'v str,
 }
 
 /// What takes an answer's own values, one after the other.
@@ -103,24 +105,21 @@ impl Values<'_> {
         if let Some(tag) = &self.tag {
             sheet.put("etag", |out| out.extend_from_slice(tag.as_bytes()));
         }
-        if let Some((resource, base_path)) = self.deprecated {
-            sheet.put("link", |out| handlers::push_deprecated_links(out, resource, base_path));
+        if let Some(resource) = self.deprecated {
+            sheet.put("link", |out| handlers::push_deprecated_links(out, resource, self.base_path));
         }
-        if let Some((location, base_path)) = self.location {
-            sheet.put("location", |out| location.push(out, base_path));
+        if let Some(location) = self.location {
+            sheet.put("location", |out| location.push(out, self.base_path));
         }
     }
 }
 
-/// Lines, each with its end.
-struct Lines<'l>(&'l mut Vec<u8>);
+/// Names and values, as lines.
+struct Written<'w>(&'w mut Vec<u8>);
 
-impl Sheet for Lines<'_> {
+impl Sheet for Written<'_> {
     fn put(&mut self, name: &'static str, write: impl FnOnce(&mut Vec<u8>)) {
-        self.0.extend_from_slice(name.as_bytes());
-        self.0.extend_from_slice(b": ");
-        write(self.0);
-        self.0.extend_from_slice(b"\r\n");
+        push_line(self.0, name, write);
     }
 }
 
@@ -205,10 +204,15 @@ impl Prepared {
 /// The lines of these headers.
 pub(crate) fn push_lines(out: &mut Vec<u8>, headers: &[(HeaderName, HeaderValue)]) {
     for (name, value) in headers {
-        for part in [name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"] {
-            out.extend_from_slice(part);
-        }
+        push_line(out, name.as_str(), |out| out.extend_from_slice(value.as_bytes()));
     }
+}
+
+fn push_line(out: &mut Vec<u8>, name: &str, write: impl FnOnce(&mut Vec<u8>)) {
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(b": ");
+    write(out);
+    out.extend_from_slice(b"\r\n");
 }
 
 /// The forms that a thread has answered in.
@@ -223,7 +227,7 @@ impl Forms {
 
     /// Writes the lines of an answer.
     pub(crate) fn push(&self, form: Form, values: &Values<'_>, out: &mut Vec<u8>) {
-        values.put(&mut Lines(out));
+        values.put(&mut Written(out));
         self.with(form, values, |prepared| out.extend_from_slice(&prepared.lines));
     }
 
@@ -282,8 +286,9 @@ mod tests {
                 request_id: b"id",
                 quota: counted.then_some(quota),
                 tag: tagged.then_some(tag),
-                deprecated: deprecated.then_some((Resource::Pets, "/v1")),
-                location: located.then(|| (Location::new(Collection::Pets, 1), "/v1")),
+                deprecated: deprecated.then_some(Resource::Pets),
+                location: located.then(|| Location::new(Collection::Pets, 1)),
+                base_path: "/v1",
             };
             let form = values.form(true, Content::Json, Coding::Fixed, true);
             let told = "</docs#/animals/getPet>; rel=\"deprecation\", </docs#/animals/getPet>; rel=\"sunset\", \

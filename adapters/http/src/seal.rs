@@ -68,14 +68,14 @@ pub(crate) fn seal(
     seal: Seal,
     bypass: Option<(&Lines, HeaderMap)>,
 ) -> Response<Full<Bytes>> {
-    let base_path = &*worker.app.settings.base_path;
     cors::put_on(&mut answer.headers, seal.origin);
     let values = Values {
         request_id: seal.id.as_bytes(),
         quota: seal.quota,
         tag: answer.tag,
-        deprecated: seal.deprecated.map(|resource| (resource, base_path)),
-        location: answer.location.map(|location| (location, base_path)),
+        deprecated: seal.deprecated,
+        location: answer.location,
+        base_path: &worker.app.settings.base_path,
     };
     let may_be_kept = values.tag.is_some() && !answer.status.is_client_error();
     let form = values.form(may_be_kept, answer.content, answer.coding, worker.app.cors.is_on());

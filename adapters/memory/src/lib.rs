@@ -5,7 +5,7 @@
 //! It is durable when it is given a [`Journal`](petstore_ports::Journal), and does no I/O of its own.
 //!
 //! How it is built, from the ground up:
-//! - Ids are dense and rising, so a table is a slab addressed by id (`slab`, on `directory`): a read is three loads and
+//! - Ids are dense and rising, so a table is a slab addressed by id (`slab`, on `directory`): a read is four loads and
 //!   one short lock, whatever the table's size.
 //! - Listings find their candidates in indexes (`census`, `pairs`, `kin`), joined by `search`, and then judge the records
 //!   themselves (`page`). **An index covers every record that can be seen**: it is widened before a record is written
