@@ -26,7 +26,7 @@ const COMPANY: usize = 32;
 const COMPANY_TIME: Duration = Duration::from_millis(8);
 
 /// How often it looks meanwhile whether any more have come: if none have, all who write now are waiting already.
-const COMPANY_LOOKS: u32 = 4;
+const COMPANY_LOOKS: u32 = 2;
 
 /// What the writer is asked to do.
 pub(crate) enum Request {

@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 
 use petstore_domain::{KeyRecord, Timestamp};
 use petstore_ports::{Batch, BatchNumber, Header, Journal, LastIds, Row, StoreError, UsageCount};
-use rusqlite::{Connection, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, params};
 
 use crate::checkpoint::{self, CheckpointHealth, Log};
 use crate::error::unavailable;
@@ -93,7 +93,7 @@ impl SqliteJournal {
     fn write<T>(
         &mut self,
         doing: &str,
-        work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
+        work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
         let log = Arc::clone(&self.log);
         let open = self.opened()?;
@@ -102,7 +102,7 @@ impl SqliteJournal {
         }
         let written = {
             let _pass = log.pass();
-            transact(&mut open.connection, work)
+            transact(&open.connection, work)
         };
         self.checked(doing, written)
     }
@@ -115,13 +115,14 @@ impl SqliteJournal {
     }
 }
 
+/// Both ends of it are kept prepared. What fails leaves it to the connection's end, which undoes it.
 fn transact<T>(
-    connection: &mut Connection,
-    work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
+    connection: &Connection,
+    work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
 ) -> rusqlite::Result<T> {
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let done = work(&transaction)?;
-    transaction.commit()?;
+    connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
+    let done = work(connection)?;
+    connection.prepare_cached("COMMIT")?.execute([])?;
     Ok(done)
 }
 
@@ -131,9 +132,9 @@ impl Journal for SqliteJournal {
     }
 
     fn append(&mut self, batch: &Batch<'_>) -> Result<(), StoreError> {
-        self.write("append", |transaction| {
-            Fold::of(batch.changes).write(transaction)?;
-            meta::write(transaction, batch.number, batch.last_ids)
+        self.write("append", |connection| {
+            Fold::of(batch.changes).write(connection)?;
+            meta::write(connection, batch.number, batch.last_ids)
         })?;
         self.kept = batch.number;
         Ok(())
@@ -163,20 +164,20 @@ impl Journal for SqliteJournal {
     }
 
     fn note_usage(&mut self, counts: &[UsageCount]) -> Result<(), StoreError> {
-        self.write("note usage", |transaction| put(transaction, counts))
+        self.write("note usage", |connection| put(connection, counts))
     }
 
     fn note_bans(&mut self, keys: &[KeyRecord]) -> Result<(), StoreError> {
-        self.write("note bans", |transaction| {
-            keys.iter().try_for_each(|key| tables::note_ban(transaction, key))
+        self.write("note bans", |connection| {
+            keys.iter().try_for_each(|key| tables::note_ban(connection, key))
         })
     }
 
     fn prune(&mut self, now: Timestamp) -> Result<usize, StoreError> {
         let sql = "DELETE FROM retries WHERE id IN
              (SELECT id FROM retries WHERE expires_at <= ?1 ORDER BY expires_at LIMIT ?2)";
-        self.write("prune", |transaction| {
-            transaction.prepare_cached(sql)?.execute(params![now.to_string(), PRUNE_MAX])
+        self.write("prune", |connection| {
+            connection.prepare_cached(sql)?.execute(params![now.to_string(), PRUNE_MAX])
         })
     }
 
