@@ -6,6 +6,8 @@ mod orders;
 mod pets;
 mod refusals;
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 use hyper::StatusCode;
 use hyper::header::{HeaderName, HeaderValue, LINK};
@@ -199,13 +201,12 @@ impl<'a> Call<'a> {
             let answer = Answer::empty(StatusCode::NOT_MODIFIED).with_tag(page.tag);
             return if gzip { answer.varying() } else { answer };
         }
-        let mut origin = String::new();
-        if let Some(url) = &self.settings().public_url {
-            origin.push_str(url);
+        let origin = if let Some(url) = &self.settings().public_url {
+            Cow::Borrowed(url.as_str())
         } else {
-            origin.push_str(if self.is_secure { "https://" } else { "http://" });
-            origin.push_str(self.authority.to_str().unwrap_or_default());
-        }
+            let scheme = if self.is_secure { "https://" } else { "http://" };
+            Cow::Owned([scheme, self.authority.to_str().unwrap_or_default()].concat())
+        };
         let links = listing.links(&origin, self.parts.uri.path(), page.next);
         let answer =
             Answer::json(StatusCode::OK, page.body).with_tag(page.tag).with_header(LINK, text_value(links));

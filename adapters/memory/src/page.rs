@@ -21,14 +21,13 @@ pub(crate) fn fill<T: Clone>(
 ) -> PageEnd {
     let mut walk = Walk::new(page);
     let mut left = page.limit;
-    let mut copies = Vec::with_capacity(BLOCK);
+    let mut copies = [const { None }; BLOCK];
     while !walk.is_over() {
         // One more than the page takes: whether it is there decides how the page ends.
         let found = candidates(walk, left.saturating_add(1).min(CANDIDATES_MAX));
         for slots in found.slots.chunk_by(|one, next| block_of(*one) == block_of(*next)) {
-            copies.clear();
-            records.copy_of_block(slots, &admits, &mut copies);
-            for record in &copies {
+            let count = records.copy_of_block(slots, &admits, &mut copies);
+            for record in copies[..count].iter().flatten() {
                 if left == 0 {
                     return PageEnd::More;
                 }
@@ -49,13 +48,12 @@ pub(crate) fn each<T: Clone, E>(
     mut each: impl FnMut(&T) -> Result<(), E>,
 ) -> Result<(), E> {
     let mut walk = Walk::of_all();
-    let mut copies = Vec::with_capacity(BLOCK);
+    let mut copies = [const { None }; BLOCK];
     while !walk.is_over() {
         let found = candidates(walk, CANDIDATES_MAX);
         for slots in found.slots.chunk_by(|one, next| block_of(*one) == block_of(*next)) {
-            copies.clear();
-            records.copy_of_block(slots, |_| true, &mut copies);
-            copies.iter().try_for_each(&mut each)?;
+            let count = records.copy_of_block(slots, |_| true, &mut copies);
+            copies[..count].iter().flatten().try_for_each(&mut each)?;
         }
         walk = found.rest;
     }

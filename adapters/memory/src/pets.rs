@@ -135,7 +135,7 @@ impl Pets {
             },
         };
         let census = self.census.read();
-        let mut filters = Vec::with_capacity(2);
+        let mut filters = Vec::new();
         if let Some(category) = &category {
             filters.push(AnyOf(vec![category.value()]));
         }

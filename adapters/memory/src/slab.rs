@@ -74,18 +74,25 @@ impl<T: Clone> Slab<T> {
         self.read(slot, T::clone)
     }
 
-    /// Copies those of the records that are wanted, in the order of the slots, which must be of one block. Its lock is
-    /// taken once.
-    pub(crate) fn copy_of_block(&self, slots: &[u32], wanted: impl Fn(&T) -> bool, into: &mut Vec<T>) {
+    /// Copies those of the records that are wanted, in the order of the slots, which must be of one block, and returns how
+    /// many there are. Its lock is taken once.
+    pub(crate) fn copy_of_block(
+        &self,
+        slots: &[u32],
+        wanted: impl Fn(&T) -> bool,
+        into: &mut [Option<T>; BLOCK],
+    ) -> usize {
         let block = slots.first().and_then(|slot| self.blocks.find(block_of(*slot)));
         let Some(block) = block.map(RwLock::read) else {
-            return;
+            return 0;
         };
-        for slot in slots {
-            if let Some(record) = block[place_of(*slot)].as_ref().filter(|record| wanted(record)) {
-                into.push(record.clone());
-            }
+        let records = slots.iter().filter_map(|slot| block[place_of(*slot)].as_ref());
+        let mut count = 0;
+        for (copy, record) in into.iter_mut().zip(records.filter(|record| wanted(record))) {
+            *copy = Some(record.clone());
+            count += 1;
         }
+        count
     }
 }
 
@@ -129,10 +136,9 @@ mod tests {
         for slot in [32, 33, 40, 47, 48] {
             slab.write(slot, Some(slot));
         }
-        let mut copied = Vec::new();
-        slab.copy_of_block(&[47, 41, 40, 33, 32], |slot| *slot != 40, &mut copied);
-        assert_eq!(copied, [47, 33, 32]);
-        slab.copy_of_block(&[1_000_000], |_| true, &mut copied);
-        assert_eq!(copied, [47, 33, 32]);
+        let mut copies = [const { None }; BLOCK];
+        assert_eq!(slab.copy_of_block(&[47, 41, 40, 33, 32], |slot| *slot != 40, &mut copies), 3);
+        assert_eq!(copies[..3], [Some(47), Some(33), Some(32)]);
+        assert_eq!(slab.copy_of_block(&[1_000_000], |_| true, &mut copies), 0);
     }
 }

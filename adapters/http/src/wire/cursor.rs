@@ -85,9 +85,10 @@ impl Walk {
     /// The cursor of the page that begins after this id.
     pub(crate) fn cursor(self, after: u64) -> String {
         let mut cursor = String::with_capacity(CURSOR_LEN);
-        let digits = [hex::full(after), hex::full(self.checksum(after))];
         cursor.push(char::from(FORM));
-        cursor.extend(digits.as_flattened().iter().map(|digit| char::from(*digit)));
+        for number in [after, self.checksum(after)] {
+            cursor.push_str(str::from_utf8(&hex::full(number)).expect("digits are ASCII"));
+        }
         cursor
     }
 

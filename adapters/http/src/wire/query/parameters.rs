@@ -27,8 +27,10 @@ pub(super) struct Parameters<'q> {
 impl<'q> Parameters<'q> {
     /// Takes a query apart. Empty pieces, such as between two ampersands, are nothing.
     pub(super) fn of(query: Option<&'q str>) -> Self {
-        let mut parameters = Self { rest: Vec::new(), faults: Faults::default(), taken: String::new() };
-        let pieces = query.unwrap_or_default().split('&').filter(|piece| !piece.is_empty());
+        let query = query.unwrap_or_default();
+        let taken = String::with_capacity(query.len());
+        let mut parameters = Self { rest: Vec::new(), faults: Faults::default(), taken };
+        let pieces = query.split('&').filter(|piece| !piece.is_empty());
         for piece in pieces {
             if parameters.rest.len() == PARAMETERS_MAX {
                 // The others are not looked at: one fault is enough said.
@@ -67,7 +69,7 @@ impl<'q> Parameters<'q> {
         name: &'static str,
         judge: impl Fn(&str) -> Result<T, Fault>,
     ) -> Option<Vec<T>> {
-        let values = self.take(name);
+        let values: Vec<_> = self.take(name).collect();
         if values.is_empty() {
             return None;
         }
@@ -93,11 +95,12 @@ impl<'q> Parameters<'q> {
 
     fn single(&mut self, name: &'static str) -> Option<Result<Cow<'q, str>, Fault>> {
         let mut values = self.take(name);
-        if values.len() > 1 {
+        let value = values.next()?;
+        if values.count() > 0 {
             self.faults.add(name, &Fault::new("repeated_parameter", "takes one value"));
             return None;
         }
-        values.pop()
+        Some(value)
     }
 
     fn judge_all<T>(
@@ -115,9 +118,10 @@ impl<'q> Parameters<'q> {
         Ok(judged)
     }
 
-    fn take(&mut self, name: &str) -> Vec<Result<Cow<'q, str>, Fault>> {
-        let taken = self.rest.extract_if(.., |(other, _)| other == name);
-        taken.map(|(_, value)| value.ok_or_else(undecodable)).collect()
+    /// Takes all values of a parameter: those that are left in the iterator are not taken.
+    fn take(&mut self, name: &str) -> impl Iterator<Item = Result<Cow<'q, str>, Fault>> {
+        let taken = self.rest.extract_if(.., move |(other, _)| other == name);
+        taken.map(|(_, value)| value.ok_or_else(undecodable))
     }
 }
 
