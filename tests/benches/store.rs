@@ -18,12 +18,18 @@ use tokio::time::Instant;
 /// Rounds that are taken in turns; the median counts.
 const ROUNDS: usize = 15;
 
+/// One pet in so many is in the rare category.
+const RARE: u32 = 1_000;
+
+const RARE_CATEGORY: u64 = 11;
+
 fn main() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
     println!("| what | figure |\n|---|---|");
     // First: what another measurement frees would be counted as nobody's.
     memory();
     pages(&runtime);
+    rare(&runtime);
     orders();
 }
 
@@ -36,8 +42,8 @@ fn pages(runtime: &tokio::runtime::Runtime) {
         let mut ratios = Vec::new();
         let mut of_large = Vec::new();
         for round in 0..ROUNDS as u64 {
-            let one = page_time(runtime, &small, &filter, 10_000, round);
-            let other = page_time(runtime, &large, &filter, 1_000_000, round);
+            let one = page_time(runtime, &small, &filter, 9_800, round);
+            let other = page_time(runtime, &large, &filter, 999_800, round);
             ratios.push(other / one);
             of_large.push(other);
         }
@@ -46,19 +52,38 @@ fn pages(runtime: &tokio::runtime::Runtime) {
     }
 }
 
-/// Microseconds of a page, over pages all through the store.
+/// A page of 100 of the pets of which there is one in [`RARE`], and of all. `PETS` says how many there are: ten million
+/// take a GB.
+fn rare(runtime: &tokio::runtime::Runtime) {
+    let pets = std::env::var("PETS").ok().and_then(|pets| pets.parse().ok()).unwrap_or(1_000_000);
+    let store = shop(pets);
+    let category_id = CategoryId::new(RARE_CATEGORY);
+    let filter = PetFilter { category_id: Some(category_id.expect("an id")), ..PetFilter::default() };
+    // Behind the last one there are still a hundred.
+    let last = u64::from(pets) - 101 * u64::from(RARE);
+    let (mut of_rare, mut ratios) = (Vec::new(), Vec::new());
+    for round in 0..ROUNDS as u64 {
+        let all = page_time(runtime, &store, &PetFilter::default(), last, round);
+        of_rare.push(page_time(runtime, &store, &filter, last, round));
+        ratios.push(of_rare[of_rare.len() - 1] / all);
+    }
+    println!("| page of 100 of one pet in {RARE}, {pets} pets | {:.1} us |", median(of_rare));
+    println!("| the same / page of 100 of all | {:.2} |", median(ratios));
+}
+
+/// Microseconds of a page, over pages that begin all through the store as far as the id `last`.
 fn page_time(
     runtime: &tokio::runtime::Runtime,
     store: &MemoryStore,
     filter: &PetFilter,
-    pets: u64,
+    last: u64,
     round: u64,
 ) -> f64 {
     const PAGES: u32 = 400;
     let began = Instant::now();
     runtime.block_on(async {
         for page in 0..PAGES {
-            let after = (u64::from(page) * 7_919 + round * 104_729) % (pets - 200);
+            let after = (u64::from(page) * 7_919 + round * 104_729) % last;
             let request = PageRequest { order: PageOrder::Ascending, after: Some(after), limit: 100 };
             let mut names = 0;
             let mut sink = |record: &petstore_domain::PetRecord| names += record.pet.name.as_bytes().len();
@@ -121,20 +146,21 @@ fn resident() -> f64 {
     line.trim().trim_end_matches(" kB").trim().parse::<f64>().unwrap_or(0.0) * 1024.0
 }
 
-/// A store with this many pets, all available, in ten categories.
+/// A store with this many pets, all available, in ten categories and a rare one.
 fn shop(pets: u32) -> Arc<MemoryStore> {
     const NAMES: [&str; 4] = ["Bella", "Rocky", "Coco", "Milo"];
     let store = Arc::new(MemoryStore::new());
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
     runtime.block_on(async {
-        for n in 0..10 {
+        for n in 0..RARE_CATEGORY {
             let name = CategoryName::parse(&format!("Category {n}")).expect("a name");
             let new = NewCategory { name, description: None };
             run(&*store, CreateCategory { new }).await.expect("the store answers").expect("a new name");
         }
         for n in 1..=pets {
             let name = PetName::parse(&format!("{} {n}", NAMES[n as usize % NAMES.len()])).expect("a name");
-            let category_id = CategoryId::new(u64::from(n % 10) + 1).expect("an id");
+            let category = if n % RARE == 0 { RARE_CATEGORY } else { u64::from(n % 10) + 1 };
+            let category_id = CategoryId::new(category).expect("an id");
             let new = NewPet { name, category_id, status: None };
             run(&*store, CreatePet { new }).await.expect("the store answers").expect("the category exists");
         }
