@@ -42,8 +42,8 @@ fn pages(runtime: &tokio::runtime::Runtime) {
         let mut ratios = Vec::new();
         let mut of_large = Vec::new();
         for round in 0..ROUNDS as u64 {
-            let one = page_time(runtime, &small, &filter, 9_800, round);
-            let other = page_time(runtime, &large, &filter, 999_800, round);
+            let one = page_time(runtime, &small, &filter, 10_000 - 200, round);
+            let other = page_time(runtime, &large, &filter, 1_000_000 - 200, round);
             ratios.push(other / one);
             of_large.push(other);
         }
@@ -55,12 +55,12 @@ fn pages(runtime: &tokio::runtime::Runtime) {
 /// A page of 100 of the pets of which there is one in [`RARE`], and of all. `PETS` says how many there are: ten million
 /// take a GB.
 fn rare(runtime: &tokio::runtime::Runtime) {
-    let pets = std::env::var("PETS").ok().and_then(|pets| pets.parse().ok()).unwrap_or(1_000_000);
+    let pets = std::env::var("PETS").map_or(1_000_000, |pets| pets.parse().expect("PETS is a number"));
+    // Behind the last page's first pet there are still a hundred rare ones.
+    let last = u64::from(pets).checked_sub(101 * u64::from(RARE)).expect("PETS is at least 101,000");
     let store = shop(pets);
     let category_id = CategoryId::new(RARE_CATEGORY);
     let filter = PetFilter { category_id: Some(category_id.expect("an id")), ..PetFilter::default() };
-    // Behind the last one there are still a hundred.
-    let last = u64::from(pets) - 101 * u64::from(RARE);
     let (mut of_rare, mut ratios) = (Vec::new(), Vec::new());
     for round in 0..ROUNDS as u64 {
         let all = page_time(runtime, &store, &PetFilter::default(), last, round);
@@ -159,7 +159,7 @@ fn shop(pets: u32) -> Arc<MemoryStore> {
         }
         for n in 1..=pets {
             let name = PetName::parse(&format!("{} {n}", NAMES[n as usize % NAMES.len()])).expect("a name");
-            let category = if n % RARE == 0 { RARE_CATEGORY } else { u64::from(n % 10) + 1 };
+            let category = if n % RARE == 0 { RARE_CATEGORY } else { u64::from(n) % (RARE_CATEGORY - 1) + 1 };
             let category_id = CategoryId::new(category).expect("an id");
             let new = NewPet { name, category_id, status: None };
             run(&*store, CreatePet { new }).await.expect("the store answers").expect("the category exists");

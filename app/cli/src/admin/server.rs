@@ -6,6 +6,7 @@ use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt}
 use std::os::unix::net::UnixStream as StdStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use petstore_domain::{
     Account, AccountId, AccountName, KeyHolder, KeyId, KeyLabel, KeyPatch, KeyPrefix, KeyRecord, Patch,
@@ -23,6 +24,9 @@ use crate::reload::Reloader;
 
 /// Clients that are served at once; further ones wait.
 const CLIENTS_MAX: usize = 16;
+
+/// How long nobody is let in after that has failed: what is lacking is mostly descriptors.
+const ACCEPT_REST: Duration = Duration::from_millis(50);
 
 /// A socket that administers a store. It is removed when this is dropped.
 pub(crate) struct AdminSocket {
@@ -68,7 +72,7 @@ impl AdminSocket {
         loop {
             let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
             let Ok((stream, _)) = self.listener.accept().await else {
-                tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+                tokio::time::sleep(ACCEPT_REST).await;
                 continue;
             };
             if !self.may_ask(&stream) {
@@ -186,7 +190,7 @@ impl Desk {
             }
             Request::RotateKey { key, overlap_secs } => {
                 let found = self.find(&key).await?;
-                let overlap = std::time::Duration::from_secs(overlap_secs);
+                let overlap = Duration::from_secs(overlap_secs);
                 let rotated = self.administration.rotate_key(found.key.id, overlap).await.map_err(why)?;
                 let key = KeyView::new(&rotated.made, &found.account, now);
                 // A word beside the secret, which must arrive whatever becomes of that.
