@@ -8,13 +8,22 @@ use std::hash::{Hash, Hasher};
 const INLINE_MAX: usize = 27;
 
 /// A string that lives inside its record when it is short, on the heap otherwise.
-#[derive(Clone)]
 pub(crate) struct ShortText(Repr);
 
-#[derive(Clone)]
 enum Repr {
     Inline(Inline),
     Heap(Box<str>),
+}
+
+impl Clone for ShortText {
+    /// What is in place is copied in place, whole.
+    #[inline]
+    fn clone(&self) -> Self {
+        match &self.0 {
+            Repr::Inline(inline) => Self(Repr::Inline(*inline)),
+            Repr::Heap(text) => Self::on_heap(text),
+        }
+    }
 }
 
 /// Text in place. A copy of it is four moves: a tag of one byte would leave fifteen odd ones, which are moved in pieces
@@ -42,8 +51,15 @@ impl ShortText {
                 place.copy_from_slice(text.as_bytes());
                 Self(Repr::Inline(Inline { bytes, len, tag: Tag::Inline }))
             }
-            _ => Self(Repr::Heap(text.into())),
+            _ => Self::on_heap(text),
         }
+    }
+
+    /// Seldom needed, and no part of the code that copies a record.
+    #[cold]
+    #[inline(never)]
+    fn on_heap(text: &str) -> Self {
+        Self(Repr::Heap(text.into()))
     }
 
     pub(crate) fn as_str(&self) -> &str {

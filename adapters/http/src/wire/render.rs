@@ -7,6 +7,7 @@ use petstore_domain::{Category, InventoryItem, Order, Pet, PetStatus, Plan, Usag
 use super::faults::{DETAILS_MAX, FIELD_MAX, printable};
 use crate::error::ApiError;
 
+mod ids;
 mod page;
 
 pub(crate) use page::{FinishedPage, Page};
@@ -21,6 +22,13 @@ const RESOURCE_ROOM: usize = 256;
 
 /// A pet.
 pub(crate) fn push_pet(out: &mut Vec<u8>, pet: &Pet) {
+    push_pet_up_to_id(out, pet);
+    push_number(out, pet.id.get());
+    out.push(b'}');
+}
+
+/// A pet but for its id and its end.
+fn push_pet_up_to_id(out: &mut Vec<u8>, pet: &Pet) {
     out.extend_from_slice(b"{\"name\":\"");
     push_text(out, pet.name.as_bytes());
     out.extend_from_slice(b"\",\"categoryId\":");
@@ -31,8 +39,6 @@ pub(crate) fn push_pet(out: &mut Vec<u8>, pet: &Pet) {
         PetStatus::Pending => out.extend_from_slice(b",\"status\":\"pending\",\"id\":"),
         PetStatus::Sold => out.extend_from_slice(b",\"status\":\"sold\",\"id\":"),
     }
-    push_number(out, pet.id.get());
-    out.push(b'}');
 }
 
 /// A category.

@@ -5,7 +5,8 @@ use petstore_ports::PageEnd;
 
 use super::super::checksum::Checksum;
 use super::super::conditional::EntityTag;
-use super::{push_category, push_item, push_order, push_pet};
+use super::ids::Ids;
+use super::{push_category, push_item, push_order, push_pet_up_to_id};
 
 /// A page in the making.
 #[derive(Debug)]
@@ -13,6 +14,7 @@ pub(crate) struct Page {
     body: Vec<u8>,
     checksum: Checksum,
     last: Option<u64>,
+    ids: Ids,
 }
 
 /// A page that is ready to be sent.
@@ -30,13 +32,15 @@ impl Page {
     /// Begins a page in an empty buffer. The epoch is the store's: ids and versions mean something in it alone.
     pub(crate) fn new(mut buffer: Vec<u8>, epoch: u64) -> Self {
         buffer.push(b'[');
-        Self { body: buffer, checksum: Checksum::new().word(epoch), last: None }
+        Self { body: buffer, checksum: Checksum::new().word(epoch), last: None, ids: Ids::default() }
     }
 
     /// Adds a pet.
     pub(crate) fn pet(&mut self, record: &PetRecord) {
         self.begin(record.pet.id.get(), record.version);
-        push_pet(&mut self.body, &record.pet);
+        push_pet_up_to_id(&mut self.body, &record.pet);
+        self.ids.push(&mut self.body, record.pet.id.get());
+        self.body.push(b'}');
     }
 
     /// Adds a pet's inventory item.
