@@ -39,6 +39,7 @@ mod handlers;
 mod head;
 mod host;
 mod http2;
+mod idle;
 mod lines;
 mod load;
 mod local;
@@ -68,6 +69,7 @@ mod woven;
 
 pub use app::Http;
 pub use beside::is_reserved;
+pub use idle::Idle;
 pub use local::LocalServer;
 pub use observe::{Exchange, Exposition, Observer};
 pub use reference::PageFile;

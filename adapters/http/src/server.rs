@@ -166,7 +166,11 @@ struct Accept {
 }
 
 fn run(listener: StdListener, number: usize, app: Arc<App>, accept: &Accept, drain: &Arc<Drain>) -> bool {
-    let runtime = tokio::runtime::Builder::new_current_thread()
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    if accept.serves != Serves::Ops {
+        app.settings.idle.watch(&mut builder);
+    }
+    let runtime = builder
         .enable_all()
         .event_interval(TURNS_BETWEEN_LOOKS)
         .build_local(LocalOptions::default())

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use petstore_domain::Timestamp;
 use petstore_ports::api::Sandbox;
 
+use crate::idle::Idle;
 use crate::observe::{Exposition, Observer};
 use crate::reference::PageFile;
 
@@ -40,6 +41,8 @@ pub struct HttpSettings {
     pub gzip: bool,
     /// Whom to tell of answers; none: nobody, at no cost.
     pub observer: Option<Arc<dyn Observer>>,
+    /// Where the threads that serve the contract tell how long they have nothing to do.
+    pub idle: Idle,
     /// What is served at `/metrics`; none: nothing is.
     pub exposition: Option<Arc<dyn Exposition>>,
     /// What a tester may do to the server, at `/sandbox/` beside `/health`; none: nothing, at no cost. Never for a server

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use petstore_http::Idle;
 use petstore_ports::Clock;
 use petstore_ports::api::Administration;
 use petstore_service::{Policy, Ports, Service};
@@ -14,7 +15,7 @@ use crate::{Failure, single_threaded};
 
 /// Answers a request as the server of this store would.
 pub(crate) fn ask(db: &Db, request: Request) -> Result<Answer, Failure> {
-    let OpenStore { store, .. } = OpenStore::open(db, NAME_ITS_SOCKET)?;
+    let OpenStore { store, .. } = OpenStore::open(db, NAME_ITS_SOCKET, Idle::default())?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let ports = Ports::of_one_store(Arc::clone(&store), Arc::clone(&clock), Arc::new(SystemEntropy));
     let administration: Arc<dyn Administration> = Arc::new(Service::new(ports, Policy::DEFAULT));

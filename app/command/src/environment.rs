@@ -1,11 +1,10 @@
 //! The one place that asks the machine for the time and for randomness.
 
-use std::num::NonZero;
 use std::time::Duration;
 
 use petstore_domain::Timestamp;
+use petstore_http::Idle;
 use petstore_ports::{Clock, Entropy, StoreError};
-use rustix::time::{ClockId, clock_gettime};
 
 /// The machine's clock.
 pub(crate) struct SystemClock;
@@ -33,45 +32,37 @@ impl Stopwatch {
     }
 }
 
-/// How long the processors are watched before a verdict: a shorter look would take one busy moment for many.
+/// How long threads are watched before a verdict: a shorter look would take one busy moment for many.
 const WATCHED: Duration = Duration::from_millis(10);
 
-/// The processors that this process may use.
-pub(crate) struct Processors {
-    count: u32,
+/// Whether a server's threads are pressed.
+pub(crate) struct Pressure {
+    idle: Idle,
     watched: Stopwatch,
-    used: Duration,
-    were_busy: bool,
+    rested: Duration,
+    is_high: bool,
 }
 
-impl Processors {
-    pub(crate) fn new() -> Self {
-        let count = std::thread::available_parallelism().map_or(1, NonZero::get);
-        let count = u32::try_from(count).unwrap_or(u32::MAX);
-        Self { count, watched: Stopwatch::start(), used: used(), were_busy: false }
+impl Pressure {
+    pub(crate) fn on(idle: Idle) -> Self {
+        Self { watched: Stopwatch::start(), rested: idle.time(), idle, is_high: false }
     }
 
-    /// Whether this process has used nearly all of their time lately.
-    pub(crate) fn were_busy(&mut self) -> bool {
+    /// Whether they have hardly had a moment without something to do lately.
+    pub(crate) fn is_high(&mut self) -> bool {
         let since = self.watched.elapsed();
         if since >= WATCHED {
-            let before = std::mem::replace(&mut self.used, used());
+            let before = std::mem::replace(&mut self.rested, self.idle.time());
             self.watched = Stopwatch::start();
-            self.were_busy = is_nearly_all(self.used.saturating_sub(before), since, self.count);
+            self.is_high = is_hardly_any(self.rested.saturating_sub(before), since, self.idle.threads());
         }
-        self.were_busy
+        self.is_high
     }
 }
 
-/// Whether less than a tenth of the time of so many processors was left.
-fn is_nearly_all(used: Duration, since: Duration, count: u32) -> bool {
-    used * 10 >= since * count * 9
-}
-
-/// The processors' time that this process has used.
-fn used() -> Duration {
-    let used = clock_gettime(ClockId::ProcessCPUTime);
-    Duration::try_from(used).unwrap_or_default()
+/// Whether so many threads rested for less than a tenth of their time.
+fn is_hardly_any(rested: Duration, since: Duration, threads: usize) -> bool {
+    rested.as_nanos() * 10 < since.as_nanos() * threads as u128
 }
 
 /// The operating system's randomness.
@@ -101,19 +92,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn processors_are_busy_when_less_than_a_tenth_of_their_time_is_left() {
+    fn threads_are_pressed_when_they_rest_for_less_than_a_tenth_of_their_time() {
         let ms = Duration::from_millis;
-        assert!(is_nearly_all(ms(90), ms(100), 1) && is_nearly_all(ms(180), ms(100), 2));
-        assert!(!is_nearly_all(ms(89), ms(100), 1) && !is_nearly_all(ms(179), ms(100), 2));
-    }
-
-    #[test]
-    fn time_that_is_used_is_counted_for_this_process() {
-        let before = used();
-        let mut number = 1_u64;
-        while used() == before {
-            number = std::hint::black_box(number.wrapping_mul(3));
-        }
-        assert!(used() > before);
+        assert!(is_hardly_any(ms(9), ms(100), 1) && is_hardly_any(ms(19), ms(100), 2));
+        assert!(!is_hardly_any(ms(10), ms(100), 1) && !is_hardly_any(ms(20), ms(100), 2));
+        assert!(!is_hardly_any(ms(0), ms(100), 0), "nobody is nobody's pressure");
     }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use petstore_domain::ApiKey;
-use petstore_http::{Endpoint, Http, HttpSettings, Server};
+use petstore_http::{Endpoint, Http, HttpSettings, Idle, Server};
 use petstore_memory::MemoryStore;
 use petstore_ports::api::{Administration, Failure as Refused, InitialKey, Petstore};
 use petstore_ports::{Clock, Housekeeping};
@@ -72,8 +72,9 @@ async fn run(
     let certificate = tls::Files::of(args).map(Certificate::read).transpose().map_err(|why| {
         Failure::usage(format!("{} and {}: {why}", loaded.named("tls-cert"), loaded.named("tls-key")))
     })?;
+    let idle = Idle::default();
     let OpenStore { store, epoch, commits } =
-        OpenStore::open(&args.db, "stop that one, or name another --db")?;
+        OpenStore::open(&args.db, "stop that one, or name another --db", idle.clone())?;
     if args.sandbox {
         sandbox::claim(&args.db, &store, &|key| loaded.named(key))?;
     } else {
@@ -102,6 +103,7 @@ async fn run(
     };
     let mut settings = HttpSettings {
         observer: log.observer(),
+        idle,
         exposition: Some(Arc::new(metrics)),
         sandbox,
         ..args.http(epoch)

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use clap::{ArgAction, Args};
 use petstore_domain::{BanPolicy, Limit, Limits, PlanTable, Timestamp};
-use petstore_http::{Bounds, Cors, Deadlines, HttpSettings, Network};
+use petstore_http::{Bounds, Cors, Deadlines, HttpSettings, Idle, Network};
 use petstore_service::Policy;
 
 pub(crate) use self::reference::{Form, reference};
@@ -413,6 +413,7 @@ impl ServeArgs {
             bounds: Bounds { body: self.body_max, connections: self.connections_max() },
             gzip: self.gzip,
             observer: None,
+            idle: Idle::default(),
             exposition: None,
             sandbox: None,
         }

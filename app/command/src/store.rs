@@ -3,11 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use petstore_http::Idle;
 use petstore_memory::{MemoryStore, Opened};
 use petstore_sqlite::{OpenError, SqliteJournal};
 
 use crate::Failure;
-use crate::environment::{Processors, SystemEntropy};
+use crate::environment::{Pressure, SystemEntropy};
 use crate::metrics::{Commits, Timed};
 use crate::settings::Db;
 
@@ -25,25 +26,26 @@ pub(crate) struct OpenStore {
 }
 
 impl OpenStore {
-    /// Opens the store, and makes it if it is not there yet. `if_in_use` is what can be done where another process has it.
-    pub(crate) fn open(db: &Db, if_in_use: &str) -> Result<Self, Failure> {
+    /// Opens the store, and makes it if it is not there yet. `if_in_use` is what can be done where another process has it,
+    /// `idle` is told by whoever serves the store.
+    pub(crate) fn open(db: &Db, if_in_use: &str, idle: Idle) -> Result<Self, Failure> {
         let epoch = SystemEntropy::number().map_err(|error| Failure::because(error.to_string()))?;
         match db {
             Db::Memory => Ok(Self { store: Arc::new(MemoryStore::new()), epoch, commits: None }),
-            Db::File(file) => open_file(file, epoch, if_in_use),
+            Db::File(file) => open_file(file, epoch, if_in_use, idle),
         }
     }
 }
 
-fn open_file(file: &Path, epoch_if_new: u64, if_in_use: &str) -> Result<OpenStore, Failure> {
+fn open_file(file: &Path, epoch_if_new: u64, if_in_use: &str, idle: Idle) -> Result<OpenStore, Failure> {
     let journal = SqliteJournal::open(file, epoch_if_new).map_err(|error| match error {
         OpenError::InUse { .. } => Failure::because(format!("{error}; {if_in_use}")),
         error => Failure::because(error.to_string()),
     })?;
     let commits = Arc::<Commits>::default();
     let journal = Timed { journal, commits: Arc::clone(&commits) };
-    let mut processors = Processors::new();
-    let opened = MemoryStore::open_sparing(Box::new(journal), move || processors.were_busy());
+    let mut pressure = Pressure::on(idle);
+    let opened = MemoryStore::open_sparing(Box::new(journal), move || pressure.is_high());
     let Opened { store, header } =
         opened.map_err(|error| Failure::because(format!("{} cannot be used: {error}", file.display())))?;
     Ok(OpenStore { store: Arc::new(store), epoch: header.epoch, commits: Some(commits) })

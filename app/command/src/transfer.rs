@@ -10,6 +10,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use petstore_http::Idle;
 use petstore_ports::StoreError;
 use petstore_sqlite::{Copied, backup, read_snapshot};
 use serde_json::{Value, json};
@@ -57,7 +58,7 @@ impl TransferArgs {
         let count = if let Some(server) = self.server()? {
             through::import(server, input, self.progress("sent"), |error| self.fault(error))?
         } else {
-            let store = OpenStore::open(self.file_at_rest(false)?, NAME_ITS_SOCKET)?.store;
+            let store = OpenStore::open(self.file_at_rest(false)?, NAME_ITS_SOCKET, Idle::default())?.store;
             let mut progress = self.progress("read");
             let lines = BufReader::new(input);
             let imported = ndjson::import(&store, lines, End::OfInput, |lines| progress.show(lines));

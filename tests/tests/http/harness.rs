@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicI64, AtomicU8, Ordering};
 use std::time::Duration;
 
 use petstore_domain::{CreatedKey, KeyHolder, KeyLabel, Plan, Scopes, Timestamp};
-use petstore_http::{Bounds, Cors, Deadlines, Documents, Http, HttpSettings, PageFile, Server};
+use petstore_http::{Bounds, Cors, Deadlines, Documents, Http, HttpSettings, Idle, PageFile, Server};
 use petstore_memory::MemoryStore;
 use petstore_ports::api::{Administration, NewKey, Petstore};
 use petstore_ports::{Clock, Entropy, StoreError};
@@ -97,6 +97,7 @@ impl Default for Wish {
                 bounds: Bounds::DEFAULT,
                 gzip: true,
                 observer: None,
+                idle: Idle::default(),
                 exposition: None,
                 sandbox: None,
             },

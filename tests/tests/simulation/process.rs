@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use petstore_domain::{BanPolicy, Limit, Timestamp};
-use petstore_http::{Bounds, Cors, Deadlines, Documents, Http, HttpSettings, LocalServer};
+use petstore_http::{Bounds, Cors, Deadlines, Documents, Http, HttpSettings, Idle, LocalServer};
 use petstore_memory::{MemoryStore, Opened, Step, Writer};
 use petstore_ports::api::Petstore;
 use petstore_ports::{Clock, Entropy, Housekeeping};
@@ -187,6 +187,7 @@ fn settings(epoch: u64) -> HttpSettings {
         bounds: Bounds::DEFAULT,
         gzip: true,
         observer: None,
+        idle: Idle::default(),
         exposition: None,
         sandbox: None,
     }
