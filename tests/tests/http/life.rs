@@ -108,6 +108,27 @@ fn a_drain_ends_at_its_deadline_and_says_that_an_answer_is_missing() {
 }
 
 #[test]
+fn the_threads_that_serve_the_contract_tell_when_they_rest() {
+    let wish = Wish::default();
+    let idle = wish.http.idle.clone();
+    let shop = Shop::open_as(wish);
+    let ops = shop.http.listen_ops(ANY_PORT).unwrap();
+    let operator = Client { address: ops.local_addr(), key: None };
+    assert_eq!(operator.get("/health").status, 200);
+    while idle.threads() < 2 {
+        std::thread::yield_now();
+    }
+    assert_eq!(idle.threads(), 2, "who serves an operator has nothing to do with how busy the shop is");
+    let before = idle.time();
+    // For ever, if they did not tell.
+    while idle.time() == before {
+        std::thread::yield_now();
+    }
+    ops.drain();
+    assert!(ops.join());
+}
+
+#[test]
 fn while_it_stops_a_server_is_healthy_but_not_ready() {
     let shop = Shop::open();
     let (server, client) = serve(&shop);
