@@ -207,11 +207,11 @@ async fn judge<const SECURE: bool>(
     let settings = &app.settings;
     let (is_under, resource) = locate(worker, parts.uri.path());
     notes.under_base = is_under;
+    // Before anything is judged: every answer of a deprecated operation says that it is one.
+    notes.resource = resource;
     if let Err(error) = check_head(parts, head) {
         return error.into();
     }
-    // Before the Host is judged: every answer of a deprecated operation says that it is one.
-    notes.resource = resource;
     // Whoever probes health asks an address, not a name.
     let any_name = !is_under && Beside::find(parts.uri.path()).is_some_and(Beside::is_probe);
     let authority = match host::authority(&parts.uri, head, worker, any_name) {

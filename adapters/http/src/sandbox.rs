@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use hyper::Method;
+use hyper::header::{ALLOW, HeaderValue};
 use petstore_domain::{AccountId, WindowKind};
 use petstore_ports::api;
 use petstore_ports::{Cost, StoreError};
@@ -116,6 +117,12 @@ impl Sandbox {
                     _ => QuotaNote::of_account(&admission.usage),
                 };
                 let answer = faults::answer(code, retry_after);
+                let answer = match resource {
+                    Some(resource) if code == Code::MethodNotAllowed => {
+                        answer.with_header(ALLOW, HeaderValue::from_static(resource.allow()))
+                    }
+                    _ => answer,
+                };
                 let account = Some(admission.account);
                 Err(Interrupted::Answered { answer, quota: Some(note), account })
             }

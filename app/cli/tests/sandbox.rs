@@ -390,6 +390,14 @@ fn a_planned_failure_looks_like_a_true_one() {
     assert_eq!(sandbox.status("POST", "/v1/categories", r#"{"name":"A","description":"x"}"#), 201);
     assert!(begun.elapsed() >= Duration::from_millis(150), "{:?}", begun.elapsed());
 
+    sandbox.plan(&json!({"faults": [
+        {"route": "/pets", "code": "key_banned", "retryAfter": 9}, {"route": "/inventory", "code": "method_not_allowed"}
+    ]}));
+    let banned = sandbox.get("/v1/pets");
+    assert_eq!((banned.status, banned.header("retry-after")), (403, "9"));
+    let refused = sandbox.get("/v1/inventory");
+    assert_eq!((refused.status, refused.header("allow")), (405, "GET, HEAD, OPTIONS"));
+
     // Who may not ask is told so, whatever is planned.
     sandbox.plan(&json!({"faults": [{"status": 500}]}));
     assert_eq!(sandbox.once("GET", "/v1/pets", "", "").unwrap().status, 401);

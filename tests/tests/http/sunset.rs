@@ -41,6 +41,8 @@ fn every_answer_to_get_and_head_of_a_pet_says_so() {
         is_deprecated(&send("/v1/pets/0", &[]), 404);
         is_deprecated(&stall.shop.stranger().send(method, &pet, &[], None), 401);
         is_deprecated(&writer.send(method, &pet, &[], None), 403);
+        is_deprecated(&send(&format!("{pet}?{}", "x".repeat(9_000)), &[]), 414);
+        is_deprecated(&send(&pet, &[("x-long", &"x".repeat(17_000))]), 431);
     }
 }
 

@@ -85,9 +85,11 @@ fn rule(element: Node<'_>, within: String) -> Result<Rule, ApiError> {
         fields.refuse("drop", &Fault::new("conflict", "cannot be there together with status and code"));
     }
     let code = error_code(&mut fields, status, word);
-    let may_wait = code.is_some_and(|code| matches!(code.status().as_u16(), 429 | 503));
+    let may_wait =
+        code.is_some_and(|code| code == Code::KeyBanned || matches!(code.status().as_u16(), 429 | 503));
     if retry_after.is_some() && !may_wait {
-        fields.refuse("retryAfter", &Fault::new("conflict", "goes with status 429 or 503 alone"));
+        let rule = "goes with status 429 or 503 and with code key_banned alone";
+        fields.refuse("retryAfter", &Fault::new("conflict", rule));
     }
     if fields.is_sound() && code.is_none() && !drop && latency.is_none() && jitter.is_none() {
         fields.refuse("", &Fault::new("required", "must have one of status, code, latency, jitter and drop"));
@@ -209,7 +211,8 @@ mod tests {
     fn a_plan_is_taken_whole_or_every_fault_of_it_is_named() {
         let plan = fault_plan(
             br#"{"seed":7,"faults":[{"method":"GET","route":"/pets/{petId}","first":2,"status":503,"retryAfter":3},
-                {"percent":10,"latency":"200ms","jitter":"1s","calls":4,"acted":1},{"drop":true},{"code":"quota_exceeded"}]}"#,
+                {"percent":10,"latency":"200ms","jitter":"1s","calls":4,"acted":1},{"drop":true},{"code":"quota_exceeded"},
+                {"code":"key_banned","retryAfter":9}]}"#,
         )
         .unwrap();
         let ends: Vec<_> = plan.rules.iter().map(|rule| (rule.when, rule.end)).collect();
@@ -219,6 +222,7 @@ mod tests {
             (When::Percent(10), End::Served),
             (When::Always, End::Dropped),
             (When::Always, answered(Code::QuotaExceeded, 1)),
+            (When::Always, answered(Code::KeyBanned, 9)),
         ];
         assert_eq!(ends, expected);
         assert_eq!((plan.seed, plan.rules[1].calls), (7, 0));
