@@ -28,9 +28,13 @@ pub struct Account {
     pub created_at: Timestamp,
 }
 
+/// Names that are tried for an account without one.
+const MADE_NAMES: u32 = 8;
+
 impl AccountName {
-    /// The name of an account that was made for a key without one.
-    pub fn made_for(id: AccountId) -> Self {
-        Self::parse(&format!("account-{id}")).expect("short and printable")
+    /// Names for an account that is made for a key without one, the best first: an operator may have taken some.
+    pub fn made_for(id: AccountId) -> impl Iterator<Item = Self> {
+        let ends = std::iter::once(String::new()).chain((2..=MADE_NAMES).map(|number| format!("-{number}")));
+        ends.map(move |end| Self::parse(&format!("account-{id}{end}")).expect("short and printable"))
     }
 }

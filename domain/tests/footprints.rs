@@ -89,10 +89,12 @@ fn a_key_of_an_operation_adds_its_record_and_the_count_of_them() {
 }
 
 #[test]
-fn an_account_that_is_made_names_the_name_that_follows_from_its_id() {
+fn an_account_that_is_made_names_the_names_that_follow_from_its_id() {
     let operation = common::create_key(KeyHolder::New { plan: Plan::Free });
-    let made = Name::AccountName(account_name("account-1"));
-    check(&operation, &[made, Name::NextAccount, Name::NextKey]);
+    let mut names = vec![Name::AccountName(account_name("account-1"))];
+    names.extend((2..=8).map(|number| Name::AccountName(account_name(&format!("account-1-{number}")))));
+    names.extend([Name::NextAccount, Name::NextKey]);
+    check(&operation, &names);
 }
 
 #[test]

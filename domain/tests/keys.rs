@@ -121,16 +121,19 @@ fn rejects_a_key_for_an_account_on_another_plan_than_the_one_named() {
 }
 
 #[test]
-fn rejects_an_account_whose_name_after_its_id_is_taken() {
+fn an_account_is_called_after_its_id_as_far_as_that_is_free() {
     // The third account would be account-3, but somebody has named the second one so.
     let mut shop = shop();
     let rename = UpdateAccount { id: account_id(2), name: Some(account_name("account-3")), plan: None };
     shop.run(&rename).unwrap();
     let create = create_key(KeyHolder::New { plan: Plan::Free });
+    let made = shop.run(&create).map(|created| (created.account.id, created.account.name));
+    assert_eq!(made, Ok((account_id(3), account_name("account-3-2"))));
+    // Four to eleven have all the names that the twelfth could have.
+    for name in AccountName::made_for(account_id(12)) {
+        shop.run(&create_key(KeyHolder::Named { name, plan: None })).unwrap();
+    }
     assert_eq!(shop.run(&create), Err(CreateKeyRejection::NameTaken));
-    let rename = UpdateAccount { name: Some(account_name("farm")), ..rename };
-    shop.run(&rename).unwrap();
-    assert_eq!(shop.run(&create).map(|created| created.account.id), Ok(account_id(3)));
 }
 
 #[test]

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use petstore_domain::{
-    Account, AccountId, CreateKey, CreateKeyRejection, KeyHolder, KeyId, KeyLabel, KeyPatch, KeyRecord,
-    Patch, Plan, RevokeKey, RotateKey, Scopes, UnknownKey, UpdateAccount, UpdateAccountRejection, UpdateKey,
+    Account, AccountId, AccountName, CreateKey, CreateKeyRejection, KeyHolder, KeyId, KeyLabel, KeyPatch,
+    KeyRecord, Patch, Plan, RevokeKey, RotateKey, Scopes, UnknownKey, UpdateAccount, UpdateAccountRejection,
+    UpdateKey,
 };
 
 use crate::Subject;
@@ -103,6 +104,18 @@ pub async fn accounts_are_renamed_and_found_by_name(subject: &Subject) {
     assert_eq!(named("Farm").await.as_ref(), Some(&renamed), "and the new one to the account");
     let moved = subject.run(taken).await.expect("a name that is given up is free");
     assert_eq!(subject.all_accounts().await, [renamed, moved], "accounts are listed as they are");
+}
+
+/// An account without a name is called after its id, also where an operator has taken that name.
+pub async fn an_account_without_a_name_gets_one_that_is_free(subject: &Subject) {
+    let first = subject.add_account(Plan::Free).await.account;
+    let next = AccountId::new(first.id.get() + 2).expect("an id");
+    let mut expected = AccountName::made_for(next);
+    let taken = expected.next().expect("the best name");
+    subject.run(create_key(KeyHolder::Named { name: taken, plan: None })).await.expect("a fresh name");
+    let made =
+        subject.run(create_key(KeyHolder::New { plan: Plan::Free })).await.expect("another name").account;
+    assert_eq!((made.id, Some(made.name)), (next, expected.next()));
 }
 
 /// Accounts and keys are listed by id, after any id, as many as are asked for.

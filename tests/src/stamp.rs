@@ -68,6 +68,7 @@ macro_rules! store_conformance {
                 keys_are_created_changed_and_revoked
                 a_rotated_key_lives_on_beside_the_new_one
                 accounts_are_renamed_and_found_by_name
+                an_account_without_a_name_gets_one_that_is_free
                 accounts_and_keys_are_listed_by_id
                 an_account_name_is_given_once
             }

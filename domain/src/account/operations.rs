@@ -64,8 +64,8 @@ pub enum CreateKeyRejection {
     /// The account exists and is on another plan than the one that was named.
     #[error("the account exists and is on the {0} plan")]
     OtherPlan(&'static str),
-    /// The name that an account would be given after its id is taken.
-    #[error("the account needs a name: the one it would be given is taken")]
+    /// The names that an account would be given after its id are taken.
+    #[error("the account needs a name: those it would be given are taken")]
     NameTaken,
 }
 
@@ -79,7 +79,7 @@ impl Operation for CreateKey {
             KeyHolder::New { .. } => {
                 footprint.add(Name::NextAccount);
                 if let Some(id) = seen.next_account_if_seen() {
-                    footprint.add(Name::AccountName(AccountName::made_for(id)));
+                    AccountName::made_for(id).for_each(|name| footprint.add(Name::AccountName(name)));
                 }
             }
             KeyHolder::Named { name, .. } => {
@@ -95,15 +95,14 @@ impl Operation for CreateKey {
 
     fn decide(&self, view: &View) -> Result<(Changes, Self::Output), Self::Rejection> {
         let (name, plan) = match &self.holder {
-            KeyHolder::New { plan } => (AccountName::made_for(view.next_account()), Some(*plan)),
+            KeyHolder::New { plan } => {
+                let mut names = AccountName::made_for(view.next_account());
+                let free = names.find(|name| view.account_named(name).is_none());
+                (free.ok_or(CreateKeyRejection::NameTaken)?, Some(*plan))
+            }
             KeyHolder::Named { name, plan } => (name.clone(), *plan),
         };
-        let owner = view.account_named(&name);
-        // The footprint of a new account does not name the one that has its name: the name alone decides.
-        if owner.is_some() && matches!(self.holder, KeyHolder::New { .. }) {
-            return Err(CreateKeyRejection::NameTaken);
-        }
-        let existing = owner.and_then(|id| view.account(id));
+        let existing = view.account_named(&name).and_then(|id| view.account(id));
         let mut changes = Changes::none();
         let account = match existing {
             Some(account) if plan.is_some_and(|plan| plan != account.plan) => {
