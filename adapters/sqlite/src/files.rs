@@ -11,6 +11,14 @@ use crate::OpenError;
 /// The owner alone: key digests and customers' data are nobody else's. The log gets the database's mode from SQLite.
 const PRIVATE: u32 = 0o600;
 
+/// Where a database is: the file itself, if the path is a link to it. What belongs to a database, its lock above all,
+/// stands beside the file, by whatever name it was asked for. (A second hard link is not told from the first.)
+pub fn followed(path: &Path) -> PathBuf {
+    let is_link = fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink());
+    let followed = if is_link { fs::canonicalize(path).ok() } else { None };
+    followed.unwrap_or_else(|| path.to_owned())
+}
+
 /// Takes the lock that goes with a database. It lasts as long as the file that is returned.
 ///
 /// The lock file stays when the lock is gone: whoever removed it could remove one that has just been taken.

@@ -63,7 +63,7 @@ impl SqliteJournal {
         let path = path.as_ref();
         let failed = |source| OpenError::File { path: path.into(), source };
         // SQLite would take a path that begins with `file:` for a URI.
-        let path = path::absolute(path).map_err(failed)?;
+        let path = path::absolute(files::followed(path)).map_err(failed)?;
         let lock = files::lock(&path)?;
         match files::create(&path) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(failed(error)),

@@ -41,31 +41,58 @@ pub fn backup(source: &Path, target: &Path) -> Result<Copied, BackupError> {
     let unread = |error| OpenError::File { path: source.into(), source: error };
     let connection = connection::reader(&path::absolute(source).map_err(unread)?)?;
     let place = path::absolute(target).map_err(failed)?;
-    let name = place.to_str().ok_or_else(|| unwritten("its name is not UTF-8".to_owned()))?;
-    files::create(&place).map_err(|error| match error.kind() {
-        io::ErrorKind::AlreadyExists => BackupError::Exists { path: target.into() },
-        _ => failed(error),
+    let is_free = || match fs::symlink_metadata(&place) {
+        Ok(_) => Err(BackupError::Exists { path: target.into() }),
+        Err(_) => Ok(()),
+    };
+    is_free()?;
+    let part = Part::new(&place).map_err(failed)?;
+    let name = part.0.to_str().ok_or_else(|| unwritten("its name is not UTF-8".to_owned()))?;
+    connection.execute("VACUUM INTO ?1", [name]).map_err(|error| match error.sqlite_error_code() {
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+            BackupError::from(OpenError::engine(source)(error))
+        }
+        _ => unwritten(reason(&error)),
     })?;
-    let copied = connection
-        .execute("VACUUM INTO ?1", [name])
-        .map_err(|error| match error.sqlite_error_code() {
-            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
-                OpenError::engine(source)(error).into()
-            }
-            _ => unwritten(reason(&error)),
-        })
-        .and_then(|_| {
-            let (pets, orders) = counts(&place)?;
-            // The engine does not sync a copy.
-            let file = File::open(&place).map_err(failed)?;
-            file.sync_all().and_then(|()| files::sync_directory_of(&place)).map_err(failed)?;
-            Ok(Copied { pets, orders, bytes: file.metadata().map_err(failed)?.len() })
-        });
-    if copied.is_err() {
-        // Half a copy is worth nothing; that it cannot be removed is less than why it was not made.
-        let _ = fs::remove_file(&place);
+    let (pets, orders) = counts(&part.0)?;
+    // The engine does not sync a copy.
+    let file = File::open(&part.0).map_err(failed)?;
+    file.sync_all().map_err(failed)?;
+    is_free()?;
+    fs::rename(&part.0, &place).and_then(|()| files::sync_directory_of(&place)).map_err(failed)?;
+    Ok(Copied { pets, orders, bytes: file.metadata().map_err(failed)?.len() })
+}
+
+/// A copy on its way, which goes unless it is given its name: half of one is worth nothing, and would be taken for one.
+struct Part(PathBuf);
+
+impl Part {
+    fn new(target: &Path) -> io::Result<Self> {
+        let part = Self(ending(target, ".part"));
+        // What a process left behind that was killed.
+        part.remove();
+        files::create(&part.0)?;
+        Ok(part)
     }
-    copied
+
+    fn remove(&self) {
+        for path in [&self.0, &ending(&self.0, "-journal")] {
+            // That it cannot be removed is less than why it was not made.
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        self.remove();
+    }
+}
+
+fn ending(path: &Path, end: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(end);
+    name.into()
 }
 
 /// How many pets and orders a journal holds.

@@ -28,6 +28,9 @@ fn a_second_opener_is_told_which_file_is_in_use() {
     assert!(refused.contains(&*room.database().to_string_lossy()), "{refused}");
     assert!(refused.contains(&*lock.to_string_lossy()), "{refused}");
     assert!(refused.contains(&format!("process {} holds", std::process::id())), "{refused}");
+    let link = room.path("link.db");
+    std::os::unix::fs::symlink(room.database(), &link).unwrap();
+    assert!(matches!(SqliteJournal::open(&link, 1), Err(OpenError::InUse { .. })), "by another name");
     // Whoever has written nothing is still somebody.
     std::fs::write(&lock, "").unwrap();
     let refused = SqliteJournal::open(room.database(), 1).err().unwrap().to_string();

@@ -126,6 +126,14 @@ fn a_first_key_that_is_written_to_a_file_or_given_is_not_printed() {
     let prefix = json(&given.run(&["keys", "show", "1", "--json"]))["prefix"].as_str().unwrap().to_owned();
     assert!(key.starts_with(&prefix));
 
+    // What cannot be written is not made: the next start still has it to show.
+    let mut nowhere = Site::new("nowhere");
+    let refused = nowhere.run(&["--initial-key-file", "no/key"]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(text(&refused.stderr).contains("cannot be written to no/key"), "{}", text(&refused.stderr));
+    nowhere.serve(&["--initial-key-file", "key"], &[]);
+    assert!(std::fs::read_to_string(nowhere.folder.join("key")).unwrap().starts_with("pet_"));
+
     let wrong = Site::new("wrong");
     let refused = wrong.command(&[]).env("PETSTORE_INITIAL_KEY", "secret").output().unwrap();
     assert_eq!(refused.status.code(), Some(2));

@@ -251,3 +251,79 @@ fn a_standard_error_that_is_full_changes_no_exit_code() {
         assert_eq!(status.code(), Some(code), "{args:?}");
     }
 }
+
+#[test]
+fn a_link_to_the_file_is_the_file() {
+    let mut site = stocked("linked");
+    std::os::unix::fs::symlink("petstore.db", site.folder.join("link.db")).unwrap();
+    let linked = ["--db", "link.db"];
+    // The running server answers, by whatever name its file goes.
+    let listed = text(&site.run(&["keys", "list"]).stdout);
+    assert_eq!(text(&site.run(&[&["keys", "list"][..], &linked].concat()).stdout), listed);
+    let second = site.run(&["--db", "link.db", "--listen", "127.0.0.1:0", "--admin-socket", "second.sock"]);
+    assert_eq!(second.status.code(), Some(1));
+    assert!(text(&second.stderr).contains("petstore.db.lock"), "{}", text(&second.stderr));
+    site.stop();
+    assert_eq!(text(&site.run(&[&["keys", "list"][..], &linked].concat()).stdout), listed);
+    assert!(!site.folder.join("link.db.lock").exists());
+}
+
+#[test]
+fn an_export_is_never_written_over_the_data() {
+    let mut site = stocked("export-over");
+    let lines = site.run(&["export", "-"]).stdout;
+    std::os::unix::fs::symlink("petstore.db", site.folder.join("link.db")).unwrap();
+    assert_eq!(site.run(&["backup", "copy.db"]).status.code(), Some(0));
+    for served in [true, false] {
+        for (target, what) in [
+            ("petstore.db", "a data file"),
+            ("link.db", "a data file"),
+            ("copy.db", "a data file"),
+            ("petstore.db.lock", "a part of the data"),
+        ] {
+            let refused = site.run(&["export", target]);
+            assert_eq!(refused.status.code(), Some(1), "{target}");
+            let said = format!("petstore: {target} is {what}: an export is written to another file\n");
+            assert_eq!(text(&refused.stderr), said);
+        }
+        if served {
+            site.stop();
+        }
+    }
+    assert_eq!(site.run(&["export", "-"]).stdout, lines);
+}
+
+#[test]
+fn a_backup_has_its_name_when_it_is_whole() {
+    let site = stocked("backup-whole");
+    // What one left behind that was killed.
+    for name in ["copy.db.part", "copy.db.part-journal"] {
+        std::fs::write(site.folder.join(name), "half").unwrap();
+    }
+    assert_eq!(site.run(&["backup", "copy.db"]).status.code(), Some(0));
+    let names = std::fs::read_dir(&site.folder).unwrap().map(|entry| entry.unwrap().file_name());
+    let copies: Vec<_> = names.filter(|name| name.to_string_lossy().starts_with("copy")).collect();
+    assert_eq!(copies, ["copy.db"]);
+    let refused = site.run(&["backup", "-"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(!site.folder.join("-").exists());
+}
+
+#[test]
+fn a_file_whose_path_is_too_long_for_a_socket_is_administered_at_rest() {
+    let site = stocked("deep");
+    let folder = "deep/".repeat(40);
+    std::fs::create_dir_all(site.folder.join(&folder)).unwrap();
+    let file = format!("{folder}petstore.db");
+    assert_eq!(site.run(&["backup", &file]).status.code(), Some(0));
+    let there = ["--db", file.as_str()];
+    let list = ["keys", "list"];
+    assert_eq!(site.run(&[&list[..], &there].concat()).stdout, site.run(&list).stdout);
+    let refused = site.run(&["--db", &file, "--listen", "127.0.0.1:0"]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(
+        text(&refused.stderr).contains("name another one with --admin-socket"),
+        "{}",
+        text(&refused.stderr)
+    );
+}

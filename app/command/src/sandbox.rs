@@ -15,7 +15,7 @@ use petstore_service::{Policy, Ports, Service};
 use crate::Failure;
 use crate::demo;
 use crate::environment::SystemEntropy;
-use crate::settings::{Db, ServeArgs};
+use crate::settings::{Db, ServeArgs, beside};
 
 /// The clock that a server works with, and what a tester may do to it: nothing, unless the settings say so.
 pub(crate) struct Bench {
@@ -110,9 +110,7 @@ pub(crate) fn origin(public: &Endpoint, ops: Option<&Endpoint>, is_tls: bool) ->
 /// What stands beside a data file that sandboxes alone have served.
 fn mark(db: &Db) -> Option<PathBuf> {
     let Db::File(file) = db else { return None };
-    let mut mark = file.clone().into_os_string();
-    mark.push(".sandbox");
-    Some(mark.into())
+    Some(beside(file, ".sandbox"))
 }
 
 fn sync_folder_of(file: &Path) -> io::Result<()> {

@@ -13,7 +13,7 @@ use petstore_domain::ApiKey;
 use petstore_http::{Endpoint, Http, HttpSettings, Idle, Server};
 use petstore_memory::MemoryStore;
 use petstore_ports::api::{Administration, Failure as Refused, InitialKey, Petstore};
-use petstore_ports::{Clock, Housekeeping};
+use petstore_ports::{Clock, Entropy, Housekeeping};
 use petstore_service::{Ports, Service};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -82,7 +82,12 @@ async fn run(
     }
     let path = args.admin_socket();
     let socket = AdminSocket::open(&path).map_err(|error| {
-        Failure::because(format!("the admin socket {} cannot be opened: {error}", path.display()))
+        let hint = if error.kind() == io::ErrorKind::InvalidInput {
+            "; a socket's path is short: name another one with --admin-socket"
+        } else {
+            ""
+        };
+        Failure::because(format!("the admin socket {} cannot be opened: {error}{hint}", path.display()))
     })?;
     let Bench { clock, sandbox } = Bench::of(args, &store, &machine).await?;
     let ports = Ports::of_one_store(Arc::clone(&store), Arc::clone(&clock), Arc::new(SystemEntropy));
@@ -213,21 +218,34 @@ async fn hand_out_initial_key(
     administration: &dyn Administration,
     file: Option<&Path>,
 ) -> Result<(), Failure> {
-    let given = given_key(file)?;
+    let mut given = given_key(file)?;
+    if let (None, Some(file)) = (&given, file)
+        && administration
+            .accounts(None, 1)
+            .await
+            .map_err(|error| Failure::because(error.to_string()))?
+            .is_empty()
+    {
+        // Written before it is made: what cannot be written must not be lost, and a start that breaks off between the
+        // two is followed by one that finds it.
+        let entropy = SystemEntropy.bits().map_err(|error| Failure::because(error.to_string()))?;
+        let key = ApiKey::from_entropy(entropy);
+        write_key(file, &key).map_err(|error| {
+            Failure::because(format!("the key cannot be written to {}: {error}", file.display()))
+        })?;
+        given = Some(key);
+    }
     let is_given = given.is_some();
     let made = administration.ensure_initial_key(given).await.map_err(|failure| match failure {
         Refused::Rejected(rejection) => Failure::because(rejection.to_string()),
         Refused::Store(error) => Failure::because(error.to_string()),
         Refused::RetryInProgress | Refused::RetryKeyReused => Failure::because("the key was made before"),
     })?;
-    match (made, file) {
-        (InitialKey::NotNeeded, _) => Ok(()),
+    match made {
+        InitialKey::NotNeeded => Ok(()),
         // Whoever gave it has it.
-        (InitialKey::Made(_), _) if is_given => Ok(()),
-        (InitialKey::Made(key), Some(file)) => write_key(file, &key).map_err(|error| {
-            Failure::because(format!("the key cannot be written to {}: {error}", file.display()))
-        }),
-        (InitialKey::Made(key), None) => print(&format!(
+        InitialKey::Made(_) if is_given => Ok(()),
+        InitialKey::Made(key) => print(&format!(
             "API key of the account `default` (Business plan), shown this once: {}\n",
             key.reveal()
         )),

@@ -4,7 +4,7 @@ mod output;
 mod progress;
 mod through;
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ use self::progress::Progress;
 use crate::admin::connect;
 use crate::environment::Stopwatch;
 use crate::ndjson::End;
-use crate::settings::{DEFAULT_DB, Db};
+use crate::settings::{DEFAULT_DB, Db, beside};
 use crate::store::{NAME_ITS_SOCKET, OpenStore};
 use crate::{Failure, ndjson, print, tell};
 
@@ -75,6 +75,10 @@ impl TransferArgs {
                 "the lines go to standard output, where --json has no place: name a file",
             ));
         }
+        if let Some(what) = self.is_data() {
+            let why = format!("{} is {what}: an export is written to another file", self.file.display());
+            return Err(Failure::because(why));
+        }
         let output = if self.is_standard() { Ok(Output::standard()) } else { Output::create(&self.file) };
         let mut output = output.map_err(|error| self.fault(&error))?;
         let mut progress = self.progress("exported");
@@ -90,6 +94,11 @@ impl TransferArgs {
 
     /// Copies the data file, while it is used or not.
     pub(crate) fn backup(&self) -> Result<(), Failure> {
+        if self.is_standard() {
+            return Err(Failure::usage(
+                "a backup is a file, which is named: export writes to standard output",
+            ));
+        }
         let Db::File(file) = &self.db else {
             return Err(Failure::because("a store in memory has no file to copy: export it"));
         };
@@ -117,6 +126,22 @@ impl TransferArgs {
             tell(said);
         }
         Ok(())
+    }
+
+    /// What of a store it is that the file would be written over.
+    fn is_data(&self) -> Option<&'static str> {
+        // What every SQLite file begins with.
+        const MAGIC: &[u8] = b"SQLite format 3\0";
+        let target = fs::canonicalize(&self.file).ok().filter(|target| target.is_file())?;
+        if let Db::File(data) = &self.db {
+            let belongs = |end: &str| fs::canonicalize(beside(data, end)).is_ok_and(|path| path == target);
+            if [".lock", "-wal", "-shm", ".sandbox"].into_iter().any(belongs) {
+                return Some("a part of the data");
+            }
+        }
+        let mut begin = [0; MAGIC.len()];
+        File::open(target).and_then(|mut file| file.read_exact(&mut begin)).ok()?;
+        (begin == *MAGIC).then_some("a data file")
     }
 
     fn progress(&self, done: &'static str) -> Progress {

@@ -28,7 +28,10 @@ pub(crate) fn connect(socket: &Path) -> Result<Option<UnixStream>, Failure> {
     match UnixStream::connect(socket) {
         Ok(stream) => Ok(Some(stream)),
         Err(error) => match error.kind() {
-            std::io::ErrorKind::NotFound | std::io::ErrorKind::ConnectionRefused => Ok(None),
+            // The last one stands for a path that is too long for a socket: no server has one there.
+            std::io::ErrorKind::NotFound
+            | std::io::ErrorKind::ConnectionRefused
+            | std::io::ErrorKind::InvalidInput => Ok(None),
             std::io::ErrorKind::PermissionDenied => Err(Failure::because(format!(
                 "{} belongs to another user: only the server's own user may open it",
                 socket.display()
