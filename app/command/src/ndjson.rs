@@ -176,7 +176,15 @@ pub(crate) fn import(
     loop {
         line.clear();
         let read = io::Read::take(&mut lines, LINE_MAX).read_until(b'\n', &mut line);
-        let read = read.map_err(|error| format!("line {}: {error}", number + 1))?;
+        let read = read.map_err(|error| match error.kind() {
+            // What a socket says when its time is over.
+            io::ErrorKind::WouldBlock => {
+                format!(
+                    "nothing came for too long after line {number}: import a file, or what is quick to come"
+                )
+            }
+            _ => format!("line {}: {error}", number + 1),
+        })?;
         if read == 0 && end == End::Said {
             return Err(format!("the lines broke off after line {number}"));
         }
@@ -261,3 +269,27 @@ fn printable(why: &str) -> String {
 
 #[cfg(test)]
 mod fuzz;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A socket on which no more comes in time.
+    struct Late;
+
+    impl io::Read for Late {
+        fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+            Err(io::ErrorKind::WouldBlock.into())
+        }
+    }
+
+    #[test]
+    fn whoever_sends_nothing_for_too_long_is_told_so() {
+        let line = b"{\"category\":{\"name\":\"Dogs\",\"id\":1}}\n";
+        let lines = io::BufReader::new(io::Read::chain(&line[..], Late));
+        let store = MemoryStore::new();
+        let why = import(&store, lines, End::Said, |_| {}).unwrap_err();
+        assert!(why.starts_with("nothing came for too long after line 1"), "{why}");
+        assert!(store.import().is_ok(), "nothing of it is left");
+    }
+}

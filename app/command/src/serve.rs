@@ -219,21 +219,11 @@ async fn hand_out_initial_key(
     file: Option<&Path>,
 ) -> Result<(), Failure> {
     let mut given = given_key(file)?;
-    if let (None, Some(file)) = (&given, file)
-        && administration
-            .accounts(None, 1)
-            .await
-            .map_err(|error| Failure::because(error.to_string()))?
-            .is_empty()
-    {
-        // Written before it is made: what cannot be written must not be lost, and a start that breaks off between the
-        // two is followed by one that finds it.
-        let entropy = SystemEntropy.bits().map_err(|error| Failure::because(error.to_string()))?;
-        let key = ApiKey::from_entropy(entropy);
-        write_key(file, &key).map_err(|error| {
-            Failure::because(format!("the key cannot be written to {}: {error}", file.display()))
-        })?;
-        given = Some(key);
+    if let (None, Some(file)) = (&given, file) {
+        let accounts = administration.accounts(None, 1).await;
+        if accounts.map_err(|error| Failure::because(error.to_string()))?.is_empty() {
+            given = Some(new_key_in(file)?);
+        }
     }
     let is_given = given.is_some();
     let made = administration.ensure_initial_key(given).await.map_err(|failure| match failure {
@@ -270,6 +260,17 @@ fn given_key(file: Option<&Path>) -> Result<Option<ApiKey>, Failure> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(Failure::because(format!("{} cannot be read: {error}", file.display()))),
     }
+}
+
+/// Writes a key to the file before it is anybody's: one that cannot be written must not be lost, and a start that breaks off
+/// between the two is followed by one that finds it there.
+fn new_key_in(file: &Path) -> Result<ApiKey, Failure> {
+    let key = SystemEntropy.bits().map(ApiKey::from_entropy);
+    let key = key.map_err(|error| Failure::because(error.to_string()))?;
+    write_key(file, &key).map_err(|error| {
+        Failure::because(format!("the key cannot be written to {}: {error}", file.display()))
+    })?;
+    Ok(key)
 }
 
 fn write_key(file: &Path, key: &ApiKey) -> io::Result<()> {
