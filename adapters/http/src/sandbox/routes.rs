@@ -187,8 +187,10 @@ fn write_rule(text: &mut String, rule: &Rule) -> std::fmt::Result {
         When::First(calls) => write!(text, "\"first\":{calls},")?,
         When::Percent(percent) => write!(text, "\"percent\":{percent},")?,
     }
-    for (name, time) in [("latency", rule.latency), ("jitter", rule.jitter)] {
-        if !time.is_zero() {
+    // A rule may be there only to keep calls from those after it. It has a latency, of nothing.
+    let does_nothing = rule.end == End::Served && rule.latency.is_zero() && rule.jitter.is_zero();
+    for (name, time, is_told) in [("latency", rule.latency, does_nothing), ("jitter", rule.jitter, false)] {
+        if is_told || !time.is_zero() {
             write!(text, "\"{name}\":\"{}\",", humantime::format_duration(time))?;
         }
     }

@@ -208,6 +208,14 @@ mod tests {
     }
 
     #[test]
+    fn a_rule_that_only_keeps_calls_from_the_next_is_shown_so_that_it_can_be_sent_again() {
+        let plan = fault_plan(br#"{"faults":[{"first":3,"jitter":"0s"},{"status":503}]}"#).unwrap();
+        let shown = crate::sandbox::routes::render_plan(&plan);
+        assert!(shown.contains(r#"{"first":3,"latency":"0s","calls":0,"acted":0}"#), "{shown}");
+        assert_eq!(fault_plan(shown.as_bytes()), Ok(plan));
+    }
+
+    #[test]
     fn a_plan_is_taken_whole_or_every_fault_of_it_is_named() {
         let plan = fault_plan(
             br#"{"seed":7,"faults":[{"method":"GET","route":"/pets/{petId}","first":2,"status":503,"retryAfter":3},
