@@ -11,9 +11,20 @@ use crate::OpenError;
 /// The owner alone: key digests and customers' data are nobody else's. The log gets the database's mode from SQLite.
 const PRIVATE: u32 = 0o600;
 
-/// Where a database is: the file itself, if the path is a link to it. What belongs to a database, its lock above all,
-/// stands beside the file, by whatever name it was asked for. (A second hard link is not told from the first.)
-pub fn followed(path: &Path) -> PathBuf {
+/// What belongs to a database, its lock above all: it stands beside the file, by whatever link to it that is asked for.
+pub fn beside(database: &Path, end: &str) -> PathBuf {
+    ending(&followed(database), end)
+}
+
+/// A path and some more.
+pub(crate) fn ending(path: &Path, end: &str) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(end);
+    name.into()
+}
+
+/// Where a database is: the file itself, if the path is a link to it. (A second hard link is not told from the first.)
+pub(crate) fn followed(path: &Path) -> PathBuf {
     let is_link = fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink());
     let followed = if is_link { fs::canonicalize(path).ok() } else { None };
     followed.unwrap_or_else(|| path.to_owned())
@@ -23,7 +34,7 @@ pub fn followed(path: &Path) -> PathBuf {
 ///
 /// The lock file stays when the lock is gone: whoever removed it could remove one that has just been taken.
 pub(crate) fn lock(database: &Path) -> Result<File, OpenError> {
-    let path = lock_path(database);
+    let path = beside(database, ".lock");
     let failed = |source: io::Error| {
         // Without the folder it is the database that cannot be; else the lock alone may belong to somebody else.
         let is_folder_missing =
@@ -50,12 +61,6 @@ pub(crate) fn lock(database: &Path) -> Result<File, OpenError> {
         }
         Err(TryLockError::Error(source)) => Err(failed(source)),
     }
-}
-
-fn lock_path(database: &Path) -> PathBuf {
-    let mut name = OsString::from(database);
-    name.push(".lock");
-    name.into()
 }
 
 /// Makes an empty file, whose name survives a power cut. Fails if there is one: an existing database is never opened

@@ -46,7 +46,7 @@ pub fn backup(source: &Path, target: &Path) -> Result<Copied, BackupError> {
         Err(_) => Ok(()),
     };
     is_free()?;
-    let part = Part::new(&place).map_err(failed)?;
+    let part = Part::new(&place, source).map_err(failed)?;
     let name = part.0.to_str().ok_or_else(|| unwritten("its name is not UTF-8".to_owned()))?;
     connection.execute("VACUUM INTO ?1", [name]).map_err(|error| match error.sqlite_error_code() {
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
@@ -67,8 +67,17 @@ pub fn backup(source: &Path, target: &Path) -> Result<Copied, BackupError> {
 struct Part(PathBuf);
 
 impl Part {
-    fn new(target: &Path) -> io::Result<Self> {
-        let part = Self(ending(target, ".part"));
+    fn new(target: &Path, source: &Path) -> io::Result<Self> {
+        let part = files::ending(target, ".part");
+        // Not so the data itself, if it has that name.
+        if fs::canonicalize(&part).is_ok_and(|found| fs::canonicalize(source).is_ok_and(|data| data == found))
+        {
+            return Err(io::Error::new(
+                io::ErrorKind::AlreadyExists,
+                "the copy would begin where the data is",
+            ));
+        }
+        let part = Self(part);
         // What a process left behind that was killed.
         part.remove();
         files::create(&part.0)?;
@@ -76,7 +85,7 @@ impl Part {
     }
 
     fn remove(&self) {
-        for path in [&self.0, &ending(&self.0, "-journal")] {
+        for path in [&self.0, &files::ending(&self.0, "-journal")] {
             // That it cannot be removed is less than why it was not made.
             let _ = fs::remove_file(path);
         }
@@ -87,12 +96,6 @@ impl Drop for Part {
     fn drop(&mut self) {
         self.remove();
     }
-}
-
-fn ending(path: &Path, end: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(end);
-    name.into()
 }
 
 /// How many pets and orders a journal holds.

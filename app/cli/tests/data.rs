@@ -291,6 +291,13 @@ fn an_export_is_never_written_over_the_data() {
         }
     }
     assert_eq!(site.run(&["export", "-"]).stdout, lines);
+
+    // Nor over data whose name is that under which a file begins.
+    std::fs::rename(site.folder.join("copy.db"), site.folder.join("copy.part")).unwrap();
+    for command in ["export", "backup"] {
+        assert_eq!(site.run(&[command, "copy", "--db", "copy.part"]).status.code(), Some(1), "{command}");
+        assert_eq!(site.run(&["export", "-", "--db", "copy.part"]).stdout, lines, "{command}");
+    }
 }
 
 #[test]

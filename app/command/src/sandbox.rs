@@ -11,11 +11,12 @@ use petstore_ports::api::Sandbox;
 use petstore_ports::{Clock, Row};
 use petstore_sandbox::{SandboxClock, TestBed};
 use petstore_service::{Policy, Ports, Service};
+use petstore_sqlite::beside;
 
 use crate::Failure;
 use crate::demo;
 use crate::environment::SystemEntropy;
-use crate::settings::{Db, ServeArgs, beside};
+use crate::settings::{Db, ServeArgs};
 
 /// The clock that a server works with, and what a tester may do to it: nothing, unless the settings say so.
 pub(crate) struct Bench {

@@ -8,14 +8,14 @@ mod sources;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgAction, Args};
 use petstore_domain::{BanPolicy, Limit, Limits, PlanTable, Timestamp};
 use petstore_http::{Bounds, Cors, Deadlines, HttpSettings, Idle, Network};
 use petstore_service::Policy;
-use petstore_sqlite::followed;
+use petstore_sqlite::beside;
 
 pub(crate) use self::reference::{Form, reference};
 pub(crate) use self::sources::{InForce, LIKE, LoadError, Loaded, load};
@@ -281,13 +281,6 @@ impl Db {
             Self::File(file) => beside(file, ".sock"),
         }
     }
-}
-
-/// What belongs to a data file and stands beside it.
-pub(crate) fn beside(file: &Path, end: &str) -> PathBuf {
-    let mut name = followed(file).into_os_string();
-    name.push(end);
-    name.into()
 }
 
 impl std::fmt::Display for Db {

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use petstore_http::Idle;
 use petstore_ports::StoreError;
-use petstore_sqlite::{Copied, backup, read_snapshot};
+use petstore_sqlite::{Copied, backup, beside, read_snapshot};
 use serde_json::{Value, json};
 
 use self::output::Output;
@@ -20,7 +20,7 @@ use self::progress::Progress;
 use crate::admin::connect;
 use crate::environment::Stopwatch;
 use crate::ndjson::End;
-use crate::settings::{DEFAULT_DB, Db, beside};
+use crate::settings::{DEFAULT_DB, Db};
 use crate::store::{NAME_ITS_SOCKET, OpenStore};
 use crate::{Failure, ndjson, print, tell};
 
@@ -75,9 +75,8 @@ impl TransferArgs {
                 "the lines go to standard output, where --json has no place: name a file",
             ));
         }
-        if let Some(what) = self.is_data() {
-            let why = format!("{} is {what}: an export is written to another file", self.file.display());
-            return Err(Failure::because(why));
+        if !self.is_standard() {
+            self.spare_data()?;
         }
         let output = if self.is_standard() { Ok(Output::standard()) } else { Output::create(&self.file) };
         let mut output = output.map_err(|error| self.fault(&error))?;
@@ -128,11 +127,24 @@ impl TransferArgs {
         Ok(())
     }
 
+    /// Refuses an export that would be written over data, be it under the name that it begins with.
+    fn spare_data(&self) -> Result<(), Failure> {
+        let target = fs::canonicalize(&self.file).unwrap_or_else(|_| self.file.clone());
+        let (part, begins) = (output::part_of(&target), output::part_of(&self.file));
+        for (file, name) in [(&target, &self.file), (&part, &begins)] {
+            if let Some(what) = self.is_data(file) {
+                let why = format!("{} is {what}: an export is written to another file", name.display());
+                return Err(Failure::because(why));
+            }
+        }
+        Ok(())
+    }
+
     /// What of a store it is that the file would be written over.
-    fn is_data(&self) -> Option<&'static str> {
+    fn is_data(&self, file: &Path) -> Option<&'static str> {
         // What every SQLite file begins with.
         const MAGIC: &[u8] = b"SQLite format 3\0";
-        let target = fs::canonicalize(&self.file).ok().filter(|target| target.is_file())?;
+        let target = fs::canonicalize(file).ok().filter(|target| target.is_file())?;
         if let Db::File(data) = &self.db {
             let belongs = |end: &str| fs::canonicalize(beside(data, end)).is_ok_and(|path| path == target);
             if [".lock", "-wal", "-shm", ".sandbox"].into_iter().any(belongs) {

@@ -187,14 +187,16 @@ fn write_rule(text: &mut String, rule: &Rule) -> std::fmt::Result {
         When::First(calls) => write!(text, "\"first\":{calls},")?,
         When::Percent(percent) => write!(text, "\"percent\":{percent},")?,
     }
-    // A rule may be there only to keep calls from those after it. It has a latency, of nothing.
-    let does_nothing = rule.end == End::Served && rule.latency.is_zero() && rule.jitter.is_zero();
-    for (name, time, is_told) in [("latency", rule.latency, does_nothing), ("jitter", rule.jitter, false)] {
-        if is_told || !time.is_zero() {
+    for (name, time) in [("latency", rule.latency), ("jitter", rule.jitter)] {
+        if !time.is_zero() {
             write!(text, "\"{name}\":\"{}\",", humantime::format_duration(time))?;
         }
     }
     match rule.end {
+        // There only to keep calls from the rules after it.
+        End::Served if rule.latency.is_zero() && rule.jitter.is_zero() => {
+            text.push_str("\"latency\":\"0s\",");
+        }
         End::Served => {}
         End::Answered { code, retry_after } => {
             write!(text, "\"status\":{},\"code\":\"{}\",", code.status().as_u16(), code.as_str())?;

@@ -8,6 +8,13 @@ use std::path::{Path, PathBuf};
 /// For this user alone: what the shop holds may be nobody else's business.
 const PRIVATE: u32 = 0o600;
 
+/// Under what name a file begins.
+pub(super) fn part_of(target: &Path) -> PathBuf {
+    let mut part = target.as_os_str().to_owned();
+    part.push(".part");
+    part.into()
+}
+
 /// What is written to. A file has its name when all is written; until then it is another beside it.
 pub(super) struct Output {
     writer: BufWriter<Box<dyn Write>>,
@@ -38,9 +45,7 @@ impl Output {
             }
             Err(_) => PRIVATE,
         };
-        let mut part = target.clone().into_os_string();
-        part.push(".part");
-        let part = PathBuf::from(part);
+        let part = part_of(&target);
         // What a process left behind that was killed, or a link that somebody else has laid.
         let _ = fs::remove_file(&part);
         let file = OpenOptions::new().write(true).create_new(true).mode(PRIVATE).open(&part)?;
