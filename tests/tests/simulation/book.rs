@@ -73,7 +73,7 @@ enum Fate {
     Dropped { since: Duration },
 }
 
-/// What was true when the server began to answer.
+/// What was true when the server had an answer.
 #[derive(Debug, Clone)]
 struct Stamp {
     at: Duration,

@@ -92,7 +92,7 @@ impl Quotas for WatchedQuotas {
     }
 
     fn leave(&self, account: AccountId) {
-        self.witness.book.left(self.witness.process, account.get());
+        self.witness.book.left(self.witness.process, actor(), account.get());
         self.inner.leave(account);
     }
 

@@ -52,14 +52,10 @@ impl Answer {
 }
 
 impl Book {
-    /// The server begins to write on a connection.
+    /// The server begins to write on a connection. Who was let in had an answer before that: it is gathered with
+    /// others, and a batch may reach the disk before they are sent.
     pub(crate) fn answering(&self, connection: u64) {
-        let mut state = self.lock();
-        let Some(id) = state.current.get(&connection).copied() else { return };
-        if state.asked[id].stamp.is_none() {
-            let stamp = state.stamp(id);
-            state.asked[id].stamp = Some(stamp);
-        }
+        self.lock().answering(connection);
     }
 
     /// A client has read an answer.
@@ -82,6 +78,15 @@ impl Book {
 }
 
 impl State {
+    /// There is an answer to what came over a connection, if there was none before.
+    pub(super) fn answering(&mut self, connection: u64) {
+        let Some(id) = self.current.get(&connection).copied() else { return };
+        if self.asked[id].stamp.is_none() {
+            let stamp = self.stamp(id);
+            self.asked[id].stamp = Some(stamp);
+        }
+    }
+
     fn stamp(&self, id: usize) -> Stamp {
         let asked = &self.asked[id];
         let read = match &asked.gate {

@@ -44,11 +44,15 @@ impl Book {
         self.judge(outcome);
     }
 
-    /// A request is no longer in flight.
-    pub(crate) fn left(&self, process: u64, account: u64) {
+    /// A request is no longer in flight: there is an answer to it, or nobody waits for one.
+    pub(crate) fn left(&self, process: u64, actor: Option<Actor>, account: u64) {
         let mut state = self.lock();
-        if state.process == process {
-            state.quotas.leave(account);
+        if state.process != process {
+            return;
+        }
+        state.quotas.leave(account);
+        if let Some(Actor::Connection(connection)) = actor {
+            state.answering(connection);
         }
     }
 }
