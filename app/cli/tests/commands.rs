@@ -138,6 +138,10 @@ fn a_first_key_that_is_written_to_a_file_or_given_is_not_printed() {
     let refused = wrong.command(&[]).env("PETSTORE_INITIAL_KEY", "secret").output().unwrap();
     assert_eq!(refused.status.code(), Some(2));
     assert!(!text(&refused.stderr).contains("secret"));
+    assert!(
+        std::fs::read_dir(&wrong.folder).unwrap().next().is_none(),
+        "no data is made before that is known"
+    );
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod check_config;
 mod completions;
 mod demo;
 mod environment;
+mod first_key;
 mod healthcheck;
 mod keys;
 mod log;

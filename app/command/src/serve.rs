@@ -1,35 +1,32 @@
 //! `petstore serve`: puts the parts together and runs them until a signal comes.
 
 use std::ffi::OsString;
-use std::fs::OpenOptions;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::num::NonZeroUsize;
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use petstore_domain::ApiKey;
 use petstore_http::{Endpoint, Http, HttpSettings, Idle, Server};
 use petstore_memory::MemoryStore;
-use petstore_ports::api::{Administration, Failure as Refused, InitialKey, Petstore};
-use petstore_ports::{Clock, Entropy, Housekeeping};
+use petstore_ports::api::{Administration, Petstore};
+use petstore_ports::{Clock, Housekeeping};
 use petstore_service::{Ports, Service};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::admin::{AdminSocket, Bulk, Desk};
 use crate::demo;
 use crate::environment::{SystemClock, SystemEntropy};
+use crate::first_key::FirstKey;
 use crate::log::Log;
 use crate::metrics::Metrics;
 use crate::openapi;
 use crate::reload::{Live, Reloader};
 use crate::sandbox::{self, Bench};
-use crate::settings::{INITIAL_KEY_VARIABLE, Loaded, LogLevel, ServeArgs};
+use crate::settings::{Loaded, LogLevel, ServeArgs};
 use crate::store::OpenStore;
 use crate::systemd::{self, Supervisor};
 use crate::tls::{self, Certificate};
-use crate::{Failure, print, single_threaded};
+use crate::{Failure, single_threaded};
 
 /// How often what has expired is dropped.
 const HOUSEKEEPING: Duration = Duration::from_secs(1);
@@ -72,6 +69,8 @@ async fn run(
     let certificate = tls::Files::of(args).map(Certificate::read).transpose().map_err(|why| {
         Failure::usage(format!("{} and {}: {why}", loaded.named("tls-cert"), loaded.named("tls-key")))
     })?;
+    // A wrong first key likewise.
+    let first_key = FirstKey::find(args.initial_key_file.as_deref())?;
     let idle = Idle::default();
     let OpenStore { store, epoch, commits } =
         OpenStore::open(&args.db, "stop that one, or name another --db", idle.clone())?;
@@ -123,7 +122,7 @@ async fn run(
     let http = Http::new(Arc::clone(&service) as Arc<dyn Petstore>, settings, ops.is_some());
     let servers = listen(loaded, args.threads(), &http, public, ops, certificate.as_ref())?;
     // Only now: a server that cannot listen must not have spent the one chance to show its key.
-    hand_out_initial_key(&*service, args.initial_key_file.as_deref()).await?;
+    first_key.hand_out(&*service).await?;
 
     let scheme = if certificate.is_some() { "https" } else { "http" };
     let live = Live { service: Arc::clone(&service), http: http.clone(), certificate };
@@ -211,73 +210,6 @@ fn listen(
         servers.push(http.listen_ops(ops).map_err(|error| cannot(place, error))?);
     }
     Ok(servers)
-}
-
-/// Makes the first account of an empty store, and shows its key once.
-async fn hand_out_initial_key(
-    administration: &dyn Administration,
-    file: Option<&Path>,
-) -> Result<(), Failure> {
-    let mut given = given_key(file)?;
-    if let (None, Some(file)) = (&given, file) {
-        let accounts = administration.accounts(None, 1).await;
-        if accounts.map_err(|error| Failure::because(error.to_string()))?.is_empty() {
-            given = Some(new_key_in(file)?);
-        }
-    }
-    let is_given = given.is_some();
-    let made = administration.ensure_initial_key(given).await.map_err(|failure| match failure {
-        Refused::Rejected(rejection) => Failure::because(rejection.to_string()),
-        Refused::Store(error) => Failure::because(error.to_string()),
-        Refused::RetryInProgress | Refused::RetryKeyReused => Failure::because("the key was made before"),
-    })?;
-    match made {
-        InitialKey::NotNeeded => Ok(()),
-        // Whoever gave it has it.
-        InitialKey::Made(_) if is_given => Ok(()),
-        InitialKey::Made(key) => print(&format!(
-            "API key of the account `default` (Business plan), shown this once: {}\n",
-            key.reveal()
-        )),
-    }
-}
-
-/// The first key, if the owner has said which: in the environment, or in the file that it would be written to.
-fn given_key(file: Option<&Path>) -> Result<Option<ApiKey>, Failure> {
-    let not_a_key =
-        |what: &str| Failure::usage(format!("{what} is not a key: `petstore keys generate` makes one"));
-    if let Ok(text) = std::env::var(INITIAL_KEY_VARIABLE) {
-        let key = ApiKey::parse(text.trim().as_bytes()).map_err(|_| not_a_key(INITIAL_KEY_VARIABLE))?;
-        return Ok(Some(key));
-    }
-    let Some(file) = file else { return Ok(None) };
-    match std::fs::read_to_string(file) {
-        Ok(text) if text.trim().is_empty() => Ok(None),
-        Ok(text) => {
-            let what = format!("what stands in {}", file.display());
-            ApiKey::parse(text.trim().as_bytes()).map(Some).map_err(|_| not_a_key(&what))
-        }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(Failure::because(format!("{} cannot be read: {error}", file.display()))),
-    }
-}
-
-/// Writes a key to the file before it is anybody's: one that cannot be written must not be lost, and a start that breaks off
-/// between the two is followed by one that finds it there.
-fn new_key_in(file: &Path) -> Result<ApiKey, Failure> {
-    let key = SystemEntropy.bits().map(ApiKey::from_entropy);
-    let key = key.map_err(|error| Failure::because(error.to_string()))?;
-    write_key(file, &key).map_err(|error| {
-        Failure::because(format!("the key cannot be written to {}: {error}", file.display()))
-    })?;
-    Ok(key)
-}
-
-fn write_key(file: &Path, key: &ApiKey) -> io::Result<()> {
-    // A file that is there already keeps its mode when it is opened, so it is replaced.
-    let _ = std::fs::remove_file(file);
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file)?;
-    writeln!(file, "{}", key.reveal())
 }
 
 async fn keep_house(store: Arc<MemoryStore>, clock: Arc<dyn Clock>) {

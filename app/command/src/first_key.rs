@@ -1,0 +1,91 @@
+//! The key of the first account: given by the owner, written to a file, or shown once.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use petstore_domain::ApiKey;
+use petstore_ports::Entropy;
+use petstore_ports::api::{Administration, Failure as Refused, InitialKey};
+
+use crate::environment::SystemEntropy;
+use crate::settings::INITIAL_KEY_VARIABLE;
+use crate::{Failure, print};
+
+/// What the owner has said of the first key.
+pub(crate) enum FirstKey<'a> {
+    /// It is this one.
+    Given(ApiKey),
+    /// It is to be written to this file.
+    ToFile(&'a Path),
+    /// Nothing.
+    ToShow,
+}
+
+impl<'a> FirstKey<'a> {
+    /// Looks for it in the environment, and in the file that it would be written to.
+    pub(crate) fn find(file: Option<&'a Path>) -> Result<Self, Failure> {
+        if let Ok(text) = std::env::var(INITIAL_KEY_VARIABLE) {
+            return Self::parse(&text, INITIAL_KEY_VARIABLE);
+        }
+        let Some(file) = file else { return Ok(Self::ToShow) };
+        match fs::read_to_string(file) {
+            Ok(text) if text.trim().is_empty() => Ok(Self::ToFile(file)),
+            Ok(text) => Self::parse(&text, &format!("what stands in {}", file.display())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self::ToFile(file)),
+            Err(error) => Err(Failure::because(format!("{} cannot be read: {error}", file.display()))),
+        }
+    }
+
+    fn parse(text: &str, what: &str) -> Result<Self, Failure> {
+        ApiKey::parse(text.trim().as_bytes())
+            .map(Self::Given)
+            .map_err(|_| Failure::usage(format!("{what} is not a key: `petstore keys generate` makes one")))
+    }
+
+    /// Makes the first account of an empty store, with this key.
+    pub(crate) async fn hand_out(self, administration: &dyn Administration) -> Result<(), Failure> {
+        let given = match self {
+            Self::Given(key) => Some(key),
+            Self::ToFile(file) => {
+                let accounts = administration.accounts(None, 1).await;
+                let accounts = accounts.map_err(|error| Failure::because(error.to_string()))?;
+                accounts.is_empty().then(|| new_key_in(file)).transpose()?
+            }
+            Self::ToShow => None,
+        };
+        let is_known = given.is_some();
+        let made = administration.ensure_initial_key(given).await.map_err(|failure| match failure {
+            Refused::Rejected(rejection) => Failure::because(rejection.to_string()),
+            Refused::Store(error) => Failure::because(error.to_string()),
+            Refused::RetryInProgress | Refused::RetryKeyReused => Failure::because("the key was made before"),
+        })?;
+        match made {
+            InitialKey::NotNeeded => Ok(()),
+            InitialKey::Made(_) if is_known => Ok(()),
+            InitialKey::Made(key) => print(&format!(
+                "API key of the account `default` (Business plan), shown this once: {}\n",
+                key.reveal()
+            )),
+        }
+    }
+}
+
+/// Writes a key to the file before it is anybody's: one that cannot be written must not be lost, and a start that breaks off
+/// between the two is followed by one that finds it there.
+fn new_key_in(file: &Path) -> Result<ApiKey, Failure> {
+    let key = SystemEntropy.bits().map(ApiKey::from_entropy);
+    let key = key.map_err(|error| Failure::because(error.to_string()))?;
+    write_key(file, &key).map_err(|error| {
+        Failure::because(format!("the key cannot be written to {}: {error}", file.display()))
+    })?;
+    Ok(key)
+}
+
+fn write_key(file: &Path, key: &ApiKey) -> io::Result<()> {
+    // A file that is there already keeps its mode when it is opened, so it is replaced.
+    let _ = fs::remove_file(file);
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file)?;
+    writeln!(file, "{}", key.reveal())
+}
