@@ -10,7 +10,7 @@ use petstore_ports::{AddressVerdict, Cost};
 
 use crate::directory::Directory;
 
-/// Sets of the table. With four addresses in each it takes 640 KiB at most, whoever asks how often.
+/// Sets of the table. With four addresses in each it takes 832 KiB at most, whoever asks how often.
 const SETS: u32 = 16_384;
 
 /// Addresses of one set.
@@ -27,19 +27,16 @@ pub(crate) struct Addresses {
     hasher: RandomState,
 }
 
-/// One minute's counts. A later minute finds the set empty; an earlier one finds it as it is.
 #[derive(Default)]
-struct Set {
-    minute: u32,
-    entries: [Entry; WAYS],
-}
+struct Set([Entry; WAYS]);
 
-/// One address's count; a free place if it is 0.
+/// One address's minute. It is its own: a clock that steps shows that an address has neighbours in its set to nobody.
 #[derive(Default, Clone, Copy)]
 struct Entry {
     /// Half of the address's hash; the set is found by the other half.
     tag: u32,
-    used: u32,
+    /// Nothing is used of it in a free place.
+    window: Window,
 }
 
 impl Addresses {
@@ -53,25 +50,9 @@ impl Addresses {
         let number = u32::try_from(hash % u64::from(SETS)).expect("below the number of sets");
         let tag = u32::try_from(hash >> 32).expect("the upper half of a word");
         let mut set = self.sets.entry(number).lock();
-        let minute = WindowKind::Minute.number_at(now);
-        if minute > set.minute {
-            *set = Set { minute, ..Set::default() };
-        }
-        let minute = set.minute;
-        let entry = set.entry_of(tag);
-        let window = Window::new(minute, entry.used);
-        let taken = if cost == Cost::One { window.take(limit) } else { None };
-        if let Some(taken) = taken {
-            *entry = Entry { tag, used: taken.used() };
-        }
-        AddressVerdict {
-            admitted: taken.is_some() || cost == Cost::Nothing,
-            usage: taken.unwrap_or(window).usage(WindowKind::Minute, limit),
-        }
+        set.take(tag, limit, cost, WindowKind::Minute.number_at(now))
     }
-}
 
-impl Addresses {
     /// Forgets every count.
     pub(crate) fn clear(&self) {
         for set in (0..SETS).filter_map(|number| self.sets.find(number)) {
@@ -81,13 +62,30 @@ impl Addresses {
 }
 
 impl Set {
-    /// The address's place: its own, or a free one, or the one with the lowest count. A free one has the lowest.
-    fn entry_of(&mut self, tag: u32) -> &mut Entry {
-        let own = self.entries.iter().position(|entry| entry.tag == tag && entry.used > 0);
+    fn take(&mut self, tag: u32, limit: Limit, cost: Cost, minute: u32) -> AddressVerdict {
+        let entry = self.entry_of(tag, minute);
+        let window = entry.window.at(minute);
+        let taken = if cost == Cost::One { window.take(limit) } else { None };
+        if let Some(window) = taken {
+            *entry = Entry { tag, window };
+        }
+        AddressVerdict {
+            admitted: taken.is_some() || cost == Cost::Nothing,
+            usage: taken.unwrap_or(window).usage(WindowKind::Minute, limit),
+        }
+    }
+
+    /// The address's place: its own, or the one with the lowest count; of several the one that was left alone for longest.
+    fn entry_of(&mut self, tag: u32, minute: u32) -> &mut Entry {
+        let own = self.0.iter().position(|entry| entry.tag == tag && entry.window.used() > 0);
         let place = own.unwrap_or_else(|| {
-            (0..WAYS).min_by_key(|place| self.entries[*place].used).expect("a set has places")
+            let worth = |place: &usize| {
+                let window = self.0[*place].window;
+                (window.at(minute).used(), window.number())
+            };
+            (0..WAYS).min_by_key(worth).expect("a set has places")
         });
-        &mut self.entries[place]
+        &mut self.0[place]
     }
 }
 
@@ -140,6 +138,20 @@ mod tests {
         assert_eq!(admitted(&addresses, v4(1), 10, at(60)), 3);
         assert_eq!(admitted(&addresses, v4(1), 10, at(0)), 0);
         assert_eq!(addresses.take(v4(1), LIMIT, Cost::One, at(0)).usage.reset_secs % 60, 0);
+    }
+
+    #[test]
+    fn who_shares_a_set_has_a_minute_of_their_own() {
+        let mut set = Set::default();
+        let mut left = |tag, minute| set.take(tag, LIMIT, Cost::One, minute).usage;
+        assert_eq!(left(1, 8).remaining, 2);
+        // The clock is ahead while another one asks, and back when the first one does again.
+        assert_eq!(left(2, 9).remaining, 2);
+        let again = left(1, 8);
+        assert_eq!((again.remaining, again.reset_secs), (1, 9 * 60));
+        // The places that were never taken come first, then those that were left alone for longest.
+        assert_eq!((left(3, 9).remaining, left(4, 9).remaining, left(5, 9).remaining), (2, 2, 2));
+        assert_eq!((left(1, 8).remaining, left(2, 9).remaining), (1, 1), "the first one had to go");
     }
 
     #[test]
