@@ -4,6 +4,7 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use petstore_ports::StoreError;
@@ -62,11 +63,18 @@ impl Durable {
 /// Most of what a batch of a few costs the processor is the batch's own: the calls, the sync, the turns of threads. Where
 /// somebody else needs the processor, a batch therefore waits for company; where nobody does, waiting would help nobody.
 /// So this does not slow down writers who have the processor to themselves: while they wait for a batch nobody is busy.
+/// Where many write, most of them are waited for in any case: those of the batch before are about to write again.
 fn drive(queue: &Queue, committer: &Mutex<Committer>, mut pressed: Pressed) {
+    // The last batch.
+    let mut took = Duration::ZERO;
     loop {
+        let begun = now();
         let step = catch_unwind(AssertUnwindSafe(|| committer.lock().step()));
         let goes_on = match step {
-            Ok(Step::Worked) => true,
+            Ok(Step::Worked) => {
+                took = now().duration_since(begun);
+                true
+            }
             Ok(Step::Idle) => queue.wait(),
             Ok(Step::Failing) => !queue.closes_within(RECOVERY_PAUSE),
             Err(_) => return committer.lock().give_up(),
@@ -74,10 +82,13 @@ fn drive(queue: &Queue, committer: &Mutex<Committer>, mut pressed: Pressed) {
         if !goes_on {
             return committer.lock().finish();
         }
-        if pressed() {
-            queue.wait_for_company();
-        }
+        queue.wait_for_company(pressed(), took);
     }
+}
+
+#[expect(clippy::disallowed_methods, reason = "how long the thread waits goes by how long it works")]
+fn now() -> Instant {
+    Instant::now()
 }
 
 /// Drives the committer of a store that was opened without a thread: for simulations, where one seed is one run.
