@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -14,6 +14,17 @@ const PRIVATE: u32 = 0o600;
 /// What belongs to a database, its lock above all: it stands beside the file, by whatever link to it that is asked for.
 pub fn beside(database: &Path, end: &str) -> PathBuf {
     ending(&followed(database), end)
+}
+
+/// Where the names end of what stands beside a database: SQLite's log and its index, and the lock. See [`beside`].
+pub const COMPANIONS: [&str; 3] = ["-wal", "-shm", ".lock"];
+
+/// Whether a file begins as every SQLite database does (file format, section 1.2). It must not be one that this process
+/// has open: SQLite's locks on it would be gone.
+pub fn is_database(file: &Path) -> bool {
+    const MAGIC: &[u8] = b"SQLite format 3\0";
+    let mut begin = [0; MAGIC.len()];
+    File::open(file).and_then(|mut file| file.read_exact(&mut begin)).is_ok_and(|()| begin == *MAGIC)
 }
 
 /// A path and some more.

@@ -18,6 +18,9 @@ use crate::demo;
 use crate::environment::SystemEntropy;
 use crate::settings::{Db, ServeArgs};
 
+/// Where the name ends of what stands beside a data file that sandboxes alone have served.
+pub(crate) const MARK: &str = ".sandbox";
+
 /// The clock that a server works with, and what a tester may do to it: nothing, unless the settings say so.
 pub(crate) struct Bench {
     pub(crate) clock: Arc<dyn Clock>,
@@ -108,10 +111,9 @@ pub(crate) fn origin(public: &Endpoint, ops: Option<&Endpoint>, is_tls: bool) ->
     }
 }
 
-/// What stands beside a data file that sandboxes alone have served.
 fn mark(db: &Db) -> Option<PathBuf> {
     let Db::File(file) = db else { return None };
-    Some(beside(file, ".sandbox"))
+    Some(beside(file, MARK))
 }
 
 fn sync_folder_of(file: &Path) -> io::Result<()> {

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use petstore_http::Idle;
 use petstore_ports::StoreError;
-use petstore_sqlite::{Copied, backup, beside, read_snapshot};
+use petstore_sqlite::{COMPANIONS, Copied, backup, beside, is_database, read_snapshot};
 use serde_json::{Value, json};
 
 use self::output::Output;
@@ -22,7 +22,7 @@ use crate::environment::Stopwatch;
 use crate::ndjson::End;
 use crate::settings::{DEFAULT_DB, Db};
 use crate::store::{NAME_ITS_SOCKET, OpenStore};
-use crate::{Failure, ndjson, print, tell};
+use crate::{Failure, ndjson, print, sandbox, tell};
 
 /// Which store, and which file.
 #[derive(Debug, Args)]
@@ -142,18 +142,14 @@ impl TransferArgs {
 
     /// What of a store it is that the file would be written over.
     fn is_data(&self, file: &Path) -> Option<&'static str> {
-        // What every SQLite file begins with.
-        const MAGIC: &[u8] = b"SQLite format 3\0";
         let target = fs::canonicalize(file).ok().filter(|target| target.is_file())?;
         if let Db::File(data) = &self.db {
             let belongs = |end: &str| fs::canonicalize(beside(data, end)).is_ok_and(|path| path == target);
-            if [".lock", "-wal", "-shm", ".sandbox"].into_iter().any(belongs) {
+            if COMPANIONS.into_iter().chain([sandbox::MARK]).any(belongs) {
                 return Some("a part of the data");
             }
         }
-        let mut begin = [0; MAGIC.len()];
-        File::open(target).and_then(|mut file| file.read_exact(&mut begin)).ok()?;
-        (begin == *MAGIC).then_some("a data file")
+        is_database(&target).then_some("a data file")
     }
 
     fn progress(&self, done: &'static str) -> Progress {
