@@ -80,7 +80,7 @@ fn a_flag_may_come_before_the_command_that_it_belongs_to() {
 #[test]
 fn what_cannot_be_done_says_why_and_with_which_exit_code() {
     let site = Site::new("faults");
-    let cases: [(&[&str], i32, &str); 17] = [
+    let cases: [(&[&str], i32, &str); 18] = [
         (&["keys", "show", ""], 2, "expected a key's id"),
         (&["healthcheck", "--listen", "127.0.0.1:1"], 1, "127.0.0.1:1: nobody serves there"),
         (&["reload"], 1, "no server answers at petstore.db.sock: name its --admin-socket or --db"),
@@ -89,6 +89,11 @@ fn what_cannot_be_done_says_why_and_with_which_exit_code() {
             &["--db", "memory", "--tls-cert", "no.pem", "--tls-key", "no.key"],
             2,
             "tls-cert (no.pem, --tls-cert) and tls-key (no.key, --tls-key): no.pem cannot be read: No such file",
+        ),
+        (
+            &["check-config", "--tls-cert", "no.pem", "--tls-key", "no.key"],
+            2,
+            "no.pem cannot be read: No such file",
         ),
         (&["keys", "update", "1"], 2, "nothing to change: give at least one of --scopes, --expires, --label"),
         (&["accounts", "update", "zoo"], 2, "nothing to change: give at least one of --plan"),

@@ -48,10 +48,13 @@ impl HealthcheckArgs {
             }
             _ => Failure::because(format!("{address}: {error}")),
         })?;
-        if status == "200" {
-            Ok(())
-        } else {
-            Err(Failure::because(format!("{address}: /ready says {status}")))
+        match status.as_str() {
+            "200" => Ok(()),
+            "404" if self.ops_listen.is_none() => {
+                let hint = "does the server have another address for it? Then name its --ops-listen";
+                Err(Failure::because(format!("{address}: /ready says 404; {hint}")))
+            }
+            _ => Err(Failure::because(format!("{address}: /ready says {status}"))),
         }
     }
 }

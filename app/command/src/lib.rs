@@ -240,8 +240,8 @@ fn run(loaded: Loaded, arguments: Vec<OsString>, warnings: &[String]) -> Result<
     for warning in warnings {
         tell(&format!("warning: {warning}"));
     }
-    if let Some(Command::CheckConfig(_)) = &loaded.cli.command {
-        return check_config::check_config(&loaded);
+    if let Some(Command::CheckConfig(args)) = &loaded.cli.command {
+        return check_config::check_config(args, &loaded);
     }
     match loaded.cli.command {
         Some(Command::Keys { through, command }) => command.run(&through),

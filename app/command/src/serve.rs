@@ -55,6 +55,22 @@ pub(crate) fn serve(loaded: &Loaded, arguments: Vec<OsString>, warnings: &[Strin
     served
 }
 
+/// What a start takes from other files than that of the settings.
+pub(crate) struct Inputs<'a> {
+    certificate: Option<Arc<Certificate>>,
+    first_key: FirstKey<'a>,
+}
+
+impl<'a> Inputs<'a> {
+    /// Reads them; what is wrong with one of them ends a start.
+    pub(crate) fn read(args: &'a ServeArgs, loaded: &Loaded) -> Result<Self, Failure> {
+        let certificate = tls::Files::of(args).map(Certificate::read).transpose().map_err(|why| {
+            Failure::usage(format!("{} and {}: {why}", loaded.named("tls-cert"), loaded.named("tls-key")))
+        })?;
+        Ok(Self { certificate, first_key: FirstKey::find(args.initial_key_file.as_deref())? })
+    }
+}
+
 async fn run(
     args: &ServeArgs,
     loaded: &Loaded,
@@ -65,12 +81,8 @@ async fn run(
     // Signals first: one that comes during the start is not lost.
     let mut signals = Signals::listen().map_err(|error| Failure::because(error.to_string()))?;
     let supervisor = Arc::new(Supervisor::find());
-    // Before the data is opened: a wrong certificate is told at once.
-    let certificate = tls::Files::of(args).map(Certificate::read).transpose().map_err(|why| {
-        Failure::usage(format!("{} and {}: {why}", loaded.named("tls-cert"), loaded.named("tls-key")))
-    })?;
-    // A wrong first key likewise.
-    let first_key = FirstKey::find(args.initial_key_file.as_deref())?;
+    // Before the data is opened: a wrong one is told at once.
+    let Inputs { certificate, first_key } = Inputs::read(args, loaded)?;
     let idle = Idle::default();
     let OpenStore { store, epoch, commits } =
         OpenStore::open(&args.db, "stop that one, or name another --db", idle.clone())?;
@@ -140,8 +152,8 @@ async fn run(
         let address = servers.last().unwrap_or(&servers[0]).local_addr();
         let scheme = if servers.len() > 1 { "http" } else { scheme };
         log.say(&format!(
-            "SANDBOX: whoever reaches {scheme}://{address}/sandbox/ can empty this store, turn its clock and make it fail; \
-             this is no server to rely on"
+            "SANDBOX: whoever reaches {scheme}://{address} can empty this store (POST /sandbox/reset), turn its clock and make it \
+             fail; this is no server to rely on"
         ));
     }
     log.say(&format!("serving {scheme}://{}{} from {}", servers[0].local_addr(), args.base_path, args.db));
