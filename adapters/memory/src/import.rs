@@ -123,10 +123,12 @@ impl Import<'_> {
         Ok(())
     }
 
-    /// Adds an order. An open one is for a pet that is there.
+    /// Adds an order. An open one is for a pet that is there; a complete one may outlive its pet, whose id is not given
+    /// again: another pet would have its orders.
     pub fn order(&mut self, order: Order, version: Version) -> Result<(), ImportError> {
         let (pet, is_open) = (order.pet_id, !order.complete);
         self.take(|import| import.filling.order(OrderRecord { order, version }))?;
+        self.tables.pets.ids.skip_to(pet.get());
         if is_open {
             let open_orders = self.filling.open_orders_of(pet);
             self.tables.pets.update(pet, |record| record.open_orders = open_orders);

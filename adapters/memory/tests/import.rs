@@ -164,6 +164,30 @@ fn a_pet_may_be_held_by_an_order_that_comes_before_its_item_or_after() {
     }
 }
 
+fn create_rex(category: u64) -> CreatePet {
+    let new = NewPet { name: pet_name("Rex"), category_id: category_id(category), status: None };
+    CreatePet { new }
+}
+
+#[test]
+fn a_pet_that_only_an_order_remembers_keeps_its_id() {
+    let store = MemoryStore::new();
+    let mut import = store.import().unwrap();
+    begin(&mut import).unwrap();
+    add_order(&mut import, 1, 12, true).unwrap();
+    import.finish().unwrap();
+    assert_eq!(done(&store, create_rex(4)).value.id, pet_id(13));
+
+    let refused = MemoryStore::new();
+    let mut import = refused.import().unwrap();
+    begin(&mut import).unwrap();
+    add_order(&mut import, 1, 12, true).unwrap();
+    drop(import);
+    let dogs = NewCategory { name: CategoryName::parse("Dogs").unwrap(), description: None };
+    done(&refused, CreateCategory { new: dogs });
+    assert_eq!(done(&refused, create_rex(1)).value.id, PetId::FIRST, "nothing of it is left");
+}
+
 #[test]
 fn an_id_without_room_is_refused() {
     let store = MemoryStore::new();

@@ -152,8 +152,8 @@ async fn run(
         let address = servers.last().unwrap_or(&servers[0]).local_addr();
         let scheme = if servers.len() > 1 { "http" } else { scheme };
         log.say(&format!(
-            "SANDBOX: whoever reaches {scheme}://{address} can empty this store (POST /sandbox/reset), turn its clock and make it \
-             fail; this is no server to rely on"
+            "SANDBOX: whoever reaches {scheme}://{address} can empty this store (POST /sandbox/reset), turn its clock \
+             and make it fail; this is no server to rely on"
         ));
     }
     log.say(&format!("serving {scheme}://{}{} from {}", servers[0].local_addr(), args.base_path, args.db));
