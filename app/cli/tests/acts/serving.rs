@@ -1,16 +1,15 @@
 //! Where and whom is served, and what answers say.
 
 use std::io::Write;
-use std::net::TcpListener;
 use std::process::Command;
 
 use serde_json::json;
 
-use crate::common::{Site, tools};
+use crate::common::{Site, free_port, tools};
 use crate::{Trial, read, refused};
 
 pub(crate) fn addresses() {
-    let ops = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let ops = format!("127.0.0.1:{}", free_port());
     let args = ["--base-path", "/shop", "--public-url", "https://shop.example", "--hosts", "shop.example"];
     let trial = Trial::new("addresses", &[&args[..], &["--ops-listen", &ops, "--demo", "3"]].concat());
     let served = trial.get("/shop/pets?limit=1", "host: shop.example\r\n");

@@ -10,15 +10,30 @@ pub mod tools;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::ops::Range;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 pub const BINARY: &str = env!("CARGO_BIN_EXE_petstore");
 
-/// A port that nobody serves on.
+/// Below the ports that systems hand out themselves (from 32,768 on Linux): a connection or a listener on port 0 of another
+/// test would take one of those before the server that it was chosen for, or between two starts of it.
+const PORTS: Range<u16> = 20_000..32_000;
+
+/// A port that nobody serves on, and that nobody else of this run is given.
 pub fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+    static GIVEN: AtomicU32 = AtomicU32::new(0);
+    let count = u32::from(PORTS.end - PORTS.start);
+    // Runs at the same time begin far from each other.
+    let begin = std::process::id().wrapping_mul(101);
+    let mut ports = std::iter::repeat_with(|| {
+        let given = GIVEN.fetch_add(1, Ordering::Relaxed);
+        PORTS.start + u16::try_from(begin.wrapping_add(given) % count).unwrap()
+    });
+    let is_free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
+    ports.by_ref().take(count as usize).find(is_free).expect("a free port")
 }
 
 /// A folder of its own, and perhaps a server in it; both end with the test.
@@ -147,12 +162,13 @@ impl Client {
         self.stream.read_line(&mut line)?;
         let status = line.split(' ').nth(1).and_then(|status| status.parse().ok());
         let status = status.ok_or(std::io::ErrorKind::UnexpectedEof)?;
-        let (mut length, mut next, mut retry_after) = (0, None, None);
+        let (mut length, mut etag, mut next, mut retry_after) = (0, None, None, None);
         loop {
             line.clear();
             self.stream.read_line(&mut line)?;
             match line.trim_end().split_once(": ") {
                 Some(("content-length", value)) => length = value.parse().unwrap_or(0),
+                Some(("etag", value)) => etag = Some(value.to_owned()),
                 Some(("link", links)) => next = next_page(links),
                 Some(("retry-after", seconds)) => retry_after = seconds.parse().ok(),
                 Some(_) => {}
@@ -161,7 +177,7 @@ impl Client {
         }
         let mut body = vec![0; length];
         self.stream.read_exact(&mut body)?;
-        Ok(Answer { status, body: String::from_utf8_lossy(&body).into_owned(), next, retry_after })
+        Ok(Answer { status, body: String::from_utf8_lossy(&body).into_owned(), etag, next, retry_after })
     }
 }
 
@@ -169,6 +185,8 @@ impl Client {
 pub struct Answer {
     pub status: u16,
     pub body: String,
+    /// The entity tag, in its quotes.
+    pub etag: Option<String>,
     /// The path of the next page.
     pub next: Option<String>,
     /// How many seconds to wait.

@@ -105,7 +105,8 @@ pub fn run(name: &str) -> Site {
     let mut done = printed.iter().take(printed.len() - 1);
     for (place, block) in blocks.iter().enumerate().filter(|(_, block)| block.kind == "sh") {
         let Some(printed) = done.next() else {
-            panic!("{name}: {status}\n{}\n{}\n{errors}", block.text, printed.last().unwrap());
+            let logs = logs(&site.folder);
+            panic!("{name}: {status}\n{}\n{}\n{errors}\n{logs}", block.text, printed.last().unwrap());
         };
         if let Some(expected) = blocks.get(place + 1).filter(|next| next.kind == "text") {
             assert_printed(&format!("{name}\n{}", block.text), printed, &expected.text);
@@ -137,12 +138,10 @@ impl Shell {
             shell.0.try_wait().unwrap()
         });
         drop(shell);
-        let errors = fs::read_to_string(errors).unwrap();
-        (
-            status.unwrap_or_else(|| panic!("it goes on and on\n{errors}")),
-            fs::read_to_string(out).unwrap(),
-            errors,
-        )
+        let (printed, errors) = (fs::read_to_string(out).unwrap(), fs::read_to_string(errors).unwrap());
+        let status = status
+            .unwrap_or_else(|| panic!("it goes on and on\n{printed}\n{errors}\n{}", logs(&site.folder)));
+        (status, printed, errors)
     }
 }
 
@@ -153,6 +152,19 @@ impl Drop for Shell {
         let _ = Command::new("kill").args(["-KILL", "--", &group]).output();
         let _ = self.0.wait();
     }
+}
+
+/// What the servers of a page told last, each in its log.
+fn logs(folder: &Path) -> String {
+    let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let logs = paths.filter(|path| path.extension().is_some_and(|extension| extension == "log"));
+    let ends = logs.map(|path| {
+        let text = fs::read_to_string(&path).unwrap_or_default();
+        let lines: Vec<_> = text.lines().collect();
+        let last = &lines[lines.len().saturating_sub(20)..];
+        format!("{}\n{}\n", path.display(), last.join("\n"))
+    });
+    ends.collect()
 }
 
 /// Where `tests/tools/install` puts programs.
