@@ -83,7 +83,8 @@ pub struct Header {
     pub last_batch: BatchNumber,
     /// The last ids given.
     pub last_ids: LastIds,
-    /// A number that was made at random when the journal was: entity tags and cursors are good for it alone.
+    /// A number that was made at random when the journal was: entity tags and cursors are good for it alone. A journal
+    /// that goes back to an earlier state, restored from a copy, must have another one.
     pub epoch: u64,
 }
 

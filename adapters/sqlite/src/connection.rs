@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags};
 
-use crate::{OpenError, schema};
+use crate::{OpenError, meta, schema};
 
 /// Bytes of a page. A batch of orders changes pets all over the file, and every page that it touches is written to the
 /// log, and later to the file, whole. Orders a second, each one pet's row and one new row, 100,000 pets, checkpoints
@@ -35,10 +35,10 @@ const BUSY_WAIT: Duration = Duration::from_secs(1);
 /// Statements that a connection keeps prepared; more than there are.
 const STATEMENTS_KEPT: usize = 64;
 
-/// Opens a database for writing. With an epoch it is made if it is empty, and brought to this program's schema; without
-/// one it must be what it was.
+/// Opens a database for writing. With an epoch it is made if it is empty, and brought to this program's schema; that
+/// epoch is a new file's and an unopened copy's. Without one it must be what it was.
 pub(crate) fn writer(path: &Path, epoch_if_new: Option<u64>) -> Result<Connection, OpenError> {
-    let mut connection = open(path)?;
+    let mut connection = open(path).map_err(OpenError::engine(path))?;
     let found = schema::version(&connection, path)?;
     if epoch_if_new.is_none() && found != schema::VERSION {
         return Err(OpenError::NotAJournal { path: path.into() });
@@ -46,6 +46,7 @@ pub(crate) fn writer(path: &Path, epoch_if_new: Option<u64>) -> Result<Connectio
     set(&connection).map_err(OpenError::engine(path))?;
     if let Some(epoch) = epoch_if_new {
         schema::migrate(&mut connection, path, epoch)?;
+        meta::begin_epoch(&connection, epoch).map_err(OpenError::engine(path))?;
     }
     // Only now: a migration may have to build a table anew.
     connection.pragma_update(None, "foreign_keys", true).map_err(OpenError::engine(path))?;
@@ -76,7 +77,7 @@ fn write_ahead(connection: &Connection) -> rusqlite::Result<()> {
 
 /// Opens a database for checkpoints alone. It waits for nobody: what cannot be copied now is copied the next time.
 pub(crate) fn checkpointer(path: &Path) -> Result<Connection, OpenError> {
-    let connection = open(path)?;
+    let connection = open(path).map_err(OpenError::engine(path))?;
     write_ahead(&connection)
         .and_then(|()| connection.busy_timeout(Duration::ZERO))
         .map_err(OpenError::engine(path))?;
@@ -88,7 +89,7 @@ pub(crate) fn checkpointer(path: &Path) -> Result<Connection, OpenError> {
 /// Not in SQLite's read-only mode: a log that such a connection opens for a file at rest stays behind, empty, while the
 /// last one of this kind to leave takes the log with it. A file that may not be written is opened read-only all the same.
 pub(crate) fn reader(path: &Path) -> Result<Connection, OpenError> {
-    let connection = open(path)?;
+    let connection = open(path).map_err(OpenError::engine(path))?;
     match schema::version(&connection, path)? {
         schema::VERSION => Ok(connection),
         0 => Err(OpenError::NotAJournal { path: path.into() }),
@@ -97,10 +98,10 @@ pub(crate) fn reader(path: &Path) -> Result<Connection, OpenError> {
 }
 
 /// Opens a file that is there. A connection is used by one thread at a time, so it needs no lock of its own.
-fn open(path: &Path) -> Result<Connection, OpenError> {
+pub(crate) fn open(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(path, flags).map_err(OpenError::engine(path))?;
-    connection.busy_timeout(BUSY_WAIT).map_err(OpenError::engine(path))?;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(BUSY_WAIT)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS_KEPT);
     Ok(connection)
 }

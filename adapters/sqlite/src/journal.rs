@@ -58,7 +58,8 @@ impl Drop for Open {
 }
 
 impl SqliteJournal {
-    /// Opens the journal in this file; makes it, with this epoch, if there is none.
+    /// Opens the journal in this file; makes it if there is none. A new one has this epoch from then on, and so has a
+    /// copy by [`backup`](crate::backup) that is opened for the first time.
     pub fn open(path: impl AsRef<Path>, epoch_if_new: u64) -> Result<Self, OpenError> {
         let path = path.as_ref();
         let failed = |source| OpenError::File { path: path.into(), source };

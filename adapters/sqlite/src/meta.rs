@@ -49,8 +49,28 @@ pub(crate) fn write(connection: &Connection, number: BatchNumber, ids: LastIds) 
     if changed == 1 { Ok(()) } else { Err(Error::StatementChangedRows(changed)) }
 }
 
+/// What a copy has until it is opened: not the epoch of its original, which goes on to give that epoch's tags to other
+/// content.
+const NO_EPOCH: u64 = 0;
+
+/// Takes the epoch from a copy.
+pub(crate) fn forget_epoch(connection: &Connection) -> rusqlite::Result<()> {
+    set_epoch(connection, NO_EPOCH)
+}
+
+/// Gives this epoch to a copy that has none.
+pub(crate) fn begin_epoch(connection: &Connection, epoch: u64) -> rusqlite::Result<()> {
+    let sql = "UPDATE meta SET epoch = ?1 WHERE epoch = ?2";
+    connection.execute(sql, [digits(epoch), digits(NO_EPOCH)]).map(drop)
+}
+
 /// From now on the file has this epoch.
 pub(crate) fn set_epoch(connection: &Connection, epoch: u64) -> rusqlite::Result<()> {
-    let changed = connection.execute("UPDATE meta SET epoch = ?1", [format!("{epoch:016x}")])?;
+    let changed = connection.execute("UPDATE meta SET epoch = ?1", [digits(epoch)])?;
     if changed == 1 { Ok(()) } else { Err(Error::StatementChangedRows(changed)) }
+}
+
+/// An epoch as it is kept.
+pub(crate) fn digits(epoch: u64) -> String {
+    format!("{epoch:016x}")
 }

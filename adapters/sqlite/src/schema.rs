@@ -4,7 +4,7 @@ use std::path::Path;
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use crate::OpenError;
+use crate::{OpenError, meta};
 
 /// `PETS`: what SQLite's header calls the application that a file belongs to.
 const APPLICATION_ID: i32 = 0x5045_5453;
@@ -58,8 +58,7 @@ fn apply(connection: &mut Connection, version: u32, step: &str, epoch: u64) -> r
     transaction.execute_batch(step)?;
     if version == 1 {
         transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
-        transaction
-            .execute("INSERT INTO meta VALUES (1, ?1, 0, 0, 0, 0, 0, 0)", [format!("{epoch:016x}")])?;
+        transaction.execute("INSERT INTO meta VALUES (1, ?1, 0, 0, 0, 0, 0, 0)", [meta::digits(epoch)])?;
     }
     transaction.pragma_update(None, "user_version", version)?;
     transaction.commit()

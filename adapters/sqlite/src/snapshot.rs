@@ -8,7 +8,7 @@ use petstore_ports::{Header, Row, StoreError};
 use rusqlite::ErrorCode;
 
 use crate::error::reason;
-use crate::{BackupError, OpenError, connection, files, load};
+use crate::{BackupError, OpenError, connection, files, load, meta};
 
 /// Hands over everything that a journal holds at one moment, in the order of
 /// [`Journal::load`](petstore_ports::Journal::load).
@@ -35,6 +35,9 @@ pub struct Copied {
 
 /// Makes a copy of a journal that may be in use by another process: its state at one moment, without unused pages, on
 /// disk when this returns. There must be no file at the target.
+///
+/// It has no epoch: it gets one when it is opened. Whoever restores it goes back in time, and versions that were given
+/// since then are given again, to other content; an entity tag that a client has kept must not fit that.
 pub fn backup(source: &Path, target: &Path) -> Result<Copied, BackupError> {
     let unwritten = |reason: String| BackupError::Target { path: target.into(), reason };
     let failed = |error: io::Error| unwritten(error.to_string());
@@ -54,7 +57,7 @@ pub fn backup(source: &Path, target: &Path) -> Result<Copied, BackupError> {
         }
         _ => unwritten(reason(&error)),
     })?;
-    let (pets, orders) = counts(&part.0)?;
+    let (pets, orders) = finish(&part.0).map_err(OpenError::engine(&part.0))?;
     // The engine does not sync a copy.
     let file = File::open(&part.0).map_err(failed)?;
     file.sync_all().map_err(failed)?;
@@ -98,11 +101,12 @@ impl Drop for Part {
     }
 }
 
-/// How many pets and orders a journal holds.
-fn counts(path: &Path) -> Result<(u64, u64), OpenError> {
+/// Takes its epoch from a copy, and says how many pets and orders it holds.
+fn finish(copy: &Path) -> rusqlite::Result<(u64, u64)> {
+    let connection = connection::open(copy)?;
+    meta::forget_epoch(&connection)?;
     let sql = "SELECT (SELECT count(*) FROM pets), (SELECT count(*) FROM orders)";
-    let counted = connection::reader(path)?.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?)));
-    counted.map_err(OpenError::engine(path))
+    connection.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))
 }
 
 /// An absolute path: SQLite would take one that begins with `file:` for a URI.

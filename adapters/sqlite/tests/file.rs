@@ -274,9 +274,16 @@ fn a_backup_is_a_journal_of_its_own() {
     assert_eq!(copy.metadata().unwrap().permissions().mode() & 0o777, 0o600);
     let refused = backup(&room.database(), &copy).unwrap_err().to_string();
     assert!(refused.contains("copy.db is there already"), "{refused}");
-    let mut copied = SqliteJournal::open(&copy, 1).unwrap();
-    let header = Header { last_batch: BatchNumber(1), last_ids: IDS, epoch: EPOCH };
-    assert_eq!(load(&mut copied).unwrap(), (header, everything()));
+    // Each time that it is restored it has an epoch of its own, and keeps it.
+    for epoch in [1, 2] {
+        let restored = room.path(&format!("restored-{epoch}.db"));
+        std::fs::copy(&copy, &restored).unwrap();
+        let header = Header { last_batch: BatchNumber(1), last_ids: IDS, epoch };
+        for epoch_if_new in [epoch, 3] {
+            let mut journal = SqliteJournal::open(&restored, epoch_if_new).unwrap();
+            assert_eq!(load(&mut journal).unwrap(), (header, everything()));
+        }
+    }
 
     let missing = room.path("missing.db");
     assert!(backup(&missing, &room.path("other.db")).is_err());

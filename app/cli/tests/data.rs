@@ -68,6 +68,26 @@ fn a_backup_of_a_running_store_is_a_store() {
 }
 
 #[test]
+fn no_entity_tag_of_before_fits_what_is_restored() {
+    let mut site = stocked("restored");
+    let key = site.printed_key();
+    let name = |site: &Site, headers: &str, name: &str| {
+        let body = format!("{{\"name\":\"{name}\"}}");
+        Client::connect(site.port, &key).unwrap().ask("PATCH", "/v1/pets/1", headers, &body).unwrap()
+    };
+    assert_eq!(site.run(&["backup", "copy.db"]).status.code(), Some(0));
+    let kept = name(&site, "", "After the backup").etag.unwrap();
+    site.stop();
+    std::fs::rename(site.folder.join("copy.db"), site.folder.join("petstore.db")).unwrap();
+    site.serve(&[], &[]);
+    // The same version as the one that the client has kept, of other content.
+    let other = name(&site, "", "After the restore").etag.unwrap();
+    assert_ne!(other, kept);
+    assert_eq!(name(&site, &format!("if-match: {kept}\r\n"), "Lost").status, 412);
+    assert_eq!(name(&site, &format!("if-match: {other}\r\n"), "Kept").status, 200);
+}
+
+#[test]
 fn a_backup_says_what_it_wrote_and_overwrites_nothing() {
     let site = stocked("backup-said");
     let said = site.run(&["backup", "copy.db"]);

@@ -8,7 +8,8 @@
 -- One row: what holds for the whole file.
 CREATE TABLE meta (
     id            INTEGER PRIMARY KEY CHECK (id = 1),
-    -- Made at random with the file, as 16 hexadecimal digits: entity tags and cursors are good for it alone.
+    -- Made at random with the file, as 16 hexadecimal digits: entity tags and cursors are good for it alone. Zero in a
+    -- copy that was not opened since it was made: it gets one of its own then.
     epoch         TEXT    NOT NULL CHECK (length(epoch) = 16 AND epoch NOT GLOB '*[^0-9a-f]*'),
     -- The last batch of decisions that is on disk.
     last_batch    INTEGER NOT NULL CHECK (last_batch >= 0),
