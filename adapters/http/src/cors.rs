@@ -1,5 +1,6 @@
 //! Cross-origin requests (the Fetch standard, section 3.2), and OPTIONS.
 
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use hyper::header::{
@@ -7,7 +8,7 @@ use hyper::header::{
     ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, ALLOW, HeaderName,
     HeaderValue,
 };
-use hyper::{HeaderMap, StatusCode};
+use hyper::{HeaderMap, StatusCode, Uri};
 use parking_lot::RwLock;
 
 use crate::answer::Answer;
@@ -69,10 +70,34 @@ impl LiveCors {
         }
     }
 
+    /// Whether a page may change what is changed without a key, for which no preflight is needed: a page of this machine,
+    /// or one whose origin is listed. `any` is not enough. Whoever opens some page of the web would else have it at their
+    /// own machine's servers.
+    pub(crate) fn may_act(&self, head: &Head<'_>) -> bool {
+        match head.origin {
+            Field::Absent => true,
+            Field::Twice => false,
+            Field::Once(origin) => {
+                let is_listed = || self.origins.read().iter().any(|one| one.as_bytes() == origin.as_bytes());
+                is_of_this_machine(origin) || is_listed()
+            }
+        }
+    }
+
     /// Whether any page of another origin may read answers.
     pub(crate) fn is_on(&self) -> bool {
         self.mode.load(Ordering::Relaxed) != OFF
     }
+}
+
+/// Whether an origin is at `localhost` or at a loopback address.
+fn is_of_this_machine(origin: &HeaderValue) -> bool {
+    let Ok(origin) = Uri::try_from(origin.as_bytes()) else { return false };
+    // `null` has a host, too.
+    let Some(host) = origin.host().filter(|_| origin.scheme().is_some()) else { return false };
+    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+    address
+        .map_or_else(|_| host == "localhost" || host.ends_with(".localhost"), |address| address.is_loopback())
 }
 
 /// Puts on what lets a page of that origin read the answer.

@@ -441,6 +441,37 @@ fn a_sandbox_is_asked_as_strictly_as_the_rest() {
 }
 
 #[test]
+fn pages_of_elsewhere_change_nothing_unless_they_are_listed() {
+    let mut sandbox = Sandbox::start("sandbox-origins", &[]);
+    let mut listed = Sandbox::start("sandbox-listed", &["--cors", "https://tests.example"]);
+    let mut reset = |origins: &str| {
+        let status =
+            |sandbox: &mut Sandbox| sandbox.once("POST", "/sandbox/reset", origins, "").unwrap().status;
+        (status(&mut sandbox), status(&mut listed))
+    };
+    for (origins, statuses) in [
+        ("", (204, 204)),
+        ("origin: http://localhost:3000\r\n", (204, 204)),
+        ("origin: http://app.localhost\r\n", (204, 204)),
+        ("origin: https://127.0.0.1\r\n", (204, 204)),
+        ("origin: http://[::1]:3000\r\n", (204, 204)),
+        ("origin: https://tests.example\r\n", (400, 204)),
+        ("origin: https://web.example\r\n", (400, 400)),
+        ("origin: https://localhost.web.example\r\n", (400, 400)),
+        ("origin: http://127.0.0.1.web.example\r\n", (400, 400)),
+        ("origin: localhost\r\n", (400, 400)),
+        ("origin: null\r\n", (400, 400)),
+        ("origin: http://localhost\r\norigin: https://web.example\r\n", (400, 400)),
+    ] {
+        assert_eq!(reset(origins), statuses, "{origins}");
+    }
+    let elsewhere = "origin: https://web.example\r\n";
+    let refused = sandbox.once("DELETE", "/sandbox/clock", elsewhere, "").unwrap();
+    assert_eq!((refused.status, &refused.json()["code"]), (400, &"invalid_header".into()));
+    assert_eq!(sandbox.once("GET", "/sandbox/clock", elsewhere, "").unwrap().status, 200);
+}
+
+#[test]
 fn a_sandbox_stays_on_this_machine_unless_its_owner_says_otherwise() {
     let site = Site::new("sandbox-anywhere");
     let refused = [

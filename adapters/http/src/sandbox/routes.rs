@@ -73,7 +73,13 @@ pub(crate) async fn answer(
     if parts.method == Method::OPTIONS {
         return cors::options(route.allow(), &app.cors, head, &parts.headers);
     }
+    let only_reads = matches!(parts.method, Method::GET | Method::HEAD);
     let done = match (route, &parts.method) {
+        _ if !only_reads && !app.cors.may_act(head) => Err(ApiError::new(
+            Code::InvalidHeader,
+            "A page of this Origin may not change the sandbox: it is neither on this machine nor listed in cors.",
+        )
+        .into()),
         _ if wire::no_parameters(parts.uri.query()).is_err() => {
             Err(ApiError::new(Code::InvalidParameter, "There are no parameters here.").into())
         }
