@@ -70,6 +70,8 @@ pub struct AddressVerdict {
 ///   and counts in both windows only if both admit: exactly the limit is admitted, however many ask at once.
 /// - A window's number never falls: a clock that steps back grants nothing.
 /// - The strike after the last one allowed bans the key at once, and that request is the first to be refused by it.
+/// - A ban is part of the key's record ([`KeyRecord::ban`](petstore_domain::KeyRecord::ban)), whoever counts: one that
+///   [`Administration::lift_ban`](crate::api::Administration::lift_ban) has ended there is over here, strikes included.
 #[cfg_attr(feature = "mock", mockall::automock)]
 pub trait Quotas: Send + Sync {
     /// Takes one request from the windows of its account, if everything admits it.
@@ -79,7 +81,8 @@ pub trait Quotas: Send + Sync {
     fn leave(&self, account: AccountId);
 
     /// Counts a request without a valid key against its peer address, in a table of fixed size. Two addresses may
-    /// share a count when the table is full; no address is ever admitted more than the limit.
+    /// share a count when the table is full; no address is ever admitted more than the limit. The addresses of one IPv6
+    /// /64 are one: whoever has one of them usually has all.
     fn take_address(
         &self,
         address: IpAddr,

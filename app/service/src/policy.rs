@@ -17,7 +17,8 @@ pub struct Policy {
     pub address_limit: Limit,
     /// How long the answer to a request under an idempotency key is kept.
     pub retry_life: Duration,
-    /// Answers that are kept for one account at once.
+    /// Answers that are kept for one account at once: while there are as many, its next request under an idempotency key
+    /// is refused. Those that have expired count until [`Housekeeping::prune`](petstore_ports::Housekeeping::prune).
     pub retry_records_max: u32,
 }
 

@@ -100,6 +100,9 @@ pub struct Service {
 
 impl Service {
     /// A petstore over these ports.
+    ///
+    /// It has no thread of its own: its owner calls [`Housekeeping::prune`](petstore_ports::Housekeeping::prune) on the
+    /// store once a second or so, or what has expired is never dropped.
     pub fn new(ports: Ports, policy: Policy) -> Self {
         let gatekeeper = Gatekeeper::new(
             ports.keys,
