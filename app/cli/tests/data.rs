@@ -211,7 +211,7 @@ fn imports_and_exports_say_what_they_did_to_people_programs_or_nobody() {
     assert_eq!(mixed.status.code(), Some(2));
     assert!(text(&mixed.stderr).contains("name a file") && mixed.stdout.is_empty());
     for (db, flag, out, err) in [
-        ("1.db", None, "", "petstore: 73 lines imported\n"),
+        ("1.db", None, "", "petstore: 73 lines imported into 1.db\n"),
         ("2.db", Some("--json"), "{\n  \"lines\": 73\n}\n", ""),
         ("3.db", Some("--quiet"), "", ""),
     ] {
@@ -220,7 +220,10 @@ fn imports_and_exports_say_what_they_did_to_people_programs_or_nobody() {
         assert_eq!((text(&output.stdout).as_str(), text(&output.stderr).as_str()), (out, err), "{args:?}");
     }
     std::fs::write(site.folder.join("one"), "{\"category\":{\"name\":\"A\",\"id\":1}}\n").unwrap();
-    assert_eq!(text(&site.run(&["import", "one", "--db", "5.db"]).stderr), "petstore: 1 line imported\n");
+    assert_eq!(
+        text(&site.run(&["import", "one", "--db", "5.db"]).stderr),
+        "petstore: 1 line imported into 5.db\n"
+    );
     let full = text(&site.run(&["import", "one", "--db", "5.db"]).stderr);
     assert!(
         full.contains("the store is not empty, and an import fills one that is: name another --db"),

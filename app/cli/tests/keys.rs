@@ -156,6 +156,8 @@ fn a_rotation_tells_how_long_the_old_key_lives_and_why_no_longer() {
     assert!(beside.starts_with("petstore: ") && beside.contains(cut_short), "{beside}");
     let (id, _) = create(&site, &[]);
     assert_eq!(text(&site.run(&["keys", "rotate", &id, "--quiet"]).stderr), "");
+    let (id, _) = create(&site, &["--expires", "never"]);
+    assert!(json(&site, &["keys", "show", &id])["expiresAt"].is_null());
 }
 
 #[test]

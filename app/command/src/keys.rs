@@ -57,9 +57,9 @@ pub(crate) enum KeysCommand {
         /// What the key permits: read, write or both
         #[arg(long, default_value = "read,write", value_parser = scopes, value_name = "SCOPES")]
         scopes: String,
-        /// When it expires: 30d, or 2030-12-05T00:00:00Z
-        #[arg(long, value_parser = expiry, value_name = "TIME")]
-        expires: Option<String>,
+        /// When it expires: 30d, 2030-12-05T00:00:00Z, or never
+        #[arg(long, default_value = "never", value_parser = expiry_or_never, value_name = "TIME")]
+        expires: String,
         /// What you call it
         #[arg(long, default_value = "", value_name = "TEXT")]
         label: String,
@@ -128,6 +128,7 @@ impl KeysCommand {
         match self {
             Self::Create { account, plan, scopes, expires, label, quiet } => {
                 let plan = plan.choice()?;
+                let expires = (expires != NEVER).then_some(expires);
                 through.created(Request::CreateKey { account, plan, label, scopes, expires }, quiet)
             }
             Self::List { account } => {
@@ -175,6 +176,9 @@ fn scopes(text: &str) -> Result<String, String> {
     Ok(scopes.as_str().to_owned())
 }
 
+/// What a key that does not expire has for a time.
+const NEVER: &str = "never";
+
 /// The server knows what time it is; here only the form is judged.
 fn expiry(text: &str) -> Result<String, String> {
     if duration(text).is_ok() || Timestamp::parse(text).is_ok() {
@@ -184,5 +188,5 @@ fn expiry(text: &str) -> Result<String, String> {
 }
 
 fn expiry_or_never(text: &str) -> Result<String, String> {
-    if text == "never" { Ok(text.to_owned()) } else { expiry(text) }
+    if text == NEVER { Ok(text.to_owned()) } else { expiry(text) }
 }
