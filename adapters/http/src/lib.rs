@@ -6,11 +6,14 @@
 //!
 //! ```no_run
 //! # use std::{net::SocketAddr, num::NonZeroUsize, sync::Arc};
-//! use petstore_http::{Http, HttpSettings};
+//! use petstore_http::{Documents, Http, HttpSettings};
 //! use petstore_ports::api::Petstore;
 //!
-//! fn serve(petstore: Arc<dyn Petstore>, settings: HttpSettings) -> std::io::Result<()> {
-//!     let http = Http::new(petstore, settings, false);
+//! /// `epoch` is the store's: with a journal it is in its header, else any random number.
+//! fn serve(petstore: Arc<dyn Petstore>, epoch: u64) -> std::io::Result<()> {
+//!     // The contract, for whoever asks for it, and no reference page.
+//!     let documents = Documents { yaml: "openapi: 3.0.3".into(), json: "{}".into(), page: Arc::new([]) };
+//!     let http = Http::new(petstore, HttpSettings::new(epoch, documents), false);
 //!     let address = SocketAddr::from(([127, 0, 0, 1], 8080));
 //!     let server = http.listen(address, NonZeroUsize::MIN)?;
 //!     println!("serving http://{}", server.local_addr());

@@ -50,6 +50,31 @@ pub struct HttpSettings {
     pub sandbox: Option<Arc<dyn Sandbox>>,
 }
 
+impl HttpSettings {
+    /// The contract under `/v1` for whoever asks, with its own deadlines and bounds; getPet stays, and nobody watches. What
+    /// is to be otherwise is set: `HttpSettings { cors: Cors::Off, ..HttpSettings::new(epoch, documents) }`.
+    pub fn new(epoch: u64, documents: Documents) -> Self {
+        Self {
+            base_path: "/v1".to_owned(),
+            public_url: None,
+            hosts: None,
+            cors: Cors::AnyOrigin,
+            require_if_match: false,
+            sunset: None,
+            trusted_proxies: vec![],
+            epoch,
+            documents,
+            deadlines: Deadlines::DEFAULT,
+            bounds: Bounds::DEFAULT,
+            gzip: true,
+            observer: None,
+            idle: Idle::default(),
+            exposition: None,
+            sandbox: None,
+        }
+    }
+}
+
 /// The OpenAPI document in both forms, and as people read it.
 #[derive(Clone)]
 pub struct Documents {

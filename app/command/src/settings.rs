@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use clap::{ArgAction, Args};
 use petstore_domain::{BanPolicy, Limit, Limits, PlanTable, Timestamp};
-use petstore_http::{Bounds, Cors, Deadlines, HttpSettings, Idle, Network};
+use petstore_http::{Bounds, Cors, Deadlines, HttpSettings, Network};
 use petstore_service::Policy;
 use petstore_sqlite::beside;
 
@@ -395,8 +395,6 @@ impl ServeArgs {
             require_if_match: self.require_if_match,
             sunset: self.enforce_sunset.then_some(sunset()),
             trusted_proxies: self.trusted_proxies.clone(),
-            epoch,
-            documents: openapi::documents(&self.base_path),
             deadlines: Deadlines {
                 head: self.head_timeout,
                 body: self.body_timeout,
@@ -409,10 +407,7 @@ impl ServeArgs {
             },
             bounds: Bounds { body: self.body_max, connections: self.connections_max() },
             gzip: self.gzip,
-            observer: None,
-            idle: Idle::default(),
-            exposition: None,
-            sandbox: None,
+            ..HttpSettings::new(epoch, openapi::documents(&self.base_path))
         }
     }
 

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicI64, AtomicU8, Ordering};
 use std::time::Duration;
 
 use petstore_domain::{CreatedKey, KeyHolder, KeyLabel, Plan, Scopes, Timestamp};
-use petstore_http::{Bounds, Cors, Deadlines, Documents, Http, HttpSettings, Idle, PageFile, Server};
+use petstore_http::{Deadlines, Documents, Http, HttpSettings, PageFile, Server};
 use petstore_memory::MemoryStore;
 use petstore_ports::api::{Administration, NewKey, Petstore};
 use petstore_ports::{Clock, Entropy, StoreError};
@@ -78,15 +78,7 @@ impl Default for Wish {
         Self {
             policy: Policy::DEFAULT,
             http: HttpSettings {
-                base_path: "/v1".to_owned(),
-                public_url: None,
-                hosts: None,
-                cors: Cors::AnyOrigin,
-                require_if_match: false,
                 sunset: Some(Timestamp::parse("2030-12-05T00:00:00Z").unwrap()),
-                trusted_proxies: vec![],
-                epoch: 0x5EED,
-                documents: Documents { yaml: OPENAPI.into(), json: "{}".into(), page: page() },
                 // A test may hold a write as long as it likes, on a machine as slow and as crowded as it likes.
                 deadlines: Deadlines {
                     store: PATIENCE,
@@ -94,12 +86,10 @@ impl Default for Wish {
                     idle_crowded: PATIENCE,
                     ..Deadlines::DEFAULT
                 },
-                bounds: Bounds::DEFAULT,
-                gzip: true,
-                observer: None,
-                idle: Idle::default(),
-                exposition: None,
-                sandbox: None,
+                ..HttpSettings::new(
+                    0x5EED,
+                    Documents { yaml: OPENAPI.into(), json: "{}".into(), page: page() },
+                )
             },
         }
     }

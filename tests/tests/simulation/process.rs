@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use petstore_domain::{BanPolicy, Limit, Timestamp};
-use petstore_http::{Bounds, Cors, Deadlines, Documents, Http, HttpSettings, Idle, LocalServer};
+use petstore_http::{Documents, Http, HttpSettings, LocalServer};
 use petstore_memory::{MemoryStore, Opened, Step, Writer};
 use petstore_ports::api::Petstore;
 use petstore_ports::{Clock, Entropy, Housekeeping};
@@ -174,22 +174,8 @@ fn policy(temper: &Temper) -> Policy {
 
 fn settings(epoch: u64) -> HttpSettings {
     HttpSettings {
-        base_path: "/v1".to_owned(),
-        public_url: None,
-        hosts: None,
-        cors: Cors::AnyOrigin,
-        require_if_match: false,
         sunset: Some(Timestamp::from_millis(SUNSET).expect("a date")),
-        trusted_proxies: vec![],
-        epoch,
-        documents: Documents { yaml: "".into(), json: "".into(), page: Arc::new([]) },
-        deadlines: Deadlines::DEFAULT,
-        bounds: Bounds::DEFAULT,
-        gzip: true,
-        observer: None,
-        idle: Idle::default(),
-        exposition: None,
-        sandbox: None,
+        ..HttpSettings::new(epoch, Documents { yaml: "".into(), json: "".into(), page: Arc::new([]) })
     }
 }
 
