@@ -66,6 +66,11 @@ impl QuotaNote {
         Self { limit, remaining: 0, reset_secs, resource }
     }
 
+    /// Nothing until then, whatever the minute has left of so many.
+    pub(crate) const fn banned(minute_limit: u32, reset_secs: u64) -> Self {
+        Self { limit: minute_limit, remaining: 0, reset_secs, resource: QuotaResource::Ban }
+    }
+
     /// What is left to an address.
     pub(crate) const fn of_address(verdict: &AddressVerdict) -> Self {
         Self::new(verdict.usage, QuotaResource::Address)
@@ -90,14 +95,22 @@ pub(crate) async fn without_key(
     match lack {
         NoKey::Missing => {
             let message = "This operation needs an API key, as a bearer token or in X-API-Key.";
-            Answer::from(ApiError::new(Code::MissingApiKey, message))
-                .with_header(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"petstore\""))
+            let code = Code::MissingApiKey;
+            Answer::from(ApiError::new(code, message)).with_header(WWW_AUTHENTICATE, challenge(code))
         }
         NoKey::Ambiguous => {
             let message = "A request carries one key, in one place: a bearer token or X-API-Key.";
             ApiError::new(Code::AmbiguousCredentials, message).into()
         }
     }
+}
+
+/// What a 401 challenges with (RFC 6750, section 3): no error where no key came.
+pub(crate) fn challenge(code: Code) -> HeaderValue {
+    HeaderValue::from_static(match code {
+        Code::MissingApiKey => "Bearer realm=\"petstore\"",
+        _ => "Bearer realm=\"petstore\", error=\"invalid_token\"",
+    })
 }
 
 /// What was decided about an account's request that is refused; none where there was no account.
@@ -126,8 +139,7 @@ pub(crate) fn refused(refusal: Refusal, note: &mut Option<QuotaNote>) -> Answer 
                 KeyProblem::Expired => (Code::ApiKeyExpired, "The API key has expired."),
                 KeyProblem::Revoked => (Code::ApiKeyRevoked, "The API key has been revoked."),
             };
-            let challenge = HeaderValue::from_static("Bearer realm=\"petstore\", error=\"invalid_token\"");
-            Answer::from(ApiError::new(code, message)).with_header(WWW_AUTHENTICATE, challenge)
+            Answer::from(ApiError::new(code, message)).with_header(WWW_AUTHENTICATE, challenge(code))
         }
         Refusal::TooManyInFlight { usage, .. } => {
             *note = Some(QuotaNote::of_account(&usage));
@@ -136,9 +148,7 @@ pub(crate) fn refused(refusal: Refusal, note: &mut Option<QuotaNote>) -> Answer 
             Answer::from(ApiError::new(Code::TooManyConcurrentRequests, message)).with_retry_after(1)
         }
         Refusal::Banned { until, limits, now, .. } => {
-            let reset_secs = until.as_secs_ceil();
-            let resource = QuotaResource::Ban;
-            *note = Some(QuotaNote { limit: limits.minute.get(), remaining: 0, reset_secs, resource });
+            *note = Some(QuotaNote::banned(limits.minute.get(), until.as_secs_ceil()));
             let message =
                 format!("The API key is banned until {until}: it kept asking after it had been refused.");
             let wait = until.since(now).as_millis().div_ceil(1_000);

@@ -114,6 +114,7 @@ impl Sandbox {
                     Code::QuotaExceeded => {
                         QuotaNote::exhausted(&admission.usage, WindowKind::Day, reset_secs)
                     }
+                    Code::KeyBanned => QuotaNote::banned(admission.usage.minute.limit, reset_secs),
                     _ => QuotaNote::of_account(&admission.usage),
                 };
                 let answer = faults::answer(code, retry_after);

@@ -391,10 +391,17 @@ fn a_planned_failure_looks_like_a_true_one() {
     assert!(begun.elapsed() >= Duration::from_millis(150), "{:?}", begun.elapsed());
 
     sandbox.plan(&json!({"faults": [
-        {"route": "/pets", "code": "key_banned", "retryAfter": 9}, {"route": "/inventory", "code": "method_not_allowed"}
+        {"route": "/pets", "code": "key_banned", "retryAfter": 9}, {"route": "/inventory", "code": "method_not_allowed"},
+        {"route": "/store/orders", "code": "invalid_api_key", "first": 1},
+        {"route": "/store/orders", "code": "missing_api_key"}
     ]}));
     let banned = sandbox.get("/v1/pets");
     assert_eq!((banned.status, banned.header("retry-after")), (403, "9"));
+    assert_eq!((banned.header("x-ratelimit-resource"), banned.header("x-ratelimit-remaining")), ("ban", "0"));
+    let challenge =
+        |sandbox: &mut Sandbox| sandbox.get("/v1/store/orders").header("www-authenticate").to_owned();
+    assert_eq!(challenge(&mut sandbox), "Bearer realm=\"petstore\", error=\"invalid_token\"");
+    assert_eq!(challenge(&mut sandbox), "Bearer realm=\"petstore\"");
     let refused = sandbox.get("/v1/inventory");
     assert_eq!((refused.status, refused.header("allow")), (405, "GET, HEAD, OPTIONS"));
 

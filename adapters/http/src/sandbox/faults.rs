@@ -7,11 +7,12 @@
 use std::time::Duration;
 
 use hyper::Method;
-use hyper::header::{HeaderValue, WWW_AUTHENTICATE};
+use hyper::header::WWW_AUTHENTICATE;
 use parking_lot::Mutex;
 
 use crate::answer::Answer;
 use crate::error::{ApiError, Code};
+use crate::gate;
 use crate::worker::mix;
 
 /// Rules of a plan.
@@ -152,7 +153,7 @@ impl Draw {
 pub(crate) fn answer(code: Code, retry_after: Option<u64>) -> Answer {
     let answer = Answer::from(ApiError::new(code, "This failure is planned: see /sandbox/faults."));
     let answer = if code.status() == hyper::StatusCode::UNAUTHORIZED {
-        answer.with_header(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"petstore\""))
+        answer.with_header(WWW_AUTHENTICATE, gate::challenge(code))
     } else {
         answer
     };
