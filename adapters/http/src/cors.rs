@@ -63,10 +63,7 @@ impl LiveCors {
         match self.mode.load(Ordering::Relaxed) {
             OFF => None,
             ANY => Some(HeaderValue::from_static("*")),
-            _ => {
-                let origins = self.origins.read();
-                origins.iter().any(|one| one.as_bytes() == origin.as_bytes()).then(|| origin.clone())
-            }
+            _ => self.lists(origin).then(|| origin.clone()),
         }
     }
 
@@ -77,11 +74,13 @@ impl LiveCors {
         match head.origin {
             Field::Absent => true,
             Field::Twice => false,
-            Field::Once(origin) => {
-                let is_listed = || self.origins.read().iter().any(|one| one.as_bytes() == origin.as_bytes());
-                is_of_this_machine(origin) || is_listed()
-            }
+            Field::Once(origin) => is_of_this_machine(origin) || self.lists(origin),
         }
+    }
+
+    /// Whether an origin is on the list, if there is one.
+    fn lists(&self, origin: &HeaderValue) -> bool {
+        self.origins.read().iter().any(|one| one.as_bytes() == origin.as_bytes())
     }
 
     /// Whether any page of another origin may read answers.

@@ -28,12 +28,12 @@ pub fn free_port() -> u16 {
     let count = u32::from(PORTS.end - PORTS.start);
     // Runs at the same time begin far from each other.
     let begin = std::process::id().wrapping_mul(101);
-    let mut ports = std::iter::repeat_with(|| {
+    let ports = std::iter::repeat_with(|| {
         let given = GIVEN.fetch_add(1, Ordering::Relaxed);
         PORTS.start + u16::try_from(begin.wrapping_add(given) % count).unwrap()
     });
     let is_free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
-    ports.by_ref().take(count as usize).find(is_free).expect("a free port")
+    ports.take(count as usize).find(is_free).expect("a free port")
 }
 
 /// A folder of its own, and perhaps a server in it; both end with the test.
