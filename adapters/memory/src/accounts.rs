@@ -3,7 +3,7 @@
 use dashmap::DashMap;
 use foldhash::fast::RandomState;
 use parking_lot::RwLock;
-use petstore_domain::{Account, AccountId, AccountName, Windows};
+use petstore_domain::{Account, AccountId, AccountName, Plan, Windows};
 use petstore_ports::{Ask, PageRequest, UsageCount, Verdict};
 
 use crate::census::Census;
@@ -50,6 +50,11 @@ impl Accounts {
         self.records.read(slot(id.get())?, read)
     }
 
+    /// The plan of the account.
+    pub(crate) fn plan(&self, id: AccountId) -> Option<Plan> {
+        self.meters.find(slot(id.get())?)?.plan.get()
+    }
+
     pub(crate) fn id_of(&self, name: &AccountName) -> Option<AccountId> {
         self.by_name.get(name).map(|id| *id)
     }
@@ -67,6 +72,7 @@ impl Accounts {
         if before.is_none() {
             self.census.write().add(slot);
         }
+        self.meters.of(slot).plan.set(&account);
         self.records.write(slot, Some(account));
         if let Some(before) = before.filter(|before| *before != after) {
             // Unless the same changes have given it to another account.

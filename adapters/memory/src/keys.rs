@@ -15,6 +15,7 @@ use crate::page;
 use crate::search::run;
 use crate::slab::{Slab, slot};
 use crate::stripes::Stripes;
+use crate::terms::Terms;
 use crate::unnoted::Unnoted;
 
 /// Keys; found by id and by the digest of their secret. They are never removed: a revoked one still says so.
@@ -61,6 +62,11 @@ impl Keys {
         self.records.read(slot(id.get())?, read)
     }
 
+    /// The terms of the key.
+    pub(crate) fn terms(&self, id: KeyId) -> Option<Terms> {
+        self.meters.find(slot(id.get())?)?.terms.get()
+    }
+
     pub(crate) fn id_of(&self, digest: &KeyDigest) -> Option<KeyId> {
         self.by_digest.get(digest).map(|id| *id)
     }
@@ -71,9 +77,11 @@ impl Keys {
         // A secret belongs to the same key for ever, so this entry only ever comes.
         self.by_digest.insert(record.digest, id);
         self.census.write().add(slot);
+        let meter = self.meters.of(slot);
+        meter.terms.set(&record);
         let before = self.records.write(slot, Some(record));
         if before.and_then(|before| before.ban) != ban {
-            self.meters.of(slot).reset(ban);
+            meter.reset(ban);
         }
     }
 

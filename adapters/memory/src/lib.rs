@@ -58,6 +58,7 @@ mod slab;
 mod store;
 mod stripes;
 mod tables;
+mod terms;
 mod transact;
 mod unnoted;
 mod writer;

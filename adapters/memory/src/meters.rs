@@ -1,4 +1,4 @@
-//! What is counted of accounts and keys while they are used.
+//! What is counted of accounts and keys while they are used, beside the terms on which they are.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
@@ -8,6 +8,7 @@ use petstore_ports::{Ask, Cost, Verdict};
 
 use crate::directory::Directory;
 use crate::slab::{BLOCK, block_of, place_of};
+use crate::terms::{KeyTerms, PlanWord};
 use crate::unnoted::Unnoted;
 
 /// Meters by slot, made when they are first used. They are not the records': a change of plan leaves the counts.
@@ -18,6 +19,11 @@ pub(crate) struct Meters<M> {
 impl<M: Default> Meters<M> {
     pub(crate) fn new() -> Self {
         Self { blocks: Directory::new() }
+    }
+
+    /// The meter of a slot, if it has been made.
+    pub(crate) fn find(&self, slot: u32) -> Option<&M> {
+        self.blocks.find(block_of(slot)).map(|block| &block[place_of(slot)])
     }
 
     /// The meter of a slot.
@@ -33,6 +39,7 @@ impl<M: Default> Meters<M> {
 #[derive(Default)]
 #[repr(align(64))]
 pub(crate) struct AccountMeter {
+    pub(crate) plan: PlanWord,
     used: Mutex<Used>,
 }
 
@@ -96,6 +103,7 @@ impl AccountMeter {
 
 /// How a key behaves: its strikes, and the end of its ban as every request looks at it.
 pub(crate) struct KeyMeter {
+    pub(crate) terms: KeyTerms,
     /// Milliseconds since the epoch; a time long past if there was no ban.
     banned_until: AtomicI64,
     strikes: Mutex<Strikes>,
@@ -106,6 +114,7 @@ pub(crate) struct KeyMeter {
 impl Default for KeyMeter {
     fn default() -> Self {
         Self {
+            terms: KeyTerms::default(),
             banned_until: AtomicI64::new(i64::MIN),
             strikes: Mutex::default(),
             unnoted: AtomicBool::new(false),

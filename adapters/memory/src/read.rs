@@ -13,6 +13,7 @@ use petstore_ports::{
 
 use crate::store::MemoryStore;
 use crate::tables::Tables;
+use crate::terms::Terms;
 
 impl MemoryStore {
     /// The tables of the shop; none while an import fills them.
@@ -78,14 +79,13 @@ impl MemoryStore {
         let Some(id) = id else {
             return Ok(None);
         };
-        // Two leaf locks at once, always the key's before the account's, and each a leaf to whoever writes.
-        let credential = self.tables.keys.read(id, |key| {
-            let found = self.tables.accounts.read(key.account, |account| Credential::new(key, account));
-            found.ok_or(key.account)
-        });
-        credential
-            .transpose()
-            .map_err(|account| StoreError::Corrupt(format!("key {id} has no account {account}")))
+        let Some(Terms { account, scopes, expires_at, revoked }) = self.tables.keys.terms(id) else {
+            return Ok(None);
+        };
+        let Some(plan) = self.tables.accounts.plan(account) else {
+            return Err(StoreError::Corrupt(format!("key {id} has no account {account}")));
+        };
+        Ok(Some(Credential { key: id, account, plan, scopes, expires_at, revoked }))
     }
 }
 
