@@ -122,9 +122,9 @@ pub(crate) fn exchange<const SECURE: bool>(
         if notes.under_base && notes.quota.is_none() {
             // Refused before the gate: nothing was counted, and what is left to the address is what can be said.
             // Nothing can be said if that fails too.
-            let asked = async { worker.app.api.admit_address(client, Cost::Nothing).await };
+            let asked = async { worker.app.api.admit_address(client, Cost::Nothing, worker.time()).await };
             let verdict = behind_barrier(Box::pin(asked).as_mut()).await.and_then(Result::ok);
-            notes.quota = verdict.map(|(address, _)| QuotaNote::of_address(&address));
+            notes.quota = verdict.map(|address| QuotaNote::of_address(&address));
         }
         // Where such a body ends is a matter of opinion: what comes after it may be a request that nobody sent.
         let lives_on = !head.coded && (body.is_read() || Box::pin(body.discard()).await);
@@ -247,17 +247,18 @@ async fn judge<const SECURE: bool>(
             }
         }
     };
+    let now = worker.time();
     let key = match presented(head) {
         Ok(key) => key,
-        Err(lack) => return gate::without_key(app, client, lack, &mut notes.quota).await,
+        Err(lack) => return gate::without_key(app, client, lack, now, &mut notes.quota).await,
     };
-    let admission = match app.api.admit(api::Call { key, address: client, cost }).await {
+    let admission = match app.api.admit(api::Call { key, address: client, cost, now }).await {
         Ok(admission) => admission,
         Err(refusal) => {
             if let Some((plan, decision)) = gate::decision(&refusal) {
                 worker.tally.decided(plan, decision);
             }
-            return gate::refused(refusal, &mut notes.quota);
+            return gate::refused(refusal, now, &mut notes.quota);
         }
     };
     worker.tally.decided(&admission.plan, Decision::Admitted);

@@ -82,10 +82,11 @@ pub(crate) async fn without_key(
     app: &App,
     client: IpAddr,
     lack: NoKey,
+    now: Timestamp,
     note: &mut Option<QuotaNote>,
 ) -> Answer {
-    let (address, now) = match app.api.admit_address(client, Cost::One).await {
-        Ok(admitted) => admitted,
+    let address = match app.api.admit_address(client, Cost::One, now).await {
+        Ok(address) => address,
         Err(error) => return error.into(),
     };
     *note = Some(QuotaNote::of_address(&address));
@@ -127,9 +128,9 @@ pub(crate) const fn decision(refusal: &Refusal) -> Option<(&Plan, Decision)> {
 }
 
 /// Says why the service refuses a request. The quota note is written unless the service could not count.
-pub(crate) fn refused(refusal: Refusal, note: &mut Option<QuotaNote>) -> Answer {
+pub(crate) fn refused(refusal: Refusal, now: Timestamp, note: &mut Option<QuotaNote>) -> Answer {
     match refusal {
-        Refusal::Key { problem, address, now } => {
+        Refusal::Key { problem, address } => {
             *note = Some(QuotaNote::of_address(&address));
             if !address.admitted {
                 return address_exceeded(&address, now);
@@ -147,7 +148,7 @@ pub(crate) fn refused(refusal: Refusal, note: &mut Option<QuotaNote>) -> Answer 
                 "The account has as many requests in flight as it may; try again when one is answered.";
             Answer::from(ApiError::new(Code::TooManyConcurrentRequests, message)).with_retry_after(1)
         }
-        Refusal::Banned { until, limits, now, .. } => {
+        Refusal::Banned { until, limits, .. } => {
             *note = Some(QuotaNote::banned(limits.minute.get(), until.as_secs_ceil()));
             let message =
                 format!("The API key is banned until {until}: it kept asking after it had been refused.");
@@ -155,7 +156,7 @@ pub(crate) fn refused(refusal: Refusal, note: &mut Option<QuotaNote>) -> Answer 
             Answer::from(ApiError::new(Code::KeyBanned, message))
                 .with_retry_after(u64::try_from(wait).unwrap_or(u64::MAX))
         }
-        Refusal::Exceeded { usage, now, .. } => {
+        Refusal::Exceeded { usage, .. } => {
             *note = Some(QuotaNote::of_account(&usage));
             // An exhausted day binds before an exhausted minute: the window that lifts last.
             let (kind, window) = usage.binding();

@@ -16,6 +16,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use petstore_domain::Timestamp;
 use tokio::task::unconstrained;
 use tokio::time::Instant;
 
@@ -32,6 +33,8 @@ pub(crate) struct Outbox {
     due: Cell<Instant>,
     /// The last look at the clock.
     looked: Cell<Instant>,
+    /// The time of day at a look since the first of them came.
+    time: Cell<Option<Timestamp>>,
     keeper: RefCell<Option<Waker>>,
     /// Paper for what is posted next.
     blank: Cell<Vec<u8>>,
@@ -62,6 +65,7 @@ impl Outbox {
             gathered: RefCell::default(),
             due: Cell::new(now),
             looked: Cell::new(now),
+            time: Cell::default(),
             keeper: RefCell::default(),
             blank: Cell::default(),
         }
@@ -92,6 +96,17 @@ impl Outbox {
     /// the clock, and then that look will do.
     pub(crate) fn now(&self) -> Instant {
         if self.gathered.borrow().letters.is_empty() { Instant::now() } else { self.looked.get() }
+    }
+
+    /// The time of day, for whoever begins something. All whose answers leave together share a look at it: it is as old as
+    /// the first of them at most.
+    pub(crate) fn time(&self, look: impl FnOnce() -> Timestamp) -> Timestamp {
+        if self.gathered.borrow().letters.is_empty() {
+            return look();
+        }
+        let time = self.time.get().unwrap_or_else(look);
+        self.time.set(Some(time));
+        time
     }
 
     /// The time, which is looked at anyway: what has waited for too long is sent.
@@ -138,6 +153,7 @@ impl Outbox {
                     let now = Instant::now();
                     self.looked.set(now);
                     self.due.set(now + GATHERED_TIME);
+                    self.time.set(None);
                     if let Some(keeper) = &*self.keeper.borrow() {
                         keeper.wake_by_ref();
                     }
@@ -248,6 +264,22 @@ mod tests {
         assert_eq!(outbox.now(), posted);
         outbox.heed(posted + Duration::from_nanos(1));
         assert_eq!(outbox.now(), posted + Duration::from_nanos(1));
+    }
+
+    #[test]
+    fn the_time_of_day_is_looked_at_once_for_all_that_is_sent_together() {
+        let ((ann, ben, _), outbox) = (pens(), Outbox::new());
+        let at = |millis| Timestamp::from_millis(millis).unwrap();
+        for start in [10, 20] {
+            // Nobody knows how long ago the last one came, nor what the first letter of the next answers.
+            assert_eq!(outbox.time(|| at(start)), at(start));
+            assert_eq!(outbox.time(|| at(start + 1)), at(start + 1));
+            outbox.post(&ann, &[b"one"]);
+            assert_eq!(outbox.time(|| at(start + 2)), at(start + 2));
+            outbox.post(&ben, &[b"two"]);
+            assert_eq!(outbox.time(|| unreachable!("it has been looked at")), at(start + 2));
+            outbox.send();
+        }
     }
 
     #[test]

@@ -83,23 +83,24 @@ impl Sandbox {
             End::Served => Ok(inside),
             End::Dropped => Err(Interrupted::Dropped),
             End::Answered { code, retry_after } => {
-                let mut quota = None;
+                let (now, mut quota) = (worker.time(), None);
                 let key = match presented(head) {
                     Ok(key) => key,
                     Err(lack) => {
-                        let answer = gate::without_key(&worker.app, client, lack, &mut quota).await;
+                        let answer = gate::without_key(&worker.app, client, lack, now, &mut quota).await;
                         return Err(Interrupted::Answered { answer, quota, account: None });
                     }
                 };
                 let is_refusal = code.status() == hyper::StatusCode::TOO_MANY_REQUESTS;
                 let cost = if is_refusal { Cost::Nothing } else { cost };
-                let admission = match worker.app.api.admit(api::Call { key, address: client, cost }).await {
+                let call = api::Call { key, address: client, cost, now };
+                let admission = match worker.app.api.admit(call).await {
                     Ok(admission) => admission,
                     Err(refusal) => {
                         if let Some((plan, decision)) = gate::decision(&refusal) {
                             worker.tally.decided(plan, decision);
                         }
-                        let answer = gate::refused(refusal, &mut quota);
+                        let answer = gate::refused(refusal, now, &mut quota);
                         return Err(Interrupted::Answered { answer, quota, account: None });
                     }
                 };

@@ -115,10 +115,8 @@ impl Gatekeeper {
                 Verdict::TooManyInFlight(usage) => {
                     Err(Refusal::TooManyInFlight { plan: credential.plan, usage })
                 }
-                Verdict::Banned { until } => {
-                    Err(Refusal::Banned { plan: credential.plan, until, limits, now })
-                }
-                Verdict::Exceeded(usage) => Err(Refusal::Exceeded { plan: credential.plan, usage, now }),
+                Verdict::Banned { until } => Err(Refusal::Banned { plan: credential.plan, until, limits }),
+                Verdict::Exceeded(usage) => Err(Refusal::Exceeded { plan: credential.plan, usage }),
             }
         })
     }
@@ -140,7 +138,7 @@ impl Gatekeeper {
     fn refuse_key(&self, problem: KeyProblem, request: Request) -> Reply<Result<Admission, Refusal>> {
         self.take_address(request.address, Cost::One, request.now).map(move |taken| {
             let address = taken.map_err(Refusal::Store)?;
-            Err(Refusal::Key { problem, address, now: request.now })
+            Err(Refusal::Key { problem, address })
         })
     }
 
@@ -171,10 +169,14 @@ struct Request {
 }
 
 impl Gate for Service {
+    fn now(&self) -> Timestamp {
+        self.gatekeeper.clock.now()
+    }
+
     fn admit(&self, call: Call<'_>) -> Reply<Result<Admission, Refusal>> {
-        let keeper = &self.gatekeeper;
-        let request = Request { address: call.address, cost: call.cost, now: keeper.clock.now() };
-        let Some(presented) = keeper.recognise(call.key) else {
+        let Call { key, address, cost, now } = call;
+        let (keeper, request) = (&self.gatekeeper, Request { address, cost, now });
+        let Some(presented) = keeper.recognise(key) else {
             return keeper.refuse_key(KeyProblem::Invalid, request);
         };
         let name = match presented {
@@ -193,9 +195,8 @@ impl Gate for Service {
         &self,
         address: IpAddr,
         cost: Cost,
-    ) -> Reply<Result<(AddressVerdict, Timestamp), StoreError>> {
-        let now = self.gatekeeper.clock.now();
-        let taken = self.gatekeeper.take_address(address, cost, now);
-        taken.map(move |taken| taken.map(|verdict| (verdict, now)))
+        now: Timestamp,
+    ) -> Reply<Result<AddressVerdict, StoreError>> {
+        self.gatekeeper.take_address(address, cost, now)
     }
 }

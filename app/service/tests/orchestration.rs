@@ -50,7 +50,7 @@ fn new_key() -> NewKey {
 }
 
 fn call(key: &ApiKey) -> Call<'_> {
-    Call { key: key.as_bytes(), address: HERE, cost: Cost::One }
+    Call { key: key.as_bytes(), address: HERE, cost: Cost::One, now: now() }
 }
 
 fn credential() -> Credential {
@@ -138,7 +138,7 @@ async fn a_quota_store_that_is_down_refuses_unless_something_stands_in_for_it() 
     let refusing = service(Ports { quotas: Arc::new(broken()), ..ports() });
     let secret = refusing.create_key(new_key()).await.unwrap().secret;
     assert!(matches!(refusing.admit(call(&secret)).await, Err(Refusal::Store(error)) if error == down()));
-    let address = refusing.admit_address(HERE, Cost::One).await;
+    let address = refusing.admit_address(HERE, Cost::One, now()).await;
     assert_eq!(address.unwrap_err(), down());
 
     // What stands in counts with the same figures: never unlimited. `leave` goes where the request entered.
@@ -196,7 +196,7 @@ async fn a_secret_that_does_not_exist_is_looked_up_each_time_and_junk_never() {
         };
         assert_eq!((address.admitted, address.usage.remaining), (true, left));
     }
-    let junk = Call { key: b"pet_junk", address: HERE, cost: Cost::One };
+    let junk = Call { key: b"pet_junk", address: HERE, cost: Cost::One, now: now() };
     assert!(matches!(service.admit(junk).await, Err(Refusal::Key { problem: KeyProblem::Invalid, .. })));
 }
 

@@ -17,6 +17,8 @@ pub struct Call<'a> {
     pub address: IpAddr,
     /// What it costs.
     pub cost: Cost,
+    /// When it came, by [`Gate::now`].
+    pub now: Timestamp,
 }
 
 /// A request that may go on.
@@ -83,8 +85,6 @@ pub enum Refusal {
         problem: KeyProblem,
         /// What is left to its address. Once that is used up, the address is refused rather than the key judged.
         address: AddressVerdict,
-        /// The time of the request.
-        now: Timestamp,
     },
     /// Too many requests of the account are in flight.
     TooManyInFlight {
@@ -101,8 +101,6 @@ pub enum Refusal {
         until: Timestamp,
         /// What the account's plan admits.
         limits: Limits,
-        /// The time of the request.
-        now: Timestamp,
     },
     /// A window is exhausted.
     Exceeded {
@@ -110,8 +108,6 @@ pub enum Refusal {
         plan: Plan,
         /// What is left.
         usage: Usage,
-        /// The time of the request.
-        now: Timestamp,
     },
     /// The store failed.
     Store(StoreError),
@@ -119,13 +115,17 @@ pub enum Refusal {
 
 /// Judges requests before they are looked at.
 pub trait Gate: Send + Sync {
+    /// The time. Requests that are worked off together may share a look at it.
+    fn now(&self) -> Timestamp;
+
     /// Judges a request that presents a key.
     fn admit(&self, call: Call<'_>) -> Reply<Result<Admission, Refusal>>;
 
-    /// Judges a request without a key by its address, and tells the time.
+    /// Judges a request without a key by its address.
     fn admit_address(
         &self,
         address: IpAddr,
         cost: Cost,
-    ) -> Reply<Result<(AddressVerdict, Timestamp), StoreError>>;
+        now: Timestamp,
+    ) -> Reply<Result<AddressVerdict, StoreError>>;
 }
