@@ -5,8 +5,8 @@
 //! It is durable when it is given a [`Journal`](petstore_ports::Journal), and does no I/O of its own.
 //!
 //! How it is built, from the ground up:
-//! - Ids are dense and rising, so a table is a slab addressed by id (`slab`, on `directory`): a read is four loads and
-//!   one short lock, whatever the table's size.
+//! - Ids are dense and rising, so a table is a slab addressed by id (`slab`, on `directory`): a read is two loads
+//!   (four for ids above a million) and one short lock, whatever the table's size.
 //! - Listings find their candidates in indexes (`census`, `pairs`, `kin`), joined by `search`, and then judge the records
 //!   themselves (`page`). **An index covers every record that can be seen**: it is widened before a record is written
 //!   and narrowed after. It may name too many, never too few, and so a walk meets every item that stays.
@@ -15,8 +15,9 @@
 //! - With a journal, writes wait in a bounded queue (`queue`, `answer`) for the one writer (`writer`), which decides a batch
 //!   of them under what it has decided so far (`overlay`), commits it, and only then shows it (`committer`). While the
 //!   journal fails, reads go on and writes are refused (`recovery`).
-//! - Each account's windows are one small value under a lock of its own (`meters`, `quotas`). Requests never wait for the
-//!   journal: use and bans are noted there behind (`unnoted`).
+//! - Each account's windows are one small value under a lock of its own (`meters`, `quotas`), and beside it is a word of what
+//!   the gate asks of the account, as of a key (`terms`). Requests never wait for the journal: use and bans are noted there
+//!   behind (`unnoted`).
 //! - Tables are filled on opening (`open`) and by a bulk load (`import`), with the same checks (`filling`).
 //! - A store of a tester's begins anew in one step (`reset`).
 //!
