@@ -28,6 +28,30 @@ pub struct Limits {
     pub day: Limit,
 }
 
+impl Limits {
+    /// One word: the minute's in the upper half, the day's in the lower. Neither half is 0.
+    pub const fn to_word(self) -> u64 {
+        ((self.minute.get() as u64) << 32) | self.day.get() as u64
+    }
+
+    /// The limits that [`Limits::to_word`] made the word of; none of any other word.
+    ///
+    /// ```
+    /// use petstore_domain::{Limit, Limits};
+    ///
+    /// let limits = Limits { minute: Limit::new(60).unwrap(), day: Limit::new(Limit::MAX).unwrap() };
+    /// assert_eq!(Limits::from_word(limits.to_word()), Some(limits));
+    /// assert_eq!((Limits::from_word(60), Limits::from_word(60 << 32)), (None, None));
+    /// ```
+    #[expect(clippy::cast_possible_truncation, reason = "the two halves are taken apart")]
+    pub const fn from_word(word: u64) -> Option<Self> {
+        match (Limit::new((word >> 32) as u32), Limit::new(word as u32)) {
+            (Some(minute), Some(day)) => Some(Self { minute, day }),
+            _ => None,
+        }
+    }
+}
+
 /// What an account has agreed to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Plan {

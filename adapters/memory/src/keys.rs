@@ -57,7 +57,7 @@ impl Keys {
         self.read(id, KeyRecord::clone)
     }
 
-    /// What `read` takes from the key. It must be short.
+    /// What `read` takes from the key. It must be short, and take no other lock.
     pub(crate) fn read<R>(&self, id: KeyId, read: impl FnOnce(&KeyRecord) -> R) -> Option<R> {
         self.records.read(slot(id.get())?, read)
     }

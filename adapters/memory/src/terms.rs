@@ -5,12 +5,12 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use petstore_domain::{Account, AccountId, KeyRecord, Limit, Limits, Plan, Scopes, Timestamp};
+use petstore_domain::{Account, AccountId, KeyRecord, Limits, Plan, Scopes, Timestamp};
 
 /// The terms of a key that are asked of every request. A key that is not there has none.
 #[derive(Default)]
 pub(crate) struct KeyTerms {
-    /// Once known, for ever the same.
+    /// Once known, for ever the same; 0, which is no account, until then. Written last and read first.
     account: AtomicU64,
     /// All others, so that nobody sees one of before beside one of after.
     word: AtomicU64,
@@ -26,11 +26,10 @@ pub(crate) struct Terms {
 }
 
 /// The bits below the time of expiry.
-const THERE: u64 = 1;
-const READ: u64 = 2;
-const WRITE: u64 = 4;
-const REVOKED: u64 = 8;
-const FLAGS: u32 = 4;
+const READ: u64 = 1;
+const WRITE: u64 = 2;
+const REVOKED: u64 = 4;
+const FLAGS: u32 = 3;
 
 /// The time of expiry of a key that has none: later than any there is.
 const NEVER: i64 = i64::MAX >> FLAGS;
@@ -41,22 +40,21 @@ impl KeyTerms {
     /// The terms are those of this record.
     pub(crate) fn set(&self, key: &KeyRecord) {
         let bit = |is_set, bit| if is_set { bit } else { 0 };
-        let flags = THERE
-            | bit(key.scopes.read, READ)
+        let flags = bit(key.scopes.read, READ)
             | bit(key.scopes.write, WRITE)
             | bit(key.revoked_at.is_some(), REVOKED);
         let expiry = key.expires_at.map_or(NEVER, Timestamp::as_millis);
-        self.account.store(key.account.get(), Ordering::Relaxed);
         self.word.store(expiry.cast_unsigned() << FLAGS | flags, Ordering::Release);
+        self.account.store(key.account.get(), Ordering::Release);
     }
 
     pub(crate) fn get(&self) -> Option<Terms> {
+        let account = AccountId::new(self.account.load(Ordering::Acquire)).ok()?;
         let word = self.word.load(Ordering::Acquire);
         let is_set = |bit| word & bit != 0;
         let expiry = word.cast_signed() >> FLAGS;
         Some(Terms {
-            // There is no account 0: without a record there is none.
-            account: AccountId::new(self.account.load(Ordering::Relaxed)).ok().filter(|_| is_set(THERE))?,
+            account,
             scopes: Scopes { read: is_set(READ), write: is_set(WRITE) },
             expires_at: Timestamp::from_millis(expiry).ok(),
             revoked: is_set(REVOKED),
@@ -79,30 +77,25 @@ impl PlanWord {
             Plan::Free => FREE,
             Plan::Pro => PRO,
             Plan::Business => BUSINESS,
-            // Told from the others by its upper half: a limit is at least 1.
-            Plan::Enterprise(limits) => u64::from(limits.minute.get()) << 32 | u64::from(limits.day.get()),
+            // Told from the others by its upper half, which is not 0.
+            Plan::Enterprise(limits) => limits.to_word(),
         };
         self.0.store(word, Ordering::Release);
     }
 
-    #[expect(clippy::cast_possible_truncation, reason = "each half is taken apart from the other")]
     pub(crate) fn get(&self) -> Option<Plan> {
-        let word = self.0.load(Ordering::Acquire);
-        let Some(minute) = Limit::new((word >> 32) as u32) else {
-            return match word {
-                FREE => Some(Plan::Free),
-                PRO => Some(Plan::Pro),
-                BUSINESS => Some(Plan::Business),
-                _ => None,
-            };
-        };
-        Some(Plan::Enterprise(Limits { minute, day: Limit::new(word as u32)? }))
+        match self.0.load(Ordering::Acquire) {
+            FREE => Some(Plan::Free),
+            PRO => Some(Plan::Pro),
+            BUSINESS => Some(Plan::Business),
+            word => Limits::from_word(word).map(Plan::Enterprise),
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use petstore_domain::{AccountName, ApiKey, KeyDigest, KeyId, KeyLabel};
+    use petstore_domain::{AccountName, ApiKey, KeyDigest, KeyId, KeyLabel, Limit};
 
     use super::*;
 

@@ -30,7 +30,7 @@ impl Service {
             label: new.label,
             scopes: new.scopes,
             expires_at: new.expires_at,
-            now: self.now(),
+            now: self.clock.now(),
         };
         let made = self.submit(operation).await?;
         Ok(RevealedKey { secret, made })
@@ -101,18 +101,18 @@ impl Administration for Service {
             overlap,
             digest: digest::of_key(&secret),
             prefix: secret.display_prefix(),
-            now: self.now(),
+            now: self.clock.now(),
         };
         let made = self.submit(operation).await?;
         Ok(RevealedKey { secret, made })
     }
 
     async fn revoke_key(&self, id: KeyId) -> Result<KeyRecord, Failure<UnknownKey>> {
-        self.submit(RevokeKey { id, now: self.now() }).await
+        self.submit(RevokeKey { id, now: self.clock.now() }).await
     }
 
     async fn lift_ban(&self, id: KeyId) -> Result<KeyRecord, Failure<UnknownKey>> {
-        self.submit(LiftBan { id, now: self.now() }).await
+        self.submit(LiftBan { id, now: self.clock.now() }).await
     }
 
     async fn accounts(&self, after: Option<AccountId>, limit: usize) -> Result<Vec<Account>, StoreError> {

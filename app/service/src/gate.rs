@@ -7,7 +7,7 @@ use dashmap::DashMap;
 use petstore_domain::{ApiKey, KeyFault, KeyId, PlanTable, Timestamp};
 use petstore_ports::api::{Admission, Call, Gate, InFlight, KeyProblem, Refusal};
 use petstore_ports::{
-    AddressVerdict, Ask, Clock, Cost, Credential, KeyName, KeyReader, Quotas, Reply, StoreError, Verdict,
+    AddressVerdict, Ask, Cost, Credential, KeyName, KeyReader, Quotas, Reply, StoreError, Verdict,
 };
 
 use crate::digest;
@@ -22,7 +22,6 @@ pub(crate) struct Gatekeeper {
     keys: Arc<dyn KeyReader>,
     quotas: Arc<dyn Quotas>,
     on_quota_outage: OnQuotaOutage,
-    clock: Arc<dyn Clock>,
     plans: LivePlans,
     policy: Policy,
     /// Which key a secret belongs to: saves SHA-256 on every request but the first. It never goes stale, since a
@@ -48,11 +47,10 @@ impl Gatekeeper {
         keys: Arc<dyn KeyReader>,
         quotas: Arc<dyn Quotas>,
         on_quota_outage: OnQuotaOutage,
-        clock: Arc<dyn Clock>,
         policy: Policy,
     ) -> Self {
         let plans = LivePlans::new(policy.plans);
-        Self { keys, quotas, on_quota_outage, clock, plans, policy, verified: DashMap::default() }
+        Self { keys, quotas, on_quota_outage, plans, policy, verified: DashMap::default() }
     }
 
     pub(crate) fn set_plans(&self, plans: PlanTable) {
@@ -170,7 +168,7 @@ struct Request {
 
 impl Gate for Service {
     fn now(&self) -> Timestamp {
-        self.gatekeeper.clock.now()
+        self.clock.now()
     }
 
     fn admit(&self, call: Call<'_>) -> Reply<Result<Admission, Refusal>> {

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use petstore_domain::{Limit, Limits, Plan, PlanTable};
+use petstore_domain::{Limits, Plan, PlanTable};
 
 /// A plan table that can be changed while requests read it. Both limits of a plan share a word, so that nobody sees
 /// one of before beside one of after; reading costs what a plain field costs.
@@ -15,17 +15,17 @@ pub(crate) struct LivePlans {
 impl LivePlans {
     pub(crate) fn new(plans: PlanTable) -> Self {
         Self {
-            free: AtomicU64::new(pack(plans.free)),
-            pro: AtomicU64::new(pack(plans.pro)),
-            business: AtomicU64::new(pack(plans.business)),
+            free: AtomicU64::new(plans.free.to_word()),
+            pro: AtomicU64::new(plans.pro.to_word()),
+            business: AtomicU64::new(plans.business.to_word()),
         }
     }
 
     /// From now on these are in force. What has been used stays used.
     pub(crate) fn set(&self, plans: PlanTable) {
-        self.free.store(pack(plans.free), Ordering::Relaxed);
-        self.pro.store(pack(plans.pro), Ordering::Relaxed);
-        self.business.store(pack(plans.business), Ordering::Relaxed);
+        self.free.store(plans.free.to_word(), Ordering::Relaxed);
+        self.pro.store(plans.pro.to_word(), Ordering::Relaxed);
+        self.business.store(plans.business.to_word(), Ordering::Relaxed);
     }
 
     /// What a plan admits.
@@ -36,22 +36,14 @@ impl LivePlans {
             Plan::Business => &self.business,
             Plan::Enterprise(limits) => return *limits,
         };
-        unpack(word.load(Ordering::Relaxed))
+        Limits::from_word(word.load(Ordering::Relaxed)).expect("only limits are stored")
     }
-}
-
-fn pack(limits: Limits) -> u64 {
-    u64::from(limits.minute.get()) << 32 | u64::from(limits.day.get())
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "each half is taken apart from the other")]
-fn unpack(word: u64) -> Limits {
-    let limit = |requests| Limit::new(requests).expect("only limits are packed");
-    Limits { minute: limit((word >> 32) as u32), day: limit(word as u32) }
 }
 
 #[cfg(test)]
 mod tests {
+    use petstore_domain::Limit;
+
     use super::*;
 
     #[test]

@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use petstore_domain::{
-    Answered, Idempotent, Operation, PlanTable, Repeatable, RetryName, RetryRejection, Timestamp,
-};
+use petstore_domain::{Answered, Idempotent, Operation, PlanTable, Repeatable, RetryName, RetryRejection};
 use petstore_ports::api::{FailingCheck, Failure, Readiness, Repeated, Retry};
 use petstore_ports::{
     AccountDirectory, CategoryReader, Clock, Entropy, KeyReader, OrderReader, PetReader, Quotas, StoreError,
@@ -104,13 +102,7 @@ impl Service {
     /// It has no thread of its own: its owner calls [`Housekeeping::prune`](petstore_ports::Housekeeping::prune) on the
     /// store once a second or so, or what has expired is never dropped.
     pub fn new(ports: Ports, policy: Policy) -> Self {
-        let gatekeeper = Gatekeeper::new(
-            ports.keys,
-            ports.quotas,
-            ports.on_quota_outage,
-            Arc::clone(&ports.clock),
-            policy,
-        );
+        let gatekeeper = Gatekeeper::new(ports.keys, ports.quotas, ports.on_quota_outage, policy);
         Self {
             transactor: ports.transactor,
             pets: ports.pets,
@@ -180,10 +172,6 @@ impl Service {
                 Failure::Store(StoreError::Busy("the account has too many live idempotency keys".to_owned()))
             }
         })
-    }
-
-    pub(crate) fn now(&self) -> Timestamp {
-        self.clock.now()
     }
 }
 

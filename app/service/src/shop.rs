@@ -40,7 +40,7 @@ impl Orders for Service {
         patch: OrderPatch,
         precondition: Precondition,
     ) -> Result<Versioned<Order>, Failure<UpdateOrderRejection>> {
-        self.submit(UpdateOrder { id, patch, precondition, now: self.now() }).await
+        self.submit(UpdateOrder { id, patch, precondition, now: self.clock.now() }).await
     }
 
     async fn cancel_order(
