@@ -169,6 +169,25 @@ fn an_export_that_finds_no_room_says_so_and_not_that_the_server_is_gone() {
 }
 
 #[test]
+fn a_reader_of_an_export_that_has_seen_enough_is_no_fault() {
+    let site = stocked("seen-enough");
+    assert_eq!(site.run(&["backup", "copy.db", "--quiet"]).status.code(), Some(0));
+    let at_rest = ["--db", "copy.db", "--admin-socket", "no.sock"];
+    for (target, place) in [("-", &[][..]), ("/dev/stdout", &[]), ("-", &at_rest)] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        let mut export = site.command(&[&["export", target], place].concat());
+        export.stdout(writer);
+        drop(reader);
+        let exported = export.output().unwrap();
+        assert_eq!(
+            (exported.status.code(), text(&exported.stderr)),
+            (Some(0), String::new()),
+            "{target} {place:?}"
+        );
+    }
+}
+
+#[test]
 fn a_demonstration_that_finds_data_says_that_it_adds_nothing() {
     let site = stocked("demo-again");
     let log = std::fs::File::create(site.folder.join("log")).unwrap();

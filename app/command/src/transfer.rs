@@ -82,15 +82,24 @@ impl TransferArgs {
         }
         let output = if self.is_standard() { Ok(Output::standard()) } else { Output::create(&self.file) };
         let mut output = output.map_err(|error| self.fault(&error))?;
+        let count = match self.export_to(&mut output) {
+            // A reader that has seen enough is no fault.
+            Err(_) if output.is_unread() => return Ok(()),
+            done => done?,
+        };
+        self.done(&json!({"file": self.file, "lines": count}), &format!("{} exported", lines(count)))
+    }
+
+    fn export_to(&self, output: &mut Output) -> Result<u64, Failure> {
         let mut progress = self.progress("exported");
         let count = if let Some(server) = self.server()? {
-            through::export(server, &mut output, progress)?
+            through::export(server, output, progress)?
         } else {
             let Db::File(file) = self.file_at_rest(true)? else { return Err(self.nowhere()) };
-            export_file(file, &mut output, |lines| progress.show(lines))?
+            export_file(file, output, |lines| progress.show(lines))?
         };
         output.finish().map_err(|error| self.fault(&error))?;
-        self.done(&json!({"file": self.file, "lines": count}), &format!("{} exported", lines(count)))
+        Ok(count)
     }
 
     /// Copies the data file, while it is used or not.

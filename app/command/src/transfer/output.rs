@@ -19,6 +19,8 @@ pub(super) fn part_of(target: &Path) -> PathBuf {
 pub(super) struct Output {
     writer: BufWriter<Box<dyn Write>>,
     file: Option<Unfinished>,
+    /// Whoever read it has gone.
+    unread: bool,
 }
 
 /// A file on its way, which goes unless it is finished.
@@ -30,7 +32,12 @@ struct Unfinished {
 
 impl Output {
     pub(super) fn standard() -> Self {
-        Self { writer: BufWriter::new(Box::new(io::stdout())), file: None }
+        Self::unnamed(io::stdout())
+    }
+
+    /// What is written as it comes.
+    fn unnamed(writer: impl Write + 'static) -> Self {
+        Self { writer: BufWriter::new(Box::new(writer)), file: None, unread: false }
     }
 
     pub(super) fn create(path: &Path) -> io::Result<Self> {
@@ -40,8 +47,7 @@ impl Output {
             Ok(found) if found.is_file() => found.permissions().mode(),
             // A pipe or a device is written as it comes; a folder refuses that.
             Ok(_) => {
-                let file = OpenOptions::new().write(true).open(&target)?;
-                return Ok(Self { writer: BufWriter::new(Box::new(file)), file: None });
+                return Ok(Self::unnamed(OpenOptions::new().write(true).open(&target)?));
             }
             Err(_) => PRIVATE,
         };
@@ -51,12 +57,12 @@ impl Output {
         let file = OpenOptions::new().write(true).create_new(true).mode(PRIVATE).open(&part)?;
         file.set_permissions(Permissions::from_mode(mode))?;
         let writer = BufWriter::new(Box::new(file.try_clone()?) as Box<dyn Write>);
-        Ok(Self { writer, file: Some(Unfinished { part, target, file }) })
+        Ok(Self { writer, file: Some(Unfinished { part, target, file }), unread: false })
     }
 
     /// All is written: from now on it is there.
-    pub(super) fn finish(mut self) -> io::Result<()> {
-        self.writer.flush()?;
+    pub(super) fn finish(&mut self) -> io::Result<()> {
+        self.flush()?;
         match &self.file {
             Some(Unfinished { part, target, file }) => {
                 file.sync_all()?;
@@ -65,15 +71,27 @@ impl Output {
             None => Ok(()),
         }
     }
+
+    /// Whether a write has failed because nobody reads any more: whoever did has seen enough.
+    pub(super) fn is_unread(&self) -> bool {
+        self.unread
+    }
+
+    fn noting<T>(&mut self, written: io::Result<T>) -> io::Result<T> {
+        self.unread |= written.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::BrokenPipe);
+        written
+    }
 }
 
 impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.writer.write(bytes)
+        let written = self.writer.write(bytes);
+        self.noting(written)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.writer.flush()
+        let flushed = self.writer.flush();
+        self.noting(flushed)
     }
 }
 
