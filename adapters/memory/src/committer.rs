@@ -29,6 +29,10 @@ const BATCH_MAX: usize = 256;
 /// Accounts, and keys, that are noted at once: a millisecond or so, in which no batch is committed.
 const NOTED_MAX: usize = 1_000;
 
+/// Pieces of one chore at most, each after a batch: so many thousand accounts, and records that expire, are kept up with
+/// every second, which are more than the requests of a second.
+const PIECES_MAX: u32 = 300;
+
 /// What a step came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
@@ -55,6 +59,8 @@ pub(crate) struct Committer {
     pub(crate) import: Option<LastIds>,
     /// What the store begins anew with, while it is not known whether it has.
     pub(crate) beginning: Option<Beginning>,
+    /// A chore that is not at its end: its time, and how many pieces of it may follow.
+    chore: Option<(Timestamp, u32)>,
     waiting: Vec<Promise<()>>,
     /// What was taken from the queue; empty between two steps.
     requests: Vec<Request>,
@@ -78,6 +84,7 @@ impl Committer {
             overlay: Overlay::default(),
             import: None,
             beginning: None,
+            chore: None,
             waiting: Vec::new(),
             requests: Vec::new(),
         }
@@ -90,7 +97,8 @@ impl Committer {
         }
         let mut requests = std::mem::take(&mut self.requests);
         self.queue.take(BATCH_MAX, &mut requests);
-        if requests.is_empty() {
+        if requests.is_empty() && self.chore.is_none() {
+            self.requests = requests;
             return Step::Idle;
         }
         let mut chores = Vec::new();
@@ -102,8 +110,12 @@ impl Committer {
         }
         self.requests = requests;
         self.commit();
+        if let Some((now, pieces)) = self.chore.take() {
+            // Whoever asked for it has been answered; a journal that fails is known by that.
+            let _ = self.keep_house(now, pieces);
+        }
         for (now, promise) in chores {
-            promise.keep(self.keep_house(now));
+            promise.keep(self.keep_house(now, PIECES_MAX));
             self.queue.chores_done();
         }
         Step::Worked
@@ -212,16 +224,22 @@ impl Committer {
         self.tables.apply_one(Change::Key(record));
     }
 
-    /// Notes what is written behind, and drops what has expired. Returns how many records went.
-    fn keep_house(&mut self, now: Timestamp) -> Result<usize, StoreError> {
+    /// Notes what is written behind, and drops what has expired: a piece of it. The rest follows in as many pieces at most,
+    /// between which batches are committed. Returns how many records went, be it from the tables or from the journal, which
+    /// drop them at their own pace.
+    fn keep_house(&mut self, now: Timestamp, pieces: u32) -> Result<usize, StoreError> {
         if let Some(trouble) = &self.trouble {
             return Err(trouble.error.clone());
         }
-        self.note()?;
-        if let Err(error) = self.journal.prune(now) {
-            return Err(self.fail(error));
+        let is_behind = self.note()?;
+        let dropped = match self.journal.prune(now) {
+            Ok(dropped) => dropped.max(retries::prune(&self.tables.retries, &self.stripes, now)),
+            Err(error) => return Err(self.fail(error)),
+        };
+        if is_behind || dropped > 0 {
+            self.chore = pieces.checked_sub(1).map(|left| (now, left));
         }
-        Ok(retries::prune(&self.tables.retries, &self.stripes, now))
+        Ok(dropped)
     }
 
     /// Notes bans and usage that have changed, a bounded number. True if there may be more.

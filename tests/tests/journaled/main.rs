@@ -4,6 +4,7 @@ mod batches;
 mod conformance;
 mod driven;
 mod faults;
+mod house;
 mod imports;
 mod queue;
 mod resets;
