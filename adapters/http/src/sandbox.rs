@@ -1,6 +1,6 @@
 //! A tester's own server: it begins anew, its clock is turned, and it fails as planned.
 //!
-//! None of this is there unless an owner puts it into the settings. A request of a server without it pays one branch.
+//! None of this is there unless an owner puts it into the settings. A request of a server without it pays a few branches.
 
 pub(crate) mod faults;
 pub(crate) mod routes;

@@ -5,6 +5,7 @@
 //! commit, once it is known that no row contradicts another one.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use foldhash::fast::RandomState;
 use parking_lot::{MutexGuard, RwLockWriteGuard};
@@ -17,8 +18,11 @@ use roaring::RoaringBitmap;
 use crate::committer::{Committer, Step};
 use crate::filling::{Contradiction, Filling, check_sound};
 use crate::slab::slot;
-use crate::store::MemoryStore;
+use crate::store::{MemoryStore, held_out};
 use crate::tables::Tables;
+
+/// How long whoever others wait for waits for an import or an export to end.
+const HOLD_TIME: Duration = Duration::from_secs(1);
 
 /// Why nothing was imported.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -68,15 +72,29 @@ pub(crate) struct Hold<'a> {
     _writing: RwLockWriteGuard<'a, ()>,
 }
 
+impl<'a> Hold<'a> {
+    /// Does what waits; nothing comes after it.
+    fn of(writing: RwLockWriteGuard<'a, ()>, mut committer: Option<MutexGuard<'a, Committer>>) -> Self {
+        if let Some(committer) = &mut committer {
+            while committer.step() == Step::Worked {}
+        }
+        Self { committer, _writing: writing }
+    }
+}
+
 impl MemoryStore {
     /// Refuses writes from now on, and waits until those that were taken are done.
     pub(crate) fn hold_writes_out(&self) -> Hold<'_> {
         let writing = self.writing.write();
-        let mut committer = self.durable.as_ref().map(|durable| durable.committer.lock());
-        if let Some(committer) = &mut committer {
-            while committer.step() == Step::Worked {}
-        }
-        Hold { committer, _writing: writing }
+        Hold::of(writing, self.durable.as_ref().map(|durable| durable.committer.lock()))
+    }
+
+    /// The same for whom others wait meanwhile: it is told as busy while somebody else holds writes out.
+    pub(crate) fn hold_writes_out_soon(&self) -> Result<Hold<'_>, StoreError> {
+        let writing = self.writing.try_write_for(HOLD_TIME).ok_or_else(held_out)?;
+        let committer = self.durable.as_ref().map(|durable| durable.committer.try_lock_for(HOLD_TIME));
+        let busy = || StoreError::Busy("the journal does not come to an end with its last write".to_owned());
+        Ok(Hold::of(writing, committer.map(|lock| lock.ok_or_else(busy)).transpose()?))
     }
 
     /// Begins a bulk load into the store, which must have no category, pet or order. Until its end, writes are answered

@@ -44,7 +44,7 @@ fn fill<'t>(tables: &'t Tables, rows: &[Row]) -> Result<Filling<'t>, Contradicti
 
 impl Resettable for MemoryStore {
     fn reset(&self, shop: Arc<[Row]>, epoch: u64) -> Result<(), StoreError> {
-        let hold = self.hold_writes_out();
+        let hold = self.hold_writes_out_soon()?;
         let beginning = Beginning::of(shop, self.tables.last_ids())?;
         match hold.committer {
             Some(mut committer) => committer.commit_beginning(beginning, epoch)?,
@@ -55,7 +55,7 @@ impl Resettable for MemoryStore {
     }
 
     fn forget_usage(&self) -> Result<(), StoreError> {
-        let _hold = self.hold_writes_out();
+        let _hold = self.hold_writes_out_soon()?;
         self.tables.forget_usage(&self.stripes);
         self.addresses.clear();
         Ok(())

@@ -71,9 +71,13 @@ impl MemoryStore {
 
     /// Whether writes are taken at the moment.
     fn taking_writes(&self) -> Result<RwLockReadGuard<'_, ()>, StoreError> {
-        let held_out = || StoreError::Busy("an import or an export holds writes out".to_owned());
         self.writing.try_read().ok_or_else(held_out)
     }
+}
+
+/// What is answered while writes are held out.
+pub(crate) fn held_out() -> StoreError {
+    StoreError::Busy("an import or an export holds writes out".to_owned())
 }
 
 impl Default for MemoryStore {

@@ -32,9 +32,10 @@ impl Sandbox for TestBed {
     }
 
     fn set_clock(&self, turn: ClockTurn) -> Result<ClockFace, StoreError> {
-        let (face, is_back) = self.clock.turn(turn);
-        if is_back {
-            self.store.forget_usage()?;
+        let (face, back_from) = self.clock.turn(turn);
+        if let Some(went) = back_from {
+            // A clock that is back while windows of later are counted would be neither before nor after.
+            self.store.forget_usage().inspect_err(|_| self.clock.turn_again(went))?;
         }
         Ok(face)
     }

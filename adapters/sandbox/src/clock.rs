@@ -15,7 +15,7 @@ pub struct SandboxClock {
 
 /// How the clock goes.
 #[derive(Debug, Clone, Copy)]
-enum Pace {
+pub(crate) enum Pace {
     /// With the machine's clock, so many milliseconds ahead of it.
     Ahead(i64),
     /// Not at all.
@@ -47,9 +47,10 @@ impl SandboxClock {
         ClockFace { now: pace.at(self.machine.now()), frozen: matches!(pace, Pace::Frozen(_)) }
     }
 
-    /// Turns it. Returns what it shows then, and whether that is before what it showed.
-    pub(crate) fn turn(&self, turn: ClockTurn) -> (ClockFace, bool) {
+    /// Turns it. Returns what it shows then, and how it went before if that is back.
+    pub(crate) fn turn(&self, turn: ClockTurn) -> (ClockFace, Option<Pace>) {
         let mut pace = self.pace.write();
+        let went = *pace;
         let machine = self.machine.now();
         let before = pace.at(machine);
         let now = match turn.hands {
@@ -60,7 +61,12 @@ impl SandboxClock {
         };
         let frozen = turn.freeze.unwrap_or(matches!(*pace, Pace::Frozen(_)));
         *pace = if frozen { Pace::Frozen(now) } else { Pace::Ahead(now.as_millis() - machine.as_millis()) };
-        (ClockFace { now, frozen }, now < before)
+        (ClockFace { now, frozen }, (now < before).then_some(went))
+    }
+
+    /// Lets it go on as it went before it was turned.
+    pub(crate) fn turn_again(&self, went: Pace) {
+        *self.pace.write() = went;
     }
 }
 
@@ -96,20 +102,20 @@ mod tests {
         let shows = |millis| assert_eq!(clock.now().as_millis(), millis);
         shows(1_000);
         let set = Timestamp::from_millis(500).unwrap();
-        assert!(clock.turn(turn(Some(Hands::Set(set)), None)).1);
+        assert!(clock.turn(turn(Some(Hands::Set(set)), None)).1.is_some());
         machine.0.store(1_010, Ordering::SeqCst);
         shows(510);
-        assert!(!clock.turn(turn(Some(Hands::Advance(Duration::from_secs(1))), Some(true))).1);
+        assert!(clock.turn(turn(Some(Hands::Advance(Duration::from_secs(1))), Some(true))).1.is_none());
         machine.0.store(2_000, Ordering::SeqCst);
         shows(1_510);
         assert!(clock.face().frozen);
         // Frozen, it can be turned, and stays frozen.
-        assert!(!clock.turn(turn(Some(Hands::Advance(Duration::from_millis(90))), None)).1);
+        assert!(clock.turn(turn(Some(Hands::Advance(Duration::from_millis(90))), None)).1.is_none());
         shows(1_600);
-        assert!(!clock.turn(turn(None, Some(false))).1);
+        assert!(clock.turn(turn(None, Some(false))).1.is_none());
         machine.0.store(2_005, Ordering::SeqCst);
         shows(1_605);
-        assert!(!clock.turn(turn(Some(Hands::Machine), None)).1);
+        assert!(clock.turn(turn(Some(Hands::Machine), None)).1.is_none());
         shows(2_005);
     }
 

@@ -2,8 +2,9 @@
 
 mod common;
 
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
-use std::process::Output;
+use std::process::{Child, Output, Stdio};
 
 use common::{Client, Site};
 use serde_json::Value;
@@ -375,4 +376,53 @@ fn a_file_whose_path_is_too_long_for_a_socket_is_administered_at_rest() {
         "{}",
         text(&refused.stderr)
     );
+}
+
+/// An import that is under way: its lines do not end.
+fn endless_import(site: &Site, client: &mut Client) -> Child {
+    let mut import = site.command(&["import", "-", "--quiet"]);
+    let mut import = import.stdin(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    import.stdin.as_mut().unwrap().write_all(b"{\"category\":{\"id\":1,\"name\":\"Dogs\"}}\n").unwrap();
+    // Writes are held out from its beginning.
+    while client.ask("GET", "/ready", "", "").unwrap().status != 503 {
+        std::thread::yield_now();
+    }
+    import
+}
+
+#[test]
+fn a_server_that_is_told_to_stop_does_not_wait_for_an_import_to_end() {
+    let mut site = Site::new("stop-import");
+    site.serve(&[], &[]);
+    let key = site.printed_key();
+    let mut import = endless_import(&site, &mut Client::connect(site.port, &key).unwrap());
+    site.signal("-TERM");
+    assert_eq!(site.server.take().unwrap().wait().unwrap().code(), Some(1));
+    drop(import.stdin.take());
+    assert_eq!(import.wait().unwrap().code(), Some(1), "nothing was imported, and that is said");
+    site.serve(&[], &[]);
+    let mut client = Client::connect(site.port, &key).unwrap();
+    assert_eq!(client.ask("GET", "/v1/categories", "", "").unwrap().body, "[]");
+}
+
+#[test]
+fn a_reset_and_a_clock_that_is_turned_back_do_not_wait_for_an_import_to_end() {
+    let mut site = Site::new("reset-import");
+    site.serve(&["--sandbox"], &[]);
+    let mut client = Client::connect(site.port, &site.printed_key()).unwrap();
+    let mut import = endless_import(&site, &mut client);
+    let clock = client.ask("GET", "/sandbox/clock", "", "").unwrap().body;
+    for (method, path, body) in [
+        ("POST", "/sandbox/reset", ""),
+        ("POST", "/sandbox/clock", "{\"set\":\"2020-01-01T00:00:00Z\",\"freeze\":true}"),
+    ] {
+        assert_eq!(client.ask(method, path, "", body).unwrap().status, 503, "{path}");
+        assert_eq!(client.ask("GET", "/v1/pets", "", "").unwrap().status, 200, "after {path}");
+    }
+    let year = |clock: &str| clock[..clock.find('-').unwrap()].to_owned();
+    let now = client.ask("GET", "/sandbox/clock", "", "").unwrap().body;
+    assert_eq!(year(&now), year(&clock), "a clock that could not be turned is as it was");
+    drop(import.stdin.take());
+    assert_eq!(import.wait().unwrap().code(), Some(0));
+    assert_eq!(client.ask("POST", "/sandbox/reset", "", "").unwrap().status, 204);
 }

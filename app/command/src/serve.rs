@@ -31,6 +31,9 @@ use crate::{Failure, single_threaded};
 /// How often what has expired is dropped.
 const HOUSEKEEPING: Duration = Duration::from_secs(1);
 
+/// How long an end waits for the store, when all answers are given: an import or a disk that hangs may hold it for longer.
+const CLOSING_TIME: Duration = Duration::from_secs(3);
+
 /// Serves until a signal comes; a second one ends the process at once.
 pub(crate) fn serve(loaded: &Loaded, arguments: Vec<OsString>, warnings: &[String]) -> Result<(), Failure> {
     let args = loaded.cli.serve_args().ok_or_else(|| Failure::usage("there is nothing to serve"))?;
@@ -167,12 +170,8 @@ async fn run(
     }
     supervisor.stopping();
     log.say("stopping; another signal stops at once");
-    let drained = tokio::task::spawn_blocking(move || stop(servers, &store));
     let ended = tokio::select! {
-        all = drained => match all {
-            Ok(true) => Ok(()),
-            _ => Err(Failure::because("some answers were cut off at the end of the drain")),
-        },
+        ended = stop(servers, store) => ended,
         () = signals.end() => Err(Failure::because("stopped at once")),
     };
     if ended.is_ok() {
@@ -181,17 +180,23 @@ async fn run(
     ended
 }
 
-/// Stops one listener after the other, the contract's first: who watches the server can see it stop. Says whether all
-/// answers were given.
-fn stop(servers: Vec<Server>, store: &MemoryStore) -> bool {
-    let mut all = true;
-    for server in servers {
+/// Stops one listener after the other, the contract's first: who watches the server can see it stop. Then the store: what is
+/// written behind is noted, the counts of this second among it.
+async fn stop(servers: Vec<Server>, store: Arc<MemoryStore>) -> Result<(), Failure> {
+    let drain = |all, server: Server| {
         server.drain();
-        all &= server.join();
+        server.join() && all
+    };
+    let drained = tokio::task::spawn_blocking(move || servers.into_iter().fold(true, drain)).await;
+    // Last, when nobody writes any more.
+    let closed = tokio::task::spawn_blocking(move || store.close());
+    match (drained, tokio::time::timeout(CLOSING_TIME, closed).await) {
+        (_, Err(_)) => Err(Failure::because(
+            "an import or the disk does not come to an end; what was acknowledged is kept",
+        )),
+        (Ok(true), Ok(Ok(()))) => Ok(()),
+        _ => Err(Failure::because("some answers were cut off at the end of the drain")),
     }
-    // Last, when nobody writes any more: what is written behind, the counts of this second among it.
-    store.close();
-    all
 }
 
 fn listen(
@@ -230,7 +235,8 @@ async fn keep_house(store: Arc<MemoryStore>, clock: Arc<dyn Clock>) {
     loop {
         ticks.tick().await;
         // What could not be dropped now is dropped later.
-        let _ = store.prune(clock.now()).await;
+        let now = clock.now();
+        while matches!(store.prune(now).await, Ok(1..)) {}
     }
 }
 
