@@ -139,10 +139,12 @@ fn round(connection: &Connection, log: &Log) -> Result<(), String> {
 
 /// Copies all that can be copied now, and empties the log if nobody else needs it. Whether nothing is left.
 pub(crate) fn settle(connection: &Connection) -> rusqlite::Result<bool> {
-    checkpoint(connection, "TRUNCATE").map(|done| done.copied >= done.pages)
+    checkpoint(connection, "TRUNCATE").map(|done| !done.is_refused && done.copied >= done.pages)
 }
 
 struct Done {
+    /// Nothing was done, since somebody else copies.
+    is_refused: bool,
     pages: u32,
     copied: u32,
 }
@@ -153,13 +155,17 @@ fn copy(connection: &Connection, mode: &str) -> Result<Done, String> {
 
 fn checkpoint(connection: &Connection, mode: &str) -> rusqlite::Result<Done> {
     connection.prepare_cached(&format!("PRAGMA wal_checkpoint({mode})"))?.query_row([], |row| {
-        // -1 stands for a file without a log.
-        Ok(Done { pages: row.get(1).unwrap_or(0), copied: row.get(2).unwrap_or(0) })
+        let (is_busy, pages, copied): (bool, i64, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        // -1 stands for a file without a log, and for one that is being copied by somebody else.
+        let count = |pages| u32::try_from(pages).unwrap_or(0);
+        Ok(Done { is_refused: is_busy && pages < 0, pages: count(pages), copied: count(copied) })
     })
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicBool;
+
     use super::*;
 
     /// A database, what it is written with, and what checks it.
@@ -238,5 +244,34 @@ mod tests {
         assert_eq!(round(&pair.beside, &pair.log), Ok(()));
         pair.write(1);
         assert!(pair.log.pages() < 10, "{}", pair.log.pages());
+    }
+
+    #[test]
+    fn a_log_that_somebody_else_is_copying_is_not_settled() {
+        static WAITS: AtomicBool = AtomicBool::new(false);
+        static GIVES_UP: AtomicBool = AtomicBool::new(false);
+        let pair = Pair::new("copied");
+        let path = pair.writer.path().unwrap().to_owned();
+        let reader = Connection::open(&path).unwrap();
+        let old = reader.unchecked_transaction().unwrap();
+        let _count: u64 = old.query_row("SELECT count(*) FROM ballast", [], |row| row.get(0)).unwrap();
+        pair.write(10);
+        // It has the lock of who copies, and waits for the reader.
+        let mut tool = Connection::open(&path).unwrap();
+        let wait = |_| {
+            WAITS.store(true, Ordering::Relaxed);
+            !GIVES_UP.load(Ordering::Relaxed)
+        };
+        tool.busy_handler(Some(wait)).unwrap();
+        let copies = std::thread::spawn(move || checkpoint(&tool, "FULL").map(drop));
+        while !WAITS.load(Ordering::Relaxed) {
+            std::thread::yield_now();
+        }
+        let settled = settle(&pair.beside);
+        GIVES_UP.store(true, Ordering::Relaxed);
+        copies.join().unwrap().unwrap();
+        assert_eq!(settled, Ok(false));
+        drop(old);
+        assert_eq!(settle(&pair.beside), Ok(true));
     }
 }

@@ -11,7 +11,7 @@ use petstore_ports::api::{Administration, Failure as Refused, InitialKey};
 
 use crate::environment::SystemEntropy;
 use crate::settings::INITIAL_KEY_VARIABLE;
-use crate::{Failure, print};
+use crate::{Failure, print, sync_folder_of};
 
 /// What the owner has said of the first key.
 pub(crate) enum FirstKey<'a> {
@@ -86,6 +86,9 @@ fn new_key_in(file: &Path) -> Result<ApiKey, Failure> {
 fn write_key(file: &Path, key: &ApiKey) -> io::Result<()> {
     // A file that is there already keeps its mode when it is opened, so it is replaced.
     let _ = fs::remove_file(file);
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file)?;
-    writeln!(file, "{}", key.reveal())
+    let mut written = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file)?;
+    writeln!(written, "{}", key.reveal())?;
+    // The account that it opens is on disk next; after a power cut nobody could open that otherwise.
+    written.sync_all()?;
+    sync_folder_of(file)
 }

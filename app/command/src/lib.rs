@@ -29,8 +29,9 @@ mod version;
 mod woven;
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
@@ -203,6 +204,12 @@ fn print(text: &str) -> Result<(), Failure> {
         }
         _ => Ok(()),
     }
+}
+
+/// Makes a file's name last, in a folder that may be read; where it may not, the system writes it in its own time.
+fn sync_folder_of(file: &Path) -> std::io::Result<()> {
+    let file = std::path::absolute(file)?;
+    file.parent().and_then(|folder| File::open(folder).ok()).map_or(Ok(()), |folder| folder.sync_all())
 }
 
 /// Tells the operator. That standard error cannot be written, as on a full disk, is no reason to stop.

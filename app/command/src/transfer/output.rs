@@ -5,6 +5,8 @@ use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use crate::sync_folder_of;
+
 /// For this user alone: what the shop holds may be nobody else's business.
 const PRIVATE: u32 = 0o600;
 
@@ -66,7 +68,8 @@ impl Output {
         match &self.file {
             Some(Unfinished { part, target, file }) => {
                 file.sync_all()?;
-                fs::rename(part, target)
+                fs::rename(part, target)?;
+                sync_folder_of(target)
             }
             None => Ok(()),
         }
