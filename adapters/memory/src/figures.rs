@@ -26,10 +26,12 @@ impl MemoryStore {
     /// What the store holds and has counted. Waits for nothing but short locks.
     pub fn figures(&self) -> Figures {
         let tables = &self.tables;
+        // What an import has brought so far is shown to nobody.
+        let shown = |count| if tables.shop_is_hidden() { 0 } else { count };
         Figures {
-            pets: tables.pets.len(),
-            categories: tables.categories.len(),
-            orders: tables.orders.len(),
+            pets: shown(tables.pets.len()),
+            categories: shown(tables.categories.len()),
+            orders: shown(tables.orders.len()),
             accounts: tables.accounts.len(),
             keys: tables.keys.len(),
             waiting: self.durable.as_ref().map_or(0, |durable| durable.queue.len()),

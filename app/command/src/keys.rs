@@ -146,8 +146,8 @@ impl KeysCommand {
                 through.key(Request::UpdateKey { key: KeyRef(key), label, scopes, expires })
             }
             Self::Rotate { key, overlap, quiet } => {
-                let overlap_secs = overlap.as_secs();
-                through.created(Request::RotateKey { key: KeyRef(key), overlap_secs }, quiet)
+                let overlap_millis = u64::try_from(overlap.as_millis()).unwrap_or(u64::MAX);
+                through.created(Request::RotateKey { key: KeyRef(key), overlap_millis }, quiet)
             }
             Self::Revoke { key } => through.key(Request::RevokeKey { key: KeyRef(key) }),
             Self::Unban { key } => through.key(Request::LiftBan { key: KeyRef(key) }),

@@ -188,9 +188,9 @@ impl Desk {
                 let updated = self.administration.update_key(found.key.id, patch).await;
                 Ok(self.key(found, updated.map_err(why)?))
             }
-            Request::RotateKey { key, overlap_secs } => {
+            Request::RotateKey { key, overlap_millis } => {
                 let found = self.find(&key).await?;
-                let overlap = Duration::from_secs(overlap_secs);
+                let overlap = Duration::from_millis(overlap_millis);
                 let rotated = self.administration.rotate_key(found.key.id, overlap).await.map_err(why)?;
                 let key = KeyView::new(&rotated.made, &found.account, now);
                 // A word beside the secret, which must arrive whatever becomes of that.

@@ -32,7 +32,7 @@ pub(crate) enum Request {
     },
     RotateKey {
         key: KeyRef,
-        overlap_secs: u64,
+        overlap_millis: u64,
     },
     RevokeKey {
         key: KeyRef,
