@@ -38,7 +38,11 @@ fn what_is_imported_is_there_with_its_ids_and_versions() {
     begin(&mut import).unwrap();
     import.order(order(9, 7, false).order, Version::FIRST.next()).unwrap();
     assert_eq!(get_pet(&store, 7), None, "nothing is seen before the end");
+    let counted =
+        |store: &MemoryStore| (store.figures().categories, store.figures().pets, store.figures().orders);
+    assert_eq!(counted(&store), (0, 0, 0), "nor counted");
     import.finish().unwrap();
+    assert_eq!(counted(&store), (1, 1, 1));
     let record = get_pet(&store, 7).unwrap();
     assert_eq!((record.stock, record.open_orders), (3, 1));
     assert_eq!(get_order(&store, 9).map(|record| record.version), Some(Version::FIRST.next()));

@@ -82,6 +82,7 @@ fn a_file_that_is_none_and_a_key_that_is_none_are_told_with_their_line() {
     let cases = [
         ("listen = \n", "p.toml:1: "),
         ("free_minute = 3\n", "did you mean free-minute?"),
+        ("admin-socket = \"\"\n", "expected a value"),
         ("\n\nzebra = 1\n", "p.toml:3: zebra: there is no such setting"),
         (
             "listen = \"[::1]:1\"\n\nlisten = \"[::1]:2\"\n",

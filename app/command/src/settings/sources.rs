@@ -214,9 +214,9 @@ fn expected(error: &clap::Error) -> String {
     if let Some(source) = std::error::Error::source(error) {
         return source.to_string();
     }
-    match error.get(ContextKind::ValidValue) {
-        Some(values) => format!("expected one of {values}"),
-        None => "expected a value".to_owned(),
+    match error.get(ContextKind::ValidValue).map(ToString::to_string) {
+        Some(values) if !values.is_empty() => format!("expected one of {values}"),
+        _ => "expected a value".to_owned(),
     }
 }
 
