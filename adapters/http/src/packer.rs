@@ -14,7 +14,7 @@ use crate::wire;
 const PACKED_MIN: usize = 1024;
 
 /// For what is made for one answer: the first level that packs records nearly as well as the last, in half its time. The
-/// figures are in PERFORMANCE.md.
+/// figures are in `tests/benches/FINDINGS.md`.
 const PAGE_LEVEL: u32 = 4;
 
 /// For what is packed once and kept.
