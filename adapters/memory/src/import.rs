@@ -21,7 +21,7 @@ use crate::slab::slot;
 use crate::store::{MemoryStore, held_out};
 use crate::tables::Tables;
 
-/// How long whoever others wait for waits for an import or an export to end.
+/// How long a reset waits for an import or an export to end: requests wait for it meanwhile.
 const HOLD_TIME: Duration = Duration::from_secs(1);
 
 /// Why nothing was imported.

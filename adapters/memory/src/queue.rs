@@ -21,7 +21,7 @@ const CHORE_TIME: Duration = Duration::from_secs(2);
 /// request in it 10: more of them make each hardly any cheaper.
 const COMPANY: usize = 32;
 
-/// How long a request waits for company at most. On the machine A of PERFORMANCE.md, under a mixed load on one processor,
+/// How long a request waits for company at most. On machine A of PERFORMANCE.md, under a mixed load on one processor,
 /// answers a second with a wait of 2, 4 and 8 ms were 0.78, 0.81 and 0.83 of a server's that only sends constants.
 const COMPANY_TIME: Duration = Duration::from_millis(8);
 

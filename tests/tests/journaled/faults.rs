@@ -7,9 +7,7 @@ use std::time::Duration;
 
 use petstore_domain::*;
 use petstore_memory::{MemoryStore, Step};
-use petstore_ports::{
-    Ask, CategoryReader, Cost, Housekeeping, Quotas, StoreError, StoreHealth, Verdict, run,
-};
+use petstore_ports::{Ask, CategoryReader, Housekeeping, Quotas, StoreError, StoreHealth, Verdict, run};
 use petstore_tests::{Disk, Fault, run_case};
 
 use crate::driven::{Call, Driven, Snapshot, poll, ready};
@@ -53,20 +51,6 @@ async fn done<O: Operation<Rejection: std::fmt::Debug> + Clone>(
 fn one_a_minute(made: &CreatedKey) -> Ask {
     let bans = BanPolicy { strikes: Some(0), ..BanPolicy::DEFAULT };
     Ask { bans, ..one_a_day(&made.key) }
-}
-
-/// One request a minute and a day.
-fn one_a_day(key: &KeyRecord) -> Ask {
-    let limit = Limit::new(1).unwrap();
-    Ask {
-        key: key.id,
-        account: key.account,
-        limits: Limits { minute: limit, day: limit },
-        cost: Cost::One,
-        in_flight_max: 10,
-        bans: BanPolicy::DEFAULT,
-        now: at(0),
-    }
 }
 
 /// Goes shopping, with a look at store and disk before each step.

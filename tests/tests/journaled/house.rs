@@ -2,7 +2,7 @@
 
 use petstore_domain::*;
 use petstore_memory::{MemoryStore, Step, Writer};
-use petstore_ports::{Ask, Cost, Housekeeping, Quotas, StoreError, Verdict, run};
+use petstore_ports::{Housekeeping, Quotas, StoreError, Verdict, run};
 use petstore_sqlite::SqliteJournal;
 use petstore_tests::Disk;
 
@@ -25,18 +25,9 @@ fn all<T>(writer: &Writer, mut calls: Vec<Call<'_, T>>) -> Vec<T> {
     calls.into_iter().map(answer).collect()
 }
 
+/// Whether the one request of the day was left.
 fn spend_the_day(store: &MemoryStore, key: &KeyRecord) -> bool {
-    let limit = Limit::new(1).unwrap();
-    let ask = Ask {
-        key: key.id,
-        account: key.account,
-        limits: Limits { minute: limit, day: limit },
-        cost: Cost::One,
-        in_flight_max: 10,
-        bans: BanPolicy::DEFAULT,
-        now: at(0),
-    };
-    matches!(ready(async { store.take(&ask).await }), Verdict::Admitted(_))
+    matches!(ready(async { store.take(&one_a_day(key)).await }), Verdict::Admitted(_))
 }
 
 #[test]

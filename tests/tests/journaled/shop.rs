@@ -1,6 +1,7 @@
 //! Operations without ceremony.
 
 use petstore_domain::*;
+use petstore_ports::{Ask, Cost};
 
 pub(crate) fn at(secs: i64) -> Timestamp {
     Timestamp::from_millis(1_900_000_000_000 + secs * 1_000).unwrap()
@@ -92,4 +93,18 @@ pub(crate) fn create_key(digest: u8, holder: KeyHolder) -> CreateKey {
 
 pub(crate) fn new_account() -> KeyHolder {
     KeyHolder::New { plan: Plan::Free }
+}
+
+/// One request a minute and a day.
+pub(crate) fn one_a_day(key: &KeyRecord) -> Ask {
+    let limit = Limit::new(1).unwrap();
+    Ask {
+        key: key.id,
+        account: key.account,
+        limits: Limits { minute: limit, day: limit },
+        cost: Cost::One,
+        in_flight_max: 10,
+        bans: BanPolicy::DEFAULT,
+        now: at(0),
+    }
 }
