@@ -30,7 +30,7 @@ pub use read::{
     CategoryFilter, CategoryReader, CategorySink, OrderFilter, OrderReader, OrderSink, PageEnd, PageOrder,
     PageRequest, PetFilter, PetReader, PetSink, StatusSet,
 };
-pub use reply::Reply;
+pub use reply::{Reply, ScopedReply};
 pub use reset::Resettable;
 pub use store::{Housekeeping, StoreHealth};
 pub use transact::{Transactor, Transition, run};

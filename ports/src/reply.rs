@@ -4,7 +4,7 @@ use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-type Later<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+type Later<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// The answer of a port on the hot path: ready, or a future.
 ///
@@ -14,65 +14,61 @@ type Later<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 /// ```
 /// use petstore_ports::Reply;
 ///
-/// let pence = std::sync::Arc::new(2);
-/// let reply = Reply::now(20).map(|half| half * 2);
-/// let reply = reply.and_then(&pence, |pence, n| { let sum = n + **pence; Reply::later(async move { sum }) });
+/// let reply = Reply::now(20).map(|half| half * 2).and_then(|n| Reply::later(async move { n + 2 }));
 /// # let mut context = std::task::Context::from_waker(std::task::Waker::noop());
 /// # let mut reply = std::pin::pin!(reply);
 /// # assert_eq!(reply.as_mut().poll(&mut context), std::task::Poll::Ready(42));
 /// ```
-#[must_use = "a reply that is not awaited may do nothing"]
-pub struct Reply<T>(Inner<T>);
+pub type Reply<T> = ScopedReply<'static, T>;
 
-enum Inner<T> {
+/// A [`Reply`] that may borrow from whoever gives it.
+#[must_use = "a reply that is not awaited may do nothing"]
+pub struct ScopedReply<'a, T>(Inner<'a, T>);
+
+enum Inner<'a, T> {
     /// None once it has been polled.
     Now(Option<T>),
-    Later(Later<T>),
+    Later(Later<'a, T>),
 }
 
-impl<T> Reply<T> {
+impl<'a, T> ScopedReply<'a, T> {
     /// An answer that is there.
     pub const fn now(value: T) -> Self {
         Self(Inner::Now(Some(value)))
     }
 
     /// An answer that takes its time.
-    pub fn later(future: impl Future<Output = T> + Send + 'static) -> Self {
+    pub fn later(future: impl Future<Output = T> + Send + 'a) -> Self {
         Self(Inner::Later(Box::pin(future)))
     }
 }
 
-impl<T: Send + 'static> Reply<T> {
+impl<'a, T: Send + 'a> ScopedReply<'a, T> {
     /// The answer, changed.
-    pub fn map<U: Send + 'static>(self, change: impl FnOnce(T) -> U + Send + 'static) -> Reply<U> {
+    pub fn map<U: Send + 'a>(self, change: impl FnOnce(T) -> U + Send + 'a) -> ScopedReply<'a, U> {
         match self.0 {
-            Inner::Now(value) => Reply(Inner::Now(value.map(change))),
-            Inner::Later(future) => Reply::later(async move { change(future.await) }),
+            Inner::Now(value) => ScopedReply(Inner::Now(value.map(change))),
+            Inner::Later(future) => ScopedReply::later(async move { change(future.await) }),
         }
     }
 
-    /// What follows from the answer. What `next` needs besides is lent to it, and cloned only for an answer that takes
-    /// its time: two atomic counts less on the way of every request.
-    pub fn and_then<C: Clone + Send + Sync + 'static, U: Send + 'static>(
+    /// What follows from the answer.
+    pub fn and_then<U: Send + 'a>(
         self,
-        context: &C,
-        next: impl FnOnce(&C, T) -> Reply<U> + Send + 'static,
-    ) -> Reply<U> {
+        next: impl FnOnce(T) -> ScopedReply<'a, U> + Send + 'a,
+    ) -> ScopedReply<'a, U> {
         match self.0 {
-            Inner::Now(Some(value)) => next(context, value),
-            Inner::Now(None) => Reply(Inner::Now(None)),
-            Inner::Later(future) => {
-                let context = context.clone();
-                Reply::later(async move { next(&context, future.await).await })
-            }
+            Inner::Now(Some(value)) => next(value),
+            Inner::Now(None) => ScopedReply(Inner::Now(None)),
+            Inner::Later(future) => ScopedReply::later(async move { next(future.await).await }),
         }
     }
 }
 
 /// The value is never pinned: it is moved out when it is ready.
-impl<T> Unpin for Reply<T> {}
+impl<T> Unpin for ScopedReply<'_, T> {}
 
-impl<T> Future for Reply<T> {
+impl<T> Future for ScopedReply<'_, T> {
     type Output = T;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
@@ -83,7 +79,7 @@ impl<T> Future for Reply<T> {
     }
 }
 
-impl<T> fmt::Debug for Reply<T> {
+impl<T> fmt::Debug for ScopedReply<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.0 {
             Inner::Now(_) => "Reply::now",

@@ -39,7 +39,7 @@ pub(crate) struct Call<'a> {
     pub(crate) authority: &'a HeaderValue,
     /// Whether it came under TLS.
     pub(crate) is_secure: bool,
-    pub(crate) admission: &'a Admission,
+    pub(crate) admission: &'a Admission<'a>,
     pub(crate) body: &'a Bytes,
 }
 

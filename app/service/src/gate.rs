@@ -7,7 +7,7 @@ use dashmap::DashMap;
 use petstore_domain::{ApiKey, KeyFault, KeyId, PlanTable, Timestamp};
 use petstore_ports::api::{Admission, Call, Gate, InFlight, KeyProblem, Refusal};
 use petstore_ports::{
-    AddressVerdict, Ask, Cost, Credential, KeyName, KeyReader, Quotas, Reply, StoreError, Verdict,
+    AddressVerdict, Ask, Cost, Credential, KeyName, KeyReader, Quotas, ScopedReply, StoreError, Verdict,
 };
 
 use crate::digest;
@@ -31,7 +31,10 @@ pub(crate) struct Gatekeeper {
 }
 
 /// A verdict, and whose it is.
-type Taken = Result<(Verdict, Arc<dyn Quotas>), StoreError>;
+type Taken<'a> = Result<(Verdict, &'a dyn Quotas), StoreError>;
+
+/// What the gate says to a request.
+type Admitted<'a> = ScopedReply<'a, Result<Admission<'a>, Refusal>>;
 
 /// A key as a request presents it.
 #[derive(Clone, Copy)]
@@ -73,12 +76,7 @@ impl Gatekeeper {
         self.verified.insert(*secret.as_bytes(), id);
     }
 
-    fn judge(
-        self: &Arc<Self>,
-        presented: Presented,
-        credential: Credential,
-        request: Request,
-    ) -> Reply<Result<Admission, Refusal>> {
+    fn judge(&self, presented: Presented, credential: Credential, request: Request) -> Admitted<'_> {
         self.remember(presented, credential.key);
         if let Err(fault) = credential.check(request.now) {
             let problem = match fault {
@@ -121,19 +119,17 @@ impl Gatekeeper {
 
     /// Takes one request, from the quota store or, while that fails, from what stands in for it. Says which, since
     /// the request must leave where it entered.
-    fn take(self: &Arc<Self>, ask: Ask) -> Reply<Taken> {
-        let taken = self.quotas.take(&ask);
-        taken.and_then(self, move |keeper, taken| match (taken, &keeper.on_quota_outage) {
-            (Ok(verdict), _) => Reply::now(Ok((verdict, Arc::clone(&keeper.quotas)))),
-            (Err(error), OnQuotaOutage::Refuse) => Reply::now(Err(error)),
+    fn take(&self, ask: Ask) -> ScopedReply<'_, Taken<'_>> {
+        self.quotas.take(&ask).and_then(move |taken| match (taken, &self.on_quota_outage) {
+            (Ok(verdict), _) => ScopedReply::now(Ok((verdict, &*self.quotas))),
+            (Err(error), OnQuotaOutage::Refuse) => ScopedReply::now(Err(error)),
             (Err(_), OnQuotaOutage::CountWith(local)) => {
-                let here = Arc::clone(local);
-                local.take(&ask).map(move |taken| taken.map(|verdict| (verdict, here)))
+                local.take(&ask).map(move |taken| taken.map(|verdict| (verdict, &**local)))
             }
         })
     }
 
-    fn refuse_key(&self, problem: KeyProblem, request: Request) -> Reply<Result<Admission, Refusal>> {
+    fn refuse_key(&self, problem: KeyProblem, request: Request) -> Admitted<'_> {
         self.take_address(request.address, Cost::One, request.now).map(move |taken| {
             let address = taken.map_err(Refusal::Store)?;
             Err(Refusal::Key { problem, address })
@@ -145,13 +141,13 @@ impl Gatekeeper {
         address: IpAddr,
         cost: Cost,
         now: Timestamp,
-    ) -> Reply<Result<AddressVerdict, StoreError>> {
+    ) -> ScopedReply<'_, Result<AddressVerdict, StoreError>> {
         let limit = self.policy.address_limit;
         let taken = self.quotas.take_address(address, limit, cost, now);
         match &self.on_quota_outage {
             OnQuotaOutage::Refuse => taken,
-            OnQuotaOutage::CountWith(local) => taken.and_then(local, move |local, taken| match taken {
-                Ok(verdict) => Reply::now(Ok(verdict)),
+            OnQuotaOutage::CountWith(local) => taken.and_then(move |taken| match taken {
+                Ok(verdict) => ScopedReply::now(Ok(verdict)),
                 Err(_) => local.take_address(address, limit, cost, now),
             }),
         }
@@ -171,7 +167,7 @@ impl Gate for Service {
         self.clock.now()
     }
 
-    fn admit(&self, call: Call<'_>) -> Reply<Result<Admission, Refusal>> {
+    fn admit(&self, call: Call<'_>) -> Admitted<'_> {
         let Call { key, address, cost, now } = call;
         let (keeper, request) = (&self.gatekeeper, Request { address, cost, now });
         let Some(presented) = keeper.recognise(key) else {
@@ -182,10 +178,10 @@ impl Gate for Service {
             Presented::Unverified(secret) => KeyName::Digest(digest::of_key(&secret)),
         };
         let found = keeper.keys.credential(name);
-        found.and_then(keeper, move |keeper, found| match found {
+        found.and_then(move |found| match found {
             Ok(Some(credential)) => keeper.judge(presented, credential, request),
             Ok(None) => keeper.refuse_key(KeyProblem::Invalid, request),
-            Err(error) => Reply::now(Err(Refusal::Store(error))),
+            Err(error) => ScopedReply::now(Err(Refusal::Store(error))),
         })
     }
 
@@ -194,7 +190,7 @@ impl Gate for Service {
         address: IpAddr,
         cost: Cost,
         now: Timestamp,
-    ) -> Reply<Result<AddressVerdict, StoreError>> {
+    ) -> ScopedReply<'_, Result<AddressVerdict, StoreError>> {
         self.gatekeeper.take_address(address, cost, now)
     }
 }

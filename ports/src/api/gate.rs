@@ -2,11 +2,10 @@
 
 use std::fmt;
 use std::net::IpAddr;
-use std::sync::Arc;
 
 use petstore_domain::{AccountId, KeyId, Limits, Plan, Scopes, Timestamp, Usage};
 
-use crate::{AddressVerdict, Cost, Quotas, Reply, StoreError};
+use crate::{AddressVerdict, Cost, Quotas, ScopedReply, StoreError};
 
 /// A request at the gate.
 #[derive(Debug, Clone, Copy)]
@@ -23,7 +22,7 @@ pub struct Call<'a> {
 
 /// A request that may go on.
 #[derive(Debug)]
-pub struct Admission {
+pub struct Admission<'a> {
     /// The time of the request.
     pub now: Timestamp,
     /// Who asks.
@@ -37,29 +36,30 @@ pub struct Admission {
     /// What is left after this request.
     pub usage: Usage,
     /// The request's place among those in flight; given back when it is dropped.
-    pub in_flight: InFlight,
+    pub in_flight: InFlight<'a>,
 }
 
-/// A place among an account's requests in flight.
-pub struct InFlight {
-    quotas: Arc<dyn Quotas>,
+/// A place among an account's requests in flight. It borrows what counts them: a share of that, held by each request,
+/// would have a count that all threads write to.
+pub struct InFlight<'a> {
+    quotas: &'a dyn Quotas,
     account: AccountId,
 }
 
-impl InFlight {
+impl<'a> InFlight<'a> {
     /// The place that `quotas` has just given a request of this account.
-    pub fn new(quotas: Arc<dyn Quotas>, account: AccountId) -> Self {
+    pub fn new(quotas: &'a dyn Quotas, account: AccountId) -> Self {
         Self { quotas, account }
     }
 }
 
-impl Drop for InFlight {
+impl Drop for InFlight<'_> {
     fn drop(&mut self) {
         self.quotas.leave(self.account);
     }
 }
 
-impl fmt::Debug for InFlight {
+impl fmt::Debug for InFlight<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "InFlight({})", self.account)
     }
@@ -119,7 +119,7 @@ pub trait Gate: Send + Sync {
     fn now(&self) -> Timestamp;
 
     /// Judges a request that presents a key.
-    fn admit(&self, call: Call<'_>) -> Reply<Result<Admission, Refusal>>;
+    fn admit(&self, call: Call<'_>) -> ScopedReply<'_, Result<Admission<'_>, Refusal>>;
 
     /// Judges a request without a key by its address.
     fn admit_address(
@@ -127,5 +127,5 @@ pub trait Gate: Send + Sync {
         address: IpAddr,
         cost: Cost,
         now: Timestamp,
-    ) -> Reply<Result<AddressVerdict, StoreError>>;
+    ) -> ScopedReply<'_, Result<AddressVerdict, StoreError>>;
 }
