@@ -70,6 +70,7 @@ pub struct AddressVerdict {
 ///   and counts in both windows only if both admit: exactly the limit is admitted, however many ask at once.
 /// - A window's number never falls: a clock that steps back grants nothing.
 /// - The strike after the last one allowed bans the key at once, and that request is the first to be refused by it.
+///   The ban spends the strikes: a client that has waited for its end may be refused as often as before.
 /// - A ban is part of the key's record ([`KeyRecord::ban`](petstore_domain::KeyRecord::ban)), whoever counts: one that
 ///   [`Administration::lift_ban`](crate::api::Administration::lift_ban) has ended there is over here, strikes included.
 #[cfg_attr(feature = "mock", mockall::automock)]

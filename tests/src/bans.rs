@@ -79,6 +79,23 @@ pub async fn strikes_are_exact_however_many_ask(subject: &Subject) {
     }
 }
 
+/// Who waits for the end of a ban in a day that is used up is refused as often as before, and only then banned again.
+pub async fn a_ban_spends_the_strikes(subject: &Subject) {
+    let made = subject.add_account(Plan::Free).await;
+    let bans = BanPolicy { strikes: Some(2), ..BanPolicy::DEFAULT };
+    let request = |secs| Ask { bans, ..ask(made.key.id, made.account.id, limits(60, 3), at(secs)) };
+    subject.exhaust(&request(0), 3).await;
+    let mut secs = 0;
+    for length in [LENGTH, 2 * LENGTH] {
+        for number in 1..=2 {
+            let verdict = subject.take(&request(secs)).await;
+            assert!(matches!(verdict, Verdict::Exceeded(_)), "refusal {number} of 2 at {secs}: {verdict:?}");
+        }
+        assert_eq!(subject.take(&request(secs)).await, banned_until(secs + length), "one too many");
+        secs += length;
+    }
+}
+
 /// Each further ban within a day of the one before lasts twice as long, at most a day; after a day of peace the next
 /// one is a first one.
 pub async fn the_length_of_a_ban_doubles(subject: &Subject) {

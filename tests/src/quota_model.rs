@@ -79,7 +79,11 @@ impl Model {
             return Step { strikes: Some(more), ..unchanged(Verdict::Exceeded(usage)) };
         }
         let ban = ask.bans.next_ban(last_ban, ask.now);
-        Step { ban: Some(ban), ..unchanged(Verdict::Banned { until: ban.until }) }
+        Step {
+            strikes: Some(Strikes::default()),
+            ban: Some(ban),
+            ..unchanged(Verdict::Banned { until: ban.until })
+        }
     }
 
     /// Requests of an account that are in flight.

@@ -145,6 +145,7 @@ macro_rules! store_conformance {
             bans {
                 the_strike_after_the_last_bans
                 strikes_are_exact_however_many_ask
+                a_ban_spends_the_strikes
                 the_length_of_a_ban_doubles
                 a_ban_is_the_keys
                 a_ban_shows_in_the_directory

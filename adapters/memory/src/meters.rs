@@ -129,16 +129,21 @@ impl KeyMeter {
         (until > now.as_millis()).then(|| Timestamp::from_millis(until).ok()).flatten()
     }
 
-    /// Counts a strike. False if it is one more than allowed.
-    pub(crate) fn strike(&self, reset_secs: u64, allowed: u32) -> bool {
+    /// Counts a strike. False if it is one more than allowed, or if the key is banned by now: its ban has spent them.
+    pub(crate) fn strike(&self, reset_secs: u64, allowed: u32, now: Timestamp) -> bool {
         let mut strikes = self.strikes.lock();
+        if self.banned_until(now).is_some() {
+            return false;
+        }
         let next = strikes.strike(reset_secs, allowed);
         *strikes = next.unwrap_or(*strikes);
         next.is_some()
     }
 
-    /// A ban is in force from now on.
+    /// A ban is in force from now on, and has spent the strikes that led to it.
     pub(crate) fn ban(&self, ban: Ban) {
+        let mut strikes = self.strikes.lock();
+        *strikes = Strikes::default();
         self.banned_until.store(ban.until.as_millis(), Ordering::Release);
     }
 

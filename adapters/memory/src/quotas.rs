@@ -29,7 +29,7 @@ impl MemoryStore {
         // A window is exhausted, so the binding one is the one that lifts last.
         let reset_secs = usage.binding().1.reset_secs;
         let allowed = ask.bans.strikes_allowed(ask.limits);
-        if meter.strike(reset_secs, allowed) {
+        if meter.strike(reset_secs, allowed, ask.now) {
             return Verdict::Exceeded(usage);
         }
         // The ban is written to the key's record: it is held like any other name that is written. Until it was ours,
@@ -38,7 +38,7 @@ impl MemoryStore {
         if let Some(until) = meter.banned_until(ask.now) {
             return Verdict::Banned { until };
         }
-        if meter.strike(reset_secs, allowed) {
+        if meter.strike(reset_secs, allowed, ask.now) {
             return Verdict::Exceeded(usage);
         }
         let before = self.tables.keys.read(ask.key, |record| record.ban).flatten();

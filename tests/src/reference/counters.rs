@@ -60,6 +60,7 @@ impl State {
         if let Some(key) = self.tables.keys.get_mut(&ask.key) {
             key.ban = Some(ban);
         }
+        self.counters.forgive(ask.key);
         Verdict::Banned { until: ban.until }
     }
 

@@ -56,6 +56,14 @@ impl ReferenceStore {
                 state.tables.keys.get_mut(&ask.key)?.ban = before;
                 Some(verdict)
             }
+            (Bug::StrikesOutliveBan, None) => {
+                let before = state.counters.strikes.get(&ask.key).copied();
+                let verdict = state.strike(ask, windows);
+                if matches!(verdict, Verdict::Banned { .. }) {
+                    state.counters.strikes.extend(before.map(|strikes| (ask.key, strikes)));
+                }
+                Some(verdict)
+            }
             _ => None,
         }
     }
