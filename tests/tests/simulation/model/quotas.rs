@@ -123,6 +123,8 @@ impl Quotas {
             self.strikes.insert(key, (reset, count + 1));
             return Verdict::Exceeded(usage);
         }
+        // The ban spends them: who waits for its end starts anew, also where the window that refused is a day.
+        self.strikes.remove(&key);
         let key = accounts.keys.get_mut(&key).expect("it was judged");
         let further = key.ban.filter(|ban| (now - ban.since).max(0) < BAN_MEMORY.max(ban.length * 2));
         let length = further.map_or(BAN, |ban| ban.length * 2).min(BAN_MAX);
