@@ -191,17 +191,23 @@ fn a_reader_of_an_export_that_has_seen_enough_is_no_fault() {
 #[test]
 fn a_demonstration_that_finds_data_says_that_it_adds_nothing() {
     let site = stocked("demo-again");
-    let log = std::fs::File::create(site.folder.join("log")).unwrap();
-    let mut again = site.command(&["--db", "copy.db", "--demo", "5", "--listen", "127.0.0.1:0"]);
-    assert_eq!(site.run(&["backup", "copy.db", "--quiet"]).status.code(), Some(0));
-    let mut again = again.stderr(log).spawn().unwrap();
-    let log = || std::fs::read_to_string(site.folder.join("log")).unwrap();
-    while !log().contains("serving") && again.try_wait().unwrap().is_none() {
-        std::thread::yield_now();
+    assert_eq!(site.run(&["backup", "stocked.db", "--quiet"]).status.code(), Some(0));
+    // A complete order outlives its pet and the category.
+    let order = r#"{"order":{"id":4,"petId":9,"quantity":1,"complete":true}}"#;
+    std::fs::write(site.folder.join("order"), order).unwrap();
+    assert_eq!(site.run(&["import", "order", "--db", "order.db"]).status.code(), Some(0));
+    for db in ["stocked.db", "order.db"] {
+        let log = std::fs::File::create(site.folder.join("log")).unwrap();
+        let mut again = site.command(&["--db", db, "--demo", "5", "--listen", "127.0.0.1:0"]);
+        let mut again = again.stderr(log).spawn().unwrap();
+        let log = || std::fs::read_to_string(site.folder.join("log")).unwrap();
+        while !log().contains("serving") && again.try_wait().unwrap().is_none() {
+            std::thread::yield_now();
+        }
+        again.kill().unwrap();
+        again.wait().unwrap();
+        assert!(log().contains("demo: the store is not empty, and stays as it is"), "{db}: {}", log());
     }
-    again.kill().unwrap();
-    again.wait().unwrap();
-    assert!(log().contains("demo: the store is not empty, and stays as it is"), "{}", log());
 }
 
 #[test]

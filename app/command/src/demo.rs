@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use petstore_domain::{CategoryId, CategoryName, Description, NewCategory, NewPet, PetName};
-use petstore_ports::api::{Categories, Failure, Pets};
-use petstore_ports::{CategoryFilter, PageOrder, PageRequest};
+use petstore_ports::api::{Categories, Failure, Orders, Pets};
+use petstore_ports::{CategoryFilter, OrderFilter, PageOrder, PageRequest};
 use petstore_service::Service;
 use tokio::task::JoinSet;
 
@@ -64,6 +64,10 @@ async fn is_empty(petstore: &Service) -> Result<bool, String> {
     let mut found = 0;
     let mut sink = |_: &_| found += 1;
     let listed = petstore.list_categories(&CategoryFilter::default(), &page, &mut sink).await;
+    listed.map_err(|error| error.to_string())?;
+    // A pet has a category, but a complete order outlives both.
+    let mut sink = |_: &_| found += 1;
+    let listed = petstore.list_orders(&OrderFilter::default(), &page, &mut sink).await;
     listed.map_err(|error| error.to_string())?;
     Ok(found == 0)
 }
