@@ -70,7 +70,6 @@ caught! {
     a_ban_forgotten: BanForgotten by bans::the_strike_after_the_last_bans, bans::a_ban_shows_in_the_directory;
     a_strike_lost: StrikesRace by bans::strikes_are_exact_however_many_ask;
     strikes_that_outlive_a_ban: StrikesOutliveBan by bans::a_ban_spends_the_strikes;
-    strikes_that_stay: StrikesStay by bans::a_lifted_ban_takes_the_strikes_with_it;
     a_request_lost: WindowsRace by quotas::exactly_the_limit_is_admitted;
     a_request_in_flight_lost: FlightsRace by flights::so_many_requests_are_in_flight_and_no_more;
     a_window_that_falls: WindowFalls by quotas::a_clock_that_steps_back_grants_nothing, quotas::verdicts_match_the_model_under_any_clock;

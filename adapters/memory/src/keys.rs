@@ -81,7 +81,7 @@ impl Keys {
         meter.terms.set(&record);
         let before = self.records.write(slot, Some(record));
         if before.and_then(|before| before.ban) != ban {
-            meter.reset(ban);
+            meter.set_ban(ban);
         }
     }
 
@@ -90,7 +90,7 @@ impl Keys {
         self.bans.fetch_add(1, Ordering::Relaxed);
         self.records.update(slot, |record| record.ban = Some(ban));
         let meter = self.meters.of(slot);
-        meter.ban(ban);
+        meter.set_ban(Some(ban));
         meter.keep_unnoted(key, &self.unnoted);
     }
 
@@ -120,7 +120,7 @@ impl Keys {
             let Ok(key) = KeyId::new(slot.into()) else { continue };
             let _held = stripes.hold(&[Name::Key(key)]);
             let meter = self.meters.of(slot);
-            meter.reset(None);
+            meter.set_ban(None);
             if self.records.read(slot, |record| record.ban.is_some()) == Some(true) {
                 self.records.update(slot, |record| record.ban = None);
                 meter.keep_unnoted(key, &self.unnoted);

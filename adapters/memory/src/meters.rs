@@ -140,11 +140,12 @@ impl KeyMeter {
         next.is_some()
     }
 
-    /// A ban is in force from now on, and has spent the strikes that led to it.
-    pub(crate) fn ban(&self, ban: Ban) {
+    /// The key's ban has changed. One that begins has spent the strikes that led to it; whoever lifts or replaces one
+    /// forgives them.
+    pub(crate) fn set_ban(&self, ban: Option<Ban>) {
         let mut strikes = self.strikes.lock();
         *strikes = Strikes::default();
-        self.banned_until.store(ban.until.as_millis(), Ordering::Release);
+        self.banned_until.store(ban.map_or(i64::MIN, |ban| ban.until.as_millis()), Ordering::Release);
     }
 
     /// The key's ban is to be noted.
@@ -157,11 +158,5 @@ impl KeyMeter {
     /// The key's ban is about to be read and noted: from now on another one is news again.
     pub(crate) fn note(&self) {
         self.unnoted.store(false, Ordering::Release);
-    }
-
-    /// An operator changed the ban: it is as they say, and the strikes that led to it are forgotten.
-    pub(crate) fn reset(&self, ban: Option<Ban>) {
-        *self.strikes.lock() = Strikes::default();
-        self.banned_until.store(ban.map_or(i64::MIN, |ban| ban.until.as_millis()), Ordering::Release);
     }
 }

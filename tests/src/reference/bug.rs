@@ -48,8 +48,6 @@ pub enum Bug {
     BanForgotten,
     /// Counts strikes by reading and writing in two steps.
     StrikesRace,
-    /// Keeps the strikes of a key whose ban an operator lifts.
-    StrikesStay,
     /// Keeps the strikes that led to a ban, so that the first refusal after it bans again.
     StrikesOutliveBan,
     /// Counts requests by reading and writing in two steps.

@@ -80,10 +80,6 @@ impl ReferenceStore {
                     state.lock().unwrap_or_else(PoisonError::into_inner).apply_all(late.changes);
                 });
             }
-            Bug::BanOverwritten => {
-                pause().await;
-                self.lock().apply_without_forgiving(late.changes);
-            }
             _ => {
                 pause().await;
                 self.lock().apply_all(late.changes);
@@ -150,7 +146,6 @@ impl State {
         };
         match bug {
             Bug::GivenBackTwice => self.apply_and_give_back_again(now),
-            Bug::StrikesStay => self.apply_without_forgiving(now),
             // Of the operations that touch one pet alone: the others would be refused the second time.
             Bug::AskedAfterwards if matches!(now.as_slice(), [Change::Pet(_)]) => {
                 self.apply_all(now);
@@ -165,13 +160,6 @@ impl State {
         for change in changes {
             self.apply_one(change);
         }
-    }
-
-    /// Writes without looking at bans.
-    fn apply_without_forgiving(&mut self, changes: Vec<Change>) {
-        let strikes = self.counters.strikes.clone();
-        self.apply_all(changes);
-        self.counters.strikes = strikes;
     }
 
     /// Writes the stock, and the number of open orders, as what they were to gain or lose.
