@@ -9,7 +9,7 @@ use crate::{OpenError, meta, schema};
 
 /// Bytes of a page. A batch of orders changes pets all over the file, and every page that it touches is written to the
 /// log, and later to the file, whole. Orders a second, each one pet's row and one new row, 100,000 pets, checkpoints
-/// beside (two cores, the best of several rounds on a busy machine):
+/// beside, each after 16 MiB of the log (two cores, the best of several rounds on a busy machine):
 ///
 /// | orders a batch | 4,096 B | 1,024 B | 512 B |
 /// |---|---|---|---|
