@@ -27,7 +27,10 @@ pub(crate) fn push_pet(out: &mut Vec<u8>, pet: &Pet) {
     out.push(b'}');
 }
 
-/// A pet but for its id and its end.
+/// A pet but for its id and its end. Inlined with the texts in it, so that the length of `out` stays in a register from
+/// piece to piece: a page of a hundred takes 2% less.
+#[expect(clippy::inline_always, reason = "the compiler does not follow a mere hint here")]
+#[inline(always)]
 fn push_pet_up_to_id(out: &mut Vec<u8>, pet: &Pet) {
     out.extend_from_slice(b"{\"name\":\"");
     push_text(out, pet.name.as_bytes());
@@ -149,6 +152,8 @@ fn push_string(out: &mut Vec<u8>, text: &[u8]) {
 ///
 /// Most names have 4 to 16 bytes. They are copied as their two ends, which may overlap: a few moves, where a copy of any
 /// length is a call. A hundred pets take 1.1 us so, and 1.45 otherwise.
+#[expect(clippy::inline_always, reason = "a pet is written in one piece of code, see `push_pet_up_to_id`")]
+#[inline(always)]
 fn push_text(out: &mut Vec<u8>, text: &[u8]) {
     if let (8..=16, Some(first), Some(last)) = (text.len(), text.first_chunk(), text.last_chunk()) {
         if is_plain_word(*first) & is_plain_word(*last) {
@@ -162,6 +167,12 @@ fn push_text(out: &mut Vec<u8>, text: &[u8]) {
             return push_ends::<4>(out, first, last, text.len());
         }
     }
+    push_any_text(out, text);
+}
+
+/// Text of any length, with or without escapes.
+#[inline(never)]
+fn push_any_text(out: &mut Vec<u8>, text: &[u8]) {
     if is_plain(text) {
         out.extend_from_slice(text);
     } else {
