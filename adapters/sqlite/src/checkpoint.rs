@@ -17,7 +17,7 @@ use rusqlite::hooks::Wal;
 use crate::error::reason;
 use crate::{OpenError, connection};
 
-/// Pages in the log that call for a round: 32 MiB, which a start after a crash reads in 40 ms. On one processor a batch
+/// Pages in the log that call for a round: 32 MiB, which a start after a crash reads in 60 ms. On one processor a batch
 /// beside a round takes two to five times as long as others. A longer log holds the same pages more often, so it is copied
 /// for less: with rounds of 16 MiB more than 1% of the orders of 64 connections met one, and their p99 was a fifth longer.
 const ROUND_PAGES: u32 = 65_536;

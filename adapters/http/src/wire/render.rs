@@ -27,7 +27,7 @@ pub(crate) fn push_pet(out: &mut Vec<u8>, pet: &Pet) {
     out.push(b'}');
 }
 
-/// A pet but for its id and its end. Inlined with the texts in it, so that the length of `out` stays in a register from
+/// A pet but for its id and its end. Inlined with the texts in it, so that the length of `out` can stay in a register from
 /// piece to piece: a page of a hundred takes 2% less.
 #[expect(clippy::inline_always, reason = "the compiler does not follow a mere hint here")]
 #[inline(always)]
