@@ -44,6 +44,8 @@ pub enum Failure<R> {
     RetryInProgress,
     /// The idempotency key was used with another body.
     RetryKeyReused,
+    /// The account has as many answers kept under idempotency keys as it may have, and none of them is dropped early.
+    TooManyRetries,
     /// The store failed.
     Store(StoreError),
 }

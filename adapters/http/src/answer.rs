@@ -126,7 +126,12 @@ impl Answer {
 
     /// There are too many requests.
     pub(crate) fn overloaded() -> Self {
-        Self::from(ApiError::new(Code::Overloaded, OVERLOADED)).with_retry_after(jitter())
+        Self::comes_again(Code::Overloaded, OVERLOADED)
+    }
+
+    /// An error after which the client may ask again.
+    pub(crate) fn comes_again(code: Code, message: &'static str) -> Self {
+        Self::from(ApiError::new(code, message)).with_retry_after(jitter())
     }
 
     pub(crate) fn with_fault(mut self, fault: impl Into<Box<str>>) -> Self {

@@ -131,6 +131,16 @@ fn a_first_key_that_is_written_to_a_file_or_given_is_not_printed() {
     let prefix = json(&given.run(&["keys", "show", "1", "--json"]))["prefix"].as_str().unwrap().to_owned();
     assert!(key.starts_with(&prefix));
 
+    // A store that has accounts keeps its keys: one that is new to it is nobody's, which is said.
+    given.stop();
+    let ignored = "first key: the store has accounts, so none was made";
+    let start = |args: &[&str], variables: &[(&str, &str)]| given.log_of_start(args, variables);
+    let other = given.new_key();
+    assert!(!start(&[], &[("PETSTORE_INITIAL_KEY", key.as_str())]).contains(ignored));
+    assert!(start(&[], &[("PETSTORE_INITIAL_KEY", other.as_str())]).contains(ignored));
+    assert!(start(&["--initial-key-file", "key"], &[]).contains(ignored));
+    assert!(!start(&[], &[]).contains(ignored) && !given.folder.join("key").exists());
+
     // What cannot be written is not made: the next start still has it to show.
     let mut nowhere = Site::new("nowhere");
     let refused = nowhere.run(&["--initial-key-file", "no/key"]);

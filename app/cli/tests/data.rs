@@ -197,16 +197,8 @@ fn a_demonstration_that_finds_data_says_that_it_adds_nothing() {
     std::fs::write(site.folder.join("order"), order).unwrap();
     assert_eq!(site.run(&["import", "order", "--db", "order.db"]).status.code(), Some(0));
     for db in ["stocked.db", "order.db"] {
-        let log = std::fs::File::create(site.folder.join("log")).unwrap();
-        let mut again = site.command(&["--db", db, "--demo", "5", "--listen", "127.0.0.1:0"]);
-        let mut again = again.stderr(log).spawn().unwrap();
-        let log = || std::fs::read_to_string(site.folder.join("log")).unwrap();
-        while !log().contains("serving") && again.try_wait().unwrap().is_none() {
-            std::thread::yield_now();
-        }
-        again.kill().unwrap();
-        again.wait().unwrap();
-        assert!(log().contains("demo: the store is not empty, and stays as it is"), "{db}: {}", log());
+        let log = site.log_of_start(&["--db", db, "--demo", "5", "--listen", "127.0.0.1:0"], &[]);
+        assert!(log.contains("demo: the store is not empty, and stays as it is"), "{db}: {log}");
     }
 }
 
@@ -238,7 +230,7 @@ fn imports_and_exports_say_what_they_did_to_people_programs_or_nobody() {
     assert!(text(&mixed.stderr).contains("name a file") && mixed.stdout.is_empty());
     for (db, flag, out, err) in [
         ("1.db", None, "", "petstore: 73 lines imported into 1.db\n"),
-        ("2.db", Some("--json"), "{\n  \"lines\": 73\n}\n", ""),
+        ("2.db", Some("--json"), "{\n  \"into\": \"2.db\",\n  \"lines\": 73\n}\n", ""),
         ("3.db", Some("--quiet"), "", ""),
     ] {
         let args: Vec<_> = ["import", "lines", "--db", db].into_iter().chain(flag).collect();

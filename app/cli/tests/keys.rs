@@ -219,11 +219,10 @@ fn another_user_is_told_that_it_is_another_user() {
 
 #[test]
 fn tables_are_coloured_on_a_terminal_and_plain_elsewhere() {
-    let site = Site::new("colours");
     if !common::tools::can_run("script", "--version") {
         return;
     }
-    assert_eq!(site.run(&["import", "/dev/null"]).status.code(), Some(0));
+    let site = Site::served("colours", &[]);
     let (revoked, _) = create(&site, &["--account", "zoo"]);
     create(&site, &["--account", "zoo"]);
     assert_eq!(site.run(&["keys", "revoke", &revoked]).status.code(), Some(0));
@@ -234,7 +233,7 @@ fn tables_are_coloured_on_a_terminal_and_plain_elsewhere() {
         line[..bytes.unwrap_or_else(|| panic!("{plain}"))].chars().count()
     };
     let columns: Vec<_> = plain.lines().map(column).collect();
-    assert!(columns.len() == 3 && columns.iter().all(|column| *column == columns[0]), "{plain}");
+    assert!(columns.len() == 4 && columns.iter().all(|column| *column == columns[0]), "{plain}");
     assert!(!plain.contains('\x1b'));
 
     let coloured = site.on_terminal("keys list", &[]);
@@ -246,4 +245,26 @@ fn tables_are_coloured_on_a_terminal_and_plain_elsewhere() {
     }
     assert_eq!(site.on_terminal("keys list", &[("NO_COLOR", "")]), coloured);
     assert!(!site.on_terminal("keys list --json", &[]).contains('\x1b'));
+}
+
+/// A folder may hold a file and a server that keeps nothing: a key for the one opens no door of the other.
+#[test]
+fn a_command_that_no_server_answers_says_what_it_was_done_in() {
+    let mut site = Site::served("unanswered", &[]);
+    let asked = site.run(&["keys", "create", "--quiet"]);
+    assert_eq!(text(&asked.stderr), "");
+    site.stop();
+    let listed = site.run(&["accounts", "show", "default"]);
+    let said = "petstore: no server answers at petstore.db.sock, so petstore.db itself was opened\n";
+    assert_eq!(text(&listed.stderr), said);
+
+    site.serve(&["--db", "memory"], &[]);
+    let made = site.run(&["keys", "create", "--quiet"]);
+    let hint = "; a server with --db memory runs in this folder: say that to mean it\n";
+    assert_eq!(text(&made.stderr), said.trim_end().to_owned() + hint);
+    let (made, key) = (text(&made.stdout), create(&site, &["--db", "memory"]).1);
+    assert_eq!((statuses(&site, made.trim()).0, statuses(&site, &key).0), (401, 200));
+    std::fs::remove_file(site.folder.join("petstore.db")).unwrap();
+    let nowhere = text(&site.run(&["keys", "list"]).stderr);
+    assert!(nowhere.contains("no data in petstore.db") && nowhere.ends_with(hint), "{nowhere}");
 }

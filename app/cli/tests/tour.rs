@@ -40,7 +40,7 @@ fn the_tour_of_the_readme_works_as_it_is_printed() {
     }
     let steps = steps(README, "sh");
     assert!(steps.len() >= 10, "the tour has {} steps", steps.len());
-    follow(&Site::served("tour", &[]), "/v1", &steps);
+    follow(&Site::served("tour", &[]), &steps);
 }
 
 #[test]
@@ -48,10 +48,10 @@ fn the_sandbox_works_as_it_is_printed() {
     if !has_curl() {
         return;
     }
-    for (document, sort, base, least) in [(README, "sh sandbox", "/v1", 1), (SANDBOX, "sh", "", 5)] {
+    for (document, sort, least) in [(README, "sh sandbox", 1), (SANDBOX, "sh", 5)] {
         let steps = steps(document, sort);
         assert!(steps.len() >= least, "there are {} steps", steps.len());
-        follow(&Site::served("tour-sandbox", &["--sandbox", "--demo", "100"]), base, &steps);
+        follow(&Site::served("tour-sandbox", &["--sandbox", "--demo", "100"]), &steps);
     }
 }
 
@@ -114,10 +114,10 @@ fn each_command_and_flag_that_the_readme_shows_is_one() {
     assert!(seen > 10, "{seen}");
 }
 
-/// Takes the steps one after the other. `base` is what the document's address ends with.
-fn follow(site: &Site, base: &str, steps: &[Step]) {
+/// Takes the steps one after the other.
+fn follow(site: &Site, steps: &[Step]) {
     // One shell for all steps, as a reader would have it, and a mark after each.
-    let mut script = format!("PETSTORE=http://127.0.0.1:{}{base}\nKEY={}\n", site.port, site.printed_key());
+    let mut script = format!("PETSTORE=http://127.0.0.1:{}/v1\nKEY={}\n", site.port, site.printed_key());
     for step in steps {
         script += &step.command;
         script += "echo; echo ---\n";

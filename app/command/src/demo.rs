@@ -76,6 +76,8 @@ fn why<R: std::fmt::Display>(failure: Failure<R>) -> String {
     match failure {
         Failure::Rejected(rejection) => rejection.to_string(),
         Failure::Store(error) => error.to_string(),
-        Failure::RetryInProgress | Failure::RetryKeyReused => "sent before".to_owned(),
+        Failure::RetryInProgress | Failure::RetryKeyReused | Failure::TooManyRetries => {
+            "sent before".to_owned()
+        }
     }
 }

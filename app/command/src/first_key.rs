@@ -10,6 +10,7 @@ use petstore_ports::Entropy;
 use petstore_ports::api::{Administration, Failure as Refused, InitialKey};
 
 use crate::environment::SystemEntropy;
+use crate::log::Log;
 use crate::settings::INITIAL_KEY_VARIABLE;
 use crate::{Failure, print, sync_folder_of};
 
@@ -45,7 +46,12 @@ impl<'a> FirstKey<'a> {
     }
 
     /// Makes the first account of an empty store, with this key.
-    pub(crate) async fn hand_out(self, administration: &dyn Administration) -> Result<(), Failure> {
+    pub(crate) async fn hand_out(
+        self,
+        administration: &dyn Administration,
+        log: &Log,
+    ) -> Result<(), Failure> {
+        let is_wanted = !matches!(self, Self::ToShow);
         let given = match self {
             Self::Given(key) => Some(key),
             Self::ToFile(file) => {
@@ -59,10 +65,17 @@ impl<'a> FirstKey<'a> {
         let made = administration.ensure_initial_key(given).await.map_err(|failure| match failure {
             Refused::Rejected(rejection) => Failure::because(rejection.to_string()),
             Refused::Store(error) => Failure::because(error.to_string()),
-            Refused::RetryInProgress | Refused::RetryKeyReused => Failure::because("the key was made before"),
+            Refused::RetryInProgress | Refused::RetryKeyReused | Refused::TooManyRetries => {
+                Failure::because("the key was made before")
+            }
         })?;
         match made {
-            InitialKey::NotNeeded => Ok(()),
+            InitialKey::NotNeeded { is_known } => {
+                if is_wanted && !is_known {
+                    log.say("first key: the store has accounts, so none was made; `petstore keys create` makes one");
+                }
+                Ok(())
+            }
             InitialKey::Made(_) if is_known => Ok(()),
             InitialKey::Made(key) => print(&format!(
                 "API key of the account `default` (Business plan), shown this once: {}\n",

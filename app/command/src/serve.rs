@@ -137,7 +137,7 @@ async fn run(
     let http = Http::new(Arc::clone(&service) as Arc<dyn Petstore>, settings, ops.is_some());
     let servers = listen(loaded, args.threads(), &http, public, ops, certificate.as_ref())?;
     // Only now: a server that cannot listen must not have spent the one chance to show its key.
-    first_key.hand_out(&*service).await?;
+    first_key.hand_out(&*service, log).await?;
 
     let scheme = if certificate.is_some() { "https" } else { "http" };
     let live = Live { service: Arc::clone(&service), http: http.clone(), certificate };

@@ -55,9 +55,9 @@ impl TransferArgs {
         } else {
             Box::new(open(&self.file).map_err(|error| self.fault(&error))?)
         };
-        let (count, place) = if let Some(server) = self.server()? {
+        let (count, place, into) = if let Some(server) = self.server()? {
             let count = through::import(server, input, self.progress("sent"), |error| self.fault(error))?;
-            (count, "the running server".to_owned())
+            (count, "the running server".to_owned(), self.socket().display().to_string())
         } else {
             let store = OpenStore::open(self.file_at_rest(false)?, NAME_ITS_SOCKET, Idle::default())?.store;
             let mut progress = self.progress("read");
@@ -65,9 +65,9 @@ impl TransferArgs {
             let imported = ndjson::import(&store, lines, End::OfInput, |lines| progress.show(lines));
             store.close();
             // Whoever meant a server that keeps nothing sees that it was not that one.
-            (imported.map_err(|why| nothing_imported(&why))?, self.db.to_string())
+            (imported.map_err(|why| nothing_imported(&why))?, self.db.to_string(), self.db.to_string())
         };
-        self.done(&json!({"lines": count}), &format!("{} imported into {place}", lines(count)))
+        self.done(&json!({"lines": count, "into": into}), &format!("{} imported into {place}", lines(count)))
     }
 
     /// Writes everything that the shop is.
@@ -172,7 +172,11 @@ impl TransferArgs {
     }
 
     fn server(&self) -> Result<Option<UnixStream>, Failure> {
-        connect(&self.admin_socket.clone().unwrap_or_else(|| self.db.admin_socket()))
+        connect(&self.socket())
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.admin_socket.clone().unwrap_or_else(|| self.db.admin_socket())
     }
 
     /// The store that no server serves. An import may make it; an export must find it.

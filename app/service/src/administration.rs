@@ -61,7 +61,11 @@ impl Administration for Service {
         secret: Option<ApiKey>,
     ) -> Result<InitialKey, Failure<CreateKeyRejection>> {
         if !self.directory.accounts(None, 1).await?.is_empty() {
-            return Ok(InitialKey::NotNeeded);
+            let is_known = match secret {
+                Some(secret) => self.gatekeeper.knows(&secret).await?,
+                None => false,
+            };
+            return Ok(InitialKey::NotNeeded { is_known });
         }
         let secret = match secret {
             Some(secret) => secret,

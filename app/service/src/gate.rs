@@ -56,6 +56,12 @@ impl Gatekeeper {
         Self { keys, quotas, on_quota_outage, plans, policy, verified: DashMap::default() }
     }
 
+    /// Whether this is the secret of a key, be it a living one or not.
+    pub(crate) async fn knows(&self, secret: &ApiKey) -> Result<bool, StoreError> {
+        let found = self.keys.credential(KeyName::Digest(digest::of_key(secret))).await?;
+        Ok(found.is_some())
+    }
+
     pub(crate) fn set_plans(&self, plans: PlanTable) {
         self.plans.set(plans);
     }

@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use petstore_domain::{Answered, Idempotent, Operation, PlanTable, Repeatable, RetryName, RetryRejection};
 use petstore_ports::api::{FailingCheck, Failure, Readiness, Repeated, Retry};
 use petstore_ports::{
-    AccountDirectory, CategoryReader, Clock, Entropy, KeyReader, OrderReader, PetReader, Quotas, StoreError,
-    StoreHealth, Transactor, run,
+    AccountDirectory, CategoryReader, Clock, Entropy, KeyReader, OrderReader, PetReader, Quotas, StoreHealth,
+    Transactor, run,
 };
 
 use crate::digest;
@@ -168,9 +168,7 @@ impl Service {
         outcome?.map_err(|rejection| match rejection {
             RetryRejection::Rejected(rejection) => Failure::Rejected(rejection),
             RetryRejection::KeyReused => Failure::RetryKeyReused,
-            RetryRejection::TooManyRecords => {
-                Failure::Store(StoreError::Busy("the account has too many live idempotency keys".to_owned()))
-            }
+            RetryRejection::TooManyRecords => Failure::TooManyRetries,
         })
     }
 }

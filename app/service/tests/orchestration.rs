@@ -231,7 +231,11 @@ async fn the_first_start_makes_one_account_and_later_ones_none() {
     let made = service.ensure_initial_key(Some(given)).await.unwrap();
     assert!(matches!(made, InitialKey::Made(key) if key == given));
     let again = service.ensure_initial_key(None).await.unwrap();
-    assert!(matches!(again, InitialKey::NotNeeded));
+    assert!(matches!(again, InitialKey::NotNeeded { is_known: false }));
+    for (secret, is_known) in [(given, true), (ApiKey::from_entropy([5; 32]), false)] {
+        let again = service.ensure_initial_key(Some(secret)).await.unwrap();
+        assert!(matches!(again, InitialKey::NotNeeded { is_known: found } if found == is_known));
+    }
     let keys = service.keys(None, 10).await.unwrap();
     assert_eq!(keys.len(), 1);
     assert_eq!((keys[0].account.name.as_str(), keys[0].account.plan), ("default", Plan::Business));

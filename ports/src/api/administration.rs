@@ -46,7 +46,10 @@ pub struct KeyListing {
 #[derive(Debug, Clone)]
 pub enum InitialKey {
     /// There was an account already: nothing.
-    NotNeeded,
+    NotNeeded {
+        /// Whether a secret was given, and is that of a key which the store has.
+        is_known: bool,
+    },
     /// The key of a new account.
     Made(ApiKey),
 }

@@ -276,6 +276,8 @@ fn an_account_has_so_many_live_records_and_then_503() {
     let refused = make(&stall.client, "3");
     assert_eq!(refused.outcome(), (503, "overloaded".to_owned()));
     assert!((1..=2).contains(&refused.number("retry-after")));
+    let message = refused.json()["message"].as_str().unwrap().to_owned();
+    assert!(message.contains("Idempotency-Key"), "it is not the service that has too much to do: {message}");
     assert!(is_replayed(&make(&stall.client, "1")), "none is dropped early");
     assert_eq!(stall.client.post("/v1/categories", &json!({"name": "Birds"})).status, 201, "without a key");
     let other = stall.shop.client(PLENTY);

@@ -30,6 +30,12 @@ impl<R: Refuse> Refuse for Failure<R> {
                 let message = "This Idempotency-Key was used with another body.";
                 ApiError::new(Code::IdempotencyKeyReused, message).into()
             }
+            Self::TooManyRetries => {
+                let message = "The account has as many answers kept under an Idempotency-Key as it may have; each is \
+                               forgotten when its time is over.";
+                Answer::comes_again(Code::Overloaded, message)
+                    .with_fault("the account has too many live idempotency keys")
+            }
             Self::Store(error) => error.into(),
         }
     }

@@ -95,7 +95,7 @@ impl Walk {
     /// The id that a cursor of this walk begins after.
     pub(crate) fn read(self, cursor: &str) -> Result<u64, ApiError> {
         self.parse(cursor.as_bytes()).ok_or_else(|| {
-            let message = "The cursor does not belong to this sort order and these filters.";
+            let message = "The cursor is none that was given for this sort order and these filters.";
             ApiError::new(Code::InvalidCursor, message)
         })
     }

@@ -94,6 +94,24 @@ impl Site {
         std::thread::spawn(move || lines.for_each(drop));
     }
 
+    /// What a server logs until it serves; it is killed then.
+    pub fn log_of_start(&self, args: &[&str], variables: &[(&str, &str)]) -> String {
+        let mut command = self.command(args);
+        command.envs(variables.iter().copied()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut server = command.spawn().unwrap();
+        let mut log = String::new();
+        for line in BufReader::new(server.stderr.take().unwrap()).lines().map_while(Result::ok) {
+            log += &line;
+            log.push('\n');
+            if line.contains("serving") {
+                break;
+            }
+        }
+        server.kill().unwrap();
+        server.wait().unwrap();
+        log
+    }
+
     /// The first key, as the server printed it.
     pub fn printed_key(&self) -> String {
         self.printed().split_whitespace().last().unwrap().to_owned()

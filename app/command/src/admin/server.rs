@@ -313,7 +313,9 @@ fn why<R: std::fmt::Display>(failure: Failure<R>) -> String {
     match failure {
         Failure::Rejected(rejection) => rejection.to_string(),
         Failure::Store(error) => store_fault(&error),
-        Failure::RetryInProgress | Failure::RetryKeyReused => "the request was sent before".to_owned(),
+        Failure::RetryInProgress | Failure::RetryKeyReused | Failure::TooManyRetries => {
+            "the request was sent before".to_owned()
+        }
     }
 }
 

@@ -13,7 +13,7 @@ use crate::{Failure, print};
 /// The plan of an account.
 #[derive(Debug, Args)]
 pub(crate) struct PlanArgs {
-    /// The account's plan
+    /// The account's plan; a new account has the Free one unless told otherwise
     #[arg(long, value_enum)]
     plan: Option<PlanName>,
 

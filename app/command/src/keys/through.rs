@@ -1,11 +1,12 @@
 //! The way to the server, or to the file that none serves.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Once;
 
 use clap::Args;
 
 use super::tables::keys_table;
-use crate::admin::{AccountView, Answer, KeyView, Replaced, Request, ask};
+use crate::admin::{AccountView, Answer, KeyView, Replaced, Request, ask, connect};
 use crate::at_rest;
 use crate::settings::{DEFAULT_DB, Db};
 use crate::table::show;
@@ -40,13 +41,38 @@ impl Through {
         let socket = self.socket();
         match (ask(&socket, &request)?, &self.db) {
             (Some(answer), _) => answer.understood(),
-            (None, Db::File(file)) if file.exists() => at_rest::ask(&self.db, request)?.understood(),
+            (None, Db::File(file)) if file.exists() => {
+                let answer = at_rest::ask(&self.db, request)?.understood()?;
+                self.tell_that_none_answers(&socket);
+                Ok(answer)
+            }
             (None, _) => Err(Failure::because(format!(
                 "no server answers at {}, and there is no data in {}: start one with `petstore serve`, or name its \
-                 --admin-socket or --db",
+                 --admin-socket or --db{}",
                 socket.display(),
-                self.db
+                self.db,
+                self.hint()
             ))),
+        }
+    }
+
+    /// Whoever meant a server sees that it was not asked. A command may ask more than once.
+    fn tell_that_none_answers(&self, socket: &Path) {
+        static TOLD: Once = Once::new();
+        TOLD.call_once(|| {
+            let (socket, hint) = (socket.display(), self.hint());
+            tell(&format!("no server answers at {socket}, so {} itself was opened{hint}", self.db));
+        });
+    }
+
+    /// What to say of a server in this folder that keeps nothing: it has another socket than one with a file.
+    fn hint(&self) -> &'static str {
+        let in_memory = Db::Memory.admin_socket();
+        let is_there = self.admin_socket.is_none() && self.socket() != in_memory;
+        if is_there && matches!(connect(&in_memory), Ok(Some(_))) {
+            "; a server with --db memory runs in this folder: say that to mean it"
+        } else {
+            ""
         }
     }
 
