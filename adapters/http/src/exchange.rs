@@ -324,6 +324,9 @@ fn under_base<'r>(path: &'r str, base: &str) -> Option<&'r str> {
     path.strip_prefix(base).filter(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
+/// Bytes of a head that are none of its method's, target's and fields': two spaces, the version and two line ends.
+const HEAD_FRAME: usize = "  HTTP/1.1\r\n\r\n".len();
+
 /// The bounds of the head that hyper leaves to us.
 fn check_head(parts: &Parts, head: &Head<'_>) -> Result<(), ApiError> {
     let target = parts.uri.path_and_query().map_or(0, |target| target.as_str().len());
@@ -335,7 +338,7 @@ fn check_head(parts: &Parts, head: &Head<'_>) -> Result<(), ApiError> {
         let message = "A body is sent as it is or chunked, in no other transfer coding.";
         return Err(ApiError::new(Code::InvalidHeader, message));
     }
-    if parts.method.as_str().len() + target + head.bytes > HEAD_MAX {
+    if parts.method.as_str().len() + target + HEAD_FRAME + head.bytes > HEAD_MAX {
         let message = format!("A head has at most {HEAD_MAX} bytes.");
         return Err(ApiError::new(Code::HeadersTooLarge, message));
     }
@@ -426,7 +429,12 @@ mod tests {
     fn a_head_beyond_its_bound_is_refused_whatever_its_fields() {
         let (mut parts, ()) = Request::new(()).into_parts();
         assert_eq!(check_head(&parts, &Head::read(&parts.headers)), Ok(()));
-        parts.headers.insert("x-long", HeaderValue::from_bytes(&[b'x'; HEAD_MAX]).unwrap());
+        let around = "GET / HTTP/1.1\r\nx-long: \r\n\r\n".len();
+        let longest = HeaderValue::from_bytes(&[b'x'; HEAD_MAX][around..]).unwrap();
+        parts.headers.insert("x-long", longest);
+        assert_eq!(check_head(&parts, &Head::read(&parts.headers)), Ok(()));
+        let longer = HeaderValue::from_bytes(&[b'x'; HEAD_MAX][around - 1..]).unwrap();
+        parts.headers.insert("x-long", longer);
         assert_eq!(check_head(&parts, &Head::read(&parts.headers)).unwrap_err().code, Code::HeadersTooLarge);
         parts.uri = format!("/{}", "x".repeat(TARGET_MAX)).parse().unwrap();
         assert_eq!(check_head(&parts, &Head::read(&parts.headers)).unwrap_err().code, Code::UriTooLong);

@@ -80,7 +80,7 @@ fn a_flag_may_come_before_the_command_that_it_belongs_to() {
 #[test]
 fn what_cannot_be_done_says_why_and_with_which_exit_code() {
     let site = Site::new("faults");
-    let cases: [(&[&str], i32, &str); 18] = [
+    let cases: [(&[&str], i32, &str); 21] = [
         (&["keys", "show", ""], 2, "expected a key's id"),
         (&["healthcheck", "--listen", "127.0.0.1:1"], 1, "127.0.0.1:1: nobody serves there"),
         (&["reload"], 1, "no server answers at petstore.db.sock: name its --admin-socket or --db"),
@@ -98,6 +98,9 @@ fn what_cannot_be_done_says_why_and_with_which_exit_code() {
         (&["keys", "update", "1"], 2, "nothing to change: give at least one of --scopes, --expires, --label"),
         (&["accounts", "update", "zoo"], 2, "nothing to change: give at least one of --plan"),
         (&["accounts", "update", "zoo", "--minute", "5"], 2, "--day"),
+        (&["keys", "create", "--account", ""], 2, "an account's name must not be empty"),
+        (&["keys", "create", "--label", "a\u{7}b"], 2, "a label must "),
+        (&["accounts", "show", ""], 2, "an account's name "),
         (&["keys", "create"], 1, "no server answers"),
         (&["keys", "list", "--admin-socket", "/nowhere/x.sock"], 1, "no server answers"),
         (&["healthcheck"], 1, "refused"),

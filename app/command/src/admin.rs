@@ -10,7 +10,9 @@ mod words;
 pub(crate) use bulk::Bulk;
 pub(crate) use client::{ask, connect};
 pub(crate) use server::{AdminSocket, Desk};
-pub(crate) use words::{AccountView, Answer, KeyRef, KeyView, PlanChoice, PlanName, Replaced, Request};
+pub(crate) use words::{
+    AccountView, Answer, KeyRef, KeyView, PlanChoice, PlanName, Replaced, Request, account_name, key_label,
+};
 
 /// Bytes of one line.
 const LINE_MAX: usize = 1024 * 1024;

@@ -15,7 +15,7 @@ use self::accounts::PlanArgs;
 use self::tables::keys_table;
 pub(crate) use self::through::Through;
 use self::through::{print_json, unexpected};
-use crate::admin::{Answer, KeyRef, Request, ask};
+use crate::admin::{Answer, KeyRef, Request, account_name, ask, key_label};
 use crate::environment::SystemEntropy;
 use crate::settings::expected::duration;
 use crate::table::show;
@@ -50,7 +50,7 @@ pub(crate) enum KeysCommand {
     /// Make a key, shown once
     Create {
         /// The account it is for, made if there is none of this name; a new one unless told otherwise
-        #[arg(long, value_name = "NAME")]
+        #[arg(long, value_parser = name, value_name = "NAME")]
         account: Option<String>,
         #[command(flatten)]
         plan: PlanArgs,
@@ -61,7 +61,7 @@ pub(crate) enum KeysCommand {
         #[arg(long, default_value = "never", value_parser = expiry_or_never, value_name = "TIME")]
         expires: String,
         /// What you call it
-        #[arg(long, default_value = "", value_name = "TEXT")]
+        #[arg(long, default_value = "", value_parser = label, value_name = "TEXT")]
         label: String,
         /// Print the key alone
         #[arg(long, conflicts_with = "json")]
@@ -70,7 +70,7 @@ pub(crate) enum KeysCommand {
     /// List keys
     List {
         /// Only those of this account
-        #[arg(long, value_name = "NAME")]
+        #[arg(long, value_parser = name, value_name = "NAME")]
         account: Option<String>,
     },
     /// Show one key
@@ -91,7 +91,7 @@ pub(crate) enum KeysCommand {
         #[arg(long, value_parser = expiry_or_never, value_name = "TIME")]
         expires: Option<String>,
         /// What you call it
-        #[arg(long, value_name = "TEXT")]
+        #[arg(long, value_parser = label, value_name = "TEXT")]
         label: Option<String>,
     },
     /// Replace a key: make a second one like it, and let the old one live on for an overlap
@@ -169,6 +169,15 @@ fn key_ref(text: &str) -> Result<String, String> {
     } else {
         Ok(text.to_owned())
     }
+}
+
+/// An account's name.
+fn name(text: &str) -> Result<String, String> {
+    account_name(text).map(|_| text.to_owned())
+}
+
+fn label(text: &str) -> Result<String, String> {
+    key_label(text).map(|_| text.to_owned())
 }
 
 fn scopes(text: &str) -> Result<String, String> {

@@ -9,8 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use petstore_domain::{
-    Account, AccountId, AccountName, KeyHolder, KeyId, KeyLabel, KeyPatch, KeyPrefix, KeyRecord, Patch,
-    Scopes, Timestamp,
+    Account, AccountId, KeyHolder, KeyId, KeyPatch, KeyPrefix, KeyRecord, Patch, Scopes, Timestamp,
 };
 use petstore_ports::api::{Administration, Failure, KeyListing, NewKey};
 use petstore_ports::{Clock, StoreError};
@@ -19,7 +18,10 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 
 use super::bulk::Bulk;
-use super::{AccountView, Answer, KeyRef, KeyView, LINE_MAX, LINE_TIME, PAGE, Replaced, Request};
+use super::{
+    AccountView, Answer, KeyRef, KeyView, LINE_MAX, LINE_TIME, PAGE, Replaced, Request, account_name,
+    key_label,
+};
 use crate::reload::Reloader;
 
 /// Clients that are served at once; further ones wait.
@@ -285,14 +287,6 @@ impl Desk {
 /// What may be shown of a key that was not found: it may be a secret.
 fn shown(key: &str) -> String {
     key.chars().take(KeyPrefix::LEN).collect()
-}
-
-fn account_name(text: &str) -> Result<AccountName, String> {
-    AccountName::parse(text).map_err(|error| format!("an account's name {error}"))
-}
-
-fn key_label(text: &str) -> Result<KeyLabel, String> {
-    KeyLabel::parse(text).map_err(|error| format!("a label {error}"))
 }
 
 fn key_scopes(text: &str) -> Result<Scopes, String> {

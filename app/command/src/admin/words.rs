@@ -1,6 +1,8 @@
 //! What the two ends of the admin socket say to each other.
 
-use petstore_domain::{Account, Ban, KeyFault, KeyRecord, Limit, Limits, Plan, Timestamp};
+use petstore_domain::{
+    Account, AccountName, Ban, KeyFault, KeyLabel, KeyRecord, Limit, Limits, Plan, Timestamp,
+};
 use petstore_ports::api::KeyListing;
 use serde::{Deserialize, Serialize};
 
@@ -248,4 +250,14 @@ impl KeyView {
     pub(crate) fn of(listing: &KeyListing, now: Timestamp) -> Self {
         Self::new(&listing.key, &listing.account, now)
     }
+}
+
+/// An account's name as an operator writes it.
+pub(crate) fn account_name(text: &str) -> Result<AccountName, String> {
+    AccountName::parse(text).map_err(|error| format!("an account's name {error}"))
+}
+
+/// A key's label as an operator writes it.
+pub(crate) fn key_label(text: &str) -> Result<KeyLabel, String> {
+    KeyLabel::parse(text).map_err(|error| format!("a label {error}"))
 }

@@ -3,9 +3,9 @@
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
-use super::Through;
 use super::tables::{accounts_table, keys_table};
 use super::through::{print_json, unexpected};
+use super::{Through, name};
 use crate::admin::{AccountView, Answer, KeyView, PlanChoice, PlanName, Request};
 use crate::table::show;
 use crate::{Failure, print};
@@ -45,16 +45,18 @@ pub(crate) enum AccountsCommand {
     /// Show one account with its keys
     Show {
         /// Its name
+        #[arg(value_parser = name)]
         account: String,
     },
     /// Rename an account, or move it to another plan
     Update {
         /// Its name
+        #[arg(value_parser = name)]
         account: String,
         #[command(flatten)]
         plan: PlanArgs,
         /// Its new name
-        #[arg(long, value_name = "NAME")]
+        #[arg(long, value_parser = name, value_name = "NAME")]
         name: Option<String>,
     },
 }
