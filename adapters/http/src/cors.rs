@@ -8,7 +8,8 @@ use hyper::header::{
     ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, ALLOW, HeaderName,
     HeaderValue,
 };
-use hyper::{HeaderMap, StatusCode, Uri};
+use hyper::http::request::Parts;
+use hyper::{HeaderMap, Method, StatusCode, Uri};
 use parking_lot::RwLock;
 
 use crate::answer::Answer;
@@ -24,6 +25,9 @@ const EXPOSE_HEADERS: HeaderValue = HeaderValue::from_static(
     "X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-RateLimit-Resource, Retry-After, ETag, Link, \
      Location, Deprecation, Sunset, X-Request-Id, Idempotent-Replayed, WWW-Authenticate",
 );
+
+/// What is taken somewhere.
+pub(crate) const ALL_METHODS: &str = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
 
 /// How long a browser may remember a preflight: two hours, the most that Chromium takes.
 const MAX_AGE: HeaderValue = HeaderValue::from_static("7200");
@@ -114,12 +118,24 @@ pub(crate) fn options(allow: &'static str, cors: &LiveCors, head: &Head<'_>, hea
     if allow.contains("PATCH") {
         answer = answer.with_header(ACCEPT_PATCH, PATCH_TYPES);
     }
-    let is_preflight = headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD);
-    if !is_preflight || cors.allowed_origin(head).is_none() {
-        return answer;
-    }
+    if is_permitted(cors, head, headers) { permit(answer, allow) } else { answer }
+}
+
+/// The answer to a preflight for a path that does not exist, if it is one: anything may be asked. Then the page reads the 404
+/// of its request, where a browser would tell it of a failed network and of nothing else.
+pub(crate) fn preflight_of_nothing(cors: &LiveCors, parts: &Parts, head: &Head<'_>) -> Option<Answer> {
+    let is_permitted = parts.method == Method::OPTIONS && is_permitted(cors, head, &parts.headers);
+    is_permitted.then(|| permit(Answer::empty(StatusCode::NO_CONTENT), ALL_METHODS))
+}
+
+/// Whether this is a preflight, of a page that may call.
+fn is_permitted(cors: &LiveCors, head: &Head<'_>, headers: &HeaderMap) -> bool {
+    headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD) && cors.allowed_origin(head).is_some()
+}
+
+fn permit(answer: Answer, methods: &'static str) -> Answer {
     answer
-        .with_header(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static(allow))
+        .with_header(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static(methods))
         .with_header(ACCESS_CONTROL_ALLOW_HEADERS, ALLOW_HEADERS)
         .with_header(ACCESS_CONTROL_MAX_AGE, MAX_AGE)
 }

@@ -17,8 +17,6 @@ use crate::worker::Worker;
 
 const ALLOWED: &str = "GET, HEAD, OPTIONS";
 
-const ALL_METHODS: &str = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
-
 /// What a listener serves at a path outside the base path.
 #[derive(Clone, Copy)]
 enum Page<'w> {
@@ -71,9 +69,12 @@ pub(crate) async fn answer(worker: &Worker, parts: &Parts, head: &Head<'_>) -> A
     if parts.method == Method::OPTIONS && parts.uri.path() == "*" {
         // The server as a whole (RFC 9110, section 9.3.7). No page can ask for that.
         return Answer::empty(StatusCode::NO_CONTENT)
-            .with_header(ALLOW, const { HeaderValue::from_static(ALL_METHODS) });
+            .with_header(ALLOW, const { HeaderValue::from_static(cors::ALL_METHODS) });
     }
     let Some(page) = Page::find(parts.uri.path(), worker) else {
+        if let Some(permitted) = cors::preflight_of_nothing(&worker.app.cors, parts, head) {
+            return permitted;
+        }
         let message = match worker.serves {
             Serves::Ops => {
                 let pages = Beside::ALL.map(Beside::template).into_iter();

@@ -97,6 +97,27 @@ fn a_preflight_from_anywhere_names_methods_headers_and_max_age() {
 }
 
 #[test]
+fn a_page_that_mistyped_a_path_reads_its_404() {
+    let shop = shop(Cors::Origins(vec![PAGE.to_owned()]));
+    for path in ["/v1/pet/1", "/pets/1"] {
+        let answer = preflight(&shop, path, PAGE);
+        assert_eq!(
+            (answer.status, answer.body.len()),
+            (204, 0),
+            "{path}: a browser takes a 404 for a failed network"
+        );
+        assert_eq!(answer.header("access-control-allow-origin"), Some(PAGE));
+        assert!(words(&answer, "access-control-allow-methods").contains("patch"));
+        assert_eq!(answer.header("allow"), None, "it takes nothing");
+        let answer = shop.client(Plan::Free).send("PATCH", path, &[("origin", PAGE)], None);
+        assert_eq!((answer.status, answer.header("access-control-allow-origin")), (404, Some(PAGE)));
+        // Whom no preflight is of use is told the truth.
+        assert_eq!(preflight(&shop, path, "https://other.example").status, 404);
+        assert_eq!(shop.stranger().send("OPTIONS", path, &[], None).status, 404);
+    }
+}
+
+#[test]
 fn every_answer_to_a_page_may_be_read_with_the_headers_that_matter() {
     let shop = shop(Cors::AnyOrigin);
     let client = shop.client(Plan::Business);

@@ -33,5 +33,6 @@ pub(super) const ROWS: &[Row] = &[
     ("Keep-Alive", b"<get>Keep-Alive: timeout=1000000, max=1000000\r\n\r\n", "200 | open"),
     ("Proxy-Connection", b"<get>Proxy-Connection: close\r\n\r\n", "200 | open"),
     ("a preflight of junk", b"OPTIONS /v1/pets HTTP/1.1\r\n<host>Origin: \xFF\r\nAccess-Control-Request-Method: \xFF\r\n\r\n", "204 | open"),
-    ("a preflight of nothing", b"OPTIONS /v1/nothing HTTP/1.1\r\n<host>Origin: https://evil\r\nAccess-Control-Request-Method: DELETE\r\n\r\n", "404 not_found | open"),
+    ("a preflight of nothing", b"OPTIONS /v1/nothing HTTP/1.1\r\n<host>Origin: https://evil\r\nAccess-Control-Request-Method: DELETE\r\n\r\n", "204 | open"),
+    ("options of nothing", b"OPTIONS /v1/nothing HTTP/1.1\r\n<host>Origin: https://evil\r\n\r\n", "404 not_found | open"),
 ];
