@@ -92,10 +92,14 @@ fn page_time(
 /// Orders a second on all cores, over a thousand pets and over one.
 fn orders() {
     let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    for pets in [1_000, 1] {
-        let rates: Vec<_> = (0..5).map(|_| order_rate(cores, pets)).collect();
-        println!("| orders a second, {cores} threads, {pets} pets | {:.0} |", median(rates));
+    let (mut many, mut one) = (Vec::new(), Vec::new());
+    for _ in 0..5 {
+        many.push(order_rate(cores, 1_000));
+        one.push(order_rate(cores, 1));
     }
+    let ratios = one.iter().zip(&many).map(|(one, many)| one / many).collect();
+    println!("| orders a second, {cores} threads, 1,000 pets | {:.0} |", median(many));
+    println!("| the same of one pet / of 1,000 | {:.2} |", median(ratios));
 }
 
 fn order_rate(threads: usize, pets: u32) -> f64 {
