@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use petstore_domain::{BanPolicy, Category, CategoryRecord, NewPet, PetRecord, Plan, Version};
 use petstore_ports::{
-    AccountDirectory, Ask, CategoryReader, Cost, Housekeeping, KeyReader, OrderReader, PetReader, Quotas,
-    Resettable, Row, StoreError, Transactor, Verdict,
+    AccountDirectory, Ask, CategoryReader, Cost, Housekeeping, KeyReader, OrderReader, PageOrder,
+    PageRequest, PetFilter, PetReader, Quotas, Resettable, Row, StoreError, Transactor, Verdict,
 };
 
 use crate::Subject;
@@ -69,6 +69,16 @@ impl ResetSubject {
         self.store.reset(shop, 77).expect("a store that is well begins anew");
     }
 
+    /// The pets with this name.
+    async fn named(&self, name: &str) -> Vec<u64> {
+        let filter = PetFilter { name: Some(pet_name(name).folded()), ..PetFilter::default() };
+        let page = PageRequest { order: PageOrder::Ascending, after: None, limit: 10 };
+        let mut found = Vec::new();
+        let mut sink = |record: &PetRecord| found.push(record.pet.id.get());
+        self.subject.pets.pets(&filter, &page, &mut sink).await.expect("the store answers");
+        found
+    }
+
     async fn shows(&self, rows: &[Row]) {
         let shown = self.subject.snapshot().await;
         let categories = shown.categories.into_iter().map(Row::Category);
@@ -78,7 +88,7 @@ impl ResetSubject {
     }
 }
 
-/// What was there is gone, what came is there; ids go on after those that came, and from 1 where none came.
+/// What was there is gone, what came is there, by its name too; ids go on after those that came, and from 1 where none came.
 pub async fn a_reset_replaces_the_shop(subject: &ResetSubject) {
     let ResetSubject { subject: store, .. } = subject;
     for _ in 0..2 {
@@ -89,6 +99,7 @@ pub async fn a_reset_replaces_the_shop(subject: &ResetSubject) {
         }
         subject.reset(shop());
         subject.shows(&shop()).await;
+        assert_eq!(subject.named("hazel").await, [1, 2]);
         let category = store.add_category("Cats").await;
         assert_eq!(category.get(), 2, "a category's id follows those that came");
         let pet = store.add_pet(category, 5).await;

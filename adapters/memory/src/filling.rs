@@ -109,11 +109,13 @@ pub enum Contradiction {
 pub(crate) struct Filling<'a> {
     tables: &'a Tables,
     open_orders: HashMap<PetId, u32, RandomState>,
+    /// The names of the pets that came, for their index: the hash of each, and its slot.
+    names: Vec<(u32, u32)>,
 }
 
 impl<'a> Filling<'a> {
     pub(crate) fn of(tables: &'a Tables) -> Self {
-        Self { tables, open_orders: HashMap::default() }
+        Self { tables, open_orders: HashMap::default(), names: Vec::new() }
     }
 
     pub(crate) fn category(&mut self, record: CategoryRecord) -> Result<(), Contradiction> {
@@ -132,7 +134,7 @@ impl<'a> Filling<'a> {
         if self.tables.categories.read(category, |_| ()).is_none() {
             return Err(orphan("pet", id.get(), "category", category.get()));
         }
-        self.tables.pets.put(slot, record);
+        self.names.push(self.tables.pets.fill(slot, record));
         Ok(())
     }
 
@@ -204,6 +206,11 @@ impl<'a> Filling<'a> {
             self.tables.categories.update(id, |record| record.pets = self.pets_of(id));
             Ok(())
         });
+    }
+
+    /// Makes the pets known by their names. To be called once all have come.
+    pub(crate) fn index_names(&mut self) {
+        self.tables.pets.index_names(std::mem::take(&mut self.names));
     }
 
     /// Whether each record says what the other rows add up to, and every pet is sound.

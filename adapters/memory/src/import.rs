@@ -207,6 +207,7 @@ impl Import<'_> {
     pub fn finish(mut self) -> Result<(), ImportError> {
         self.check_settled()?;
         self.filling.count_pets();
+        self.filling.index_names();
         let Some(hold) = self.hold.take() else { return Ok(()) };
         if let Some(mut committer) = hold.committer {
             // From here on it is the committer who shows or drops what was added, as the disk has it.

@@ -62,6 +62,7 @@ fn load(mut journal: Box<dyn Journal>) -> Result<(Committer, Header), StoreError
     let (tables, stripes) = (Arc::new(Tables::new()), Arc::new(Stripes::new()));
     let mut filling = Filling::of(&tables);
     let header = journal.load(&mut |row| fill(&mut filling, row).map_err(|it| corrupt(&it)))?;
+    filling.index_names();
     filling.check().map_err(|it| corrupt(&it))?;
     check_last_ids(&tables.last_ids(), &header.last_ids).map_err(|it| corrupt(&it))?;
     tables.set_last_ids(header.last_ids);

@@ -87,6 +87,21 @@ impl Pets {
         }
     }
 
+    /// Puts a new pet into a table that is being filled. It is not found by its name before the pair that this returns has
+    /// been given to [`Pets::index_names`].
+    pub(crate) fn fill(&self, slot: u32, record: PetRecord) -> (u32, u32) {
+        self.ids.skip_to(record.pet.id.get());
+        let entry = self.entry(&record.pet);
+        self.count(slot, entry, None);
+        self.records.write(slot, Some(record));
+        (entry.name_hash, slot)
+    }
+
+    /// Makes pets that the table was filled with known by their names, too.
+    pub(crate) fn index_names(&self, names: Vec<(u32, u32)>) {
+        self.by_name.fill(names);
+    }
+
     pub(crate) fn remove(&self, slot: u32) {
         let Some(before) = self.entry_of(slot) else {
             return;
@@ -163,6 +178,11 @@ impl Pets {
         if already.is_none_or(|already| already.name_hash != entry.name_hash) {
             self.by_name.add(entry.name_hash, slot);
         }
+        self.count(slot, entry, already);
+    }
+
+    /// Counts a pet to its category and its status, unless it is there already.
+    fn count(&self, slot: u32, entry: Entry, already: Option<Entry>) {
         if already.is_none_or(|already| already.category != entry.category) {
             self.by_category.entry(entry.category).or_default().insert(slot);
         }

@@ -39,6 +39,7 @@ fn fill<'t>(tables: &'t Tables, rows: &[Row]) -> Result<Filling<'t>, Contradicti
             Row::Account(_) | Row::Key(_) | Row::Retry(_) | Row::Usage(_) => {}
         }
     }
+    filling.index_names();
     Ok(filling)
 }
 

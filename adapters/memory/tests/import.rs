@@ -45,6 +45,9 @@ fn what_is_imported_is_there_with_its_ids_and_versions() {
     assert_eq!(counted(&store), (1, 1, 1));
     let record = get_pet(&store, 7).unwrap();
     assert_eq!((record.stock, record.open_orders), (3, 1));
+    let filter = PetFilter { name: Some(pet_name("rex").folded()), ..PetFilter::default() };
+    let page = PageRequest { order: PageOrder::Ascending, after: None, limit: 10 };
+    assert_eq!(page_of_pets(&store, &filter, &page), (vec![7], PageEnd::Last));
     assert_eq!(get_order(&store, 9).map(|record| record.version), Some(Version::FIRST.next()));
     assert_eq!(ready(store.category(category_id(4))).unwrap().map(|record| record.pets), Some(1));
     assert_eq!(done(&store, place(7)).value.id, order_id(10));

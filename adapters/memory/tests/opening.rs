@@ -130,6 +130,8 @@ fn rows_that_agree_are_a_store() {
     let filter = PetFilter { category_id: Some(category_id(1)), ..PetFilter::default() };
     let page = PageRequest { order: PageOrder::Descending, after: None, limit: 10 };
     assert_eq!(page_of_pets(&store, &filter, &page), (vec![2, 1], PageEnd::Last));
+    let filter = PetFilter { name: Some(pet_name("REX").folded()), ..PetFilter::default() };
+    assert_eq!(page_of_pets(&store, &filter, &page), (vec![3, 2, 1], PageEnd::Last));
 }
 
 #[test]
