@@ -13,6 +13,12 @@ server='' port=''
 
 # petstore STORE PETS [WRAPPER...]: a server with so many pets, whose account may ask without end.
 petstore() {
+  launch "$@"
+  endless default
+}
+
+# launch STORE PETS [WRAPPER...]: the server alone, once it answers.
+launch() {
   local store=$1 pets=$2
   shift 2
   port=$((10000 + RANDOM % 15000))
@@ -21,9 +27,8 @@ petstore() {
   server=$!
   until curl -sf -o /dev/null "http://127.0.0.1:$port/ready"; do
     kill -0 "$server" || { cat "$folder/$port.err" >&2; return 1; }
-    sleep 0.1
+    sleep 0.01
   done
-  endless default
 }
 
 # endless ACCOUNT: it may ask without end.

@@ -1,13 +1,15 @@
 //! What each step of an answer takes, beside the whole of it: `cargo bench -p petstore-tests --bench steps`.
 //!
-//! The whole is an exchange over a pipe in this process: hyper and all that the petstore does for an answer, without the
-//! kernel. What remains of it beside the steps is the transport's. On a file a batch of orders stands beside one order
-//! alone. A name after `--` picks steps: `-- order`. Absolute figures are this machine's in this hour.
-
-mod shop;
+//! The whole is an exchange over a pipe in this process: hyper, all that the petstore does for an answer, and the client,
+//! without the kernel. The steps of an order contain each other: the store decides, the use case asks the store. In a file
+//! an order that shares its batch stands beside one alone.
+//!
+//! Each is timed once, one after the other, so a ratio is as good as the machine is steady. A step in a loop of its own is
+//! cheaper than on the way of a request: the processor fetches the next record while it copies one. A name after `--` picks
+//! steps: `-- order`.
 
 use std::collections::BTreeMap;
-use std::hint::black_box;
+use std::fs;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
 use std::pin::{Pin, pin};
@@ -18,8 +20,9 @@ use std::time::Duration;
 
 use criterion::{BatchSize, Criterion};
 use petstore_domain::{
-    KeyHolder, KeyLabel, Limit, Limits, Name, NewOrder, Operation, OrderId, OrderQuantity, PetId, PetRecord,
-    PlaceOrder, Plan, Scopes, Timestamp, View,
+    Category, CategoryId, CategoryName, InventoryItem, KeyHolder, KeyLabel, Limit, Limits, NewOrder,
+    Operation, OrderId, OrderQuantity, Pet, PetId, PetName, PetRecord, PetStatus, PlaceOrder, Plan, Scopes,
+    StockLevel, Timestamp, Version, View,
 };
 use petstore_http::{Documents, Http, HttpSettings};
 use petstore_memory::{MemoryStore, Opened};
@@ -31,27 +34,26 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tokio::task::{LocalSet, spawn_local};
 use tokio::time::Instant;
 
-use crate::shop::{fill, shop, stock_up};
-
 const PETS: u32 = 100_000;
 
-/// Of the shop on a file: each of them is put there by a transaction of its own.
-const PETS_ON_FILE: u32 = 2_000;
+/// Pets that are drawn at random before anything is timed, and then asked for again and again: more than a cache close to
+/// the processor holds.
+const DRAWN: usize = 16_384;
 
-/// Orders that are committed together.
-const BATCHES: [usize; 3] = [1, 16, 64];
+const PAGE: usize = 100;
 
-/// Requests that are ready before the first is sent.
-const REQUESTS: usize = 1_024;
+/// Orders that are committed together, beside one alone.
+const BATCHES: [usize; 2] = [16, 64];
 
-/// Bytes on their way in a pipe: more than any answer here has.
+/// Bytes on their way in a pipe: more than any answer here has, so that each comes whole.
 const PIPE: usize = 64 * 1024;
 
 const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 fn main() {
-    let folder = std::env::temp_dir().join(format!("petstore-steps-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).expect("a temporary folder");
+    // On the disk that programs are built on: a temporary folder may be in memory.
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("steps-{}", std::process::id()));
+    fs::create_dir_all(&folder).expect("a folder");
     let mut criterion = Criterion::default()
         .without_plots()
         .output_directory(&folder)
@@ -59,122 +61,148 @@ fn main() {
         .measurement_time(Duration::from_secs(1))
         .sample_size(30)
         .configure_from_args();
-    in_memory(&mut criterion);
-    on_file(&mut criterion, &folder);
-    let figures = Figures::read(&folder);
-    std::fs::remove_dir_all(&folder).expect("the temporary folder is ours");
-    figures.print();
+    get(&mut criterion);
+    page(&mut criterion);
+    order(&mut criterion);
+    file(&mut criterion, &folder.join("steps.db"));
+    let figures = figures(&folder);
+    fs::remove_dir_all(&folder).expect("the folder is ours");
+    print(&figures);
 }
 
-fn in_memory(criterion: &mut Criterion) {
+/// GET of a pet.
+fn get(criterion: &mut Criterion) {
     let bench = Bench::open();
-    let (service, store) = (&*bench.service, &*bench.store);
-    let mut ids = Ids::new(PETS);
-
-    let mut get = criterion.benchmark_group("get");
-    get.bench_function("gate", |bencher| {
-        bencher.iter(|| answered(service.admit(bench.call())).expect("it may go on").usage);
+    let mut group = criterion.benchmark_group("get");
+    group.bench_function("gate", |bencher| {
+        bencher.iter(|| answered(bench.service.admit(bench.call())).expect("it may go on").usage);
     });
-    get.bench_function("pet", |bencher| {
-        bencher.iter(|| answered(service.pet(ids.next())).expect("it is there"));
+    let mut ids = bench.drawn.iter().cycle();
+    group.bench_function("pet", |bencher| {
+        bencher
+            .iter(|| answered(bench.service.pet(*ids.next().expect("a cycle"))).expect("the store answers"));
     });
-    let gets = bench.requests(|id| ("GET", format!("/pets/{id}"), String::new()));
-    get.bench_function("exchange", |bencher| bencher.iter_custom(|times| bench.exchanges(times, &gets)));
-    get.finish();
-
-    let mut page = criterion.benchmark_group("page");
-    page.bench_function("pets", |bencher| {
-        bencher.iter(|| {
-            let after = Some(ids.next().get().saturating_sub(101));
-            let request = PageRequest { order: PageOrder::Ascending, after, limit: 100 };
-            let mut sink = |record: &PetRecord| _ = black_box(record.pet.name.as_str());
-            answered(service.list_pets(&PetFilter::default(), &request, &mut sink)).expect("a page")
-        });
-    });
-    let pages = bench.pages();
-    page.bench_function("exchange", |bencher| bencher.iter_custom(|times| bench.exchanges(times, &pages)));
-    page.finish();
-
-    let mut order = criterion.benchmark_group("order");
-    order.bench_function("decide", |bencher| {
-        let pet = answered(store.pet(ids.next())).expect("the store answers");
-        bencher.iter_batched(
-            || view_of(pet.as_ref().expect("it is there")),
-            |(operation, view)| operation.decide(&view).is_ok(),
-            BatchSize::SmallInput,
-        );
-    });
-    order.bench_function("store", |bencher| {
-        bencher.iter(|| {
-            answered(run(store, PlaceOrder { new: one_of(ids.next()) })).expect("the store answers").is_ok()
-        });
-    });
-    order.bench_function("service", |bencher| {
-        bencher.iter(|| {
-            answered(service.place_order(one_of(ids.next()), None)).expect("the store answers").result.is_ok()
-        });
-    });
-    let orders = bench
-        .requests(|id| ("POST", "/store/orders".to_owned(), format!("{{\"petId\":{id},\"quantity\":1}}")));
-    order.bench_function("exchange", |bencher| bencher.iter_custom(|times| bench.exchanges(times, &orders)));
-    order.finish();
+    let requests = bench.requests(|id| ("GET", format!("/pets/{id}"), String::new()));
+    group.bench_function(WHOLE, |bencher| bencher.iter_custom(|times| bench.exchanges(times, &requests)));
+    group.finish();
 }
 
-/// Batches of orders in a file, without the thread that commits them elsewhere: each is on disk when its time ends.
-fn on_file(criterion: &mut Criterion, folder: &Path) {
-    let path = folder.join("steps.db");
-    let open = || Box::new(SqliteJournal::open(&path, 1).expect("a new file"));
-    let Opened { store, .. } = MemoryStore::open(open()).expect("an empty journal");
-    fill(&store, PETS_ON_FILE);
-    stock_up(&store, PETS_ON_FILE);
-    drop(store);
-    let (Opened { store, .. }, writer) = MemoryStore::open_inline(open()).expect("what was kept");
-    let mut ids = Ids::new(PETS_ON_FILE);
-    let mut file = criterion.benchmark_group("file");
+/// GET of a page of pets.
+fn page(criterion: &mut Criterion) {
+    let bench = Bench::open();
+    let mut group = criterion.benchmark_group("page");
+    let mut ids = bench.drawn.iter().cycle();
+    group.bench_function("pets", |bencher| {
+        bencher.iter(|| {
+            // Where a page of the walk begins.
+            let after = (ids.next().expect("a cycle").get() - 1) / PAGE as u64 * PAGE as u64;
+            let request = PageRequest { order: PageOrder::Ascending, after: Some(after), limit: PAGE };
+            let mut bytes = 0;
+            let mut sink = |record: &PetRecord| bytes += record.pet.name.as_bytes().len();
+            answered(bench.service.list_pets(&PetFilter::default(), &request, &mut sink)).expect("a page");
+            bytes
+        });
+    });
+    let requests = bench.pages();
+    group.bench_function(WHOLE, |bencher| bencher.iter_custom(|times| bench.exchanges(times, &requests)));
+    group.finish();
+}
+
+/// POST of an order, in memory. Each step has a shop of its own, in which nothing has been ordered.
+fn order(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("order");
+    let bench = Bench::open();
+    let pet = answered(bench.store.pet(bench.drawn[0])).expect("the store answers").expect("it is there");
+    group.bench_function("decision", |bencher| {
+        let seen = || {
+            let mut view = View::default();
+            view.load_pet(pet.pet.id, Some(pet.clone()));
+            view.load_next_order(OrderId::FIRST);
+            view
+        };
+        let operation = PlaceOrder { new: one_of(pet.pet.id) };
+        bencher.iter_batched_ref(seen, |view| operation.decide(view).expect("units"), BatchSize::SmallInput);
+    });
+    let mut ids = bench.drawn.iter().cycle();
+    group.bench_function("store", |bencher| {
+        bencher.iter(|| {
+            let new = one_of(*ids.next().expect("a cycle"));
+            answered(run(&*bench.store, PlaceOrder { new })).expect("the store answers").expect("units")
+        });
+    });
+    let bench = Bench::open();
+    let mut ids = bench.drawn.iter().cycle();
+    group.bench_function("use_case", |bencher| {
+        bencher.iter(|| {
+            let new = one_of(*ids.next().expect("a cycle"));
+            answered(bench.service.place_order(new, None)).expect("the store answers").result.expect("units")
+        });
+    });
+    let bench = Bench::open();
+    let requests = bench
+        .requests(|id| ("POST", "/store/orders".to_owned(), format!("{{\"petId\":{id},\"quantity\":1}}")));
+    group.bench_function(WHOLE, |bencher| bencher.iter_custom(|times| bench.exchanges(times, &requests)));
+    group.finish();
+}
+
+/// Orders in a file, without the thread that commits them elsewhere: each is on disk when its time ends.
+fn file(criterion: &mut Criterion, path: &Path) {
+    let journal = Box::new(SqliteJournal::open(path, 1).expect("a new file"));
+    let (Opened { store, .. }, writer) = MemoryStore::open_inline(journal).expect("an empty journal");
+    fill(&store);
+    let drawn = drawn();
+    let mut ids = drawn.iter().cycle();
+    let mut batch = |orders: usize| {
+        let place = |_| Box::pin(run(&store, PlaceOrder { new: one_of(*ids.next().expect("a cycle")) }));
+        let mut waiting: Vec<_> = (0..orders).map(place).collect();
+        assert!(waiting.iter_mut().all(|order| poll(order.as_mut()).is_pending()), "nothing is on disk yet");
+        writer.step();
+        for order in &mut waiting {
+            let Poll::Ready(placed) = poll(order.as_mut()) else { panic!("{orders} orders are one batch") };
+            placed.expect("the store answers").expect("units");
+        }
+    };
+    let mut group = criterion.benchmark_group("file");
+    group.bench_function(WHOLE, |bencher| bencher.iter(|| batch(1)));
     for orders in BATCHES {
-        file.bench_function(orders.to_string(), |bencher| {
-            bencher.iter(|| {
-                let placed = |_| Box::pin(run(&store, PlaceOrder { new: one_of(ids.next()) }));
-                let mut waiting: Vec<_> = (0..orders).map(placed).collect();
-                assert!(
-                    waiting.iter_mut().all(|order| poll(order.as_mut()).is_pending()),
-                    "nothing is on disk yet"
-                );
-                writer.step();
-                for order in &mut waiting {
-                    let Poll::Ready(placed) = poll(order.as_mut()) else { panic!("a batch of {orders}") };
-                    assert!(placed.expect("the store answers").is_ok());
-                }
+        group.bench_function(format!("one_of_{orders}"), |bencher| {
+            bencher.iter_custom(|times| {
+                let begun = Instant::now();
+                (0..times).for_each(|_| batch(orders));
+                begun.elapsed() / u32::try_from(orders).expect("a few")
             });
         });
     }
-    file.finish();
+    group.finish();
 }
 
-/// A petstore with pets and a key.
+/// A petstore in memory with pets and a key, and what it is asked for.
 struct Bench {
     store: Arc<MemoryStore>,
     service: Arc<Service>,
     http: Http,
     key: String,
     now: Timestamp,
+    drawn: Vec<PetId>,
 }
 
 impl Bench {
     fn open() -> Self {
-        let store = shop(PETS);
-        stock_up(&store, PETS);
-        let ports = Ports::of_one_store(Arc::clone(&store), Arc::new(Noon), Arc::new(Counted::default()));
+        let store = Arc::new(MemoryStore::new());
+        fill(&store);
+        let now = Timestamp::parse("2030-01-01T12:00:00Z").expect("a time");
+        let ports =
+            Ports::of_one_store(Arc::clone(&store), Arc::new(Still(now)), Arc::new(Counted::default()));
         let service = Arc::new(Service::new(ports, Policy::DEFAULT));
         let most = Limit::new(Limit::MAX).expect("the most");
         let plan = Plan::Enterprise(Limits { minute: most, day: most });
         let label = KeyLabel::parse("").expect("no label");
         let new = NewKey { holder: KeyHolder::New { plan }, label, scopes: Scopes::ALL, expires_at: None };
-        let made = answered(service.create_key(new)).expect("a key");
+        let key = answered(service.create_key(new)).expect("a key").secret.reveal().to_owned();
         let documents = Documents { yaml: "".into(), json: "".into(), page: Arc::new([]) };
         let http =
             Http::new(Arc::clone(&service) as Arc<dyn Petstore>, HttpSettings::new(1, documents), false);
-        Self { store, service, http, key: made.secret.reveal().to_owned(), now: Noon.now() }
+        Self { store, service, http, key, now, drawn: drawn() }
     }
 
     fn call(&self) -> Call<'_> {
@@ -183,38 +211,39 @@ impl Bench {
 
     fn request(&self, method: &str, target: &str, body: &str) -> Vec<u8> {
         let key = &self.key;
-        let head =
-            format!("{method} /v1{target} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {key}\r\n");
         let length = match body.len() {
             0 => String::new(),
             length => format!("Content-Type: application/json\r\nContent-Length: {length}\r\n"),
         };
+        let head =
+            format!("{method} /v1{target} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {key}\r\n");
         format!("{head}{length}\r\n{body}").into_bytes()
     }
 
-    /// Requests for pets at random: of each its method, target and body.
+    /// A request for each of the pets: its method, target and body.
     fn requests(&self, of: impl Fn(PetId) -> (&'static str, String, String)) -> Vec<Vec<u8>> {
-        let mut ids = Ids::new(PETS);
-        let mut request = || {
-            let (method, target, body) = of(ids.next());
+        let request = |id: &PetId| {
+            let (method, target, body) = of(*id);
             self.request(method, &target, &body)
         };
-        (0..REQUESTS).map(|_| request()).collect()
+        self.drawn.iter().map(request).collect()
     }
 
-    /// Requests for all pages of pets, by walking through them: cursors are opaque.
+    /// A request for the page of each of the pets. Cursors are opaque: they are had by walking through all pages.
     fn pages(&self) -> Vec<Vec<u8>> {
-        self.connected(async |client| {
-            let mut requests = vec![self.request("GET", "/pets?limit=100", "")];
-            let mut answer = Vec::new();
+        let walk = self.connected(async |client| {
+            let mut requests = vec![self.request("GET", &format!("/pets?limit={PAGE}"), "")];
+            let mut answer = Vec::with_capacity(PIPE);
             loop {
                 exchange(client, &requests[requests.len() - 1], &mut answer).await;
                 let text = String::from_utf8_lossy(&answer);
                 let Some((_, cursor)) = text.split_once("cursor=") else { return requests };
                 let cursor = cursor.split('>').next().unwrap_or_default();
-                requests.push(self.request("GET", &format!("/pets?limit=100&cursor={cursor}"), ""));
+                requests.push(self.request("GET", &format!("/pets?limit={PAGE}&cursor={cursor}"), ""));
             }
-        })
+        });
+        let page_of = |id: &PetId| (usize::try_from(id.get()).expect("few pets") - 1) / PAGE;
+        self.drawn.iter().map(|id| walk[page_of(id)].clone()).collect()
     }
 
     /// How long so many exchanges take on one connection, one after the other.
@@ -244,55 +273,63 @@ impl Bench {
     }
 }
 
-/// Sends a request, and reads its answer: the end of its JSON is the end.
+/// Sends a request, and reads its answer, which is sent at once.
 async fn exchange(client: &mut DuplexStream, request: &[u8], answer: &mut Vec<u8>) {
     answer.clear();
     client.write_all(request).await.expect("the server reads");
-    while !matches!(answer.last(), Some(b'}' | b']')) {
-        assert!(client.read_buf(answer).await.expect("the server answers") > 0, "it ended");
+    client.read_buf(answer).await.expect("the server answers");
+    let is_whole = answer.starts_with(b"HTTP/1.1 20") && matches!(answer.last(), Some(b'}' | b']'));
+    assert!(is_whole, "{}", String::from_utf8_lossy(answer));
+}
+
+/// Puts pets with as much stock as there may be into an empty store, in ten categories.
+fn fill(store: &MemoryStore) {
+    const CATEGORIES: u32 = 10;
+    const NAMES: [&str; 4] = ["Bella", "Rocky", "Coco", "Milo"];
+    let category_id = |number: u32| CategoryId::new(u64::from(number % CATEGORIES) + 1).expect("an id");
+    let mut import = store.import().expect("an empty store");
+    for number in 0..CATEGORIES {
+        let name = CategoryName::parse(&format!("Category {number}")).expect("a name");
+        let category = Category { id: category_id(number), name, description: None };
+        import.category(category, Version::FIRST).expect("a category");
     }
-    assert!(answer.starts_with(b"HTTP/1.1 20"), "{}", String::from_utf8_lossy(answer));
+    let pets = || (1..=PETS).map(|number| (number, PetId::new(number.into()).expect("an id")));
+    let status = PetStatus::Available;
+    for (number, id) in pets() {
+        let name = PetName::parse(&format!("{} {id}", NAMES[number as usize % NAMES.len()])).expect("a name");
+        import
+            .pet(Pet { id, name, category_id: category_id(number), status }, Version::FIRST)
+            .expect("a pet");
+    }
+    for (_, pet_id) in pets() {
+        let item = InventoryItem { pet_id, quantity: StockLevel::MAX.into(), status };
+        import.item(item, Version::FIRST).expect("an item");
+    }
+    import.finish().expect("all of them");
+}
+
+/// Pets drawn at random, the same ones in every run.
+fn drawn() -> Vec<PetId> {
+    let mut state: u64 = 0x9E37_79B9_7F4A_7C15;
+    let mut draw = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        PetId::new(state % u64::from(PETS) + 1).expect("an id")
+    };
+    (0..DRAWN).map(|_| draw()).collect()
 }
 
 fn one_of(pet_id: PetId) -> NewOrder {
     NewOrder { pet_id, quantity: OrderQuantity::ONE, ship_date: None }
 }
 
-/// An order for this pet, and what it looks at.
-fn view_of(pet: &PetRecord) -> (PlaceOrder, View) {
-    let mut view = View::default();
-    view.load_pet(pet.pet.id, Some(pet.clone()));
-    view.load_next_order(OrderId::FIRST);
-    let operation = PlaceOrder { new: one_of(pet.pet.id) };
-    debug_assert!(operation.footprint(&view).names().contains(&Name::NextOrder));
-    (operation, view)
-}
+/// It is always the same time, so that no window ends.
+struct Still(Timestamp);
 
-/// Pets drawn at random, the same ones in every run.
-struct Ids {
-    state: u64,
-    pets: u64,
-}
-
-impl Ids {
-    fn new(pets: u32) -> Self {
-        Self { state: 0x9E37_79B9_7F4A_7C15, pets: pets.into() }
-    }
-
-    fn next(&mut self) -> PetId {
-        self.state ^= self.state << 13;
-        self.state ^= self.state >> 7;
-        self.state ^= self.state << 17;
-        PetId::new(self.state % self.pets + 1).expect("an id")
-    }
-}
-
-/// It is always noon, so that no window ends.
-struct Noon;
-
-impl Clock for Noon {
+impl Clock for Still {
     fn now(&self) -> Timestamp {
-        Timestamp::parse("2030-01-01T12:00:00Z").expect("a time")
+        self.0
     }
 }
 
@@ -317,43 +354,38 @@ fn poll<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
     future.poll(&mut Context::from_waker(Waker::noop()))
 }
 
-/// Medians in nanoseconds, by group and step.
-struct Figures(BTreeMap<(&'static str, String), f64>);
+/// The name of what the steps of a group stand beside.
+const WHOLE: &str = "whole";
 
-impl Figures {
-    /// What criterion has left in its folder: nothing of the steps that were not picked.
-    fn read(folder: &Path) -> Self {
-        let on_file = BATCHES.map(|orders| ("file", orders.to_string()));
-        let in_memory = [
-            ("get", "gate"),
-            ("get", "pet"),
-            ("get", "exchange"),
-            ("page", "pets"),
-            ("page", "exchange"),
-            ("order", "decide"),
-            ("order", "store"),
-            ("order", "service"),
-            ("order", "exchange"),
-        ];
-        let steps = in_memory.map(|(group, step)| (group, step.to_owned())).into_iter().chain(on_file);
-        let median = |(group, step): &(&str, String)| {
-            let text = std::fs::read(folder.join(group).join(step).join("new/estimates.json")).ok()?;
-            let estimates: serde_json::Value = serde_json::from_slice(&text).ok()?;
-            estimates["median"]["point_estimate"].as_f64()
-        };
-        Self(steps.filter_map(|step| Some((step.clone(), median(&step)?))).collect())
+/// Medians in nanoseconds by group and step, as criterion has left them in its folder: nothing of steps that were not
+/// picked.
+fn figures(folder: &Path) -> BTreeMap<String, BTreeMap<String, f64>> {
+    let names = |folder: &Path| -> Vec<String> {
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+    };
+    let median = |path: &Path| {
+        let estimates: serde_json::Value = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
+        estimates["median"]["point_estimate"].as_f64()
+    };
+    let steps_of = |group: &String| -> BTreeMap<String, f64> {
+        let folder = folder.join(group);
+        let figure =
+            |step: String| median(&folder.join(&step).join("new/estimates.json")).map(|nanos| (step, nanos));
+        names(&folder).into_iter().filter_map(figure).collect()
+    };
+    let groups = names(folder).into_iter().map(|group| (steps_of(&group), group));
+    groups.filter(|(steps, _)| !steps.is_empty()).map(|(steps, group)| (group, steps)).collect()
+}
+
+fn print(figures: &BTreeMap<String, BTreeMap<String, f64>>) {
+    if figures.is_empty() {
+        return;
     }
-
-    fn print(&self) {
-        println!("\n| step | ns | of the whole |\n|---|---|---|");
-        for ((group, step), nanos) in &self.0 {
-            let (nanos, whole) = if *group == "file" {
-                let orders: f64 = step.parse().expect("a number of orders");
-                (nanos / orders, self.0.get(&("file", "1".to_owned())))
-            } else {
-                (*nanos, self.0.get(&(*group, "exchange".to_owned())))
-            };
-            let share = whole.map_or("—".to_owned(), |whole| format!("{:.2}", nanos / whole));
+    println!("\n| step | ns | of the whole |\n|---|---|---|");
+    for (group, steps) in figures {
+        for (step, nanos) in steps {
+            let share = steps.get(WHOLE).map_or("—".to_owned(), |whole| format!("{:.2}", nanos / whole));
             println!("| {group}, {step} | {nanos:.0} | {share} |");
         }
     }

@@ -8,8 +8,7 @@ use hyper::header::{
     ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, ALLOW, HeaderName,
     HeaderValue,
 };
-use hyper::http::request::Parts;
-use hyper::{HeaderMap, Method, StatusCode, Uri};
+use hyper::{HeaderMap, StatusCode, Uri};
 use parking_lot::RwLock;
 
 use crate::answer::Answer;
@@ -121,11 +120,11 @@ pub(crate) fn options(allow: &'static str, cors: &LiveCors, head: &Head<'_>, hea
     if is_permitted(cors, head, headers) { permit(answer, allow) } else { answer }
 }
 
-/// The answer to a preflight for a path that does not exist, if it is one: anything may be asked. Then the page reads the 404
-/// of its request, where a browser would tell it of a failed network and of nothing else.
-pub(crate) fn preflight_of_nothing(cors: &LiveCors, parts: &Parts, head: &Head<'_>) -> Option<Answer> {
-    let is_permitted = parts.method == Method::OPTIONS && is_permitted(cors, head, &parts.headers);
-    is_permitted.then(|| permit(Answer::empty(StatusCode::NO_CONTENT), ALL_METHODS))
+/// The answer to OPTIONS of a path that does not exist, if that is a preflight: any method may be asked. Then the page reads
+/// the 404 of its request, where a browser would tell it of a failed network and of nothing else.
+pub(crate) fn preflight_of_nothing(cors: &LiveCors, head: &Head<'_>, headers: &HeaderMap) -> Option<Answer> {
+    let permit_all = || permit(Answer::empty(StatusCode::NO_CONTENT), ALL_METHODS);
+    is_permitted(cors, head, headers).then(permit_all)
 }
 
 /// Whether this is a preflight, of a page that may call.

@@ -227,7 +227,8 @@ async fn judge<const SECURE: bool>(
     if parts.method == Method::OPTIONS {
         return match resource {
             Some(resource) => cors::options(resource.allow(), &app.cors, head, &parts.headers),
-            None => cors::preflight_of_nothing(&app.cors, parts, head).unwrap_or_else(|| not_found().into()),
+            None => cors::preflight_of_nothing(&app.cors, head, &parts.headers)
+                .unwrap_or_else(|| not_found().into()),
         };
     }
     if !worker.load.admits(activity, || asker(head, client)) {

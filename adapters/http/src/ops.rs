@@ -72,7 +72,9 @@ pub(crate) async fn answer(worker: &Worker, parts: &Parts, head: &Head<'_>) -> A
             .with_header(ALLOW, const { HeaderValue::from_static(cors::ALL_METHODS) });
     }
     let Some(page) = Page::find(parts.uri.path(), worker) else {
-        if let Some(permitted) = cors::preflight_of_nothing(&worker.app.cors, parts, head) {
+        if parts.method == Method::OPTIONS
+            && let Some(permitted) = cors::preflight_of_nothing(&worker.app.cors, head, &parts.headers)
+        {
             return permitted;
         }
         let message = match worker.serves {

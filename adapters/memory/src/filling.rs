@@ -8,6 +8,7 @@ use petstore_domain::{
 };
 use petstore_ports::UsageCount;
 
+use crate::pairs::Gathered;
 use crate::slab::{SLOT_MAX, slot};
 use crate::tables::Tables;
 
@@ -109,13 +110,13 @@ pub enum Contradiction {
 pub(crate) struct Filling<'a> {
     tables: &'a Tables,
     open_orders: HashMap<PetId, u32, RandomState>,
-    /// The names of the pets that came, for their index: the hash of each, and its slot.
-    names: Vec<(u32, u32)>,
+    /// The names of the pets that came, for their index.
+    names: Gathered,
 }
 
 impl<'a> Filling<'a> {
     pub(crate) fn of(tables: &'a Tables) -> Self {
-        Self { tables, open_orders: HashMap::default(), names: Vec::new() }
+        Self { tables, open_orders: HashMap::default(), names: Gathered::new() }
     }
 
     pub(crate) fn category(&mut self, record: CategoryRecord) -> Result<(), Contradiction> {
@@ -134,7 +135,7 @@ impl<'a> Filling<'a> {
         if self.tables.categories.read(category, |_| ()).is_none() {
             return Err(orphan("pet", id.get(), "category", category.get()));
         }
-        self.names.push(self.tables.pets.fill(slot, record));
+        self.tables.pets.fill(slot, record, &mut self.names);
         Ok(())
     }
 
@@ -210,7 +211,7 @@ impl<'a> Filling<'a> {
 
     /// Makes the pets known by their names. To be called once all have come.
     pub(crate) fn index_names(&mut self) {
-        self.tables.pets.index_names(std::mem::take(&mut self.names));
+        self.tables.pets.index_names(std::mem::replace(&mut self.names, Gathered::new()));
     }
 
     /// Whether each record says what the other rows add up to, and every pet is sound.

@@ -10,7 +10,7 @@ use crate::search::{Seek, Slots, is_before, remembering};
 /// Parts of the index, so that writers of different keys seldom meet.
 const SHARDS: u32 = 64;
 
-/// Pairs of a key and a slot, packed in one word each and sorted: about 14 bytes a pair.
+/// Pairs of a key and a slot, packed in one word each and sorted: about 14 bytes a pair that was added, 9 that was gathered.
 pub(crate) struct PairIndex {
     shards: Box<[RwLock<BTreeSet<u64>>]>,
 }
@@ -25,14 +25,9 @@ impl PairIndex {
         self.shard(key).write().insert(pack(key, slot));
     }
 
-    /// Adds many pairs to what is empty, a tree at a time: one by one, each would search a tree that no cache holds, which
-    /// is a fifth of a start with a million pets.
-    pub(crate) fn fill(&self, pairs: impl IntoIterator<Item = (u32, u32)>) {
-        let mut of_shards = vec![Vec::new(); SHARDS as usize];
-        for (key, slot) in pairs {
-            of_shards[shard_of(key)].push(pack(key, slot));
-        }
-        for (shard, pairs) in self.shards.iter().zip(of_shards) {
+    /// Adds what was gathered, a tree at a time.
+    pub(crate) fn add_all(&self, gathered: Gathered) {
+        for (shard, pairs) in self.shards.iter().zip(gathered.shards) {
             shard.write().append(&mut pairs.into_iter().collect());
         }
     }
@@ -54,6 +49,22 @@ impl PairIndex {
 
 const fn shard_of(key: u32) -> usize {
     (key % SHARDS) as usize
+}
+
+/// Pairs that are yet to be added. One by one, each would be a search of a tree that no cache holds: a third of a start with
+/// a million pets.
+pub(crate) struct Gathered {
+    shards: Vec<Vec<u64>>,
+}
+
+impl Gathered {
+    pub(crate) fn new() -> Self {
+        Self { shards: vec![Vec::new(); SHARDS as usize] }
+    }
+
+    pub(crate) fn push(&mut self, key: u32, slot: u32) {
+        self.shards[shard_of(key)].push(pack(key, slot));
+    }
 }
 
 /// The slots of one key.
@@ -108,11 +119,12 @@ mod tests {
     #[test]
     fn a_key_shows_its_own_slots_only_in_both_directions() {
         let pairs = [(7, 0), (7, 5), (7, u32::MAX), (8, 3), (7 + SHARDS, 4), (6, u32::MAX)];
-        let (added, filled) = (PairIndex::new(), PairIndex::new());
+        let (added, filled, mut gathered) = (PairIndex::new(), PairIndex::new(), Gathered::new());
         for (key, slot) in pairs {
             added.add(key, slot);
+            gathered.push(key, slot);
         }
-        filled.fill(pairs.into_iter().rev());
+        filled.add_all(gathered);
         shows_its_own_slots(&added);
         shows_its_own_slots(&filled);
     }

@@ -12,7 +12,7 @@ use roaring::RoaringBitmap;
 use crate::census::Census;
 use crate::ids::IdCounter;
 use crate::page;
-use crate::pairs::PairIndex;
+use crate::pairs::{Gathered, PairIndex};
 use crate::search::{AnyOf, Found, Seek, Slots, Walk, leap, run, search};
 use crate::slab::{Slab, slot};
 
@@ -87,19 +87,19 @@ impl Pets {
         }
     }
 
-    /// Puts a new pet into a table that is being filled. It is not found by its name before the pair that this returns has
-    /// been given to [`Pets::index_names`].
-    pub(crate) fn fill(&self, slot: u32, record: PetRecord) -> (u32, u32) {
+    /// Puts a new pet into a table that is being filled. It is not found by its name before `names` have come to
+    /// [`Pets::index_names`].
+    pub(crate) fn fill(&self, slot: u32, record: PetRecord, names: &mut Gathered) {
         self.ids.skip_to(record.pet.id.get());
         let entry = self.entry(&record.pet);
+        names.push(entry.name_hash, slot);
         self.count(slot, entry, None);
         self.records.write(slot, Some(record));
-        (entry.name_hash, slot)
     }
 
     /// Makes pets that the table was filled with known by their names, too.
-    pub(crate) fn index_names(&self, names: Vec<(u32, u32)>) {
-        self.by_name.fill(names);
+    pub(crate) fn index_names(&self, names: Gathered) {
+        self.by_name.add_all(names);
     }
 
     pub(crate) fn remove(&self, slot: u32) {
