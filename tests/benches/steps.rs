@@ -30,6 +30,7 @@ use petstore_ports::api::{Administration, Call, Gate, NewKey, Orders, Pets, Pets
 use petstore_ports::{Clock, Cost, Entropy, PageOrder, PageRequest, PetFilter, PetReader, StoreError, run};
 use petstore_service::{Policy, Ports, Service};
 use petstore_sqlite::SqliteJournal;
+use petstore_tests::Random;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tokio::task::{LocalSet, spawn_local};
 use tokio::time::Instant;
@@ -310,14 +311,8 @@ fn fill(store: &MemoryStore) {
 
 /// Pets drawn at random, the same ones in every run.
 fn drawn() -> Vec<PetId> {
-    let mut state: u64 = 0x9E37_79B9_7F4A_7C15;
-    let mut draw = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        PetId::new(state % u64::from(PETS) + 1).expect("an id")
-    };
-    (0..DRAWN).map(|_| draw()).collect()
+    let mut random = Random::seeded(7);
+    (0..DRAWN).map(|_| PetId::new(u64::from(random.below(PETS)) + 1).expect("an id")).collect()
 }
 
 fn one_of(pet_id: PetId) -> NewOrder {

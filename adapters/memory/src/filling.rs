@@ -116,7 +116,7 @@ pub(crate) struct Filling<'a> {
 
 impl<'a> Filling<'a> {
     pub(crate) fn of(tables: &'a Tables) -> Self {
-        Self { tables, open_orders: HashMap::default(), names: Gathered::new() }
+        Self { tables, open_orders: HashMap::default(), names: Gathered::default() }
     }
 
     pub(crate) fn category(&mut self, record: CategoryRecord) -> Result<(), Contradiction> {
@@ -211,7 +211,7 @@ impl<'a> Filling<'a> {
 
     /// Makes the pets known by their names. To be called once all have come.
     pub(crate) fn index_names(&mut self) {
-        self.tables.pets.index_names(std::mem::replace(&mut self.names, Gathered::new()));
+        self.tables.pets.index_names(std::mem::take(&mut self.names));
     }
 
     /// Whether each record says what the other rows add up to, and every pet is sound.

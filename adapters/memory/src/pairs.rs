@@ -57,11 +57,13 @@ pub(crate) struct Gathered {
     shards: Vec<Vec<u64>>,
 }
 
-impl Gathered {
-    pub(crate) fn new() -> Self {
+impl Default for Gathered {
+    fn default() -> Self {
         Self { shards: vec![Vec::new(); SHARDS as usize] }
     }
+}
 
+impl Gathered {
     pub(crate) fn push(&mut self, key: u32, slot: u32) {
         self.shards[shard_of(key)].push(pack(key, slot));
     }
@@ -119,7 +121,7 @@ mod tests {
     #[test]
     fn a_key_shows_its_own_slots_only_in_both_directions() {
         let pairs = [(7, 0), (7, 5), (7, u32::MAX), (8, 3), (7 + SHARDS, 4), (6, u32::MAX)];
-        let (added, filled, mut gathered) = (PairIndex::new(), PairIndex::new(), Gathered::new());
+        let (added, filled, mut gathered) = (PairIndex::new(), PairIndex::new(), Gathered::default());
         for (key, slot) in pairs {
             added.add(key, slot);
             gathered.push(key, slot);
