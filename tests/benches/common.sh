@@ -37,8 +37,12 @@ endless() {
     --admin-socket "$folder/$port.sock" >/dev/null
 }
 
-# The answer to GET of a pet, as it comes over the wire.
-record() { curl -si -H "x-api-key: $PETSTORE_INITIAL_KEY" "http://127.0.0.1:$port/v1/pets/1234" >"$folder/answer"; }
+# record [PATH [OPTIONS...]]: an answer as it comes over the wire, that to GET of a pet if nothing else is asked.
+record() {
+  local path=${1:-/pets/1234}
+  shift || true
+  curl -si -H "x-api-key: $PETSTORE_INITIAL_KEY" "http://127.0.0.1:$port/v1$path" "$@" >"$folder/answer"
+}
 
 # baseline [WRAPPER...]: bare hyper with the answer that was recorded.
 baseline() {
@@ -56,10 +60,13 @@ stop() {
 # load [OPTIONS...]: the generator's line. A refused request is an error: it is not what was to be measured.
 load() {
   local line
-  line=$(taskset -c "$client_cpu" "$target/load" --port "$port" --key "$PETSTORE_INITIAL_KEY" "$@")
+  line=$(offer "$@")
   [[ $line == *' refused=0 '* ]] || { echo "refused: $line" >&2; return 1; }
   echo "$line"
 }
+
+# offer [OPTIONS...]: the same where refusals may be: so many connections that a slow machine sheds some of the load.
+offer() { taskset -c "$client_cpu" "$target/load" --port "$port" --key "$PETSTORE_INITIAL_KEY" "$@"; }
 
 # value NAME: one figure of the line that is read.
 value() { sed -n "s/.*\b$1=\([0-9.]*\).*/\1/p"; }
