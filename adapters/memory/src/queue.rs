@@ -73,7 +73,7 @@ impl Request {
 #[derive(Default)]
 pub(crate) struct Queue {
     state: Mutex<State>,
-    /// Something has come, or the queue was closed.
+    /// Something has come, the journal has failed, or the queue was closed.
     changed: Condvar,
 }
 
@@ -177,6 +177,8 @@ impl Queue {
         state.chore_since = None;
         let waiting = std::mem::take(&mut state.waiting);
         drop(state);
+        // It may be somebody else who has found out, while the writer sleeps: it is the writer who asks the journal again.
+        self.changed.notify_all();
         for request in waiting {
             request.refuse(error.clone());
         }
@@ -193,13 +195,14 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    /// Waits until there is a request. False if there is none, and none will come.
+    /// Waits until there is a request, or a journal that fails is to be asked how it stands. False if the queue is closed,
+    /// and nothing waits.
     pub(crate) fn wait(&self) -> bool {
         let mut state = self.state.lock();
-        while state.waiting.is_empty() && !state.closed {
+        while state.waiting.is_empty() && state.failing.is_none() && !state.closed {
             self.changed.wait(&mut state);
         }
-        !state.waiting.is_empty()
+        !state.waiting.is_empty() || !state.closed
     }
 
     /// If there is a request, waits until there are some more, for a while: where the processors are pressed, or where many

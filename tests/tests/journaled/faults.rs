@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use petstore_domain::*;
 use petstore_memory::{MemoryStore, Step};
-use petstore_ports::{Ask, CategoryReader, Housekeeping, Quotas, StoreError, StoreHealth, Verdict, run};
+use petstore_ports::{
+    Ask, CategoryReader, Housekeeping, Quotas, Resettable, StoreError, StoreHealth, Verdict, run,
+};
 use petstore_tests::{Disk, Fault, run_case};
 
 use crate::driven::{Call, Driven, Snapshot, poll, ready};
@@ -222,6 +224,27 @@ fn a_thread_heals_by_itself() {
         };
         tokio::time::timeout(Duration::from_secs(10), healed).await.expect("it heals within ten seconds");
         run(&*store, create_category("Dogs")).await.unwrap().unwrap();
+    });
+}
+
+/// Whoever holds writes out finds the journal failing while the writer's thread sleeps.
+#[test]
+fn a_thread_heals_what_a_reset_has_found_failing() {
+    let disk = Disk::new();
+    let store = Arc::new(MemoryStore::open(disk.journal()).unwrap().store);
+    run_case(async {
+        run(&*store, create_category("Dogs")).await.unwrap().unwrap();
+        disk.fail_call(disk.calls() + 1, Fault::Lasting);
+        assert!(matches!(store.reset(Arc::from([]), 2), Err(StoreError::Indeterminate(_))));
+        assert!(store.check(at(0)).await.is_err());
+        disk.heal();
+        let healed = async {
+            while store.check(at(0)).await.is_err() {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(10), healed).await.expect("it heals within ten seconds");
+        run(&*store, create_category("Cats")).await.unwrap().unwrap();
     });
 }
 
