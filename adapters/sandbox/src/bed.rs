@@ -20,11 +20,13 @@ pub struct TestBed {
 }
 
 impl Sandbox for TestBed {
-    fn reset(&self) -> Result<u64, StoreError> {
+    fn new_epoch(&self) -> Result<u64, StoreError> {
         // Eight of the bytes are enough not to meet an epoch of before.
-        let epoch = self.entropy.bits()?[..8].iter().fold(0, |epoch, byte| epoch << 8 | u64::from(*byte));
-        self.store.reset(Arc::clone(&self.shop), epoch)?;
-        Ok(epoch)
+        Ok(self.entropy.bits()?[..8].iter().fold(0, |epoch, byte| epoch << 8 | u64::from(*byte)))
+    }
+
+    fn reset(&self, epoch: u64) -> Result<(), StoreError> {
+        self.store.reset(Arc::clone(&self.shop), epoch)
     }
 
     fn clock(&self) -> ClockFace {

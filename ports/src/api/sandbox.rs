@@ -8,9 +8,16 @@ use crate::StoreError;
 
 /// A petstore that is its tester's plaything.
 pub trait Sandbox: Send + Sync {
-    /// Takes the shop back to its beginning; accounts and keys stay. Returns the store's new epoch: entity tags and cursors
-    /// of before mean nothing from now on. Nobody else may use the store meanwhile. Blocks until it is done.
-    fn reset(&self) -> Result<u64, StoreError>;
+    /// An epoch that the store never had, for a beginning.
+    fn new_epoch(&self) -> Result<u64, StoreError>;
+
+    /// Takes the shop back to its beginning; accounts and keys stay. The store has this epoch from now on: entity tags and
+    /// cursors of before mean nothing. Nobody else may use the store meanwhile. Blocks until it is done.
+    ///
+    /// # Errors
+    /// After [`StoreError::Indeterminate`] it may turn out to have happened, with this epoch. After any other nothing has
+    /// changed.
+    fn reset(&self, epoch: u64) -> Result<(), StoreError>;
 
     /// What the clock shows.
     fn clock(&self) -> ClockFace;

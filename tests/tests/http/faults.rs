@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use petstore_domain::Plan;
+use petstore_domain::{Plan, Timestamp};
 use petstore_memory::MemoryStore;
 use petstore_ports::StoreError;
+use petstore_ports::api::{ClockFace, ClockTurn, Sandbox};
 use petstore_service::{OnQuotaOutage, Policy, Ports};
 use serde_json::json;
 
@@ -166,4 +167,40 @@ fn a_stand_in_counts_with_the_same_figures() {
     let mut stranger = Caller::of(&shop.stranger());
     let statuses: Vec<_> = (0..301).map(|_| stranger.get("/v1/pets").status).collect();
     assert_eq!((statuses[299], statuses[300]), (401, 429));
+}
+
+/// A sandbox whose reset may have happened, or not.
+struct InDoubt;
+
+impl Sandbox for InDoubt {
+    fn new_epoch(&self) -> Result<u64, StoreError> {
+        Ok(0xD0_0B7)
+    }
+
+    fn reset(&self, _epoch: u64) -> Result<(), StoreError> {
+        Err(StoreError::Indeterminate("the power may have been cut".to_owned()))
+    }
+
+    fn clock(&self) -> ClockFace {
+        ClockFace { now: Timestamp::EPOCH, frozen: true }
+    }
+
+    fn set_clock(&self, _turn: ClockTurn) -> Result<ClockFace, StoreError> {
+        Ok(self.clock())
+    }
+}
+
+#[test]
+fn after_a_reset_that_may_have_happened_no_tag_of_before_fits() {
+    let mut wish = Wish::default();
+    wish.http.sandbox = Some(Arc::new(InDoubt));
+    let shop = Shop::open_as(wish);
+    let client = shop.client(Plan::Pro);
+    let before = client.post("/v1/categories", &json!({"name": "Cats"}));
+    assert_eq!(before.status, 201);
+    is_503(&client.send("POST", "/sandbox/reset", &[], None), "unavailable");
+    let tag = before.header("etag").expect("a tag").to_owned();
+    let after = client.send("GET", "/v1/categories/1", &[("if-none-match", &tag)], None);
+    assert_eq!(after.status, 200);
+    assert_ne!(after.header("etag"), Some(&*tag));
 }

@@ -130,10 +130,15 @@ async fn reset(app: &Arc<App>, sandbox: &Sandbox) -> Result<Answer, Answer> {
     blocking(move || {
         let _alone = alone;
         let Some(sandbox) = &app.sandbox else { return Ok(()) };
-        let epoch = sandbox.port.reset()?;
-        sandbox.epoch.store(epoch, std::sync::atomic::Ordering::Relaxed);
-        sandbox.faults.set(Plan::default());
-        Ok(())
+        let epoch = sandbox.port.new_epoch()?;
+        let done = sandbox.port.reset(epoch);
+        // One in doubt may turn out to have happened: no tag of before may then fit what is new. If it has not, tags of
+        // before merely fit no more.
+        if matches!(done, Ok(()) | Err(StoreError::Indeterminate(_))) {
+            sandbox.epoch.store(epoch, std::sync::atomic::Ordering::Relaxed);
+            sandbox.faults.set(Plan::default());
+        }
+        done
     })
     .await?;
     Ok(Answer::empty(StatusCode::NO_CONTENT))
