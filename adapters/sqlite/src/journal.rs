@@ -42,8 +42,11 @@ impl Open {
     fn new(path: &Path, epoch_if_new: Option<u64>, log: &Arc<Log>) -> Result<(Self, bool), OpenError> {
         let mut connection = connection::writer(path, epoch_if_new)?;
         // A process that was killed may have left a batch in the log that was never synced. It is read from here on, so
-        // it must be on disk before.
+        // it must be on disk before: in the database, or while somebody reads an older state of it, in the log.
         let settled = checkpoint::settle(&connection).map_err(OpenError::engine(path))?;
+        if !settled {
+            files::sync_log(path).map_err(|source| OpenError::File { path: path.into(), source })?;
+        }
         let checkpoints = Some(checkpoint::start(&mut connection, path, log)?);
         Ok((Self { connection, checkpoints, in_bulk: false }, settled))
     }

@@ -50,3 +50,49 @@ fn each_201_leaves_after_a_sync_that_came_after_its_request() {
     }
     assert_eq!(answered, ORDERS);
 }
+
+/// A batch that a killed server left in the log is in no database as long as somebody reads an older state of it.
+#[test]
+fn what_a_kill_has_left_in_the_log_is_synced_before_it_is_served() {
+    if !tools::can_run("strace", "-V") {
+        return;
+    }
+    let mut site = Site::served("synced-start", &["--demo", "3"]);
+    let key = site.printed_key();
+    // So that what follows is all of the log.
+    site.stop();
+    site.serve(&[], &[]);
+    let reader = rusqlite::Connection::open(site.folder.join("petstore.db")).unwrap();
+    let older = reader.unchecked_transaction().unwrap();
+    let count = |sql| older.query_row(sql, [], |row| row.get::<_, u64>(0)).unwrap();
+    assert_eq!(count("SELECT count(*) FROM pets"), 3);
+    let mut client = Client::connect(site.port, &key).unwrap();
+    let made = client.ask("POST", "/v1/pets", "", "{\"name\":\"Late\",\"categoryId\":1}").unwrap();
+    assert_eq!(made.status, 201);
+    site.signal("-KILL");
+    site.server.take().unwrap().wait().unwrap();
+
+    let log = site.folder.join("calls");
+    let calls = log.to_str().unwrap();
+    let trace = ["-f", "-y", "-e", "trace=fsync,fdatasync,listen", "-o", calls, common::BINARY];
+    let mut strace = Command::new("strace");
+    strace.args(trace).current_dir(&site.folder).env("PETSTORE_LISTEN", format!("127.0.0.1:{}", site.port));
+    let mut server = strace.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let ask = || Client::connect(site.port, &key)?.ask("GET", "/v1/pets", "", "");
+    let pets = loop {
+        match ask() {
+            Ok(answer) => break answer.body,
+            Err(_) => std::thread::yield_now(),
+        }
+    };
+    assert!(pets.contains("Late"), "{pets}");
+    // strace ends with the server, whose number is in its lock.
+    let id = std::fs::read_to_string(site.folder.join("petstore.db.lock")).unwrap();
+    assert!(Command::new("kill").arg(id.trim()).status().unwrap().success());
+    server.wait().unwrap();
+    let calls = std::fs::read_to_string(&log).unwrap();
+    let (before, _) = calls.split_once("listen(").expect("it listens");
+    let is_sync =
+        |call: &&str| call.contains("sync(") && call.contains("petstore.db-wal") && call.ends_with("= 0");
+    assert_eq!(before.lines().filter(is_sync).count(), 1, "{calls}");
+}
