@@ -17,6 +17,8 @@ pub(crate) struct RequestBody {
     incoming: Incoming,
     /// Whether the client waits for a 100 before it sends. Reading would send that.
     waits: bool,
+    /// Whether it ended early or was framed wrongly: hyper reads nothing more of that connection.
+    broken: bool,
 }
 
 /// Why a body was not read.
@@ -27,7 +29,7 @@ enum Unread {
 
 impl RequestBody {
     pub(crate) fn new(incoming: Incoming) -> Self {
-        Self { incoming, waits: false }
+        Self { incoming, waits: false, broken: false }
     }
 
     /// Says whether the client waits for a 100 before it sends.
@@ -37,6 +39,10 @@ impl RequestBody {
 
     /// The whole body.
     pub(crate) async fn read(&mut self, max: usize, deadline: Duration) -> Result<Bytes, ApiError> {
+        // No 100 for a body that is refused by its length.
+        if is_longer(&self.incoming, max) {
+            return Err(too_large(max));
+        }
         self.waits = false;
         let mut reading = pin!(read(&mut self.incoming, max));
         let read = match at_once(reading.as_mut()).await {
@@ -45,24 +51,23 @@ impl RequestBody {
         };
         match read {
             Ok(Ok(bytes)) => Ok(bytes),
-            Ok(Err(Unread::TooLarge)) => {
-                Err(ApiError::new(Code::BodyTooLarge, format!("A body has at most {max} bytes.")))
-            }
+            Ok(Err(Unread::TooLarge)) => Err(too_large(max)),
             Ok(Err(Unread::Broken)) => {
+                self.broken = true;
                 Err(ApiError::new(Code::InvalidJson, "The body ended early or is framed wrongly."))
             }
             Err(_) => Err(ApiError::new(Code::RequestTimeout, "The body did not arrive in time.")),
         }
     }
 
-    /// Whether nothing of it is left to read.
+    /// Whether all of it has been read.
     pub(crate) fn is_read(&self) -> bool {
-        self.incoming.is_end_stream()
+        self.incoming.is_end_stream() && !self.broken
     }
 
     /// Throws away what nobody wanted, up to a bound. Says whether that was all of it: the connection can then live on.
     pub(crate) async fn discard(&mut self) -> bool {
-        if self.waits || self.incoming.size_hint().lower() > DRAIN_MAX as u64 {
+        if self.waits || self.broken || is_longer(&self.incoming, DRAIN_MAX) {
             return false;
         }
         let mut left = DRAIN_MAX;
@@ -79,6 +84,15 @@ impl RequestBody {
         };
         timeout(DRAIN_TIME, all).await.unwrap_or(false)
     }
+}
+
+/// Whether a body says itself that it has more bytes than this.
+fn is_longer(incoming: &Incoming, max: usize) -> bool {
+    incoming.size_hint().lower() > max as u64
+}
+
+fn too_large(max: usize) -> ApiError {
+    ApiError::new(Code::BodyTooLarge, format!("A body has at most {max} bytes."))
 }
 
 /// What a future comes to when it is asked twice. hyper hands over a body that came with its head at the second time,
@@ -98,9 +112,6 @@ async fn at_once<F: Future>(mut future: Pin<&mut F>) -> Option<F::Output> {
 }
 
 async fn read(incoming: &mut Incoming, max: usize) -> Result<Bytes, Unread> {
-    if incoming.size_hint().lower() > max as u64 {
-        return Err(Unread::TooLarge);
-    }
     // Most bodies come in one piece, which is then the body, uncopied.
     let mut first = Bytes::new();
     let mut rest = BytesMut::new();

@@ -96,7 +96,8 @@ impl Connections {
             self.hand.set(hand + 1);
             let Some(guest) = &mut places[hand] else { continue };
             let (phase, stall) = (guest.activity.phase(), guest.activity.stall());
-            if phase.0 == Phase::Busy {
+            // Neither whoever waits for an answer nor whoever is still taking one: that has a deadline of its own.
+            if phase.0 == Phase::Busy || stall.0 {
                 guest.seen = None;
                 continue;
             }

@@ -131,6 +131,10 @@ impl Load {
                 elapsed,
             };
             let part = self.gauge.borrow_mut().judge(&tick);
+            if part.is_none() && self.looks.get() {
+                // An overload has ended: the next one begins with nobody's share of this one.
+                self.shares.take();
+            }
             self.looks.set(part.is_some());
             match part {
                 Some(part) => self.shares.borrow_mut().divide(part),

@@ -74,6 +74,34 @@ fn the_bound_is_a_setting() {
 }
 
 #[test]
+fn a_body_that_says_it_is_too_long_is_not_asked_for() {
+    let mut wish = Wish::default();
+    wish.http.bounds.body = 100;
+    let stall = Stall::open_as(wish);
+    let mut connection = Connection::open(stall.client.address);
+    let headers = [("expect", "100-continue")];
+    let mut head = request(&stall.client, "POST", "/v1/categories", &headers, &category_of(101));
+    head.truncate(head.len() - 101);
+    connection.send(&head);
+    let answer = connection.read_answer(false).expect("an answer");
+    assert_eq!(answer.outcome(), (413, "body_too_large".to_owned()));
+    assert!(connection.is_closed());
+}
+
+#[test]
+fn a_body_that_is_framed_wrongly_ends_the_connection_and_its_answer_says_so() {
+    let stall = Stall::open();
+    let mut connection = Connection::open(stall.client.address);
+    let mut bytes = chunked(&stall.client, "/v1/categories");
+    bytes.extend_from_slice(b"no size\r\n");
+    connection.send(&bytes);
+    let answer = connection.read_answer(false).expect("an answer");
+    assert_eq!(answer.outcome(), (400, "invalid_json".to_owned()));
+    assert_eq!(answer.header("connection"), Some("close"));
+    assert!(connection.is_closed());
+}
+
+#[test]
 fn a_refused_body_of_two_mebibytes_still_gets_its_answer_and_the_next_request_is_served() {
     let stall = Stall::open();
     let stranger = stall.shop.stranger();

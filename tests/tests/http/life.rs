@@ -13,7 +13,7 @@ use petstore_service::Ports;
 use serde_json::json;
 
 use crate::faulty::{Mood, Moody};
-use crate::harness::{Client, Connection, Shop, Wish};
+use crate::harness::{Client, Connection, OPENAPI, Shop, Wish};
 use crate::stall::{hold, request};
 
 const ANY_PORT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
@@ -225,6 +225,33 @@ fn a_connection_that_its_client_leaves_is_soon_forgotten() {
         let mut connection = Connection::open(server.local_addr());
         connection.send(&get[..10]);
     }
+    server.drain();
+    assert!(server.join());
+}
+
+#[test]
+fn whoever_is_still_taking_an_answer_makes_way_for_nobody() {
+    const ANSWERS: usize = 200;
+    let mut wish = Wish::default();
+    wish.http.bounds.connections = 1;
+    wish.http.deadlines.idle_crowded = Duration::ZERO;
+    let shop = Shop::open_as(wish);
+    let server = shop.http.listen(ANY_PORT, NonZeroUsize::MIN).unwrap();
+    let get = request(&shop.stranger(), "GET", "/openapi.yaml", &[], b"");
+    let mut first = Connection::open(server.local_addr());
+    // More than the kernel holds for a client that does not read.
+    first.send(&get.repeat(ANSWERS));
+    assert_eq!(first.read_answer(false).unwrap().status, 200);
+    let mut second = Connection::open(server.local_addr());
+    second.send(&get);
+    second.socket().set_read_timeout(Some(Duration::from_secs(1))).unwrap();
+    assert!(second.socket().peek(&mut [0]).is_err());
+    second.socket().set_read_timeout(None).unwrap();
+    for _ in 1..ANSWERS {
+        assert_eq!(first.read_answer(false).expect("all that was asked for").text(), OPENAPI);
+    }
+    // Now the first one is idle.
+    assert_eq!(second.read_answer(false).unwrap().status, 200);
     server.drain();
     assert!(server.join());
 }
