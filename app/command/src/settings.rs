@@ -50,7 +50,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, env = "PETSTORE_PUBLIC_URL", value_parser = expected::public_url, value_name = "URL", help_heading = "Serving", hide = true)]
     pub(crate) public_url: Option<String>,
 
-    /// Hosts that are served, without ports; any unless told otherwise
+    /// Hosts that are served, without ports; any unless told otherwise. Probes and metrics are answered under any
     #[arg(long, env = "PETSTORE_HOSTS", value_parser = expected::host, value_delimiter = ',', value_name = "HOST,…", help_heading = "Serving", hide = true)]
     pub(crate) hosts: Vec<String>,
 
@@ -90,7 +90,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, env = "PETSTORE_FREE_MINUTE", default_value = "60", value_parser = expected::limit, value_name = "1..2147483647", help_heading = "Plans", hide = true)]
     pub(crate) free_minute: Limit,
 
-    /// Requests a day on the Free plan
+    /// Requests a day on the Free plan, at least those of a minute
     #[arg(long, env = "PETSTORE_FREE_DAY", default_value = "1000", value_parser = expected::limit, value_name = "1..2147483647", help_heading = "Plans", hide = true)]
     pub(crate) free_day: Limit,
 
@@ -98,7 +98,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, env = "PETSTORE_PRO_MINUTE", default_value = "300", value_parser = expected::limit, value_name = "1..2147483647", help_heading = "Plans", hide = true)]
     pub(crate) pro_minute: Limit,
 
-    /// Requests a day on the Pro plan
+    /// Requests a day on the Pro plan, at least those of a minute
     #[arg(long, env = "PETSTORE_PRO_DAY", default_value = "10000", value_parser = expected::limit, value_name = "1..2147483647", help_heading = "Plans", hide = true)]
     pub(crate) pro_day: Limit,
 
@@ -106,11 +106,11 @@ pub(crate) struct ServeArgs {
     #[arg(long, env = "PETSTORE_BUSINESS_MINUTE", default_value = "1000", value_parser = expected::limit, value_name = "1..2147483647", help_heading = "Plans", hide = true)]
     pub(crate) business_minute: Limit,
 
-    /// Requests a day on the Business plan
+    /// Requests a day on the Business plan, at least those of a minute
     #[arg(long, env = "PETSTORE_BUSINESS_DAY", default_value = "100000", value_parser = expected::limit, value_name = "1..2147483647", help_heading = "Plans", hide = true)]
     pub(crate) business_day: Limit,
 
-    /// Requests a minute without a valid key, for each peer address
+    /// Requests a minute without a valid key, for each peer address; of IPv6 for each network of 64 bits
     #[arg(long, env = "PETSTORE_ADDRESS_LIMIT", default_value = "300", value_parser = expected::limit, value_name = "1..2147483647", help_heading = "Limits", hide = true)]
     pub(crate) address_limit: Limit,
 
@@ -126,11 +126,11 @@ pub(crate) struct ServeArgs {
     #[arg(long, env = "PETSTORE_BAN_LENGTH", default_value = "2m", value_parser = expected::time(SECOND..=DAYS_30), value_name = "1s..30days", help_heading = "Bans", hide = true)]
     pub(crate) ban_length: Duration,
 
-    /// How long a ban is remembered: the next one within this time lasts twice as long
+    /// How long after its start a ban is remembered, at least twice its length: the next one then lasts twice as long
     #[arg(long, env = "PETSTORE_BAN_MEMORY", default_value = "24h", value_parser = expected::time(SECOND..=DAYS_30), value_name = "1s..30days", help_heading = "Bans", hide = true)]
     pub(crate) ban_memory: Duration,
 
-    /// Length of the longest ban
+    /// Length of the longest ban, at least that of a first one
     #[arg(long, env = "PETSTORE_BAN_LENGTH_MAX", default_value = "24h", value_parser = expected::time(SECOND..=DAYS_30), value_name = "1s..30days", help_heading = "Bans", hide = true)]
     pub(crate) ban_length_max: Duration,
 
