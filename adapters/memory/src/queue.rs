@@ -27,7 +27,7 @@ const COMPANY_TIME: Duration = Duration::from_millis(8);
 
 /// So many who write at once are a crowd: those of one batch soon write again, so most of them are waited for, though
 /// nobody is pressed. On one processor, which clients and server share, 16 connections place a fifth more orders a second
-/// by that, 64 some 7% more; with a processor for each of the two nothing changes, but 8 connections would lose an eighth.
+/// by that, 64 some 7% more; with a processor for each of the two 64 place up to 4% fewer, and 8 would lose an eighth.
 const CROWD: usize = 16;
 
 /// Of a crowd so many are waited for at most: what more of them would spare is less than the disk's time, which is then

@@ -8,6 +8,7 @@ use std::cell::{Cell, RefCell};
 use std::error::Error;
 use std::fmt::Write as _;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ use petstore_bench::Histogram;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::{JoinSet, LocalSet};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until};
 
 /// Bytes that the longest answer has: a page of 100 pets.
 const ANSWER_MAX: usize = 64 * 1024;
@@ -35,6 +36,12 @@ struct Options {
     /// Ask exactly so often instead
     #[arg(long)]
     requests: Option<u64>,
+    /// A file of the list's pages; where it is not there, the list is walked first, and the file made
+    #[arg(long)]
+    pages: Option<PathBuf>,
+    /// How many seconds the connections are held afterwards
+    #[arg(long, default_value_t = 0.0)]
+    hold: f64,
     /// Requests a second, at their own times
     #[arg(long)]
     rate: Option<f64>,
@@ -59,7 +66,7 @@ struct Options {
 enum Load {
     /// One pet
     Get,
-    /// A page of 100 pets
+    /// A page of 100 pets, anywhere in the list
     Page,
     /// An order of one unit
     Order,
@@ -77,6 +84,8 @@ enum Load {
 struct Run {
     options: Options,
     begun: Instant,
+    /// Where the pages of the list are.
+    pages: Vec<String>,
     /// Requests that were begun.
     asked: Cell<u64>,
     refused: Cell<u64>,
@@ -112,9 +121,14 @@ impl Run {
         number % below
     }
 
+    /// The place of one of several.
+    fn any<T>(&self, of: &[T]) -> usize {
+        usize::try_from(self.random(of.len() as u64)).unwrap_or(0)
+    }
+
     fn write(&self, number: u64, request: &mut String) {
         let options = &self.options;
-        let key = &options.key[usize::try_from(self.random(options.key.len() as u64)).unwrap_or(0)];
+        let key = &options.key[self.any(&options.key)];
         let pet = options.pet.unwrap_or_else(|| self.random(options.pets) + 1);
         let load = match (options.load, self.random(100)) {
             (Load::Mix, 0..90) => Load::Get,
@@ -124,7 +138,7 @@ impl Run {
         };
         let (method, path, kind, body) = match load {
             Load::Get | Load::Mix | Load::Idle => ("GET", format!("/pets/{pet}"), "", String::new()),
-            Load::Page => ("GET", "/pets?limit=100".to_owned(), "", String::new()),
+            Load::Page => ("GET", self.pages[self.any(&self.pages)].clone(), "", String::new()),
             Load::Order | Load::Idempotent => {
                 ("POST", "/store/orders".to_owned(), "json", format!("{{\"petId\":{pet}}}"))
             }
@@ -168,21 +182,62 @@ impl Run {
                 }
             }
             stream.write_all(request.as_bytes()).await?;
-            let mut length = 0;
-            while !is_whole(&answer[..length])? {
-                match stream.read(&mut answer[length..]).await? {
-                    0 => return Err("the connection broke off".into()),
-                    read => length += read,
-                }
-            }
+            let length = read(&mut stream, &mut answer).await?;
             self.times.borrow_mut().record(begun.elapsed());
             self.bytes.set(self.bytes.get() + length as u64);
             if answer[9] != b'2' {
                 self.refused.set(self.refused.get() + 1);
             }
         }
+        sleep(Duration::from_secs_f64(self.options.hold)).await;
         Ok(())
     }
+}
+
+/// The paths of the list's pages.
+async fn pages(options: &Options) -> Result<Vec<String>, Box<dyn Error>> {
+    let Some(file) = &options.pages else { return walk(options).await };
+    if !file.exists() {
+        std::fs::write(file, walk(options).await?.join("\n"))?;
+    }
+    Ok(std::fs::read_to_string(file)?.lines().map(str::to_owned).collect())
+}
+
+/// The paths of all pages of the list, as its links lead to them; but no more than these pets take.
+async fn walk(options: &Options) -> Result<Vec<String>, Box<dyn Error>> {
+    let mut stream = TcpStream::connect(SocketAddr::from((Ipv4Addr::LOCALHOST, options.port))).await?;
+    let (base, key, mut answer) = (&options.base_path, &options.key[0], vec![0; ANSWER_MAX]);
+    let mut pages = vec!["/pets?limit=100".to_owned()];
+    for _ in 1..options.pets.div_ceil(100) {
+        let path = &pages[pages.len() - 1];
+        let request = format!("GET {base}{path} HTTP/1.1\r\nhost: 127.0.0.1\r\nx-api-key: {key}\r\n\r\n");
+        stream.write_all(request.as_bytes()).await?;
+        let length = read(&mut stream, &mut answer).await?;
+        let Some(next) = next_page(&answer[..length], base) else { break };
+        pages.push(next);
+    }
+    Ok(pages)
+}
+
+/// Where an answer says that the next page is, without the base path.
+fn next_page(answer: &[u8], base: &str) -> Option<String> {
+    let text = str::from_utf8(answer).ok()?;
+    let links = text.split("\r\n").find_map(|line| line.strip_prefix("link: "))?;
+    let next = links.split(", ").find(|link| link.ends_with("rel=\"next\""))?;
+    let (_, path) = next.split_once('>')?.0.split_once(&format!("{base}/"))?;
+    Some(format!("/{path}"))
+}
+
+/// Reads an answer. How long it is.
+async fn read(stream: &mut TcpStream, answer: &mut [u8]) -> Result<usize, Box<dyn Error>> {
+    let mut length = 0;
+    while !is_whole(&answer[..length])? {
+        match stream.read(&mut answer[length..]).await? {
+            0 => return Err("the connection broke off".into()),
+            read => length += read,
+        }
+    }
+    Ok(length)
 }
 
 /// Whether an answer has come to its end.
@@ -200,8 +255,12 @@ fn is_whole(bytes: &[u8]) -> Result<bool, Box<dyn Error>> {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
+    let options = Options::parse();
+    let pages =
+        if matches!(options.load, Load::Page | Load::Mix) { pages(&options).await? } else { Vec::new() };
     let run = Rc::new(Run {
-        options: Options::parse(),
+        options,
+        pages,
         begun: Instant::now(),
         asked: Cell::new(0),
         refused: Cell::new(0),
@@ -225,7 +284,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
             Ok::<_, Box<dyn Error>>(())
         })
         .await?;
-    let seconds = run.begun.elapsed().as_secs_f64();
+    let seconds = run.begun.elapsed().as_secs_f64() - run.options.hold;
     let times = run.times.borrow();
     #[expect(clippy::cast_precision_loss, reason = "a run has far fewer than 2^53 requests")]
     let rate = times.count() as f64 / seconds;
