@@ -43,7 +43,7 @@ free_port() {
 # answers PATH: waits until the server does, and fails if it ends.
 answers() {
   until curl -sf -o /dev/null "http://127.0.0.1:$port/$1"; do
-    kill -0 "$server" 2>/dev/null || { cat "$folder/$port.err" >&2; return 1; }
+    kill -0 "$server" 2>/dev/null || { echo "what was started has ended before it answered: $(cat "$folder/$port.err")" >&2; return 1; }
     sleep 0.01
   done
 }

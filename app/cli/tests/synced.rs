@@ -72,12 +72,13 @@ fn what_a_kill_has_left_in_the_log_is_synced_before_it_is_served() {
     site.signal("-KILL");
     site.server.take().unwrap().wait().unwrap();
 
+    // The server is this test's child, and strace the one that watches from aside.
     let log = site.folder.join("calls");
-    let calls = log.to_str().unwrap();
-    let trace = ["-f", "-y", "-e", "trace=fsync,fdatasync,listen", "-o", calls, common::BINARY];
+    let trace = ["-D", "-f", "-y", "-e", "trace=fsync,fdatasync,listen", "-o", log.to_str().unwrap()];
     let mut strace = Command::new("strace");
-    strace.args(trace).current_dir(&site.folder).env("PETSTORE_LISTEN", format!("127.0.0.1:{}", site.port));
-    let mut server = strace.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    strace.args(trace).arg(common::BINARY).current_dir(&site.folder);
+    strace.env("PETSTORE_LISTEN", format!("127.0.0.1:{}", site.port));
+    site.server = Some(strace.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
     let ask = || Client::connect(site.port, &key)?.ask("GET", "/v1/pets", "", "");
     let pets = loop {
         match ask() {
@@ -86,13 +87,10 @@ fn what_a_kill_has_left_in_the_log_is_synced_before_it_is_served() {
         }
     };
     assert!(pets.contains("Late"), "{pets}");
-    // strace ends with the server, whose number is in its lock.
-    let id = std::fs::read_to_string(site.folder.join("petstore.db.lock")).unwrap();
-    assert!(Command::new("kill").arg(id.trim()).status().unwrap().success());
-    server.wait().unwrap();
     let calls = std::fs::read_to_string(&log).unwrap();
     let (before, _) = calls.split_once("listen(").expect("it listens");
     let is_sync =
         |call: &&str| call.contains("sync(") && call.contains("petstore.db-wal") && call.ends_with("= 0");
     assert_eq!(before.lines().filter(is_sync).count(), 1, "{calls}");
+    site.stop();
 }
