@@ -207,6 +207,16 @@ fn a_journal_that_hangs_is_told_by_the_chore_that_is_not_done() {
     assert_eq!(check(20), Ok(()));
 }
 
+/// Waits until a store with a thread of its own takes writes again.
+async fn healed(store: &MemoryStore) {
+    let taken = async {
+        while store.check(at(0)).await.is_err() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), taken).await.expect("it heals within ten seconds");
+}
+
 #[test]
 fn a_thread_heals_by_itself() {
     let disk = Disk::new();
@@ -217,12 +227,7 @@ fn a_thread_heals_by_itself() {
         assert!(failed.await.expect("an answer within two seconds").is_err());
         assert!(store.check(at(0)).await.is_err());
         disk.heal();
-        let healed = async {
-            while store.check(at(0)).await.is_err() {
-                tokio::task::yield_now().await;
-            }
-        };
-        tokio::time::timeout(Duration::from_secs(10), healed).await.expect("it heals within ten seconds");
+        healed(&store).await;
         run(&*store, create_category("Dogs")).await.unwrap().unwrap();
     });
 }
@@ -238,12 +243,7 @@ fn a_thread_heals_what_a_reset_has_found_failing() {
         assert!(matches!(store.reset(Arc::from([]), 2), Err(StoreError::Indeterminate(_))));
         assert!(store.check(at(0)).await.is_err());
         disk.heal();
-        let healed = async {
-            while store.check(at(0)).await.is_err() {
-                tokio::task::yield_now().await;
-            }
-        };
-        tokio::time::timeout(Duration::from_secs(10), healed).await.expect("it heals within ten seconds");
+        healed(&store).await;
         run(&*store, create_category("Cats")).await.unwrap().unwrap();
     });
 }
