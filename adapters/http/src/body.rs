@@ -10,7 +10,7 @@ use hyper::body::{Body as _, Incoming};
 use tokio::time::{Duration, timeout};
 
 use crate::error::{ApiError, Code};
-use crate::settings::{DRAIN_MAX, DRAIN_TIME};
+use crate::settings::{DRAIN_MAX, DRAIN_TIME, LINGER_MAX};
 
 /// The body of a request, until somebody wants it.
 pub(crate) struct RequestBody {
@@ -63,6 +63,19 @@ impl RequestBody {
     /// Whether all of it has been read.
     pub(crate) fn is_read(&self) -> bool {
         self.incoming.is_end_stream() && !self.broken
+    }
+
+    /// Reads over what still comes after an answer over HTTP/2, for a while: clients that are sent away while they send
+    /// tell nobody of the answer. Over HTTP/1.1 it is the socket that lingers.
+    pub(crate) async fn linger(mut self) {
+        let mut left = LINGER_MAX;
+        let over = async {
+            while let Some(Ok(frame)) = self.incoming.frame().await {
+                let Some(rest) = left.checked_sub(frame.data_ref().map_or(0, Bytes::len)) else { return };
+                left = rest;
+            }
+        };
+        let _ = timeout(DRAIN_TIME, over).await;
     }
 
     /// Throws away what nobody wanted, up to a bound. Says whether that was all of it: the connection can then live on.

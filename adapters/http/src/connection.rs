@@ -64,10 +64,19 @@ pub(crate) async fn serve_http1<T: Stream, const SECURE: bool>(
         // The deadlines are ours, all of them.
         .header_read_timeout(None)
         .serve_connection(TokioIo::new(stream), service);
-    let late = Connection::new(http, activity, deadlines, StopWish::new(drain)).serve().await;
-    if let Some(stream) = late {
-        Box::pin(refuse_late_head(stream, &RequestId::Made(worker.next_request_id()))).await;
+    match Connection::new(http, activity, deadlines, StopWish::new(drain)).serve().await {
+        Some((stream, Ended::HeadTooSlow)) => {
+            Box::pin(refuse_late_head(stream, &RequestId::Made(worker.next_request_id()))).await;
+        }
+        // TLS has a last word: without it the client may think that something is missing (RFC 8446, section 6.1).
+        Some((stream, Ended::Idle)) if SECURE => Box::pin(close(stream)).await,
+        Some(_) | None => {}
     }
+}
+
+/// Ends a stream on which nothing is owed.
+async fn close<T: Stream>(mut stream: T) {
+    let _ = tokio::time::timeout(LAST_REQUEST_TIME, stream.shutdown()).await;
 }
 
 /// How long an idle connection may still send a request when the server wants to stop: one that is on its way when
@@ -88,7 +97,7 @@ async fn refuse_late_head<T: Stream>(mut stream: T, id: &RequestId) {
     // A courtesy: if it does not fit into the socket's buffer at once, the client has asked for it.
     let _ = tokio::time::timeout(LAST_REQUEST_TIME, async {
         stream.write_all(answer.as_bytes()).await?;
-        stream.flush().await
+        stream.shutdown().await
     })
     .await;
 }
@@ -99,8 +108,10 @@ enum Ended {
     Orderly,
     /// The head of a request did not come in time.
     HeadTooSlow,
-    /// Nothing was asked, or nothing was taken, for too long.
-    Abandoned,
+    /// Nothing was asked for too long.
+    Idle,
+    /// Nothing of an answer was taken for too long.
+    Stalled,
 }
 
 /// A connection and its deadlines.
@@ -143,9 +154,10 @@ impl LazyNow {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Draining {
     No,
-    /// The next answer, or this point in time, ends the connection.
+    /// Since this point in time. The next answer ends the connection, or that none is asked for in a while.
     Since(Instant),
-    Asked,
+    /// The same, and that while is over.
+    Asked(Instant),
 }
 
 impl<T, S> Connection<T, S>
@@ -173,16 +185,15 @@ where
         }
     }
 
-    /// Serves the connection to its end. The stream, if it is owed an answer: the head did not come in time.
-    async fn serve(mut self) -> Option<T> {
-        match std::future::poll_fn(|context| self.poll(context)).await {
-            Ended::HeadTooSlow => {
-                // None can be waiting; if some were, they would not belong into what is answered now.
-                self.activity.lines.hand_over();
-                Some(self.http.into_parts().io.into_inner())
-            }
-            Ended::Orderly | Ended::Abandoned => None,
+    /// Serves the connection to its end. The stream, if it ended before its time, and why.
+    async fn serve(mut self) -> Option<(T, Ended)> {
+        let ended = std::future::poll_fn(|context| self.poll(context)).await;
+        if matches!(ended, Ended::Orderly) {
+            return None;
         }
+        // None can be waiting; if some were, they would not belong into what is answered now.
+        self.activity.lines.hand_over();
+        Some((self.http.into_parts().io.into_inner(), ended))
     }
 
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Ended> {
@@ -216,7 +227,9 @@ where
             } else if let Some(ended) = ended {
                 return Poll::Ready(ended);
             } else {
-                self.draining = Draining::Asked;
+                if let Draining::Since(since) = self.draining {
+                    self.draining = Draining::Asked(since);
+                }
                 Pin::new(&mut self.http).graceful_shutdown();
                 if Pin::new(&mut self.http).poll(context).is_ready() {
                     return Poll::Ready(Ended::Orderly);
@@ -240,16 +253,22 @@ where
     /// moved by then; nothing is wrong with one that only waits to be drained.
     fn deadline(&self) -> Option<(Instant, Option<Ended>)> {
         let (phase, _) = self.phase.value;
-        let waiting = match phase {
-            Phase::Idle => Some((self.phase.since + self.deadlines.idle, Some(Ended::Abandoned))),
-            Phase::Head => Some((self.phase.since + self.deadlines.head, Some(Ended::HeadTooSlow))),
-            Phase::Busy => None,
+        let since = self.phase.since;
+        let waiting = match (phase, self.draining) {
+            (Phase::Idle, _) => Some((since + self.deadlines.idle, Some(Ended::Idle))),
+            (Phase::Head, Draining::No) => Some((since + self.deadlines.head, Some(Ended::HeadTooSlow))),
+            // The rest of what was on its way comes soon; whoever is slower would hold up the end of the server.
+            (Phase::Head, Draining::Since(wished) | Draining::Asked(wished)) => {
+                let time = self.deadlines.head.min(LAST_REQUEST_TIME);
+                Some((since.max(wished) + time, Some(Ended::HeadTooSlow)))
+            }
+            (Phase::Busy, _) => None,
         };
         let (stalled, _) = self.stall.value;
-        let stall = stalled.then(|| (self.stall.since + self.deadlines.write_stall, Some(Ended::Abandoned)));
+        let stall = stalled.then(|| (self.stall.since + self.deadlines.write_stall, Some(Ended::Stalled)));
         let drain = match self.draining {
             Draining::Since(since) => Some((since + LAST_REQUEST_TIME, None)),
-            Draining::No | Draining::Asked => None,
+            Draining::No | Draining::Asked(_) => None,
         };
         // While the client does not take the last answer it is not idle.
         let waiting = if stalled { None } else { waiting };

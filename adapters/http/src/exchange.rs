@@ -162,6 +162,9 @@ pub(crate) fn exchange<const SECURE: bool>(
             None
         };
         let response = seal(worker, answer, sealed, bypass);
+        if is_http2 && !lives_on {
+            tokio::task::spawn_local(body.linger());
+        }
         drop(answering);
         Ok(response)
     }

@@ -2,9 +2,11 @@
 //!
 //! The deadlines are those of HTTP/1.1 as far as they apply. Body, store and drain are the same. A connection without
 //! a request, or with half a head, ends when it has been idle for too long. A client that takes nothing is found at
-//! the socket and, because it may also shut the windows of its streams, by the answers that are still with us. Pings
-//! are not needed beside these: nobody stays who does nothing.
+//! the socket and, because it may also shut the windows of its streams, by each answer that is still with us. Of those
+//! only so many are made ahead of it. Pings are not needed beside these: nobody stays who does nothing.
 
+use std::cell::Cell;
+use std::io::{self, IoSlice};
 use std::net::IpAddr;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -17,6 +19,7 @@ use hyper::server::conn::http2;
 use hyper::service::{HttpService, service_fn};
 use hyper::{Method, Request};
 use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Instant;
 
 use crate::activity::{Activity, Phase};
@@ -25,8 +28,8 @@ use crate::connection::{LAST_REQUEST_TIME, Watch};
 use crate::drain::Drain;
 use crate::exchange::{Dropped, exchange};
 use crate::settings::{
-    CONNECTION_WINDOW, Deadlines, HEAD_MAX, LOCAL_RESETS_MAX, PENDING_RESETS_MAX, SEND_BUFFER_MAX,
-    STREAM_WINDOW, STREAMS_MAX,
+    CONNECTION_WINDOW, Deadlines, HEAD_MAX, LOCAL_RESETS_MAX, PENDING_RESETS_MAX, READ_TURN_MAX,
+    SEND_BUFFER_MAX, STREAM_WINDOW, STREAMS_MAX,
 };
 use crate::socket::Stream;
 use crate::worker::Worker;
@@ -45,16 +48,18 @@ pub(crate) async fn serve<T: Stream>(
 ) {
     let deadlines = worker.app.settings.deadlines;
     let answers = Rc::<Answers>::default();
-    let (noted, unsent) = (Rc::clone(&activity), Rc::clone(&answers));
+    let (noted, untaken) = (Rc::clone(&activity), Rc::clone(&answers));
     let service = service_fn(move |request: Request<Incoming>| {
-        let turn = Turn::begin(&noted, &unsent);
+        let (turn, answers) = (Turn::begin(&noted), Rc::clone(&untaken));
         let is_head = request.method() == Method::HEAD;
         let answering = exchange::<true>(Rc::clone(&worker), Rc::clone(&noted), peer, request);
         async move {
+            answers.room().await;
             let response = answering.await?;
-            Ok::<_, Dropped>(Tracked::response(response, is_head, turn))
+            Ok::<_, Dropped>(Tracked::response(response, is_head, &answers, turn))
         }
     });
+    let left = Rc::new(Cell::new(READ_TURN_MAX));
     let http = http2::Builder::new(ThisThread)
         .max_concurrent_streams(STREAMS_MAX)
         .max_header_list_size(u32::try_from(HEAD_MAX).unwrap_or(u32::MAX))
@@ -63,15 +68,15 @@ pub(crate) async fn serve<T: Stream>(
         .max_send_buf_size(SEND_BUFFER_MAX)
         .initial_stream_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
-        .serve_connection(TokioIo::new(stream), service);
+        .serve_connection(TokioIo::new(Paced { stream, left: Rc::clone(&left) }), service);
     let now = Instant::now();
     let mut connection = Connection {
         http,
         busy: Watch { value: (false, 0), since: now },
         stall: Watch { value: activity.stall(), since: now },
-        waiting: Watch { value: answers.waiting(), since: now },
         activity,
         answers,
+        left,
         alarm: Alarm::at(now + deadlines.idle),
         deadlines,
         stop: StopWish::new(drain),
@@ -92,17 +97,17 @@ impl<F: Future<Output = ()> + 'static> Executor<F> for ThisThread {
 
 /// A connection and its deadlines.
 struct Connection<T: Stream, S: HttpService<Incoming>> {
-    http: http2::Connection<TokioIo<T>, S, ThisThread>,
+    http: http2::Connection<TokioIo<Paced<T>>, S, ThisThread>,
     activity: Rc<Activity>,
     answers: Rc<Answers>,
+    /// What may still be read in this turn.
+    left: Rc<Cell<usize>>,
     deadlines: Deadlines,
     alarm: Alarm,
     /// Whether there are requests, and a number that is another one when there was one in between.
     busy: Watch<(bool, u64)>,
     /// Whether the client takes nothing from the socket.
     stall: Watch<(bool, u64)>,
-    /// Whether it takes nothing of the answers that are with us.
-    waiting: Watch<(bool, u64)>,
     stop: StopWish,
     /// Since when the client has known that this connection ends.
     ending: Option<Instant>,
@@ -118,22 +123,22 @@ where
         if self.ending.is_none() && self.stop.is_there(context) {
             self.end();
         }
+        self.left.set(READ_TURN_MAX);
         loop {
             if Pin::new(&mut self.http).poll(context).is_ready() {
                 return Poll::Ready(());
             }
             let now = Instant::now();
             self.look(now);
-            let deadline = self.deadline();
-            if deadline.is_some_and(|deadline| deadline <= now) {
-                if self.ending.is_some() || self.busy.value.0 {
-                    return Poll::Ready(());
+            // A request that its client gives up ends unseen from here: hence a look now and then.
+            let (look, end) = self.deadline().unwrap_or((now + self.deadlines.idle, End::Told));
+            if look <= now {
+                match end {
+                    End::Told => self.end(),
+                    End::Cut => return Poll::Ready(()),
                 }
-                self.end();
                 continue;
             }
-            // A request that its client gives up ends unseen from here: hence a look now and then.
-            let look = deadline.unwrap_or(now + self.deadlines.idle);
             if look < self.alarm.deadline() || !self.alarm.waits() {
                 self.alarm.set(look);
             }
@@ -154,16 +159,118 @@ where
         // Frames that belong to no request change nothing: a client that only sends pings is idle.
         self.busy.see((phase == Phase::Busy, requests), || now);
         self.stall.see(self.activity.stall(), || now);
-        self.waiting.see(self.answers.waiting(), || now);
     }
 
-    /// When the connection ends unless something moves.
-    fn deadline(&self) -> Option<Instant> {
+    /// When the connection ends unless something moves, and how.
+    fn deadline(&self) -> Option<(Instant, End)> {
         let idle = (!self.busy.value.0).then(|| match self.ending {
-            Some(since) => since.max(self.busy.since) + LAST_REQUEST_TIME,
-            None => self.busy.since + self.deadlines.idle,
+            Some(since) => (since.max(self.busy.since) + LAST_REQUEST_TIME, End::Cut),
+            None => (self.busy.since + self.deadlines.idle, End::Told),
         });
-        let stalls = [&self.stall, &self.waiting].into_iter().filter(|watch| watch.value.0);
-        stalls.map(|watch| watch.since + self.deadlines.write_stall).chain(idle).min()
+        let stall = self.stall.value.0.then(|| (self.stall.since + self.deadlines.write_stall, End::Cut));
+        // Others may be taken meanwhile, and have as much time again.
+        let stuck = self.answers.oldest().map(|moved| match self.ending {
+            Some(since) => (since.max(moved) + self.deadlines.write_stall, End::Cut),
+            None => (moved + self.deadlines.write_stall, End::Told),
+        });
+        [idle, stall, stuck].into_iter().flatten().min_by_key(|(deadline, _)| *deadline)
+    }
+}
+
+/// How a connection ends that is past a deadline.
+#[derive(Debug, Clone, Copy)]
+enum End {
+    /// The client is told, and what it has asked for is answered.
+    Told,
+    /// At once.
+    Cut,
+}
+
+/// A stream of which only so much is read in one turn of its connection: h2 reads for as long as there is something, and
+/// a client that sends nothing but small frames would keep all others of the thread waiting meanwhile.
+struct Paced<T> {
+    stream: T,
+    left: Rc<Cell<usize>>,
+}
+
+impl<T: Stream> AsyncRead for Paced<T> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        if self.left.get() == 0 {
+            // At the end of the line.
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        let before = buffer.filled().len();
+        let poll = Pin::new(&mut self.stream).poll_read(context, buffer);
+        self.left.set(self.left.get().saturating_sub(buffer.filled().len() - before));
+        poll
+    }
+}
+
+impl<T: Stream> AsyncWrite for Paced<T> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(context, slices)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+
+    use tokio::io::AsyncWriteExt;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_turn_reads_no_more_than_its_bound_and_the_next_one_reads_on() {
+        let (near, mut far) = tokio::io::duplex(4 * READ_TURN_MAX);
+        far.write_all(&vec![b'x'; 3 * READ_TURN_MAX / 2]).await.unwrap();
+        let left = Rc::new(Cell::new(READ_TURN_MAX));
+        let mut paced = Paced { stream: near, left: Rc::clone(&left) };
+        let mut read = 0;
+        let mut turn = async || {
+            left.set(READ_TURN_MAX);
+            poll_fn(|context| {
+                let mut space = [0; 1_000];
+                let mut buffer = ReadBuf::new(&mut space);
+                while Pin::new(&mut paced).poll_read(context, &mut buffer).is_ready() {
+                    read += buffer.filled().len();
+                    buffer.clear();
+                }
+                Poll::Ready(read)
+            })
+            .await
+        };
+        // The last look may take a little more.
+        assert!((READ_TURN_MAX..READ_TURN_MAX + 1_000).contains(&turn().await));
+        assert_eq!(turn().await, 3 * READ_TURN_MAX / 2);
     }
 }

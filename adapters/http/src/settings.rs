@@ -173,6 +173,15 @@ pub(crate) const CONNECTION_WINDOW: u32 = 256 * 1024;
 /// Bytes of an answer that h2 takes ahead of the client.
 pub(crate) const SEND_BUFFER_MAX: usize = 64 * 1024;
 
+/// Bytes of answers that a client of HTTP/2 has not taken: with more of them its next requests on that connection wait, but
+/// for a few, so that one large answer that is left lying holds up nobody.
+pub(crate) const UNTAKEN_MAX: usize = 64 * 1024;
+pub(crate) const UNTAKEN_FEW: usize = 8;
+
+/// Bytes that are read of a connection that speaks HTTP/2 until others have their turn: a millisecond's work, if they are
+/// the smallest frames.
+pub(crate) const READ_TURN_MAX: usize = 64 * 1024;
+
 /// Bytes of an unwanted body that are read before the answer, so that the connection can live on.
 pub(crate) const DRAIN_MAX: usize = 64 * 1024;
 

@@ -3,7 +3,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
-use std::io;
+use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker, ready};
@@ -205,6 +205,32 @@ impl<T: Stream> AsyncWrite for Socket<T> {
         // Only now: to make room for these bytes the outbox may have sent what was gathered of this wire before.
         wire.is_gathered.set(true);
         Poll::Ready(Ok(bytes.len()))
+    }
+
+    /// TLS says its last words in several pieces, and once.
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let mut sent = 0;
+        for slice in slices.iter().filter(|slice| !slice.is_empty()) {
+            match self.as_mut().poll_write(context, slice)? {
+                Poll::Ready(length) => {
+                    sent += length;
+                    if length < slice.len() {
+                        break;
+                    }
+                }
+                Poll::Pending if sent == 0 => return Poll::Pending,
+                Poll::Pending => break,
+            }
+        }
+        Poll::Ready(Ok(sent))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
     }
 
     /// What is in the outbox counts as sent: it will be, and what cannot be is then told here.

@@ -131,3 +131,22 @@ fn a_second_signal_ends_it_at_once() {
     assert!(signalled.elapsed() < Duration::from_secs(4), "{:?}", signalled.elapsed());
     site.server = None;
 }
+
+#[test]
+fn half_a_head_holds_nobody_up() {
+    let mut site = Site::served("half-head", &["--db", "memory"]);
+    let mut half = TcpStream::connect(("127.0.0.1", site.port)).unwrap();
+    half.write_all(b"GET /health HTTP/1.1\r\nHo").unwrap();
+    half.set_read_timeout(Some(END_MAX)).unwrap();
+    let signalled = now();
+    site.signal("-TERM");
+    let mut answer = String::new();
+    half.read_to_string(&mut answer).unwrap();
+    assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 408"), "{answer}");
+    drop(half);
+    let status = site.server.as_mut().unwrap().wait().unwrap();
+    assert_eq!(status.code(), Some(0), "no answer was owed");
+    // The drain would take eight seconds.
+    assert!(signalled.elapsed() < Duration::from_secs(6), "{:?}", signalled.elapsed());
+    site.server = None;
+}

@@ -19,6 +19,7 @@ const RST_STREAM: u8 = 3;
 const SETTINGS: u8 = 4;
 const PING: u8 = 6;
 const GOAWAY: u8 = 7;
+const WINDOW_UPDATE: u8 = 8;
 const CONTINUATION: u8 = 9;
 
 const END_STREAM: u8 = 1;
@@ -82,6 +83,24 @@ impl Client {
 
     fn get(&mut self, stream: u32, path: &str) -> bool {
         self.send(HEADERS, END_STREAM | END_HEADERS, stream, &head(path))
+    }
+
+    /// The client takes so many bytes more: on this stream, or for 0 on all of them together.
+    fn take(&mut self, stream: u32, bytes: u32) -> bool {
+        self.send(WINDOW_UPDATE, 0, stream, &bytes.to_be_bytes())
+    }
+
+    /// All frames until one on this stream ends an answer.
+    fn until_the_end_of(&mut self, stream: u32) -> Vec<Frame> {
+        let mut frames = Vec::new();
+        while let Some(frame) = self.next() {
+            let ends = frame.2 == stream && frame.0 <= HEADERS && frame.1 & END_STREAM != 0;
+            frames.push(frame);
+            if ends {
+                return frames;
+            }
+        }
+        panic!("the server has closed: {frames:?}");
     }
 }
 
@@ -182,6 +201,73 @@ fn a_client_that_shuts_its_windows_or_asks_nothing_is_let_go() {
     let mut half = Client::connect(site.port, &[]);
     half.send(HEADERS, END_STREAM, 1, &head("/health"));
     assert!(half.rest().iter().all(|(kind, ..)| *kind != HEADERS));
+}
+
+/// How many answers have begun.
+fn begun(frames: &[Frame]) -> usize {
+    frames.iter().filter(|(kind, ..)| *kind == HEADERS).count()
+}
+
+#[test]
+fn answers_that_nobody_takes_are_not_made_and_keep_no_connection() {
+    const WINDOW: u16 = 4;
+    let Some(site) = serve("http2-untaken", &["--write-timeout", "1s"]) else { return };
+    // A hundred at once, of some 100 kB each, and no window for any.
+    let mut client = Client::connect(site.port, &[(WINDOW, 0)]);
+    client.take(0, 1 << 30);
+    for stream in (1..200).step_by(2) {
+        client.get(stream, "/openapi.yaml");
+    }
+    client.send(PING, 0, 0, b"are seen");
+    let mut frames: Vec<_> =
+        std::iter::from_fn(|| client.next().filter(|frame| frame.3 != b"are seen")).collect();
+    assert!(begun(&frames) <= 8, "{} were made", begun(&frames));
+    // Whoever takes them gets all of them.
+    for stream in (1..200).step_by(2) {
+        client.take(stream, 1 << 20);
+    }
+    let ended = |frames: &[Frame]| {
+        frames.iter().filter(|(kind, flags, ..)| *kind == DATA && flags & END_STREAM != 0).count()
+    };
+    while ended(&frames) < 100 {
+        frames.push(client.next().expect("all are answered"));
+    }
+
+    // One that nobody takes ends the connection, whatever else is asked and taken on it.
+    client.get(201, "/openapi.yaml");
+    let told = (203..200_003).step_by(2).find_map(|stream| {
+        client.get(stream, "/health");
+        client.take(stream, 1 << 10);
+        let frames = client.until_the_end_of(stream);
+        goaway(&frames)
+    });
+    assert_eq!(told, Some(0), "it is told");
+    assert!(is_well(&site));
+}
+
+#[test]
+fn an_answer_to_a_body_that_nobody_reads_arrives_although_the_client_sends_on() {
+    let Some(site) = serve("http2-refused", &[]).filter(|_| tools::can_run("curl", "--version")) else {
+        return;
+    };
+    // More than is read before the answer, and than the windows take.
+    std::fs::write(site.folder.join("body"), vec![b' '; 2_200_000]).unwrap();
+    let url = format!("https://localhost:{}/v1/pets", site.port);
+    let mut curl = std::process::Command::new("curl");
+    curl.args([
+        "-sk",
+        "--http2",
+        "--max-time",
+        "20",
+        "--data-binary",
+        "@body",
+        "-w",
+        " %{http_version} %{http_code}",
+        &url,
+    ]);
+    let output = curl.current_dir(&site.folder).output().unwrap();
+    let told = String::from_utf8(output.stdout).unwrap();
+    assert!(told.contains("\"missing_api_key\"") && told.ends_with(" 2 401"), "{told} {:?}", output.status);
 }
 
 #[test]

@@ -292,3 +292,30 @@ fn what_is_not_tls_is_told_so_and_what_says_nothing_is_not_waited_for() {
     half.write_all(&[22, 3, 1, 0, 200, 1]).unwrap();
     assert_eq!(half.read(&mut [0]).unwrap(), 0);
 }
+
+#[test]
+fn the_last_word_of_a_connection_is_said() {
+    let Some(mut site) = site("tls-ends") else { return };
+    site.serve(&[&TLS[..], &["--head-timeout", "300ms", "--idle-timeout", "300ms"]].concat(), &[]);
+    let address = format!("127.0.0.1:{}", site.port);
+    let speak = |args: &[&str], said: &[u8]| {
+        let mut client = Command::new("openssl");
+        client.args(["s_client", "-connect", &address, "-msg"]).args(args).stdin(Stdio::piped());
+        let mut client = client.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        // Held until the other side has ended it.
+        let mut held = client.stdin.take().unwrap();
+        held.write_all(said).unwrap();
+        let output = client.wait_with_output().unwrap();
+        text(&[output.stdout, output.stderr].concat())
+    };
+    // No protocol in common (RFC 7301, section 3.2).
+    for version in ["-tls1_2", "-tls1_3"] {
+        let told = speak(&[version, "-alpn", "other"], b"");
+        assert!(told.contains("no application protocol"), "{told}");
+    }
+    // Nothing was asked; and a head that is late.
+    for said in [&b""[..], b"GET /health HTTP/1.1\r\n"] {
+        let told = speak(&["-alpn", "http/1.1"], said);
+        assert!(told.contains("close_notify") && !told.contains("unexpected eof"), "{told}");
+    }
+}

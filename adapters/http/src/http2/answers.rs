@@ -1,6 +1,6 @@
 //! Answers on their way through HTTP/2. hyper's part ends when h2 has an answer's body; the client may leave it there.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -12,75 +12,126 @@ use hyper::Response;
 use hyper::body::{Body, Frame, SizeHint};
 use hyper::header::{CONTENT_LENGTH, HeaderValue};
 
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
 use crate::activity::Activity;
+use crate::settings::{UNTAKEN_FEW, UNTAKEN_MAX};
 
 /// The answers of a connection that the client has not taken yet.
 #[derive(Default)]
 pub(super) struct Answers {
-    unsent: Cell<usize>,
-    moves: Cell<u64>,
+    /// Bytes of all of them.
+    bytes: Cell<usize>,
+    count: Cell<usize>,
+    /// When something of each was last taken; none in a place that is free.
+    moved: RefCell<Vec<Option<Instant>>>,
+    room: Notify,
 }
 
 impl Answers {
-    /// Whether there are any, and a number that rises whenever some of one is on its way.
-    pub(super) fn waiting(&self) -> (bool, u64) {
-        (self.unsent.get() > 0, self.moves.get())
+    /// When something was last taken of the one of which that is the longest ago.
+    pub(super) fn oldest(&self) -> Option<Instant> {
+        self.moved.borrow().iter().flatten().min().copied()
     }
 
-    fn moved(&self) {
-        self.moves.set(self.moves.get().wrapping_add(1));
+    /// Waits until the client has taken so much that another answer may be made: what it asks for and leaves with us is
+    /// bounded by that, whatever it asks for.
+    pub(super) async fn room(&self) {
+        while !self.has_room() {
+            self.room.notified().await;
+        }
+    }
+
+    fn has_room(&self) -> bool {
+        self.bytes.get() < UNTAKEN_MAX || self.count.get() < UNTAKEN_FEW
+    }
+
+    fn less(&self, bytes: usize, count: usize) {
+        let had_room = self.has_room();
+        self.bytes.set(self.bytes.get() - bytes);
+        self.count.set(self.count.get() - count);
+        if !had_room && self.has_room() {
+            self.room.notify_waiters();
+        }
+    }
+
+    fn add(self: &Rc<Self>, bytes: usize) -> Untaken {
+        let mut moved = self.moved.borrow_mut();
+        let place = moved.iter().position(Option::is_none).unwrap_or_else(|| {
+            moved.push(None);
+            moved.len() - 1
+        });
+        moved[place] = Some(Instant::now());
+        self.bytes.set(self.bytes.get() + bytes);
+        self.count.set(self.count.get() + 1);
+        Untaken { answers: Rc::clone(self), place, bytes }
+    }
+}
+
+/// An answer that the client has not taken as a whole.
+struct Untaken {
+    answers: Rc<Answers>,
+    place: usize,
+    bytes: usize,
+}
+
+impl Untaken {
+    fn take(&mut self, bytes: usize) {
+        self.answers.moved.borrow_mut()[self.place] = Some(Instant::now());
+        self.bytes -= bytes;
+        self.answers.less(bytes, 0);
+    }
+}
+
+impl Drop for Untaken {
+    fn drop(&mut self) {
+        self.answers.moved.borrow_mut()[self.place] = None;
+        self.answers.less(self.bytes, 1);
     }
 }
 
 /// A request's time on its connection: until its answer is on the way as a whole, or the client has given it up.
-pub(super) struct Turn {
-    activity: Rc<Activity>,
-    answers: Rc<Answers>,
-    is_answered: bool,
-}
+pub(super) struct Turn(Rc<Activity>);
 
 impl Turn {
-    pub(super) fn begin(activity: &Rc<Activity>, answers: &Rc<Answers>) -> Self {
+    pub(super) fn begin(activity: &Rc<Activity>) -> Self {
         activity.begin();
-        Self { activity: Rc::clone(activity), answers: Rc::clone(answers), is_answered: false }
-    }
-
-    fn answered(mut self) -> Self {
-        self.is_answered = true;
-        self.answers.unsent.set(self.answers.unsent.get() + 1);
-        self.answers.moved();
-        self
+        Self(Rc::clone(activity))
     }
 }
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        if self.is_answered {
-            self.answers.unsent.set(self.answers.unsent.get() - 1);
-            self.answers.moved();
-        }
-        self.activity.end();
+        self.0.end();
     }
 }
 
 /// A body that knows whether it has been taken; none where there is nothing to take.
-pub(super) struct Tracked(Option<(Full<Bytes>, Turn)>);
+pub(super) struct Tracked(Option<(Full<Bytes>, Untaken, Turn)>);
 
 /// What h2 holds until the client has taken it.
 pub(super) struct Piece {
     bytes: Bytes,
-    turn: Turn,
+    untaken: Untaken,
+    _turn: Turn,
 }
 
 impl Tracked {
     /// The same answer. hyper leaves it to the service to send no body where only the head was asked for.
-    pub(super) fn response(response: Response<Full<Bytes>>, is_head: bool, turn: Turn) -> Response<Self> {
+    pub(super) fn response(
+        response: Response<Full<Bytes>>,
+        is_head: bool,
+        answers: &Rc<Answers>,
+        turn: Turn,
+    ) -> Response<Self> {
         let (mut parts, body) = response.into_parts();
         let length = body.size_hint().exact().unwrap_or(0);
         if is_head && length > 0 {
             parts.headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
         }
-        let body = (!is_head && length > 0).then(|| (body, turn.answered()));
+        let bytes = usize::try_from(length).unwrap_or(usize::MAX);
+        let body = (!is_head && length > 0).then(|| (body, answers.add(bytes), turn));
         Response::from_parts(parts, Self(body))
     }
 }
@@ -93,11 +144,11 @@ impl Body for Tracked {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Piece>, Infallible>>> {
-        let Some((mut body, turn)) = self.0.take() else { return Poll::Ready(None) };
+        let Some((mut body, untaken, turn)) = self.0.take() else { return Poll::Ready(None) };
         // A body in one piece is there at once.
         let frame = ready!(Pin::new(&mut body).poll_frame(context));
         let bytes = frame.and_then(Result::ok).and_then(|frame| frame.into_data().ok());
-        Poll::Ready(bytes.map(|bytes| Ok(Frame::data(Piece { bytes, turn }))))
+        Poll::Ready(bytes.map(|bytes| Ok(Frame::data(Piece { bytes, untaken, _turn: turn }))))
     }
 
     fn is_end_stream(&self) -> bool {
@@ -105,7 +156,7 @@ impl Body for Tracked {
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.0.as_ref().map_or_else(|| SizeHint::with_exact(0), |(body, _)| body.size_hint())
+        self.0.as_ref().map_or_else(|| SizeHint::with_exact(0), |(body, ..)| body.size_hint())
     }
 }
 
@@ -119,7 +170,7 @@ impl Buf for Piece {
     }
 
     fn advance(&mut self, count: usize) {
-        self.turn.answers.moved();
+        self.untaken.take(count);
         self.bytes.advance(count);
     }
 }
