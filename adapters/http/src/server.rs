@@ -7,7 +7,7 @@ use std::io;
 use std::net::{SocketAddr, TcpListener as StdListener};
 use std::num::NonZeroUsize;
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -56,7 +56,7 @@ impl Server {
     ///
     /// # Errors
     /// The address is taken (by another instance of the same user too, which SO_REUSEPORT alone would let pass), or a
-    /// socket or thread cannot be had.
+    /// socket, a thread or what it waits with cannot be had.
     pub(crate) fn start(
         endpoint: Endpoint,
         threads: NonZeroUsize,
@@ -70,6 +70,8 @@ impl Server {
         };
         let address = listeners[0].local_addr()?;
         let drain = Arc::<Drain>::default();
+        // Each says whether it can serve before any does.
+        let (able, abilities) = mpsc::channel();
         let connections_each = app.settings.bounds.connections.div_ceil(threads.get()).max(1);
         let threads = listeners
             .into_iter()
@@ -77,13 +79,16 @@ impl Server {
             .map(|(number, listener)| {
                 let (app, drain) = (Arc::clone(&app), Arc::clone(&drain));
                 let accept = Accept { serves, is_ours, tls: tls.cloned(), connections_max: connections_each };
+                let able = able.clone();
                 std::thread::Builder::new()
                     .name(format!("http-{number}"))
-                    .spawn(move || run(listener, number, app, &accept, &drain))
+                    .spawn(move || run(listener, number, app, &accept, &drain, &able))
             })
             .collect::<io::Result<Vec<_>>>();
         // Those that could be had do not serve on without the others.
         let threads = threads.inspect_err(|_| drain.wish())?;
+        let all_able = abilities.iter().take(threads.len()).collect::<io::Result<()>>();
+        all_able.inspect_err(|_| drain.wish())?;
         Ok(Self { address, drain, app, threads })
     }
 
@@ -165,19 +170,33 @@ struct Accept {
     connections_max: usize,
 }
 
-fn run(listener: StdListener, number: usize, app: Arc<App>, accept: &Accept, drain: &Arc<Drain>) -> bool {
+/// Serves on one thread, which first says whether it can. Says at its end whether all answers were given.
+fn run(
+    listener: StdListener,
+    number: usize,
+    app: Arc<App>,
+    accept: &Accept,
+    drain: &Arc<Drain>,
+    able: &mpsc::Sender<io::Result<()>>,
+) -> bool {
     let mut builder = tokio::runtime::Builder::new_current_thread();
     if accept.serves != Serves::Ops {
         app.settings.idle.watch(&mut builder);
     }
-    let runtime = builder
-        .enable_all()
-        .event_interval(TURNS_BETWEEN_LOOKS)
-        .build_local(LocalOptions::default())
-        .expect("a runtime needs an epoll descriptor, and there is one for each thread");
+    let runtime =
+        builder.enable_all().event_interval(TURNS_BETWEEN_LOOKS).build_local(LocalOptions::default());
+    let runtime = match runtime {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            // Where nobody hears it any more, another thread has failed before.
+            let _ = able.send(Err(error));
+            return false;
+        }
+    };
     runtime.block_on(async {
         match TcpListener::from_std(listener) {
             Ok(listener) => {
+                let _ = able.send(Ok(()));
                 let worker = Rc::new(Worker::new(app, number, accept.serves));
                 // Both have their turn between those of connections, however many these are.
                 tokio::select! {
@@ -186,7 +205,7 @@ fn run(listener: StdListener, number: usize, app: Arc<App>, accept: &Accept, dra
                 }
             }
             Err(error) => {
-                app.report_accept_error(&error);
+                let _ = able.send(Err(error));
                 false
             }
         }

@@ -5,6 +5,8 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 use crate::OpenError;
 
@@ -60,7 +62,7 @@ pub(crate) fn lock(database: &Path) -> Result<File, OpenError> {
         .mode(PRIVATE)
         .open(&path)
         .map_err(failed)?;
-    match file.try_lock() {
+    match lock_soon(&file) {
         Ok(()) => {
             // For whoever comes next. A full disk is no reason to refuse the lock.
             let _ = file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id()));
@@ -72,6 +74,46 @@ pub(crate) fn lock(database: &Path) -> Result<File, OpenError> {
         }
         Err(TryLockError::Error(source)) => Err(failed(source)),
     }
+}
+
+/// A lock that somebody else may give back soon: a command on a file at rest has it for as long as it takes to load it.
+fn lock_soon(file: &File) -> Result<(), TryLockError> {
+    const TRIES: u32 = 40;
+    const REST: Duration = Duration::from_millis(50);
+    for _ in 1..TRIES {
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => thread::sleep(REST),
+            done => return done,
+        }
+    }
+    file.try_lock()
+}
+
+/// Begins a file that will have another name when it is whole: for its owner alone, empty, and locked, so that nobody else
+/// begins one of the same name. What a process that was killed has left there goes.
+///
+/// # Errors
+/// [`io::ErrorKind::ResourceBusy`]: somebody else writes it.
+pub fn begin_part(part: &Path) -> io::Result<File> {
+    let busy = || io::Error::new(io::ErrorKind::ResourceBusy, "somebody else writes it");
+    let lock = |file: &File| match file.try_lock() {
+        Err(TryLockError::WouldBlock) => Err(busy()),
+        Err(TryLockError::Error(error)) => Err(error),
+        Ok(()) => Ok(()),
+    };
+    // Not what a link leads to, which somebody else has laid: it is removed as what it is.
+    if fs::symlink_metadata(part).is_ok_and(|found| found.is_file()) {
+        lock(&OpenOptions::new().write(true).open(part)?)?;
+    }
+    match fs::remove_file(part) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let file = OpenOptions::new().write(true).create_new(true).mode(PRIVATE).open(part).map_err(|error| {
+        // Between the two steps.
+        if error.kind() == io::ErrorKind::AlreadyExists { busy() } else { error }
+    })?;
+    lock(&file).map(|()| file)
 }
 
 /// Makes an empty file, whose name survives a power cut. Fails if there is one: an existing database is never opened

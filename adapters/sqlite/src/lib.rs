@@ -30,6 +30,6 @@ mod tables;
 
 pub use checkpoint::CheckpointHealth;
 pub use error::{BackupError, OpenError};
-pub use files::{COMPANIONS, beside, is_database};
+pub use files::{COMPANIONS, begin_part, beside, is_database};
 pub use journal::SqliteJournal;
 pub use snapshot::{Copied, backup, read_snapshot};

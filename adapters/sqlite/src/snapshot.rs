@@ -49,56 +49,65 @@ pub fn backup(source: &Path, target: &Path) -> Result<Copied, BackupError> {
         Err(_) => Ok(()),
     };
     is_free()?;
-    let part = Part::new(&place, source).map_err(failed)?;
-    let name = part.0.to_str().ok_or_else(|| unwritten("its name is not UTF-8".to_owned()))?;
+    let mut part = Part::new(&place, source).map_err(failed)?;
+    let name = part.path.to_str().ok_or_else(|| unwritten("its name is not UTF-8".to_owned()))?;
     connection.execute("VACUUM INTO ?1", [name]).map_err(|error| match error.sqlite_error_code() {
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
             BackupError::from(OpenError::engine(source)(error))
         }
         _ => unwritten(reason(&error)),
     })?;
-    let (pets, orders) = finish(&part.0).map_err(OpenError::engine(&part.0))?;
+    let (pets, orders) = finish(&part.path).map_err(OpenError::engine(&part.path))?;
     // The engine does not sync a copy.
-    let file = File::open(&part.0).map_err(failed)?;
-    file.sync_all().map_err(failed)?;
+    part.file.sync_all().map_err(failed)?;
     is_free()?;
-    fs::rename(&part.0, &place).and_then(|()| files::sync_directory_of(&place)).map_err(failed)?;
-    Ok(Copied { pets, orders, bytes: file.metadata().map_err(failed)?.len() })
+    fs::rename(&part.path, &place).map_err(failed)?;
+    part.is_named = true;
+    files::sync_directory_of(&place).map_err(failed)?;
+    Ok(Copied { pets, orders, bytes: part.file.metadata().map_err(failed)?.len() })
 }
 
 /// A copy on its way, which goes unless it is given its name: half of one is worth nothing, and would be taken for one.
-struct Part(PathBuf);
+struct Part {
+    path: PathBuf,
+    /// Locked, so that nobody else begins one of the same name.
+    file: File,
+    is_named: bool,
+}
 
 impl Part {
     fn new(target: &Path, source: &Path) -> io::Result<Self> {
-        let part = files::ending(target, ".part");
+        let path = files::ending(target, ".part");
         // Not so the data itself, if it has that name.
-        if fs::canonicalize(&part).is_ok_and(|found| fs::canonicalize(source).is_ok_and(|data| data == found))
+        if fs::canonicalize(&path).is_ok_and(|found| fs::canonicalize(source).is_ok_and(|data| data == found))
         {
             return Err(io::Error::new(
                 io::ErrorKind::AlreadyExists,
                 "the copy would begin where the data is",
             ));
         }
-        let part = Self(part);
+        let file = files::begin_part(&path)?;
         // What a process left behind that was killed.
-        part.remove();
-        files::create(&part.0)?;
-        Ok(part)
+        let _ = fs::remove_file(journal_of(&path));
+        Ok(Self { path, file, is_named: false })
     }
+}
 
-    fn remove(&self) {
-        for path in [&self.0, &files::ending(&self.0, "-journal")] {
+impl Drop for Part {
+    fn drop(&mut self) {
+        if self.is_named {
+            return;
+        }
+        for path in [&self.path, &journal_of(&self.path)] {
             // That it cannot be removed is less than why it was not made.
             let _ = fs::remove_file(path);
         }
     }
 }
 
-impl Drop for Part {
-    fn drop(&mut self) {
-        self.remove();
-    }
+/// Where the engine keeps what it needs to undo a copy that fails.
+fn journal_of(copy: &Path) -> PathBuf {
+    files::ending(copy, "-journal")
 }
 
 /// Takes its epoch from a copy, and says how many pets and orders it holds.

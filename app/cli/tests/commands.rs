@@ -152,6 +152,11 @@ fn a_first_key_that_is_written_to_a_file_or_given_is_not_printed() {
     nowhere.serve(&["--initial-key-file", "key"], &[]);
     assert!(std::fs::read_to_string(nowhere.folder.join("key")).unwrap().starts_with("pet_"));
 
+    // A pipe would be waited for.
+    let refused = nowhere.run(&["--initial-key-file", "/dev/null", "--db", "other.db"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused.stderr).contains("/dev/null is no file"), "{}", text(&refused.stderr));
+
     let wrong = Site::new("wrong");
     let refused = wrong.command(&[]).env("PETSTORE_INITIAL_KEY", "secret").output().unwrap();
     assert_eq!(refused.status.code(), Some(2));

@@ -379,13 +379,41 @@ fn a_file_whose_path_is_too_long_for_a_socket_is_administered_at_rest() {
 /// An import that is under way: its lines do not end.
 fn endless_import(site: &Site, client: &mut Client) -> Child {
     let mut import = site.command(&["import", "-", "--quiet"]);
-    let mut import = import.stdin(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut import = import.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     import.stdin.as_mut().unwrap().write_all(b"{\"category\":{\"id\":1,\"name\":\"Dogs\"}}\n").unwrap();
     // Writes are held out from its beginning.
     while client.ask("GET", "/ready", "", "").unwrap().status != 503 {
         std::thread::yield_now();
     }
     import
+}
+
+#[test]
+fn a_second_export_or_backup_to_a_name_is_refused_while_the_first_writes() {
+    let site = stocked("twice");
+    for (command, name) in [("export", "lines"), ("backup", "copy.db")] {
+        let part = std::fs::File::create(site.folder.join(format!("{name}.part"))).unwrap();
+        part.lock().unwrap();
+        let refused = site.run(&[command, name]);
+        assert_eq!(refused.status.code(), Some(1));
+        assert!(text(&refused.stderr).contains("somebody else writes it"), "{}", text(&refused.stderr));
+        assert!(site.folder.join(format!("{name}.part")).exists(), "it is the other's");
+        drop(part);
+        assert_eq!(site.run(&[command, name]).status.code(), Some(0), "whoever has ended leaves no lock");
+        assert!(!site.folder.join(format!("{name}.part")).exists());
+    }
+}
+
+#[test]
+fn a_file_that_is_free_again_soon_is_waited_for() {
+    let mut site = stocked("soon");
+    site.stop();
+    let lock = std::fs::File::options().write(true).open(site.folder.join("petstore.db.lock")).unwrap();
+    lock.lock().unwrap();
+    let listing =
+        site.command(&["keys", "list"]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    drop(lock);
+    assert_eq!(listing.wait_with_output().unwrap().status.code(), Some(0));
 }
 
 #[test]
@@ -397,7 +425,9 @@ fn a_server_that_is_told_to_stop_does_not_wait_for_an_import_to_end() {
     site.signal("-TERM");
     assert_eq!(site.server.take().unwrap().wait().unwrap().code(), Some(1));
     drop(import.stdin.take());
-    assert_eq!(import.wait().unwrap().code(), Some(1), "nothing was imported, and that is said");
+    let told = import.wait_with_output().unwrap();
+    assert_eq!(told.status.code(), Some(1));
+    assert!(text(&told.stderr).contains("the server went away"), "{}", text(&told.stderr));
     site.serve(&[], &[]);
     let mut client = Client::connect(site.port, &key).unwrap();
     assert_eq!(client.ask("GET", "/v1/categories", "", "").unwrap().body, "[]");

@@ -4,6 +4,7 @@ mod common;
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::process::Stdio;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
@@ -149,4 +150,63 @@ fn half_a_head_holds_nobody_up() {
     // The drain would take eight seconds.
     assert!(signalled.elapsed() < Duration::from_secs(6), "{:?}", signalled.elapsed());
     site.server = None;
+}
+
+#[test]
+fn a_start_that_is_stopped_while_it_makes_a_demonstration_ends_and_leaves_nothing_of_it() {
+    let mut site = Site::new("stopped-demo");
+    let mut server = site.command(&["--demo", "10000000"]).stderr(Stdio::null()).spawn().unwrap();
+    // Its admin socket is there before.
+    while !site.folder.join("petstore.db.sock").exists() {
+        assert_eq!(server.try_wait().unwrap(), None);
+        std::thread::yield_now();
+    }
+    site.server = Some(server);
+    let signalled = now();
+    site.signal("-TERM");
+    assert_eq!(site.server.take().unwrap().wait().unwrap().code(), Some(0));
+    assert!(signalled.elapsed() < END_MAX, "{:?}", signalled.elapsed());
+    let log = site.log_of_start(&["--demo", "3"], &[]);
+    assert!(!log.contains("is not empty"), "{log}");
+    let exported = site.run(&["export", "-"]);
+    assert_eq!(String::from_utf8_lossy(&exported.stdout).lines().count(), 10 + 3 + 3);
+}
+
+#[test]
+fn an_end_does_not_wait_for_whoever_reads_the_log() {
+    let site = Site::new("unread-log");
+    // A pipe that is full, and that nobody reads.
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    let stderr = writer.try_clone().unwrap();
+    std::thread::spawn(move || while writer.write(&[b'x'; 4_096]).is_ok() {});
+    let args = ["--db", "memory", "--initial-key-file", "key", "--drain-timeout", "300ms"];
+    let mut server = site.command(&args).stderr(stderr).spawn().unwrap();
+    // A request that is owed an answer: that it is cut off is what there is to say.
+    let opening =
+        "POST /v1/categories HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\nContent-Length: 10\r\n";
+    let mut held = loop {
+        match TcpStream::connect(("127.0.0.1", site.port)) {
+            Ok(stream) => break stream,
+            Err(_) => std::thread::yield_now(),
+        }
+    };
+    let key = loop {
+        match std::fs::read_to_string(site.folder.join("key")) {
+            Ok(key) if key.ends_with('\n') => break key,
+            _ => std::thread::yield_now(),
+        }
+    };
+    let opening = format!("{opening}Authorization: Bearer {}\r\nExpect: 100-continue\r\n\r\n", key.trim());
+    held.write_all(opening.as_bytes()).unwrap();
+    held.read_exact(&mut [0; 12]).unwrap();
+    let signalled = now();
+    let id = server.id().to_string();
+    assert!(std::process::Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+    while server.try_wait().unwrap().is_none() && signalled.elapsed() < END_MAX {
+        std::thread::yield_now();
+    }
+    let ended = server.try_wait().unwrap();
+    let _ = server.kill();
+    assert_eq!(ended.and_then(|status| status.code()), Some(1));
+    drop(reader);
 }

@@ -532,6 +532,10 @@ fn a_sandbox_takes_no_file_that_was_ever_served_for_real() {
     assert!(mark.exists());
 
     sandbox.site.stop();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    assert_eq!(sandbox.site.run(&["--listen", &address]).status.code(), Some(1));
+    assert!(mark.exists(), "nobody has been served yet");
     sandbox.site.serve(&[], &[]);
     assert!(!mark.exists(), "somebody may rely on what is in it now");
     let category = r#"{"name":"Rabbits","description":"Quiet"}"#;

@@ -153,6 +153,11 @@ fn a_variable_of_any_command_is_named_when_it_is_wrong() {
     for (variable, value, why) in [
         ("PETSTORE_OVERLAP", "soon", "PETSTORE_OVERLAP=\"soon\" in the environment: expected a time"),
         ("PETSTORE_CONFIG", "nope.toml", "PETSTORE_CONFIG: nope.toml cannot be read: No such file"),
+        (
+            "PETSTORE_DB",
+            "postgres://pet:hunter2@db/pets",
+            "PETSTORE_DB=\"postgres://…@db/pets\" in the environment: expected a file, or memory",
+        ),
         ("PETSTORE_DB", "", "PETSTORE_DB=\"\" in the environment: expected a file, or memory"),
     ] {
         let refused = site.command(&["keys", "rotate", "1"]).env(variable, value).output().unwrap();

@@ -12,7 +12,7 @@ use petstore_ports::api::{Administration, Failure as Refused, InitialKey};
 use crate::environment::SystemEntropy;
 use crate::log::Log;
 use crate::settings::INITIAL_KEY_VARIABLE;
-use crate::{Failure, print, sync_folder_of};
+use crate::{Failure, print_to_its_end, sync_folder_of};
 
 /// What the owner has said of the first key.
 pub(crate) enum FirstKey<'a> {
@@ -31,6 +31,13 @@ impl<'a> FirstKey<'a> {
             return Self::parse(&text, INITIAL_KEY_VARIABLE);
         }
         let Some(file) = file else { return Ok(Self::ToShow) };
+        if fs::metadata(file).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
+            // A pipe would be waited for, and there is no second try.
+            let file = file.display();
+            return Err(Failure::usage(format!(
+                "{file} is no file: a key is written to one, and found there again"
+            )));
+        }
         match fs::read_to_string(file) {
             Ok(text) if text.trim().is_empty() => Ok(Self::ToFile(file)),
             Ok(text) => Self::parse(&text, &format!("what stands in {}", file.display())),
@@ -77,10 +84,15 @@ impl<'a> FirstKey<'a> {
                 Ok(())
             }
             InitialKey::Made(_) if is_known => Ok(()),
-            InitialKey::Made(key) => print(&format!(
+            InitialKey::Made(key) => print_to_its_end(&format!(
                 "API key of the account `default` (Business plan), shown this once: {}\n",
                 key.reveal()
-            )),
+            ))
+            .map_err(|failure| {
+                let lost =
+                    "the first key was made and is lost: with `petstore keys` make another, and revoke it";
+                Failure::because(format!("{}; {lost}", failure.message))
+            }),
         }
     }
 }

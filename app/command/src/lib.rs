@@ -33,6 +33,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
@@ -197,13 +198,24 @@ fn single_threaded() -> Result<tokio::runtime::Runtime, Failure> {
 
 /// Prints to standard output. A reader that has seen enough is no fault; a full disk is.
 fn print(text: &str) -> Result<(), Failure> {
-    let mut output = std::io::stdout().lock();
-    match output.write_all(text.as_bytes()).and_then(|()| output.flush()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(Failure::because(format!("standard output cannot be written: {error}")))
-        }
-        _ => Ok(()),
+    match write_out(text) {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        written => written.map_err(|error| unwritten(&error)),
     }
+}
+
+/// Prints what is shown once: a reader that has gone has not seen it.
+fn print_to_its_end(text: &str) -> Result<(), Failure> {
+    write_out(text).map_err(|error| unwritten(&error))
+}
+
+fn write_out(text: &str) -> std::io::Result<()> {
+    let mut output = std::io::stdout().lock();
+    output.write_all(text.as_bytes()).and_then(|()| output.flush())
+}
+
+fn unwritten(error: &std::io::Error) -> Failure {
+    Failure::because(format!("standard output cannot be written: {error}"))
 }
 
 /// Makes a file's name last, in a folder that may be read; where it may not, the system writes it in its own time.
@@ -215,6 +227,19 @@ fn sync_folder_of(file: &Path) -> std::io::Result<()> {
 /// Tells the operator. That standard error cannot be written, as on a full disk, is no reason to stop.
 fn tell(what: &str) {
     let _ = writeln!(std::io::stderr(), "petstore: {what}");
+}
+
+/// The last word of a process, which does not wait for ever for somebody to read it: a supervisor waits for the end.
+fn tell_soon(what: String) {
+    const PATIENCE: Duration = Duration::from_secs(1);
+    let (told, done) = std::sync::mpsc::sync_channel(1);
+    let teller = std::thread::Builder::new().spawn(move || {
+        tell(&what);
+        let _ = told.send(());
+    });
+    if teller.is_ok() {
+        let _ = done.recv_timeout(PATIENCE);
+    }
 }
 
 /// Does what the process's command line asks for, and says how that went.
@@ -231,9 +256,9 @@ pub fn main() -> ExitCode {
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            tell(&failure.message);
-            ExitCode::from(failure.code)
+        Err(Failure { message, code }) => {
+            tell_soon(message);
+            ExitCode::from(code)
         }
     }
 }

@@ -10,7 +10,6 @@ use petstore_memory::MemoryStore;
 use petstore_ports::api::Sandbox;
 use petstore_ports::{Clock, Row};
 use petstore_sandbox::{SandboxClock, TestBed};
-use petstore_service::{Policy, Ports, Service};
 use petstore_sqlite::beside;
 
 use crate::Failure;
@@ -28,7 +27,7 @@ pub(crate) struct Bench {
 }
 
 impl Bench {
-    pub(crate) async fn of(
+    pub(crate) fn of(
         args: &ServeArgs,
         store: &Arc<MemoryStore>,
         machine: &Arc<dyn Clock>,
@@ -41,18 +40,17 @@ impl Bench {
             store: Arc::clone(store) as _,
             clock: Arc::clone(&clock),
             entropy: Arc::new(SystemEntropy),
-            shop: beginning(args.demo, machine).await.map_err(Failure::because)?.into(),
+            shop: beginning(args.demo).map_err(Failure::because)?.into(),
         };
         Ok(Self { clock, sandbox: Some(Arc::new(bed)) })
     }
 }
 
 /// What a reset goes back to: an empty shop, or the demonstration's, as it is made in a store of its own.
-async fn beginning(demo: Option<u32>, machine: &Arc<dyn Clock>) -> Result<Vec<Row>, String> {
+fn beginning(demo: Option<u32>) -> Result<Vec<Row>, String> {
     let Some(pets) = demo else { return Ok(vec![]) };
-    let store = Arc::new(MemoryStore::new());
-    let ports = Ports::of_one_store(Arc::clone(&store), Arc::clone(machine), Arc::new(SystemEntropy));
-    demo::fill(&Arc::new(Service::new(ports, Policy::DEFAULT)), pets).await?;
+    let store = MemoryStore::new();
+    demo::fill(&store, pets)?;
     let mut rows = vec![];
     store.export(|row| {
         rows.push(row);

@@ -91,8 +91,6 @@ async fn run(
         OpenStore::open(&args.db, "stop that one, or name another --db", idle.clone())?;
     if args.sandbox {
         sandbox::claim(&args.db, &store, &|key| loaded.named(key))?;
-    } else {
-        sandbox::disclaim(&args.db)?;
     }
     let path = args.admin_socket();
     let socket = AdminSocket::open(&path).map_err(|error| {
@@ -103,15 +101,14 @@ async fn run(
         };
         Failure::because(format!("the admin socket {} cannot be opened: {error}{hint}", path.display()))
     })?;
-    let Bench { clock, sandbox } = Bench::of(args, &store, &machine).await?;
+    let Bench { clock, sandbox } = Bench::of(args, &store, &machine)?;
     let ports = Ports::of_one_store(Arc::clone(&store), Arc::clone(&clock), Arc::new(SystemEntropy));
     let service = Arc::new(Service::new(ports, args.policy()));
 
-    if let Some(pets) = args.demo {
-        let is_filled = demo::fill(&service, pets).await.map_err(Failure::because)?;
-        if !is_filled {
-            log.say("demo: the store is not empty, and stays as it is");
-        }
+    if let Some(pets) = args.demo
+        && fill(&store, pets, &mut signals, log).await? == Start::Stopped
+    {
+        return Ok(());
     }
     let metrics = Metrics {
         store: Arc::clone(&store),
@@ -136,7 +133,11 @@ async fn run(
     }
     let http = Http::new(Arc::clone(&service) as Arc<dyn Petstore>, settings, ops.is_some());
     let servers = listen(loaded, args.threads(), &http, public, ops, certificate.as_ref())?;
-    // Only now: a server that cannot listen must not have spent the one chance to show its key.
+    // Only now: a server that cannot listen must not have taken the file from the sandboxes, nor have spent the one chance
+    // to show its key.
+    if !args.sandbox {
+        sandbox::disclaim(&args.db)?;
+    }
     first_key.hand_out(&*service, log).await?;
 
     let scheme = if certificate.is_some() { "https" } else { "http" };
@@ -178,6 +179,35 @@ async fn run(
         log.say("stopped");
     }
     ended
+}
+
+/// What a start has come to.
+#[derive(Debug, PartialEq, Eq)]
+enum Start {
+    GoesOn,
+    Stopped,
+}
+
+/// Fills the store with a demonstration, unless it is stopped meanwhile: all or nothing of it is kept.
+async fn fill(
+    store: &Arc<MemoryStore>,
+    pets: u32,
+    signals: &mut Signals,
+    log: &Log,
+) -> Result<Start, Failure> {
+    let store = Arc::clone(store);
+    let filling = tokio::task::spawn_blocking(move || demo::fill(&store, pets));
+    let filled = tokio::select! {
+        filled = filling => filled.map_err(|_| "it could not be made".to_owned()).flatten(),
+        () = signals.end() => {
+            log.say("stopped before it served");
+            return Ok(Start::Stopped);
+        }
+    };
+    if !filled.map_err(|why| Failure::because(format!("demo: {why}")))? {
+        log.say("demo: the store is not empty, and stays as it is");
+    }
+    Ok(Start::GoesOn)
 }
 
 /// Stops one listener after the other, the contract's first: who watches the server can see it stop. Then the store: what is

@@ -309,8 +309,11 @@ pub(crate) enum LogLevel {
     Requests,
 }
 
-/// Descriptors that are not connections: listeners, runtimes, the admin socket.
+/// Descriptors that are not connections: the file, the admin socket, documents.
 const DESCRIPTORS_RESERVED: usize = 100;
+
+/// Descriptors of a thread that serves: its listener, and what its runtime waits with.
+const DESCRIPTORS_OF_A_THREAD: usize = 5;
 
 impl ServeArgs {
     /// Judges what no value shows by itself. Of two settings that do not go together `named` tells where each came from.
@@ -423,7 +426,8 @@ impl ServeArgs {
     }
 
     fn connections_max(&self) -> usize {
-        let open_files = open_files_max().saturating_sub(DESCRIPTORS_RESERVED).max(1);
+        let reserved = self.threads().get().saturating_mul(DESCRIPTORS_OF_A_THREAD) + DESCRIPTORS_RESERVED;
+        let open_files = open_files_max().saturating_sub(reserved).max(1);
         let wanted = self.connections_max.unwrap_or(Bounds::DEFAULT.connections);
         wanted.min(open_files)
     }

@@ -3,13 +3,21 @@
 use std::io::{self, BufReader, BufWriter, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
+use std::time::Duration;
 
 use petstore_memory::MemoryStore;
 
 use super::{Answer, LINE_TIME};
+use crate::environment::Stopwatch;
 use crate::ndjson::End;
 use crate::settings::Db;
 use crate::{ndjson, transfer};
+
+/// How long the reader of an export may rest, where nobody waits for it: only the log of the file cannot begin anew.
+const REST_MAX: Duration = Duration::from_mins(5);
+
+/// How long an export of a store in memory may hold writes out.
+const HELD_MAX: Duration = Duration::from_secs(10);
 
 /// What imports and exports work on. They block: each runs on a thread of its own.
 pub(crate) struct Bulk {
@@ -37,11 +45,15 @@ impl Bulk {
         say(&mut output, &Answer::Ready)?;
         let exported = match &self.db {
             Db::File(file) => {
+                stream.set_write_timeout(Some(REST_MAX))?;
                 transfer::export_file(file, &mut output, |_| {}).map_err(|failure| failure.message)
             }
             Db::Memory => {
-                let mut lines = 0;
+                let (mut lines, since) = (0, Stopwatch::start());
                 let walked = self.store.export(|row| {
+                    if since.elapsed() > HELD_MAX {
+                        return Err(io::Error::other("writes have waited for the reader for too long"));
+                    }
                     lines += ndjson::write_row(&mut output, &row)?;
                     io::Result::Ok(())
                 });

@@ -16,11 +16,28 @@ pub(crate) fn ask(socket: &Path, request: &Request) -> Result<Option<Answer>, Fa
     let mut line = serde_json::to_vec(request).map_err(|error| Failure::because(error.to_string()))?;
     line.push(b'\n');
     stream.write_all(&line).map_err(fault)?;
+    // From here on the server may do it, whatever comes of the answer.
+    let unanswered = |why: String| {
+        Failure::because(format!("{why}; what was asked may be done all the same: look before you ask again"))
+    };
     let mut answer = Vec::new();
-    BufReader::new(stream.take(LINE_MAX as u64)).read_until(b'\n', &mut answer).map_err(fault)?;
+    let read = BufReader::new(stream.take(LINE_MAX as u64)).read_until(b'\n', &mut answer);
+    match read {
+        Ok(0) => return Err(unanswered("the server went away without an answer".to_owned())),
+        Ok(_) => {}
+        Err(error) if is_late(&error) => {
+            return Err(unanswered(format!("no answer came within {} s", LINE_TIME.as_secs())));
+        }
+        Err(error) => return Err(unanswered(format!("the answer did not come: {error}"))),
+    }
     serde_json::from_slice(&answer)
         .map(Some)
         .map_err(|_| Failure::because("the server's answer cannot be read: is it of another version?"))
+}
+
+/// Whether a socket has waited for as long as it may.
+pub(crate) fn is_late(error: &std::io::Error) -> bool {
+    matches!(error.kind(), std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut)
 }
 
 /// A connection to the server behind a socket; none if no server is there.

@@ -10,7 +10,7 @@ use crate::admin::{AccountView, Answer, KeyView, Replaced, Request, ask, connect
 use crate::at_rest;
 use crate::settings::{DEFAULT_DB, Db};
 use crate::table::show;
-use crate::{Failure, print, tell};
+use crate::{Failure, print, print_to_its_end, tell};
 
 /// Behind what is a command's own.
 const LAST: usize = 40;
@@ -78,26 +78,24 @@ impl Through {
 
     pub(super) fn created(&self, request: Request, quiet: bool) -> Result<(), Failure> {
         let Answer::Created { secret, key, replaced } = self.ask(request)? else { return Err(unexpected()) };
-        if self.json {
-            let mut json = serde_json::to_value(&key).map_err(|error| Failure::because(error.to_string()))?;
-            json["key"] = secret.into();
-            if let Some(replaced) = replaced {
-                json["replaced"] =
-                    serde_json::to_value(replaced).map_err(|error| Failure::because(error.to_string()))?;
-            }
-            return print_json(&json);
-        }
         // If it cannot be shown it is lost, but it opens doors: whoever made it must know which one to revoke.
         let id = key.id;
-        let shown = if quiet {
+        let shown = if self.json {
+            let mut json = serde_json::json!(key);
+            json["key"] = secret.into();
+            if let Some(replaced) = replaced {
+                json["replaced"] = serde_json::json!(replaced);
+            }
+            print_to_its_end(&format!("{json:#}\n"))
+        } else if quiet {
             // Whoever planned for the whole overlap must know all the same.
             replaced.iter().filter(|old| old.is_cut_short).for_each(|old| tell(&lives_until(old)));
-            print(&format!("{secret}\n"))
+            print_to_its_end(&format!("{secret}\n"))
         } else {
             let lives = replaced.as_ref().map(|old| format!("{}.\n", lives_until(old))).unwrap_or_default();
             let said =
                 format!("{secret}\n\nThis is the one time that the key is shown. Its id is {id}.\n{lives}");
-            print(&said).and_then(|()| show(&keys_table(&[key])))
+            print_to_its_end(&said).and_then(|()| show(&keys_table(&[key])))
         };
         shown.map_err(|failure| {
             Failure::because(format!("{}; key {id} was made and is lost: revoke it", failure.message))

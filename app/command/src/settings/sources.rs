@@ -1,5 +1,6 @@
 //! Where values come from: the command line over the environment over the settings file over the defaults.
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -164,8 +165,9 @@ fn check_environment(command: &Command) -> Result<(), Failure> {
         let variable = variable(setting);
         let Some(value) = std::env::var_os(variable) else { continue };
         let value = value.into_string().map_err(|_| Failure::usage(format!("{variable} is not UTF-8")))?;
-        judge(setting, &value)
-            .map_err(|why| Failure::usage(format!("{variable}={value:?} in the environment: {why}")))?;
+        judge(setting, &value).map_err(|why| {
+            Failure::usage(format!("{variable}={:?} in the environment: {why}", shown(&value)))
+        })?;
     }
     command.get_subcommands().try_for_each(check_environment)
 }
@@ -178,9 +180,17 @@ fn check_file(file: &SettingsFile) -> Result<(), Failure> {
         let setting = table.get_arguments().find(|setting| key(setting) == entry.key);
         let setting = setting.ok_or_else(|| fault(&unknown(&entry.key, &table)))?;
         let value = entry.value.as_ref().map_err(|why| fault(why))?;
-        judge(setting, value).map_err(|why| fault(&format!("{value:?}: {why}")))?;
+        judge(setting, value).map_err(|why| fault(&format!("{:?}: {why}", shown(value))))?;
     }
     Ok(())
+}
+
+/// A value that is wrong, as it may be told: a URL's user may have a password.
+fn shown(value: &str) -> Cow<'_, str> {
+    match value.split_once("://").and_then(|(scheme, rest)| Some((scheme, rest.rsplit_once('@')?))) {
+        Some((scheme, (_, rest))) => format!("{scheme}://…@{rest}").into(),
+        None => value.into(),
+    }
 }
 
 /// How like a word must be to one that it may have been meant for.

@@ -2,8 +2,10 @@
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+
+use petstore_sqlite::begin_part;
 
 use crate::sync_folder_of;
 
@@ -30,6 +32,7 @@ struct Unfinished {
     part: PathBuf,
     target: PathBuf,
     file: File,
+    is_named: bool,
 }
 
 impl Output {
@@ -54,22 +57,25 @@ impl Output {
             Err(_) => PRIVATE,
         };
         let part = part_of(&target);
-        // What a process left behind that was killed, or a link that somebody else has laid.
-        let _ = fs::remove_file(&part);
-        let file = OpenOptions::new().write(true).create_new(true).mode(PRIVATE).open(&part)?;
+        let file = begin_part(&part)?;
         file.set_permissions(Permissions::from_mode(mode))?;
         let writer = BufWriter::new(Box::new(file.try_clone()?) as Box<dyn Write>);
-        Ok(Self { writer, file: Some(Unfinished { part, target, file }), unread: false })
+        Ok(Self { writer, file: Some(Unfinished { part, target, file, is_named: false }), unread: false })
     }
 
     /// All is written: from now on it is there.
     pub(super) fn finish(&mut self) -> io::Result<()> {
         self.flush()?;
         match &self.file {
-            Some(Unfinished { part, target, file }) => {
+            Some(Unfinished { part, target, file, .. }) => {
                 file.sync_all()?;
                 fs::rename(part, target)?;
-                sync_folder_of(target)
+                let target = target.clone();
+                // Its first name may be another's from now on.
+                if let Some(mut named) = self.file.take() {
+                    named.is_named = true;
+                }
+                sync_folder_of(&target)
             }
             None => Ok(()),
         }
@@ -100,7 +106,8 @@ impl Write for Output {
 
 impl Drop for Unfinished {
     fn drop(&mut self) {
-        // A finished one has this name no longer.
-        let _ = fs::remove_file(&self.part);
+        if !self.is_named {
+            let _ = fs::remove_file(&self.part);
+        }
     }
 }

@@ -27,7 +27,7 @@ pub(super) fn import(
         return Err(nothing_imported(&fault(&error).message));
     }
     // The server may refuse a line while we are still sending: why, it says afterwards.
-    match hear(&mut answers)? {
+    match outcome(&mut answers)? {
         Answer::Imported { lines } => Ok(lines),
         Answer::Refused { why } => Err(nothing_imported(&why)),
         _ => Err(Failure::because("the server answered something else: is it of another version?")),
@@ -87,7 +87,9 @@ pub(super) fn export(
         Ok(answer) => {
             answer.understood().map(|_| count).and(Err(Failure::because("the export is not whole")))
         }
-        Err(_) => Err(Failure::because("the export is not whole: the server went away")),
+        Err(_) => Err(Failure::because(
+            "the export is not whole: the server went away, or has waited for its reader for too long",
+        )),
     }
 }
 
@@ -101,6 +103,17 @@ fn hear(answers: &mut impl BufRead) -> Result<Answer, Failure> {
     let mut line = Vec::new();
     answers.read_until(b'\n', &mut line).map_err(|error| cut_off(&error))?;
     serde_json::from_slice(&line).map_err(|_| Failure::because("the server's answer cannot be read"))
+}
+
+/// What has become of an import. All of it may be there, although nobody says so: only the server knows.
+fn outcome(answers: &mut impl BufRead) -> Result<Answer, Failure> {
+    if answers.fill_buf().is_ok_and(<[u8]>::is_empty) {
+        return Err(Failure::because(
+            "the server went away before it said what has become of the import: all of it is there or nothing; look before \
+             you import again",
+        ));
+    }
+    hear(answers)
 }
 
 fn cut_off(error: &io::Error) -> Failure {
