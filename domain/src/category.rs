@@ -69,7 +69,7 @@ pub struct Category {
 }
 
 /// What a caller changes of a category.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CategoryPatch {
     /// The new name; absent, it stays.
     pub name: Option<CategoryName>,

@@ -143,13 +143,16 @@ pub struct Answered<T, R> {
 }
 
 /// Why a request under an idempotency key got no answer that could be kept.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RetryRejection<R> {
     /// The operation was rejected for a reason that may be gone at the next try.
+    #[error("{0}")]
     Rejected(R),
     /// The key was used with another body.
+    #[error("the idempotency key was used with another body")]
     KeyReused,
     /// The account has as many live records as it may have.
+    #[error("the account has as many answers kept under idempotency keys as it may have")]
     TooManyRecords,
 }
 

@@ -207,9 +207,12 @@ impl View {
 macro_rules! next_ids {
     ($($field:ident: $id:ty, $name:literal, $load:ident;)*) => {
         impl View {$(
-            #[doc = concat!("The id for a new ", $name, "; the footprint must have named it.")]
+            #[doc = concat!("The id for a new ", $name, ".")]
+            ///
+            /// # Panics
+            /// If it was not loaded: a footprint names it, and whoever asks for a decision loads what that names.
             pub fn $field(&self) -> $id {
-                self.$field.expect(concat!("the footprint names the next ", $name))
+                self.$field.expect(concat!("an id for a new ", $name, " was loaded, as the footprint demands"))
             }
 
             #[doc = concat!("Loads the id for a new ", $name, ".")]

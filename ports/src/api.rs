@@ -36,27 +36,31 @@ pub struct Retry<'a> {
 }
 
 /// Why a change was not made.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Failure<R> {
-    /// A rule stands against it.
+    /// A rule stands against it. One that is kept under an idempotency key is not here, but in [`Repeated`].
+    #[error("{0}")]
     Rejected(R),
     /// The first request under this idempotency key has not been answered yet.
+    #[error("the first request under this idempotency key has not been answered yet")]
     RetryInProgress,
     /// The idempotency key was used with another body.
+    #[error("the idempotency key was used with another body")]
     RetryKeyReused,
     /// The account has as many answers kept under idempotency keys as it may have, and none of them is dropped early.
+    #[error("the account has as many answers kept under idempotency keys as it may have")]
     TooManyRetries,
     /// The store failed.
-    Store(StoreError),
-}
-
-impl<R> From<StoreError> for Failure<R> {
-    fn from(error: StoreError) -> Self {
-        Self::Store(error)
-    }
+    #[error(transparent)]
+    Store(#[from] StoreError),
 }
 
 /// The answer to a request that may carry an idempotency key: what was decided, now or at the first time.
+///
+/// Without a key every refusal is [`Failure::Rejected`]. With one, a refusal that the state of the shop gives, such as that
+/// no unit is left, is kept like a success and stands in [`Answered::result`]; one that other input would not meet is
+/// [`Failure::Rejected`]. Whoever needs no difference joins the two:
+/// `answer?.result.map_err(Failure::Rejected)`.
 pub type Repeated<T, R> = Result<Answered<T, R>, Failure<R>>;
 
 /// Whether the service can do its work.
@@ -67,7 +71,8 @@ pub trait Readiness: Send + Sync {
 }
 
 /// A check that fails.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{name}: {reason}")]
 pub struct FailingCheck {
     /// What was checked.
     pub name: &'static str,

@@ -26,7 +26,7 @@ pub struct PageRequest {
     pub order: PageOrder,
     /// The last id of the page before; none for the first page.
     pub after: Option<u64>,
-    /// How many records at most.
+    /// How many records at most, from 1. How many a client may ask for is the transport's to say: here there is no bound.
     pub limit: usize,
 }
 
@@ -85,7 +85,7 @@ pub struct PetFilter {
     pub category_id: Option<CategoryId>,
     /// This name, without regard to case.
     pub name: Option<FoldedName>,
-    /// One of these ids: rising, each once.
+    /// One of these ids: rising, each once, since they are searched as such. An empty list is no pet.
     pub ids: Option<Vec<PetId>>,
 }
 
@@ -105,6 +105,13 @@ impl PetFilter {
 pub struct CategoryFilter {
     /// This name, without regard to case.
     pub name: Option<FoldedName>,
+}
+
+impl CategoryFilter {
+    /// Whether a category is among those asked for.
+    pub fn admits(&self, record: &CategoryRecord) -> bool {
+        self.name.as_ref().is_none_or(|name| name.matches(record.category.name.as_str()))
+    }
 }
 
 /// Which orders: all conditions must hold.
@@ -143,7 +150,8 @@ pub trait PetReader: Send + Sync {
     /// One pet with its stock.
     fn pet(&self, id: PetId) -> Reply<Result<Option<PetRecord>, StoreError>>;
 
-    /// A page of pets. An error after the first record leaves the sink with a part of the page.
+    /// A page of pets. An error after the first record leaves the sink with a part of the page. (Whoever implements this
+    /// writes the lifetime as it is here: `async fn pets<'a>(…, sink: PetSink<'a>)`.)
     async fn pets<'a>(
         &self,
         filter: &PetFilter,

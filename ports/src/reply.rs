@@ -9,7 +9,7 @@ type Later<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// The answer of a port on the hot path: ready, or a future.
 ///
 /// A store in memory answers at once; a boxed future for that would cost an allocation at every crossing. A store
-/// behind a network answers later.
+/// behind a network answers later: by a future that borrows nothing of it, so it takes a clone of the `Arc` that it needs.
 ///
 /// ```
 /// use petstore_ports::Reply;

@@ -21,7 +21,8 @@
 //!
 //! A store that a tester can reset has more cases, stamped by [`reset_conformance!`] on a [`ResetSubject`].
 //!
-//! Deliberately absent: speed (benchmarks measure it), and bounds of one adapter, such as the length of its queue.
+//! Deliberately absent: speed (benchmarks measure it), and bounds of one adapter, such as the length of its queue or of
+//! its table of addresses; and [`StoreHealth`](petstore_ports::StoreHealth), which is about a store that is not well.
 
 pub mod addresses;
 pub mod agreement;
@@ -60,7 +61,7 @@ pub use disk::{Disk, DiskBug, Fault};
 pub use random::Random;
 pub use reference::{Bug, ReferenceStore};
 pub use resets::ResetSubject;
-pub use stamp::run_case;
+pub use stamp::{run_case, run_case_apart};
 pub use subject::{DurableSubject, Subject};
 
 /// The pages about stores and about embedding: their examples are compiled and run.

@@ -1,5 +1,8 @@
 //! One test for each case, on whatever store a macro call makes.
 
+use std::panic::resume_unwind;
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::thread;
 use std::time::Duration;
 
 /// How long a case may take. Cases take seconds at most: one that is still running waits for something that never comes.
@@ -19,6 +22,24 @@ pub fn run_case(case: impl Future<Output = ()>) {
     // A store that has lost a wake-up may hang on to a thread; the test must end all the same.
     runtime.shutdown_background();
     assert!(outcome.is_ok(), "every call of a store ends: the case was still running after {DEADLINE:?}");
+}
+
+/// Runs the case that this makes as [`run_case`] does, on a thread of its own: a store that takes a lock twice never gives
+/// back the thread that asks it, and no deadline drops what is not waiting.
+pub fn run_case_apart<F: Future<Output = ()>>(make: impl FnOnce() -> F + Send + 'static) {
+    /// For a case to be dropped in, when its deadline has come.
+    const GRACE: Duration = Duration::from_secs(5);
+    // Nothing is sent: it closes with the thread.
+    let (running, ended) = sync_channel::<()>(0);
+    let case = thread::spawn(move || {
+        let _running = running;
+        run_case(make());
+    });
+    let is_stuck = ended.recv_timeout(DEADLINE + GRACE) == Err(RecvTimeoutError::Timeout);
+    assert!(!is_stuck, "every call of a store ends: one has not given its thread back after {DEADLINE:?}");
+    if let Err(panic) = case.join() {
+        resume_unwind(panic);
+    }
 }
 
 /// Stamps one test for each case of the suite.
@@ -249,7 +270,7 @@ macro_rules! store_conformance_cases {
             $(
                 #[test]
                 fn $case() {
-                    $crate::run_case(async {
+                    $crate::run_case_apart(|| async {
                         $crate::$group::$case($subject).await;
                     });
                 }

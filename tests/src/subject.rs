@@ -9,7 +9,8 @@ use petstore_ports::{
     Transactor, run,
 };
 
-/// The driven ports of a store that has just been made and is empty. All of them must be of the same store.
+/// The driven ports of a store that has just been made and is empty. All of them are of the same store, or look into it:
+/// as quotas that are counted elsewhere look for the bans of its keys.
 #[derive(Clone)]
 pub struct Subject {
     /// Runs transitions.

@@ -169,7 +169,9 @@ impl App {
 
     pub(crate) fn report_unfinished(&self, connections: usize) {
         if let Some(observer) = &self.settings.observer {
-            observer.trouble(&format!("{connections} connections were still open at the end of the drain"));
+            observer.trouble(&format!(
+                "{connections} connections were still owed an answer at the end of the drain"
+            ));
         }
     }
 }

@@ -154,10 +154,9 @@ impl LazyNow {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Draining {
     No,
-    /// Since this point in time. The next answer ends the connection, or that none is asked for in a while.
+    /// The next answer, or this point in time, ends the connection.
     Since(Instant),
-    /// The same, and that while is over.
-    Asked(Instant),
+    Asked,
 }
 
 impl<T, S> Connection<T, S>
@@ -227,9 +226,7 @@ where
             } else if let Some(ended) = ended {
                 return Poll::Ready(ended);
             } else {
-                if let Draining::Since(since) = self.draining {
-                    self.draining = Draining::Asked(since);
-                }
+                self.draining = Draining::Asked;
                 Pin::new(&mut self.http).graceful_shutdown();
                 if Pin::new(&mut self.http).poll(context).is_ready() {
                     return Poll::Ready(Ended::Orderly);
@@ -253,22 +250,16 @@ where
     /// moved by then; nothing is wrong with one that only waits to be drained.
     fn deadline(&self) -> Option<(Instant, Option<Ended>)> {
         let (phase, _) = self.phase.value;
-        let since = self.phase.since;
-        let waiting = match (phase, self.draining) {
-            (Phase::Idle, _) => Some((since + self.deadlines.idle, Some(Ended::Idle))),
-            (Phase::Head, Draining::No) => Some((since + self.deadlines.head, Some(Ended::HeadTooSlow))),
-            // The rest of what was on its way comes soon; whoever is slower would hold up the end of the server.
-            (Phase::Head, Draining::Since(wished) | Draining::Asked(wished)) => {
-                let time = self.deadlines.head.min(LAST_REQUEST_TIME);
-                Some((since.max(wished) + time, Some(Ended::HeadTooSlow)))
-            }
-            (Phase::Busy, _) => None,
+        let waiting = match phase {
+            Phase::Idle => Some((self.phase.since + self.deadlines.idle, Some(Ended::Idle))),
+            Phase::Head => Some((self.phase.since + self.deadlines.head, Some(Ended::HeadTooSlow))),
+            Phase::Busy => None,
         };
         let (stalled, _) = self.stall.value;
         let stall = stalled.then(|| (self.stall.since + self.deadlines.write_stall, Some(Ended::Stalled)));
         let drain = match self.draining {
             Draining::Since(since) => Some((since + LAST_REQUEST_TIME, None)),
-            Draining::No | Draining::Asked(_) => None,
+            Draining::No | Draining::Asked => None,
         };
         // While the client does not take the last answer it is not idle.
         let waiting = if stalled { None } else { waiting };

@@ -62,6 +62,12 @@ impl Connections {
         self.places.borrow().len() - self.free.borrow().len()
     }
 
+    /// How many are owed an answer, or some of one. Not so one that has sent half a head, or nothing.
+    pub(crate) fn owed(&self) -> usize {
+        let is_owed = |guest: &&Guest| guest.activity.phase().0 == Phase::Busy || guest.activity.stall().0;
+        self.places.borrow().iter().flatten().filter(is_owed).count()
+    }
+
     pub(crate) fn are_full(&self) -> bool {
         self.open() >= self.max
     }

@@ -260,11 +260,12 @@ async fn serve(listener: TcpListener, worker: Rc<Worker>, accept: &Accept, drain
             connections.closed().await;
         }
     };
-    let gave_all = tokio::time::timeout(app.settings.deadlines.drain, all_closed).await.is_ok();
-    if !gave_all {
-        app.report_unfinished(connections.open());
+    let all_closed = tokio::time::timeout(app.settings.deadlines.drain, all_closed).await.is_ok();
+    let owed = if all_closed { 0 } else { connections.owed() };
+    if owed > 0 {
+        app.report_unfinished(owed);
     }
-    gave_all
+    owed == 0
 }
 
 /// Closes a listener and loses nobody: whoever is connected has been promised an answer, but closing resets those that

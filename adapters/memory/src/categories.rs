@@ -85,9 +85,7 @@ impl Categories {
         sink: CategorySink<'_>,
     ) -> PageEnd {
         let candidates = |walk, max| self.candidates(filter, walk, max);
-        let name = filter.name.as_ref();
-        let admits =
-            |record: &CategoryRecord| name.is_none_or(|name| name.matches(record.category.name.as_str()));
+        let admits = |record: &CategoryRecord| filter.admits(record);
         page::fill(page, &self.records, candidates, admits, sink)
     }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use petstore_domain::ApiKey;
 use petstore_ports::Entropy;
-use petstore_ports::api::{Administration, Failure as Refused, InitialKey};
+use petstore_ports::api::{Administration, InitialKey};
 
 use crate::environment::SystemEntropy;
 use crate::log::Log;
@@ -69,13 +69,8 @@ impl<'a> FirstKey<'a> {
             Self::ToShow => None,
         };
         let is_known = given.is_some();
-        let made = administration.ensure_initial_key(given).await.map_err(|failure| match failure {
-            Refused::Rejected(rejection) => Failure::because(rejection.to_string()),
-            Refused::Store(error) => Failure::because(error.to_string()),
-            Refused::RetryInProgress | Refused::RetryKeyReused | Refused::TooManyRetries => {
-                Failure::because("the key was made before")
-            }
-        })?;
+        let made = administration.ensure_initial_key(given).await;
+        let made = made.map_err(|failure| Failure::because(failure.to_string()))?;
         match made {
             InitialKey::NotNeeded { is_known } => {
                 if is_wanted && !is_known {

@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use petstore_domain::Answered;
+
 /// What the service has counted since its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -30,6 +32,15 @@ impl Outcomes {
             Err(_) => &self.failed,
         };
         counter.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The same under an idempotency key, where a refusal may be an answer that is kept.
+    pub(crate) fn count_once<T, R, X, E>(&self, outcome: &Result<Result<Answered<T, R>, X>, E>) {
+        let decided = outcome.as_ref().map(|decided| match decided {
+            Ok(Answered { result: Ok(_), .. }) => Ok(()),
+            Ok(Answered { result: Err(_), .. }) | Err(_) => Err(()),
+        });
+        self.count(&decided);
     }
 
     pub(crate) fn figures(&self) -> Figures {

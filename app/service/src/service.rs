@@ -1,5 +1,6 @@
 //! The service: its ports, and how an operation is run.
 
+use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -16,7 +17,7 @@ use crate::outcomes::{Figures, Outcomes};
 use crate::policy::Policy;
 use crate::reservations::Reservations;
 
-/// What the service works with.
+/// What the service works with. Each port is by itself: one of a store may be another's, or a mock.
 pub struct Ports {
     /// Writes.
     pub transactor: Arc<dyn Transactor>,
@@ -164,12 +165,24 @@ impl Service {
             records_max: self.policy.retry_records_max,
         };
         let outcome = run(&*self.transactor, idempotent).await;
-        self.outcomes.count(&outcome);
+        self.outcomes.count_once(&outcome);
         outcome?.map_err(|rejection| match rejection {
             RetryRejection::Rejected(rejection) => Failure::Rejected(rejection),
             RetryRejection::KeyReused => Failure::RetryKeyReused,
             RetryRejection::TooManyRecords => Failure::TooManyRetries,
         })
+    }
+}
+
+impl fmt::Debug for Service {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Service").field("policy", &self.policy).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Ports {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ports").finish_non_exhaustive()
     }
 }
 

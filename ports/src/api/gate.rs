@@ -66,20 +66,24 @@ impl fmt::Debug for InFlight<'_> {
 }
 
 /// What is wrong with the key that was presented.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum KeyProblem {
     /// Not a key, or none that exists.
+    #[error("the key is none, or none that exists")]
     Invalid,
     /// Its time is over.
+    #[error("the key has expired")]
     Expired,
     /// An operator revoked it.
+    #[error("the key was revoked")]
     Revoked,
 }
 
 /// Why a request may not go on.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// The key opens nothing.
+    #[error("{problem}")]
     Key {
         /// Why.
         problem: KeyProblem,
@@ -87,6 +91,7 @@ pub enum Refusal {
         address: AddressVerdict,
     },
     /// Too many requests of the account are in flight.
+    #[error("too many requests of the account are in flight")]
     TooManyInFlight {
         /// The account's plan.
         plan: Plan,
@@ -94,6 +99,7 @@ pub enum Refusal {
         usage: Usage,
     },
     /// The key is banned.
+    #[error("the key is banned until {until}")]
     Banned {
         /// The account's plan.
         plan: Plan,
@@ -103,6 +109,7 @@ pub enum Refusal {
         limits: Limits,
     },
     /// A window is exhausted.
+    #[error("a quota of the account is used up")]
     Exceeded {
         /// The account's plan.
         plan: Plan,
@@ -110,6 +117,7 @@ pub enum Refusal {
         usage: Usage,
     },
     /// The store failed.
+    #[error(transparent)]
     Store(StoreError),
 }
 

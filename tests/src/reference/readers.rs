@@ -8,7 +8,7 @@ use petstore_domain::{
 use petstore_ports::{
     AccountDirectory, CategoryFilter, CategoryReader, CategorySink, Credential, Housekeeping, KeyName,
     KeyReader, OrderFilter, OrderReader, OrderSink, PageEnd, PageOrder, PageRequest, PetFilter, PetReader,
-    PetSink, Reply, StoreError,
+    PetSink, Reply, StoreError, StoreHealth,
 };
 
 use super::{Bug, ReferenceStore};
@@ -40,6 +40,14 @@ impl ReferenceStore {
             ordered.len() > page.limit
         };
         if more { PageEnd::More } else { PageEnd::Last }
+    }
+}
+
+#[async_trait]
+impl StoreHealth for ReferenceStore {
+    /// Nothing ever keeps it from writing.
+    async fn check(&self, _: Timestamp) -> Result<(), StoreError> {
+        Ok(())
     }
 }
 
@@ -80,11 +88,8 @@ impl CategoryReader for ReferenceStore {
         page: &PageRequest,
         sink: CategorySink<'a>,
     ) -> Result<PageEnd, StoreError> {
-        let admits = |record: &CategoryRecord| {
-            filter.name.as_ref().is_none_or(|name| name.matches(record.category.name.as_str()))
-        };
         let categories = self.lock().tables.categories.clone();
-        let admitted = categories.values().filter(|record| admits(record));
+        let admitted = categories.values().filter(|record| filter.admits(record));
         Ok(self.page(page, admitted.map(|record| (record.category.id.get(), record)), sink))
     }
 }

@@ -305,14 +305,15 @@ fn expiry(text: &str, now: Timestamp) -> Result<Timestamp, String> {
 
 fn why<R: std::fmt::Display>(failure: Failure<R>) -> String {
     match failure {
-        Failure::Rejected(rejection) => rejection.to_string(),
         Failure::Store(error) => store_fault(&error),
-        Failure::RetryInProgress | Failure::RetryKeyReused | Failure::TooManyRetries => {
-            "the request was sent before".to_owned()
-        }
+        failure => failure.to_string(),
     }
 }
 
 fn store_fault(error: &StoreError) -> String {
-    format!("nothing was changed: {error}")
+    match error {
+        // Nobody knows whether anything was.
+        StoreError::Indeterminate(_) => error.to_string(),
+        error => format!("nothing was changed: {error}"),
+    }
 }
