@@ -178,9 +178,9 @@ pub(crate) const SEND_BUFFER_MAX: usize = 64 * 1024;
 pub(crate) const UNTAKEN_MAX: usize = 64 * 1024;
 pub(crate) const UNTAKEN_FEW: usize = 8;
 
-/// Bytes that are read of a connection that speaks HTTP/2 until others have their turn: a millisecond's work, if they are
-/// the smallest frames.
-pub(crate) const READ_TURN_MAX: usize = 64 * 1024;
+/// Bytes that are read of a connection that speaks HTTP/2 until others have their turn: as many as TLS has in a record. If
+/// they are the smallest frames they are a millisecond's work or two.
+pub(crate) const READ_TURN_MAX: usize = 16 * 1024;
 
 /// Bytes of an unwanted body that are read before the answer, so that the connection can live on.
 pub(crate) const DRAIN_MAX: usize = 64 * 1024;
