@@ -142,6 +142,9 @@ impl Http {
 impl App {
     pub(crate) fn begin_drain(&self) {
         self.draining.store(true, Ordering::Relaxed);
+        if let Some(sandbox) = &self.sandbox {
+            sandbox.hurry();
+        }
     }
 
     pub(crate) fn is_draining(&self) -> bool {

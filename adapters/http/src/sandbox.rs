@@ -15,8 +15,8 @@ use hyper::header::{ALLOW, HeaderValue};
 use petstore_domain::{AccountId, WindowKind};
 use petstore_ports::api;
 use petstore_ports::{Cost, StoreError};
-use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
-use tokio::time::{sleep, timeout};
+use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock, watch};
+use tokio::time::timeout;
 
 use crate::answer::Answer;
 use crate::credentials::presented;
@@ -26,7 +26,7 @@ use crate::head::Head;
 use crate::route::Resource;
 use crate::tally::{Decision, Route};
 use crate::worker::Worker;
-use faults::{End, Faults};
+use faults::{End, Faults, Plan};
 
 /// How long a reset waits for the requests that are in flight.
 const ALONE_TIME: Duration = Duration::from_secs(2);
@@ -39,6 +39,17 @@ pub(crate) struct Sandbox {
     faults: Faults,
     /// Held by each request of the contract, and by whoever must be alone: so a request is before a reset or after it.
     turnstile: Arc<RwLock<()>>,
+    /// What ends the delays of calls.
+    haste: watch::Sender<Haste>,
+}
+
+/// How often delays were ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Haste {
+    /// By a reset: what waited then was the shop of before's.
+    resets: u64,
+    /// By another plan, or by the server's end: what waited goes on.
+    others: u64,
 }
 
 /// A request that is in flight.
@@ -55,7 +66,24 @@ pub(crate) enum Interrupted {
 impl Sandbox {
     pub(crate) fn new(port: Arc<dyn api::Sandbox>, epoch: u64) -> Self {
         let (epoch, turnstile) = (AtomicU64::new(epoch), Arc::default());
-        Self { port, epoch, faults: Faults::default(), turnstile }
+        Self { port, epoch, faults: Faults::default(), turnstile, haste: watch::Sender::default() }
+    }
+
+    /// From now on this plan is in force, and no call waits for what another one has planned.
+    fn plan(&self, plan: Plan) {
+        self.faults.set(plan);
+        self.hurry();
+    }
+
+    /// Calls that wait as planned go on.
+    pub(crate) fn hurry(&self) {
+        self.haste.send_modify(|haste| haste.others += 1);
+    }
+
+    /// All is as in the beginning. Calls that wait as planned are dropped: whoever made them is done with that shop.
+    fn begun(&self) {
+        self.faults.set(Plan::default());
+        self.haste.send_modify(|haste| haste.resets += 1);
     }
 
     /// The store's epoch.
@@ -74,11 +102,18 @@ impl Sandbox {
         resource: Option<Resource>,
         cost: Cost,
     ) -> Result<Inside, Interrupted> {
+        let mut haste = self.haste.subscribe();
+        let resets = haste.borrow_and_update().resets;
         let met = resource.and_then(|resource| self.faults.meet(method, Route::of(&resource).template()));
-        if let Some(met) = &met {
-            sleep(met.delay).await;
+        let delay = met.as_ref().map_or(Duration::ZERO, |met| met.delay);
+        let is_delayed = !delay.is_zero() && !worker.app.is_draining();
+        if is_delayed {
+            let _ = timeout(delay, haste.changed()).await;
         }
         let inside = Inside(Arc::clone(&self.turnstile).read_owned().await);
+        if is_delayed && haste.borrow().resets != resets {
+            return Err(Interrupted::Dropped);
+        }
         match met.map_or(End::Served, |met| met.end) {
             End::Served => Ok(inside),
             End::Dropped => Err(Interrupted::Dropped),

@@ -117,12 +117,14 @@ impl Accounts {
         }
     }
 
-    /// Forgets what every account has used.
-    pub(crate) fn forget_usage(&self) {
+    /// Forgets what accounts have used, in windows of which this is said.
+    pub(crate) fn forget_usage(&self, goes: impl Fn(Windows) -> bool) {
         let all: Vec<u32> = self.census.read().all().iter().collect();
         for slot in all {
-            if let Ok(account) = AccountId::new(slot.into()) {
-                let meter = self.meters.of(slot);
+            let meter = self.meters.of(slot);
+            if let Ok(account) = AccountId::new(slot.into())
+                && goes(meter.windows())
+            {
                 meter.restore(Windows::default());
                 meter.keep_unnoted(account, &self.unnoted);
             }

@@ -113,16 +113,18 @@ impl Keys {
         }
     }
 
-    /// Lifts every ban, and forgets the strikes and the bans of before.
-    pub(crate) fn forget_bans(&self, stripes: &Stripes) {
+    /// Lifts the bans of which this is said, those that are over too, and forgets every strike.
+    pub(crate) fn forget_bans(&self, stripes: &Stripes, goes: impl Fn(Ban) -> bool) {
         let all: Vec<u32> = self.census.read().all().iter().collect();
         for slot in all {
             let Ok(key) = KeyId::new(slot.into()) else { continue };
             let _held = stripes.hold(&[Name::Key(key)]);
             let meter = self.meters.of(slot);
-            meter.set_ban(None);
-            if self.records.read(slot, |record| record.ban.is_some()) == Some(true) {
-                self.records.update(slot, |record| record.ban = None);
+            let ban = self.records.read(slot, |record| record.ban).flatten();
+            let kept = ban.filter(|ban| !goes(*ban));
+            meter.set_ban(kept);
+            if kept != ban {
+                self.records.update(slot, |record| record.ban = kept);
                 meter.keep_unnoted(key, &self.unnoted);
             }
         }

@@ -95,6 +95,11 @@ impl AccountMeter {
         }
     }
 
+    /// The windows as they are.
+    pub(crate) fn windows(&self) -> Windows {
+        self.used.lock().windows
+    }
+
     /// The windows are as they were once noted.
     pub(crate) fn restore(&self, windows: Windows) {
         self.used.lock().windows = windows;

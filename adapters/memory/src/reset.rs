@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use petstore_domain::{Timestamp, WindowKind, Windows};
 use petstore_ports::{BatchNumber, LastIds, Resettable, Row, StoreError};
 
 use crate::committer::Committer;
@@ -68,6 +69,18 @@ impl Resettable for MemoryStore {
     }
 }
 
+impl MemoryStore {
+    /// Forgets usage and bans that were noted at a time later than this, and all strikes: for a start on data whose clock was
+    /// turned, where it goes on with another. Windows never go back by themselves, so that they would be in force for as
+    /// long as the clock was ahead.
+    pub fn forget_usage_after(&self, now: Timestamp) {
+        let [minute, day] = [WindowKind::Minute, WindowKind::Day].map(|kind| kind.number_at(now));
+        let are_later = |windows: Windows| windows.minute.number() > minute || windows.day.number() > day;
+        self.tables.accounts.forget_usage(are_later);
+        self.tables.keys.forget_bans(&self.stripes, |ban| ban.since > now);
+    }
+}
+
 impl Committer {
     /// Commits a beginning, and shows it. If the journal cannot say whether it has, that is settled once it can.
     fn commit_beginning(&mut self, beginning: Beginning, epoch: u64) -> Result<(), StoreError> {
@@ -104,7 +117,7 @@ impl Tables {
 
     /// Forgets usage, strikes and bans, which is noted behind like any other change of them.
     fn forget_usage(&self, stripes: &Stripes) {
-        self.accounts.forget_usage();
-        self.keys.forget_bans(stripes);
+        self.accounts.forget_usage(|_| true);
+        self.keys.forget_bans(stripes, |_| true);
     }
 }

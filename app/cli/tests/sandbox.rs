@@ -415,6 +415,73 @@ fn a_planned_failure_looks_like_a_true_one() {
 }
 
 #[test]
+fn a_call_that_is_delayed_writes_into_no_later_case_and_holds_up_no_end() {
+    for store in STORES {
+        let mut sandbox = Sandbox::start("sandbox-delayed", store);
+        let delay = json!({"faults": [{"method": "POST", "latency": "1m"}]});
+        let waiting = |sandbox: &mut Sandbox| {
+            while !sandbox.client.ask("GET", "/sandbox/faults", "", "").unwrap().body.contains("\"acted\":1")
+            {
+                std::thread::yield_now();
+            }
+        };
+        let place = |sandbox: &Sandbox, pet: u32| {
+            let (port, key) = (sandbox.site.port, sandbox.key.clone());
+            std::thread::spawn(move || {
+                let mut client = Client::connect(port, &key).unwrap();
+                let placed = client.ask("POST", "/v1/store/orders", "", &format!("{{\"petId\":{pet}}}"));
+                placed.map(|answer| answer.status)
+            })
+        };
+        sandbox.plan(&delay);
+        let placing = place(&sandbox, 1);
+        waiting(&mut sandbox);
+        sandbox.reset();
+        assert!(placing.join().unwrap().is_err(), "it is dropped");
+        assert_eq!(sandbox.get("/v1/store/orders").body, "[]");
+
+        // Another plan lets it go on.
+        sandbox.plan(&delay);
+        let placing = place(&sandbox, 2);
+        waiting(&mut sandbox);
+        assert_eq!(sandbox.once("DELETE", "/sandbox/faults", "", "").unwrap().status, 204);
+        assert_eq!(placing.join().unwrap().unwrap(), 201);
+
+        // So does the end of the server, which gives the answer.
+        sandbox.plan(&delay);
+        let placing = place(&sandbox, 3);
+        waiting(&mut sandbox);
+        sandbox.site.stop();
+        assert_eq!(placing.join().unwrap().unwrap(), 201);
+    }
+}
+
+#[test]
+fn a_restart_forgets_what_was_noted_at_a_time_that_is_not_yet() {
+    let args = ["--business-minute", "2", "--ban-strikes", "1"];
+    let mut sandbox = Sandbox::start("sandbox-ahead", &args);
+    // Noted now, it is kept.
+    let used = |sandbox: &Sandbox| sandbox.get("/v1/rate-limit").json()["day"]["remaining"].clone();
+    assert_eq!(sandbox.get("/v1/pets").status, 200);
+    let left = used(&sandbox);
+    sandbox.site.stop();
+    sandbox.site.serve(&[&["--sandbox"][..], &args].concat(), &[]);
+    sandbox.client = Client::connect(sandbox.site.port, &sandbox.key).unwrap();
+    assert_eq!(used(&sandbox), left);
+
+    // Also for whoever serves the file to others from now on.
+    for sandboxed in [&["--sandbox"][..], &[]] {
+        sandbox.clock(&json!({"set": "2089-12-05T00:00:01Z", "freeze": true}));
+        let statuses: Vec<_> = (0..4).map(|_| sandbox.get("/v1/pets").status).collect();
+        assert_eq!(statuses, [200, 200, 429, 403]);
+        sandbox.site.stop();
+        sandbox.site.serve(&[sandboxed, &args].concat(), &[]);
+        sandbox.client = Client::connect(sandbox.site.port, &sandbox.key).unwrap();
+        assert_eq!(sandbox.get("/v1/pets").status, 200, "{sandboxed:?}");
+    }
+}
+
+#[test]
 fn a_sandbox_is_asked_as_strictly_as_the_rest() {
     let sandbox = Sandbox::start("sandbox-strict", &["--db", "memory"]);
     let long = format!(r#"{{"faults":[{}]}}"#, " ".repeat(70_000));

@@ -46,6 +46,9 @@ impl HealthcheckArgs {
             io::ErrorKind::ConnectionRefused => {
                 Failure::because(format!("{address}: nobody serves there: {error}"))
             }
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+                Failure::because(format!("{address}: no answer within {} s", PATIENCE.as_secs()))
+            }
             _ => Failure::because(format!("{address}: {error}")),
         })?;
         match status.as_str() {

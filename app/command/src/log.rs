@@ -44,8 +44,11 @@ impl Log {
             sample: u64::from(args.log_sample),
             seen: AtomicU64::new(0),
             json,
-            clock,
-            sink: Sink::to_standard_error(),
+            clock: Arc::clone(&clock),
+            sink: Sink::to_standard_error(move |lost| {
+                let message = format!("{lost} lines of the log were dropped: nobody read those before");
+                text_of(&Line::new(clock.now(), Level::Warn, &message), json)
+            }),
         }
     }
 
@@ -84,13 +87,17 @@ impl Log {
     }
 
     fn write(&self, line: &Line<'_>) {
-        self.sink.write(if self.json { line.as_json() } else { line.as_text() });
+        self.sink.write(text_of(line, self.json));
     }
 
     /// Whether a request that went well is the one in so many.
     fn is_sampled(&self) -> bool {
         self.sample == 1 || self.seen.fetch_add(1, Ordering::Relaxed).is_multiple_of(self.sample)
     }
+}
+
+fn text_of(line: &Line<'_>, json: bool) -> String {
+    if json { line.as_json() } else { line.as_text() }
 }
 
 impl Observer for Log {

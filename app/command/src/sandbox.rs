@@ -62,10 +62,7 @@ fn beginning(demo: Option<u32>) -> Result<Vec<Row>, String> {
 /// Takes a data file for a sandbox: a new one, or one that sandboxes alone have served. A reset empties it, so that no
 /// other will do, least of all the one that is the default everywhere.
 pub(crate) fn claim(db: &Db, store: &MemoryStore, named: &dyn Fn(&str) -> String) -> Result<(), Failure> {
-    let Some(mark) = mark(db) else { return Ok(()) };
-    if mark.exists() {
-        return Ok(());
-    }
+    let Some(mark) = mark(db).filter(|mark| !mark.exists()) else { return Ok(()) };
     let figures = store.figures();
     if figures.accounts + figures.categories > 0 {
         return Err(Failure::usage(format!(
@@ -78,6 +75,27 @@ pub(crate) fn claim(db: &Db, store: &MemoryStore, named: &dyn Fn(&str) -> String
     File::create(&mark)
         .map(drop)
         .map_err(|error| Failure::because(format!("{} cannot be made: {error}", mark.display())))
+}
+
+/// Whether sandboxes alone have served this file.
+pub(crate) fn is_marked(db: &Db) -> bool {
+    mark(db).is_some_and(|mark| mark.exists())
+}
+
+/// Refuses sockets that were handed over and that other machines may reach, as the settings refuse such addresses.
+pub(crate) fn check_inherited(args: &ServeArgs, endpoints: [Option<&Endpoint>; 2]) -> Result<(), Failure> {
+    for endpoint in endpoints.into_iter().flatten() {
+        let Endpoint::Inherited(listener) = endpoint else { continue };
+        let address = listener.local_addr();
+        let is_here = address.is_ok_and(|address| address.ip().to_canonical().is_loopback());
+        if !is_here && !args.sandbox_anywhere {
+            return Err(Failure::usage(
+                "other machines may reach a socket that was handed over, and whoever reaches a sandbox can empty it; \
+                 sandbox-anywhere permits that",
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Takes a data file from the sandboxes for good: from now on somebody may rely on what is in it.

@@ -89,6 +89,10 @@ async fn run(
     let idle = Idle::default();
     let OpenStore { store, epoch, commits } =
         OpenStore::open(&args.db, "stop that one, or name another --db", idle.clone())?;
+    if sandbox::is_marked(&args.db) {
+        // Its clock may have been turned; from now on it goes with the machine's again.
+        store.forget_usage_after(machine.now());
+    }
     if args.sandbox {
         sandbox::claim(&args.db, &store, &|key| loaded.named(key))?;
     }
@@ -128,6 +132,7 @@ async fn run(
     let public = endpoints.next().unwrap_or(args.listen.into());
     let ops = endpoints.next().or(args.ops_listen.map(Endpoint::from));
     if args.sandbox {
+        sandbox::check_inherited(args, [Some(&public), ops.as_ref()])?;
         let origin = sandbox::origin(&public, ops.as_ref(), certificate.is_some());
         settings.documents.page = openapi::page_of_sandbox(&origin, ops.is_none());
     }

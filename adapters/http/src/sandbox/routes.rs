@@ -94,11 +94,11 @@ pub(crate) async fn answer(
         }
         (Route::Faults, &Method::GET | &Method::HEAD) => Ok(plan(&sandbox.faults.plan())),
         (Route::Faults, &Method::PUT) => read(app, parts, body, wire::fault_plan).await.map(|planned| {
-            sandbox.faults.set(planned);
+            sandbox.plan(planned);
             plan(&sandbox.faults.plan())
         }),
         (Route::Faults, &Method::DELETE) => {
-            sandbox.faults.set(Plan::default());
+            sandbox.plan(Plan::default());
             Ok(Answer::empty(StatusCode::NO_CONTENT))
         }
         _ => {
@@ -136,7 +136,7 @@ async fn reset(app: &Arc<App>, sandbox: &Sandbox) -> Result<Answer, Answer> {
         // before merely fit no more.
         if matches!(done, Ok(()) | Err(StoreError::Indeterminate(_))) {
             sandbox.epoch.store(epoch, std::sync::atomic::Ordering::Relaxed);
-            sandbox.faults.set(Plan::default());
+            sandbox.begun();
         }
         done
     })

@@ -1,6 +1,5 @@
 //! Where lines go: a bounded queue and a thread that writes, so that nobody who logs waits for a reader.
 
-use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -30,14 +29,15 @@ struct Lines {
 }
 
 impl Sink {
-    pub(super) fn to_standard_error() -> Self {
+    /// `lost` makes the line that tells how many were dropped.
+    pub(super) fn to_standard_error(lost: impl Fn(u64) -> String + Send + 'static) -> Self {
         // tokio's, since it has room for as many lines as wait; std's takes all of it at once.
         let (sender, mut lines) = channel(LINES_MAX);
         let (alive, done) = sync_channel(0);
         let dropped = Arc::new(AtomicU64::new(0));
-        let lost = Arc::clone(&dropped);
+        let counted = Arc::clone(&dropped);
         let writer = move || {
-            write_all(&mut lines, &lost);
+            write_all(&mut lines, &counted, lost);
             drop(alive);
         };
         // Without a thread there is no log; the first line that is not taken says nothing, but serving goes on.
@@ -67,7 +67,7 @@ impl Sink {
 }
 
 /// Writes lines until none can come any more; those that wait are written together.
-fn write_all(lines: &mut Receiver<String>, dropped: &AtomicU64) {
+fn write_all(lines: &mut Receiver<String>, dropped: &AtomicU64, tell: impl Fn(u64) -> String) {
     let mut told = 0;
     while let Some(first) = lines.blocking_recv() {
         let mut text = first;
@@ -78,8 +78,7 @@ fn write_all(lines: &mut Receiver<String>, dropped: &AtomicU64) {
         }
         let lost = dropped.load(Ordering::Relaxed);
         if lost > told {
-            // Writing to a String does not fail.
-            let _ = writeln!(text, "petstore: {} lines of the log were dropped", lost - told);
+            text.push_str(&tell(lost - told));
             told = lost;
         }
         // A log that cannot be written is no reason to stop serving.
