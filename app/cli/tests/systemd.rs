@@ -140,6 +140,17 @@ fn more_sockets_than_there_is_a_use_for_are_refused() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("3 sockets were handed over"));
 }
 
+#[test]
+fn a_sandbox_refuses_a_socket_that_other_machines_may_reach() {
+    let site = Site::new("sandbox-activated");
+    let open = TcpListener::bind("0.0.0.0:0").unwrap();
+    rustix::io::fcntl_setfd(&open, rustix::io::FdFlags::empty()).unwrap();
+    let refused = activated(&site, &[&open], "--sandbox --db memory").wait_with_output().unwrap();
+    let why = String::from_utf8(refused.stderr).unwrap();
+    assert_eq!(refused.status.code(), Some(2), "{why}");
+    assert!(why.contains("sandbox-anywhere permits that"), "{why}");
+}
+
 /// Whether this machine lets its users have process numbers of their own.
 fn has_namespaces() -> bool {
     let tried = Command::new("unshare").args(["-p", "-f", "--mount-proc", "true"]).output();
