@@ -29,6 +29,8 @@ pub(crate) struct Activity {
     open: Cell<usize>,
     stalled: Cell<bool>,
     writes: Cell<u64>,
+    /// Answers, and bytes of them, that were made and are still with us: not where there is one at a time.
+    made: Cell<(usize, usize)>,
     /// When an answer was made, until somebody looks.
     ended: Cell<Option<Instant>>,
     /// The lines of its answers on their way past hyper.
@@ -43,6 +45,7 @@ impl Activity {
             open: Cell::new(0),
             stalled: Cell::new(false),
             writes: Cell::new(0),
+            made: Cell::default(),
             ended: Cell::new(None),
             lines: Lines::new(),
         }
@@ -78,6 +81,18 @@ impl Activity {
         }
     }
 
+    /// An answer of so many bytes was made, and is still with us until the guard's end.
+    pub(crate) fn making(&self, bytes: usize) -> Making<'_> {
+        let (count, all) = self.made.get();
+        self.made.set((count + 1, all + bytes));
+        Making { activity: self, bytes }
+    }
+
+    /// How many such answers there are, and their bytes.
+    pub(crate) fn made(&self) -> (usize, usize) {
+        self.made.get()
+    }
+
     /// An answer was made at this time.
     pub(crate) fn ended_at(&self, now: Instant) {
         self.ended.set(Some(now));
@@ -104,6 +119,19 @@ impl Activity {
         if poll.is_ready() {
             self.writes.set(self.writes.get().wrapping_add(1));
         }
+    }
+}
+
+/// The time in which an answer that was made is with us.
+pub(crate) struct Making<'a> {
+    activity: &'a Activity,
+    bytes: usize,
+}
+
+impl Drop for Making<'_> {
+    fn drop(&mut self) {
+        let (count, all) = self.activity.made.get();
+        self.activity.made.set((count - 1, all - self.bytes));
     }
 }
 

@@ -119,6 +119,7 @@ pub(crate) fn exchange<const SECURE: bool>(
             let message = "The service failed; the failure has been recorded.";
             Answer::from(ApiError::new(Code::InternalError, message)).with_fault("a handler panicked")
         });
+        let _making = is_http2.then(|| activity.making(answer.body.len()));
         if notes.under_base && notes.quota.is_none() {
             // Refused before the gate: nothing was counted, and what is left to the address is what can be said.
             // Nothing can be said if that fails too.

@@ -47,16 +47,16 @@ pub(crate) async fn serve<T: Stream>(
     drain: &Arc<Drain>,
 ) {
     let deadlines = worker.app.settings.deadlines;
-    let answers = Rc::<Answers>::default();
+    let answers = Rc::new(Answers::new(&activity));
     let (noted, untaken) = (Rc::clone(&activity), Rc::clone(&answers));
     let service = service_fn(move |request: Request<Incoming>| {
-        let (turn, answers) = (Turn::begin(&noted), Rc::clone(&untaken));
+        let (turn, answers) = (Turn::begin(&untaken), Rc::clone(&untaken));
         let is_head = request.method() == Method::HEAD;
         let answering = exchange::<true>(Rc::clone(&worker), Rc::clone(&noted), peer, request);
         async move {
             answers.room().await;
             let response = answering.await?;
-            Ok::<_, Dropped>(Tracked::response(response, is_head, &answers, turn))
+            Ok::<_, Dropped>(Tracked::response(response, is_head, turn))
         }
     });
     let left = Rc::new(Cell::new(READ_TURN_MAX));

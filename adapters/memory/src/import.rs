@@ -120,6 +120,11 @@ impl MemoryStore {
 }
 
 impl Import<'_> {
+    /// The last ids that the store has given, also to what is gone: rows that are nobody's yet come after them.
+    pub fn last_ids(&self) -> LastIds {
+        self.before
+    }
+
     /// Adds a category.
     pub fn category(&mut self, category: Category, version: Version) -> Result<(), ImportError> {
         self.take(|import| import.filling.category(CategoryRecord { category, version, pets: 0 }))

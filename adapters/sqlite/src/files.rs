@@ -1,9 +1,9 @@
 //! The files themselves: who may read them, and who has them open.
 
 use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
@@ -96,24 +96,30 @@ fn lock_soon(file: &File) -> Result<(), TryLockError> {
 /// [`io::ErrorKind::ResourceBusy`]: somebody else writes it.
 pub fn begin_part(part: &Path) -> io::Result<File> {
     let busy = || io::Error::new(io::ErrorKind::ResourceBusy, "somebody else writes it");
-    let lock = |file: &File| match file.try_lock() {
-        Err(TryLockError::WouldBlock) => Err(busy()),
-        Err(TryLockError::Error(error)) => Err(error),
-        Ok(()) => Ok(()),
+    // A link that somebody else has laid, or what may not be written: it is removed as what it is, once.
+    let is_ours = fs::symlink_metadata(part).map_or(true, |found| found.is_file());
+    let open = || OpenOptions::new().write(true).create(true).truncate(false).mode(PRIVATE).open(part);
+    let opened = if is_ours { open() } else { Err(io::ErrorKind::PermissionDenied.into()) };
+    let file = match opened {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            fs::remove_file(part)?;
+            OpenOptions::new().write(true).create_new(true).mode(PRIVATE).open(part)?
+        }
+        opened => opened?,
     };
-    // Not what a link leads to, which somebody else has laid: it is removed as what it is.
-    if fs::symlink_metadata(part).is_ok_and(|found| found.is_file()) {
-        lock(&OpenOptions::new().write(true).open(part)?)?;
+    match file.try_lock() {
+        Err(TryLockError::WouldBlock) => return Err(busy()),
+        Err(TryLockError::Error(error)) => return Err(error),
+        Ok(()) => {}
     }
-    match fs::remove_file(part) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
+    // Whoever had it before may have given it another name meanwhile, and then it is theirs.
+    let (ours, there) = (file.metadata()?, fs::symlink_metadata(part));
+    if !there.is_ok_and(|there| (there.dev(), there.ino()) == (ours.dev(), ours.ino())) {
+        return Err(busy());
     }
-    let file = OpenOptions::new().write(true).create_new(true).mode(PRIVATE).open(part).map_err(|error| {
-        // Between the two steps.
-        if error.kind() == io::ErrorKind::AlreadyExists { busy() } else { error }
-    })?;
-    lock(&file).map(|()| file)
+    file.set_len(0)?;
+    file.set_permissions(Permissions::from_mode(PRIVATE))?;
+    Ok(file)
 }
 
 /// Makes an empty file, whose name survives a power cut. Fails if there is one: an existing database is never opened

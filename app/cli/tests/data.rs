@@ -203,6 +203,26 @@ fn a_demonstration_that_finds_data_says_that_it_adds_nothing() {
 }
 
 #[test]
+fn a_demonstration_gives_no_id_again() {
+    let mut site = Site::served("demo-ids", &[]);
+    let key = site.printed_key();
+    let mut client = Client::connect(site.port, &key).unwrap();
+    let category = r#"{"name":"Old","description":"Gone"}"#;
+    for (path, body) in [("/v1/categories", category), ("/v1/pets", r#"{"name":"Old","categoryId":1}"#)] {
+        assert_eq!(client.ask("POST", path, "", body).unwrap().status, 201);
+    }
+    for path in ["/v1/pets/1", "/v1/categories/1"] {
+        assert_eq!(client.ask("DELETE", path, "", "").unwrap().status, 204);
+    }
+    site.stop();
+    site.serve(&["--demo", "3"], &[]);
+    let mut client = Client::connect(site.port, &key).unwrap();
+    assert_eq!(client.ask("GET", "/v1/categories/1", "", "").unwrap().status, 404);
+    let pets = client.ask("GET", "/v1/pets?limit=1", "", "").unwrap().body;
+    assert!(pets.ends_with("\"id\":2}]"), "{pets}");
+}
+
+#[test]
 fn who_has_the_data_file_is_said_and_what_to_do() {
     let site = stocked("taken");
     let server = site.server.as_ref().unwrap().id();
@@ -405,6 +425,25 @@ fn a_second_export_or_backup_to_a_name_is_refused_while_the_first_writes() {
 }
 
 #[test]
+fn of_those_who_write_one_file_at_once_one_succeeds_and_it_is_whole() {
+    let mut site = stocked("at-once");
+    site.stop();
+    let lines = text(&site.run(&["export", "-"]).stdout);
+    for round in 0..10 {
+        let copy = format!("{round}.db");
+        for (command, name) in [("backup", copy.as_str()), ("export", "lines")] {
+            let writers: Vec<_> = (0..4)
+                .map(|_| site.command(&[command, name, "--quiet"]).stderr(Stdio::null()).spawn().unwrap())
+                .collect();
+            let ended = writers.into_iter().map(|mut writer| writer.wait().unwrap().success());
+            assert!(ended.filter(|succeeded| *succeeded).count() >= 1, "{command} {round}");
+        }
+        assert_eq!(text(&site.run(&["export", "-", "--db", &copy]).stdout), lines);
+        assert_eq!(std::fs::read_to_string(site.folder.join("lines")).unwrap(), lines);
+    }
+}
+
+#[test]
 fn a_file_that_is_free_again_soon_is_waited_for() {
     let mut site = stocked("soon");
     site.stop();
@@ -412,6 +451,15 @@ fn a_file_that_is_free_again_soon_is_waited_for() {
     lock.lock().unwrap();
     let listing =
         site.command(&["keys", "list"]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    // Until it has met the lock.
+    let opened = format!("/proc/{}/fd", listing.id());
+    let has_opened = || {
+        let files = std::fs::read_dir(&opened).unwrap().flatten();
+        files.flat_map(|file| file.path().read_link()).any(|file| file.ends_with("petstore.db.lock"))
+    };
+    while !has_opened() {
+        std::thread::yield_now();
+    }
     drop(lock);
     assert_eq!(listing.wait_with_output().unwrap().status.code(), Some(0));
 }

@@ -29,7 +29,9 @@ pub(crate) fn fill(store: &MemoryStore, pets: u32) -> Result<bool, String> {
         begun => begun.map_err(said)?,
     };
     let mut categories: Vec<CategoryId> = Vec::with_capacity(CATEGORIES.len());
-    for (number, (name, description)) in (1..).zip(CATEGORIES) {
+    // An id that was given is not given again, though its pet may be gone.
+    let last = import.last_ids();
+    for (number, (name, description)) in (last.category + 1..).zip(CATEGORIES) {
         let id = CategoryId::new(number).map_err(said)?;
         let name = CategoryName::parse(name).map_err(said)?;
         let description = Some(Description::parse(description).map_err(said)?);
@@ -40,7 +42,7 @@ pub(crate) fn fill(store: &MemoryStore, pets: u32) -> Result<bool, String> {
         let nth = |length| number as usize % length;
         let name = PetName::parse(&format!("{} {number}", NAMES[nth(NAMES.len())])).map_err(said)?;
         let new = NewPet { name, category_id: categories[nth(categories.len())], status: None };
-        let made = PetRecord::new(PetId::new(number.into()).map_err(said)?, new);
+        let made = PetRecord::new(PetId::new(last.pet + u64::from(number)).map_err(said)?, new);
         let (item, version, item_version) = (made.item(), made.version, made.item_version);
         import.pet(made.pet, version).map_err(said)?;
         import.item(item, item_version).map_err(said)?;

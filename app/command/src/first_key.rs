@@ -85,7 +85,7 @@ impl<'a> FirstKey<'a> {
             ))
             .map_err(|failure| {
                 let lost =
-                    "the first key was made and is lost: with `petstore keys` make another, and revoke it";
+                    "the first key was made and is lost: where the data is kept, make another with `petstore keys`, and revoke it";
                 Failure::because(format!("{}; {lost}", failure.message))
             }),
         }

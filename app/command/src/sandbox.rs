@@ -31,23 +31,25 @@ impl Bench {
         args: &ServeArgs,
         store: &Arc<MemoryStore>,
         machine: &Arc<dyn Clock>,
-    ) -> Result<Self, Failure> {
+        shop: Vec<Row>,
+    ) -> Self {
         if !args.sandbox {
-            return Ok(Self { clock: Arc::clone(machine), sandbox: None });
+            return Self { clock: Arc::clone(machine), sandbox: None };
         }
         let clock = Arc::new(SandboxClock::new(Arc::clone(machine)));
         let bed = TestBed {
             store: Arc::clone(store) as _,
             clock: Arc::clone(&clock),
             entropy: Arc::new(SystemEntropy),
-            shop: beginning(args.demo).map_err(Failure::because)?.into(),
+            shop: shop.into(),
         };
-        Ok(Self { clock, sandbox: Some(Arc::new(bed)) })
+        Self { clock, sandbox: Some(Arc::new(bed)) }
     }
 }
 
-/// What a reset goes back to: an empty shop, or the demonstration's, as it is made in a store of its own.
-fn beginning(demo: Option<u32>) -> Result<Vec<Row>, String> {
+/// What a reset goes back to, the `shop` of [`Bench::of`]: an empty one, or the demonstration's, as it is made in a store of
+/// its own.
+pub(crate) fn beginning(demo: Option<u32>) -> Result<Vec<Row>, String> {
     let Some(pets) = demo else { return Ok(vec![]) };
     let store = MemoryStore::new();
     demo::fill(&store, pets)?;

@@ -96,21 +96,17 @@ async fn run(
     if args.sandbox {
         sandbox::claim(&args.db, &store, &|key| loaded.named(key))?;
     }
-    let path = args.admin_socket();
-    let socket = AdminSocket::open(&path).map_err(|error| {
-        let hint = if error.kind() == io::ErrorKind::InvalidInput {
-            "; a socket's path is short: name another one with --admin-socket"
-        } else {
-            ""
-        };
-        Failure::because(format!("the admin socket {} cannot be opened: {error}{hint}", path.display()))
-    })?;
-    let Bench { clock, sandbox } = Bench::of(args, &store, &machine)?;
+    let socket = open_socket(args)?;
+    let demo = args.demo.filter(|_| args.sandbox);
+    let Some(shop) = signals.unless_stopped(log, move || sandbox::beginning(demo)).await? else {
+        return Ok(());
+    };
+    let Bench { clock, sandbox } = Bench::of(args, &store, &machine, shop);
     let ports = Ports::of_one_store(Arc::clone(&store), Arc::clone(&clock), Arc::new(SystemEntropy));
     let service = Arc::new(Service::new(ports, args.policy()));
 
     if let Some(pets) = args.demo
-        && fill(&store, pets, &mut signals, log).await? == Start::Stopped
+        && fill(&store, pets, &mut signals, log).await?.is_none()
     {
         return Ok(());
     }
@@ -168,7 +164,7 @@ async fn run(
     log.say(&format!("serving {scheme}://{}{} from {}", servers[0].local_addr(), args.base_path, args.db));
     supervisor.ready();
 
-    while signals.next().await == Wish::Reload {
+    while std::mem::take(&mut signals.reload_waits) || signals.next().await == Wish::Reload {
         match reloader.reload() {
             Ok(done) => done.lines().iter().for_each(|line| log.say(line)),
             Err(why) => log.complain(&format!("nothing was reloaded: {why}")),
@@ -186,33 +182,31 @@ async fn run(
     ended
 }
 
-/// What a start has come to.
-#[derive(Debug, PartialEq, Eq)]
-enum Start {
-    GoesOn,
-    Stopped,
+fn open_socket(args: &ServeArgs) -> Result<AdminSocket, Failure> {
+    let path = args.admin_socket();
+    AdminSocket::open(&path).map_err(|error| {
+        let hint = if error.kind() == io::ErrorKind::InvalidInput {
+            "; a socket's path is short: name another one with --admin-socket"
+        } else {
+            ""
+        };
+        Failure::because(format!("the admin socket {} cannot be opened: {error}{hint}", path.display()))
+    })
 }
 
-/// Fills the store with a demonstration, unless it is stopped meanwhile: all or nothing of it is kept.
+/// Fills an empty store with a demonstration. None if the server is stopped meanwhile.
 async fn fill(
     store: &Arc<MemoryStore>,
     pets: u32,
     signals: &mut Signals,
     log: &Log,
-) -> Result<Start, Failure> {
+) -> Result<Option<()>, Failure> {
     let store = Arc::clone(store);
-    let filling = tokio::task::spawn_blocking(move || demo::fill(&store, pets));
-    let filled = tokio::select! {
-        filled = filling => filled.map_err(|_| "it could not be made".to_owned()).flatten(),
-        () = signals.end() => {
-            log.say("stopped before it served");
-            return Ok(Start::Stopped);
-        }
-    };
-    if !filled.map_err(|why| Failure::because(format!("demo: {why}")))? {
+    let filled = signals.unless_stopped(log, move || demo::fill(&store, pets)).await?;
+    if filled == Some(false) {
         log.say("demo: the store is not empty, and stays as it is");
     }
-    Ok(Start::GoesOn)
+    Ok(filled.map(|_| ()))
 }
 
 /// Stops one listener after the other, the contract's first: who watches the server can see it stop. Then the store: what is
@@ -288,6 +282,8 @@ struct Signals {
     hangup: Signal,
     /// Whether the log goes to a terminal that can be closed.
     at_terminal: bool,
+    /// Whether a reload was wished for during the start, which is done when it serves.
+    reload_waits: bool,
 }
 
 impl Signals {
@@ -297,7 +293,33 @@ impl Signals {
             interrupt: signal(SignalKind::interrupt())?,
             hangup: signal(SignalKind::hangup())?,
             at_terminal: io::stderr().is_terminal(),
+            reload_waits: false,
         })
+    }
+
+    /// Does a part of the start that takes its time: what a demonstration is, or that it is kept, all or nothing of it. None
+    /// if the server is stopped meanwhile; nothing has been promised yet.
+    async fn unless_stopped<T: Send + 'static>(
+        &mut self,
+        log: &Log,
+        part: impl FnOnce() -> Result<T, String> + Send + 'static,
+    ) -> Result<Option<T>, Failure> {
+        let mut done = tokio::task::spawn_blocking(part);
+        loop {
+            tokio::select! {
+                done = &mut done => {
+                    let done = done.map_err(|_| "it could not be made".to_owned()).flatten();
+                    return done.map(Some).map_err(|why| Failure::because(format!("demo: {why}")));
+                }
+                wish = self.next() => match wish {
+                    Wish::Reload => self.reload_waits = true,
+                    Wish::Stop => {
+                        log.say("stopped before it served");
+                        return Ok(None);
+                    }
+                }
+            }
+        }
     }
 
     async fn next(&mut self) -> Wish {

@@ -1,10 +1,12 @@
 //! Answers on their way through HTTP/2. hyper's part ends when h2 has an answer's body; the client may leave it there.
 
 use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
 use std::convert::Infallible;
+use std::future::poll_fn;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker, ready};
 
 use bytes::{Buf, Bytes};
 use http_body_util::Full;
@@ -12,53 +14,68 @@ use hyper::Response;
 use hyper::body::{Body, Frame, SizeHint};
 use hyper::header::{CONTENT_LENGTH, HeaderValue};
 
-use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::activity::Activity;
 use crate::settings::{UNTAKEN_FEW, UNTAKEN_MAX};
 
-/// The answers of a connection that the client has not taken yet.
-#[derive(Default)]
+/// The answers of a connection that the client has not taken yet, and the requests that wait for that.
 pub(super) struct Answers {
-    /// Bytes of all of them.
+    activity: Rc<Activity>,
+    /// Bytes of all of them that are with h2.
     bytes: Cell<usize>,
     count: Cell<usize>,
     /// When something of each was last taken; none in a place that is free.
     moved: RefCell<Vec<Option<Instant>>>,
-    room: Notify,
+    /// Who waits for room, in the order in which they came.
+    line: RefCell<VecDeque<(u64, Waker)>>,
+    tickets: Cell<u64>,
 }
 
 impl Answers {
+    pub(super) fn new(activity: &Rc<Activity>) -> Self {
+        Self {
+            activity: Rc::clone(activity),
+            bytes: Cell::default(),
+            count: Cell::default(),
+            moved: RefCell::default(),
+            line: RefCell::default(),
+            tickets: Cell::default(),
+        }
+    }
+
     /// When something was last taken of the one of which that is the longest ago.
     pub(super) fn oldest(&self) -> Option<Instant> {
         self.moved.borrow().iter().flatten().min().copied()
     }
 
     /// Waits until the client has taken so much that another answer may be made: what it asks for and leaves with us is
-    /// bounded by that, whatever it asks for.
+    /// bounded by that, but for small answers to what it sends bodies with.
     pub(super) async fn room(&self) {
-        if self.has_room() {
+        if self.line.borrow().is_empty() && self.has_room() {
             return;
         }
-        while !self.has_room() {
-            self.room.notified().await;
-        }
-        // One wakes the next while there is room: to wake all for the room of one would cost a tenth of long lists.
-        self.room.notify_one();
+        let mut place = Place { answers: self, ticket: None };
+        poll_fn(|context| place.poll(context)).await;
     }
 
     fn has_room(&self) -> bool {
-        self.bytes.get() < UNTAKEN_MAX || self.count.get() < UNTAKEN_FEW
+        // Those that are made, and are not with h2 since the end of a request's body is awaited.
+        let (count, bytes) = self.activity.made();
+        self.bytes.get() + bytes < UNTAKEN_MAX || self.count.get() + count < UNTAKEN_FEW
+    }
+
+    /// Wakes whoever is the first in the line, if there is room.
+    fn wake_first(&self) {
+        if let Some((_, first)) = self.line.borrow().front().filter(|_| self.has_room()) {
+            first.wake_by_ref();
+        }
     }
 
     fn less(&self, bytes: usize, count: usize) {
-        let had_room = self.has_room();
         self.bytes.set(self.bytes.get() - bytes);
         self.count.set(self.count.get() - count);
-        if !had_room && self.has_room() {
-            self.room.notify_one();
-        }
+        self.wake_first();
     }
 
     fn add(self: &Rc<Self>, bytes: usize) -> Untaken {
@@ -71,6 +88,38 @@ impl Answers {
         self.bytes.set(self.bytes.get() + bytes);
         self.count.set(self.count.get() + 1);
         Untaken { answers: Rc::clone(self), place, bytes }
+    }
+}
+
+/// A place in the line of those who wait for room. Whoever leaves it, by its turn or before, makes way for the next.
+struct Place<'a> {
+    answers: &'a Answers,
+    ticket: Option<u64>,
+}
+
+impl Place<'_> {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let mut line = self.answers.line.borrow_mut();
+        let ticket = *self.ticket.get_or_insert_with(|| {
+            let ticket = self.answers.tickets.get();
+            self.answers.tickets.set(ticket + 1);
+            line.push_back((ticket, context.waker().clone()));
+            ticket
+        });
+        if line.front().is_some_and(|(first, _)| *first == ticket) && self.answers.has_room() {
+            return Poll::Ready(());
+        }
+        if let Some((_, waker)) = line.iter_mut().find(|(waiting, _)| *waiting == ticket) {
+            waker.clone_from(context.waker());
+        }
+        Poll::Pending
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.answers.line.borrow_mut().retain(|(waiting, _)| Some(*waiting) != self.ticket);
+        self.answers.wake_first();
     }
 }
 
@@ -97,18 +146,20 @@ impl Drop for Untaken {
 }
 
 /// A request's time on its connection: until its answer is on the way as a whole, or the client has given it up.
-pub(super) struct Turn(Rc<Activity>);
+pub(super) struct Turn(Rc<Answers>);
 
 impl Turn {
-    pub(super) fn begin(activity: &Rc<Activity>) -> Self {
-        activity.begin();
-        Self(Rc::clone(activity))
+    pub(super) fn begin(answers: &Rc<Answers>) -> Self {
+        answers.activity.begin();
+        Self(Rc::clone(answers))
     }
 }
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        self.0.end();
+        self.0.activity.end();
+        // Its answer may have been made, and given up before h2 had it.
+        self.0.wake_first();
     }
 }
 
@@ -124,19 +175,14 @@ pub(super) struct Piece {
 
 impl Tracked {
     /// The same answer. hyper leaves it to the service to send no body where only the head was asked for.
-    pub(super) fn response(
-        response: Response<Full<Bytes>>,
-        is_head: bool,
-        answers: &Rc<Answers>,
-        turn: Turn,
-    ) -> Response<Self> {
+    pub(super) fn response(response: Response<Full<Bytes>>, is_head: bool, turn: Turn) -> Response<Self> {
         let (mut parts, body) = response.into_parts();
         let length = body.size_hint().exact().unwrap_or(0);
         if is_head && length > 0 {
             parts.headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
         }
         let bytes = usize::try_from(length).unwrap_or(usize::MAX);
-        let body = (!is_head && length > 0).then(|| (body, answers.add(bytes), turn));
+        let body = (!is_head && length > 0).then(|| (body, turn.0.add(bytes), turn));
         Response::from_parts(parts, Self(body))
     }
 }

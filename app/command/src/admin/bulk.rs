@@ -41,19 +41,16 @@ impl Bulk {
     /// meanwhile.
     pub(super) fn export(&self, stream: &UnixStream) -> io::Result<()> {
         prepare(stream)?;
-        let mut output = BufWriter::new(stream);
+        let held = matches!(self.db, Db::Memory).then(Stopwatch::start);
+        let mut output = BufWriter::new(Reader { stream, held });
         say(&mut output, &Answer::Ready)?;
         let exported = match &self.db {
             Db::File(file) => {
-                stream.set_write_timeout(Some(REST_MAX))?;
                 transfer::export_file(file, &mut output, |_| {}).map_err(|failure| failure.message)
             }
             Db::Memory => {
-                let (mut lines, since) = (0, Stopwatch::start());
+                let mut lines = 0;
                 let walked = self.store.export(|row| {
-                    if since.elapsed() > HELD_MAX {
-                        return Err(io::Error::other("writes have waited for the reader for too long"));
-                    }
                     lines += ndjson::write_row(&mut output, &row)?;
                     io::Result::Ok(())
                 });
@@ -66,6 +63,29 @@ impl Bulk {
         };
         say(&mut output, &answer)?;
         output.flush()
+    }
+}
+
+/// Whoever reads an export.
+struct Reader<'s> {
+    stream: &'s UnixStream,
+    /// Since when writes are held out for it; none if they are not.
+    held: Option<Stopwatch>,
+}
+
+impl Write for Reader<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let left = match &self.held {
+            Some(held) => HELD_MAX.checked_sub(held.elapsed()).filter(|left| !left.is_zero()),
+            None => Some(REST_MAX),
+        };
+        let left = left.ok_or_else(|| io::Error::other("writes have waited for the reader for too long"))?;
+        self.stream.set_write_timeout(Some(left))?;
+        self.stream.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.stream.flush()
     }
 }
 
