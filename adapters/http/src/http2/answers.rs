@@ -13,7 +13,6 @@ use http_body_util::Full;
 use hyper::Response;
 use hyper::body::{Body, Frame, SizeHint};
 use hyper::header::{CONTENT_LENGTH, HeaderValue};
-
 use tokio::time::Instant;
 
 use crate::activity::Activity;
