@@ -233,6 +233,19 @@ fn answers_that_nobody_takes_are_not_made_and_keep_no_connection() {
         frames.push(client.next().expect("all are answered"));
     }
 
+    // Not even if the requests leave their ends open, so that each answer waits for that.
+    let mut open = Client::connect(site.port, &[(WINDOW, 0)]);
+    for stream in (1..200).step_by(2) {
+        open.send(HEADERS, END_HEADERS, stream, &head("/openapi.yaml"));
+    }
+    let mut frames = vec![];
+    while begun(&frames) == 0 {
+        frames.push(open.next().expect("some are answered"));
+    }
+    open.send(PING, 0, 0, b"are seen");
+    frames.extend(std::iter::from_fn(|| open.next().filter(|frame| frame.3 != b"are seen")));
+    assert!(begun(&frames) <= 8, "{} were made", begun(&frames));
+
     // One that nobody takes ends the connection, whatever else is asked and taken on it.
     client.get(201, "/openapi.yaml");
     let told = (203..200_003).step_by(2).find_map(|stream| {
