@@ -62,6 +62,11 @@ impl Ban {
         now < self.until
     }
 
+    /// Whether it has not begun yet: a clock that was ahead of this time noted it.
+    pub fn is_ahead_of(&self, now: Timestamp) -> bool {
+        self.since > now
+    }
+
     /// The ban, lifted by an operator.
     #[must_use]
     pub fn lifted(self, now: Timestamp) -> Self {

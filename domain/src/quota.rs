@@ -141,6 +141,12 @@ impl Windows {
         }
     }
 
+    /// Whether either has a number that is not in force yet: it was counted by a clock that was ahead of this time.
+    pub fn are_ahead_of(self, now: Timestamp) -> bool {
+        self.minute.number() > WindowKind::Minute.number_at(now)
+            || self.day.number() > WindowKind::Day.number_at(now)
+    }
+
     /// The windows after one more request at this time, counted in both; or none if either admits no more.
     pub fn take(self, now: Timestamp, limits: Limits) -> Option<Self> {
         let current = self.at(now);
@@ -159,6 +165,21 @@ impl Windows {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn windows_are_ahead_of_a_time_before_them() {
+        let at = |secs: i64| Timestamp::from_millis(secs * 1_000).unwrap();
+        let limits = Limits { minute: Limit::new(2).unwrap(), day: Limit::new(2).unwrap() };
+        let used = Windows::default().take(at(90_000), limits).unwrap();
+        assert!(
+            !used.are_ahead_of(at(90_000))
+                && !used.are_ahead_of(at(90_059))
+                && !used.are_ahead_of(at(200_000))
+        );
+        assert!(used.are_ahead_of(at(89_999)), "the minute");
+        assert!(used.are_ahead_of(at(0)), "the day, too");
+        assert!(!Windows::default().are_ahead_of(at(0)), "nothing was counted");
+    }
 
     fn usage(minute: u32, day: u32) -> Usage {
         let window = |remaining, reset_secs| WindowUsage { limit: 100, remaining, reset_secs };

@@ -65,30 +65,26 @@ impl RequestBody {
         self.incoming.is_end_stream() && !self.broken
     }
 
-    /// Reads over what still comes after an answer over HTTP/2, for a while: clients that are sent away while they send
-    /// tell nobody of the answer. Over HTTP/1.1 it is the socket that lingers.
-    pub(crate) async fn linger(mut self) {
-        let mut left = LINGER_MAX;
-        let over = async {
-            while let Some(Ok(frame)) = self.incoming.frame().await {
-                let Some(rest) = left.checked_sub(frame.data_ref().map_or(0, Bytes::len)) else { return };
-                left = rest;
-            }
-        };
-        let _ = timeout(DRAIN_TIME, over).await;
-    }
-
     /// Throws away what nobody wanted, up to a bound. Says whether that was all of it: the connection can then live on.
     pub(crate) async fn discard(&mut self) -> bool {
         if self.waits || self.broken || is_longer(&self.incoming, DRAIN_MAX) {
             return false;
         }
-        let mut left = DRAIN_MAX;
+        self.read_over(DRAIN_MAX).await
+    }
+
+    /// Reads over what still comes after an answer over HTTP/2, for a while: clients that are sent away while they send
+    /// tell nobody of the answer. Over HTTP/1.1 it is the socket that lingers.
+    pub(crate) async fn linger(mut self) {
+        self.read_over(LINGER_MAX).await;
+    }
+
+    /// Reads over so many bytes at most, for [`DRAIN_TIME`]. Whether that was all.
+    async fn read_over(&mut self, mut left: usize) -> bool {
         let all = async {
             while let Some(frame) = self.incoming.frame().await {
                 let Ok(frame) = frame else { return false };
-                let length = frame.data_ref().map_or(0, Bytes::len);
-                match left.checked_sub(length) {
+                match left.checked_sub(frame.data_ref().map_or(0, Bytes::len)) {
                     Some(rest) => left = rest,
                     None => return false,
                 }

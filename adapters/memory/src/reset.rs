@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use petstore_domain::{Timestamp, WindowKind, Windows};
+use petstore_domain::Timestamp;
 use petstore_ports::{BatchNumber, LastIds, Resettable, Row, StoreError};
 
 use crate::committer::Committer;
@@ -74,10 +74,8 @@ impl MemoryStore {
     /// turned, where it goes on with another. Windows never go back by themselves, so that they would be in force for as
     /// long as the clock was ahead.
     pub fn forget_usage_after(&self, now: Timestamp) {
-        let [minute, day] = [WindowKind::Minute, WindowKind::Day].map(|kind| kind.number_at(now));
-        let are_later = |windows: Windows| windows.minute.number() > minute || windows.day.number() > day;
-        self.tables.accounts.forget_usage(are_later);
-        self.tables.keys.forget_bans(&self.stripes, |ban| ban.since > now);
+        self.tables.accounts.forget_usage(|windows| windows.are_ahead_of(now));
+        self.tables.keys.forget_bans(&self.stripes, |ban| ban.is_ahead_of(now));
     }
 }
 
