@@ -1,9 +1,9 @@
 //! The files themselves: who may read them, and who has them open.
 
 use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use std::time::Duration;
 use crate::OpenError;
 
 /// The owner alone: key digests and customers' data are nobody else's. The log gets the database's mode from SQLite.
-const PRIVATE: u32 = 0o600;
+pub(crate) const PRIVATE: u32 = 0o600;
 
 /// What belongs to a database, its lock above all: it stands beside the file, by whatever link to it that is asked for.
 pub fn beside(database: &Path, end: &str) -> PathBuf {
@@ -87,39 +87,6 @@ fn lock_soon(file: &File) -> Result<(), TryLockError> {
         }
     }
     file.try_lock()
-}
-
-/// Begins a file that will have another name when it is whole: for its owner alone, empty, and locked, so that nobody else
-/// begins one of the same name. What a process that was killed has left there goes.
-///
-/// # Errors
-/// [`io::ErrorKind::ResourceBusy`]: somebody else writes it.
-pub fn begin_part(part: &Path) -> io::Result<File> {
-    let busy = || io::Error::new(io::ErrorKind::ResourceBusy, "somebody else writes it");
-    // A link that somebody else has laid, or what may not be written: it is removed as what it is, once.
-    let is_ours = fs::symlink_metadata(part).map_or(true, |found| found.is_file());
-    let open = || OpenOptions::new().write(true).create(true).truncate(false).mode(PRIVATE).open(part);
-    let opened = if is_ours { open() } else { Err(io::ErrorKind::PermissionDenied.into()) };
-    let file = match opened {
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            fs::remove_file(part)?;
-            OpenOptions::new().write(true).create_new(true).mode(PRIVATE).open(part)?
-        }
-        opened => opened?,
-    };
-    match file.try_lock() {
-        Err(TryLockError::WouldBlock) => return Err(busy()),
-        Err(TryLockError::Error(error)) => return Err(error),
-        Ok(()) => {}
-    }
-    // Whoever had it before may have given it another name meanwhile, and then it is theirs.
-    let (ours, there) = (file.metadata()?, fs::symlink_metadata(part));
-    if !there.is_ok_and(|there| (there.dev(), there.ino()) == (ours.dev(), ours.ino())) {
-        return Err(busy());
-    }
-    file.set_len(0)?;
-    file.set_permissions(Permissions::from_mode(PRIVATE))?;
-    Ok(file)
 }
 
 /// Makes an empty file, whose name survives a power cut. Fails if there is one: an existing database is never opened

@@ -13,7 +13,7 @@
 //! - The tables check again what a single row can show (`schema`), and what is read back is parsed like any input
 //!   (`table`, `tables`).
 //!
-//! [`read_snapshot`] and [`backup`] read a file that may be in use.
+//! [`read_snapshot`] and [`backup`] read a file that may be in use. A copy is a [`Part`] until it is whole.
 
 mod checkpoint;
 mod connection;
@@ -23,6 +23,7 @@ mod fold;
 mod journal;
 mod load;
 mod meta;
+mod part;
 mod schema;
 mod snapshot;
 mod table;
@@ -30,6 +31,7 @@ mod tables;
 
 pub use checkpoint::CheckpointHealth;
 pub use error::{BackupError, OpenError};
-pub use files::{COMPANIONS, begin_part, beside, is_database};
+pub use files::{COMPANIONS, beside, is_database};
 pub use journal::SqliteJournal;
+pub use part::Part;
 pub use snapshot::{Copied, backup, read_snapshot};

@@ -1,14 +1,14 @@
 //! Reading a file that may be in use: a consistent state of it, while its owner goes on writing.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::path::{self, Path, PathBuf};
 
 use petstore_ports::{Header, Row, StoreError};
-use rusqlite::ErrorCode;
+use rusqlite::{Connection, ErrorCode};
 
 use crate::error::reason;
-use crate::{BackupError, OpenError, connection, files, load, meta};
+use crate::{BackupError, OpenError, Part, connection, files, load, meta};
 
 /// Hands over everything that a journal holds at one moment, in the order of
 /// [`Journal::load`](petstore_ports::Journal::load).
@@ -49,65 +49,47 @@ pub fn backup(source: &Path, target: &Path) -> Result<Copied, BackupError> {
         Err(_) => Ok(()),
     };
     is_free()?;
-    let mut part = Part::new(&place, source).map_err(failed)?;
-    let name = part.path.to_str().ok_or_else(|| unwritten("its name is not UTF-8".to_owned()))?;
+    let part = begin(&place, source).map_err(failed)?;
+    let undo = files::ending(part.path(), "-journal");
+    // What a process left behind that was killed.
+    let _ = fs::remove_file(&undo);
+    let filled = fill(&connection, &part, source, unwritten);
+    if filled.is_err() {
+        let _ = fs::remove_file(&undo);
+    }
+    let (pets, orders) = filled?;
+    // The engine does not sync a copy.
+    part.file().sync_all().map_err(failed)?;
+    let bytes = part.file().metadata().map_err(failed)?.len();
+    is_free()?;
+    part.finish().map_err(failed)?;
+    Ok(Copied { pets, orders, bytes })
+}
+
+/// Begins a copy, but not where the data itself is, if it has that name.
+fn begin(target: &Path, source: &Path) -> io::Result<Part> {
+    let place = fs::canonicalize(Part::path_of(target));
+    if place.is_ok_and(|found| fs::canonicalize(source).is_ok_and(|data| data == found)) {
+        return Err(io::Error::new(io::ErrorKind::AlreadyExists, "the copy would begin where the data is"));
+    }
+    Part::begin(target)
+}
+
+/// Copies everything, and says how many pets and orders that is.
+fn fill(
+    connection: &Connection,
+    part: &Part,
+    source: &Path,
+    unwritten: impl Fn(String) -> BackupError,
+) -> Result<(u64, u64), BackupError> {
+    let name = part.path().to_str().ok_or_else(|| unwritten("its name is not UTF-8".to_owned()))?;
     connection.execute("VACUUM INTO ?1", [name]).map_err(|error| match error.sqlite_error_code() {
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
             BackupError::from(OpenError::engine(source)(error))
         }
         _ => unwritten(reason(&error)),
     })?;
-    let (pets, orders) = finish(&part.path).map_err(OpenError::engine(&part.path))?;
-    // The engine does not sync a copy.
-    part.file.sync_all().map_err(failed)?;
-    is_free()?;
-    fs::rename(&part.path, &place).map_err(failed)?;
-    part.is_named = true;
-    files::sync_directory_of(&place).map_err(failed)?;
-    Ok(Copied { pets, orders, bytes: part.file.metadata().map_err(failed)?.len() })
-}
-
-/// A copy on its way, which goes unless it is given its name: half of one is worth nothing, and would be taken for one.
-struct Part {
-    path: PathBuf,
-    /// Locked, so that nobody else begins one of the same name.
-    file: File,
-    is_named: bool,
-}
-
-impl Part {
-    fn new(target: &Path, source: &Path) -> io::Result<Self> {
-        let path = files::ending(target, ".part");
-        // Not so the data itself, if it has that name.
-        if fs::canonicalize(&path).is_ok_and(|found| fs::canonicalize(source).is_ok_and(|data| data == found))
-        {
-            return Err(io::Error::new(
-                io::ErrorKind::AlreadyExists,
-                "the copy would begin where the data is",
-            ));
-        }
-        let file = files::begin_part(&path)?;
-        // What a process left behind that was killed.
-        let _ = fs::remove_file(journal_of(&path));
-        Ok(Self { path, file, is_named: false })
-    }
-}
-
-impl Drop for Part {
-    fn drop(&mut self) {
-        if self.is_named {
-            return;
-        }
-        for path in [&self.path, &journal_of(&self.path)] {
-            // That it cannot be removed is less than why it was not made.
-            let _ = fs::remove_file(path);
-        }
-    }
-}
-
-/// Where the engine keeps what it needs to undo a copy that fails.
-fn journal_of(copy: &Path) -> PathBuf {
-    files::ending(copy, "-journal")
+    Ok(finish(part.path()).map_err(OpenError::engine(part.path()))?)
 }
 
 /// Takes its epoch from a copy, and says how many pets and orders it holds.

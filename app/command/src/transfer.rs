@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use petstore_http::Idle;
 use petstore_ports::StoreError;
-use petstore_sqlite::{COMPANIONS, Copied, backup, beside, is_database, read_snapshot};
+use petstore_sqlite::{COMPANIONS, Copied, Part, backup, beside, is_database, read_snapshot};
 use serde_json::{Value, json};
 
 use self::output::Output;
@@ -141,7 +141,7 @@ impl TransferArgs {
     /// Refuses an export that would be written over data, be it under the name that it begins with.
     fn spare_data(&self) -> Result<(), Failure> {
         let target = fs::canonicalize(&self.file).unwrap_or_else(|_| self.file.clone());
-        let (part, begins) = (output::part_of(&target), output::part_of(&self.file));
+        let (part, begins) = (Part::path_of(&target), Part::path_of(&self.file));
         for (file, name) in [(&target, &self.file), (&part, &begins)] {
             if let Some(what) = self.is_data(file) {
                 let why = format!("{} is {what}: an export is written to another file", name.display());

@@ -1,38 +1,21 @@
 //! Where an export goes: standard output, a device, or a file that is whole or stays what it was.
 
-use std::fs::{self, File, OpenOptions, Permissions};
+use std::fs::{self, OpenOptions, Permissions};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use petstore_sqlite::begin_part;
-
-use crate::sync_folder_of;
+use petstore_sqlite::Part;
 
 /// For this user alone: what the shop holds may be nobody else's business.
 const PRIVATE: u32 = 0o600;
 
-/// Under what name a file begins.
-pub(super) fn part_of(target: &Path) -> PathBuf {
-    let mut part = target.as_os_str().to_owned();
-    part.push(".part");
-    part.into()
-}
-
 /// What is written to. A file has its name when all is written; until then it is another beside it.
 pub(super) struct Output {
     writer: BufWriter<Box<dyn Write>>,
-    file: Option<Unfinished>,
+    file: Option<Part>,
     /// Whoever read it has gone.
     unread: bool,
-}
-
-/// A file on its way, which goes unless it is finished.
-struct Unfinished {
-    part: PathBuf,
-    target: PathBuf,
-    file: File,
-    is_named: bool,
 }
 
 impl Output {
@@ -56,29 +39,16 @@ impl Output {
             }
             Err(_) => PRIVATE,
         };
-        let part = part_of(&target);
-        let file = begin_part(&part)?;
-        file.set_permissions(Permissions::from_mode(mode))?;
-        let writer = BufWriter::new(Box::new(file.try_clone()?) as Box<dyn Write>);
-        Ok(Self { writer, file: Some(Unfinished { part, target, file, is_named: false }), unread: false })
+        let part = Part::begin(&target)?;
+        part.file().set_permissions(Permissions::from_mode(mode))?;
+        let writer = BufWriter::new(Box::new(part.file().try_clone()?) as Box<dyn Write>);
+        Ok(Self { writer, file: Some(part), unread: false })
     }
 
     /// All is written: from now on it is there.
     pub(super) fn finish(&mut self) -> io::Result<()> {
         self.flush()?;
-        match &self.file {
-            Some(Unfinished { part, target, file, .. }) => {
-                file.sync_all()?;
-                fs::rename(part, target)?;
-                let target = target.clone();
-                // Its first name may be another's from now on.
-                if let Some(mut named) = self.file.take() {
-                    named.is_named = true;
-                }
-                sync_folder_of(&target)
-            }
-            None => Ok(()),
-        }
+        self.file.take().map_or(Ok(()), Part::finish)
     }
 
     /// Whether a write has failed because nobody reads any more: whoever did has seen enough.
@@ -101,13 +71,5 @@ impl Write for Output {
     fn flush(&mut self) -> io::Result<()> {
         let flushed = self.writer.flush();
         self.noting(flushed)
-    }
-}
-
-impl Drop for Unfinished {
-    fn drop(&mut self) {
-        if !self.is_named {
-            let _ = fs::remove_file(&self.part);
-        }
     }
 }
