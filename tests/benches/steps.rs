@@ -263,7 +263,7 @@ impl Bench {
     fn connected<T>(&self, work: impl AsyncFnOnce(&mut DuplexStream) -> T) -> T {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
         LocalSet::new().block_on(&runtime, async {
-            let server = self.http.serve_here(0);
+            let server = self.http.serve_here();
             let (mut client, end) = tokio::io::duplex(PIPE);
             let serving = spawn_local(server.serve_connection(end, CLIENT));
             let done = work(&mut client).await;

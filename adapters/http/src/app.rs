@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use petstore_ports::api::Petstore;
 use rustls::ServerConfig;
+use tokio::sync::watch;
 
 use crate::cors::LiveCors;
 use crate::local::LocalServer;
@@ -16,6 +17,7 @@ use crate::server::{Endpoint, Server};
 use crate::settings::{Cors, HttpSettings};
 use crate::tally::{Figures, Tallies};
 use crate::tls::acceptor;
+use crate::worker::mix;
 
 /// The petstore over HTTP: what is served, without a socket yet.
 #[derive(Clone)]
@@ -46,6 +48,10 @@ pub(crate) struct App {
     /// The contract as gzip, in both forms.
     pub(crate) packed_yaml: Packed,
     pub(crate) packed_json: Packed,
+    /// Whether connections wait to be accepted.
+    held: watch::Sender<bool>,
+    /// How many threads have begun to serve, whatever they serve.
+    workers: AtomicU64,
     draining: AtomicBool,
     panics: AtomicU64,
     overloads: AtomicU64,
@@ -69,6 +75,8 @@ impl Http {
             sandbox,
             packed_yaml: Packed::default(),
             packed_json: Packed::default(),
+            held: watch::Sender::new(false),
+            workers: AtomicU64::new(0),
             draining: AtomicBool::new(false),
             panics: AtomicU64::new(0),
             overloads: AtomicU64::new(0),
@@ -117,10 +125,20 @@ impl Http {
     }
 
     /// Serves connections that the caller accepts, as [`Http::listen`] serves its own. To be called where tasks can be
-    /// spawned that stay on this thread: in a `LocalSet` or a `LocalRuntime`. `number` tells the caller's threads apart,
-    /// so that no two make the same request ids.
-    pub fn serve_here(&self, number: usize) -> LocalServer {
-        LocalServer::start(&self.app, number, self.serves())
+    /// spawned that stay on this thread: in a `LocalSet` or a `LocalRuntime`.
+    pub fn serve_here(&self) -> LocalServer {
+        LocalServer::start(&self.app, self.serves())
+    }
+
+    /// Connections to what listens from now on wait in the kernel, until [`Http::open`]: for what has to be done when it is
+    /// known that the addresses can be had, and before anybody is answered.
+    pub fn hold(&self) {
+        self.app.held.send_replace(true);
+    }
+
+    /// Connections that wait are accepted, and those that come.
+    pub fn open(&self) {
+        self.app.held.send_replace(false);
     }
 
     /// What has been counted since the start.
@@ -140,6 +158,18 @@ impl Http {
 }
 
 impl App {
+    /// Waits until connections may be accepted.
+    pub(crate) async fn opened(&self) {
+        // The sender is ours, so there is no error.
+        let _ = self.held.subscribe().wait_for(|held| !held).await;
+    }
+
+    /// Where the request ids of another thread begin: no two come to the same ones.
+    pub(crate) fn next_request_ids(&self) -> u64 {
+        let number = self.workers.fetch_add(1, Ordering::Relaxed) + 1;
+        mix(self.settings.request_ids ^ mix(number))
+    }
+
     pub(crate) fn begin_drain(&self) {
         self.draining.store(true, Ordering::Relaxed);
         if let Some(sandbox) = &self.sandbox {

@@ -154,9 +154,10 @@ impl LazyNow {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Draining {
     No,
-    /// The next answer, or this point in time, ends the connection.
+    /// The next answer, or soon after this point in time, ends the connection.
     Since(Instant),
-    Asked,
+    /// It ends with the answer that is on its way; since this point in time it has been known that it ends.
+    Asked(Instant),
 }
 
 impl<T, S> Connection<T, S>
@@ -226,7 +227,9 @@ where
             } else if let Some(ended) = ended {
                 return Poll::Ready(ended);
             } else {
-                self.draining = Draining::Asked;
+                if let Draining::Since(since) = self.draining {
+                    self.draining = Draining::Asked(since);
+                }
                 Pin::new(&mut self.http).graceful_shutdown();
                 if Pin::new(&mut self.http).poll(context).is_ready() {
                     return Poll::Ready(Ended::Orderly);
@@ -256,10 +259,15 @@ where
             Phase::Busy => None,
         };
         let (stalled, _) = self.stall.value;
-        let stall = stalled.then(|| (self.stall.since + self.deadlines.write_stall, Some(Ended::Stalled)));
+        let stop = match self.draining {
+            Draining::No => None,
+            Draining::Since(since) | Draining::Asked(since) => Some(since),
+        };
+        let stall =
+            stalled.then(|| (self.deadlines.end_of_stall(self.stall.since, stop), Some(Ended::Stalled)));
         let drain = match self.draining {
             Draining::Since(since) => Some((since + LAST_REQUEST_TIME, None)),
-            Draining::No | Draining::Asked => None,
+            Draining::No | Draining::Asked(_) => None,
         };
         // While the client does not take the last answer it is not idle.
         let waiting = if stalled { None } else { waiting };

@@ -80,6 +80,7 @@ pub(crate) async fn serve<T: Stream>(
         alarm: Alarm::at(now + deadlines.idle),
         deadlines,
         stop: StopWish::new(drain),
+        stopping: None,
         ending: None,
     };
     std::future::poll_fn(|context| connection.poll(context)).await;
@@ -109,6 +110,8 @@ struct Connection<T: Stream, S: HttpService<Incoming>> {
     /// Whether the client takes nothing from the socket.
     stall: Watch<(bool, u64)>,
     stop: StopWish,
+    /// Since when the server has wished to stop.
+    stopping: Option<Instant>,
     /// Since when the client has known that this connection ends.
     ending: Option<Instant>,
 }
@@ -120,8 +123,11 @@ where
     F: Future<Output = Result<hyper::Response<Tracked>, Dropped>> + 'static,
 {
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        if self.ending.is_none() && self.stop.is_there(context) {
-            self.end();
+        if self.stopping.is_none() && self.stop.is_there(context) {
+            self.stopping = Some(Instant::now());
+            if self.ending.is_none() {
+                self.end();
+            }
         }
         self.left.set(READ_TURN_MAX);
         loop {
@@ -167,11 +173,12 @@ where
             Some(since) => (since.max(self.busy.since) + LAST_REQUEST_TIME, End::Cut),
             None => (self.busy.since + self.deadlines.idle, End::Told),
         });
-        let stall = self.stall.value.0.then(|| (self.stall.since + self.deadlines.write_stall, End::Cut));
+        let end_of_stall = |since| self.deadlines.end_of_stall(since, self.stopping);
+        let stall = self.stall.value.0.then(|| (end_of_stall(self.stall.since), End::Cut));
         // Others may be taken meanwhile, and have as much time again.
         let stuck = self.answers.oldest().map(|moved| match self.ending {
-            Some(since) => (since.max(moved) + self.deadlines.write_stall, End::Cut),
-            None => (moved + self.deadlines.write_stall, End::Told),
+            Some(since) => (end_of_stall(since.max(moved)), End::Cut),
+            None => (end_of_stall(moved), End::Told),
         });
         [idle, stall, stuck].into_iter().flatten().min_by_key(|(deadline, _)| *deadline)
     }

@@ -32,8 +32,8 @@ impl Drop for Keepers {
 }
 
 impl LocalServer {
-    pub(crate) fn start(app: &Arc<App>, number: usize, serves: Serves) -> Self {
-        let worker = Rc::new(Worker::new(Arc::clone(app), number, serves));
+    pub(crate) fn start(app: &Arc<App>, serves: Serves) -> Self {
+        let worker = Rc::new(Worker::new(Arc::clone(app), serves));
         let keepers = Rc::new(Keepers(worker.keep()));
         Self { worker, drain: Arc::default(), keepers }
     }

@@ -28,6 +28,10 @@ use crate::worker::Worker;
 /// Connections that the kernel holds before they are accepted.
 const BACKLOG: i32 = 4096;
 
+/// Bytes that the kernel keeps of what it has not sent yet, for each connection: a client that takes nothing would have 4 MB
+/// of answers pinned there otherwise, and a third of that would have to go before the kernel said that it takes more.
+const UNSENT_MAX: u32 = 64 * 1024;
+
 /// Turns of connections between two looks at the sockets, and at the timers, while all are busy. tokio's 61 would let
 /// requests of a millisecond each keep others out of the line for 61; at 16 as much less is sent together that GETs are 2%
 /// fewer.
@@ -82,7 +86,7 @@ impl Server {
                 let able = able.clone();
                 std::thread::Builder::new()
                     .name(format!("http-{number}"))
-                    .spawn(move || run(listener, number, app, &accept, &drain, &able))
+                    .spawn(move || run(listener, app, &accept, &drain, &able))
             })
             .collect::<io::Result<Vec<_>>>();
         // Those that could be had do not serve on without the others.
@@ -136,14 +140,18 @@ impl From<SocketAddr> for Endpoint {
 /// One inherited socket for all threads: they share its accept queue, which nobody can divide afterwards.
 fn share(listener: &StdListener, threads: NonZeroUsize) -> io::Result<Vec<StdListener>> {
     listener.set_nonblocking(true)?;
+    SockRef::from(listener).set_tcp_notsent_lowat(UNSENT_MAX)?;
     (0..threads.get()).map(|_| listener.try_clone()).collect()
 }
 
 /// One listening socket for each thread, all on one address.
 fn listen(address: SocketAddr, threads: NonZeroUsize) -> io::Result<Vec<StdListener>> {
     if address.port() != 0 {
-        // SO_REUSEPORT would let a second instance of the same user bind silently and take half of the connections.
-        drop(StdListener::bind(address)?);
+        // SO_REUSEPORT would let a second instance of the same user bind silently and take half of the connections. This
+        // one does not listen: whoever connected to it would be reset.
+        let lone = RawSocket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+        lone.set_reuse_address(true)?;
+        lone.bind(&address.into())?;
     }
     let first = listen_shared(address)?;
     let address = first.local_addr()?;
@@ -156,6 +164,8 @@ fn listen_shared(address: SocketAddr) -> io::Result<StdListener> {
     socket.set_reuse_address(true)?;
     socket.set_reuse_port(true)?;
     socket.set_nonblocking(true)?;
+    // Those that it accepts have it from it.
+    socket.set_tcp_notsent_lowat(UNSENT_MAX)?;
     socket.bind(&address.into())?;
     socket.listen(BACKLOG)?;
     Ok(socket.into())
@@ -173,7 +183,6 @@ struct Accept {
 /// Serves on one thread, which first says whether it can. Says at its end whether all answers were given.
 fn run(
     listener: StdListener,
-    number: usize,
     app: Arc<App>,
     accept: &Accept,
     drain: &Arc<Drain>,
@@ -197,7 +206,7 @@ fn run(
         match TcpListener::from_std(listener) {
             Ok(listener) => {
                 let _ = able.send(Ok(()));
-                let worker = Rc::new(Worker::new(app, number, accept.serves));
+                let worker = Rc::new(Worker::new(app, accept.serves));
                 // Both have their turn between those of connections, however many these are.
                 tokio::select! {
                     gave_all = serve(listener, Rc::clone(&worker), accept, drain) => gave_all,
@@ -218,6 +227,10 @@ async fn serve(listener: TcpListener, worker: Rc<Worker>, accept: &Accept, drain
     let connections = Connections::new(accept.connections_max, Arc::clone(&worker.tally));
     let idle_crowded = app.settings.deadlines.idle_crowded;
     worker.keep();
+    tokio::select! {
+        () = app.opened() => {}
+        () = drain.wished() => {}
+    }
     tokio::task::spawn_local({
         let worker = Rc::clone(&worker);
         async move { worker.load.stand_in_line().await }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use petstore_domain::Timestamp;
 use petstore_ports::api::Sandbox;
+use tokio::time::Instant;
 
 use crate::idle::Idle;
 use crate::observe::{Exposition, Observer};
@@ -31,6 +32,9 @@ pub struct HttpSettings {
     pub trusted_proxies: Vec<Network>,
     /// A number of the store's: entity tags and cursors of another store mean nothing to this one.
     pub epoch: u64,
+    /// Where the ids of requests that bring none begin: a random number, another one at each start, since ids would come
+    /// again otherwise.
+    pub request_ids: u64,
     /// The contract, as it is served.
     pub documents: Documents,
     /// How long things may take.
@@ -52,7 +56,8 @@ pub struct HttpSettings {
 
 impl HttpSettings {
     /// The contract under `/v1` for whoever asks, with its own deadlines and bounds; getPet stays, and nobody watches. What
-    /// is to be otherwise is set: `HttpSettings { cors: Cors::Off, ..HttpSettings::new(epoch, documents) }`.
+    /// is to be otherwise is set: `HttpSettings { cors: Cors::Off, ..HttpSettings::new(epoch, documents) }`. Request ids
+    /// begin at the epoch: whose store is older than its server sets [`request_ids`](Self::request_ids) too.
     pub fn new(epoch: u64, documents: Documents) -> Self {
         Self {
             base_path: "/v1".to_owned(),
@@ -63,6 +68,7 @@ impl HttpSettings {
             sunset: None,
             trusted_proxies: vec![],
             epoch,
+            request_ids: epoch,
             documents,
             deadlines: Deadlines::DEFAULT,
             bounds: Bounds::DEFAULT,
@@ -130,6 +136,13 @@ impl Deadlines {
         drain: Duration::from_secs(8),
         turn: Duration::from_millis(20),
     };
+
+    /// When a client has taken nothing for too long, if it has since then. When the server has wished to stop it has half of
+    /// that time: whoever takes nothing has no answer coming to it that an end could still wait for.
+    pub(crate) fn end_of_stall(&self, since: Instant, stop: Option<Instant>) -> Instant {
+        let end = since + self.write_stall;
+        stop.map_or(end, |stop| end.min(since.max(stop) + self.drain / 2))
+    }
 }
 
 /// How much there may be of things.

@@ -5,8 +5,10 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use rustix::net::{RecvFlags, SendFlags, recv, send};
+use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 
@@ -14,18 +16,35 @@ use tokio::net::TcpStream;
 const READ: usize = 8 * 1024;
 
 /// A TCP connection.
-pub(crate) struct Tcp(TcpStream);
+pub(crate) struct Tcp {
+    stream: TcpStream,
+    /// Whether the kernel took nothing when it was last given something.
+    is_full: bool,
+}
 
 impl Tcp {
     pub(crate) fn new(stream: TcpStream) -> Self {
-        Self(stream)
+        Self { stream, is_full: false }
     }
 
     /// Sends what the kernel takes at once. If it takes nothing nobody is woken when it would.
     pub(crate) fn send(&mut self, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        match self.0.try_io(Interest::WRITABLE, || Ok(send(&self.0, bytes, SendFlags::NOSIGNAL)?)) {
+        let sending = || Ok(send(&self.stream, bytes, SendFlags::NOSIGNAL)?);
+        let sent = match self.stream.try_io(Interest::WRITABLE, sending) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Poll::Pending,
             sent => Poll::Ready(sent),
+        };
+        self.is_full = sent.is_pending();
+        sent
+    }
+}
+
+impl Drop for Tcp {
+    /// What is given up with something of an answer unsent is reset: the client has not had the whole of it in any case,
+    /// and the kernel would keep what it took of it for minutes, for nobody.
+    fn drop(&mut self) {
+        if self.is_full {
+            let _ = SockRef::from(&self.stream).set_linger(Some(Duration::ZERO));
         }
     }
 }
@@ -38,12 +57,12 @@ impl AsyncRead for Tcp {
     ) -> Poll<io::Result<()>> {
         let room = buffer.remaining();
         if room > READ {
-            return Pin::new(&mut self.0).poll_read(context, buffer);
+            return Pin::new(&mut self.stream).poll_read(context, buffer);
         }
         let mut bytes = [MaybeUninit::uninit(); READ];
         loop {
-            ready!(self.0.poll_read_ready(context))?;
-            let (stream, place) = (&self.0, &mut bytes[..room]);
+            ready!(self.stream.poll_read_ready(context))?;
+            let (stream, place) = (&self.stream, &mut bytes[..room]);
             let reading = move || Ok(recv(stream, place, RecvFlags::empty())?.0);
             let read = match stream.try_io(Interest::READABLE, reading) {
                 Ok((read, _)) => read,
@@ -53,7 +72,7 @@ impl AsyncRead for Tcp {
             if !read.is_empty() && read.len() < room {
                 // That was all. The kernel will say when there is more: saying so now spares the call that finds nothing.
                 let nothing = || Err::<(), _>(io::ErrorKind::WouldBlock.into());
-                let _ = self.0.try_io(Interest::READABLE, nothing);
+                let _ = self.stream.try_io(Interest::READABLE, nothing);
             }
             buffer.put_slice(read);
             return Poll::Ready(Ok(()));
@@ -67,7 +86,9 @@ impl AsyncWrite for Tcp {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.0).poll_write(context, bytes)
+        let sent = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.is_full = sent.is_pending();
+        sent
     }
 
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -75,6 +96,6 @@ impl AsyncWrite for Tcp {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_shutdown(context)
+        Pin::new(&mut self.stream).poll_shutdown(context)
     }
 }

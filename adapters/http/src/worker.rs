@@ -38,10 +38,9 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    pub(crate) fn new(app: Arc<App>, number: usize, serves: Serves) -> Self {
-        // Two threads, and two servers, count in different ranges: the epoch is random, and the threads are few.
-        let seed = mix(app.settings.epoch ^ mix(number as u64 + 1));
+    pub(crate) fn new(app: Arc<App>, serves: Serves) -> Self {
         Self {
+            request_ids: Cell::new(app.next_request_ids()),
             tags: wire::TagPrefix::new(app.settings.epoch),
             arena: Arena::new(),
             forms: Forms::new(),
@@ -52,7 +51,6 @@ impl Worker {
             load: Load::new(app.settings.deadlines.turn),
             app,
             serves,
-            request_ids: Cell::new(seed),
             host: RefCell::new(None),
         }
     }

@@ -8,7 +8,7 @@ use std::process::Stdio;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use common::Site;
+use common::{Site, free_port};
 
 const CLIENTS: usize = 16;
 
@@ -143,6 +143,47 @@ fn half_a_head_is_owed_no_answer() {
     let mut half = TcpStream::connect(("127.0.0.1", site.port)).unwrap();
     half.write_all(b"GET /health HTTP/1.1\r\nHo").unwrap();
     site.stop();
+}
+
+#[test]
+fn a_client_that_takes_nothing_makes_no_end_a_failure() {
+    let mut site = Site::served("takes-nothing", &["--db", "memory", "--drain-timeout", "4s"]);
+    let mut idle = TcpStream::connect(("127.0.0.1", site.port)).unwrap();
+    idle.write_all(&b"GET /openapi.yaml HTTP/1.1\r\nhost: localhost\r\n\r\n".repeat(100)).unwrap();
+    // The first answer is on its way, and all that fits.
+    assert_eq!(idle.peek(&mut [0]).unwrap(), 1);
+    site.stop();
+}
+
+/// The ids that a server makes for the first requests that bring none.
+fn made_ids(port: u16) -> Vec<String> {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    (0..200)
+        .map(|_| {
+            stream.write_all(b"GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
+            let head = read_answer(&mut stream).unwrap();
+            let id = head.lines().find_map(|line| line.strip_prefix("x-request-id: "));
+            id.unwrap().to_owned()
+        })
+        .collect()
+}
+
+#[test]
+fn no_request_id_is_made_again_by_another_listener_or_after_a_restart() {
+    let mut site = Site::new("request-ids");
+    let ops = free_port();
+    let mut ids = Vec::new();
+    for _ in 0..3 {
+        site.serve(&["--threads", "1", "--ops-listen", &format!("127.0.0.1:{ops}")], &[]);
+        ids.extend(made_ids(ops));
+        // There is no /health, and the answer has an id all the same.
+        ids.extend(made_ids(site.port));
+        site.stop();
+    }
+    let count = ids.len();
+    ids.sort();
+    ids.dedup();
+    assert_eq!(ids.len(), count, "some came again");
 }
 
 #[test]

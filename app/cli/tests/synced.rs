@@ -51,6 +51,39 @@ fn each_201_leaves_after_a_sync_that_came_after_its_request() {
     assert_eq!(answered, ORDERS);
 }
 
+/// Whoever waits until the server is ready and then uses the key that it was given must not be a stranger yet.
+#[test]
+fn a_server_that_says_it_is_ready_knows_its_first_key() {
+    if !tools::can_run("strace", "-V") {
+        return;
+    }
+    let mut site = Site::new("first-key");
+    let key = site.new_key();
+    // Each sync takes a while. The server is this test's child, and strace the one that watches from aside.
+    let server = Command::new("strace")
+        .args(["-D", "-f", "-o", "/dev/null", "-e", "trace=fdatasync"])
+        .args(["-e", "inject=fdatasync:delay_enter=300000"])
+        .arg(env!("CARGO_BIN_EXE_petstore"))
+        .args(["--db", site.folder.join("petstore.db").to_str().unwrap()])
+        .args(["--listen", &format!("127.0.0.1:{}", site.port)])
+        .env("PETSTORE_INITIAL_KEY", &key)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    site.server = Some(server);
+    let mut client = loop {
+        if let Ok(client) = Client::connect(site.port, &key) {
+            break client;
+        }
+        assert_eq!(site.server.as_mut().unwrap().try_wait().unwrap(), None);
+        std::thread::yield_now();
+    };
+    let ready = client.ask("GET", "/ready", "", "").unwrap();
+    let found = client.ask("GET", "/v1/pets", "", "").unwrap();
+    assert_eq!((ready.status, found.status), (200, 200), "{} {}", ready.body, found.body);
+}
+
 /// A batch that a killed server left in the log is in no database as long as somebody reads an older state of it.
 #[test]
 fn what_a_kill_has_left_in_the_log_is_synced_before_it_is_served() {

@@ -52,12 +52,12 @@ impl<'a> FirstKey<'a> {
             .map_err(|_| Failure::usage(format!("{what} is not a key: `petstore keys generate` makes one")))
     }
 
-    /// Makes the first account of an empty store, with this key.
+    /// Makes the first account of an empty store, with this key. The key that is to be shown, if one was made for that.
     pub(crate) async fn hand_out(
         self,
         administration: &dyn Administration,
         log: &Log,
-    ) -> Result<(), Failure> {
+    ) -> Result<Option<ApiKey>, Failure> {
         let is_wanted = !matches!(self, Self::ToShow);
         let given = match self {
             Self::Given(key) => Some(key),
@@ -76,20 +76,22 @@ impl<'a> FirstKey<'a> {
                 if is_wanted && !is_known {
                     log.say("first key: the store has accounts, so none was made; `petstore keys create` makes one");
                 }
-                Ok(())
+                Ok(None)
             }
-            InitialKey::Made(_) if is_known => Ok(()),
-            InitialKey::Made(key) => print_to_its_end(&format!(
-                "API key of the account `default` (Business plan), shown this once: {}\n",
-                key.reveal()
-            ))
-            .map_err(|failure| {
-                let lost =
-                    "the first key was made and is lost: where the data is kept, make another with `petstore keys`, and revoke it";
-                Failure::because(format!("{}; {lost}", failure.message))
-            }),
+            InitialKey::Made(_) if is_known => Ok(None),
+            InitialKey::Made(key) => Ok(Some(key)),
         }
     }
+}
+
+/// Shows a key that was made, this once.
+pub(crate) fn show(key: &ApiKey) -> Result<(), Failure> {
+    const LOST: &str = "the first key was made and is lost: where the data is kept, make another with `petstore keys`, and revoke it";
+    print_to_its_end(&format!(
+        "API key of the account `default` (Business plan), shown this once: {}\n",
+        key.reveal()
+    ))
+    .map_err(|failure| Failure::because(format!("{}; {LOST}", failure.message)))
 }
 
 /// Writes a key to the file before it is anybody's: one that cannot be written must not be lost, and a start that breaks off

@@ -16,7 +16,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use crate::admin::{AdminSocket, Bulk, Desk};
 use crate::demo;
 use crate::environment::{SystemClock, SystemEntropy};
-use crate::first_key::FirstKey;
+use crate::first_key::{FirstKey, show};
 use crate::log::Log;
 use crate::metrics::Metrics;
 use crate::openapi;
@@ -122,6 +122,7 @@ async fn run(
         idle,
         exposition: Some(Arc::new(metrics)),
         sandbox,
+        request_ids: SystemEntropy::number().map_err(|error| Failure::because(error.to_string()))?,
         ..args.http(epoch)
     };
     let mut endpoints = systemd::inherited()?.into_iter();
@@ -133,13 +134,17 @@ async fn run(
         settings.documents.page = openapi::page_of_sandbox(&origin, ops.is_none());
     }
     let http = Http::new(Arc::clone(&service) as Arc<dyn Petstore>, settings, ops.is_some());
+    // What is done once is done when it is known that the addresses can be had: a server that cannot listen must not have
+    // taken the file from the sandboxes, nor have spent the one chance to show its key. And nobody is answered before it is
+    // done: who is told that the server is ready may use the key at once.
+    http.hold();
     let servers = listen(loaded, args.threads(), &http, public, ops, certificate.as_ref())?;
-    // Only now: a server that cannot listen must not have taken the file from the sandboxes, nor have spent the one chance
-    // to show its key.
     if !args.sandbox {
         sandbox::disclaim(&args.db)?;
     }
-    first_key.hand_out(&*service, log).await?;
+    let shown = first_key.hand_out(&*service, log).await?;
+    http.open();
+    shown.map_or(Ok(()), |key| show(&key))?;
 
     let scheme = if certificate.is_some() { "https" } else { "http" };
     let live = Live { service: Arc::clone(&service), http: http.clone(), certificate };

@@ -1,6 +1,7 @@
 //! Slow clients are shed.
 
 use std::io::Write;
+use std::net::TcpStream;
 use std::time::Duration;
 
 use petstore_domain::Plan;
@@ -136,6 +137,33 @@ fn a_client_that_never_reads_is_dropped() {
         "{error}"
     );
     assert_eq!(shop.stranger().get("/health").status, 200);
+}
+
+/// What the kernel keeps for the other end of this connection: bytes that were not taken yet, if it knows the connection.
+fn unsent_to(socket: &TcpStream) -> Option<u64> {
+    let port = |address: std::io::Result<std::net::SocketAddr>| format!(":{:04X}", address.unwrap().port());
+    let (near, far) = (port(socket.peer_addr()), port(socket.local_addr()));
+    let sockets = std::fs::read_to_string("/proc/net/tcp").unwrap();
+    sockets.lines().find_map(|line| {
+        let fields: Vec<_> = line.split_whitespace().collect();
+        let is_it = fields[1].ends_with(&near) && fields[2].ends_with(&far);
+        is_it.then(|| u64::from_str_radix(fields[4].split(':').next().unwrap(), 16).unwrap())
+    })
+}
+
+#[test]
+fn the_kernel_keeps_little_for_a_client_that_takes_nothing_and_nothing_when_it_is_dropped() {
+    const LITTLE: u64 = 512 * 1024;
+    let shop = shop(Deadlines { write_stall: SHORT, ..LENIENT });
+    let mut connection = Connection::open(shop.address());
+    let batch: Vec<u8> =
+        (0..100).flat_map(|_| request(&shop.stranger(), "GET", "/openapi.yaml", &[], b"")).collect();
+    connection.send(&batch);
+    let mut most = 0;
+    while let Some(unsent) = unsent_to(connection.socket()) {
+        most = most.max(unsent);
+    }
+    assert!((1..LITTLE).contains(&most), "{most}");
 }
 
 #[test]

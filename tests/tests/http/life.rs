@@ -54,6 +54,31 @@ fn ready_names_the_checks_that_fail_and_health_asks_no_store() {
 }
 
 #[test]
+fn what_is_held_is_answered_when_it_is_opened() {
+    let shop = Shop::open();
+    shop.http.hold();
+    let (server, client) = serve(&shop);
+    let mut early = Connection::open(client.address);
+    early.send(&request(&client, "GET", "/health", &[], b""));
+    early.socket().set_read_timeout(Some(Duration::from_millis(100))).unwrap();
+    assert!(early.socket().peek(&mut [0]).is_err(), "it waits");
+    early.socket().set_read_timeout(None).unwrap();
+    shop.http.open();
+    assert_eq!(early.read_answer(false).unwrap().status, 200);
+    assert_eq!(client.get("/health").status, 200);
+    // One that is never opened can be ended all the same, and loses nobody.
+    shop.http.hold();
+    let (held, client) = serve(&shop);
+    let mut late = Connection::open(client.address);
+    late.send(&request(&client, "GET", "/health", &[], b""));
+    held.drain();
+    assert!(late.read_answer(false).is_some());
+    assert!(held.join());
+    server.drain();
+    assert!(server.join());
+}
+
+#[test]
 fn an_answer_that_is_owed_is_given_after_the_drain_has_begun() {
     let shop = Shop::open();
     let (server, client) = serve(&shop);

@@ -96,7 +96,7 @@ impl Process {
             number,
             book: Arc::clone(book),
             store,
-            server: http.serve_here(0),
+            server: http.serve_here(),
             connections,
             tasks,
             hang,
