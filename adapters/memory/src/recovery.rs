@@ -44,15 +44,15 @@ impl Committer {
         match written {
             Ok(()) => self.publish(),
             Err(error) => {
-                self.fail(error);
+                let cause = self.fail(error);
                 self.heal();
+                if self.trouble.is_none() && self.last != number {
+                    return Err(not_written(&cause));
+                }
             }
         }
-        match &self.trouble {
-            Some(trouble) => Err(StoreError::Indeterminate(trouble.error.to_string())),
-            None if self.last == number => Ok(()),
-            None => Err(not_written()),
-        }
+        let in_doubt = |trouble: &Trouble| Err(StoreError::Indeterminate(trouble.error.to_string()));
+        self.trouble.as_ref().map_or(Ok(()), in_doubt)
     }
 
     fn write_import(&mut self, number: BatchNumber) -> Result<(), StoreError> {
@@ -73,12 +73,14 @@ impl Committer {
     pub(crate) fn heal(&mut self) -> Step {
         match self.journal.recover() {
             Ok(held) if held == self.last => {
-                self.healed();
-                self.forget();
+                let trouble = self.trouble.take();
+                self.queue.heal();
+                self.forget(trouble.map(|trouble| trouble.error));
                 Step::Worked
             }
             Ok(held) if held == self.last.next() && self.is_in_doubt() => {
-                self.healed();
+                self.trouble = None;
+                self.queue.heal();
                 self.publish();
                 Step::Worked
             }
@@ -102,20 +104,16 @@ impl Committer {
         !self.overlay.decided().is_empty() || self.import.is_some() || self.beginning.is_some()
     }
 
-    fn healed(&mut self) {
-        self.trouble = None;
-        self.queue.heal();
-    }
-
-    /// The batch in doubt is not on disk: nothing of it has happened.
-    fn forget(&mut self) {
+    /// The batch in doubt is not on disk, for this reason: nothing of it has happened.
+    fn forget(&mut self, cause: Option<StoreError>) {
         self.overlay.clear();
         self.beginning = None;
         if let Some(before) = self.import.take() {
             self.tables.clear_shop(before);
             self.tables.show_shop();
         }
-        self.answer(&Err(not_written()));
+        let cause = cause.unwrap_or_else(|| StoreError::Unavailable("its outcome was unknown".to_owned()));
+        self.answer(&Err(not_written(&cause)));
     }
 
     /// The journal still fails.
@@ -130,8 +128,9 @@ impl Committer {
     }
 }
 
-fn not_written() -> StoreError {
-    StoreError::Unavailable("the journal failed, and nothing was written".to_owned())
+/// What is told of a batch that is not on disk. The cause is for the log, like the rest of it.
+fn not_written(cause: &StoreError) -> StoreError {
+    StoreError::Unavailable(format!("the journal failed, and nothing was written: {cause}"))
 }
 
 /// What a journal's failure is to those who ask for a write now: nothing of it is done.

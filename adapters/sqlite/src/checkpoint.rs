@@ -49,6 +49,13 @@ impl Log {
         self.gate.lock()
     }
 
+    /// The log has been emptied, and what was wrong with it is over.
+    pub(crate) fn begin_anew(&self) {
+        self.pages.store(0, Ordering::Relaxed);
+        self.stuck.store(0, Ordering::Relaxed);
+        *self.fault.lock() = None;
+    }
+
     fn pages(&self) -> u32 {
         self.pages.load(Ordering::Relaxed)
     }
@@ -70,6 +77,11 @@ impl CheckpointHealth {
     /// What went wrong in the last round; none if it went well.
     pub fn fault(&self) -> Option<String> {
         self.0.fault.lock().clone()
+    }
+
+    /// Pages in the log, of the size that the file has, after the last commit.
+    pub fn log_pages(&self) -> u32 {
+        self.0.pages()
     }
 }
 
@@ -139,12 +151,37 @@ fn round(connection: &Connection, log: &Log) -> Result<(), String> {
     Ok(())
 }
 
-/// Copies all that can be copied now, and empties the log if nobody else needs it. Whether nothing is left.
-pub(crate) fn settle(connection: &Connection) -> rusqlite::Result<bool> {
-    checkpoint(connection, "TRUNCATE").map(|done| !done.is_refused && done.copied >= done.pages)
+/// What becomes of a log that is to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Settled {
+    /// It is empty.
+    Emptied,
+    /// All that counts of it is in the database too, but somebody reads, so it is still there.
+    Copied,
+    /// Some of it is nowhere else.
+    Partly,
+}
+
+/// Copies all that can be copied now, and empties the log if nobody else needs it.
+pub(crate) fn settle(connection: &Connection) -> rusqlite::Result<Settled> {
+    let done = checkpoint(connection, "TRUNCATE")?;
+    Ok(match done {
+        Done { is_busy: false, .. } => Settled::Emptied,
+        Done { is_refused: false, pages, copied, .. } if copied >= pages => Settled::Copied,
+        Done { .. } => Settled::Partly,
+    })
+}
+
+/// Ends what counts of a log that could not be emptied. Behind its last page there may be those of a transaction that has
+/// failed, its commit among them: a start that has to read the log, after a crash, would take that for done. A commit that
+/// changes nothing is written over its beginning, and the rest of it no longer follows from what is before it.
+pub(crate) fn cut(connection: &Connection, version: u32) -> rusqlite::Result<()> {
+    connection.execute_batch(&format!("BEGIN IMMEDIATE; PRAGMA user_version = {version}; COMMIT"))
 }
 
 struct Done {
+    /// Somebody else copies, or reads what could be ended otherwise.
+    is_busy: bool,
     /// Nothing was done, since somebody else copies.
     is_refused: bool,
     pages: u32,
@@ -160,7 +197,7 @@ fn checkpoint(connection: &Connection, mode: &str) -> rusqlite::Result<Done> {
         let (is_busy, pages, copied): (bool, i64, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
         // -1 stands for a file without a log, and for one that is being copied by somebody else.
         let count = |pages| u32::try_from(pages).unwrap_or(0);
-        Ok(Done { is_refused: is_busy && pages < 0, pages: count(pages), copied: count(copied) })
+        Ok(Done { is_busy, is_refused: is_busy && pages < 0, pages: count(pages), copied: count(copied) })
     })
 }
 
@@ -272,8 +309,8 @@ mod tests {
         let settled = settle(&pair.beside);
         GIVES_UP.store(true, Ordering::Relaxed);
         copies.join().unwrap().unwrap();
-        assert_eq!(settled, Ok(false));
+        assert_eq!(settled, Ok(Settled::Partly));
         drop(old);
-        assert_eq!(settle(&pair.beside), Ok(true));
+        assert_eq!(settle(&pair.beside), Ok(Settled::Emptied));
     }
 }

@@ -106,6 +106,9 @@ impl From<OpenError> for StoreError {
 /// What the engine says, by its code alone: its messages may hold parts of a statement.
 pub(crate) fn reason(error: &Error) -> String {
     match error.sqlite_error() {
+        Some(failure) if failure.extended_code == ffi::SQLITE_READONLY_DIRECTORY => {
+            "its folder may not be written, and even to read it takes that: copy it into another one".into()
+        }
         Some(failure) => {
             format!("{} (code {})", ffi::code_to_str(failure.extended_code), failure.extended_code)
         }
@@ -122,12 +125,15 @@ pub(crate) fn unavailable(doing: &str, error: &Error) -> StoreError {
     StoreError::Unavailable(format!("{doing}: {}", reason(error)))
 }
 
+/// Whether the engine has met something that it has not written.
+pub(crate) fn is_damage(error: &Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
+}
+
 /// A failure to read: a damaged file is damaged, whoever asks again.
 pub(crate) fn unreadable(table: &str, error: &Error) -> StoreError {
-    match error.sqlite_error_code() {
-        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
-            StoreError::Corrupt(format!("{table}: {}", reason(error)))
-        }
-        _ => unavailable(table, error),
+    if is_damage(error) {
+        return StoreError::Corrupt(format!("{table}: {}", reason(error)));
     }
+    unavailable(table, error)
 }

@@ -89,6 +89,29 @@ fn lock_soon(file: &File) -> Result<(), TryLockError> {
     file.try_lock()
 }
 
+/// Refuses a place where no database can be, or where one has been: a log without its file holds what was acknowledged last,
+/// and would go when a new file is made beside it.
+pub(crate) fn check_place(database: &Path) -> io::Result<()> {
+    let no = |why| Err(io::Error::other(why));
+    match (fs::symlink_metadata(database), fs::metadata(database)) {
+        (_, Ok(found)) if !found.is_file() => no("it is no file"),
+        (Ok(_), Err(error)) if error.kind() == io::ErrorKind::NotFound => {
+            no("it is a link that leads nowhere")
+        }
+        (Err(error), _) if error.kind() == io::ErrorKind::NotFound => {
+            let log = ending(database, "-wal");
+            if fs::metadata(&log).is_ok_and(|found| found.len() > 0) {
+                no(
+                    "it is not there, and its -wal is, which holds what was written last: bring it back, or move that away",
+                )
+            } else {
+                Ok(())
+            }
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Makes an empty file, whose name survives a power cut. Fails if there is one: an existing database is never opened
 /// here, since closing it would drop the locks that SQLite holds on it.
 pub(crate) fn create(path: &Path) -> io::Result<()> {

@@ -10,11 +10,11 @@ use petstore_domain::{KeyRecord, Timestamp};
 use petstore_ports::{Batch, BatchNumber, Header, Journal, LastIds, Row, StoreError, UsageCount};
 use rusqlite::{Connection, params};
 
-use crate::checkpoint::{self, CheckpointHealth, Log};
-use crate::error::unavailable;
+use crate::checkpoint::{self, CheckpointHealth, Log, Settled};
+use crate::error::{is_damage, unavailable, unreadable};
 use crate::fold::Fold;
 use crate::table::{insert, put};
-use crate::{OpenError, connection, files, load, meta, tables};
+use crate::{OpenError, connection, files, load, meta, schema, tables};
 
 /// Records of answered requests that one call drops at most: a few milliseconds of the writer's time.
 const PRUNE_MAX: usize = 1_000;
@@ -27,6 +27,10 @@ pub struct SqliteJournal {
     open: Option<Open>,
     /// The last batch that is known to be on disk.
     kept: BatchNumber,
+    /// Whether the engine has found damage when it wrote.
+    is_suspect: bool,
+    /// What is wrong with the file for good.
+    damage: Option<StoreError>,
     /// Released last, when nothing of the database is open any more.
     _lock: File,
 }
@@ -39,13 +43,18 @@ struct Open {
 }
 
 impl Open {
-    fn new(path: &Path, epoch_if_new: Option<u64>, log: &Arc<Log>) -> Result<(Self, bool), OpenError> {
+    fn new(path: &Path, epoch_if_new: Option<u64>, log: &Arc<Log>) -> Result<(Self, Settled), OpenError> {
         let mut connection = connection::writer(path, epoch_if_new)?;
         // A process that was killed may have left a batch in the log that was never synced. It is read from here on, so
         // it must be on disk before: in the database, or while somebody reads an older state of it, in the log.
         let settled = checkpoint::settle(&connection).map_err(OpenError::engine(path))?;
-        if !settled {
+        if settled == Settled::Partly {
             files::sync_log(path).map_err(|source| OpenError::File { path: path.into(), source })?;
+        }
+        if settled == Settled::Emptied {
+            log.begin_anew();
+        } else {
+            checkpoint::cut(&connection, schema::VERSION).map_err(OpenError::engine(path))?;
         }
         let checkpoints = Some(checkpoint::start(&mut connection, path, log)?);
         Ok((Self { connection, checkpoints, in_bulk: false }, settled))
@@ -68,7 +77,10 @@ impl SqliteJournal {
         let failed = |source| OpenError::File { path: path.into(), source };
         // SQLite would take a path that begins with `file:` for a URI.
         let path = path::absolute(files::followed(path)).map_err(failed)?;
+        files::check_place(&path).map_err(failed)?;
         let lock = files::lock(&path)?;
+        // Again, now that nobody else can make it.
+        files::check_place(&path).map_err(failed)?;
         match files::create(&path) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(failed(error)),
             Ok(()) | Err(_) => {}
@@ -78,7 +90,7 @@ impl SqliteJournal {
         let kept = meta::read(&open.connection)
             .map_err(|error| OpenError::Engine { path: path.clone(), reason: error.to_string() })?
             .last_batch;
-        Ok(Self { path, log, open: Some(open), kept, _lock: lock })
+        Ok(Self { path, log, open: Some(open), kept, is_suspect: false, damage: None, _lock: lock })
     }
 
     /// Whether its checkpoints succeed; to be asked at any time, by anyone.
@@ -114,8 +126,18 @@ impl SqliteJournal {
     fn checked<T>(&mut self, doing: &str, done: rusqlite::Result<T>) -> Result<T, StoreError> {
         done.map_err(|error| {
             self.open = None;
+            self.is_suspect |= is_damage(&error);
             unavailable(doing, &error)
         })
+    }
+
+    /// The engine has met something that cannot be. A disk may have read it wrongly once; if the file itself is wrong, each
+    /// write might make it worse, and a backup is what helps.
+    fn examine(&mut self, open: &Open) -> Result<(), StoreError> {
+        let damage = schema::damage(&open.connection).map_err(|error| unreadable("the file", &error))?;
+        self.is_suspect = false;
+        self.damage = damage.map(|damage| StoreError::Corrupt(format!("the file: {damage}")));
+        self.damage.clone().map_or(Ok(()), Err)
     }
 }
 
@@ -145,6 +167,9 @@ impl Journal for SqliteJournal {
     }
 
     fn recover(&mut self) -> Result<BatchNumber, StoreError> {
+        if let Some(damage) = &self.damage {
+            return Err(damage.clone());
+        }
         // First the old one, with its checkpoints: nothing that it knows is carried over.
         self.open = None;
         let (open, settled) = Open::new(&self.path, None, &self.log)?;
@@ -155,12 +180,15 @@ impl Journal for SqliteJournal {
                 "batch {kept} was on disk, and the file ends at {last}"
             )));
         }
-        if last > self.kept && !settled {
+        if last > self.kept && settled == Settled::Partly {
             // The batch in doubt is in the log, but its sync may be what failed, and a later one would not tell. Only
             // its copy in the database counts, and a reader of the file holds that back.
             return Err(StoreError::Unavailable(
                 "the last batch cannot be copied while the file is read".into(),
             ));
+        }
+        if self.is_suspect {
+            self.examine(&open)?;
         }
         self.kept = last;
         self.open = Some(open);

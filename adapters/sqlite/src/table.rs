@@ -63,7 +63,14 @@ pub(crate) fn each<R: Table>(
     let failed = |error| unreadable(R::NAME, &error);
     let mut statement = connection.prepare_cached(R::SELECT).map_err(failed)?;
     let mut rows = statement.query([]).map_err(failed)?;
+    let mut last = i64::MIN;
     while let Some(row) = rows.next().map_err(failed)? {
+        // The tree is what puts them in order: where they are not, a page of it is another's.
+        let id: i64 = row.get(0).map_err(failed)?;
+        if id <= last {
+            return Err(StoreError::Corrupt(format!("{} row {id} comes after row {last}", R::NAME)));
+        }
+        last = id;
         into(R::parse(&mut Fields::new(R::NAME, row))?)?;
     }
     Ok(())

@@ -14,6 +14,7 @@ use petstore_http::{Exposition, Figures};
 use petstore_memory::MemoryStore;
 use petstore_ports::Clock;
 use petstore_service::Service;
+use petstore_sqlite::CheckpointHealth;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, MetricEncoder, NoLabelSet, text};
 use prometheus_client::metrics::MetricType;
@@ -30,6 +31,7 @@ pub(crate) struct Metrics {
     pub(crate) service: Arc<Service>,
     /// None where nothing is committed to a file.
     pub(crate) commits: Option<Arc<Commits>>,
+    pub(crate) checkpoints: Option<CheckpointHealth>,
     pub(crate) log: Arc<Log>,
     pub(crate) clock: Arc<dyn Clock>,
 }
@@ -43,6 +45,7 @@ impl Exposition for Metrics {
             is_ready: self.store.check_at(self.clock.now()).is_ok(),
             service: self.service.figures(),
             commits: self.commits.as_ref().map(|commits| commits.figures()),
+            checkpoints: self.checkpoints.clone(),
             dropped: self.log.dropped(),
             process: Process::read(),
         }));
@@ -61,6 +64,7 @@ struct Snapshot {
     is_ready: bool,
     service: petstore_service::Figures,
     commits: Option<commits::Figures>,
+    checkpoints: Option<CheckpointHealth>,
     dropped: u64,
     process: Process,
 }
@@ -139,6 +143,13 @@ impl Snapshot {
             "Operations that the store was asked to run",
             counts,
         )?;
+        if let Some(checkpoints) = &self.checkpoints {
+            let help = "Pages in the data file's log";
+            families.gauge("petstore_store_log_pages", help, checkpoints.log_pages().into())?;
+            let help = "1 while the data file's log is not copied, and grows";
+            let is_failing = checkpoints.fault().is_some();
+            families.gauge("petstore_store_log_stuck", help, is_failing.into())?;
+        }
         let Some(commits) = &self.commits else { return Ok(()) };
         let help = "Commits that failed";
         families.counter("petstore_store_commit_failures", help, commits.failures)?;

@@ -11,6 +11,7 @@ use petstore_memory::MemoryStore;
 use petstore_ports::api::{Administration, Petstore};
 use petstore_ports::{Clock, Housekeeping};
 use petstore_service::{Ports, Service};
+use petstore_sqlite::CheckpointHealth;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::admin::{AdminSocket, Bulk, Desk};
@@ -87,7 +88,7 @@ async fn run(
     // Before the data is opened: a wrong one is told at once.
     let Inputs { certificate, first_key } = Inputs::read(args, loaded)?;
     let idle = Idle::default();
-    let OpenStore { store, epoch, commits } =
+    let OpenStore { store, epoch, commits, checkpoints } =
         OpenStore::open(&args.db, "stop that one, or name another --db", idle.clone())?;
     if sandbox::is_marked(&args.db) {
         // Its clock may have been turned; from now on it goes with the machine's again.
@@ -114,6 +115,7 @@ async fn run(
         store: Arc::clone(&store),
         service: Arc::clone(&service),
         commits,
+        checkpoints: checkpoints.clone(),
         log: Arc::clone(log),
         clock: Arc::clone(&clock),
     };
@@ -156,7 +158,7 @@ async fn run(
         bulk: Arc::new(Bulk { store: Arc::clone(&store), db: args.db.clone() }),
     };
     tokio::spawn(socket.serve(desk));
-    tokio::spawn(keep_house(Arc::clone(&store), clock));
+    tokio::spawn(keep_house(Arc::clone(&store), clock, checkpoints, Arc::clone(log)));
     tokio::spawn(Arc::clone(&supervisor).watchdog());
     if args.sandbox {
         let address = servers.last().unwrap_or(&servers[0]).local_addr();
@@ -263,13 +265,30 @@ fn listen(
     Ok(servers)
 }
 
-async fn keep_house(store: Arc<MemoryStore>, clock: Arc<dyn Clock>) {
+async fn keep_house(
+    store: Arc<MemoryStore>,
+    clock: Arc<dyn Clock>,
+    checkpoints: Option<CheckpointHealth>,
+    log: Arc<Log>,
+) {
+    let mut fault = None;
     let mut ticks = tokio::time::interval(HOUSEKEEPING);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
         // What could not be dropped now is dropped later.
         let _ = store.prune(clock.now()).await;
+        let now = checkpoints.as_ref().and_then(CheckpointHealth::fault);
+        if now != fault {
+            // Nothing is refused for that yet, so nobody else would say it.
+            match &now {
+                Some(fault) => {
+                    log.complain(&format!("the data file's log grows, and nothing is lost: {fault}"));
+                }
+                None => log.say("the data file's log is copied again"),
+            }
+            fault = now;
+        }
     }
 }
 

@@ -1,11 +1,12 @@
 //! The store that a command works on: in memory, or in its file.
 
+use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
 use petstore_http::Idle;
 use petstore_memory::{MemoryStore, Opened};
-use petstore_sqlite::{OpenError, SqliteJournal};
+use petstore_sqlite::{CheckpointHealth, OpenError, SqliteJournal, beside};
 
 use crate::Failure;
 use crate::environment::{Pressure, SystemEntropy};
@@ -23,6 +24,8 @@ pub(crate) struct OpenStore {
     pub(crate) epoch: u64,
     /// What is committed to the file; none if nothing is.
     pub(crate) commits: Option<Arc<Commits>>,
+    /// How the file's log does; none if there is no file.
+    pub(crate) checkpoints: Option<CheckpointHealth>,
 }
 
 impl OpenStore {
@@ -31,7 +34,9 @@ impl OpenStore {
     pub(crate) fn open(db: &Db, if_in_use: &str, idle: Idle) -> Result<Self, Failure> {
         let epoch = SystemEntropy::number().map_err(|error| Failure::because(error.to_string()))?;
         match db {
-            Db::Memory => Ok(Self { store: Arc::new(MemoryStore::new()), epoch, commits: None }),
+            Db::Memory => {
+                Ok(Self { store: Arc::new(MemoryStore::new()), epoch, commits: None, checkpoints: None })
+            }
             Db::File(file) => open_file(file, epoch, if_in_use, idle),
         }
     }
@@ -40,13 +45,26 @@ impl OpenStore {
 fn open_file(file: &Path, epoch_if_new: u64, if_in_use: &str, idle: Idle) -> Result<OpenStore, Failure> {
     let journal = SqliteJournal::open(file, epoch_if_new).map_err(|error| match error {
         OpenError::InUse { .. } => Failure::because(format!("{error}; {if_in_use}")),
+        OpenError::Engine { .. } => Failure::because(format!("{error}{}", hint(file))),
         error => Failure::because(error.to_string()),
     })?;
+    let checkpoints = Some(journal.checkpoint_health());
     let commits = Arc::<Commits>::default();
     let journal = Timed { journal, commits: Arc::clone(&commits) };
     let mut pressure = Pressure::on(idle);
     let opened = MemoryStore::open_sparing(Box::new(journal), move || pressure.is_high());
-    let Opened { store, header } =
-        opened.map_err(|error| Failure::because(format!("{} cannot be used: {error}", file.display())))?;
-    Ok(OpenStore { store: Arc::new(store), epoch: header.epoch, commits: Some(commits) })
+    let Opened { store, header } = opened.map_err(|error| {
+        Failure::because(format!("{} cannot be used: {error}{}", file.display(), hint(file)))
+    })?;
+    Ok(OpenStore { store: Arc::new(store), epoch: header.epoch, commits: Some(commits), checkpoints })
+}
+
+/// What may be wrong with a file that cannot be used: the log beside it belongs to the one that was there before.
+fn hint(file: &Path) -> &'static str {
+    let log = beside(file, "-wal");
+    if fs::metadata(log).is_ok_and(|found| found.len() > 0) {
+        "; if it was restored from a backup, move the -wal beside it away first: it is another file's"
+    } else {
+        ""
+    }
 }
