@@ -161,21 +161,29 @@ impl<O: Repeatable> Operation for Idempotent<O> {
     type Rejection = RetryRejection<O::Rejection>;
 
     fn footprint(&self, seen: &View) -> Footprint {
-        let mut footprint = self.operation.footprint(seen);
-        footprint.add(Name::Retry(self.name.clone()));
+        let record = Name::Retry(self.name.clone());
+        let mut footprint = if seen.holds(&record) && self.kept(seen).is_none() {
+            self.operation.footprint(seen)
+        } else {
+            // An answer that is kept is given again: that takes nothing else, an id of its own least of all.
+            Footprint::default()
+        };
+        footprint.add(record);
         footprint.add(Name::RetriesOf(self.name.account));
         footprint
     }
 
     fn decide(&self, view: &View) -> Result<(Changes, Self::Output), Self::Rejection> {
-        if let Some(record) = view.retry(&self.name).filter(|record| record.expires_at > self.now) {
+        if let Some(record) = self.kept(view) {
             if record.fingerprint != self.fingerprint {
                 return Err(RetryRejection::KeyReused);
             }
             let result = O::replay(&record.outcome).ok_or(RetryRejection::KeyReused)?;
             return Ok((Changes::none(), Answered { result, replayed: true }));
         }
-        if view.retries_of(self.name.account) >= self.records_max {
+        // One that has expired is replaced, and then there are no more of them.
+        let is_another = view.retry(&self.name).is_none();
+        if is_another && view.retries_of(self.name.account) >= self.records_max {
             return Err(RetryRejection::TooManyRecords);
         }
         let (mut changes, result) = match self.operation.decide(view) {
@@ -195,6 +203,13 @@ impl<O: Repeatable> Operation for Idempotent<O> {
             (None, Ok(output)) => Ok((changes, Answered { result: Ok(output), replayed: false })),
             (None, Err(rejection)) => Err(RetryRejection::Rejected(rejection)),
         }
+    }
+}
+
+impl<O> Idempotent<O> {
+    /// The answer that was given to the same request, if it is still kept.
+    fn kept<'v>(&self, view: &'v View) -> Option<&'v RetryRecord> {
+        view.retry(&self.name).filter(|record| record.expires_at > self.now)
     }
 }
 

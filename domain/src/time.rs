@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use chrono::{DateTime, SecondsFormat, Utc};
+use chrono::{DateTime, Datelike, SecondsFormat, Timelike, Utc};
 
 /// A point in time: milliseconds since 1970-01-01T00:00:00Z, in the years 0000 to 9999.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -43,6 +43,12 @@ impl Timestamp {
             return Err(TimestampError::NotRfc3339);
         }
         let time = DateTime::parse_from_rfc3339(text).map_err(|_| TimestampError::NotRfc3339)?;
+        // A leap second is the last of a month in UTC, and nowhere else (section 5.7).
+        let next = time.to_utc() + chrono::Duration::seconds(1);
+        let begins_a_month = next.day() == 1 && next.num_seconds_from_midnight() == 0;
+        if text.as_bytes()[17..19] == *b"60" && !begins_a_month {
+            return Err(TimestampError::NotRfc3339);
+        }
         Self::from_millis(time.timestamp_millis())
     }
 

@@ -47,6 +47,8 @@ pub enum Precondition {
     Exists,
     /// That its version is one of these. None of them: the caller named only versions of other resources.
     AnyOf(Vec<Version>),
+    /// That its version is none of these (`If-None-Match`).
+    NoneOf(Vec<Version>),
 }
 
 /// Why a precondition does not hold; the caller is told which version there is.
@@ -55,6 +57,12 @@ pub enum PreconditionError {
     /// The resource has another version than the ones named.
     #[error("the resource has been changed since it was read")]
     Failed {
+        /// The version that it has.
+        current: Version,
+    },
+    /// The resource has a version that it must not have.
+    #[error("the resource is as it must not be")]
+    Excluded {
         /// The version that it has.
         current: Version,
     },
@@ -70,10 +78,13 @@ impl Precondition {
     /// Holds the precondition against the version of a resource that exists.
     pub fn check(&self, current: Version) -> Result<(), PreconditionError> {
         match self {
-            Self::None | Self::Exists => Ok(()),
             Self::Required => Err(PreconditionError::Required { current }),
             Self::AnyOf(versions) if versions.contains(&current) => Ok(()),
             Self::AnyOf(_) => Err(PreconditionError::Failed { current }),
+            Self::NoneOf(versions) if versions.contains(&current) => {
+                Err(PreconditionError::Excluded { current })
+            }
+            Self::None | Self::Exists | Self::NoneOf(_) => Ok(()),
         }
     }
 }
@@ -93,6 +104,9 @@ mod tests {
             (Precondition::AnyOf(vec![two, one]), Ok(())),
             (Precondition::AnyOf(vec![two]), failed),
             (Precondition::AnyOf(vec![]), failed),
+            (Precondition::NoneOf(vec![]), Ok(())),
+            (Precondition::NoneOf(vec![two]), Ok(())),
+            (Precondition::NoneOf(vec![two, one]), Err(PreconditionError::Excluded { current: one })),
         ];
         for (precondition, expected) in cases {
             assert_eq!(precondition.check(one), expected, "{precondition:?}");

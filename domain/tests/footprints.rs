@@ -38,6 +38,20 @@ fn an_order_names_its_pet_once_it_is_known() {
 }
 
 #[test]
+fn a_request_that_was_answered_takes_nothing_but_its_answer() {
+    let mut shop = rex();
+    let request = idempotent(place(1), 1);
+    let kept = [Name::Retry(request.name.clone()), Name::RetriesOf(request.name.account)];
+    assert_eq!(request.footprint(&View::default()).names(), kept);
+    let all = [&[Name::Pet(REX)][..], &kept, &[Name::NextOrder]].concat();
+    assert_eq!(shop.footprint(&request).names(), all);
+    shop.run(&request).unwrap();
+    assert_eq!(shop.footprint(&request).names(), kept, "no id least of all");
+    let later = Idempotent { now: request.expires_at, ..request };
+    assert_eq!(shop.footprint(&later).names(), all);
+}
+
+#[test]
 fn a_complete_order_and_one_that_is_not_there_name_no_pet() {
     for id in [order_id(2), order_id(8)] {
         check(&CancelOrder { id, precondition: Precondition::None }, &[Name::Order(id)]);

@@ -226,6 +226,9 @@ fn a_record_that_has_expired_makes_room() {
     request.name.key = IdempotencyKey::parse(b"second").unwrap();
     shop.now = now();
     assert_eq!(shop.run(&request), Err(RetryRejection::TooManyRecords));
+    // One in the place of the other is not one more, dropped or not.
+    let same = Idempotent { records_max: 1, now: hours(24), ..idempotent(place(1), 1) };
+    assert!(!shop.clone().run(&same).unwrap().replayed);
     shop.now = hours(24);
     assert!(shop.run(&request).is_ok());
 }

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 
 use bytes::Bytes;
 use hyper::StatusCode;
-use hyper::header::{HeaderName, HeaderValue, LINK};
+use hyper::header::{HeaderName, HeaderValue, IF_MATCH, LINK};
 use hyper::http::request::Parts;
 use petstore_domain::{Answered, IdError, IdempotencyKey, Precondition, Version, Versioned};
 use petstore_ports::api::{Admission, Petstore, Repeated, Retry};
@@ -111,7 +111,18 @@ impl<'a> Call<'a> {
     fn precondition(&self) -> Result<Precondition, ApiError> {
         let absent =
             if self.settings().require_if_match { Precondition::Required } else { Precondition::None };
-        Ok(wire::if_match(&self.parts.headers, self.epoch())?.unwrap_or(absent))
+        let headers = &self.parts.headers;
+        let stated = wire::if_match(headers, self.epoch())?.unwrap_or(absent);
+        if self.head.knows { wire::unless_known(headers, self.epoch(), stated) } else { Ok(stated) }
+    }
+
+    /// Refuses preconditions where none is held against anything: whoever sends one means to be guarded by it.
+    fn no_precondition(&self) -> Result<(), ApiError> {
+        if self.head.knows || self.parts.headers.contains_key(IF_MATCH) {
+            let message = "An adjustment depends on no version: send no If-Match and no If-None-Match, or PUT the stock.";
+            return Err(ApiError::new(Code::InvalidHeader, message));
+        }
+        Ok(())
     }
 
     /// The client's name for its request.

@@ -113,7 +113,12 @@ fn client_among(proxies: &[Network], peer: IpAddr, headers: &HeaderMap) -> IpAdd
     let values: Vec<_> = headers.get_all(FORWARDED_FOR).iter().collect();
     let entries = values.iter().rev().flat_map(|value| value.to_str().unwrap_or("").rsplit(','));
     for entry in entries {
-        let Some(address) = parse_entry(entry.trim()) else { break };
+        let entry = entry.trim();
+        // An element of a list may be empty (RFC 9110, section 5.6.1.2).
+        if entry.is_empty() {
+            continue;
+        }
+        let Some(address) = parse_entry(entry) else { break };
         client = address;
         if !trusted(address) {
             break;
@@ -122,9 +127,11 @@ fn client_among(proxies: &[Network], peer: IpAddr, headers: &HeaderMap) -> IpAdd
     client
 }
 
-/// An address, which some proxies write with the port.
+/// An address, which some proxies write with the port, or in the brackets that a port needs.
 fn parse_entry(entry: &str) -> Option<IpAddr> {
-    entry.parse().ok().or_else(|| entry.parse::<SocketAddr>().ok().map(|address| address.ip()))
+    let bracketed = || entry.strip_prefix('[')?.strip_suffix(']')?.parse().map(IpAddr::V6).ok();
+    let with_port = || entry.parse::<SocketAddr>().ok().map(|address| address.ip());
+    entry.parse().ok().or_else(with_port).or_else(bracketed)
 }
 
 #[cfg(test)]

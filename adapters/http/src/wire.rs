@@ -25,7 +25,7 @@ pub(crate) use bodies::{
     category_patch, category_replacement, inventory_update, new_category, new_order, new_pet, order_patch,
     pet_patch, pet_replacement, stock_adjustment,
 };
-pub(crate) use conditional::{EntityTag, IfNoneMatch, TagPrefix, if_match, if_none_match};
+pub(crate) use conditional::{EntityTag, IfNoneMatch, TagPrefix, if_match, if_none_match, unless_known};
 pub(crate) use faults::listed;
 pub(crate) use hex::{FULL_LEN as HEX_LEN, full as hex};
 pub(crate) use query::{Listing, list_categories, list_inventory, list_orders, list_pets, no_parameters};

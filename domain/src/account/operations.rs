@@ -62,7 +62,7 @@ pub struct CreatedKey {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CreateKeyRejection {
     /// The account exists and is on another plan than the one that was named.
-    #[error("the account exists and is on the {0} plan")]
+    #[error("the account exists with another plan or other limits: it is on the {0} plan")]
     OtherPlan(&'static str),
     /// The names that an account would be given after its id are taken.
     #[error("the account needs a name: those it would be given are taken")]

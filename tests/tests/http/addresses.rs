@@ -106,6 +106,9 @@ fn forwarded_headers_from_a_trusted_proxy_name_the_address() {
     assert_eq!([from("junk"), from("10.0.0.4, junk, 127.0.0.1"), from("")], [401, 429, 429]);
     // One household of IPv6 is one address.
     assert_eq!([from("2001:db8::1"), from("2001:db8::2"), from("2001:db8:0:1::1")], [401, 429, 401]);
+    // With a port, or in the brackets that one needs; and an element of a list may be empty.
+    assert_eq!([from("10.0.0.5:443"), from("[2001:db8:1::1]:443"), from("[2001:db8:2::1]")], [401; 3]);
+    assert_eq!([from("10.0.0.5, "), from("10.0.0.5,,127.0.0.1"), from("[2001:db8:2::9]")], [429; 3]);
 }
 
 #[test]

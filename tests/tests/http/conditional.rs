@@ -260,6 +260,41 @@ fn a_server_may_demand_if_match() {
 }
 
 #[test]
+fn a_change_heeds_if_none_match_and_an_adjustment_refuses_what_it_would_not_heed() {
+    let stall = Stall::open();
+    let pet = format!("/v1/pets/{}", stall.pet());
+    let item = pet.replace("pets", "inventory");
+    let category = format!("/v1/categories/{}", stall.category);
+    let whole = json!({"name": "Rex", "categoryId": stall.category});
+    for (method, path, body) in [
+        ("PUT", &pet, Some(&whole)),
+        ("PATCH", &pet, Some(&json!({}))),
+        ("DELETE", &pet, None),
+        ("PATCH", &item, Some(&json!({"quantity": 2}))),
+        ("DELETE", &category, None),
+    ] {
+        let current = tag(&stall.client.get(path));
+        for known in ["*", &current, &format!("W/{current}")] {
+            let refused = stall.client.send(method, path, &[("if-none-match", known)], body);
+            assert_eq!(refused.outcome(), (412, "precondition_failed".to_owned()), "{method} {path} {known}");
+            assert_eq!(tag(&refused), current);
+        }
+        let malformed = stall.client.send(method, path, &[("if-none-match", "x")], body);
+        assert_eq!(malformed.outcome(), (400, "invalid_header".to_owned()));
+        assert_eq!(tag(&stall.client.get(path)), current, "nothing was changed");
+    }
+    let other = [("if-none-match", "\"1-1\""), ("if-match", "*")];
+    assert_eq!(stall.client.send("PATCH", &item, &other, Some(&json!({"quantity": 2}))).status, 200);
+
+    let adjustments = format!("{item}/adjustments");
+    for header in [("if-match", "*"), ("if-none-match", "\"1-1\"")] {
+        let refused = stall.client.send("POST", &adjustments, &[header], Some(&json!({"delta": 1})));
+        assert_eq!(refused.outcome(), (400, "invalid_header".to_owned()), "{header:?}");
+    }
+    assert_eq!(stall.client.get(&item).json()["quantity"], 2);
+}
+
+#[test]
 fn a_tag_of_another_store_is_of_no_version() {
     let ours = Stall::open();
     let mut wish = Wish::default();

@@ -1,7 +1,6 @@
 //! Slow clients are shed.
 
 use std::io::Write;
-use std::net::TcpStream;
 use std::time::Duration;
 
 use petstore_domain::Plan;
@@ -139,10 +138,10 @@ fn a_client_that_never_reads_is_dropped() {
     assert_eq!(shop.stranger().get("/health").status, 200);
 }
 
-/// What the kernel keeps for the other end of this connection: bytes that were not taken yet, if it knows the connection.
-fn unsent_to(socket: &TcpStream) -> Option<u64> {
-    let port = |address: std::io::Result<std::net::SocketAddr>| format!(":{:04X}", address.unwrap().port());
-    let (near, far) = (port(socket.peer_addr()), port(socket.local_addr()));
+/// What the kernel keeps for the other end of a connection, known by the ports of both: bytes that were not taken yet, if
+/// it knows the connection.
+fn unsent(near: u16, far: u16) -> Option<u64> {
+    let (near, far) = (format!(":{near:04X}"), format!(":{far:04X}"));
     let sockets = std::fs::read_to_string("/proc/net/tcp").unwrap();
     sockets.lines().find_map(|line| {
         let fields: Vec<_> = line.split_whitespace().collect();
@@ -159,8 +158,9 @@ fn the_kernel_keeps_little_for_a_client_that_takes_nothing_and_nothing_when_it_i
     let batch: Vec<u8> =
         (0..100).flat_map(|_| request(&shop.stranger(), "GET", "/openapi.yaml", &[], b"")).collect();
     connection.send(&batch);
+    let (near, far) = (shop.address().port(), connection.socket().local_addr().unwrap().port());
     let mut most = 0;
-    while let Some(unsent) = unsent_to(connection.socket()) {
+    while let Some(unsent) = unsent(near, far) {
         most = most.max(unsent);
     }
     assert!((1..LITTLE).contains(&most), "{most}");

@@ -41,6 +41,7 @@ pub(super) async fn set(call: &Call<'_>, id: Result<PetId, IdError>) -> Handled 
 pub(super) async fn adjust(call: &Call<'_>, id: Result<PetId, IdError>) -> Handled {
     let id = path_id("petId", id)?;
     wire::no_parameters(call.query())?;
+    call.no_precondition()?;
     let key = call.idempotency_key()?;
     let delta = wire::stock_adjustment(call.body)?;
     let id = id.ok_or_else(not_found)?;

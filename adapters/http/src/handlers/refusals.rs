@@ -47,6 +47,10 @@ impl Refuse for PreconditionError {
             Self::Failed { current } => {
                 (Code::PreconditionFailed, "The resource has been changed since it was read.", current)
             }
+            Self::Excluded { current } => {
+                let message = "The resource is as If-None-Match says that it must not be.";
+                (Code::PreconditionFailed, message, current)
+            }
             Self::Required { current } => (
                 Code::PreconditionRequired,
                 "This request needs If-Match: which version does it change?",

@@ -114,6 +114,31 @@ pub(crate) fn if_match(headers: &HeaderMap, epoch: u64) -> Result<Option<Precond
     }))
 }
 
+/// What a change demands that must not meet what its client knows (RFC 9110, section 13.1.2), besides what it has stated. A
+/// client that knows whatever there is (`*`) changes nothing.
+pub(crate) fn unless_known(
+    headers: &HeaderMap,
+    epoch: u64,
+    stated: Precondition,
+) -> Result<Precondition, ApiError> {
+    let known: Vec<_> = match tags(headers, &IF_NONE_MATCH)? {
+        None => return Ok(stated),
+        Some(Tags::Any) => return Ok(Precondition::AnyOf(vec![])),
+        // The comparison is weak.
+        Some(Tags::Listed(tags)) => {
+            tags.into_iter().filter_map(|tag| version(Tag { weak: false, ..tag }, epoch)).collect()
+        }
+    };
+    Ok(match stated {
+        Precondition::None | Precondition::Exists => Precondition::NoneOf(known),
+        Precondition::AnyOf(mut versions) => {
+            versions.retain(|version| !known.contains(version));
+            Precondition::AnyOf(versions)
+        }
+        Precondition::NoneOf(_) | Precondition::Required => stated,
+    })
+}
+
 /// What `If-None-Match` holds; a request without it holds nothing.
 pub(crate) fn if_none_match(headers: &HeaderMap) -> Result<IfNoneMatch<'_>, ApiError> {
     tags(headers, &IF_NONE_MATCH).map(IfNoneMatch)
@@ -279,6 +304,29 @@ mod tests {
                 "{values:?}"
             );
         }
+    }
+
+    #[test]
+    fn a_change_demands_what_if_none_match_leaves_of_it() {
+        let none_of = |versions| match versions {
+            Precondition::AnyOf(versions) => Precondition::NoneOf(versions),
+            other => other,
+        };
+        let cases = [
+            (Precondition::None, &b"\"1f-1\", W/\"1f-2\", \"1e-3\""[..], none_of(versions(&[1, 2]))),
+            (Precondition::Exists, b"\"1f-1\"", none_of(versions(&[1]))),
+            (Precondition::Exists, b"\"other\"", none_of(versions(&[]))),
+            (versions(&[1, 2]), b"\"1f-2\"", versions(&[1])),
+            (Precondition::Required, b"\"1f-2\"", Precondition::Required),
+            (Precondition::None, b"*", versions(&[])),
+            (versions(&[1]), b"*", versions(&[])),
+        ];
+        for (stated, value, expected) in cases {
+            let headers = headers(&IF_NONE_MATCH, &[value]);
+            assert_eq!(unless_known(&headers, EPOCH, stated.clone()), Ok(expected), "{stated:?} {value:?}");
+        }
+        assert_eq!(unless_known(&HeaderMap::new(), EPOCH, versions(&[1])), Ok(versions(&[1])));
+        assert!(unless_known(&headers(&IF_NONE_MATCH, &[b"1f-1"]), EPOCH, Precondition::None).is_err());
     }
 
     #[test]
