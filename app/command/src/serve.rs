@@ -35,7 +35,11 @@ const HOUSEKEEPING: Duration = Duration::from_secs(1);
 /// How long an end waits for the store, when all answers are given: an import or a disk that hangs may hold it for longer.
 const CLOSING_TIME: Duration = Duration::from_secs(3);
 
-/// Serves until a signal comes; a second one ends the process at once.
+/// How long after the signal that stops it a server takes others for the same wish: who means one may send two, as GNU
+/// `timeout` does, which signals its child and then its group.
+const ONE_WISH: Duration = Duration::from_millis(500);
+
+/// Serves until a signal comes; a later one ends the process at once.
 pub(crate) fn serve(loaded: &Loaded, arguments: Vec<OsString>, warnings: &[String]) -> Result<(), Failure> {
     let args = loaded.cli.serve_args().ok_or_else(|| Failure::usage("there is nothing to serve"))?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
@@ -181,7 +185,7 @@ async fn run(
     log.say("stopping; another signal stops at once");
     let ended = tokio::select! {
         ended = stop(servers, store) => ended,
-        () = signals.end() => Err(Failure::because("stopped at once")),
+        () = signals.another_end() => Err(Failure::because("stopped at once")),
     };
     if ended.is_ok() {
         log.say("stopped");
@@ -357,8 +361,14 @@ impl Signals {
         }
     }
 
-    /// Waits for one that ends the server.
-    async fn end(&mut self) {
+    /// Waits for another that ends the server than those that come with the first.
+    async fn another_end(&mut self) {
+        let same = async {
+            loop {
+                self.next().await;
+            }
+        };
+        let _: Result<(), _> = tokio::time::timeout(ONE_WISH, same).await;
         while self.next().await != Wish::Stop {}
     }
 }
