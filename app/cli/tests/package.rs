@@ -3,6 +3,8 @@
 
 mod common;
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -81,6 +83,24 @@ fn under_systemd_the_package_starts_reloads_is_restarted_stops_in_peace_and_is_u
         (said, Some(3)) => println!("SKIPPED: app/package/try-systemd: {said}"),
         (said, code) => assert!(code == Some(0) && said.contains("the package works"), "{said}"),
     }
+}
+
+#[test]
+fn without_cargo_deb_nothing_is_built_and_what_is_missing_is_said() {
+    let site = Site::new("no-cargo-deb");
+    let cargo = site.folder.join("cargo");
+    std::fs::write(&cargo, "#!/bin/sh\necho \"$1\" >>\"${0%/*}/calls\"\nexit 101\n").unwrap();
+    std::fs::set_permissions(&cargo, Permissions::from_mode(0o755)).unwrap();
+    let path = std::env::var("PATH").unwrap();
+    let packed = Command::new("bash")
+        .arg(workspace().join("app/package/deb"))
+        .env("CARGO_TARGET_DIR", &site.folder)
+        .env("PATH", format!("{}:{path}", site.folder.display()))
+        .output()
+        .unwrap();
+    assert_eq!(packed.status.code(), Some(1), "{}", said(&packed));
+    assert!(said(&packed).contains("cargo install --locked cargo-deb"), "{}", said(&packed));
+    assert_eq!(std::fs::read_to_string(site.folder.join("calls")).unwrap(), "deb\n");
 }
 
 /// The instruction of the Dockerfile that begins with this word, its lines joined.
