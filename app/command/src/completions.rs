@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Command};
 use clap_complete::Shell;
 
-use crate::{Failure, print};
+use crate::{Failure, print, version};
 
 /// Prints a completion script.
 pub(crate) fn completions(shell: Shell) -> Result<(), Failure> {
@@ -27,7 +27,8 @@ pub(crate) struct ManArgs {
 impl ManArgs {
     /// Prints the page of `petstore`, or writes all pages.
     pub(crate) fn run(&self) -> Result<(), Failure> {
-        let mut command = with_all_settings(crate::command());
+        // `petstore help` has no page of its own: it prints what the pages say.
+        let mut command = with_all_settings(crate::command()).disable_help_subcommand(true);
         command.build();
         let Some(folder) = &self.into else {
             let mut page = Vec::new();
@@ -47,10 +48,12 @@ fn with_all_settings(command: Command) -> Command {
 fn write_all(command: &Command, folder: &Path) -> io::Result<()> {
     let name = command.get_display_name().unwrap_or(command.get_name()).to_owned();
     render(command, &mut File::create(folder.join(format!("{name}.1")))?)?;
-    let shown = |command: &&Command| command.get_name() != "help" && !command.is_hide_set();
+    let shown = |command: &&Command| !command.is_hide_set();
     command.get_subcommands().filter(shown).try_for_each(|command| write_all(command, folder))
 }
 
 fn render(command: &Command, output: &mut dyn Write) -> io::Result<()> {
-    clap_mangen::Man::new(command.clone()).render(output)
+    // Without a date: the same sources make the same page.
+    let page = clap_mangen::Man::new(command.clone()).source(format!("petstore {}", version::NUMBER));
+    page.render(output)
 }
