@@ -1,13 +1,42 @@
-//! What the binary prints for `man`: pages that lead to each other.
+//! What the binary prints for shells and for `man`: completions as fish uses them, and pages that lead to each other.
 
 mod common;
 
 use std::fs;
+use std::process::Command;
 
-use common::Site;
+use common::{Site, tools};
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn fish_completes_values_before_and_behind_a_command() {
+    if !tools::can_run("fish", "--version") {
+        return;
+    }
+    let site = Site::new("fish");
+    fs::write(site.folder.join("petstore.fish"), site.run(&["completions", "fish"]).stdout).unwrap();
+    let cases: [(&str, &[&str]); 7] = [
+        ("--log ", &["errors", "off", "requests"]),
+        ("--gzip ", &["false", "true"]),
+        ("--log errors --log-format ", &["auto", "json", "text"]),
+        ("serve --log ", &["errors", "off", "requests"]),
+        ("keys create --plan ", &["business", "enterprise", "free", "pro"]),
+        ("completions ", &["bash", "elvish", "fish", "powershell", "zsh"]),
+        ("--log errors ex", &["export"]),
+    ];
+    for (line, expected) in cases {
+        let script = format!("source petstore.fish; complete -C 'petstore {line}'");
+        let mut fish = Command::new("fish");
+        fish.args(["--no-config", "-c", &script]).current_dir(&site.folder).env("HOME", &site.folder);
+        let output = fish.output().unwrap();
+        let printed = text(&output.stdout);
+        let mut offered: Vec<_> = printed.lines().map(|line| line.split('\t').next().unwrap()).collect();
+        offered.sort_unstable();
+        assert_eq!(offered, expected, "{line}: {}", text(&output.stderr));
+    }
 }
 
 #[test]

@@ -2,18 +2,46 @@
 
 use std::fs::File;
 use std::io::{self, Write};
+use std::iter;
 use std::path::{Path, PathBuf};
 
-use clap::{Args, Command};
+use clap::{Arg, Args, Command};
 use clap_complete::Shell;
 
 use crate::{Failure, print, version};
 
 /// Prints a completion script.
 pub(crate) fn completions(shell: Shell) -> Result<(), Failure> {
-    let mut script = Vec::new();
-    clap_complete::generate(shell, &mut crate::command(), "petstore", &mut script);
-    print(&String::from_utf8_lossy(&script))
+    let (mut command, mut script) = (crate::command(), Vec::new());
+    clap_complete::generate(shell, &mut command, "petstore", &mut script);
+    let script = String::from_utf8_lossy(&script);
+    print(&if shell == Shell::Fish { for_fish(&script, &command) } else { script.into_owned() })
+}
+
+/// What clap leaves out for fish: values of an option that stands before any command, which its script takes for a command
+/// line that it cannot read, and those of arguments without a name.
+fn for_fish(script: &str, command: &Command) -> String {
+    const READS: &str =
+        "    argparse -s (__fish_petstore_global_optspecs) -- $cmd 2>/dev/null\n    or return\n";
+    const READS_UNFINISHED: &str = "    \
+    if not argparse -s (__fish_petstore_global_optspecs) -- $cmd 2>/dev/null
+        # The last option may wait for the value that is asked for.
+        set -e cmd[-1]
+        argparse -s (__fish_petstore_global_optspecs) -- $cmd 2>/dev/null
+        or return
+    end
+";
+    let of_arguments = command.get_subcommands().filter_map(|command| {
+        let values = command.get_positionals().flat_map(Arg::get_possible_values);
+        let values: Vec<_> = values.map(|value| value.get_name().to_owned()).collect();
+        let (name, values) = (command.get_name(), values.join(" "));
+        (!values.is_empty()).then(|| {
+            format!(
+                "complete -c petstore -n \"__fish_petstore_using_subcommand {name}\" -f -a \"{values}\"\n"
+            )
+        })
+    });
+    iter::once(script.replace(READS, READS_UNFINISHED)).chain(of_arguments).collect()
 }
 
 /// Where the manual goes.
