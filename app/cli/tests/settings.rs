@@ -1,5 +1,5 @@
 //! Settings as an operator gives them: flags over the environment over the file over the defaults; wrong ones refused
-//! by name; what a reload changes.
+//! by name.
 
 mod common;
 
@@ -230,47 +230,6 @@ fn variables_that_nobody_reads_are_warned_of_and_what_was_meant_is_named() {
     let clients = clients.map(|name| (name, "x"));
     let output = site.command(&["check-config"]).envs(read).envs(clients).output().unwrap();
     assert_eq!(text(&output.stderr), "");
-}
-
-#[test]
-fn a_reload_takes_plans_and_cors_and_names_what_needs_a_restart() {
-    let mut site = Site::new("reload");
-    let file = site.folder.join("p.toml");
-    std::fs::write(&file, "business-minute = 1000\n").unwrap();
-    site.serve(&["--config", "p.toml"], &[]);
-    let key = site.printed_key();
-    let mut client = Client::connect(site.port, &key).unwrap();
-    let limit = |client: &mut Client| client.ask("GET", "/v1/rate-limit", "", "").unwrap().body;
-    assert!(limit(&mut client).contains("\"limit\":1000"));
-
-    std::fs::write(&file, "business-minute = 77\ncors = \"off\"\nthreads = 3\n").unwrap();
-    let output = site.run(&["reload"]);
-    let said = text(&output.stdout);
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    for line in [
-        "in force: business-minute: 1000 -> 77",
-        "in force: cors: any -> off",
-        "needs a restart: threads: - -> 3",
-    ] {
-        assert!(said.contains(line), "{said}");
-    }
-    // The connection is the same one.
-    assert!(limit(&mut client).contains("\"limit\":77"));
-
-    std::fs::write(&file, "business-minute = \"many\"\n").unwrap();
-    let output = site.run(&["reload"]);
-    assert_eq!(output.status.code(), Some(1));
-    assert!(text(&output.stderr).contains("p.toml:1: business-minute"), "{}", text(&output.stderr));
-    assert!(limit(&mut client).contains("\"limit\":77"));
-
-    std::fs::write(&file, "business-minute = 88\n").unwrap();
-    site.signal("-HUP");
-    while !limit(&mut client).contains("\"limit\":88") {
-        std::thread::yield_now();
-    }
-    let output = Site::new("nobody").run(&["reload"]);
-    assert_eq!(output.status.code(), Some(1));
-    assert!(text(&output.stderr).contains("no server answers"));
 }
 
 #[test]

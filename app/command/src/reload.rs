@@ -10,7 +10,7 @@ use petstore_service::Service;
 
 use crate::settings::{InForce, LoadError, Loaded, load};
 use crate::systemd::Supervisor;
-use crate::tls::Certificate;
+use crate::tls::{self, Certificate};
 
 /// Settings that change without a restart.
 const LIVE: [&str; 7] =
@@ -71,13 +71,15 @@ impl Reloader {
         })?;
         let args = loaded.cli.serve_args().ok_or("the server was not started by `petstore serve`")?;
         loaded.check().map_err(|failure| failure.message)?;
+        // Other files than at the start need a restart, and must not end that one.
+        let named = tls::read(args, &loaded).map_err(|failure| failure.message)?;
         let Live { service, http, certificate } = &self.live;
-        // The files are those of the start: to name others needs a restart.
-        let renewed = certificate.as_ref().map(|certificate| certificate.renewed()).transpose()?;
         let mut reloaded = differences(in_force, &loaded);
         service.set_plans(args.plans());
         http.set_cors(args.cors.clone());
-        if let (Some(certificate), Some(renewed)) = (certificate, renewed) {
+        if let (Some(certificate), Some((files, renewed))) = (certificate, named)
+            && certificate.is_from(&files)
+        {
             reloaded.renewed = certificate.replace(renewed);
         }
         Ok(reloaded)

@@ -72,9 +72,7 @@ pub(crate) struct Inputs<'a> {
 impl<'a> Inputs<'a> {
     /// Reads them; what is wrong with one of them ends a start.
     pub(crate) fn read(args: &'a ServeArgs, loaded: &Loaded) -> Result<Self, Failure> {
-        let certificate = tls::Files::of(args).map(Certificate::read).transpose().map_err(|why| {
-            Failure::usage(format!("{} and {}: {why}", loaded.named("tls-cert"), loaded.named("tls-key")))
-        })?;
+        let certificate = tls::read(args, loaded)?.map(|(files, read)| Certificate::new(files, read));
         Ok(Self { certificate, first_key: FirstKey::find(args.initial_key_file.as_deref())? })
     }
 }

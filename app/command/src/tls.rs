@@ -11,13 +11,23 @@ use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 use rustls::{Error, InconsistentKeys, ServerConfig};
 
-use crate::settings::ServeArgs;
+use crate::Failure;
+use crate::settings::{Loaded, ServeArgs};
 
 pub(crate) mod client;
 
 /// The one provider of cryptography. It is named wherever one is needed: rustls would look for another in vain.
 pub(crate) fn provider() -> Arc<CryptoProvider> {
     Arc::new(ring::default_provider())
+}
+
+/// The files that the settings name, if TLS is wished, and what they hold: a pair that can be served with.
+pub(crate) fn read(args: &ServeArgs, loaded: &Loaded) -> Result<Option<(Files, CertifiedKey)>, Failure> {
+    let Some(files) = Files::of(args) else { return Ok(None) };
+    let read = files.read().map_err(|why| {
+        Failure::usage(format!("{} and {}: {why}", loaded.named("tls-cert"), loaded.named("tls-key")))
+    })?;
+    Ok(Some((files, read)))
 }
 
 /// Where the certificate and its key are.
@@ -28,8 +38,7 @@ pub(crate) struct Files {
 }
 
 impl Files {
-    /// The files that the settings name, if TLS is wished.
-    pub(crate) fn of(args: &ServeArgs) -> Option<Self> {
+    fn of(args: &ServeArgs) -> Option<Self> {
         let (cert, key) = (args.tls_cert.clone()?, args.tls_key.clone()?);
         Some(Self { cert, key })
     }
@@ -87,15 +96,14 @@ pub(crate) struct Certificate {
 }
 
 impl Certificate {
-    /// Reads the files.
-    pub(crate) fn read(files: Files) -> Result<Arc<Self>, String> {
-        let in_force = RwLock::new(Arc::new(files.read()?));
-        Ok(Arc::new(Self { files, in_force }))
+    /// What was read from these files.
+    pub(crate) fn new(files: Files, read: CertifiedKey) -> Arc<Self> {
+        Arc::new(Self { files, in_force: RwLock::new(Arc::new(read)) })
     }
 
-    /// The files as they are now, to be put in force when everything else has been found good too.
-    pub(crate) fn renewed(&self) -> Result<CertifiedKey, String> {
-        self.files.read()
+    /// Whether it is from these files.
+    pub(crate) fn is_from(&self, files: &Files) -> bool {
+        self.files == *files
     }
 
     /// From the next handshake on this is the certificate. Connections that are there stay. Says whether it is another.
