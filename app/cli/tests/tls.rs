@@ -227,6 +227,9 @@ fn files_that_are_wrong_end_the_start_and_are_named() {
     let Some(site) = site("tls-wrong") else { return };
     openssl(&site.folder, &["genpkey", "-algorithm", "ed25519", "-out", "other.pem"]);
     openssl(&site.folder, &["pkey", "-in", "key.pem", "-out", "locked.pem", "-aes256", "-passout", "pass:x"]);
+    // In the older form.
+    let locked = "pkey -in key.pem -out older.pem -traditional -aes256 -passout pass:x";
+    openssl(&site.folder, &locked.split(' ').collect::<Vec<_>>());
     std::fs::write(site.folder.join("nonsense.pem"), "nonsense").unwrap();
     std::fs::write(site.folder.join("cut.pem"), "-----BEGIN CERTIFICATE-----\nMIIB\n").unwrap();
     let garbage = "-----BEGIN CERTIFICATE-----\nbm9uZQ==\n-----END CERTIFICATE-----\n";
@@ -236,6 +239,7 @@ fn files_that_are_wrong_end_the_start_and_are_named() {
         ("nowhere.pem", "key.pem", "nowhere.pem cannot be read"),
         ("cert.pem", "other.pem", "other.pem is not the key of cert.pem"),
         ("cert.pem", "locked.pem", "locked.pem is encrypted"),
+        ("cert.pem", "older.pem", "older.pem is encrypted"),
         ("cert.pem", "nonsense.pem", "nonsense.pem holds no private key"),
         ("cert.pem", "cert.pem", "cert.pem holds no private key"),
         ("nonsense.pem", "key.pem", "nonsense.pem holds no certificate"),

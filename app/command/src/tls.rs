@@ -69,7 +69,8 @@ fn chain(file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
 fn key(file: &Path) -> Result<PrivateKeyDer<'static>, String> {
     let text = std::fs::read(file).map_err(|error| unreadable(file, &pem::Error::Io(error)))?;
     PrivateKeyDer::from_pem_slice(&text).map_err(|error| match error {
-        pem::Error::NoItemsFound if is_encrypted(&text) => {
+        // In the older form, with lines before its base64, it is no PEM to the reader.
+        _ if is_encrypted(&text) => {
             format!("{} is encrypted: `openssl pkey` takes the passphrase off", file.display())
         }
         pem::Error::NoItemsFound => format!("{} holds no private key (PEM)", file.display()),
@@ -77,7 +78,7 @@ fn key(file: &Path) -> Result<PrivateKeyDer<'static>, String> {
     })
 }
 
-/// Whether what holds no key that can be used holds one that is encrypted.
+/// Whether what holds no key that can be used holds one that is encrypted, in the form of PKCS #8 or the older one.
 fn is_encrypted(text: &[u8]) -> bool {
     let holds = |words: &[u8]| text.windows(words.len()).any(|window| window == words);
     holds(b"BEGIN ENCRYPTED PRIVATE KEY") || holds(b"Proc-Type: 4,ENCRYPTED")
