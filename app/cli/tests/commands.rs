@@ -2,6 +2,8 @@
 
 mod common;
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Output;
 
@@ -158,13 +160,17 @@ fn a_first_key_that_is_written_to_a_file_or_given_is_not_printed() {
     assert!(text(&refused.stderr).contains("/dev/null is no file"), "{}", text(&refused.stderr));
 
     let wrong = Site::new("wrong");
-    let refused = wrong.command(&[]).env("PETSTORE_INITIAL_KEY", "secret").output().unwrap();
-    assert_eq!(refused.status.code(), Some(2));
-    assert!(!text(&refused.stderr).contains("secret"));
-    assert!(
-        std::fs::read_dir(&wrong.folder).unwrap().next().is_none(),
-        "no data is made before that is known"
-    );
+    let no_text = OsStr::from_bytes(b"pet_\xff");
+    for (key, why) in [(OsStr::new("secret"), "is not a key"), (no_text, "is not UTF-8")] {
+        let refused = wrong.command(&[]).env("PETSTORE_INITIAL_KEY", key).output().unwrap();
+        let message = text(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(2));
+        assert!(message.contains(why) && !message.contains("secret"), "{message}");
+        assert!(
+            std::fs::read_dir(&wrong.folder).unwrap().next().is_none(),
+            "no data is made before that is known"
+        );
+    }
 }
 
 #[test]

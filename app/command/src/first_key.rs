@@ -27,8 +27,10 @@ pub(crate) enum FirstKey<'a> {
 impl<'a> FirstKey<'a> {
     /// Looks for it in the environment, and in the file that it would be written to.
     pub(crate) fn find(file: Option<&'a Path>) -> Result<Self, Failure> {
-        if let Ok(text) = std::env::var(INITIAL_KEY_VARIABLE) {
-            return Self::parse(&text, INITIAL_KEY_VARIABLE);
+        if let Some(text) = std::env::var_os(INITIAL_KEY_VARIABLE) {
+            let text = text.to_str();
+            let text = text.ok_or_else(|| Failure::usage(format!("{INITIAL_KEY_VARIABLE} is not UTF-8")))?;
+            return Self::parse(text, INITIAL_KEY_VARIABLE);
         }
         let Some(file) = file else { return Ok(Self::ToShow) };
         if fs::metadata(file).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
