@@ -82,7 +82,7 @@ fn a_flag_may_come_before_the_command_that_it_belongs_to() {
 #[test]
 fn what_cannot_be_done_says_why_and_with_which_exit_code() {
     let site = Site::new("faults");
-    let cases: [(&[&str], i32, &str); 21] = [
+    let cases: [(&[&str], i32, &str); 23] = [
         (&["keys", "show", ""], 2, "expected a key's id"),
         (&["healthcheck", "--listen", "127.0.0.1:1"], 1, "127.0.0.1:1: nobody serves there"),
         (&["reload"], 1, "no server answers at petstore.db.sock: name its --admin-socket or --db"),
@@ -103,6 +103,12 @@ fn what_cannot_be_done_says_why_and_with_which_exit_code() {
         (&["keys", "create", "--account", ""], 2, "an account's name must not be empty"),
         (&["keys", "create", "--label", "a\u{7}b"], 2, "a label must "),
         (&["accounts", "show", ""], 2, "an account's name "),
+        (
+            &["keys", "create", "--plan", "enterprise", "--minute", "10", "--day", "5"],
+            2,
+            "--day 5 is less than --minute 10",
+        ),
+        (&["accounts", "update", "zoo", "--minute", "2", "--day", "1"], 2, "--day 1 is less than --minute 2"),
         (&["keys", "create"], 1, "no server answers"),
         (&["keys", "list", "--admin-socket", "/nowhere/x.sock"], 1, "no server answers"),
         (&["healthcheck"], 1, "refused"),

@@ -151,6 +151,9 @@ impl PlanChoice {
             (PlanName::Pro, None) => Ok(Plan::Pro),
             (PlanName::Business, None) => Ok(Plan::Business),
             (PlanName::Enterprise, Some((minute, day))) => match (Limit::new(minute), Limit::new(day)) {
+                (Some(minute), Some(day)) if day < minute => {
+                    Err(format!("--day {} is less than --minute {}", day.get(), minute.get()))
+                }
                 (Some(minute), Some(day)) => Ok(Plan::Enterprise(Limits { minute, day })),
                 _ => Err(format!("a limit is between 1 and {}", Limit::MAX)),
             },
