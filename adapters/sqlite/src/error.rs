@@ -28,7 +28,7 @@ pub enum OpenError {
         source: io::Error,
     },
     /// The file is something else.
-    #[error("{} is not the journal of a petstore", path.display())]
+    #[error("{} is not the data file of a petstore", path.display())]
     NotAJournal {
         /// The file.
         path: PathBuf,
@@ -94,7 +94,7 @@ impl From<OpenError> for StoreError {
         Self::Unavailable(match error {
             OpenError::InUse { .. } => "another process holds the data file".to_owned(),
             OpenError::File { source, .. } => format!("the data file cannot be opened: {source}"),
-            OpenError::NotAJournal { .. } => "the data file is not the journal of a petstore".to_owned(),
+            OpenError::NotAJournal { .. } => "the data file is not that of a petstore".to_owned(),
             OpenError::Version { found, known, .. } => {
                 format!("the data file has schema version {found}, and this program reads version {known}")
             }

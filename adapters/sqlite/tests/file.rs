@@ -196,8 +196,8 @@ fn what_is_no_journal_of_this_program_is_refused_by_name() {
     let room = Room::new();
     for (edit, expected) in [
         ("PRAGMA user_version = 99", "has schema version 99, and this program reads version 1"),
-        ("PRAGMA application_id = 1", "is not the journal of a petstore"),
-        ("PRAGMA user_version = 0", "is not the journal of a petstore"),
+        ("PRAGMA application_id = 1", "is not the data file of a petstore"),
+        ("PRAGMA user_version = 0", "is not the data file of a petstore"),
     ] {
         drop(room.open());
         room.tool().execute_batch(edit).unwrap();
