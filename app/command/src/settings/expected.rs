@@ -1,6 +1,6 @@
 //! What a value may be: each parser says what it expected, so that a wrong value explains itself wherever it stood.
 
-use std::net::SocketAddr;
+use std::net::{Ipv6Addr, SocketAddr};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -91,26 +91,52 @@ pub(crate) fn cors(text: &str) -> Result<Cors, String> {
         "any" => Ok(Cors::AnyOrigin),
         "off" => Ok(Cors::Off),
         list => {
-            let origins: Vec<_> = list.split(',').map(str::trim).map(str::to_owned).collect();
-            if origins.iter().all(|origin| public_url(origin).as_ref() == Ok(origin)) {
-                Ok(Cors::Origins(origins))
-            } else {
-                Err("expected any, off, or origins such as https://app.example".to_owned())
-            }
+            let origins: Option<Vec<_>> = list.split(',').map(|text| origin(text.trim())).collect();
+            let expected = "expected any, off, or origins such as https://app.example";
+            origins.map(Cors::Origins).ok_or_else(|| expected.to_owned())
         }
     }
 }
 
-/// A name or an address as a Host has it, without a port.
+/// A page's origin as browsers send it, whichever way it was written: in lower case, without its scheme's own port (the
+/// HTML standard, section 7.1.1).
+fn origin(text: &str) -> Option<String> {
+    let text = text.to_ascii_lowercase();
+    let (scheme, rest) = text.split_once("://")?;
+    let own_port = match scheme {
+        "https" => 443,
+        "http" => 80,
+        _ => return None,
+    };
+    let (name, port) = match rest.rsplit_once(':') {
+        // The colons of an IPv6 literal are inside its brackets.
+        Some((name, port)) if !port.contains(']') => (name, Some(port)),
+        _ => (rest, None),
+    };
+    let name = host(name).ok()?;
+    let is_number = |port: &str| port.bytes().all(|b| b.is_ascii_digit());
+    let port: Option<u16> = match port {
+        Some(port) => Some(port.parse().ok().filter(|_| is_number(port))?),
+        None => None,
+    };
+    match port.filter(|port| *port != own_port) {
+        Some(port) => Some(format!("{scheme}://{name}:{port}")),
+        None => Some(format!("{scheme}://{name}")),
+    }
+}
+
+/// A name or an address as a Host has it, without a port, and as clients write it.
 pub(crate) fn host(text: &str) -> Result<String, String> {
     let host = text.to_ascii_lowercase();
     let is_name = |b: u8| b.is_ascii_alphanumeric() || b"-._~".contains(&b);
     let address = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
-    let valid = match address {
-        Some(address) => address.parse::<std::net::Ipv6Addr>().is_ok(),
-        None => !host.is_empty() && host.bytes().all(is_name),
+    let written = match address.map(str::parse::<Ipv6Addr>) {
+        // Of one that stands for an address of IPv4 there are two spellings in use: it stays as it is.
+        Some(Ok(address)) if address.to_ipv4_mapped().is_none() => Some(format!("[{address}]")),
+        Some(address) => address.is_ok().then_some(host),
+        None => (!host.is_empty() && host.bytes().all(is_name)).then_some(host),
     };
-    if valid { Ok(host) } else { Err("expected a host without a port, such as pets.example".to_owned()) }
+    written.ok_or_else(|| "expected a host without a port, such as pets.example".to_owned())
 }
 
 /// An address, or a network in CIDR notation.
@@ -136,9 +162,43 @@ mod tests {
     fn a_host_has_no_port() {
         assert_eq!(host("Pets.Example"), Ok("pets.example".to_owned()));
         assert_eq!(host("[::1]"), Ok("[::1]".to_owned()));
+        assert_eq!(host("[0:0:0:0:0:0:0:1]"), Ok("[::1]".to_owned()));
+        assert_eq!(host("[2001:DB8:0::A]"), Ok("[2001:db8::a]".to_owned()));
+        assert_eq!(host("[::FFFF:7f00:1]"), Ok("[::ffff:7f00:1]".to_owned()));
         for text in ["", "pets.example:8080", "http://x", "a b", "[::1"] {
             assert!(host(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn an_origin_is_what_a_browser_sends() {
+        for (written, sent) in [
+            ("https://App.Example", "https://app.example"),
+            ("HTTPS://app.example:443", "https://app.example"),
+            ("http://app.example:80", "http://app.example"),
+            ("http://app.example:443", "http://app.example:443"),
+            ("http://localhost:03000", "http://localhost:3000"),
+            ("https://[0:0::1]:443", "https://[::1]"),
+            ("http://[::1]:8080", "http://[::1]:8080"),
+        ] {
+            assert_eq!(origin(written).as_deref(), Some(sent), "{written}");
+        }
+        for text in [
+            "app.example",
+            "null",
+            "ftp://app.example",
+            "https://",
+            "https://app.example/",
+            "https://app.example:",
+            "https://app.example:+443",
+            "https://app.example:65536",
+            "https://*.example",
+            "https://[::1",
+        ] {
+            assert_eq!(origin(text), None, "{text}");
+        }
+        let list = Cors::Origins(vec!["https://app.example".to_owned(), "https://b.example".to_owned()]);
+        assert_eq!(cors("https://App.example, https://b.example:443"), Ok(list));
     }
 
     #[test]
