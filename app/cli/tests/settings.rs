@@ -265,6 +265,42 @@ fn the_first_key_can_come_from_a_file() {
 }
 
 #[test]
+fn the_check_finds_an_admin_socket_s_path_that_is_too_long_and_a_first_key_s_folder_that_is_not_there() {
+    let site = Site::new("check");
+    // Short enough for a socket, but not for the folder beside it that one is made in.
+    let longest = "s".repeat(107);
+    for path in [&longest, &"s".repeat(108)] {
+        for command in ["check-config", "serve"] {
+            let output = site.run(&[command, "--admin-socket", path]);
+            let message = text(&output.stderr);
+            assert_eq!(output.status.code(), Some(2), "{message}");
+            assert!(
+                message.contains(&format!("the admin socket {path} cannot be opened: path must")),
+                "{message}"
+            );
+            assert!(message.contains("name another one with --admin-socket"), "{message}");
+        }
+    }
+    assert!(
+        std::fs::read_dir(&site.folder).unwrap().next().is_none(),
+        "no data is made before that is known"
+    );
+    // As long as may be, it opens.
+    let longest = "s".repeat(107 - ".0000001.new/socket".len());
+    assert_eq!(site.run(&["check-config", "--admin-socket", &longest]).status.code(), Some(0));
+    Site::served("longest", &["--db", "memory", "--admin-socket", &longest]).stop();
+
+    let output = site.run(&["check-config", "--initial-key-file", "no/key"]);
+    let message = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{message}");
+    assert!(
+        message.contains("initial-key-file (no/key, --initial-key-file): there is no such folder"),
+        "{message}"
+    );
+    assert_eq!(site.run(&["check-config", "--initial-key-file", "key"]).status.code(), Some(0));
+}
+
+#[test]
 fn the_documented_settings_are_those_of_the_binary() {
     let site = Site::new("settings-docs");
     let docs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");

@@ -1,18 +1,34 @@
 //! `petstore check-config`: what would be in force, and where each value comes from.
 
+use std::path::Path;
+
 use crate::Failure;
+use crate::first_key::FirstKey;
 use crate::serve::Inputs;
 use crate::settings::{Loaded, ServeArgs};
 use crate::table::{Table, show};
 
-/// Prints every setting with its value and its origin. Wrong ones have ended the command before; a certificate or a first
-/// key that would end a start does so here.
+/// Prints every setting with its value and its origin. Wrong ones have ended the command before; a certificate, a first
+/// key or an admin socket's path that would end a start does so here.
 pub(crate) fn check_config(args: &ServeArgs, loaded: &Loaded) -> Result<(), Failure> {
-    Inputs::read(args, loaded)?;
+    if let FirstKey::ToFile(file) = Inputs::read(args, loaded)?.first_key
+        && !has_folder(file)
+    {
+        // A store that has accounts already would start; whether this one has is not known before it is opened.
+        let setting = loaded.named("initial-key-file");
+        return Err(Failure::usage(format!(
+            "{setting}: there is no such folder, so a first key has no place"
+        )));
+    }
     let mut table = Table::new(["SETTING", "VALUE", "FROM"]);
     for setting in loaded.in_force() {
         let value = setting.shown().to_owned();
         table.row([setting.key, value, setting.origin]);
     }
     show(&table)
+}
+
+/// Whether the folder that a file is to be in is there.
+fn has_folder(file: &Path) -> bool {
+    std::path::absolute(file).is_ok_and(|file| file.parent().is_some_and(Path::is_dir))
 }

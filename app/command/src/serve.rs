@@ -63,16 +63,18 @@ pub(crate) fn serve(loaded: &Loaded, arguments: Vec<OsString>, warnings: &[Strin
     served
 }
 
-/// What a start takes from other files than that of the settings.
+/// What a start takes from other files than that of the settings, when it is known that they, and the admin socket's path,
+/// will do.
 pub(crate) struct Inputs<'a> {
     certificate: Option<Arc<Certificate>>,
-    first_key: FirstKey<'a>,
+    pub(crate) first_key: FirstKey<'a>,
 }
 
 impl<'a> Inputs<'a> {
     /// Reads them; what is wrong with one of them ends a start.
     pub(crate) fn read(args: &'a ServeArgs, loaded: &Loaded) -> Result<Self, Failure> {
         let certificate = tls::read(args, loaded)?.map(|(files, read)| Certificate::new(files, read));
+        AdminSocket::judge(&args.admin_socket()).map_err(Failure::usage)?;
         Ok(Self { certificate, first_key: FirstKey::find(args.initial_key_file.as_deref())? })
     }
 }
@@ -194,12 +196,7 @@ async fn run(
 fn open_socket(args: &ServeArgs) -> Result<AdminSocket, Failure> {
     let path = args.admin_socket();
     AdminSocket::open(&path).map_err(|error| {
-        let hint = if error.kind() == io::ErrorKind::InvalidInput {
-            "; a socket's path is short: name another one with --admin-socket"
-        } else {
-            ""
-        };
-        Failure::because(format!("the admin socket {} cannot be opened: {error}{hint}", path.display()))
+        Failure::because(format!("the admin socket {} cannot be opened: {error}", path.display()))
     })
 }
 

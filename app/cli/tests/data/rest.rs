@@ -93,7 +93,7 @@ fn a_file_whose_path_is_too_long_for_a_socket_is_administered_at_rest() {
     let list = ["keys", "list"];
     assert_eq!(site.run(&[&list[..], &there].concat()).stdout, site.run(&list).stdout);
     let refused = site.run(&["--db", &file, "--listen", "127.0.0.1:0"]);
-    assert_eq!(refused.status.code(), Some(1));
+    assert_eq!(refused.status.code(), Some(2));
     assert!(
         text(&refused.stderr).contains("name another one with --admin-socket"),
         "{}",

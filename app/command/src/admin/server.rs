@@ -3,7 +3,7 @@
 use std::fs::{self, Permissions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
-use std::os::unix::net::UnixStream as StdStream;
+use std::os::unix::net::{SocketAddr, UnixStream as StdStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,6 +38,20 @@ pub(crate) struct AdminSocket {
 }
 
 impl AdminSocket {
+    /// Says why no socket can have this path, or the one where it is made before it is moved there.
+    pub(crate) fn judge(path: &Path) -> Result<(), String> {
+        for place in [path, &nursery(path).join(BORN)] {
+            SocketAddr::from_pathname(place).map_err(|error| {
+                format!(
+                    "the admin socket {} cannot be opened: {error}; a socket's path is short: name another one with \
+                     --admin-socket",
+                    path.display()
+                )
+            })?;
+        }
+        Ok(())
+    }
+
     /// Opens the socket, for its owner alone.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         if StdStream::connect(path).is_ok() {
@@ -50,7 +64,7 @@ impl AdminSocket {
         }
         // Made inside a folder that only its owner may enter and then moved: it is never open to others, not even
         // between being made and being closed to them.
-        let nursery = path.with_extension(format!("{}.new", std::process::id()));
+        let nursery = nursery(path);
         let _ = fs::remove_dir_all(&nursery);
         fs::DirBuilder::new().mode(0o700).create(&nursery)?;
         let opened = Self::open_in(&nursery, path);
@@ -59,7 +73,7 @@ impl AdminSocket {
     }
 
     fn open_in(nursery: &Path, path: &Path) -> io::Result<Self> {
-        let born = nursery.join("socket");
+        let born = nursery.join(BORN);
         let listener = UnixListener::bind(&born)?;
         fs::set_permissions(&born, Permissions::from_mode(0o600))?;
         let owner = fs::metadata(&born)?.uid();
@@ -99,6 +113,14 @@ impl Drop for AdminSocket {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.path);
     }
+}
+
+/// Where a socket is made, in a folder beside its path.
+const BORN: &str = "socket";
+
+/// That folder. All processes have names for it that are equally long, so that they agree on which path is too long.
+fn nursery(path: &Path) -> PathBuf {
+    path.with_extension(format!("{:07}.new", std::process::id()))
 }
 
 async fn converse(mut stream: UnixStream, desk: &Desk) -> io::Result<()> {
