@@ -83,7 +83,14 @@ impl Accounts {
     pub(crate) fn page(&self, page: &PageRequest) -> Vec<Account> {
         let mut accounts = Vec::new();
         let candidates = |walk, max| run(self.census.read().all(), walk, max);
-        page::fill(page, &self.records, candidates, |_| true, |account| accounts.push(account.clone()));
+        page::fill(
+            page,
+            &self.records,
+            candidates,
+            |_| true,
+            &|| true,
+            |account: &Account| accounts.push(account.clone()),
+        );
         accounts
     }
 

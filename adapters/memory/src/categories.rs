@@ -78,15 +78,17 @@ impl Categories {
         self.release(&name, id);
     }
 
+    /// A page of them, as long as they are shown.
     pub(crate) fn page(
         &self,
         filter: &CategoryFilter,
         page: &PageRequest,
+        is_shown: &dyn Fn() -> bool,
         sink: CategorySink<'_>,
     ) -> PageEnd {
         let candidates = |walk, max| self.candidates(filter, walk, max);
         let admits = |record: &CategoryRecord| filter.admits(record);
-        page::fill(page, &self.records, candidates, admits, sink)
+        page::fill(page, &self.records, candidates, admits, is_shown, sink)
     }
 
     /// How many there are.

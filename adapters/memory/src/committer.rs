@@ -147,7 +147,7 @@ impl Committer {
         }
         self.overlay.clear();
         if self.import.take().is_some() {
-            self.tables.show_shop();
+            self.tables.veil.lower();
         }
         if let Some(beginning) = self.beginning.take() {
             self.tables.begin(&beginning, &self.stripes);

@@ -26,12 +26,15 @@ impl MemoryStore {
     /// What the store holds and has counted. Waits for nothing but short locks.
     pub fn figures(&self) -> Figures {
         let tables = &self.tables;
+        let counted = || [tables.pets.len(), tables.categories.len(), tables.orders.len()];
         // What an import has brought so far is shown to nobody.
-        let shown = |count| if tables.shop_is_hidden() { 0 } else { count };
+        let shown = tables.veil.look().map(|look| (counted(), look));
+        let shown = shown.filter(|(_, look)| tables.veil.is_as(*look));
+        let [pets, categories, orders] = shown.map_or([0; 3], |(counts, _)| counts);
         Figures {
-            pets: shown(tables.pets.len()),
-            categories: shown(tables.categories.len()),
-            orders: shown(tables.orders.len()),
+            pets,
+            categories,
+            orders,
             accounts: tables.accounts.len(),
             keys: tables.keys.len(),
             waiting: self.durable.as_ref().map_or(0, |durable| durable.queue.len()),

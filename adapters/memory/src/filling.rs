@@ -150,6 +150,8 @@ impl<'a> Filling<'a> {
             }
             *self.open_orders.entry(pet).or_default() += 1;
         }
+        // The id of a pet that is gone is not given again: another pet would have its orders.
+        self.tables.pets.ids.skip_to(pet.get());
         self.tables.orders.put(slot_of_order, slot_of_pet, record);
         Ok(())
     }

@@ -106,7 +106,7 @@ impl MemoryStore {
             return Err(ImportError::NotEmpty);
         }
         let before = self.tables.last_ids();
-        self.tables.hide_shop();
+        self.tables.veil.raise();
         Ok(Import {
             tables: &self.tables,
             filling: Filling::of(&self.tables),
@@ -147,11 +147,10 @@ impl Import<'_> {
     }
 
     /// Adds an order. An open one is for a pet that is there; a complete one may outlive its pet, whose id is not given
-    /// again: another pet would have its orders.
+    /// again.
     pub fn order(&mut self, order: Order, version: Version) -> Result<(), ImportError> {
         let (pet, is_open) = (order.pet_id, !order.complete);
         self.take(|import| import.filling.order(OrderRecord { order, version }))?;
-        self.tables.pets.ids.skip_to(pet.get());
         if is_open {
             let open_orders = self.filling.open_orders_of(pet);
             self.tables.pets.update(pet, |record| record.open_orders = open_orders);
@@ -218,7 +217,7 @@ impl Import<'_> {
             // From here on it is the committer who shows or drops what was added, as the disk has it.
             return Ok(committer.commit_import(self.before)?);
         }
-        self.tables.show_shop();
+        self.tables.veil.lower();
         Ok(())
     }
 }
@@ -227,7 +226,7 @@ impl Drop for Import<'_> {
     fn drop(&mut self) {
         if self.hold.is_some() {
             self.tables.clear_shop(self.before);
-            self.tables.show_shop();
+            self.tables.veil.lower();
         }
     }
 }

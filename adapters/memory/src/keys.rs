@@ -133,7 +133,14 @@ impl Keys {
     pub(crate) fn page(&self, page: &PageRequest) -> Vec<KeyRecord> {
         let mut keys = Vec::new();
         let candidates = |walk, max| run(self.census.read().all(), walk, max);
-        page::fill(page, &self.records, candidates, |_| true, |key| keys.push(key.clone()));
+        page::fill(
+            page,
+            &self.records,
+            candidates,
+            |_| true,
+            &|| true,
+            |key: &KeyRecord| keys.push(key.clone()),
+        );
         keys
     }
 }

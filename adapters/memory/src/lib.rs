@@ -62,6 +62,7 @@ mod tables;
 mod terms;
 mod transact;
 mod unnoted;
+mod veil;
 mod writer;
 
 pub use committer::Step;

@@ -64,9 +64,16 @@ impl Orders {
         self.narrow(slot, before, None);
     }
 
-    pub(crate) fn page(&self, filter: &OrderFilter, page: &PageRequest, sink: OrderSink<'_>) -> PageEnd {
+    /// A page of them, as long as they are shown.
+    pub(crate) fn page(
+        &self,
+        filter: &OrderFilter,
+        page: &PageRequest,
+        is_shown: &dyn Fn() -> bool,
+        sink: OrderSink<'_>,
+    ) -> PageEnd {
         let candidates = |walk, max| self.candidates(filter, walk, max);
-        page::fill(page, &self.records, candidates, |record| filter.admits(record), sink)
+        page::fill(page, &self.records, candidates, |record| filter.admits(record), is_shown, sink)
     }
 
     /// How many there are.

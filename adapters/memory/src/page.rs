@@ -10,13 +10,15 @@ const CANDIDATES_MAX: usize = 1_024;
 
 /// Hands the records of a page to the sink.
 ///
-/// `candidates` gives slots that may be of the page and misses none that is; `admits` decides. No lock is held while
+/// `candidates` gives slots that may be of the page and misses none that is; `admits` decides. The page ends where its
+/// records are not shown any more: those that were copied meanwhile are nobody's business. No lock is held while
 /// the sink runs: it is foreign code, and may well ask the store something else.
 pub(crate) fn fill<T: Clone>(
     page: &PageRequest,
     records: &Slab<T>,
     candidates: impl Fn(Walk, usize) -> Found,
     admits: impl Fn(&T) -> bool,
+    is_shown: &dyn Fn() -> bool,
     mut sink: impl FnMut(&T),
 ) -> PageEnd {
     let mut walk = Walk::new(page);
@@ -27,6 +29,9 @@ pub(crate) fn fill<T: Clone>(
         let found = candidates(walk, left.saturating_add(1).min(CANDIDATES_MAX));
         for slots in found.slots.chunk_by(|one, next| block_of(*one) == block_of(*next)) {
             let count = records.copy_of_block(slots, &admits, &mut copies);
+            if !is_shown() {
+                return PageEnd::Last;
+            }
             for record in copies[..count].iter().flatten() {
                 if left == 0 {
                     return PageEnd::More;

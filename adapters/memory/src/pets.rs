@@ -110,13 +110,20 @@ impl Pets {
         self.narrow(slot, before, None);
     }
 
-    pub(crate) fn page(&self, filter: &PetFilter, page: &PageRequest, sink: PetSink<'_>) -> PageEnd {
+    /// A page of them, as long as they are shown.
+    pub(crate) fn page(
+        &self,
+        filter: &PetFilter,
+        page: &PageRequest,
+        is_shown: &dyn Fn() -> bool,
+        sink: PetSink<'_>,
+    ) -> PageEnd {
         let candidates = |walk, max| self.candidates(filter, walk, max);
         // Nothing is asked of any: a twelfth of what reading such a page costs.
         if *filter == PetFilter::default() {
-            return page::fill(page, &self.records, candidates, |_| true, sink);
+            return page::fill(page, &self.records, candidates, |_| true, is_shown, sink);
         }
-        page::fill(page, &self.records, candidates, |record| filter.admits(record), sink)
+        page::fill(page, &self.records, candidates, |record| filter.admits(record), is_shown, sink)
     }
 
     /// How many there are.
@@ -273,7 +280,7 @@ mod tests {
         let filter = PetFilter { name: Some(rex), ..PetFilter::default() };
         let page = PageRequest { order: PageOrder::Ascending, after: None, limit: 1 };
         let mut found = Vec::new();
-        let end = pets.page(&filter, &page, &mut |record| found.push(record.pet.id.get()));
+        let end = pets.page(&filter, &page, &|| true, &mut |record| found.push(record.pet.id.get()));
         assert_eq!((found, end), (vec![1], PageEnd::Last));
     }
 

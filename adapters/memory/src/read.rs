@@ -16,16 +16,28 @@ use crate::tables::Tables;
 use crate::terms::Terms;
 
 impl MemoryStore {
-    /// The tables of the shop; none while an import fills them.
-    fn shown(&self) -> Option<&Tables> {
-        (!self.tables.shop_is_hidden()).then_some(&self.tables)
+    /// What is read of the shop; nothing while it is hidden.
+    fn shown<T>(&self, read: impl Fn(&Tables) -> Option<T>) -> Option<T> {
+        loop {
+            let look = self.tables.veil.look()?;
+            let found = read(&self.tables);
+            if self.tables.veil.is_as(look) {
+                return found;
+            }
+        }
+    }
+
+    /// A page of the shop, which ends where it is hidden. `read` is given what tells that it is not.
+    fn shown_page(&self, read: impl FnOnce(&Tables, &dyn Fn() -> bool) -> PageEnd) -> PageEnd {
+        let veil = &self.tables.veil;
+        veil.look().map_or(PageEnd::Last, |look| read(&self.tables, &|| veil.is_as(look)))
     }
 }
 
 #[async_trait]
 impl PetReader for MemoryStore {
     fn pet(&self, id: PetId) -> Reply<Result<Option<PetRecord>, StoreError>> {
-        Reply::now(Ok(self.shown().and_then(|tables| tables.pets.get(id))))
+        Reply::now(Ok(self.shown(|tables| tables.pets.get(id))))
     }
 
     async fn pets<'a>(
@@ -34,14 +46,14 @@ impl PetReader for MemoryStore {
         page: &PageRequest,
         sink: PetSink<'a>,
     ) -> Result<PageEnd, StoreError> {
-        Ok(self.shown().map_or(PageEnd::Last, |tables| tables.pets.page(filter, page, sink)))
+        Ok(self.shown_page(|tables, is_shown| tables.pets.page(filter, page, is_shown, sink)))
     }
 }
 
 #[async_trait]
 impl CategoryReader for MemoryStore {
     fn category(&self, id: CategoryId) -> Reply<Result<Option<CategoryRecord>, StoreError>> {
-        Reply::now(Ok(self.shown().and_then(|tables| tables.categories.get(id))))
+        Reply::now(Ok(self.shown(|tables| tables.categories.get(id))))
     }
 
     async fn categories<'a>(
@@ -50,14 +62,14 @@ impl CategoryReader for MemoryStore {
         page: &PageRequest,
         sink: CategorySink<'a>,
     ) -> Result<PageEnd, StoreError> {
-        Ok(self.shown().map_or(PageEnd::Last, |tables| tables.categories.page(filter, page, sink)))
+        Ok(self.shown_page(|tables, is_shown| tables.categories.page(filter, page, is_shown, sink)))
     }
 }
 
 #[async_trait]
 impl OrderReader for MemoryStore {
     fn order(&self, id: OrderId) -> Reply<Result<Option<OrderRecord>, StoreError>> {
-        Reply::now(Ok(self.shown().and_then(|tables| tables.orders.get(id))))
+        Reply::now(Ok(self.shown(|tables| tables.orders.get(id))))
     }
 
     async fn orders<'a>(
@@ -66,7 +78,7 @@ impl OrderReader for MemoryStore {
         page: &PageRequest,
         sink: OrderSink<'a>,
     ) -> Result<PageEnd, StoreError> {
-        Ok(self.shown().map_or(PageEnd::Last, |tables| tables.orders.page(filter, page, sink)))
+        Ok(self.shown_page(|tables, is_shown| tables.orders.page(filter, page, is_shown, sink)))
     }
 }
 

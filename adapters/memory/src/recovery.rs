@@ -110,7 +110,7 @@ impl Committer {
         self.beginning = None;
         if let Some(before) = self.import.take() {
             self.tables.clear_shop(before);
-            self.tables.show_shop();
+            self.tables.veil.lower();
         }
         let cause = cause.unwrap_or_else(|| StoreError::Unavailable("its outcome was unknown".to_owned()));
         self.answer(&Err(not_written(&cause)));

@@ -105,12 +105,12 @@ impl Committer {
 impl Tables {
     /// Begins anew. Nobody writes meanwhile; readers find the shop empty.
     pub(crate) fn begin(&self, beginning: &Beginning, stripes: &Stripes) {
-        self.hide_shop();
+        self.veil.raise();
         self.clear_shop(beginning.last_ids);
         fill(self, &beginning.rows).expect("the rows agree, and there is nothing else");
         self.retries.clear();
         self.forget_usage(stripes);
-        self.show_shop();
+        self.veil.lower();
     }
 
     /// Forgets usage, strikes and bans, which is noted behind like any other change of them.

@@ -1,7 +1,5 @@
 //! All tables of the store, as operations see them: loaded by `load`, changed by `apply`.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use petstore_ports::{LastIds, Row};
 
 use crate::accounts::Accounts;
@@ -10,6 +8,7 @@ use crate::keys::Keys;
 use crate::orders::Orders;
 use crate::pets::Pets;
 use crate::retries::Retries;
+use crate::veil::Veil;
 
 /// Everything that an operation can name.
 pub(crate) struct Tables {
@@ -19,8 +18,8 @@ pub(crate) struct Tables {
     pub(crate) accounts: Accounts,
     pub(crate) keys: Keys,
     pub(crate) retries: Retries,
-    /// Whether readers are shown nothing of the shop, since it is being filled.
-    hidden: AtomicBool,
+    /// Up while the shop is filled.
+    pub(crate) veil: Veil,
 }
 
 impl Tables {
@@ -32,7 +31,7 @@ impl Tables {
             accounts: Accounts::new(),
             keys: Keys::new(),
             retries: Retries::new(),
-            hidden: AtomicBool::new(false),
+            veil: Veil::default(),
         }
     }
 }
@@ -61,21 +60,6 @@ impl Tables {
     /// Whether there is no category, no pet and no order.
     pub(crate) fn shop_is_empty(&self) -> bool {
         self.categories.is_empty() && self.pets.is_empty() && self.orders.is_empty()
-    }
-
-    /// Shows readers an empty shop, whatever there is.
-    pub(crate) fn hide_shop(&self) {
-        self.hidden.store(true, Ordering::Release);
-    }
-
-    /// Shows readers what there is.
-    pub(crate) fn show_shop(&self) {
-        self.hidden.store(false, Ordering::Release);
-    }
-
-    /// Whether readers see the shop as empty.
-    pub(crate) fn shop_is_hidden(&self) -> bool {
-        self.hidden.load(Ordering::Acquire)
     }
 
     /// Drops every category, pet and order, as if they had never been: their ids are given again.

@@ -65,19 +65,25 @@ impl Durable {
 /// So this does not slow down writers who have the processor to themselves: while they wait for a batch nobody is busy.
 /// Where many write, most of them are waited for in any case: those of the batch before are about to write again.
 fn drive(queue: &Queue, committer: &Mutex<Committer>, mut pressed: Pressed) {
+    let ended = catch_unwind(AssertUnwindSafe(|| work(queue, committer, &mut pressed)));
+    if ended.is_err() {
+        committer.lock().give_up();
+    }
+}
+
+fn work(queue: &Queue, committer: &Mutex<Committer>, pressed: &mut Pressed) {
     // The last batch.
     let mut took = Duration::ZERO;
     loop {
         let begun = now();
-        let step = catch_unwind(AssertUnwindSafe(|| committer.lock().step()));
+        let step = committer.lock().step();
         let goes_on = match step {
-            Ok(Step::Worked) => {
+            Step::Worked => {
                 took = now().duration_since(begun);
                 true
             }
-            Ok(Step::Idle) => queue.wait(),
-            Ok(Step::Failing) => !queue.closes_within(RECOVERY_PAUSE),
-            Err(_) => return committer.lock().give_up(),
+            Step::Idle => queue.wait(),
+            Step::Failing => !queue.closes_within(RECOVERY_PAUSE),
         };
         if !goes_on {
             return committer.lock().finish();

@@ -270,3 +270,17 @@ fn a_ban_is_not_lost_to_a_commit_of_its_key() {
     driven.finish(Box::pin(driven.store.prune(at(0)))).unwrap();
     assert_eq!(driven.after_power_cut().keys, [shown]);
 }
+
+#[test]
+fn a_writer_that_panics_between_two_batches_lets_nobody_wait() {
+    let looks = std::sync::atomic::AtomicU32::new(0);
+    let panics = move || {
+        assert!(looks.fetch_add(1, std::sync::atomic::Ordering::Relaxed) < 2, "on purpose");
+        false
+    };
+    let store = MemoryStore::open_sparing(Disk::new().journal(), panics).unwrap().store;
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let failed = (0..10)
+        .find_map(|number| runtime.block_on(run(&store, create_category(&format!("Dogs {number}")))).err());
+    assert!(matches!(failed, Some(StoreError::Corrupt(_))), "{failed:?}");
+}
