@@ -18,13 +18,18 @@ use crate::terms::Terms;
 impl MemoryStore {
     /// What is read of the shop; nothing while it is hidden.
     fn shown<T>(&self, read: impl Fn(&Tables) -> Option<T>) -> Option<T> {
-        loop {
-            let look = self.tables.veil.look()?;
-            let found = read(&self.tables);
-            if self.tables.veil.is_as(look) {
-                return found;
-            }
+        let look = self.tables.veil.look()?;
+        let mut found = read(&self.tables);
+        if !self.tables.veil.is_as(look) {
+            found = self.shown_later(read);
         }
+        found
+    }
+
+    /// The same where an import or a reset came in between.
+    #[cold]
+    fn shown_later<T>(&self, read: impl Fn(&Tables) -> Option<T>) -> Option<T> {
+        self.shown(read)
     }
 
     /// A page of the shop, which ends where it is hidden. `read` is given what tells that it is not.
