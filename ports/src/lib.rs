@@ -39,5 +39,5 @@ pub use transact::{Transactor, Transition, run};
 pub use {
     clock::MockClock, entropy::MockEntropy, keys::MockAccountDirectory, keys::MockKeyReader,
     quotas::MockQuotas, read::MockCategoryReader, read::MockOrderReader, read::MockPetReader,
-    store::MockHousekeeping, store::MockStoreHealth, transact::MockTransactor,
+    reset::MockResettable, store::MockHousekeeping, store::MockStoreHealth, transact::MockTransactor,
 };

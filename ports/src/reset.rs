@@ -10,6 +10,7 @@ use crate::{Row, StoreError};
 /// - It is one step, also on disk: a transition runs before or after it, and a power cut leaves what was before or what is
 ///   after. Reads of the same moment may find the shop empty.
 /// - Accounts and keys stay. All else goes: the shop, answers that are kept for retries, usage, strikes and bans.
+#[cfg_attr(feature = "mock", mockall::automock)]
 pub trait Resettable: Send + Sync {
     /// Begins anew with these categories, pets and orders, in this order, and with this epoch: the next id of each kind is
     /// one more than the highest of them, and 1 where there is none. Blocks until it is done.
