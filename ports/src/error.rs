@@ -9,7 +9,8 @@ pub enum StoreError {
     /// The store cannot be reached or cannot write: nothing was done.
     #[error("the store is unavailable: {0}")]
     Unavailable(String),
-    /// Whether the change was made is not known. Running the same operation again is safe.
+    /// Whether the change was made is not known. To run the operation again may make it twice, unless it finds its first
+    /// answer ([`Idempotent`](petstore_domain::Idempotent)). So a store never does it by itself, and a caller only then.
     #[error("the outcome is unknown: {0}")]
     Indeterminate(String),
     /// What was read back is not what was written, or an operation failed inside the store.

@@ -9,7 +9,8 @@
 //! use petstore_http::{Documents, Http, HttpSettings};
 //! use petstore_ports::api::Petstore;
 //!
-//! /// `epoch` is the store's: with a journal it is in its header, else any random number.
+//! /// `epoch` is the store's, the same for each of its servers: with a journal it is in the header, a store that lasts
+//! /// keeps it beside its data, and for one that dies with the process it is any random number.
 //! fn serve(petstore: Arc<dyn Petstore>, epoch: u64) -> std::io::Result<()> {
 //!     // The contract, for whoever asks for it, and no reference page.
 //!     let documents = Documents { yaml: "openapi: 3.0.3".into(), json: "{}".into(), page: Arc::new([]) };
