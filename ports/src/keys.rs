@@ -65,7 +65,7 @@ pub trait KeyReader: Send + Sync {
     fn credential(&self, name: KeyName) -> Reply<Result<Option<Credential>, StoreError>>;
 }
 
-/// Lists accounts and keys. For an operator: the cost may depend on how many there are.
+/// Lists accounts and keys. For an operator: the cost may depend on how many there are, and a `limit` has no bound.
 #[cfg_attr(feature = "mock", mockall::automock)]
 #[async_trait]
 pub trait AccountDirectory: Send + Sync {

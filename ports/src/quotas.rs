@@ -57,7 +57,7 @@ pub enum Verdict {
 /// What became of a request that came without a valid key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AddressVerdict {
-    /// Whether the address may still ask.
+    /// Whether the request is admitted. One that costs nothing always is.
     pub admitted: bool,
     /// What is left of its minute.
     pub usage: WindowUsage,
@@ -73,6 +73,9 @@ pub struct AddressVerdict {
 ///   The ban spends the strikes: a client that has waited for its end may be refused as often as before.
 /// - A ban is part of the key's record ([`KeyRecord::ban`](petstore_domain::KeyRecord::ban)), whoever counts: one that
 ///   [`Administration::lift_ban`](crate::api::Administration::lift_ban) has ended there is over here, strikes included.
+/// - A reply of [`Quotas::take`] that is dropped before it has answered holds no place in flight: one that was taken for
+///   it is given back within a second. Whether it was counted in the windows is left open. Who has been answered leaves.
+/// - A place in flight belongs to the process that gave it and dies with it, be it by a power cut.
 #[cfg_attr(feature = "mock", mockall::automock)]
 pub trait Quotas: Send + Sync {
     /// Takes one request from the windows of its account, if everything admits it.
@@ -83,7 +86,8 @@ pub trait Quotas: Send + Sync {
 
     /// Counts a request without a valid key against its peer address, in a table of fixed size. Two addresses may
     /// share a count when the table is full; no address is ever admitted more than the limit. The addresses of one IPv6
-    /// /64 are one: whoever has one of them usually has all.
+    /// /64 are one: whoever has one of them usually has all. An IPv4 address that is written as IPv6 (`::ffff:192.0.2.1`,
+    /// as a listener of both kinds is told it) is that IPv4 address. A window's number never falls here either.
     fn take_address(
         &self,
         address: IpAddr,

@@ -83,7 +83,7 @@ pub struct PetFilter {
     pub statuses: StatusSet,
     /// This category.
     pub category_id: Option<CategoryId>,
-    /// This name, without regard to case.
+    /// This name, without regard to case: compared by its lower case alone, by no pattern and no collation.
     pub name: Option<FoldedName>,
     /// One of these ids: rising, each once, since they are searched as such. An empty list is no pet.
     pub ids: Option<Vec<PetId>>,
@@ -103,7 +103,7 @@ impl PetFilter {
 /// Which categories.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CategoryFilter {
-    /// This name, without regard to case.
+    /// This name, without regard to case: compared by its lower case alone, by no pattern and no collation.
     pub name: Option<FoldedName>,
 }
 
@@ -142,8 +142,9 @@ pub type OrderSink<'a> = &'a mut (dyn FnMut(&OrderRecord) + Send);
 
 /// Reads pets, and the inventory with them: a pet and its stock are one record.
 ///
-/// A record is always whole: as one commit left it. A page is not a snapshot, but an item that is there, and admitted
-/// by the filter, throughout a walk is seen exactly once under any concurrent writes.
+/// A record is always whole: as one commit left it, and what a filter is answered by changes with it. A page is not a
+/// snapshot, but an item that is there, and admitted by the filter, throughout a walk is seen exactly once under any
+/// concurrent writes.
 #[cfg_attr(feature = "mock", mockall::automock)]
 #[async_trait]
 pub trait PetReader: Send + Sync {

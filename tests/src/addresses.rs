@@ -68,11 +68,12 @@ pub async fn an_address_is_admitted_so_often_however_many_ask(subject: &Subject)
     }
 }
 
-/// The next minute begins anew, and a clock that steps back grants nothing.
+/// The next minute begins anew; a clock that steps back grants nothing, and neither does housekeeping.
 pub async fn a_minute_later_an_address_begins_anew(subject: &Subject) {
     let address = four(0x0A00_0001);
     assert_eq!(subject.admitted(address, 40, at(600)).await, LIMIT);
     for secs in [599, 0, 659] {
+        subject.housekeeping.prune(at(secs)).await.expect("a store that is well keeps house");
         assert_eq!(subject.admitted(address, 3, at(secs)).await, 0, "a clock that steps back grants nothing");
     }
     assert_eq!(subject.admitted(address, 40, at(660)).await, LIMIT, "a minute later it begins anew");
@@ -90,7 +91,11 @@ pub async fn a_look_at_an_address_counts_nothing(subject: &Subject) {
     }
     assert_eq!(subject.admitted(address, 40, at(0)).await, LIMIT - 10, "a look counts nothing");
     let verdict = subject.address(address, Cost::Nothing, at(0)).await;
-    assert_eq!(verdict.usage.remaining, 0, "a look shows that nothing is left");
+    assert_eq!(
+        (verdict.admitted, verdict.usage.remaining),
+        (true, 0),
+        "a look is admitted when nothing is left"
+    );
 }
 
 /// Whoever has a /64 of IPv6 has 2^64 addresses: they are one. The next network is another.
@@ -103,6 +108,17 @@ pub async fn a_network_of_ipv6_is_one_address(subject: &Subject) {
     assert_eq!(admitted, LIMIT, "a network of IPv6 is one address");
     assert_eq!(subject.admitted(six(network + 1, 1), 40, at(0)).await, LIMIT, "the next one is another");
     assert_eq!(subject.admitted(four(1), 40, at(0)).await, LIMIT, "and IPv4 is neither");
+    assert_eq!(subject.admitted(six(0, 1), 40, at(0)).await, LIMIT);
+    assert_eq!(subject.admitted(four(0), 40, at(0)).await, LIMIT, "not even where the bits are the same");
+}
+
+/// A listener of both kinds is told an IPv4 address as IPv6. It is that address: all of them are in one /64.
+pub async fn an_ipv4_address_is_itself_however_it_is_written(subject: &Subject) {
+    let written = |number| IpAddr::V6(Ipv4Addr::from_bits(number).to_ipv6_mapped());
+    for number in [0x0A00_0001, 0x0A00_0002] {
+        assert_eq!(subject.admitted(written(number), 40, at(0)).await, LIMIT, "each has its own count");
+        assert_eq!(subject.admitted(four(number), 1, at(0)).await, 0, "which is that of the address");
+    }
 }
 
 /// However many addresses flood the table, none is admitted more than its limit: not those that came before, not one of

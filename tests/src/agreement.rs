@@ -196,12 +196,15 @@ pub async fn a_category_name_is_given_once(subject: &Subject) {
         for answer in answers.iter().filter_map(|answer| answer.as_ref().err()) {
             assert_eq!(*answer, CreateCategoryRejection::NameTaken(id), "a name belongs to who has it");
         }
-        let rename = UpdateCategory {
-            id,
-            patch: rename_category(&format!("Renamed {round}")),
-            precondition: Precondition::None,
-        };
-        subject.run(rename).await.expect("the new name is free");
+        // The second name is the first in another case.
+        for name in [format!("CRÊPE {round}"), format!("Crêpe {round}")] {
+            let patch = rename_category(&name);
+            let rename = UpdateCategory { id, patch, precondition: Precondition::None };
+            subject.run(rename).await.expect("the new name is free, or its own");
+            let taken = Err(CreateCategoryRejection::NameTaken(id));
+            let other = subject.run(create_category(&format!("crêpe {round}"))).await;
+            assert_eq!(other, taken, "a name that a category was given later is taken, whatever its case");
+        }
         subject.run(create_category(&lower)).await.expect("a name that is given up is free");
     }
 }

@@ -118,18 +118,22 @@ pub async fn an_account_without_a_name_gets_one_that_is_free(subject: &Subject) 
     assert_eq!((made.id, Some(made.name)), (next, expected.next()));
 }
 
-/// Accounts and keys are listed by id, after any id, as many as are asked for.
+/// Accounts and keys are listed by id, not by their names, which fall, and not by how an id is written; after any id, as
+/// many as are asked for.
 pub async fn accounts_and_keys_are_listed_by_id(subject: &Subject) {
+    // Ids of one digit and of two.
+    const COUNT: usize = 12;
     let mut keys = Vec::new();
     let mut accounts = Vec::new();
-    for _ in 0..7 {
-        let made = subject.add_account(Plan::Free).await;
+    for number in 0..COUNT {
+        let holder = KeyHolder::Named { name: account_name(&format!("Zoo {}", COUNT - number)), plan: None };
+        let made = subject.run(create_key(holder)).await.expect("a fresh name");
         keys.push(made.key);
         accounts.push(made.account);
     }
-    for skipped in 0..=7 {
-        for limit in [1, 3, 7, 100] {
-            let end = (skipped + limit).min(7);
+    for skipped in 0..=COUNT {
+        for limit in [1, 5, COUNT, usize::MAX] {
+            let end = limit.saturating_add(skipped).min(COUNT);
             let after: Option<AccountId> = accounts[..skipped].last().map(|one| one.id);
             let page = subject.accounts.accounts(after, limit).await.expect("accounts are listed");
             assert_eq!(page, accounts[skipped..end], "accounts after {after:?}, at most {limit}");

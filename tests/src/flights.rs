@@ -1,5 +1,10 @@
 //! Requests in flight: a bound that is exact, and checked before everything else.
 
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::Poll;
+use std::time::Duration;
+
 use petstore_domain::{BanPolicy, Plan};
 use petstore_ports::{Ask, Cost, Verdict};
 
@@ -31,6 +36,32 @@ pub async fn so_many_requests_are_in_flight_and_no_more(subject: &Subject) {
             }
         }
     }
+}
+
+/// A caller that goes away while it waits for its verdict leaves no place taken.
+pub async fn a_dropped_reply_holds_no_place_in_flight(subject: &Subject) {
+    const MAX: u32 = 3;
+    let made = subject.add_account(Plan::Free).await;
+    let request =
+        Ask { in_flight_max: MAX, ..ask(made.key.id, made.account.id, limits(1_000_000, 1_000_000), at(0)) };
+    for _ in 0..MAX {
+        let mut reply = subject.quotas.take(&request);
+        let polled = poll_fn(|context| Poll::Ready(Pin::new(&mut reply).poll(context))).await;
+        if let Poll::Ready(verdict) = polled {
+            // What has been answered is the caller's to leave.
+            assert!(matches!(verdict, Ok(Verdict::Admitted(_))), "there is room: {verdict:?}");
+            subject.quotas.leave(made.account.id);
+        }
+    }
+    let all_admitted = async {
+        for _ in 0..MAX {
+            while !matches!(subject.hold(&request).await, Verdict::Admitted(_)) {
+                tokio::task::yield_now().await;
+            }
+        }
+    };
+    let in_time = tokio::time::timeout(Duration::from_secs(1), all_admitted).await;
+    assert!(in_time.is_ok(), "a dropped reply gives its place back within one second");
 }
 
 /// One request too many in flight is counted nowhere, and is no strike; one that costs nothing is in flight like others.

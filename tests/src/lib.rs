@@ -43,6 +43,7 @@ pub mod resets;
 pub mod retries;
 pub mod retry_limits;
 pub mod transactions;
+pub mod values;
 pub mod walks;
 
 mod disk;

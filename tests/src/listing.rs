@@ -61,6 +61,8 @@ pub(crate) async fn walk<T: Listed>(
     loop {
         let (page, end) = T::page(subject, filter, PageRequest { order, after, limit }).await;
         assert!(page.len() <= limit, "a page has at most as many records as its limit: {}", page.len());
+        let is_last = end == PageEnd::Last;
+        assert!(is_last || !page.is_empty(), "a page that is not the last has records: after {after:?}");
         for record in page {
             let in_order = match (after, order) {
                 (None, _) => true,
@@ -71,16 +73,15 @@ pub(crate) async fn walk<T: Listed>(
             after = Some(record.id());
             all.push(record);
         }
-        if end == PageEnd::Last {
+        if is_last {
             return all;
         }
-        assert!(after.is_some(), "a page that is not the last has records");
         assert!(all.len() < 1_000_000, "a walk ends: {filter:?}");
     }
 }
 
 /// All that the readers show of a store.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Snapshot {
     pub(crate) pets: Vec<PetRecord>,
     pub(crate) categories: Vec<CategoryRecord>,

@@ -62,6 +62,10 @@ pub(crate) fn update_pet(id: PetId, patch: PetPatch) -> UpdatePet {
     UpdatePet { id, patch, precondition: Precondition::None }
 }
 
+pub(crate) fn rename_pet(id: PetId, to: &str) -> UpdatePet {
+    update_pet(id, PetPatch { name: Some(pet_name(to)), ..PetPatch::default() })
+}
+
 pub(crate) fn move_pet(id: PetId, to: CategoryId) -> UpdatePet {
     update_pet(id, PetPatch { category_id: Some(to), ..PetPatch::default() })
 }

@@ -7,7 +7,7 @@ use crate::Subject;
 use crate::listing::{Listed, walk};
 use crate::make::{
     cancel_order, category_name, complete_order, create_category, create_pet, delete_category, delete_pet,
-    pet_id, pet_name,
+    move_pet, pet_id, pet_name, place_order, rename_pet, set_status, set_stock,
 };
 use crate::random::Random;
 
@@ -16,7 +16,11 @@ const ORDERS: [PageOrder; 2] = [PageOrder::Ascending, PageOrder::Descending];
 /// The limits of walks: the least, one that divides nothing, and the contract's most.
 const LIMITS: [usize; 3] = [1, 7, 100];
 
-/// A shop with gaps: pets of three categories, names in several cases, all statuses, and every fifth one deleted.
+/// Names of pets: three, in several cases.
+const NAMES: [&str; 6] = ["Rex", "REX", "rex", "Tom", "Éclair", "ÉCLAIR"];
+
+/// A shop with gaps: pets of three categories, names in several cases, all statuses, every fifth one deleted, and most of
+/// the others no longer what they were created as.
 async fn pets_with_gaps(subject: &Subject) -> (Vec<PetRecord>, Vec<CategoryId>) {
     let mut random = Random::seeded(7);
     let mut categories = Vec::new();
@@ -25,7 +29,7 @@ async fn pets_with_gaps(subject: &Subject) -> (Vec<PetRecord>, Vec<CategoryId>) 
     }
     let mut ids = Vec::new();
     for _ in 0..150 {
-        let name = *random.pick(&["Rex", "REX", "rex", "Tom", "Éclair", "ÉCLAIR"]);
+        let name = *random.pick(&NAMES);
         let status = Some(*random.pick(&PetStatus::ALL));
         let create = create_pet(name, *random.pick(&categories[..2]), status);
         ids.push(subject.run(create).await.expect("a category").value.id);
@@ -35,10 +39,33 @@ async fn pets_with_gaps(subject: &Subject) -> (Vec<PetRecord>, Vec<CategoryId>) 
         if random.once_in(5) {
             subject.run(delete_pet(id)).await.expect("no order is open");
         } else {
+            change(subject, id, &categories, &mut random).await;
             there.push(subject.pet(id).await.expect("a pet that was created is there"));
         }
     }
     (there, categories)
+}
+
+/// Changes something that a filter looks at, by one of the ways in which it changes; or nothing, where a rule stands
+/// against it.
+async fn change(subject: &Subject, id: PetId, categories: &[CategoryId], random: &mut Random) {
+    let name = *random.pick(&NAMES);
+    match random.below(6) {
+        0 => drop(subject.run(rename_pet(id, name)).await),
+        1 => drop(subject.run(move_pet(id, *random.pick(&categories[..2]))).await),
+        2 => drop(subject.run(set_status(id, *random.pick(&PetStatus::ALL))).await),
+        3 => drop(subject.run(set_stock(id, random.within(0, 1))).await),
+        4 => {
+            // The last unit puts it on hold, and is sold or comes back.
+            let Ok(order) = subject.run(place_order(id, 1)).await else { return };
+            match random.below(3) {
+                0 => drop(subject.run(complete_order(order.value.id)).await),
+                1 => drop(subject.run(cancel_order(order.value.id)).await),
+                _ => {}
+            }
+        }
+        _ => {}
+    }
 }
 
 /// Every combination of filters: all sets of statuses, categories with and without pets, names in any case, ids that
@@ -161,7 +188,8 @@ pub async fn a_page_may_begin_after_any_id(subject: &Subject) {
         let order = *random.pick(&ORDERS);
         let limit = *random.pick(&LIMITS);
         let near = u64::from(random.below(170));
-        let after = *random.pick(&[0, near, near, near, near, 1_000_000, (1 << 53) - 1, u64::MAX]);
+        let far = [0, 1_000_000, (1 << 32) + near, (1 << 53) - 1, u64::MAX];
+        let after = if random.once_in(2) { near } else { *random.pick(&far) };
         let request = PageRequest { order, after: Some(after), limit };
         let (page, end) = PetRecord::page(subject, filter, request).await;
         let mut model = expected(&there, |record| filter.admits(record), order);
@@ -190,5 +218,53 @@ pub async fn a_page_knows_whether_it_is_the_last(subject: &Subject) {
             let expected = if count > limit { PageEnd::More } else { PageEnd::Last };
             assert_eq!(end, expected, "a page of {limit} of {count} knows whether it is the last");
         }
+    }
+}
+
+/// A page has as many records as are asked for: one more than a client may ask for, or all that there are.
+pub async fn a_page_is_as_long_as_is_asked(subject: &Subject) {
+    let (there, _) = pets_with_gaps(subject).await;
+    assert!(there.len() > 101, "the case itself is of no use: {} pets", there.len());
+    for (order, limit) in ORDERS.into_iter().flat_map(|order| [101, usize::MAX].map(|limit| (order, limit))) {
+        let request = PageRequest { order, after: None, limit };
+        let (page, end) = PetRecord::page(subject, &PetFilter::default(), request).await;
+        let mut model = expected(&there, |_| true, order);
+        model.truncate(limit);
+        assert_eq!(page, model, "a page is as long as is asked: {request:?}");
+        let model_end = if limit < there.len() { PageEnd::More } else { PageEnd::Last };
+        assert_eq!(end, model_end, "a page knows whether it is the last: {request:?}");
+        let (page, end) = CategoryRecord::page(subject, &CategoryFilter::default(), request).await;
+        assert_eq!((page.len(), end), (3, PageEnd::Last), "a page of categories has no bound either");
+        let (_, end) = OrderRecord::page(subject, &OrderFilter::default(), request).await;
+        assert_eq!(end, PageEnd::Last, "nor has one of orders");
+    }
+}
+
+/// A name is compared by its lower case alone: it is no pattern, and no other rule of spelling makes two names one.
+pub async fn a_name_is_compared_by_its_lower_case_alone(subject: &Subject) {
+    // The last sigma of a word has a lower case of its own, and one sign of the upper case has two in the lower.
+    let names = [
+        "Rex", "R_x", "R%", "%", "Straße", "STRASSE", "Resume", "RÉSUMÉ", "résumé", "ΟΔΟΣ", "οδος", "İ", "i",
+    ];
+    let home = subject.add_category("Home").await;
+    let (mut pets, mut categories) = (Vec::new(), Vec::new());
+    for name in names {
+        let pet = subject.run(create_pet(name, home, None)).await.expect("its category is there").value.id;
+        pets.extend(subject.pet(pet).await);
+        // Of two that differ in their case the first one has the name.
+        if let Ok(created) = subject.run(create_category(name)).await {
+            categories.extend(subject.category(created.value.id).await);
+        }
+    }
+    assert_eq!(categories.len(), names.len() - 2, "a name is given once, and no other name with it");
+    for folded in names.map(|name| pet_name(name).folded()) {
+        let filter = PetFilter { name: Some(folded.clone()), ..PetFilter::default() };
+        let seen: Vec<PetRecord> = walk(subject, &filter, PageOrder::Ascending, 7).await;
+        let model = expected(&pets, |record| filter.admits(record), PageOrder::Ascending);
+        assert_eq!(seen, model, "a name is compared by its lower case alone: {filter:?}");
+        let filter = CategoryFilter { name: Some(folded) };
+        let seen: Vec<CategoryRecord> = walk(subject, &filter, PageOrder::Ascending, 7).await;
+        let model = expected(&categories, |record| filter.admits(record), PageOrder::Ascending);
+        assert_eq!(seen, model, "a name is compared by its lower case alone: {filter:?}");
     }
 }

@@ -20,7 +20,7 @@ const PATIENT: BanPolicy = BanPolicy { strikes: Some(1_000_000), ..BanPolicy::DE
 const STEPS: u32 = 3_000;
 
 /// Random sequences of requests of three accounts with two keys each, under a clock that jumps forward and back, with
-/// changing plans and lifted bans: every verdict, usage and ban is the model's.
+/// changing plans, lifted bans and housekeeping: every verdict, usage and ban is the model's.
 pub async fn verdicts_match_the_model_under_any_clock(subject: &Subject) {
     let policies = [
         BanPolicy { strikes: Some(3), ..BanPolicy::DEFAULT },
@@ -54,6 +54,9 @@ async fn check_sequence(subject: &Subject, callers: &[(KeyId, AccountId)], bans:
         if random.once_in(60) {
             subject.run(LiftBan { id: key, now }).await.expect("the key is there");
             model.lift(key, now);
+        }
+        if random.once_in(80) {
+            subject.housekeeping.prune(now).await.expect("a store that is well keeps house");
         }
         let cost = if random.once_in(8) { Cost::Nothing } else { Cost::One };
         let in_flight_max = if random.once_in(5) { 1 } else { 3 };

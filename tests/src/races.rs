@@ -1,12 +1,15 @@
 //! Races for one thing, where exactly one side can win.
 
 use petstore_domain::{
-    CancelOrderRejection, CreatePetRejection, DeleteCategoryRejection, DeletePetRejection,
-    PlaceOrderRejection, UpdatePetRejection,
+    Account, CancelOrderRejection, CreatePetRejection, DeleteCategoryRejection, DeletePetRejection,
+    OrderPatch, Patch, PlaceOrderRejection, Plan, Precondition, UpdateAccount, UpdateOrder,
+    UpdatePetRejection,
 };
 
 use crate::Subject;
-use crate::make::{cancel_order, create_pet, delete_category, delete_pet, move_pet, place_order, set_stock};
+use crate::make::{
+    account_name, at, cancel_order, create_pet, delete_category, delete_pet, move_pet, place_order, set_stock,
+};
 use crate::together::together;
 
 /// Rounds of each race.
@@ -48,6 +51,47 @@ pub async fn units_come_back_once(subject: &Subject) {
         assert_eq!(cancelled, 1, "an order is cancelled once");
         let late = answers.iter().filter_map(|answer| answer.as_ref().err());
         assert!(late.clone().all(|one| *one == CancelOrderRejection::NotFound), "and then it is gone");
+    }
+}
+
+/// Of twelve callers who change an order as they have read it exactly one succeeds: its pet does not change with it.
+pub async fn an_order_is_changed_once_as_it_was_read(subject: &Subject) {
+    let pet = subject.add_only_pet(1).await;
+    let order = subject.add_order(pet, 1).await;
+    for round in 0..ROUNDS {
+        let version = subject.order(order).await.expect("the order is there").version;
+        let answers = together(12, |number| {
+            let subject = subject.clone();
+            let ship_date = Patch::Set(at(1 + (12 * round + number) as u64));
+            let patch = OrderPatch { ship_date, complete: None };
+            let precondition = Precondition::AnyOf(vec![version]);
+            let update = UpdateOrder { id: order, patch, precondition, now: at(0) };
+            async move { subject.run(update).await }
+        })
+        .await;
+        let changed: Vec<_> = answers.into_iter().flatten().collect();
+        assert_eq!(changed.len(), 1, "an order is changed once as it was read: {changed:?}");
+        let read = subject.order(order).await.map(|record| record.versioned());
+        assert_eq!(read.as_ref(), changed.first(), "and is read as it was changed");
+    }
+}
+
+/// A new name and a new plan of one account that come at once are both kept.
+pub async fn a_new_name_and_a_new_plan_are_both_kept(subject: &Subject) {
+    let account = subject.add_account(Plan::Free).await.account;
+    for round in 0..ROUNDS {
+        let name = account_name(&format!("Zoo {round}"));
+        let plan = if round % 2 == 0 { Plan::Pro } else { Plan::Business };
+        together(12, |number| {
+            let subject = subject.clone();
+            let (name, plan) = if number % 2 == 0 { (Some(name.clone()), None) } else { (None, Some(plan)) };
+            let update = UpdateAccount { id: account.id, name, plan };
+            async move { subject.run(update).await.expect("no other account has this name") }
+        })
+        .await;
+        let found = subject.accounts.account_named(&name).await;
+        let expected = Account { name, plan, ..account.clone() };
+        assert_eq!(found, Ok(Some(expected)), "a new name and a new plan are both kept: round {round}");
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use petstore_domain::{CategoryId, KeyDigest, KeyId, OrderId, PetId, PetPatch, PetRecord, PetStatus};
+use petstore_domain::{CategoryId, KeyDigest, KeyId, OrderId, PetId, PetPatch, PetRecord, PetStatus, Plan};
 use petstore_ports::{KeyName, PageOrder, PetFilter, StatusSet};
 
 use crate::Subject;
@@ -11,19 +11,32 @@ use crate::listing::{all, walk};
 use crate::make::{account_name, adjust_stock, pet_id, pet_name, set_stock, update_pet};
 use crate::together::{joined, together};
 
+/// Panics unless there is nothing of any kind with this id.
+async fn is_absent(subject: &Subject, id: u64) {
+    assert_eq!(subject.pet(pet_id(id)).await, None, "pet {id} is absent");
+    assert_eq!(subject.category(CategoryId::new(id).expect("an id")).await, None, "category {id}");
+    assert_eq!(subject.order(OrderId::new(id).expect("an id")).await, None, "order {id}");
+    let key = subject.keys.credential(KeyName::Id(KeyId::new(id).expect("an id"))).await;
+    assert_eq!(key, Ok(None), "key {id} is absent");
+}
+
 /// What is not there is an answer, not an error: in an empty store, and beyond the last id.
 pub async fn what_is_not_there_is_absent(subject: &Subject) {
-    let last = petstore_domain::ID_MAX;
-    for id in [1, 2, 1_000, 1 << 32, last] {
-        assert_eq!(subject.pet(pet_id(id)).await, None, "pet {id} is absent");
-        assert_eq!(subject.category(CategoryId::new(id).expect("an id")).await, None, "category {id}");
-        assert_eq!(subject.order(OrderId::new(id).expect("an id")).await, None, "order {id}");
-        let key = subject.keys.credential(KeyName::Id(KeyId::new(id).expect("an id"))).await;
-        assert_eq!(key, Ok(None), "key {id} is absent");
+    for id in [1, 2, 1_000, 1 << 32, petstore_domain::ID_MAX] {
+        is_absent(subject, id).await;
     }
     assert_eq!(subject.keys.credential(KeyName::Digest(KeyDigest([7; 32]))).await, Ok(None));
     assert_eq!(subject.accounts.account_named(&account_name("Zoo")).await, Ok(None));
     assert!(all::<PetRecord>(subject).await.is_empty(), "an empty store lists nothing");
+
+    // Ids of which the lower half is that of one that is there.
+    let pet = subject.add_only_pet(1).await;
+    let order = subject.add_order(pet, 1).await;
+    let made = subject.add_account(Plan::Free).await;
+    let category = subject.pet(pet).await.expect("the pet is there").pet.category_id;
+    for id in [pet.get(), order.get(), made.key.id.get(), category.get()] {
+        is_absent(subject, id + (1 << 32)).await;
+    }
 }
 
 /// Two pairs of values that belong together, and change together again and again.

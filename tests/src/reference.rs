@@ -9,6 +9,7 @@ mod bug;
 mod counters;
 mod planted_counts;
 mod planted_reads;
+mod planted_values;
 mod planted_writes;
 mod readers;
 mod resets;
@@ -22,6 +23,8 @@ use petstore_ports::{StoreError, Transactor, Transition};
 use addresses::Addresses;
 pub use bug::Bug;
 use counters::Counters;
+use planted_reads::StaleIndex;
+pub(crate) use planted_values::narrow;
 use tables::Tables;
 
 /// A store that is small, slow and obviously right; or wrong in one chosen way.
@@ -37,6 +40,8 @@ struct State {
     tables: Tables,
     counters: Counters,
     addresses: Addresses,
+    /// The index of [`Bug::StaleIndex`].
+    stale: StaleIndex,
 }
 
 impl ReferenceStore {

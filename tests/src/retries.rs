@@ -1,14 +1,16 @@
 //! Requests that are sent again under the same key: one effect, one answer.
 
 use petstore_domain::{
-    AccountId, AdjustStockRejection, CreateCategoryRejection, CreatePetRejection, Fingerprint, Idempotent,
+    AccountId, AdjustStockRejection, Answered, CreateCategory, CreateCategoryRejection, CreatePetRejection,
+    Description, Fingerprint, IdempotencyKey, Idempotent, NewCategory, NewOrder, PetStatus, PlaceOrder,
     PlaceOrderRejection, Plan, Repeatable, RetryName, RetryRejection, Timestamp,
 };
 
 use crate::Subject;
 use crate::listing::all;
 use crate::make::{
-    adjust_stock, at, create_category, create_pet, delete_category, idempotency_key, place_order, set_stock,
+    adjust_stock, at, cancel_order, category_name, create_category, create_pet, delete_category, delete_pet,
+    idempotency_key, place_order, set_status, set_stock,
 };
 use crate::together::together;
 
@@ -32,18 +34,30 @@ pub(crate) fn under_key<O: Repeatable>(
     }
 }
 
-/// For each kind of request: the second one gets the first one's answer, marked as replayed, and has no effect.
+/// For each kind of request: the second one gets the first one's answer, all of it, marked as replayed, and has no effect.
 pub async fn a_retry_gets_the_first_answer_and_has_no_effect(subject: &Subject) {
     let account = subject.add_account(Plan::Free).await.account.id;
     let category = subject.add_category("Dogs").await;
-    let pet = subject.add_pet(category, 10).await;
+    let pet = subject.add_pet(category, 1_000_000).await;
 
-    twice(subject, under_key(create_pet("Rex", category, None), account, "k", at(0))).await;
-    twice(subject, under_key(create_category("Cats"), account, "k", at(0))).await;
-    twice(subject, under_key(place_order(pet, 2), account, "k", at(0))).await;
+    for (key, name, status) in [("k", "Rex", None), ("l", "🦤 E\u{301}", Some(PetStatus::Sold))] {
+        twice(subject, under_key(create_pet(name, category, status), account, key, at(0))).await;
+    }
+    let descriptions = ["", " \n🦤 E\u{301}\n "].map(|text| Description::parse(text).expect("a description"));
+    for (key, description) in
+        ["k", "l", "m"].into_iter().zip([None].into_iter().chain(descriptions.map(Some)))
+    {
+        let new = NewCategory { name: category_name(&format!("ÑANDÚ {key}")), description };
+        twice(subject, under_key(CreateCategory { new }, account, key, at(0))).await;
+    }
+    let ship_dates = [None, Some(Timestamp::MIN), Timestamp::from_millis(-1).ok(), Some(Timestamp::MAX)];
+    for (key, ship_date) in ["k", "l", "m", "n"].into_iter().zip(ship_dates) {
+        let new = NewOrder { ship_date, ..place_order(pet, 10_000).new };
+        twice(subject, under_key(PlaceOrder { new }, account, key, at(0))).await;
+    }
     twice(subject, under_key(adjust_stock(pet, -3), account, "k", at(0))).await;
     let left = subject.pet(pet).await.map(|record| (record.stock, record.open_orders));
-    assert_eq!(left, Some((5, 1)), "each request has one effect");
+    assert_eq!(left, Some((959_997, 4)), "each request has one effect");
 }
 
 async fn twice<O>(subject: &Subject, request: Idempotent<O>)
@@ -96,35 +110,82 @@ pub async fn another_body_is_refused(subject: &Subject) {
     assert_eq!(subject.pet(pet).await.map(|record| record.stock), Some(9), "and only it had an effect");
 }
 
-/// Records are told apart by account, by kind of request and by key, each case and length of it.
+/// Records are told apart by account, by kind of request and by key, each case, length and character of it.
 pub async fn names_differ_by_account_scope_and_key(subject: &Subject) {
     let one = subject.add_account(Plan::Free).await.account.id;
     let two = subject.add_account(Plan::Free).await.account.id;
     let category = subject.add_category("Dogs").await;
-    let (pet, other) = (subject.add_pet(category, 9).await, subject.add_pet(category, 9).await);
-    let long = "k".repeat(255);
-    for (account, key) in [(one, "k"), (two, "k"), (one, "K"), (one, "kk"), (one, long.as_str())] {
-        let answer = subject.run(under_key(adjust_stock(pet, -1), account, key, at(0))).await;
+    let (pet, other) = (subject.add_pet(category, 9_000).await, subject.add_pet(category, 9).await);
+    let long = ["k".repeat(IdempotencyKey::MAX), format!("{}K", "k".repeat(IdempotencyKey::MAX - 1))];
+    let short =
+        [(one, "k"), (two, "k"), (one, "K"), (one, "kk")].map(|(account, key)| (account, key.to_owned()));
+    let mut names: Vec<_> = short.into_iter().chain(long.map(|key| (one, key))).collect();
+    names.extend(names_of_the_same_characters(subject).await);
+    let expected = 9_000 - names.len() as u64 - 1;
+    for (account, key) in names {
+        let answer = subject.run(under_key(adjust_stock(pet, -1), account, &key, at(0))).await;
         assert!(answer.is_ok_and(|answer| !answer.replayed), "another name is another request: {key}");
     }
     let answer = subject.run(under_key(adjust_stock(other, -1), one, "k", at(0))).await;
     assert!(answer.is_ok_and(|answer| !answer.replayed), "another pet is another request");
     let answer = subject.run(under_key(place_order(pet, 1), one, "k", at(0))).await;
     assert!(answer.is_ok_and(|answer| !answer.replayed), "another kind is another request");
-    assert_eq!(subject.pet(pet).await.map(|record| record.stock), Some(3), "each had its effect");
+    assert_eq!(subject.pet(pet).await.map(|record| record.stock), Some(expected), "each had its effect");
+}
+
+/// Two names, if the ids of a dozen accounts allow it, that are the same when account and key are written one after the
+/// other: account 1 with the key `0/k` and account 10 with the key `/k`.
+async fn names_of_the_same_characters(subject: &Subject) -> Vec<(AccountId, String)> {
+    for _ in 0..12 {
+        subject.add_account(Plan::Free).await;
+    }
+    let ids: Vec<AccountId> = subject.snapshot().await.accounts.iter().map(|account| account.id).collect();
+    for (short, long) in ids.iter().flat_map(|short| ids.iter().map(move |long| (*short, *long))) {
+        let (prefix, digits) = (short.to_string(), long.to_string());
+        if let Some(rest) = digits.strip_prefix(&prefix).filter(|rest| !rest.is_empty()) {
+            return vec![(short, format!("{rest}/k")), (long, "/k".to_owned())];
+        }
+    }
+    Vec::new()
+}
+
+/// An answer is kept until its time, also if what it was about is gone: nothing is adjusted twice, or refused instead.
+pub async fn an_answer_outlives_what_it_was_about(subject: &Subject) {
+    let account = subject.add_account(Plan::Free).await.account.id;
+    let pet = subject.add_only_pet(10).await;
+    let category = subject.pet(pet).await.expect("the pet is there").pet.category_id;
+    let adjust = under_key(adjust_stock(pet, -3), account, "k", at(0));
+    let create = under_key(create_pet("Tom", category, None), account, "k", at(0));
+    let order = under_key(place_order(pet, 1), account, "k", at(0));
+    let adjusted = subject.run(adjust.clone()).await.expect("nothing stands against it");
+    let created = subject.run(create.clone()).await.expect("nothing stands against it");
+    let ordered = subject.run(order.clone()).await.expect("nothing stands against it");
+    let placed = ordered.result.as_ref().expect("there are units").value.id;
+    subject.run(cancel_order(placed)).await.expect("the order is open");
+    let second = created.result.as_ref().expect("its category is there").value.id;
+    for pet in [pet, second] {
+        subject.run(delete_pet(pet)).await.expect("no order is open");
+    }
+    subject.run(delete_category(category)).await.expect("no pet is in it");
+    let again = subject.run(adjust).await.expect("a retry is answered");
+    assert_eq!(again, Answered { replayed: true, ..adjusted }, "an answer outlives the pet");
+    let again = subject.run(create).await.expect("a retry is answered");
+    assert_eq!(again, Answered { replayed: true, ..created }, "and its category");
+    let again = subject.run(order).await.expect("a retry is answered");
+    assert_eq!(again, Answered { replayed: true, ..ordered }, "and the order");
 }
 
 /// A refusal by the state of the shop is an answer: it is kept, and given again when the state has changed.
 pub async fn a_refusal_by_the_state_is_kept(subject: &Subject) {
     let account = subject.add_account(Plan::Free).await.account.id;
     let category = subject.add_category("Dogs").await;
-    let pet = subject.add_pet(category, 1).await;
+    let pet = subject.add_pet(category, 1_000).await;
 
-    let order = under_key(place_order(pet, 2), account, "k", at(0));
-    let adjust = under_key(adjust_stock(pet, -2), account, "k", at(0));
+    let order = under_key(place_order(pet, 1_001), account, "k", at(0));
+    let adjust = under_key(adjust_stock(pet, -1_001), account, "k", at(0));
     let create = under_key(create_category("dogs"), account, "k", at(0));
-    let too_few = PlaceOrderRejection::InsufficientStock { left: 1 };
-    let too_little = AdjustStockRejection::InsufficientStock { left: 1 };
+    let too_few = PlaceOrderRejection::InsufficientStock { left: 1_000 };
+    let too_little = AdjustStockRejection::InsufficientStock { left: 1_000 };
     let taken = CreateCategoryRejection::NameTaken(category);
     for replayed in [false, true] {
         let answer = subject.run(order.clone()).await.expect("a refusal by the state is an answer");
@@ -134,19 +195,16 @@ pub async fn a_refusal_by_the_state_is_kept(subject: &Subject) {
         let answer = subject.run(create.clone()).await.expect("a refusal by the state is an answer");
         assert_eq!((answer.result, answer.replayed), (Err(taken), replayed), "so is a category's");
         // What stood against them is gone before the second round.
-        subject.run(set_stock(pet, 10)).await.expect("the pet is there");
+        subject.run(set_stock(pet, 2_000)).await.expect("the pet is there");
     }
-    subject.run(set_stock(pet, 0)).await.expect("the pet is there");
-    let late = under_key(place_order(pet, 1), account, "late", at(0));
-    let status = petstore_domain::PetStatus::Sold;
-    for replayed in [false, true] {
-        let answer = subject.run(late.clone()).await.expect("a refusal by the state is an answer");
-        let refused = Err(PlaceOrderRejection::PetNotAvailable { status });
-        assert_eq!(
-            (answer.result, answer.replayed),
-            (refused, replayed),
-            "a pet that is sold is kept as that"
-        );
+    for status in [PetStatus::Pending, PetStatus::Sold] {
+        subject.run(set_status(pet, status)).await.expect("no order is open");
+        let late = under_key(place_order(pet, 1), account, status.as_str(), at(0));
+        for replayed in [false, true] {
+            let answer = subject.run(late.clone()).await.expect("a refusal by the state is an answer");
+            let refused = Answered { result: Err(PlaceOrderRejection::PetNotAvailable { status }), replayed };
+            assert_eq!(answer, refused, "a pet that is {status} is kept as that");
+        }
     }
 }
 

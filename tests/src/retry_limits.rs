@@ -1,14 +1,16 @@
 //! How long records of answers live, and how many an account may have.
 
 use petstore_domain::{
-    AccountId, AdjustStock, Answered, Idempotent, InventoryItem, PetId, Plan, RetryRejection, Timestamp,
-    Versioned,
+    AccountId, AdjustStock, Answered, Fingerprint, Idempotent, InventoryItem, PetId, Plan, RetryRejection,
+    Timestamp, Versioned,
 };
 
 use crate::Subject;
-use crate::make::{adjust_stock, at};
+use crate::listing::all;
+use crate::make::{adjust_stock, at, place_order};
 use crate::retries::{EXPIRES_SECS, under_key};
 use crate::together::together;
+use crate::values::write_values;
 
 type Answer = Result<
     Answered<Versioned<InventoryItem>, petstore_domain::AdjustStockRejection>,
@@ -51,26 +53,31 @@ impl Taker {
         assert_eq!(self.take(key, now).await, Err(RetryRejection::TooManyRecords), "{promise}: {key}");
     }
 
-    /// Prunes until nothing is left to prune. How many records went.
+    /// Prunes until nothing is left to prune: of all that readers show nothing has changed then. How many records went.
     async fn prune(&self, now: Timestamp) -> usize {
+        let before = self.subject.snapshot().await;
         let mut went = 0;
         loop {
             match self.subject.housekeeping.prune(now).await.expect("a store that is well prunes") {
-                0 => return went,
+                0 => break,
                 some => went += some,
             }
         }
+        let is_as_before = self.subject.snapshot().await == before;
+        assert!(is_as_before, "pruning drops answers alone: the shop, the accounts and the keys stay");
+        went
     }
 }
 
 /// A record is given again until its time, and from that millisecond on no more, pruned or not.
 pub async fn a_record_expires_at_its_time(subject: &Subject) {
     let taker = Taker::new(subject, 100).await;
-    let last = Timestamp::from_millis(at(EXPIRES_SECS).as_millis() - 1).expect("a time");
-    taker.answered("k", at(0), false, "a record is made").await;
-    taker.answered("k", last, true, "a record lives until its time").await;
-    taker.answered("k", at(EXPIRES_SECS), false, "a record expires at its time").await;
-    taker.answered("k", at(2 * EXPIRES_SECS), false, "and so does the next").await;
+    // Between two seconds: its time is not cut off.
+    let time = |secs, millis| Timestamp::from_millis(at(secs).as_millis() + 500 + millis).expect("a time");
+    taker.answered("k", time(0, 0), false, "a record is made").await;
+    taker.answered("k", time(EXPIRES_SECS, -1), true, "a record lives until its time").await;
+    taker.answered("k", time(EXPIRES_SECS, 0), false, "a record expires at its time").await;
+    taker.answered("k", time(2 * EXPIRES_SECS, 0), false, "and so does the next").await;
     let stock = subject.pet(taker.pet).await.map(|record| record.stock);
     assert_eq!(stock, Some(997), "what has expired has an effect again");
 }
@@ -86,6 +93,31 @@ pub async fn a_record_that_is_replaced_counts_once(subject: &Subject) {
     taker
         .answered("k", at(EXPIRES_SECS + 1), true, "the new record is not pruned in the old one's stead")
         .await;
+}
+
+/// An expired record makes room for one: of eight who use its key again, each for another pet, one has an effect.
+pub async fn an_expired_record_is_replaced_once_however_many_ask(subject: &Subject) {
+    let account = subject.add_account(Plan::Free).await.account.id;
+    let category = subject.add_category("Dogs").await;
+    let mut pets = Vec::new();
+    for _ in 0..8 {
+        pets.push(subject.add_pet(category, 100).await);
+    }
+    for round in 0..30 {
+        let answers = together(pets.len(), |number| {
+            let request = under_key(place_order(pets[number], 1), account, "k", at(round * EXPIRES_SECS));
+            let body = u8::try_from(number).expect("a small number");
+            let request = Idempotent { fingerprint: Fingerprint([body; 32]), ..request };
+            let subject = subject.clone();
+            async move { subject.run(request).await }
+        })
+        .await;
+        let (done, others): (Vec<_>, Vec<_>) = answers.into_iter().partition(Result::is_ok);
+        assert_eq!(done.len(), 1, "an expired record is replaced once: round {round}: {done:?}");
+        let reused = others.iter().all(|answer| *answer == Err(RetryRejection::KeyReused));
+        assert!(reused, "the others come with another body: {others:?}");
+    }
+    assert_eq!(all::<petstore_domain::OrderRecord>(subject).await.len(), 30, "one order a round");
 }
 
 /// At the limit no further record is made, and nothing happens; the old ones are given, other accounts not concerned.
@@ -105,22 +137,36 @@ pub async fn an_account_has_so_many_records_and_no_more(subject: &Subject) {
     other.answered("four", at(1), false, "another account has a limit of its own").await;
 }
 
-/// Of 32 different requests at once exactly as many are answered as records may be made.
+/// Of 32 different requests at once exactly as many are answered as records may be made, also where each is about a pet
+/// of its own.
 pub async fn the_limit_holds_however_many_ask(subject: &Subject) {
     let taker = Taker::new(subject, 10).await;
-    let answers = together(32, |number| {
-        let taker = taker.clone();
-        async move { taker.take(&format!("key-{number}"), at(0)).await }
-    })
-    .await;
-    let made = answers.iter().filter(|answer| answer.is_ok()).count();
-    assert_eq!(made, 10, "exactly as many records are made as may be");
-    let stock = subject.pet(taker.pet).await.map(|record| record.stock);
-    assert_eq!(stock, Some(990), "and each has one effect");
+    let home = subject.pet(taker.pet).await.expect("the pet is there").pet.category_id;
+    for pets in [1, 32] {
+        let mut takers = Vec::new();
+        let account = subject.add_account(Plan::Free).await.account.id;
+        for _ in 0..pets {
+            takers.push(Taker { account, pet: subject.add_pet(home, 1_000).await, ..taker.clone() });
+        }
+        let answers = together(32, |number| {
+            let taker = takers[number % takers.len()].clone();
+            async move { taker.take(&format!("key-{number}"), at(0)).await }
+        })
+        .await;
+        let made = answers.iter().filter(|answer| answer.is_ok()).count();
+        assert_eq!(made, 10, "exactly as many records are made as may be");
+        let mut effects = 0;
+        for taker in &takers {
+            effects += 1_000 - subject.pet(taker.pet).await.expect("the pet is there").stock;
+        }
+        assert_eq!(effects, 10, "and each has one effect");
+    }
 }
 
-/// Pruning drops what has expired, all of it in the end and nothing else, and makes room for as many new records.
+/// Pruning drops the answers that have expired, all of them in the end, and makes room for as many new ones. The shop, the
+/// accounts and the keys stay as they are, those among them that are sold, complete, expired or revoked.
 pub async fn pruning_drops_the_expired_and_nothing_else(subject: &Subject) {
+    write_values(subject).await;
     let taker = Taker::new(subject, 60).await;
     for number in 0..40 {
         taker.answered(&format!("old-{number}"), at(0), false, "a record is made").await;

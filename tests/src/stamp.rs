@@ -107,6 +107,8 @@ macro_rules! store_conformance {
             races {
                 the_last_unit_is_sold_once
                 units_come_back_once
+                an_order_is_changed_once_as_it_was_read
+                a_new_name_and_a_new_plan_are_both_kept
                 an_order_and_the_deletion_of_its_pet_exclude_each_other
                 a_pet_and_the_deletion_of_its_category_exclude_each_other
                 a_move_and_the_deletion_of_its_goal_exclude_each_other
@@ -120,6 +122,8 @@ macro_rules! store_conformance {
                 walks_of_categories_match_the_filter
                 a_page_may_begin_after_any_id
                 a_page_knows_whether_it_is_the_last
+                a_page_is_as_long_as_is_asked
+                a_name_is_compared_by_its_lower_case_alone
             }
             walks {
                 a_walk_sees_each_pet_that_stays_once
@@ -134,6 +138,9 @@ macro_rules! store_conformance {
                 a_pages_records_are_always_whole
                 versions_never_fall
             }
+            values {
+                values_are_read_as_they_were_written
+            }
             keys {
                 a_key_is_found_by_digest_and_by_id
                 a_change_of_a_key_shows_within_a_second
@@ -145,11 +152,13 @@ macro_rules! store_conformance {
                 another_body_is_refused
                 names_differ_by_account_scope_and_key
                 a_refusal_by_the_state_is_kept
+                an_answer_outlives_what_it_was_about
                 what_may_be_tried_again_is_not_kept
             }
             retry_limits {
                 a_record_expires_at_its_time
                 a_record_that_is_replaced_counts_once
+                an_expired_record_is_replaced_once_however_many_ask
                 an_account_has_so_many_records_and_no_more
                 the_limit_holds_however_many_ask
                 pruning_drops_the_expired_and_nothing_else
@@ -176,6 +185,7 @@ macro_rules! store_conformance {
             }
             flights {
                 so_many_requests_are_in_flight_and_no_more
+                a_dropped_reply_holds_no_place_in_flight
                 a_request_too_many_is_neither_counted_nor_a_strike
                 checks_come_in_their_order
             }
@@ -185,6 +195,7 @@ macro_rules! store_conformance {
                 a_minute_later_an_address_begins_anew
                 a_look_at_an_address_counts_nothing
                 a_network_of_ipv6_is_one_address
+                an_ipv4_address_is_itself_however_it_is_written
                 a_flood_of_addresses_grants_nothing
             }
         }

@@ -15,7 +15,7 @@ use crate::Subject;
 use crate::listing::{Listed, walk};
 use crate::make::{
     cancel_order, complete_order, create_category, create_pet, delete_category, delete_pet, pet_name,
-    place_order, rename_category, set_status, update_pet,
+    place_order, rename_category, rename_pet, set_status, update_pet,
 };
 use crate::together::joined;
 
@@ -149,8 +149,7 @@ pub async fn a_walk_sees_pets_whose_name_changes_its_case_once(subject: &Subject
         let pet = renamed[round % renamed.len()];
         let name = ["REX", "rex", "Rex"][round / renamed.len() % 3];
         async move {
-            let patch = PetPatch { name: Some(pet_name(name)), ..PetPatch::default() };
-            subject.run(update_pet(pet, patch)).await.expect("the pet is there");
+            subject.run(rename_pet(pet, name)).await.expect("the pet is there");
         }
     });
     let filter = PetFilter { name: Some(pet_name("Rex").folded()), ..PetFilter::default() };

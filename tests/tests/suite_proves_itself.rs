@@ -50,7 +50,9 @@ caught! {
     a_lost_update: LostUpdate by hot_pet::every_decision_follows_from_the_one_before, races::the_last_unit_is_sold_once;
     an_oversell_on_a_stale_view: StaleView by races::the_last_unit_is_sold_once, hot_pet::a_hot_pet_conserves_its_units;
     units_given_back_on_a_stale_view: StaleView by races::units_come_back_once;
-    a_write_skew: WriteSkew by agreement::no_two_transitions_decide_on_what_the_other_changes;
+    a_write_skew: WriteSkew by agreement::no_two_transitions_decide_on_what_the_other_changes,
+        races::an_order_is_changed_once_as_it_was_read, races::a_new_name_and_a_new_plan_are_both_kept,
+        retry_limits::the_limit_holds_however_many_ask, retry_limits::an_expired_record_is_replaced_once_however_many_ask;
     a_torn_commit: TornCommit by agreement::a_commit_is_seen_whole;
     a_half_commit_of_a_caller_that_went: HalfWhenDropped by transactions::a_dropped_caller_leaves_all_or_nothing;
     units_given_back_twice: GivenBackTwice by races::units_come_back_once, crowd::many_pets_conserve_their_units;
@@ -64,17 +66,22 @@ caught! {
     a_page_that_skips: SkippingPage by pages::walks_of_pets_match_the_filter, walks::a_walk_sees_each_category_that_stays_once;
     a_page_that_promises_more: FullMeansMore by pages::a_page_knows_whether_it_is_the_last;
     a_union_of_two_scans: UnionOfScans by walks::a_walk_sees_pets_whose_status_flips_within_the_filter_once;
+    an_index_that_stays_as_it_was: StaleIndex by pages::walks_of_pets_match_the_filter, pages::a_page_may_begin_after_any_id;
+    columns_too_narrow: NarrowColumns by values::values_are_read_as_they_were_written,
+        retries::a_retry_gets_the_first_answer_and_has_no_effect, retry_limits::a_record_expires_at_its_time;
     a_torn_read: TornRead by reads::a_record_is_always_whole;
-    a_credential_kept_for_ever: CredentialKept by keys::a_change_of_a_key_shows_within_a_second;
+    a_credential_kept_for_ever: CredentialKept by keys::a_change_of_a_key_shows_within_a_second, keys::a_change_of_plan_shows_within_a_second;
     a_ban_overwritten: BanOverwritten by bans::a_ban_survives_changes_of_its_key;
     a_ban_forgotten: BanForgotten by bans::the_strike_after_the_last_bans, bans::a_ban_shows_in_the_directory;
     a_strike_lost: StrikesRace by bans::strikes_are_exact_however_many_ask;
     strikes_that_outlive_a_ban: StrikesOutliveBan by bans::a_ban_spends_the_strikes;
     a_request_lost: WindowsRace by quotas::exactly_the_limit_is_admitted;
     a_request_in_flight_lost: FlightsRace by flights::so_many_requests_are_in_flight_and_no_more;
+    a_place_that_outlives_its_caller: PlaceOutlivesCaller by flights::a_dropped_reply_holds_no_place_in_flight;
     a_window_that_falls: WindowFalls by quotas::a_clock_that_steps_back_grants_nothing, quotas::verdicts_match_the_model_under_any_clock;
     a_retry_recorded_after_the_commit: RetryAfterCommit by retries::retries_at_once_have_one_effect;
     a_live_record_pruned: PrunesLive by retry_limits::pruning_drops_the_expired_and_nothing_else;
+    too_much_pruned: PrunesTooMuch by retry_limits::pruning_drops_the_expired_and_nothing_else, quotas::verdicts_match_the_model_under_any_clock;
     nothing_pruned: PrunesNothing by retry_limits::pruning_drops_the_expired_and_nothing_else;
     a_network_counted_by_address: WideAddresses by addresses::a_network_of_ipv6_is_one_address;
     addresses_forgotten: AddressesForgotten by addresses::a_flood_of_addresses_grants_nothing;

@@ -22,6 +22,8 @@ pub enum DiskBug {
     CommitsWithoutSync,
     /// Commits each change of a batch by itself.
     TearsBatches,
+    /// Keeps numbers in 16 bits and times in seconds.
+    NarrowColumns,
     /// Counts ids from the highest that is there.
     ReusesIds,
     /// Commits the records of answers after the effects.

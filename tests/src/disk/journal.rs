@@ -6,6 +6,7 @@ use petstore_ports::{Batch, BatchNumber, Header, Journal, LastIds, Row, StoreErr
 use super::contents::Contents;
 use super::fault::planned_error;
 use super::{Disk, DiskBug, Entry, Fault, State};
+use crate::reference::narrow;
 
 /// Made with the disk: whoever compares it must find it the same after every opening.
 const EPOCH: u64 = 7;
@@ -43,7 +44,7 @@ impl DiskJournal {
     }
 
     fn write_with(&mut self, bug: DiskBug, batch: Entry) -> Result<(), StoreError> {
-        let Entry::Batch { number, changes, last_ids } = batch else {
+        let Entry::Batch { number, mut changes, last_ids } = batch else {
             unreachable!("only batches are wrong")
         };
         let entry = |changes| Entry::Batch { number, changes, last_ids };
@@ -68,6 +69,10 @@ impl DiskJournal {
                 let (answers, effects) = changes.into_iter().partition(is_answer);
                 self.write(vec![entry(effects)])?;
                 self.late.push(entry(answers));
+            }
+            DiskBug::NarrowColumns => {
+                changes.iter_mut().for_each(narrow);
+                self.write(vec![entry(changes)])?;
             }
             DiskBug::ReusesIds => self.write(vec![entry(changes)])?,
         }

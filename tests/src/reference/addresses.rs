@@ -38,7 +38,7 @@ impl Addresses {
         let (admitted, after) = match window.take(limit) {
             Some(after) if cost == Cost::One => (true, after),
             Some(_) => (true, window),
-            None => (false, window),
+            None => (cost == Cost::Nothing, window),
         };
         *used = after.used();
         AddressVerdict { admitted, usage: after.usage(WindowKind::Minute, limit) }
@@ -52,9 +52,9 @@ impl Addresses {
     }
 }
 
-/// Who counts as one peer: an IPv4 address, or the /64 that one subscriber of IPv6 usually has.
+/// Who counts as one peer: an IPv4 address, be it written as IPv6, or the /64 that one subscriber of IPv6 usually has.
 fn peer(address: IpAddr) -> u128 {
-    match address {
+    match address.to_canonical() {
         IpAddr::V4(_) => address_bits(address),
         IpAddr::V6(_) => address_bits(address) >> 64 << 64,
     }

@@ -38,6 +38,10 @@ pub enum Bug {
     FullMeansMore,
     /// Reads a page for two statuses as two scans, one after the other.
     UnionOfScans,
+    /// Finds the pets of a list by an index that says what they were when they were created.
+    StaleIndex,
+    /// Keeps numbers in 16 bits, times in seconds, and no ship date in a kept answer.
+    NarrowColumns,
     /// Reads a record in two halves.
     TornRead,
     /// Keeps a credential that it has looked up for ever.
@@ -54,12 +58,16 @@ pub enum Bug {
     WindowsRace,
     /// Counts requests in flight by reading and writing in two steps.
     FlightsRace,
+    /// Leaves a request in flight whose caller went away before it had its verdict.
+    PlaceOutlivesCaller,
     /// Begins a new window whenever the clock shows another one, earlier ones too.
     WindowFalls,
     /// Writes the record of an answer after the commit of the effect.
     RetryAfterCommit,
     /// Prunes records of answers that are still live.
     PrunesLive,
+    /// Prunes windows that have ended, with the day's count in them, and orders that are complete.
+    PrunesTooMuch,
     /// Never prunes anything.
     PrunesNothing,
     /// Counts each IPv6 address by itself.

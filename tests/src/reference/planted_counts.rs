@@ -1,12 +1,24 @@
 //! Planted bugs of counting.
 
+use std::sync::{Arc, PoisonError};
+
 use petstore_domain::{Window, WindowKind, Windows};
-use petstore_ports::{Ask, Cost, Verdict};
+use petstore_ports::{Ask, Cost, Reply, StoreError, Verdict};
 
 use super::planted_reads::pause_blocking;
 use super::{Bug, ReferenceStore, State};
 
 impl ReferenceStore {
+    /// Takes a request, and tells its caller a little later.
+    pub(super) fn take_late(&self, ask: Ask) -> Reply<Result<Verdict, StoreError>> {
+        let state = Arc::clone(&self.state);
+        Reply::later(async move {
+            let verdict = state.lock().unwrap_or_else(PoisonError::into_inner).take(&ask);
+            tokio::task::yield_now().await;
+            Ok(verdict)
+        })
+    }
+
     /// Takes one request in two steps, or by a window that may fall, if the bug is one of these.
     pub(super) fn take_with_bug(&self, ask: &Ask) -> Option<Verdict> {
         let mut state = self.lock();

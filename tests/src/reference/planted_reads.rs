@@ -16,7 +16,18 @@ pub(super) fn pause_blocking() {
     }
 }
 
+/// Each pet as it was created.
+pub(super) type StaleIndex = BTreeMap<PetId, PetRecord>;
+
 impl ReferenceStore {
+    /// The pets that the filter admitted when they were created.
+    pub(super) fn found_by_the_stale_index(&self, filter: &PetFilter) -> BTreeMap<PetId, PetRecord> {
+        let state = self.lock();
+        let mut pets = state.tables.pets.clone();
+        pets.retain(|id, _| state.stale.get(id).is_some_and(|created| filter.admits(created)));
+        pets
+    }
+
     /// The pets that a scan for each status found, one scan after the other.
     pub(super) fn union_of_scans(&self, filter: &PetFilter) -> BTreeMap<PetId, PetRecord> {
         let mut found = BTreeMap::new();

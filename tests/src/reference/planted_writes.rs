@@ -8,6 +8,7 @@ use petstore_domain::{Change, Changes, Footprint, Name, PetId, PetRecord, View};
 use petstore_ports::{StoreError, Transition};
 
 use super::planted_reads::pause_blocking;
+use super::planted_values::narrow;
 use super::{Bug, ReferenceStore, State};
 
 /// Gives the other threads a chance to come between.
@@ -130,7 +131,10 @@ impl State {
         };
         let pets = self.tables.pets.clone();
         let Some(changes) = decided? else { return Ok(Late { changes: Vec::new(), pets }) };
-        let changes: Vec<Change> = changes.into_iter().collect();
+        let mut changes: Vec<Change> = changes.into_iter().collect();
+        if bug == Bug::NarrowColumns {
+            changes.iter_mut().for_each(narrow);
+        }
         let of_a_key = changes.iter().any(|change| matches!(change, Change::Key(_)));
         let (now, late) = match bug {
             Bug::LostUpdate | Bug::StaleView | Bug::WriteSkew | Bug::EarlyReply => (Vec::new(), changes),
@@ -158,6 +162,9 @@ impl State {
 
     fn apply_all(&mut self, changes: Vec<Change>) {
         for change in changes {
+            if let Change::Pet(record) = &change {
+                self.stale.entry(record.pet.id).or_insert_with(|| record.clone());
+            }
             self.apply_one(change);
         }
     }

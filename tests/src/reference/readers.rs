@@ -66,10 +66,10 @@ impl PetReader for ReferenceStore {
         page: &PageRequest,
         sink: PetSink<'a>,
     ) -> Result<PageEnd, StoreError> {
-        let pets = if self.has(Bug::UnionOfScans) {
-            self.union_of_scans(filter)
-        } else {
-            self.lock().tables.pets.clone()
+        let pets = match self.bug {
+            Some(Bug::UnionOfScans) => self.union_of_scans(filter),
+            Some(Bug::StaleIndex) => self.found_by_the_stale_index(filter),
+            _ => self.lock().tables.pets.clone(),
         };
         let admitted = pets.values().filter(|record| filter.admits(record));
         Ok(self.page(page, admitted.map(|record| (record.pet.id.get(), record)), sink))
@@ -151,6 +151,9 @@ impl Housekeeping for ReferenceStore {
     async fn prune(&self, now: Timestamp) -> Result<usize, StoreError> {
         if self.has(Bug::PrunesNothing) {
             return Ok(0);
+        }
+        if self.has(Bug::PrunesTooMuch) {
+            self.lock().prune_too_much(now);
         }
         let live_too = self.has(Bug::PrunesLive);
         let retries = &mut self.lock().tables.retries;

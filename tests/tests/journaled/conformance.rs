@@ -71,6 +71,7 @@ caught! {
     a_reply_before_the_commit: RepliesBeforeCommit by a_power_cut_loses_nothing_that_was_answered;
     a_commit_without_sync: CommitsWithoutSync by a_power_cut_loses_nothing_that_was_answered;
     a_batch_half_applied: TearsBatches by a_power_cut_leaves_each_operation_whole;
+    columns_too_narrow: NarrowColumns by an_orderly_end_loses_nothing;
     a_counter_reused: ReusesIds by ids_of_before_are_never_given_again;
     an_answer_outside_the_commit: SplitsAnswers by an_answer_is_kept_with_its_effect;
 }

@@ -1,0 +1,39 @@
+//! Planted bugs of keeping: values that do not fit, and what goes with the expired.
+
+use petstore_domain::{Change, Outcome, Timestamp, WindowKind};
+
+use super::State;
+
+/// The bug [`super::Bug::NarrowColumns`], and that of a disk.
+pub(crate) fn narrow(change: &mut Change) {
+    match change {
+        Change::Pet(record) => record.stock &= 0xFFFF,
+        Change::Order(record) => record.order.ship_date = record.order.ship_date.map(whole_second),
+        Change::Key(record) => record.expires_at = record.expires_at.map(whole_second),
+        Change::Retry(record) => {
+            record.expires_at = whole_second(record.expires_at);
+            if let Outcome::Order(order) = &mut record.outcome {
+                order.value.ship_date = None;
+            }
+        }
+        Change::PetDeleted(_)
+        | Change::Category(_)
+        | Change::CategoryDeleted(_)
+        | Change::OrderDeleted(_)
+        | Change::Account(_) => {}
+    }
+}
+
+fn whole_second(time: Timestamp) -> Timestamp {
+    let millis = time.as_millis();
+    Timestamp::from_millis(millis - millis.rem_euclid(1_000)).expect("time begins with a whole second")
+}
+
+impl State {
+    /// The bug [`super::Bug::PrunesTooMuch`].
+    pub(super) fn prune_too_much(&mut self, now: Timestamp) {
+        let minute = WindowKind::Minute.number_at(now);
+        self.counters.windows.retain(|_, windows| windows.minute.number() >= minute);
+        self.tables.orders.retain(|_, record| !record.order.complete);
+    }
+}

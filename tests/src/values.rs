@@ -1,0 +1,115 @@
+//! The longest, the greatest and the oddest values that the domain admits: each is read back as it was written, by every
+//! reader and by the operations.
+//!
+//! What narrows a value is seldom a rule of the store's own, mostly a column, a collation or a driver: a number in a byte,
+//! a time in seconds, a text in another character set.
+
+mod written;
+
+use petstore_domain::{CategoryRecord, Changes, Name, PetRecord, View};
+use petstore_ports::{CategoryFilter, Credential, KeyName, PageOrder, PetFilter};
+
+use crate::Subject;
+use crate::listing::{Snapshot, walk};
+use crate::probe::{Probe, Refused};
+
+pub(crate) use written::write_values;
+
+/// Lists, single reads, look-ups by name and operations show each value as it was written.
+pub async fn values_are_read_as_they_were_written(subject: &Subject) {
+    let written = write_values(subject).await;
+    check_lists(&subject.snapshot().await, &written);
+    let seen = subject.run(look_at(&written)).await.expect("it only looks");
+    assert_eq!(seen, written.first_of_each(), "an operation sees a record as it was written");
+    check_single_reads(subject, &written).await;
+    check_names(subject, &written).await;
+}
+
+/// Kind by kind: all of them at once would be a message that nobody reads.
+pub(crate) fn check_lists(shown: &Snapshot, written: &Snapshot) {
+    assert_eq!(shown.categories, written.categories, "categories are listed as they were written");
+    assert_eq!(shown.pets, written.pets, "pets are listed as they were written");
+    assert_eq!(shown.orders, written.orders, "orders are listed as they were written");
+    assert_eq!(shown.accounts, written.accounts, "accounts are listed as they were written");
+    assert_eq!(shown.keys, written.keys, "keys are listed as they were written");
+}
+
+async fn check_single_reads(subject: &Subject, written: &Snapshot) {
+    for record in &written.categories {
+        assert_eq!(subject.category(record.category.id).await.as_ref(), Some(record), "a category is read");
+    }
+    for record in &written.pets {
+        assert_eq!(subject.pet(record.pet.id).await.as_ref(), Some(record), "a pet is read");
+    }
+    for record in &written.orders {
+        assert_eq!(subject.order(record.order.id).await.as_ref(), Some(record), "an order is read");
+    }
+    for key in &written.keys {
+        let account = written.accounts.iter().find(|one| one.id == key.account).expect("it has one");
+        let found = subject.accounts.account_named(&account.name).await;
+        assert_eq!(found.as_ref(), Ok(&Some(account.clone())), "an account is found by its name");
+        for name in [KeyName::Id(key.id), KeyName::Digest(key.digest)] {
+            let credential = subject.keys.credential(name).await;
+            assert_eq!(credential, Ok(Some(Credential::new(key, account))), "a key is found by {name:?}");
+        }
+    }
+}
+
+/// Whoever asks for a name gets what has it, and nothing else.
+async fn check_names(subject: &Subject, written: &Snapshot) {
+    for name in written.categories.iter().map(|record| record.category.name.folded()) {
+        let filter = CategoryFilter { name: Some(name.clone()) };
+        let listed: Vec<CategoryRecord> = walk(subject, &filter, PageOrder::Ascending, 100).await;
+        let mut expected = written.categories.clone();
+        expected.retain(|record| name.matches(record.category.name.as_str()));
+        assert_eq!(listed, expected, "categories are found by their name");
+
+        let filter = PetFilter { name: Some(name.clone()), ..PetFilter::default() };
+        let listed: Vec<PetRecord> = walk(subject, &filter, PageOrder::Ascending, 100).await;
+        let mut expected = written.pets.clone();
+        expected.retain(|record| name.matches(record.pet.name.as_str()));
+        assert_eq!(listed, expected, "pets are found by their name");
+    }
+}
+
+/// Looks at some of each kind in one step.
+fn look_at(
+    written: &Snapshot,
+) -> impl petstore_domain::Operation<Output = Snapshot, Rejection = Refused> + Clone {
+    let some = written.first_of_each();
+    let mut names: Vec<Name> = Vec::new();
+    names.extend(some.categories.iter().map(|one| Name::Category(one.category.id)));
+    names.extend(some.pets.iter().map(|one| Name::Pet(one.pet.id)));
+    names.extend(some.orders.iter().map(|one| Name::Order(one.order.id)));
+    names.extend(some.accounts.iter().map(|one| Name::Account(one.id)));
+    names.extend(some.keys.iter().map(|one| Name::Key(one.id)));
+    Probe::new(names, move |view: &View| {
+        let seen = Snapshot {
+            categories: some
+                .categories
+                .iter()
+                .filter_map(|one| view.category(one.category.id))
+                .cloned()
+                .collect(),
+            pets: some.pets.iter().filter_map(|one| view.pet(one.pet.id)).cloned().collect(),
+            orders: some.orders.iter().filter_map(|one| view.order(one.order.id)).cloned().collect(),
+            accounts: some.accounts.iter().filter_map(|one| view.account(one.id)).cloned().collect(),
+            keys: some.keys.iter().filter_map(|one| view.key(one.id)).cloned().collect(),
+        };
+        Ok((Changes::none(), seen))
+    })
+}
+
+impl Snapshot {
+    /// As many of each kind as an operation may well look at. The odd ones come first.
+    fn first_of_each(&self) -> Self {
+        const SOME: usize = 12;
+        let mut some = self.clone();
+        some.categories.truncate(SOME);
+        some.pets.truncate(SOME);
+        some.orders.truncate(SOME);
+        some.accounts.truncate(SOME);
+        some.keys.truncate(SOME);
+        some
+    }
+}

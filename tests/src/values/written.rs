@@ -1,0 +1,221 @@
+//! The values, and what a store must show when they have been written.
+//!
+//! What is expected is made of the values themselves: what an operation answers has been through the store.
+
+use petstore_domain::{
+    Account, AccountName, Category, CategoryId, CategoryName, CategoryRecord, CreateCategory, CreateKey,
+    CreatePet, DESCRIPTION_MAX, Description, KeyHolder, KeyLabel, KeyRecord, Limit, NAME_MAX, NewCategory,
+    NewOrder, NewPet, Order, OrderQuantity, OrderRecord, Pet, PetId, PetName, PetRecord, PetStatus,
+    PlaceOrder, Plan, RevokeKey, Scopes, StockLevel, Timestamp, Version,
+};
+
+use crate::Subject;
+use crate::listing::Snapshot;
+use crate::make::{at, cancel_order, complete_order, create_key, create_pet, limits, place_order, set_stock};
+use crate::together::together;
+
+/// One more than a byte counts: made by so many callers, each of them so many.
+const MANY: u32 = 256;
+const CALLERS: u32 = 8;
+
+/// Names that differ, as they are and without regard to case. The last has as many characters as may be, of four bytes.
+fn names() -> Vec<String> {
+    let odd =
+        ["Ωμέγα 猫", "Éclé", "E\u{301}cle\u{301}", "O'Hara; -- \"%_\\", "🏳\u{fe0f}\u{200d}🌈", "null", "-1"];
+    odd.map(str::to_owned).into_iter().chain(["🦤".repeat(NAME_MAX)]).collect()
+}
+
+fn descriptions() -> Vec<Option<Description>> {
+    let longest = "🦤".repeat(DESCRIPTION_MAX);
+    let texts = [None, Some(""), Some(" \n padded\n\n"), Some("猫 E\u{301}"), Some(longest.as_str())];
+    texts.map(|text| text.map(|text| Description::parse(text).expect("a description"))).to_vec()
+}
+
+/// Both ends of time, and both sides of the bounds of seconds in 32 bits; with milliseconds.
+fn times() -> Vec<Option<Timestamp>> {
+    let bounds = [-1, 0, 1_999, i64::from(i32::MAX) * 1_000 + 1_001, i64::from(u32::MAX) * 1_000 + 1_001];
+    let times = bounds.map(|millis| Some(Timestamp::from_millis(millis).expect("a time")));
+    times.into_iter().chain([None, Some(Timestamp::MIN), Some(Timestamp::MAX)]).collect()
+}
+
+fn plans() -> Vec<Plan> {
+    let enterprise = [limits(Limit::MAX, Limit::MAX), limits(1, 1), limits(65_536, 1_000_000)];
+    let named = [Plan::Free, Plan::Pro, Plan::Business];
+    enterprise.map(Plan::Enterprise).into_iter().chain(named).collect()
+}
+
+fn version(number: u32) -> Version {
+    Version::new(number.into()).expect("a version")
+}
+
+fn quantity(units: u32) -> OrderQuantity {
+    OrderQuantity::new(units.into()).expect("a quantity")
+}
+
+/// Writes all of them into a store without categories of these names, and says what every reader must show of them.
+pub(crate) async fn write_values(subject: &Subject) -> Snapshot {
+    let mut written = Snapshot::default();
+    write_categories(subject, &mut written).await;
+    write_pets(subject, &mut written).await;
+    write_orders(subject, &mut written).await;
+    write_accounts(subject, &mut written).await;
+    for pet in &written.pets {
+        let home = written.categories.iter_mut().find(|one| one.category.id == pet.pet.category_id);
+        home.expect("it is one of these").pets += 1;
+    }
+    written.pets.sort_by_key(|record| record.pet.id);
+    written.orders.sort_by_key(|record| record.order.id);
+    written
+}
+
+async fn write_categories(subject: &Subject, written: &mut Snapshot) {
+    for (name, description) in names().iter().zip(descriptions().into_iter().cycle()) {
+        let new = NewCategory { name: CategoryName::parse(name).expect("a name"), description };
+        let id = subject.run(CreateCategory { new: new.clone() }).await.expect("a fresh name").value.id;
+        let category = Category { id, name: new.name, description: new.description };
+        written.categories.push(CategoryRecord { category, version: Version::FIRST, pets: 0 });
+    }
+}
+
+/// One of each name, and many in one category.
+async fn write_pets(subject: &Subject, written: &mut Snapshot) {
+    let [home, full] = [0, 1].map(|index| written.categories[index].category.id);
+    for (name, status) in names().iter().zip(PetStatus::ALL.into_iter().cycle()) {
+        let new =
+            NewPet { name: PetName::parse(name).expect("a name"), category_id: home, status: Some(status) };
+        let id = subject.run(CreatePet { new: new.clone() }).await.expect("its category is there").value.id;
+        written.pets.push(PetRecord::new(id, new));
+    }
+    let made = many(subject, move |subject| async move {
+        subject.run(create_pet("Rex", full, None)).await.expect("its category is there").value
+    });
+    for Pet { id, .. } in made.await {
+        written.pets.push(PetRecord::new(id, create_pet("Rex", full, None).new));
+    }
+}
+
+/// Does the same so often, some of it at once.
+async fn many<T, F>(subject: &Subject, one: impl Fn(Subject) -> F + Clone + Send + 'static) -> Vec<T>
+where
+    T: Send + 'static,
+    F: Future<Output = T> + Send + 'static,
+{
+    let made = together(CALLERS as usize, |_| {
+        let (subject, one) = (subject.clone(), one.clone());
+        async move {
+            let mut mine = Vec::new();
+            for _ in 0..MANY / CALLERS {
+                mine.push(one(subject.clone()).await);
+            }
+            mine
+        }
+    });
+    made.await.into_iter().flatten().collect()
+}
+
+async fn write_orders(subject: &Subject, written: &mut Snapshot) {
+    let home = written.categories[0].category.id;
+    write_ordered_pet(subject, home, written).await;
+    write_sold_pet(subject, home, written).await;
+    // The largest orders, for each time.
+    let (id, mut ordered) = stocked(subject, home).await;
+    for ship_date in times() {
+        let new = NewOrder { pet_id: id, quantity: quantity(OrderQuantity::MAX), ship_date };
+        let order = subject.run(PlaceOrder { new }).await.expect("there are units").value.id;
+        written.orders.push(open_order(order, id, OrderQuantity::MAX, ship_date));
+        ordered.stock -= u64::from(OrderQuantity::MAX);
+        ordered.open_orders += 1;
+        ordered.item_version = ordered.item_version.next();
+    }
+    written.pets.push(ordered);
+}
+
+fn open_order(
+    id: petstore_domain::OrderId,
+    pet_id: PetId,
+    units: u32,
+    ship_date: Option<Timestamp>,
+) -> OrderRecord {
+    let order = Order { id, pet_id, quantity: quantity(units), ship_date, complete: false };
+    OrderRecord { order, version: Version::FIRST }
+}
+
+/// A pet with as many units as a request may set.
+async fn stocked(subject: &Subject, home: CategoryId) -> (PetId, PetRecord) {
+    let create = create_pet("Rex", home, None);
+    let id = subject.run(create.clone()).await.expect("its category is there").value.id;
+    subject.run(set_stock(id, StockLevel::MAX.into())).await.expect("the pet is there");
+    let record = PetRecord {
+        stock: StockLevel::MAX.into(),
+        item_version: version(2),
+        ..PetRecord::new(id, create.new)
+    };
+    (id, record)
+}
+
+/// Units given back take the stock above what may be set; then come many orders.
+async fn write_ordered_pet(subject: &Subject, home: CategoryId, written: &mut Snapshot) {
+    let (id, record) = stocked(subject, home).await;
+    let largest = place_order(id, OrderQuantity::MAX.into());
+    let order = subject.run(largest).await.expect("there are units").value.id;
+    subject.run(set_stock(id, StockLevel::MAX.into())).await.expect("the pet is there");
+    subject.run(cancel_order(order)).await.expect("the order is open");
+    let orders = many(subject, move |subject| async move {
+        subject.run(place_order(id, 1)).await.expect("there are units").value.id
+    });
+    written.orders.extend(orders.await.into_iter().map(|order| open_order(order, id, 1, None)));
+    written.pets.push(PetRecord {
+        stock: u64::from(StockLevel::MAX + OrderQuantity::MAX - MANY),
+        item_version: version(5 + MANY),
+        open_orders: MANY,
+        ..record
+    });
+}
+
+/// A complete order, and a pet of which it was the last unit.
+async fn write_sold_pet(subject: &Subject, home: CategoryId, written: &mut Snapshot) {
+    let sold = NewPet { status: Some(PetStatus::Sold), ..create_pet("Rex", home, None).new };
+    let id = subject.run(create_pet("Rex", home, None)).await.expect("its category is there").value.id;
+    let order = subject.run(place_order(id, 1)).await.expect("it has a unit").value.id;
+    subject.run(complete_order(order)).await.expect("the order is open");
+    let open = open_order(order, id, 1, Some(at(0)));
+    written.orders.push(OrderRecord { order: Order { complete: true, ..open.order }, version: version(2) });
+    // On hold when the last unit was ordered, and sold when the order was complete.
+    let pet = PetRecord { version: version(3), item_version: version(3), ..PetRecord::new(id, sold) };
+    written.pets.push(pet);
+}
+
+/// One of each name, plan, time and scope; half of the keys are revoked.
+async fn write_accounts(subject: &Subject, written: &mut Snapshot) {
+    let scopes = ["read", "write", "read,write"].map(|list| Scopes::parse(list).expect("scopes"));
+    let rows =
+        names().into_iter().zip(plans().into_iter().cycle()).zip(times()).zip(scopes.into_iter().cycle());
+    for (number, (((name, plan), expires_at), scopes)) in rows.enumerate() {
+        let now = Timestamp::from_millis(at(0).as_millis() + 1).expect("a time");
+        let (name, label) =
+            (AccountName::parse(&name).expect("a name"), KeyLabel::parse(&name).expect("a label"));
+        let holder = KeyHolder::Named { name: name.clone(), plan: Some(plan) };
+        let create = CreateKey { label: label.clone(), scopes, expires_at, now, ..create_key(holder) };
+        let (digest, prefix) = (create.digest, create.prefix);
+        let made = subject.run(create).await.expect("a fresh name");
+        let (id, account) = (made.key.id, made.account.id);
+        let revoked_at = Some(Timestamp::from_millis(at(9).as_millis() + 999).expect("a time"));
+        let revoked_at = revoked_at.filter(|_| number % 2 == 0);
+        if let Some(now) = revoked_at {
+            subject.run(RevokeKey { id, now }).await.expect("the key is there");
+        }
+        written.accounts.push(Account { id: account, name, plan, created_at: now });
+        written.keys.push(KeyRecord {
+            id,
+            account,
+            digest,
+            prefix,
+            label,
+            scopes,
+            created_at: now,
+            expires_at,
+            revoked_at,
+            ban: None,
+        });
+    }
+}
