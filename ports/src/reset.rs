@@ -13,7 +13,8 @@ use crate::{Row, StoreError};
 #[cfg_attr(feature = "mock", mockall::automock)]
 pub trait Resettable: Send + Sync {
     /// Begins anew with these categories, pets and orders, in this order, and with this epoch: the next id of each kind is
-    /// one more than the highest of them, and 1 where there is none. Blocks until it is done.
+    /// one more than the highest of them, pets that only an order remembers among them, and 1 where there is none. Blocks
+    /// until it is done.
     ///
     /// # Errors
     /// [`StoreError::Corrupt`] if the rows contradict each other: then nothing has changed.

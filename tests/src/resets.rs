@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use petstore_domain::{BanPolicy, Category, CategoryRecord, NewPet, PetRecord, Plan, Version};
+use petstore_domain::{
+    BanPolicy, Category, CategoryRecord, NewPet, Order, OrderId, OrderQuantity, OrderRecord, PetRecord, Plan,
+    Version,
+};
 use petstore_ports::{
     AccountDirectory, Ask, CategoryReader, Cost, Housekeeping, KeyReader, OrderReader, PageOrder,
     PageRequest, PetFilter, PetReader, Quotas, Resettable, Row, StoreError, Transactor, Verdict,
@@ -45,6 +48,13 @@ fn shop() -> Arc<[Row]> {
     };
     let category = Row::Category(CategoryRecord { category, version: Version::FIRST, pets: 2 });
     Arc::new([category, pet(1), pet(2)])
+}
+
+/// A complete order for a pet that is gone.
+fn remembered() -> Arc<[Row]> {
+    let quantity = OrderQuantity::ONE;
+    let order = Order { id: OrderId::FIRST, pet_id: pet_id(7), quantity, ship_date: None, complete: true };
+    Arc::new([Row::Order(OrderRecord { order, version: Version::FIRST })])
 }
 
 impl ResetSubject {
@@ -106,6 +116,10 @@ pub async fn a_reset_replaces_the_shop(subject: &ResetSubject) {
         assert_eq!(pet.get(), 3, "a pet's id follows those that came");
         assert_eq!(store.add_order(pet, 1).await.get(), 1, "ids begin at 1 where none came");
         assert_eq!(store.add_order(pet_id(1), 1).await.get(), 2, "what came can be ordered");
+        // The id of a pet that is gone and that an order remembers would bring that order to another pet.
+        subject.reset(remembered());
+        let category = store.add_category("Birds").await;
+        assert_eq!(store.add_pet(category, 1).await.get(), 8, "a gone pet's id follows those that came");
         subject.reset(Arc::new([]));
         subject.shows(&[]).await;
         assert_eq!(store.add_category("Rabbits").await.get(), 1, "a name is free again, and the first id");

@@ -119,14 +119,6 @@ pub(crate) fn create(path: &Path) -> io::Result<()> {
     sync_directory_of(path)
 }
 
-/// Makes what is in a database's log last. SQLite's locks are on other files.
-pub(crate) fn sync_log(database: &Path) -> io::Result<()> {
-    match File::open(ending(database, "-wal")) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        log => log?.sync_all(),
-    }
-}
-
 /// Makes what was done to a directory's names last.
 pub(crate) fn sync_directory_of(path: &Path) -> io::Result<()> {
     path.parent().map_or(Ok(()), |directory| File::open(directory)?.sync_all())

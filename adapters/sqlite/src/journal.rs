@@ -46,11 +46,9 @@ impl Open {
     fn new(path: &Path, epoch_if_new: Option<u64>, log: &Arc<Log>) -> Result<(Self, Settled), OpenError> {
         let mut connection = connection::writer(path, epoch_if_new)?;
         // A process that was killed may have left a batch in the log that was never synced. It is read from here on, so
-        // it must be on disk before: in the database, or while somebody reads an older state of it, in the log.
+        // it must be on disk before: in the database, or while somebody reads an older state of it, in the log, which the
+        // commit that cuts it syncs.
         let settled = checkpoint::settle(&connection).map_err(OpenError::engine(path))?;
-        if settled == Settled::Partly {
-            files::sync_log(path).map_err(|source| OpenError::File { path: path.into(), source })?;
-        }
         if settled == Settled::Emptied {
             log.begin_anew();
         } else {
