@@ -254,7 +254,10 @@ where
     fn deadline(&self) -> Option<(Instant, Option<Ended>)> {
         let (phase, _) = self.phase.value;
         let waiting = match phase {
-            Phase::Idle => Some((self.phase.since + self.deadlines.idle, Some(Ended::Idle))),
+            // Whoever has been taking the last answer until now has not been idle for longer.
+            Phase::Idle => {
+                Some((self.phase.since.max(self.stall.since) + self.deadlines.idle, Some(Ended::Idle)))
+            }
             Phase::Head => Some((self.phase.since + self.deadlines.head, Some(Ended::HeadTooSlow))),
             Phase::Busy => None,
         };

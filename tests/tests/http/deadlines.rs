@@ -1,6 +1,7 @@
 //! Slow clients are shed.
 
 use std::io::Write;
+use std::net::TcpStream;
 use std::time::Duration;
 
 use petstore_domain::Plan;
@@ -138,14 +139,17 @@ fn a_client_that_never_reads_is_dropped() {
     assert_eq!(shop.stranger().get("/health").status, 200);
 }
 
-/// What the kernel keeps for the other end of a connection, known by the ports of both: bytes that were not taken yet, if
-/// it knows the connection.
-fn unsent(near: u16, far: u16) -> Option<u64> {
-    let (near, far) = (format!(":{near:04X}"), format!(":{far:04X}"));
+/// The ports of a connection as the kernel's table names them: the server's, and the client's.
+fn ports(socket: &TcpStream) -> [String; 2] {
+    [socket.peer_addr(), socket.local_addr()].map(|address| format!(":{:04X}", address.unwrap().port()))
+}
+
+/// What the kernel keeps for the client of this connection: bytes that were not taken yet, if it knows the connection.
+fn unsent_to([near, far]: &[String; 2]) -> Option<u64> {
     let sockets = std::fs::read_to_string("/proc/net/tcp").unwrap();
     sockets.lines().find_map(|line| {
         let fields: Vec<_> = line.split_whitespace().collect();
-        let is_it = fields[1].ends_with(&near) && fields[2].ends_with(&far);
+        let is_it = fields[1].ends_with(near) && fields[2].ends_with(far);
         is_it.then(|| u64::from_str_radix(fields[4].split(':').next().unwrap(), 16).unwrap())
     })
 }
@@ -155,26 +159,59 @@ fn the_kernel_keeps_little_for_a_client_that_takes_nothing_and_nothing_when_it_i
     const LITTLE: u64 = 512 * 1024;
     let shop = shop(Deadlines { write_stall: SHORT, ..LENIENT });
     let mut connection = Connection::open(shop.address());
+    // Asked now: a socket that the server has dropped has no other end.
+    let ports = ports(connection.socket());
     let batch: Vec<u8> =
         (0..100).flat_map(|_| request(&shop.stranger(), "GET", "/openapi.yaml", &[], b"")).collect();
     connection.send(&batch);
-    let (near, far) = (shop.address().port(), connection.socket().local_addr().unwrap().port());
     let mut most = 0;
-    while let Some(unsent) = unsent(near, far) {
+    while let Some(unsent) = unsent_to(&ports) {
         most = most.max(unsent);
     }
     assert!((1..LITTLE).contains(&most), "{most}");
 }
 
+/// Waits for as long as this shop lets a connection be idle, by the server's own count.
+fn wait_out_an_idle_one(shop: &Shop) {
+    assert!(Connection::open(shop.address()).is_closed());
+}
+
 #[test]
 fn a_client_that_reads_slowly_is_not_dropped() {
-    let shop = shop(Deadlines { write_stall: Duration::from_secs(2), ..LENIENT });
+    const PACE: Duration = Duration::from_millis(100);
+    let shop = shop(Deadlines { idle: PACE, write_stall: 10 * PACE, ..LENIENT });
     let mut connection = Connection::open(shop.address());
     let batch: Vec<u8> =
-        (0..40).flat_map(|_| request(&shop.stranger(), "GET", "/openapi.yaml", &[], b"")).collect();
+        (0..60).flat_map(|_| request(&shop.stranger(), "GET", "/openapi.yaml", &[], b"")).collect();
     connection.send(&batch);
-    for _ in 0..40 {
-        assert_eq!(connection.read_answer(false).unwrap().text(), crate::harness::OPENAPI);
+    for number in 0..60 {
+        // Whatever the kernel buffers on both sides, there is more to come, for longer than a write may stall.
+        if number % 4 == 0 {
+            wait_out_an_idle_one(&shop);
+        }
+        assert_eq!(connection.read_answer(false).expect("it goes on").text(), crate::harness::OPENAPI);
+    }
+}
+
+#[test]
+fn a_client_that_reads_its_last_answer_late_is_not_idle() {
+    let shop = shop(Deadlines { idle: SHORT, ..LENIENT });
+    let ask = |path: &str| request(&shop.stranger(), "GET", path, &[], b"");
+    // Of some of them the kernel takes all but a part of the last answer: more of it for one, less of it for another.
+    let sizes = (1..8).flat_map(|long| (0..6).map(move |short| (50 * short, long)));
+    let clients: Vec<_> = sizes
+        .map(|(short, long)| {
+            let mut connection = Connection::open(shop.address());
+            connection.send(&[ask("/health").repeat(short), ask("/openapi.yaml").repeat(long)].concat());
+            (short, long, connection)
+        })
+        .collect();
+    wait_out_an_idle_one(&shop);
+    wait_out_an_idle_one(&shop);
+    for (short, long, mut connection) in clients {
+        let answers: Vec<_> = (0..short + long).map_while(|_| connection.read_answer(false)).collect();
+        assert_eq!(answers.len(), short + long, "of {short} short ones and {long} long ones");
+        assert_eq!(answers[short + long - 1].text(), crate::harness::OPENAPI);
     }
 }
 
