@@ -41,7 +41,7 @@ fn each_201_leaves_after_a_sync_that_came_after_its_request() {
     for call in calls.lines() {
         if call.contains("\"POST ") {
             synced = false;
-        } else if call.contains("sync(") && call.ends_with("= 0") || call.contains("sync resumed") {
+        } else if (call.contains("sync(") || call.contains("sync resumed")) && call.ends_with("= 0") {
             synced = true;
         } else if call.contains("HTTP/1.1 201") {
             assert!(synced, "a 201 left before a sync: {call}");
@@ -125,5 +125,105 @@ fn what_a_kill_has_left_in_the_log_is_synced_before_it_is_served() {
     let is_sync =
         |call: &&str| call.contains("sync(") && call.contains("petstore.db-wal") && call.ends_with("= 0");
     assert_eq!(before.lines().filter(is_sync).count(), 1, "{calls}");
+    site.stop();
+}
+
+/// The calls of a command, each with the files that it is about.
+fn calls_of(site: &Site, calls: &str, command: &[&str]) -> Vec<String> {
+    let log = site.folder.join("calls");
+    let trace = ["-f", "-y", "-e", &format!("trace={calls}"), "-o", log.to_str().unwrap(), common::BINARY];
+    let output = Command::new("strace").args(trace).args(command).current_dir(&site.folder).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    std::fs::read_to_string(log).unwrap().lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn a_backup_is_on_disk_before_it_has_its_name_and_so_is_its_name_in_the_end() {
+    if !tools::can_run("strace", "-V") {
+        return;
+    }
+    let site = Site::served("synced-backup", &["--demo", "3"]);
+    let calls =
+        calls_of(&site, "fsync,fdatasync,pwrite64,write,rename,renameat,renameat2", &["backup", "copy.db"]);
+    let last = |what: &[&str]| {
+        let found = calls.iter().rposition(|call| what.iter().all(|part| call.contains(part)));
+        found.unwrap_or_else(|| panic!("no {what:?} in {calls:#?}"))
+    };
+    let folder = site.folder.file_name().unwrap().to_str().unwrap();
+    let order = [
+        last(&["write", "copy.db.part>"]),
+        last(&[" fsync(", "copy.db.part>", "= 0"]),
+        last(&[" rename", "copy.db.part", "copy.db\"", "= 0"]),
+        last(&[" fsync(", &format!("{folder}>"), "= 0"]),
+    ];
+    assert!(order.is_sorted(), "{order:?} of {calls:#?}");
+}
+
+#[test]
+fn a_name_that_is_taken_while_a_backup_is_made_stays_somebody_elses() {
+    if !tools::can_run("strace", "-V") {
+        return;
+    }
+    let site = Site::served("synced-taken", &["--demo", "3"]);
+    let log = site.folder.join("calls");
+    // It is stopped where its copy is whole.
+    let mut backup = Command::new("strace")
+        .args([
+            "-f",
+            "-e",
+            "trace=fsync",
+            "-e",
+            "inject=fsync:signal=STOP:when=1",
+            "-o",
+            log.to_str().unwrap(),
+        ])
+        .args([common::BINARY, "backup", "copy.db"])
+        .current_dir(&site.folder)
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let stopped = loop {
+        assert_eq!(backup.try_wait().unwrap(), None, "it makes a copy");
+        let calls = std::fs::read_to_string(&log).unwrap_or_default();
+        if let Some(line) = calls.lines().find(|line| line.contains("stopped by SIGSTOP")) {
+            break line.split(' ').next().unwrap().to_owned();
+        }
+        std::thread::yield_now();
+    };
+    std::fs::write(site.folder.join("copy.db"), "somebody else's").unwrap();
+    assert!(Command::new("kill").args(["-CONT", &stopped]).status().unwrap().success());
+    let refused = backup.wait_with_output().unwrap();
+    let why = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(refused.status.code() == Some(1) && why.contains("copy.db is there already"), "{why}");
+    assert_eq!(std::fs::read_to_string(site.folder.join("copy.db")).unwrap(), "somebody else's");
+    assert!(!site.folder.join("copy.db.part").exists());
+}
+
+#[test]
+fn the_name_of_a_new_file_is_on_disk_before_it_is_served() {
+    if !tools::can_run("strace", "-V") {
+        return;
+    }
+    let mut site = Site::new("synced-new");
+    let log = site.folder.join("calls");
+    // The server is this test's child, and strace the one that watches from aside.
+    let trace = ["-D", "-f", "-y", "-e", "trace=fsync,openat,listen", "-o", log.to_str().unwrap()];
+    let mut strace = Command::new("strace");
+    strace.args(trace).arg(common::BINARY).current_dir(&site.folder);
+    strace.env("PETSTORE_LISTEN", format!("127.0.0.1:{}", site.port));
+    site.server = Some(strace.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+    while Client::connect(site.port, "").is_err() {
+        assert_eq!(site.server.as_mut().unwrap().try_wait().unwrap(), None);
+        std::thread::yield_now();
+    }
+    let calls = std::fs::read_to_string(&log).unwrap();
+    let (before, _) = calls.split_once(" listen(").expect("it listens");
+    let (_, made) = before.split_once("petstore.db\", O_WRONLY|O_CREAT|O_EXCL").expect("it makes its file");
+    let folder = site.folder.file_name().unwrap().to_str().unwrap();
+    let synced = |what: &str| {
+        made.lines().position(|call| call.contains(" fsync(") && call.contains(what) && call.ends_with("= 0"))
+    };
+    let (file, name) = (synced("petstore.db>"), synced(&format!("{folder}>")));
+    assert!(file.is_some() && file < name, "{file:?} {name:?}: {calls}");
     site.stop();
 }
