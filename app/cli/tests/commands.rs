@@ -199,6 +199,10 @@ fn a_second_server_on_the_same_address_or_socket_is_refused() {
     let refused = site.command(&["--listen", "127.0.0.1:0"]).output().unwrap();
     assert_eq!(refused.status.code(), Some(1));
     assert!(text(&refused.stderr).contains("petstore.db"));
+    let there = site.folder.join("petstore.db.sock");
+    let same = ["--db", "memory", "--listen", "127.0.0.1:0", "--admin-socket", there.to_str().unwrap()];
+    let refused = other.log_of_start(&same, &[]);
+    assert!(refused.contains(&format!("another server answers at {}", there.display())), "{refused}");
     // The first one's socket is still there.
     assert_eq!(site.run(&["keys", "list"]).status.code(), Some(0));
 }

@@ -3,7 +3,9 @@
 
 mod common;
 
+use std::io::{Read, Write};
 use std::os::unix::fs::MetadataExt;
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Output};
 
@@ -267,4 +269,42 @@ fn a_command_that_no_server_answers_says_what_it_was_done_in() {
     std::fs::remove_file(site.folder.join("petstore.db")).unwrap();
     let nowhere = text(&site.run(&["keys", "list"]).stderr);
     assert!(nowhere.contains("no data in petstore.db") && nowhere.ends_with(hint), "{nowhere}");
+}
+
+/// What a server answers to these bytes on its admin socket.
+fn asked(site: &Site, bytes: &[u8]) -> String {
+    let mut stream = UnixStream::connect(site.folder.join("petstore.sock")).unwrap();
+    stream.write_all(bytes).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+#[test]
+fn a_list_longer_than_a_page_of_the_socket_is_whole() {
+    const PAGE: u64 = 500;
+    let site = Site::served("many", &["--db", "memory"]);
+    // Without a process for each of them.
+    for number in 1..=PAGE {
+        let ask = json!({
+            "ask": "create_key", "account": format!("zoo {number}"), "label": "", "scopes": "read,write",
+        });
+        assert!(asked(&site, format!("{ask}\n").as_bytes()).contains("created"));
+    }
+    let ids = |args: &[&str]| -> Vec<u64> {
+        let list = json(&site, &[args, &["--db", "memory"]].concat());
+        list.as_array().unwrap().iter().map(|one| one["id"].as_u64().unwrap()).collect()
+    };
+    // With the first one.
+    let all: Vec<_> = (1..=PAGE + 1).collect();
+    assert_eq!(ids(&["keys", "list"]), all);
+    assert_eq!(ids(&["accounts", "list"]), all);
+    assert_eq!(ids(&["keys", "list", "--account", "zoo 500"]), [PAGE + 1]);
+}
+
+#[test]
+fn a_question_without_an_end_is_answered_at_its_bound() {
+    let site = Site::served("endless", &["--db", "memory"]);
+    let answer = asked(&site, &vec![b' '; 1024 * 1024]);
+    assert!(answer.contains("the request cannot be read"), "{answer}");
 }

@@ -339,3 +339,16 @@ fn store_fault(error: &StoreError) -> String {
         error => format!("nothing was changed: {error}"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_expiry_is_later_than_now_if_only_by_a_millisecond() {
+        let at = |millis: i64| Timestamp::from_millis(1_900_000_000_000 + millis).unwrap();
+        let given = |millis| expiry(&at(millis).to_string(), at(0));
+        assert!(given(-1).is_err() && given(0).is_err());
+        assert_eq!(given(1), Ok(at(1)));
+    }
+}
