@@ -105,3 +105,19 @@ pub(crate) fn open(path: &Path) -> rusqlite::Result<Connection> {
     connection.set_prepared_statement_cache_capacity(STATEMENTS_KEPT);
     Ok(connection)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_writer_copies_nothing_by_itself_and_gives_back_what_the_log_has_grown_beyond_its_bound() {
+        let path = std::env::temp_dir().join(format!("petstore-pragmas-{}", std::process::id()));
+        crate::files::create(&path).unwrap();
+        let writer = writer(&path, Some(1)).unwrap();
+        let set = |name| writer.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).unwrap();
+        assert_eq!((set("wal_autocheckpoint"), set("journal_size_limit")), (0, i64::from(LOG_BYTES_KEPT)));
+        drop(writer);
+        std::fs::remove_file(path).unwrap();
+    }
+}

@@ -5,6 +5,7 @@ mod common;
 use common::*;
 use petstore_domain::*;
 use petstore_ports::*;
+use rusqlite::Connection;
 
 #[test]
 fn the_engine_is_one_that_does_not_lose_a_log() {
@@ -124,6 +125,23 @@ fn recovery_refuses_a_file_that_has_lost_what_was_kept() {
     fill(&mut journal);
     room.tool().execute_batch("UPDATE meta SET last_batch = 0").unwrap();
     assert!(matches!(journal.recover(), Err(StoreError::Corrupt(_))));
+}
+
+#[test]
+fn a_batch_in_doubt_counts_once_it_can_be_copied_out_of_the_log() {
+    let room = Room::new();
+    let mut journal = room.open();
+    fill(&mut journal);
+    let reader = room.tool();
+    let older = reader.unchecked_transaction().unwrap();
+    let last = |of: &Connection| of.query_row("SELECT last_batch FROM meta", [], |row| row.get::<_, u64>(0));
+    assert_eq!(last(&older), Ok(1));
+    // It is in the log, and nobody was told that it is kept.
+    room.tool().execute_batch("UPDATE meta SET last_batch = 2").unwrap();
+    assert!(matches!(journal.recover(), Err(StoreError::Unavailable(_))), "the reader holds the copy back");
+    drop(older);
+    assert_eq!(journal.recover(), Ok(BatchNumber(2)));
+    keep(&mut journal, 3, [Change::PetDeleted(PetId::FIRST)]).unwrap();
 }
 
 #[test]
