@@ -333,6 +333,7 @@ mod tests {
         assert_eq!(answer, std::task::Poll::Ready(Err(broken.clone())));
         assert_eq!((queue.check(), queue.push(chore())), (Err(broken.clone()), Err(broken)));
         queue.heal();
+        assert_eq!(queue.check_at(Timestamp::MAX), Ok(()), "what was refused is not waited for");
         assert_eq!(queue.push(chore()), Ok(()));
     }
 }

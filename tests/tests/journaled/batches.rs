@@ -142,3 +142,24 @@ fn a_caller_that_goes_away_leaves_its_transition_whole() {
     let left = driven.snapshot();
     assert_eq!((left.pets.len(), left.categories[0].pets), (1, 1));
 }
+
+#[test]
+fn a_record_that_has_expired_and_one_that_replaces_it_are_one_at_the_limit() {
+    let driven = Driven::on(&Disk::new());
+    driven.done(create_category("Dogs"));
+    let keyed = |key: &str, now, end| Idempotent {
+        now: at(now),
+        expires_at: at(end),
+        ..under_key(create_pet(1), AccountId::FIRST, key)
+    };
+    let limit = keyed("limit", 0, 0).records_max;
+    driven.done(keyed("again", 0, 100));
+    for number in 2..limit {
+        driven.done(keyed(&number.to_string(), 0, 1_000));
+    }
+    let mut calls = ["again", "new"].map(|key| driven.call(keyed(key, 200, 1_000)));
+    driven.writer.step();
+    for call in &mut calls {
+        assert!(matches!(poll(call), Poll::Ready(Ok(Ok(_)))));
+    }
+}

@@ -2,7 +2,7 @@
 
 use petstore_domain::*;
 use petstore_memory::{MemoryStore, Step, Writer};
-use petstore_ports::{Housekeeping, Quotas, StoreError, Verdict, run};
+use petstore_ports::{Ask, Housekeeping, Quotas, Resettable, StoreError, Verdict, run};
 use petstore_sqlite::SqliteJournal;
 use petstore_tests::Disk;
 
@@ -80,4 +80,24 @@ fn records_that_a_chore_drops_are_gone_from_the_file_too() {
     assert!(all(&writer, vec![only]).remove(0).unwrap().is_ok(), "no record of before has come back");
     drop((store, writer));
     std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// As for a clock that was turned back: what was noted before is noted anew.
+#[test]
+fn usage_and_bans_that_are_forgotten_after_they_were_noted_are_not_there_after_a_restart() {
+    let driven = Driven::on(&Disk::new());
+    let made = driven.done(create_key(1, new_account())).key;
+    let bans = BanPolicy { strikes: Some(0), ..BanPolicy::DEFAULT };
+    let take = |store: &MemoryStore| ready(async { store.take(&Ask { bans, ..one_a_day(&made) }).await });
+    assert!(matches!(take(&driven.store), Verdict::Admitted(_)));
+    take(&driven.store);
+    driven.finish(Box::pin(driven.store.prune(at(0)))).unwrap();
+    let noted = Driven::on(&driven.disk.after_power_cut());
+    assert!(matches!(take(&noted.store), Verdict::Banned { .. }));
+
+    driven.store.forget_usage().unwrap();
+    driven.store.close();
+    let opened = Driven::on(&driven.disk.after_power_cut());
+    assert!(matches!(take(&opened.store), Verdict::Admitted(_)));
+    assert_eq!(opened.snapshot().keys[0].ban, None);
 }
