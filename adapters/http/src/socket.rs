@@ -378,4 +378,21 @@ mod tests {
         assert_eq!(read.len(), 5 + LETTER_MAX + 1 + 4);
         assert!(read.starts_with(b"smallx") && read.ends_with(b"xlast"));
     }
+
+    #[tokio::test]
+    async fn at_the_end_no_more_than_a_bound_is_read_over_of_a_client_that_sends_on() {
+        let (mut socket, mut far, _, _) = socket(64 * 1024);
+        let mut sent = 0;
+        let sends = async {
+            while sent < 2 * LINGER_MAX {
+                sent += far.write(&[b'x'; 16 * 1024]).await.unwrap();
+            }
+        };
+        tokio::select! {
+            biased;
+            ended = socket.shutdown() => ended.unwrap(),
+            () = async { sends.await; std::future::pending().await } => {}
+        }
+        assert!((LINGER_MAX..LINGER_MAX + 128 * 1024).contains(&sent), "{sent}");
+    }
 }

@@ -3,13 +3,13 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use petstore_domain::Plan;
+use petstore_domain::{ApiKey, KeyPrefix, Plan};
 use petstore_http::{Exchange, Observer};
 use petstore_ports::StoreError;
 use serde_json::json;
 
 use crate::faulty::{Mood, shop_without_pets};
-use crate::harness::{Shop, Wish};
+use crate::harness::{Client, Shop, Wish};
 
 /// Writes down everything, or faults alone.
 struct Notebook {
@@ -107,6 +107,21 @@ fn the_clients_ids_are_in_the_line_and_nothing_that_could_be_a_secret() {
     for secret in ["sesame", key, &key[4..]] {
         assert!(!line.everything.contains(secret), "{}", line.everything);
     }
+}
+
+#[test]
+fn of_a_key_that_is_nobodys_not_even_the_beginning_is_told() {
+    let (wish, notebook) = observed(true);
+    let shop = Shop::open_as(wish);
+    let key = ApiKey::from_entropy([0xAB; 32]);
+    let stranger = Client { key: Some(key.reveal().to_owned()), ..shop.stranger() };
+    assert_eq!(stranger.get("/v1/pets").status, 401);
+    let line = notebook.latest();
+    assert!(!line.everything.contains(&key.display_prefix().to_string()), "{}", line.everything);
+    let client = shop.client(Plan::Business);
+    client.get("/v1/pets");
+    let prefix = &client.key.as_deref().unwrap()[..KeyPrefix::LEN];
+    assert!(notebook.latest().everything.contains(prefix), "of one that is somebody's it is");
 }
 
 #[test]
