@@ -169,11 +169,9 @@ where
 
     /// When the connection ends unless something moves, and how.
     fn deadline(&self) -> Option<(Instant, End)> {
-        // Whoever is still taking the last answer is not idle, nor has been for longer than it has taken the whole of it.
-        let quiet = self.busy.since.max(self.stall.since);
-        let idle = (!self.busy.value.0 && !self.stall.value.0).then(|| match self.ending {
-            Some(since) => (since.max(quiet) + LAST_REQUEST_TIME, End::Cut),
-            None => (quiet + self.deadlines.idle, End::Told),
+        let idle = (!self.busy.value.0).then(|| match self.ending {
+            Some(since) => (since.max(self.busy.since) + LAST_REQUEST_TIME, End::Cut),
+            None => (self.busy.since + self.deadlines.idle, End::Told),
         });
         let end_of_stall = |since| self.deadlines.end_of_stall(since, self.stopping);
         let stall = self.stall.value.0.then(|| (end_of_stall(self.stall.since), End::Cut));
