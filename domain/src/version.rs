@@ -49,6 +49,8 @@ pub enum Precondition {
     AnyOf(Vec<Version>),
     /// That its version is none of these (`If-None-Match`).
     NoneOf(Vec<Version>),
+    /// That it does not exist (`If-None-Match: *`).
+    Absent,
 }
 
 /// Why a precondition does not hold; the caller is told which version there is.
@@ -81,6 +83,7 @@ impl Precondition {
             Self::Required => Err(PreconditionError::Required { current }),
             Self::AnyOf(versions) if versions.contains(&current) => Ok(()),
             Self::AnyOf(_) => Err(PreconditionError::Failed { current }),
+            Self::Absent => Err(PreconditionError::Excluded { current }),
             Self::NoneOf(versions) if versions.contains(&current) => {
                 Err(PreconditionError::Excluded { current })
             }
@@ -104,6 +107,7 @@ mod tests {
             (Precondition::AnyOf(vec![two, one]), Ok(())),
             (Precondition::AnyOf(vec![two]), failed),
             (Precondition::AnyOf(vec![]), failed),
+            (Precondition::Absent, Err(PreconditionError::Excluded { current: one })),
             (Precondition::NoneOf(vec![]), Ok(())),
             (Precondition::NoneOf(vec![two]), Ok(())),
             (Precondition::NoneOf(vec![two, one]), Err(PreconditionError::Excluded { current: one })),

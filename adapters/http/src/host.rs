@@ -111,7 +111,8 @@ fn client_among(proxies: &[Network], peer: IpAddr, headers: &HeaderMap) -> IpAdd
         return client;
     }
     let values: Vec<_> = headers.get_all(FORWARDED_FOR).iter().collect();
-    let entries = values.iter().rev().flat_map(|value| value.to_str().unwrap_or("").rsplit(','));
+    // A line that cannot be read ends the walk: what stands before it may be the client's own.
+    let entries = values.iter().rev().flat_map(|value| value.to_str().unwrap_or("?").rsplit(','));
     for entry in entries {
         let entry = entry.trim();
         // An element of a list may be empty (RFC 9110, section 5.6.1.2).

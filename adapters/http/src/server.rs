@@ -140,7 +140,8 @@ impl From<SocketAddr> for Endpoint {
 /// One inherited socket for all threads: they share its accept queue, which nobody can divide afterwards.
 fn share(listener: &StdListener, threads: NonZeroUsize) -> io::Result<Vec<StdListener>> {
     listener.set_nonblocking(true)?;
-    SockRef::from(listener).set_tcp_notsent_lowat(UNSENT_MAX)?;
+    // Not every kind of socket that may be handed over has such a bound.
+    let _ = SockRef::from(listener).set_tcp_notsent_lowat(UNSENT_MAX);
     (0..threads.get()).map(|_| listener.try_clone()).collect()
 }
 
@@ -227,9 +228,14 @@ async fn serve(listener: TcpListener, worker: Rc<Worker>, accept: &Accept, drain
     let connections = Connections::new(accept.connections_max, Arc::clone(&worker.tally));
     let idle_crowded = app.settings.deadlines.idle_crowded;
     worker.keep();
-    tokio::select! {
-        () = app.opened() => {}
-        () = drain.wished() => {}
+    let is_opened = tokio::select! {
+        biased;
+        () = app.opened() => true,
+        () = drain.wished() => false,
+    };
+    // A start that has failed answers nobody.
+    if !is_opened {
+        return true;
     }
     tokio::task::spawn_local({
         let worker = Rc::clone(&worker);

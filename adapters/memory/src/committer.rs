@@ -54,6 +54,8 @@ pub(crate) struct Committer {
     pub(crate) last: BatchNumber,
     /// Set while the journal fails: then the batch below is in doubt.
     pub(crate) trouble: Option<Trouble>,
+    /// Whether the writer has given up, so that there is nothing to heal.
+    pub(crate) is_over: bool,
     pub(crate) overlay: Overlay,
     /// The last ids from before an import, while its outcome is not known: it is then in the tables, out of sight.
     pub(crate) import: Option<LastIds>,
@@ -81,6 +83,7 @@ impl Committer {
             journal,
             last,
             trouble: None,
+            is_over: false,
             overlay: Overlay::default(),
             import: None,
             beginning: None,

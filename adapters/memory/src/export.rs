@@ -9,8 +9,7 @@ impl MemoryStore {
     ///
     /// All rows are of one moment, since writes are refused as busy until the walk is over: nothing is copied, so that a
     /// store that fills half of the memory can be exported. Reads go on. A sink that is slow keeps writers waiting: write
-    /// to a file, not to a peer. While nobody knows whether an import or a reset is on disk there is nothing, as readers see
-    /// it. Blocks.
+    /// to a file, not to a peer. While nobody knows whether an import is on disk there is nothing, as readers see it. Blocks.
     pub fn export<E>(&self, sink: impl FnMut(Row) -> Result<(), E>) -> Result<(), E> {
         let _hold = self.hold_writes_out();
         if self.tables.veil.is_up() {

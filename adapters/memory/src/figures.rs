@@ -26,11 +26,9 @@ impl MemoryStore {
     /// What the store holds and has counted. Waits for nothing but short locks.
     pub fn figures(&self) -> Figures {
         let tables = &self.tables;
-        let counted = || [tables.pets.len(), tables.categories.len(), tables.orders.len()];
         // What an import has brought so far is shown to nobody.
-        let shown = tables.veil.look().map(|look| (counted(), look));
-        let shown = shown.filter(|(_, look)| tables.veil.is_as(*look));
-        let [pets, categories, orders] = shown.map_or([0; 3], |(counts, _)| counts);
+        let shown = self.shown(|shop| Some([shop.pets.len(), shop.categories.len(), shop.orders.len()]));
+        let [pets, categories, orders] = shown.unwrap_or_default();
         Figures {
             pets,
             categories,

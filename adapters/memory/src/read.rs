@@ -17,7 +17,7 @@ use crate::terms::Terms;
 
 impl MemoryStore {
     /// What is read of the shop; nothing while it is hidden.
-    fn shown<T>(&self, read: impl Fn(&Tables) -> Option<T>) -> Option<T> {
+    pub(crate) fn shown<T>(&self, read: impl Fn(&Tables) -> Option<T>) -> Option<T> {
         let look = self.tables.veil.look()?;
         let mut found = read(&self.tables);
         if !self.tables.veil.is_as(look) {

@@ -71,6 +71,9 @@ impl Committer {
 
     /// Asks the journal how it stands, and settles the batch in doubt accordingly.
     pub(crate) fn heal(&mut self) -> Step {
+        if self.is_over {
+            return Step::Failing;
+        }
         match self.journal.recover() {
             Ok(held) if held == self.last => {
                 let trouble = self.trouble.take();
@@ -96,6 +99,7 @@ impl Committer {
     pub(crate) fn give_up(&mut self) {
         self.fail(StoreError::Corrupt("the writer panicked".to_owned()));
         self.queue.close();
+        self.is_over = true;
         self.overlay.clear();
         self.answer(&Err(StoreError::Indeterminate("the writer panicked".to_owned())));
     }
@@ -130,7 +134,9 @@ impl Committer {
 
 /// What is told of a batch that is not on disk. The cause is for the log, like the rest of it.
 fn not_written(cause: &StoreError) -> StoreError {
-    StoreError::Unavailable(format!("the journal failed, and nothing was written: {cause}"))
+    use StoreError::{Busy, Corrupt, Indeterminate, Unavailable};
+    let (Busy(what) | Unavailable(what) | Indeterminate(what) | Corrupt(what)) = cause;
+    Unavailable(format!("the journal failed, and nothing was written: {what}"))
 }
 
 /// What a journal's failure is to those who ask for a write now: nothing of it is done.

@@ -92,22 +92,17 @@ fn lock_soon(file: &File) -> Result<(), TryLockError> {
 /// Refuses a place where no database can be, or where one has been: a log without its file holds what was acknowledged last,
 /// and would go when a new file is made beside it.
 pub(crate) fn check_place(database: &Path) -> io::Result<()> {
+    const GONE: &str = "it is not there, and its -wal is, which holds what was written last: bring it back, or move that away";
+    const EMPTY: &str = "it is empty, and its -wal is not, which holds what was written last: bring it back, or move that away";
     let no = |why| Err(io::Error::other(why));
+    let is_absent = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
+    let has_log = fs::metadata(ending(database, "-wal")).is_ok_and(|found| found.len() > 0);
     match (fs::symlink_metadata(database), fs::metadata(database)) {
         (_, Ok(found)) if !found.is_file() => no("it is no file"),
-        (Ok(_), Err(error)) if error.kind() == io::ErrorKind::NotFound => {
-            no("it is a link that leads nowhere")
-        }
-        (Err(error), _) if error.kind() == io::ErrorKind::NotFound => {
-            let log = ending(database, "-wal");
-            if fs::metadata(&log).is_ok_and(|found| found.len() > 0) {
-                no(
-                    "it is not there, and its -wal is, which holds what was written last: bring it back, or move that away",
-                )
-            } else {
-                Ok(())
-            }
-        }
+        (Ok(_), Err(error)) if is_absent(&error) => no("it is a link that leads nowhere"),
+        (Err(error), _) if has_log && is_absent(&error) => no(GONE),
+        // The engine takes the log of an empty file away.
+        (_, Ok(found)) if has_log && found.len() == 0 => no(EMPTY),
         _ => Ok(()),
     }
 }
@@ -117,6 +112,14 @@ pub(crate) fn check_place(database: &Path) -> io::Result<()> {
 pub(crate) fn create(path: &Path) -> io::Result<()> {
     OpenOptions::new().write(true).create_new(true).mode(PRIVATE).open(path)?.sync_all()?;
     sync_directory_of(path)
+}
+
+/// Makes what is in a database's log last, or that nothing is. SQLite's locks are on other files.
+pub(crate) fn sync_log(database: &Path) -> io::Result<()> {
+    match File::open(ending(database, "-wal")) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        log => log?.sync_all(),
+    }
 }
 
 /// Makes what was done to a directory's names last.

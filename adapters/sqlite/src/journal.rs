@@ -11,7 +11,7 @@ use petstore_ports::{Batch, BatchNumber, Header, Journal, LastIds, Row, StoreErr
 use rusqlite::{Connection, params};
 
 use crate::checkpoint::{self, CheckpointHealth, Log, Settled};
-use crate::error::{is_damage, unavailable, unreadable};
+use crate::error::{is_busy, is_damage, unavailable, unreadable};
 use crate::fold::Fold;
 use crate::table::{insert, put};
 use crate::{OpenError, connection, files, load, meta, schema, tables};
@@ -27,6 +27,8 @@ pub struct SqliteJournal {
     open: Option<Open>,
     /// The last batch that is known to be on disk.
     kept: BatchNumber,
+    /// Whether a commit may have got into the log, and failed.
+    may_have_committed: bool,
     /// Whether the engine has found damage when it wrote.
     is_suspect: bool,
     /// What is wrong with the file for good.
@@ -46,16 +48,24 @@ impl Open {
     fn new(path: &Path, epoch_if_new: Option<u64>, log: &Arc<Log>) -> Result<(Self, Settled), OpenError> {
         let mut connection = connection::writer(path, epoch_if_new)?;
         // A process that was killed may have left a batch in the log that was never synced. It is read from here on, so
-        // it must be on disk before: in the database, or while somebody reads an older state of it, in the log, which the
-        // commit that cuts it syncs.
+        // it must be on disk before: in the database, or while somebody reads an older state of it, in the log.
         let settled = checkpoint::settle(&connection).map_err(OpenError::engine(path))?;
         if settled == Settled::Emptied {
+            // And what is not read any more must not come back with a power cut: a commit that failed is in it, too.
+            let failed = |source| OpenError::File { path: path.into(), source };
+            files::sync_log(path).and_then(|()| files::sync_directory_of(path)).map_err(failed)?;
             log.begin_anew();
-        } else {
-            checkpoint::cut(&connection, schema::VERSION).map_err(OpenError::engine(path))?;
         }
         let checkpoints = Some(checkpoint::start(&mut connection, path, log)?);
         Ok((Self { connection, checkpoints, in_bulk: false }, settled))
+    }
+
+    /// Ends what counts of a log that is still there; see [`checkpoint::cut`].
+    fn cut(&self, settled: Settled, path: &Path) -> Result<(), OpenError> {
+        if settled == Settled::Emptied {
+            return Ok(());
+        }
+        checkpoint::cut(&self.connection, schema::VERSION).map_err(OpenError::engine(path))
     }
 }
 
@@ -84,11 +94,21 @@ impl SqliteJournal {
             Ok(()) | Err(_) => {}
         }
         let log = Arc::default();
-        let (open, _) = Open::new(&path, Some(epoch_if_new), &log)?;
+        let (open, settled) = Open::new(&path, Some(epoch_if_new), &log)?;
+        open.cut(settled, &path)?;
         let kept = meta::read(&open.connection)
             .map_err(|error| OpenError::Engine { path: path.clone(), reason: error.to_string() })?
             .last_batch;
-        Ok(Self { path, log, open: Some(open), kept, is_suspect: false, damage: None, _lock: lock })
+        Ok(Self {
+            path,
+            log,
+            open: Some(open),
+            kept,
+            may_have_committed: false,
+            is_suspect: false,
+            damage: None,
+            _lock: lock,
+        })
     }
 
     /// Whether its checkpoints succeed; to be asked at any time, by anyone.
@@ -124,6 +144,7 @@ impl SqliteJournal {
     fn checked<T>(&mut self, doing: &str, done: rusqlite::Result<T>) -> Result<T, StoreError> {
         done.map_err(|error| {
             self.open = None;
+            self.may_have_committed |= !is_busy(&error);
             self.is_suspect |= is_damage(&error);
             unavailable(doing, &error)
         })
@@ -185,9 +206,13 @@ impl Journal for SqliteJournal {
                 "the last batch cannot be copied while the file is read".into(),
             ));
         }
+        if self.may_have_committed {
+            open.cut(settled, &self.path)?;
+        }
         if self.is_suspect {
             self.examine(&open)?;
         }
+        self.may_have_committed = false;
         self.kept = last;
         self.open = Some(open);
         Ok(last)

@@ -52,6 +52,7 @@ fn what_was_refused_is_not_there_after_a_crash_though_its_commit_is_in_the_log()
     };
     assert_eq!(last("ghost.db"), BatchNumber(3), "so it would be found");
 
+    append(&mut journal, 99, &[], IDS).unwrap_err();
     assert_eq!(journal.recover(), Ok(BatchNumber(2)), "it is told that nothing was written");
     assert_eq!(last("crash.db"), BatchNumber(2));
     drop(older);
@@ -145,6 +146,9 @@ fn no_file_is_made_where_one_has_been_or_none_can_be() {
     fs::write(room.path("moved.db-wal"), [0; 32]).unwrap();
     assert!(refusal("moved.db").contains("its -wal is, which holds what was written last"));
     assert!(room.path("moved.db-wal").exists() && !room.path("moved.db").exists());
+    fs::write(room.path("moved.db"), []).unwrap();
+    assert!(refusal("moved.db").contains("it is empty, and its -wal is not"));
+    assert!(room.path("moved.db-wal").exists());
     std::os::unix::fs::symlink(room.path("nowhere"), room.path("link.db")).unwrap();
     assert!(refusal("link.db").ends_with("it is a link that leads nowhere"));
     fs::create_dir(room.path("folder.db")).unwrap();

@@ -1,6 +1,7 @@
 //! `petstore check-config`: what would be in force, and where each value comes from.
 
 use std::path::Path;
+use std::{fs, io};
 
 use crate::Failure;
 use crate::first_key::FirstKey;
@@ -28,7 +29,12 @@ pub(crate) fn check_config(args: &ServeArgs, loaded: &Loaded) -> Result<(), Fail
     show(&table)
 }
 
-/// Whether the folder that a file is to be in is there.
+/// Whether the folder that a file is to be in may be there: the server's user may see more than this one.
 fn has_folder(file: &Path) -> bool {
-    std::path::absolute(file).is_ok_and(|file| file.parent().is_some_and(Path::is_dir))
+    let found = std::path::absolute(file).ok().and_then(|file| file.parent().map(fs::metadata));
+    match found {
+        Some(Ok(found)) => found.is_dir(),
+        Some(Err(error)) => error.kind() == io::ErrorKind::PermissionDenied,
+        None => false,
+    }
 }

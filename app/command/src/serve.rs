@@ -149,8 +149,8 @@ async fn run(
         sandbox::disclaim(&args.db)?;
     }
     let shown = first_key.hand_out(&*service, log).await?;
-    http.open();
     shown.map_or(Ok(()), |key| show(&key))?;
+    http.open();
 
     let scheme = if certificate.is_some() { "https" } else { "http" };
     let live = Live { service: Arc::clone(&service), http: http.clone(), certificate };

@@ -106,6 +106,15 @@ fn forwarded_headers_from_a_trusted_proxy_name_the_address() {
     assert_eq!([from("junk"), from("10.0.0.4, junk, 127.0.0.1"), from("")], [401, 429, 429]);
     // One household of IPv6 is one address.
     assert_eq!([from("2001:db8::1"), from("2001:db8::2"), from("2001:db8:0:1::1")], [401, 429, 401]);
+    // So does a line that cannot be read: those before it may be the client's.
+    let unreadable = |host: u8| {
+        let head = format!(
+            "GET /v1/pets HTTP/1.1\r\nhost: h\r\nx-forwarded-for: 10.7.0.{host}\r\nx-forwarded-for: "
+        );
+        let bytes = [head.as_bytes(), b"\xFF, 10.0.0.6\r\n\r\n"].concat();
+        stranger.exchange(&bytes, false).status
+    };
+    assert_eq!([unreadable(1), unreadable(2)], [429; 2], "the proxy's own count is used up");
     // With a port, or in the brackets that one needs; and an element of a list may be empty.
     assert_eq!([from("10.0.0.5:443"), from("[2001:db8:1::1]:443"), from("[2001:db8:2::1]")], [401; 3]);
     assert_eq!([from("10.0.0.5, "), from("10.0.0.5,,127.0.0.1"), from("[2001:db8:2::9]")], [429; 3]);

@@ -123,7 +123,8 @@ pub(crate) fn unless_known(
 ) -> Result<Precondition, ApiError> {
     let known: Vec<_> = match tags(headers, &IF_NONE_MATCH)? {
         None => return Ok(stated),
-        Some(Tags::Any) => return Ok(Precondition::AnyOf(vec![])),
+        Some(_) if stated == Precondition::Required => return Ok(stated),
+        Some(Tags::Any) => return Ok(Precondition::Absent),
         // The comparison is weak.
         Some(Tags::Listed(tags)) => {
             tags.into_iter().filter_map(|tag| version(Tag { weak: false, ..tag }, epoch)).collect()
@@ -135,7 +136,7 @@ pub(crate) fn unless_known(
             versions.retain(|version| !known.contains(version));
             Precondition::AnyOf(versions)
         }
-        Precondition::NoneOf(_) | Precondition::Required => stated,
+        Precondition::NoneOf(_) | Precondition::Absent | Precondition::Required => stated,
     })
 }
 
@@ -318,8 +319,9 @@ mod tests {
             (Precondition::Exists, b"\"other\"", none_of(versions(&[]))),
             (versions(&[1, 2]), b"\"1f-2\"", versions(&[1])),
             (Precondition::Required, b"\"1f-2\"", Precondition::Required),
-            (Precondition::None, b"*", versions(&[])),
-            (versions(&[1]), b"*", versions(&[])),
+            (Precondition::None, b"*", Precondition::Absent),
+            (versions(&[1]), b"*", Precondition::Absent),
+            (Precondition::Required, b"*", Precondition::Required),
         ];
         for (stated, value, expected) in cases {
             let headers = headers(&IF_NONE_MATCH, &[value]);
