@@ -227,3 +227,36 @@ fn the_name_of_a_new_file_is_on_disk_before_it_is_served() {
     assert!(file.is_some() && file < name, "{file:?} {name:?}: {calls}");
     site.stop();
 }
+
+/// A log that was emptied is on the disk as it was until that is synced: a power cut would bring back what it held.
+#[test]
+fn what_was_emptied_is_synced_before_anything_rests_on_it() {
+    if !tools::can_run("strace", "-V") {
+        return;
+    }
+    let mut site = Site::served("synced-emptied", &["--demo", "3"]);
+    let key = site.printed_key();
+    let mut client = Client::connect(site.port, &key).unwrap();
+    let made = client.ask("POST", "/v1/pets", "", "{\"name\":\"Late\",\"categoryId\":1}").unwrap();
+    assert_eq!(made.status, 201);
+    site.signal("-KILL");
+    site.server.take().unwrap().wait().unwrap();
+
+    let log = site.folder.join("calls");
+    let trace =
+        ["-D", "-f", "-y", "-e", "trace=ftruncate,fsync,fdatasync,listen", "-o", log.to_str().unwrap()];
+    let mut strace = Command::new("strace");
+    strace.args(trace).arg(common::BINARY).current_dir(&site.folder);
+    strace.env("PETSTORE_LISTEN", format!("127.0.0.1:{}", site.port));
+    site.server = Some(strace.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+    while !std::fs::read_to_string(&log).is_ok_and(|calls| calls.contains("listen(")) {
+        std::thread::yield_now();
+    }
+    let calls = std::fs::read_to_string(&log).unwrap();
+    let (_, rest) = calls.split_once("petstore.db-wal>, 0)").expect("the log is emptied");
+    let (before, _) = rest.split_once("listen(").expect("and then it listens");
+    let synced = |what: &str| before.lines().any(|call| call.contains("sync(") && call.contains(what));
+    let folder = format!("{}>)", site.folder.display());
+    assert!(synced("petstore.db-wal>") && synced(&folder), "{before}");
+    site.stop();
+}
