@@ -2,6 +2,7 @@
 
 mod common;
 
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use common::{Client, Site, tools};
@@ -84,6 +85,18 @@ fn a_server_that_says_it_is_ready_knows_its_first_key() {
     assert_eq!((ready.status, found.status), (200, 200), "{} {}", ready.body, found.body);
 }
 
+/// Starts the server, and writes down these calls of it from the beginning on. It is this test's child, and strace the one
+/// that watches from aside.
+fn start_watched(site: &mut Site, calls: &str) -> PathBuf {
+    let log = site.folder.join("calls");
+    let mut strace = Command::new("strace");
+    strace.args(["-D", "-f", "-y", "-e", calls, "-o", log.to_str().unwrap()]);
+    strace.arg(common::BINARY).current_dir(&site.folder);
+    strace.env("PETSTORE_LISTEN", format!("127.0.0.1:{}", site.port));
+    site.server = Some(strace.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+    log
+}
+
 /// A batch that a killed server left in the log is in no database as long as somebody reads an older state of it.
 #[test]
 fn what_a_kill_has_left_in_the_log_is_synced_before_it_is_served() {
@@ -105,13 +118,7 @@ fn what_a_kill_has_left_in_the_log_is_synced_before_it_is_served() {
     site.signal("-KILL");
     site.server.take().unwrap().wait().unwrap();
 
-    // The server is this test's child, and strace the one that watches from aside.
-    let log = site.folder.join("calls");
-    let trace = ["-D", "-f", "-y", "-e", "trace=fsync,fdatasync,listen", "-o", log.to_str().unwrap()];
-    let mut strace = Command::new("strace");
-    strace.args(trace).arg(common::BINARY).current_dir(&site.folder);
-    strace.env("PETSTORE_LISTEN", format!("127.0.0.1:{}", site.port));
-    site.server = Some(strace.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+    let log = start_watched(&mut site, "trace=fsync,fdatasync,listen");
     let ask = || Client::connect(site.port, &key)?.ask("GET", "/v1/pets", "", "");
     let pets = loop {
         match ask() {
@@ -205,13 +212,7 @@ fn the_name_of_a_new_file_is_on_disk_before_it_is_served() {
         return;
     }
     let mut site = Site::new("synced-new");
-    let log = site.folder.join("calls");
-    // The server is this test's child, and strace the one that watches from aside.
-    let trace = ["-D", "-f", "-y", "-e", "trace=fsync,openat,listen", "-o", log.to_str().unwrap()];
-    let mut strace = Command::new("strace");
-    strace.args(trace).arg(common::BINARY).current_dir(&site.folder);
-    strace.env("PETSTORE_LISTEN", format!("127.0.0.1:{}", site.port));
-    site.server = Some(strace.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+    let log = start_watched(&mut site, "trace=fsync,openat,listen");
     while Client::connect(site.port, "").is_err() {
         assert_eq!(site.server.as_mut().unwrap().try_wait().unwrap(), None);
         std::thread::yield_now();
@@ -242,13 +243,7 @@ fn what_was_emptied_is_synced_before_anything_rests_on_it() {
     site.signal("-KILL");
     site.server.take().unwrap().wait().unwrap();
 
-    let log = site.folder.join("calls");
-    let trace =
-        ["-D", "-f", "-y", "-e", "trace=ftruncate,fsync,fdatasync,listen", "-o", log.to_str().unwrap()];
-    let mut strace = Command::new("strace");
-    strace.args(trace).arg(common::BINARY).current_dir(&site.folder);
-    strace.env("PETSTORE_LISTEN", format!("127.0.0.1:{}", site.port));
-    site.server = Some(strace.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+    let log = start_watched(&mut site, "trace=ftruncate,fsync,fdatasync,listen");
     while !std::fs::read_to_string(&log).is_ok_and(|calls| calls.contains("listen(")) {
         std::thread::yield_now();
     }
