@@ -119,7 +119,7 @@ impl<'a> Call<'a> {
     /// Refuses preconditions where none is held against anything: whoever sends one means to be guarded by it.
     fn no_precondition(&self) -> Result<(), ApiError> {
         if self.head.knows || self.parts.headers.contains_key(IF_MATCH) {
-            let message = "An adjustment depends on no version: send no If-Match and no If-None-Match, or PUT the stock.";
+            let message = "An adjustment depends on no version: send no If-Match and no If-None-Match, or PATCH the stock.";
             return Err(ApiError::new(Code::InvalidHeader, message));
         }
         Ok(())

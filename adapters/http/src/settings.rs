@@ -137,8 +137,8 @@ impl Deadlines {
         turn: Duration::from_millis(20),
     };
 
-    /// When a client has taken nothing for too long, if it has since then. When the server has wished to stop it has half of
-    /// that time: whoever takes nothing has no answer coming to it that an end could still wait for.
+    /// When a client has taken nothing for too long, if it has since then. From the server's wish to stop on it has half of
+    /// the drain's time at most: whoever takes nothing has no answer coming to it that an end could still wait for.
     pub(crate) fn end_of_stall(&self, since: Instant, stop: Option<Instant>) -> Instant {
         let end = since + self.write_stall;
         stop.map_or(end, |stop| end.min(since.max(stop) + self.drain / 2))

@@ -1,14 +1,10 @@
 //! Where an export goes: standard output, a device, or a file that is whole or stays what it was.
 
-use std::fs::{self, OpenOptions, Permissions};
+use std::fs::{self, OpenOptions};
 use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use petstore_sqlite::Part;
-
-/// For this user alone: what the shop holds may be nobody else's business.
-const PRIVATE: u32 = 0o600;
 
 /// What is written to. A file has its name when all is written; until then it is another beside it.
 pub(super) struct Output {
@@ -31,16 +27,19 @@ impl Output {
     pub(super) fn create(path: &Path) -> io::Result<Self> {
         // Through a link to what it leads to, which has a mode of its own.
         let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        let mode = match fs::metadata(&target) {
-            Ok(found) if found.is_file() => found.permissions().mode(),
+        let permissions = match fs::metadata(&target) {
+            Ok(found) if found.is_file() => Some(found.permissions()),
             // A pipe or a device is written as it comes; a folder refuses that.
             Ok(_) => {
                 return Ok(Self::unnamed(OpenOptions::new().write(true).open(&target)?));
             }
-            Err(_) => PRIVATE,
+            // For this user alone: what the shop holds may be nobody else's business.
+            Err(_) => None,
         };
         let part = Part::begin(&target)?;
-        part.file().set_permissions(Permissions::from_mode(mode))?;
+        if let Some(permissions) = permissions {
+            part.file().set_permissions(permissions)?;
+        }
         let writer = BufWriter::new(Box::new(part.file().try_clone()?) as Box<dyn Write>);
         Ok(Self { writer, file: Some(part), unread: false })
     }
