@@ -7,8 +7,9 @@
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
 use rusqlite::Connection;
@@ -31,6 +32,10 @@ const REST_PAGES: u32 = 256;
 
 /// Copies beside the writer in one round; each leaves less than the one before.
 const COPIES_MAX: usize = 4;
+
+/// How long after a round that went wrong it is tried again, though nothing calls for it: what was in its way may have gone
+/// while hardly anybody writes, and until then it is told.
+const RETRY: Duration = Duration::from_mins(1);
 
 /// What the writer and the checkpoints know of the log together.
 #[derive(Debug, Default)]
@@ -96,7 +101,7 @@ pub(crate) fn start(
     let log = Arc::clone(log);
     std::thread::Builder::new()
         .name("checkpoints".into())
-        .spawn(move || run(&connection, &log, &woken))
+        .spawn(move || run(&connection, &log, &woken, RETRY))
         .map_err(|source| OpenError::File { path: path.into(), source })
 }
 
@@ -125,11 +130,22 @@ pub(crate) fn stop(writer: &mut Connection, thread: JoinHandle<()>) {
     }
 }
 
-fn run(connection: &Connection, log: &Log, woken: &Receiver<()>) {
-    while woken.recv().is_ok() {
-        if log.is_due() {
-            *log.fault.lock() = round(connection, log).err();
+fn run(connection: &Connection, log: &Log, woken: &Receiver<()>, retry: Duration) {
+    let mut is_well = true;
+    while is_called(woken, (!is_well).then_some(retry)) {
+        if log.is_due() || !is_well {
+            let fault = round(connection, log).err();
+            is_well = fault.is_none();
+            *log.fault.lock() = fault;
         }
+    }
+}
+
+/// Waits until there may be something to do, for this long if a time is given. `false`: nobody writes any more.
+fn is_called(woken: &Receiver<()>, at_most: Option<Duration>) -> bool {
+    match at_most {
+        None => woken.recv().is_ok(),
+        Some(time) => !matches!(woken.recv_timeout(time), Err(RecvTimeoutError::Disconnected)),
     }
 }
 
@@ -283,6 +299,31 @@ mod tests {
         assert_eq!(round(&pair.beside, &pair.log), Ok(()));
         pair.write(1);
         assert!(pair.log.pages() < 10, "{}", pair.log.pages());
+    }
+
+    #[test]
+    fn a_round_that_went_wrong_is_tried_again_though_nobody_writes() {
+        let pair = Pair::new("again");
+        let path = pair.writer.path().unwrap().to_owned();
+        let reader = Connection::open(&path).unwrap();
+        let old = reader.unchecked_transaction().unwrap();
+        let _count: u64 = old.query_row("SELECT count(*) FROM ballast", [], |row| row.get(0)).unwrap();
+        pair.write(LOG_PAGES_MAX + ROUND_PAGES);
+
+        let health = CheckpointHealth::of(&pair.log);
+        let (wake, woken) = sync_channel(1);
+        let (beside, log) = (connection::checkpointer(Path::new(&path)).unwrap(), Arc::clone(&pair.log));
+        let thread = std::thread::spawn(move || run(&beside, &log, &woken, Duration::ZERO));
+        wake.send(()).unwrap();
+        while health.fault().is_none() {
+            std::thread::yield_now();
+        }
+        drop(old);
+        while health.fault().is_some() {
+            std::thread::yield_now();
+        }
+        drop(wake);
+        thread.join().unwrap();
     }
 
     #[test]
