@@ -100,7 +100,7 @@ fn check_digits(body: &[u8]) -> [u8; CHECK_LEN] {
     digits
 }
 
-/// CRC-32 as IEEE 802.3 has it. Half a byte a step: the table is one cache line, and a key has 48 bytes.
+/// CRC-32 as IEEE 802.3 has it. Half a byte a step: the table is one cache line, and 47 bytes of a key are summed.
 fn crc32(bytes: &[u8]) -> u32 {
     const TABLE: [u32; 16] = {
         let mut table = [0; 16];

@@ -88,7 +88,8 @@ pub struct Header {
     pub epoch: u64,
 }
 
-/// Keeps batches on disk. Blocking: called by the store's own writer thread, one call at a time.
+/// Keeps batches on disk. Blocking, one call at a time: by the store's writer thread, or by whoever opens the store, imports
+/// into it, empties it or closes it.
 ///
 /// An implementation must keep these, and `petstore-tests` proves them:
 /// - `append` is all or nothing, whatever happens in the middle of it, and what it has acknowledged survives a power

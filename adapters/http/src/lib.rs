@@ -30,6 +30,7 @@ mod app;
 mod arena;
 mod beside;
 mod body;
+mod closing;
 mod connection;
 mod connections;
 mod cors;

@@ -11,13 +11,14 @@ use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use socket2::{Domain, Protocol, SockFilter, SockRef, Socket as RawSocket, Type};
+use socket2::{Domain, Protocol, SockRef, Socket as RawSocket, Type};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::LocalOptions;
 use tokio_rustls::TlsAcceptor;
 
 use crate::activity::Activity;
 use crate::app::{App, Serves};
+use crate::closing::close;
 use crate::connection::serve_connection;
 use crate::connections::{Connections, Place};
 use crate::drain::Drain;
@@ -39,9 +40,6 @@ const TURNS_BETWEEN_LOOKS: u32 = 32;
 
 /// How long a connection waits at most until it is looked for another one that makes way for it.
 const CROWD_REST: Duration = Duration::from_millis(10);
-
-/// How long a handshake that has begun may take to its end when the server stops.
-const HANDSHAKE_TIME: Duration = Duration::from_millis(200);
 
 /// How long the accept loop rests after an error such as a lack of descriptors.
 const ACCEPT_REST: Duration = Duration::from_millis(50);
@@ -285,45 +283,6 @@ async fn serve(listener: TcpListener, worker: Rc<Worker>, accept: &Accept, drain
         app.report_unfinished(owed);
     }
     owed == 0
-}
-
-/// Closes a listener and loses nobody: whoever is connected has been promised an answer, but closing resets those that
-/// have not been accepted yet. So nobody new may knock, those who already have are let in, and then it is closed.
-async fn close(listener: TcpListener, seat: impl Fn(TcpStream, SocketAddr)) {
-    if shut_out(&listener) {
-        let late = async {
-            while let Ok((stream, peer)) = listener.accept().await {
-                seat(stream, peer);
-            }
-        };
-        let _ = tokio::time::timeout(HANDSHAKE_TIME, late).await;
-    }
-    // The runtime knows of what has come only as of its last look: the kernel itself is asked for the rest.
-    let Ok(listener) = listener.into_std() else { return };
-    while let Ok((stream, peer)) = listener.accept() {
-        if stream.set_nonblocking(true).is_ok()
-            && let Ok(stream) = TcpStream::from_std(stream)
-        {
-            seat(stream, peer);
-        }
-    }
-}
-
-/// From now on the kernel begins no new connection for this listener: it drops packets with SYN, by a filter of four
-/// instructions over the header of TCP. Says whether that can be done here.
-fn shut_out(listener: &TcpListener) -> bool {
-    const LOAD_BYTE: u16 = 0x30;
-    const JUMP_IF_SET: u16 = 0x45;
-    const RETURN: u16 = 0x06;
-    const FLAGS: u32 = 13;
-    const SYN: u32 = 0x02;
-    let no_syn = [
-        SockFilter::new(LOAD_BYTE, 0, 0, FLAGS),
-        SockFilter::new(JUMP_IF_SET, 0, 1, SYN),
-        SockFilter::new(RETURN, 0, 0, 0),
-        SockFilter::new(RETURN, 0, 0, u32::MAX),
-    ];
-    SockRef::from(listener).attach_filter(&no_syn).is_ok()
 }
 
 /// A place for a connection. At the bound it waits until one of ours ends, and the kernel holds all others.

@@ -33,7 +33,7 @@ impl<'a> FirstKey<'a> {
             return Self::parse(text, INITIAL_KEY_VARIABLE);
         }
         let Some(file) = file else { return Ok(Self::ToShow) };
-        if fs::metadata(file).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
+        if fs::metadata(file).is_ok_and(|found| !found.is_file()) {
             // A pipe would be waited for, and there is no second try.
             let file = file.display();
             return Err(Failure::usage(format!(

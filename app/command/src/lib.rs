@@ -136,6 +136,10 @@ fn command() -> clap::Command {
     let command = files.iter().fold(command, |command, (name, help)| {
         command.mut_subcommand(name, |transfer| transfer.mut_arg("file", |file| file.help(*help)))
     });
+    // A reload is a server's alone.
+    let command = command.mut_subcommand("reload", |reload| {
+        reload.mut_arg("db", |db| db.help("Where the data is kept: the server's socket is beside it"))
+    });
     // A backup reads the file, whoever has it: there is no server to find.
     command.mut_subcommand("backup", |backup| {
         let backup = backup.mut_arg("admin_socket", |socket| socket.hide(true));

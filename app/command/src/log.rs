@@ -20,7 +20,7 @@ use crate::settings::{LogFormat, LogLevel, ServeArgs};
 /// Writes log lines, on a thread of its own: who logs never waits.
 pub(crate) struct Log {
     level: LogLevel,
-    /// Requests that took longer are told of, whatever the level.
+    /// Requests that took longer are told of, at any level but off.
     slow: Duration,
     /// Of the requests that went well one in so many is told of.
     sample: u64,

@@ -223,7 +223,7 @@ pub(crate) struct ServeArgs {
     )]
     pub(crate) log_format: LogFormat,
 
-    /// Requests that take longer are logged as slow
+    /// Requests that take longer are logged as slow, unless `log` is off
     #[arg(long, env = "PETSTORE_LOG_SLOW", default_value = "1s", value_parser = expected::time(WAITS), value_name = "10ms..1h", help_heading = "Log", hide = true)]
     pub(crate) log_slow: Duration,
 

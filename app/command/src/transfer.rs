@@ -34,7 +34,7 @@ pub(crate) struct TransferArgs {
     #[arg(long, env = "PETSTORE_ADMIN_SOCKET", value_name = "FILE", help_heading = "Server")]
     admin_socket: Option<PathBuf>,
 
-    /// Where the data is kept, for when no server runs
+    /// Where the data is kept: the server's socket is beside it, and where no server runs it is opened itself
     #[arg(long, env = "PETSTORE_DB", default_value = DEFAULT_DB, value_parser = Db::parse, value_name = "FILE|memory", help_heading = "Server")]
     db: Db,
 

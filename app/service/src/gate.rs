@@ -15,7 +15,7 @@ use crate::plans::LivePlans;
 use crate::policy::Policy;
 use crate::service::{OnQuotaOutage, Service};
 
-/// Secrets whose digest is remembered. A secret takes 54 bytes and its id 8: 65,536 of them are 4 MiB.
+/// Secrets whose digest is remembered. A secret takes 53 bytes and its id 8: 65,536 of them are 4 MiB.
 const VERIFIED_MAX: usize = 65_536;
 
 pub(crate) struct Gatekeeper {

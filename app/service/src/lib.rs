@@ -1,7 +1,7 @@
 //! The petstore's use cases, for embedding: the domain's operations run over the ports, with the gate in front.
 //!
 //! There is no transport here, no async runtime and no database. Whoever embeds the petstore brings a store, a clock
-//! and randomness, and gets an object that implements every driving port
+//! and randomness, and gets an object that implements every driving port but the sandbox's
 //! ([`petstore_ports::api::Petstore`], [`petstore_ports::api::Administration`]).
 //!
 //! ```

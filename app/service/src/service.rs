@@ -81,7 +81,7 @@ impl Ports {
     }
 }
 
-/// The petstore. Implements every driving port.
+/// The petstore. Implements every driving port but the sandbox's.
 pub struct Service {
     pub(crate) transactor: Arc<dyn Transactor>,
     pub(crate) pets: Arc<dyn PetReader>,

@@ -22,7 +22,7 @@ pub(crate) struct Through {
     #[arg(long, env = "PETSTORE_ADMIN_SOCKET", value_name = "FILE", global = true, help_heading = "Server")]
     admin_socket: Option<PathBuf>,
 
-    /// Where the data is kept, for when no server runs
+    /// Where the data is kept: the server's socket is beside it, and where no server runs it is opened itself
     #[arg(long, env = "PETSTORE_DB", default_value = DEFAULT_DB, value_parser = Db::parse, value_name = "FILE|memory", global = true, help_heading = "Server")]
     db: Db,
 
