@@ -3,12 +3,16 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use petstore_domain::{CategoryId, KeyDigest, KeyId, OrderId, PetId, PetPatch, PetRecord, PetStatus, Plan};
-use petstore_ports::{KeyName, PageOrder, PetFilter, StatusSet};
+use petstore_domain::{
+    CategoryId, KeyDigest, KeyId, OrderId, OrderRecord, PetId, PetPatch, PetRecord, PetStatus, Plan,
+};
+use petstore_ports::{KeyName, OrderFilter, PageOrder, PetFilter, StatusSet};
 
 use crate::Subject;
 use crate::listing::{all, walk};
-use crate::make::{account_name, adjust_stock, pet_id, pet_name, set_stock, update_pet};
+use crate::make::{
+    account_name, adjust_stock, cancel_order, complete_order, pet_id, pet_name, set_stock, update_pet,
+};
 use crate::together::{joined, together};
 
 /// Panics unless there is nothing of any kind with this id.
@@ -142,6 +146,86 @@ pub async fn a_pages_records_are_always_whole(subject: &Subject) {
     };
     let torn = read_under_writes(subject, &pairs, read).await;
     assert_eq!(torn, None, "a page's records are always whole");
+}
+
+/// A change of a pet and an order in one commit.
+#[derive(Debug, Clone, Copy)]
+enum Joint {
+    Placed,
+    Completed(OrderId),
+    Cancelled(OrderId),
+}
+
+impl Joint {
+    async fn make(self, subject: &Subject, pet: PetId) -> Option<OrderId> {
+        match self {
+            Self::Placed => Some(subject.add_order(pet, 1).await),
+            Self::Completed(id) => {
+                subject.run(complete_order(id)).await.expect("the order is open");
+                None
+            }
+            Self::Cancelled(id) => {
+                subject.run(cancel_order(id)).await.expect("the order is open");
+                None
+            }
+        }
+    }
+
+    /// Whether a reader has met the one of both that mostly is written first.
+    async fn has_begun(self, subject: &Subject, pet: PetId) -> bool {
+        let status = async || subject.pet(pet).await.expect("the pet is there").pet.status;
+        match self {
+            Self::Placed => status().await == PetStatus::Pending,
+            Self::Completed(_) => status().await == PetStatus::Sold,
+            Self::Cancelled(id) => subject.order(id).await.is_none(),
+        }
+    }
+
+    /// Whether the other one is there.
+    async fn is_whole(self, subject: &Subject, pet: PetId) -> bool {
+        match self {
+            Self::Placed => {
+                let filter = OrderFilter { pet_id: Some(pet), ..OrderFilter::default() };
+                !walk::<OrderRecord>(subject, &filter, PageOrder::Ascending, 5).await.is_empty()
+            }
+            Self::Completed(id) => subject.order(id).await.is_some_and(|record| record.order.complete),
+            Self::Cancelled(_) => subject.pet(pet).await.is_some_and(|record| record.stock == 1),
+        }
+    }
+}
+
+/// What one commit changes is seen together: whoever has met one record of it finds the others when they read on.
+pub async fn what_changes_together_is_seen_together(subject: &Subject) {
+    let category = subject.add_category("Dogs").await;
+    for round in 0..200 {
+        let pet = subject.add_pet(category, 1).await;
+        let mut order = None;
+        for _ in 0..2 {
+            let joint = match order {
+                None => Joint::Placed,
+                Some(id) if round % 2 == 0 => Joint::Completed(id),
+                Some(id) => Joint::Cancelled(id),
+            };
+            let answers = together(4, |number| {
+                let subject = subject.clone();
+                async move {
+                    if number == 0 {
+                        return (joint.make(&subject, pet).await, true);
+                    }
+                    while !joint.has_begun(&subject, pet).await {
+                        tokio::task::yield_now().await;
+                    }
+                    (None, joint.is_whole(&subject, pet).await)
+                }
+            })
+            .await;
+            assert!(
+                answers.iter().all(|(_, whole)| *whole),
+                "what changes together is seen together: {joint:?}"
+            );
+            order = answers.into_iter().find_map(|(order, _)| order);
+        }
+    }
 }
 
 /// Whoever reads twice does not see the older state later.

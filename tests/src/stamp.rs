@@ -136,6 +136,7 @@ macro_rules! store_conformance {
                 what_is_not_there_is_absent
                 a_record_is_always_whole
                 a_pages_records_are_always_whole
+                what_changes_together_is_seen_together
                 versions_never_fall
             }
             values {

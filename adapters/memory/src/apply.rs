@@ -8,14 +8,17 @@ use crate::tables::Tables;
 
 impl Tables {
     /// Writes all of the changes, or nothing if a table has no room for one of them. The caller holds the names.
-    ///
-    /// Each record is written in one piece; a reader may meet the first of several before the last is written.
     pub(crate) fn apply(&self, changes: Changes) -> Result<(), StoreError> {
         check_room(&changes)?;
-        for change in changes {
-            self.apply_one(change);
-        }
+        self.apply_as_one(changes, |change| self.apply_one(change));
         Ok(())
+    }
+
+    /// Writes each of the changes, for which there is room. Each record is written in one piece, and nobody begins to read
+    /// between the first and the last of several.
+    pub(crate) fn apply_as_one(&self, changes: Changes, write: impl FnMut(Change)) {
+        let _shown = (changes.as_slice().len() > 1).then(|| self.showing.begin());
+        changes.into_iter().for_each(write);
     }
 
     /// Writes one change, for which there is room.

@@ -144,9 +144,7 @@ impl Committer {
     pub(crate) fn publish(&mut self) {
         self.last = self.last.next();
         for changes in self.overlay.take_decided() {
-            for change in changes {
-                self.apply(change);
-            }
+            self.tables.apply_as_one(changes, |change| self.apply(change));
         }
         self.overlay.clear();
         if self.import.take().is_some() {
@@ -208,7 +206,7 @@ impl Committer {
         }
     }
 
-    fn apply(&mut self, change: Change) {
+    fn apply(&self, change: Change) {
         match change {
             Change::Key(record) => self.apply_key(record),
             change => self.tables.apply_one(change),

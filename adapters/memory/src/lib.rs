@@ -55,6 +55,7 @@ mod recovery;
 mod reset;
 mod retries;
 mod search;
+mod showing;
 mod slab;
 mod store;
 mod stripes;

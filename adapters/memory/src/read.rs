@@ -18,6 +18,7 @@ use crate::terms::Terms;
 impl MemoryStore {
     /// What is read of the shop; nothing while it is hidden.
     pub(crate) fn shown<T>(&self, read: impl Fn(&Tables) -> Option<T>) -> Option<T> {
+        self.tables.showing.wait();
         let look = self.tables.veil.look()?;
         let mut found = read(&self.tables);
         if !self.tables.veil.is_as(look) {
@@ -34,6 +35,7 @@ impl MemoryStore {
 
     /// A page of the shop, which ends where it is hidden. `read` is given what tells that it is not.
     fn shown_page(&self, read: impl FnOnce(&Tables, &dyn Fn() -> bool) -> PageEnd) -> PageEnd {
+        self.tables.showing.wait();
         let veil = &self.tables.veil;
         veil.look().map_or(PageEnd::Last, |look| read(&self.tables, &|| veil.is_as(look)))
     }

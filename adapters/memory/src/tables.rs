@@ -8,6 +8,7 @@ use crate::keys::Keys;
 use crate::orders::Orders;
 use crate::pets::Pets;
 use crate::retries::Retries;
+use crate::showing::Showing;
 use crate::veil::Veil;
 
 /// Everything that an operation can name.
@@ -20,6 +21,7 @@ pub(crate) struct Tables {
     pub(crate) retries: Retries,
     /// Up while the shop is filled.
     pub(crate) veil: Veil,
+    pub(crate) showing: Showing,
 }
 
 impl Tables {
@@ -32,6 +34,7 @@ impl Tables {
             keys: Keys::new(),
             retries: Retries::new(),
             veil: Veil::default(),
+            showing: Showing::default(),
         }
     }
 }
