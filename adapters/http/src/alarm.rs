@@ -68,4 +68,9 @@ impl StopWish {
         self.waits = self.wish.as_mut().poll(context).is_pending();
         !self.waits
     }
+
+    /// Since when the time of the end runs, if it does.
+    pub(crate) fn since(&self) -> Option<Instant> {
+        self.drain.since()
+    }
 }

@@ -2,12 +2,13 @@
 
 use std::io;
 use std::num::NonZeroUsize;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use petstore_ports::api::Petstore;
 use rustls::ServerConfig;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use crate::cors::LiveCors;
 use crate::local::LocalServer;
@@ -52,7 +53,8 @@ pub(crate) struct App {
     held: watch::Sender<bool>,
     /// How many threads have begun to serve, whatever they serve.
     workers: AtomicU64,
-    draining: AtomicBool,
+    /// Since when the first of its listeners is to stop.
+    draining: OnceLock<Instant>,
     panics: AtomicU64,
     overloads: AtomicU64,
 }
@@ -77,7 +79,7 @@ impl Http {
             packed_json: Packed::default(),
             held: watch::Sender::new(false),
             workers: AtomicU64::new(0),
-            draining: AtomicBool::new(false),
+            draining: OnceLock::new(),
             panics: AtomicU64::new(0),
             overloads: AtomicU64::new(0),
         };
@@ -170,15 +172,17 @@ impl App {
         mix(self.settings.request_ids ^ mix(number))
     }
 
-    pub(crate) fn begin_drain(&self) {
-        self.draining.store(true, Ordering::Relaxed);
+    /// One of its listeners is to stop. Says since when the first of them is.
+    pub(crate) fn begin_drain(&self) -> Instant {
+        let since = *self.draining.get_or_init(Instant::now);
         if let Some(sandbox) = &self.sandbox {
             sandbox.hurry();
         }
+        since
     }
 
     pub(crate) fn is_draining(&self) -> bool {
-        self.draining.load(Ordering::Relaxed)
+        self.draining.get().is_some()
     }
 
     pub(crate) fn figures(&self) -> Figures {

@@ -79,8 +79,8 @@ async fn close<T: Stream>(mut stream: T) {
     let _ = tokio::time::timeout(LAST_REQUEST_TIME, stream.shutdown()).await;
 }
 
-/// How long an idle connection may still send a request when the server wants to stop: one that is on its way when
-/// the connection closes would be lost.
+/// How long an idle connection may still send a request when the server wants to stop, and how long the rest of one whose
+/// head has begun may take: one that is on its way when the connection closes would be lost.
 pub(crate) const LAST_REQUEST_TIME: Duration = Duration::from_millis(500);
 
 /// Answers what hyper cannot answer any more: the head did not come in time. What it would have said is not known.
@@ -108,7 +108,7 @@ enum Ended {
     Orderly,
     /// The head of a request did not come in time.
     HeadTooSlow,
-    /// Nothing was asked for too long.
+    /// Nothing was asked for too long, or no more than half of a request when the server stops.
     Idle,
     /// Nothing of an answer was taken for too long.
     Stalled,
@@ -253,24 +253,28 @@ where
     /// moved by then; nothing is wrong with one that only waits to be drained.
     fn deadline(&self) -> Option<(Instant, Option<Ended>)> {
         let (phase, _) = self.phase.value;
-        let waiting = match phase {
+        let end_of_head = self.phase.since + self.deadlines.head;
+        let waiting = match (phase, self.draining) {
             // Whoever has been taking the last answer until now has not been idle for longer.
-            Phase::Idle => {
+            (Phase::Idle, _) => {
                 Some((self.phase.since.max(self.stall.since) + self.deadlines.idle, Some(Ended::Idle)))
             }
-            Phase::Head => Some((self.phase.since + self.deadlines.head, Some(Ended::HeadTooSlow))),
-            Phase::Busy => None,
+            (Phase::Head, Draining::No) => Some((end_of_head, Some(Ended::HeadTooSlow))),
+            // It is owed no answer that an end could wait for, and gets none.
+            (Phase::Head, Draining::Since(since) | Draining::Asked(since)) => {
+                let last = self.phase.since.max(since) + LAST_REQUEST_TIME;
+                Some((end_of_head.min(last), Some(Ended::Idle)))
+            }
+            (Phase::Busy, _) => None,
         };
         let (stalled, _) = self.stall.value;
-        let stop = match self.draining {
-            Draining::No => None,
-            Draining::Since(since) | Draining::Asked(since) => Some(since),
-        };
-        let stall =
-            stalled.then(|| (self.deadlines.end_of_stall(self.stall.since, stop), Some(Ended::Stalled)));
+        let stall = stalled.then(|| {
+            (self.deadlines.end_of_stall(self.stall.since, self.stop.since()), Some(Ended::Stalled))
+        });
         let drain = match self.draining {
-            Draining::Since(since) => Some((since + LAST_REQUEST_TIME, None)),
-            Draining::No | Draining::Asked(_) => None,
+            // A head has its own end: to hyper a connection on which one has begun may still be idle.
+            Draining::Since(since) if phase != Phase::Head => Some((since + LAST_REQUEST_TIME, None)),
+            Draining::No | Draining::Since(_) | Draining::Asked(_) => None,
         };
         // While the client does not take the last answer it is not idle.
         let waiting = if stalled { None } else { waiting };

@@ -80,7 +80,7 @@ pub(crate) async fn serve<T: Stream>(
         alarm: Alarm::at(now + deadlines.idle),
         deadlines,
         stop: StopWish::new(drain),
-        stopping: None,
+        is_stopping: false,
         ending: None,
     };
     std::future::poll_fn(|context| connection.poll(context)).await;
@@ -110,8 +110,8 @@ struct Connection<T: Stream, S: HttpService<Incoming>> {
     /// Whether the client takes nothing from the socket.
     stall: Watch<(bool, u64)>,
     stop: StopWish,
-    /// Since when the server has wished to stop.
-    stopping: Option<Instant>,
+    /// Whether the server wishes to stop.
+    is_stopping: bool,
     /// Since when the client has known that this connection ends.
     ending: Option<Instant>,
 }
@@ -123,8 +123,8 @@ where
     F: Future<Output = Result<hyper::Response<Tracked>, Dropped>> + 'static,
 {
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        if self.stopping.is_none() && self.stop.is_there(context) {
-            self.stopping = Some(Instant::now());
+        if !self.is_stopping && self.stop.is_there(context) {
+            self.is_stopping = true;
             if self.ending.is_none() {
                 self.end();
             }
@@ -173,7 +173,7 @@ where
             Some(since) => (since.max(self.busy.since) + LAST_REQUEST_TIME, End::Cut),
             None => (self.busy.since + self.deadlines.idle, End::Told),
         });
-        let end_of_stall = |since| self.deadlines.end_of_stall(since, self.stopping);
+        let end_of_stall = |since| self.deadlines.end_of_stall(since, self.stop.since());
         let stall = self.stall.value.0.then(|| (end_of_stall(self.stall.since), End::Cut));
         // Others may be taken meanwhile, and have as much time again.
         let stuck = self.answers.oldest().map(|moved| match self.ending {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::AbortHandle;
+use tokio::time::Instant;
 
 use crate::activity::Activity;
 use crate::app::{App, Serves};
@@ -58,14 +59,13 @@ impl LocalServer {
 
     /// Ends connections that are idle, and lets those that are busy answer first.
     pub fn drain(&self) {
-        self.worker.app.begin_drain();
-        self.drain.wish();
+        self.drain.wish(self.worker.app.begin_drain());
     }
 }
 
 impl Drop for LocalServer {
     /// Its connections end like those of a server that drains.
     fn drop(&mut self) {
-        self.drain.wish();
+        self.drain.wish(Instant::now());
     }
 }

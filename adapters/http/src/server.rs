@@ -14,6 +14,7 @@ use std::time::Duration;
 use socket2::{Domain, Protocol, SockRef, Socket as RawSocket, Type};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::LocalOptions;
+use tokio::time::Instant;
 use tokio_rustls::TlsAcceptor;
 
 use crate::activity::Activity;
@@ -88,9 +89,9 @@ impl Server {
             })
             .collect::<io::Result<Vec<_>>>();
         // Those that could be had do not serve on without the others.
-        let threads = threads.inspect_err(|_| drain.wish())?;
+        let threads = threads.inspect_err(|_| drain.wish(Instant::now()))?;
         let all_able = abilities.iter().take(threads.len()).collect::<io::Result<()>>();
-        all_able.inspect_err(|_| drain.wish())?;
+        all_able.inspect_err(|_| drain.wish(Instant::now()))?;
         Ok(Self { address, drain, app, threads })
     }
 
@@ -99,10 +100,10 @@ impl Server {
         self.address
     }
 
-    /// Accepts no more connections, ends those that are idle, lets those that are busy answer.
+    /// Accepts no more connections, ends those that are idle, lets those that are busy answer. All servers of one
+    /// [`Http`](crate::Http) have the drain's time together, from the first of these calls on.
     pub fn drain(&self) {
-        self.app.begin_drain();
-        self.drain.wish();
+        self.drain.wish(self.app.begin_drain());
     }
 
     /// Waits for the last answer after [`Server::drain`], or for the deadline. Says whether all answers were given.
@@ -116,7 +117,7 @@ impl Server {
 impl Drop for Server {
     /// Nobody is left who could wish for it: the threads end, and are not waited for.
     fn drop(&mut self) {
-        self.drain.wish();
+        self.drain.wish(Instant::now());
     }
 }
 
@@ -277,7 +278,8 @@ async fn serve(listener: TcpListener, worker: Rc<Worker>, accept: &Accept, drain
             connections.closed().await;
         }
     };
-    let all_closed = tokio::time::timeout(app.settings.deadlines.drain, all_closed).await.is_ok();
+    let end = drain.since().unwrap_or_else(Instant::now) + app.settings.deadlines.drain;
+    let all_closed = tokio::time::timeout_at(end, all_closed).await.is_ok();
     let owed = if all_closed { 0 } else { connections.owed() };
     if owed > 0 {
         app.report_unfinished(owed);

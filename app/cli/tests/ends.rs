@@ -154,11 +154,32 @@ fn signals_that_come_together_are_one_wish_and_the_end_is_in_order() {
 }
 
 #[test]
-fn half_a_head_is_owed_no_answer() {
-    let mut site = Site::served("half-head", &["--db", "memory", "--drain-timeout", "1s"]);
-    let mut half = TcpStream::connect(("127.0.0.1", site.port)).unwrap();
-    half.write_all(b"GET /health HTTP/1.1\r\nHo").unwrap();
-    site.stop();
+fn half_a_head_is_owed_no_answer_and_holds_no_end_up() {
+    let ops = free_port();
+    // Neither of these would end it within the hour.
+    let waits = ["--drain-timeout", "1h", "--head-timeout", "1h", "--idle-timeout", "1h"];
+    let ops_listen = format!("127.0.0.1:{ops}");
+    let args = [&["--db", "memory", "--ops-listen", &ops_listen], &waits[..]].concat();
+    let mut site = Site::served("half-head", &args);
+    let whole = "GET /nowhere HTTP/1.1\r\nhost: localhost\r\n\r\n";
+    let halves = [("", site.port), ("", ops), (whole, site.port), (whole, ops)].map(|(before, port)| {
+        let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        stream.write_all(before.as_bytes()).unwrap();
+        assert!(before.is_empty() || read_answer(&mut stream).is_some());
+        stream.write_all(b"GET /health HTTP/1.1\r\nHo").unwrap();
+        stream
+    });
+    let signalled = now();
+    site.signal("-TERM");
+    let server = site.server.as_mut().unwrap();
+    while server.try_wait().unwrap().is_none() && signalled.elapsed() < END_MAX {
+        std::thread::yield_now();
+    }
+    assert_eq!(server.try_wait().unwrap().and_then(|status| status.code()), Some(0));
+    site.server = None;
+    for mut half in halves {
+        assert!(!matches!(half.read(&mut [0]), Ok(1..)), "no answer comes");
+    }
 }
 
 #[test]

@@ -216,8 +216,8 @@ async fn fill(
     Ok(filled.map(|_| ()))
 }
 
-/// Stops one listener after the other, the contract's first: who watches the server can see it stop. Then the store: what is
-/// written behind is noted, the counts of this second among it.
+/// Stops one listener after the other, the contract's first: who watches the server can see it stop. They have the drain's
+/// time together. Then the store: what is written behind is noted, the counts of this second among it.
 async fn stop(servers: Vec<Server>, store: Arc<MemoryStore>) -> Result<(), Failure> {
     let drain = |all, server: Server| {
         server.drain();

@@ -133,6 +133,29 @@ fn a_drain_ends_at_its_deadline_and_says_that_an_answer_is_missing() {
 }
 
 #[test]
+fn who_is_stopped_after_another_listener_has_what_that_one_left_of_the_drain() {
+    let open = || {
+        let mut wish = Wish::default();
+        wish.http.deadlines = Deadlines { drain: Duration::from_secs(1), ..Deadlines::DEFAULT };
+        Shop::open_as(wish)
+    };
+    let (shop, other) = (open(), open());
+    let [(first, client), (second, next)] = [serve(&shop), serve(&shop)];
+    let (elsewhere, stranger) = serve(&other);
+    let _held = [&client, &next].map(|client| hold(client, b"{}"));
+    let mut fresh = hold(&stranger, b"{}");
+    first.drain();
+    assert!(!first.join());
+    // Of these two only the one whose shop has not begun to stop has any time.
+    elsewhere.drain();
+    second.drain();
+    assert!(!second.join());
+    fresh.socket().set_nonblocking(true).unwrap();
+    assert!(!fresh.is_closed());
+    assert!(!elsewhere.join());
+}
+
+#[test]
 fn the_threads_that_serve_the_contract_tell_when_they_rest() {
     let wish = Wish::default();
     let idle = wish.http.idle.clone();
