@@ -1,5 +1,6 @@
-//! Which key a request presents.
+//! Which key a request presents, and who is told apart by it.
 
+use std::cell::Cell;
 use std::net::IpAddr;
 
 use crate::head::{Field, Head};
@@ -24,16 +25,52 @@ pub(crate) fn presented<'r>(head: &Head<'r>) -> Result<&'r [u8], NoKey> {
     if key.is_empty() { Err(NoKey::Missing) } else { Ok(key) }
 }
 
-/// Who asks, as a number, before it is known whose key it is: mostly another one for another key, and for requests
-/// without a key that of their address.
-pub(crate) fn asker(head: &Head<'_>, client: IpAddr) -> u64 {
-    match (presented(head), client) {
-        // The end of a key is as random as the rest of it.
-        (Ok(key), _) => key.iter().rev().take(8).fold(0, |sum, byte| sum << 8 | u64::from(*byte)),
-        (_, IpAddr::V4(address)) => u64::from(address.to_bits()),
-        // A network's upper half; the lower one is its owner's to choose.
-        (_, IpAddr::V6(address)) => u64::try_from(address.to_bits() >> 64).unwrap_or(0),
+/// How many keys a thread knows: in eight KiB nearly all of some hundred, and of more those that ask the most.
+const KNOWN: usize = 1024;
+
+/// Keys that have lately passed the gate on this thread.
+///
+/// Anybody can write a key that looks like one, and another one for each request: by those nobody can be told apart from
+/// others. One that the gate has let through is somebody's.
+pub(crate) struct KnownKeys([Cell<u64>; KNOWN]);
+
+impl KnownKeys {
+    pub(crate) const fn new() -> Self {
+        Self([const { Cell::new(0) }; KNOWN])
     }
+
+    /// The gate has let this one through.
+    pub(crate) fn remember(&self, key: &[u8]) {
+        if let Some(number) = number_of(key) {
+            self.place_of(number).set(number);
+        }
+    }
+
+    fn knows(&self, number: u64) -> bool {
+        self.place_of(number).get() == number
+    }
+
+    fn place_of(&self, number: u64) -> &Cell<u64> {
+        // Digits leave some bits of each byte alone.
+        let mixed = number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 54;
+        &self.0[usize::try_from(mixed).unwrap_or(0) % KNOWN]
+    }
+}
+
+/// The end of a key, which is as random as the rest of it, as a number. It is not 0: no header has such bytes.
+fn number_of(key: &[u8]) -> Option<u64> {
+    key.last_chunk().map(|end| u64::from_ne_bytes(*end))
+}
+
+/// Who asks, as a number, before it is known whose key it is: for a key that has lately been good mostly another one than
+/// for others, and for all other requests that of their address.
+pub(crate) fn asker(head: &Head<'_>, client: IpAddr, keys: &KnownKeys) -> u64 {
+    let number = presented(head).ok().and_then(number_of).filter(|number| keys.knows(*number));
+    number.unwrap_or_else(|| match client {
+        IpAddr::V4(address) => u64::from(address.to_bits()),
+        // A network's upper half; the lower one is its owner's to choose.
+        IpAddr::V6(address) => u64::try_from(address.to_bits() >> 64).unwrap_or(0),
+    })
 }
 
 /// The token after the scheme, which is compared without regard to case (RFC 9110 section 11.1).
@@ -48,7 +85,8 @@ fn bearer_token(authorization: &[u8]) -> &[u8] {
 #[cfg(test)]
 mod tests {
     use hyper::HeaderMap;
-    use hyper::header::{AUTHORIZATION, HeaderName};
+    use hyper::header::{AUTHORIZATION, HeaderName, HeaderValue};
+    use petstore_domain::ApiKey;
 
     use super::*;
 
@@ -77,5 +115,38 @@ mod tests {
             }
             assert_eq!(presented(&Head::read(&headers)), expected, "{fields:?}");
         }
+    }
+
+    /// As whom one asks with this key from this address.
+    fn asks(keys: &KnownKeys, key: &ApiKey, client: &str) -> u64 {
+        let mut headers = HeaderMap::new();
+        headers.insert(API_KEY, HeaderValue::from_str(key.reveal()).unwrap());
+        asker(&Head::read(&headers), client.parse().unwrap(), keys)
+    }
+
+    #[test]
+    fn keys_that_nobody_knows_are_no_more_than_their_address_and_known_ones_are_told_apart() {
+        const HERE: &str = "192.0.2.1";
+        let keys = KnownKeys::new();
+        let stranger = asker(&Head::default(), HERE.parse().unwrap(), &keys);
+        let invented: Vec<_> = (0..=255).map(|byte| ApiKey::from_entropy([byte; 32])).collect();
+        assert!(invented.iter().all(|key| asks(&keys, key, HERE) == stranger));
+        assert_ne!(asks(&keys, &invented[0], "192.0.2.2"), stranger);
+        for key in &invented[..2] {
+            keys.remember(key.as_bytes());
+        }
+        let [one, two] = [0, 1].map(|known| asks(&keys, &invented[known], HERE));
+        assert!(one != two && one != stranger && two != stranger);
+        assert_eq!(asks(&keys, &invented[0], "2001:db8::1"), one, "wherever it comes from");
+        assert!(invented[2..].iter().all(|key| asks(&keys, key, HERE) == stranger));
+    }
+
+    #[test]
+    fn many_keys_have_a_place_each() {
+        let keys = KnownKeys::new();
+        let known = (0..=255).map(|byte| ApiKey::from_entropy([byte; 32]));
+        let known: Vec<_> = known.inspect(|key| keys.remember(key.as_bytes())).collect();
+        let kept = known.iter().filter(|key| keys.knows(number_of(key.as_bytes()).unwrap())).count();
+        assert!(kept > 192, "{kept} of {}", known.len());
     }
 }

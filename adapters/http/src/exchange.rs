@@ -235,7 +235,7 @@ async fn judge<const SECURE: bool>(
                 .unwrap_or_else(|| not_found().into()),
         };
     }
-    if !worker.load.admits(activity, || asker(head, client)) {
+    if !worker.load.admits(activity, || asker(head, client, &worker.known_keys)) {
         app.count_overload();
         return Answer::overloaded();
     }
@@ -267,6 +267,7 @@ async fn judge<const SECURE: bool>(
         }
     };
     worker.tally.decided(&admission.plan, Decision::Admitted);
+    worker.known_keys.remember(key);
     notes.quota = Some(QuotaNote::of_account(&admission.usage));
     notes.account = Some(admission.account);
     let Some(resource) = resource else { return not_found().into() };

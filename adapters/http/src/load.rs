@@ -74,7 +74,8 @@ impl Load {
         }
     }
 
-    /// Whether a request is served. Who asks is a number that is mostly another one for another account.
+    /// Whether a request is served. Who asks is a number that is mostly another one for another account, and that nobody
+    /// can choose anew for each request.
     pub(crate) fn admits(&self, connection: &Activity, who: impl FnOnce() -> u64) -> bool {
         if !std::ptr::eq(self.latest.replace(connection), connection) {
             self.turns.set(self.turns.get().wrapping_add(1));

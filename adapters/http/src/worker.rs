@@ -10,6 +10,7 @@ use tokio::task::{AbortHandle, spawn_local};
 
 use crate::app::{App, Serves};
 use crate::arena::Arena;
+use crate::credentials::KnownKeys;
 use crate::forms::Forms;
 use crate::load::Load;
 use crate::mailbox::Mailbox;
@@ -33,6 +34,8 @@ pub(crate) struct Worker {
     pub(crate) outbox: Rc<Outbox>,
     pub(crate) tally: Arc<Tally>,
     pub(crate) load: Load,
+    /// By which the load tells who asks.
+    pub(crate) known_keys: KnownKeys,
     request_ids: Cell<u64>,
     host: RefCell<Option<HeaderValue>>,
 }
@@ -49,6 +52,7 @@ impl Worker {
             outbox: Rc::new(Outbox::new()),
             tally: app.tallies.another(),
             load: Load::new(app.settings.deadlines.turn),
+            known_keys: KnownKeys::new(),
             app,
             serves,
             host: RefCell::new(None),
