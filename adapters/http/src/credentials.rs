@@ -66,7 +66,8 @@ fn number_of(key: &[u8]) -> Option<u64> {
 /// for others, and for all other requests that of their address.
 pub(crate) fn asker(head: &Head<'_>, client: IpAddr, keys: &KnownKeys) -> u64 {
     let number = presented(head).ok().and_then(number_of).filter(|number| keys.knows(*number));
-    number.unwrap_or_else(|| match client {
+    // An IPv4 address is the same where the listener takes both kinds, and gives it as IPv6.
+    number.unwrap_or_else(|| match client.to_canonical() {
         IpAddr::V4(address) => u64::from(address.to_bits()),
         // A network's upper half; the lower one is its owner's to choose.
         IpAddr::V6(address) => u64::try_from(address.to_bits() >> 64).unwrap_or(0),
@@ -139,6 +140,15 @@ mod tests {
         assert!(one != two && one != stranger && two != stranger);
         assert_eq!(asks(&keys, &invented[0], "2001:db8::1"), one, "wherever it comes from");
         assert!(invented[2..].iter().all(|key| asks(&keys, key, HERE) == stranger));
+    }
+
+    #[test]
+    fn an_ipv4_address_is_the_same_in_both_forms_and_a_network_is_one_address() {
+        let number = |client: &str| asker(&Head::default(), client.parse().unwrap(), &KnownKeys::new());
+        assert_eq!(number("192.0.2.1"), number("::ffff:192.0.2.1"));
+        assert_ne!(number("::ffff:192.0.2.1"), number("::ffff:192.0.2.2"));
+        assert_eq!(number("2001:db8::1"), number("2001:db8::ffff:2"));
+        assert_ne!(number("2001:db8::1"), number("2001:db8:0:1::1"));
     }
 
     #[test]
