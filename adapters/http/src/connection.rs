@@ -14,6 +14,7 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http_body_util::Full;
+use hyper::StatusCode;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::{HttpService, service_fn};
@@ -25,9 +26,11 @@ use crate::activity::{Activity, Phase};
 use crate::alarm::{Alarm, StopWish};
 use crate::drain::Drain;
 use crate::exchange::exchange;
+use crate::observe::Exchange;
 use crate::seal::RequestId;
 use crate::settings::{Deadlines, READ_BUFFER_MAX};
 use crate::socket::{SendNow, Socket, Stream};
+use crate::tally::UNKNOWN;
 use crate::worker::Worker;
 
 /// Serves a stream in the clear to its end, and notes what happens on it.
@@ -66,7 +69,9 @@ pub(crate) async fn serve_http1<T: Stream, const SECURE: bool>(
         .serve_connection(TokioIo::new(stream), service);
     match Connection::new(http, activity, deadlines, StopWish::new(drain)).serve().await {
         Some((stream, Ended::HeadTooSlow)) => {
-            Box::pin(refuse_late_head(stream, &RequestId::Made(worker.next_request_id()))).await;
+            let id = RequestId::Made(worker.next_request_id());
+            note_late_head(&worker, &id);
+            Box::pin(refuse_late_head(stream, &id)).await;
         }
         // TLS has a last word: without it the client may think that something is missing (RFC 8446, section 6.1).
         Some((stream, Ended::Idle)) if SECURE => Box::pin(close(stream)).await,
@@ -82,6 +87,28 @@ async fn close<T: Stream>(mut stream: T) {
 /// How long an idle connection may still send a request when the server wants to stop, and how long the rest of one whose
 /// head has begun may take: one that is on its way when the connection closes would be lost.
 pub(crate) const LAST_REQUEST_TIME: Duration = Duration::from_millis(500);
+
+/// Counts and logs an answer to what never became an exchange.
+fn note_late_head(worker: &Worker, id: &RequestId) {
+    let status = StatusCode::REQUEST_TIMEOUT;
+    worker.tally.answered_unread(status);
+    let told = Exchange {
+        method: UNKNOWN,
+        route: UNKNOWN,
+        status: status.as_u16(),
+        request_id: id.as_str(),
+        traceparent: None,
+        account: None,
+        key: None,
+        duration: Duration::ZERO,
+        fault: None,
+    };
+    if let Some(observer) = &worker.app.settings.observer
+        && observer.wants(told.status, told.duration, false)
+    {
+        observer.answered(&told);
+    }
+}
 
 /// Answers what hyper cannot answer any more: the head did not come in time. What it would have said is not known.
 async fn refuse_late_head<T: Stream>(mut stream: T, id: &RequestId) {

@@ -42,7 +42,7 @@ const ROUTES: [&str; CONTRACT.len() + Beside::ALL.len() + 1] = {
 };
 
 /// Stands for what has no name of ours: a path or a method may be anything, a label may not.
-const UNKNOWN: &str = "-";
+pub(crate) const UNKNOWN: &str = "-";
 
 const METHODS: [&str; 8] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", UNKNOWN];
 
@@ -140,10 +140,18 @@ impl Tally {
 
     /// A request has been answered, so long after it came.
     pub(crate) fn answered(&self, route: Route, method: &Method, status: StatusCode, after: Duration) {
-        let Route(route) = route;
+        self.count(route, method_index(method), status, after);
+    }
+
+    /// One has been answered of which not even the head had come: what it would have asked is not known.
+    pub(crate) fn answered_unread(&self, status: StatusCode) {
+        self.count(Route::NONE, METHODS.len() - 1, status, Duration::ZERO);
+    }
+
+    fn count(&self, Route(route): Route, method: usize, status: StatusCode, after: Duration) {
         let status =
             STATUS_INDEX.get(usize::from(status.as_u16())).map_or(STATUSES.len() - 1, |at| usize::from(*at));
-        let cell = (route * METHODS.len() + method_index(method)) * STATUSES.len() + status;
+        let cell = (route * METHODS.len() + method) * STATUSES.len() + status;
         self.requests[cell].add(1);
         let micros = u64::try_from(after.as_micros()).unwrap_or(u64::MAX);
         let bucket = LATENCY_BOUNDS.iter().take_while(|bound| micros > **bound).count();

@@ -9,7 +9,7 @@ use petstore_ports::StoreError;
 use serde_json::json;
 
 use crate::faulty::{Mood, shop_without_pets};
-use crate::harness::{Client, Shop, Wish};
+use crate::harness::{Client, Connection, Shop, Wish};
 
 /// Writes down everything, or faults alone.
 struct Notebook {
@@ -86,6 +86,28 @@ fn each_answer_is_a_line_with_the_routes_template() {
     }
     shop.stranger().get("/v1/pets");
     assert_eq!((notebook.latest().what.as_str(), notebook.latest().has_account), ("GET /pets 401", false));
+}
+
+#[test]
+fn a_head_that_comes_too_late_is_a_line_and_counted() {
+    let (mut wish, notebook) = observed(true);
+    wish.http.deadlines.head = Duration::from_millis(50);
+    let shop = Shop::open_as(wish);
+    let mut connection = Connection::open(shop.address());
+    connection.send(b"GET /v1/pets?name=secret HTTP/1.1\r\nx-request-id: mine\r\n");
+    let answer = connection.read_answer(false).expect("a courtesy");
+    let line = notebook.latest();
+    assert_eq!(line.what, "- - 408");
+    assert_eq!(Some(line.request_id.as_str()), answer.header("x-request-id"));
+    assert!(!line.has_account && line.fault.is_none() && !line.everything.contains("secret"));
+    let counted: Vec<_> = shop
+        .http
+        .figures()
+        .requests
+        .iter()
+        .map(|one| (one.route, one.method, one.status, one.count))
+        .collect();
+    assert_eq!(counted, [("-", "-", 408, 1)]);
 }
 
 #[test]
