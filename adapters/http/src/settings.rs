@@ -223,15 +223,27 @@ impl Network {
     /// assert!(!network.contains("11.1.2.3".parse().unwrap()));
     /// assert_eq!(Network::parse("10.0.0.0/33"), None);
     /// ```
+    ///
+    /// IPv4 addresses that are written as IPv6 are what they are: a network of them is one of IPv4, and one that they are
+    /// only a part of cannot begin like them.
+    ///
+    /// ```
+    /// # use petstore_http::Network;
+    /// assert_eq!(Network::parse("::ffff:10.0.0.0/104"), Network::parse("10.0.0.0/8"));
+    /// assert_eq!(Network::parse("::ffff:10.0.0.0/95"), None);
+    /// ```
     pub fn parse(text: &str) -> Option<Self> {
         let (address, prefix) = match text.split_once('/') {
             Some((address, prefix)) => (address, Some(prefix)),
             None => (text, None),
         };
         let address: IpAddr = address.parse().ok()?;
-        let bits = if address.is_ipv4() { 32 } else { 128 };
+        let bits: u8 = if address.is_ipv4() { 32 } else { 128 };
         let prefix = prefix.map_or(Some(bits), |prefix| prefix.parse().ok().filter(|p| *p <= bits))?;
-        Some(Self { address, prefix })
+        match address.to_canonical() {
+            mapped if mapped != address => Some(Self { address: mapped, prefix: prefix.checked_sub(96)? }),
+            _ => Some(Self { address, prefix }),
+        }
     }
 
     /// Whether an address belongs to the network.

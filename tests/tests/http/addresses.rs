@@ -121,6 +121,20 @@ fn forwarded_headers_from_a_trusted_proxy_name_the_address() {
 }
 
 #[test]
+fn a_proxy_is_the_same_however_it_is_written() {
+    for proxy in ["127.0.0.0/8", "::ffff:127.0.0.1", "::ffff:127.0.0.0/104", "::ffff:0.0.0.0/96"] {
+        let policy = Policy { address_limit: Limit::new(1).unwrap(), ..Policy::DEFAULT };
+        let mut wish = Wish { policy, ..Wish::default() };
+        wish.http.trusted_proxies = vec![Network::parse(proxy).unwrap()];
+        let shop = Shop::open_as(wish);
+        let statuses = ["192.0.2.1", "192.0.2.2", "192.0.2.1"].map(|forwarded| {
+            shop.stranger().send("GET", "/v1/pets", &[("x-forwarded-for", forwarded)], None).status
+        });
+        assert_eq!(statuses, [401, 401, 429], "{proxy}");
+    }
+}
+
+#[test]
 fn forwarded_headers_from_anybody_else_are_nothing() {
     let policy = Policy { address_limit: Limit::new(3).unwrap(), ..Policy::DEFAULT };
     let mut wish = Wish { policy, ..Wish::default() };

@@ -134,6 +134,8 @@ fn a_network_contains_the_addresses_that_begin_like_it() {
         "2001:db8::",
         "::",
         "::ffff:10.0.0.0",
+        "96",
+        "104",
         "+",
         " ",
         "08",
@@ -144,14 +146,16 @@ fn a_network_contains_the_addresses_that_begin_like_it() {
             let Some(network) = Network::parse(text) else { return };
             let (address, prefix) = text.split_once('/').unwrap_or((text, "128"));
             let (address, prefix): (IpAddr, u32) = (address.parse().unwrap(), prefix.parse().unwrap());
-            let inside = |other: IpAddr| match (address, other.to_canonical()) {
-                (IpAddr::V4(ours), IpAddr::V4(other)) => {
-                    (ours.to_bits() ^ other.to_bits()).leading_zeros() >= prefix.min(32)
-                }
-                (IpAddr::V6(ours), IpAddr::V6(other)) => {
-                    (ours.to_bits() ^ other.to_bits()).leading_zeros() >= prefix
-                }
-                _ => false,
+            // In bits, an IPv4 address is an IPv6 address that begins in one way, which no other does.
+            let bits = |one: IpAddr| match one {
+                IpAddr::V4(one) => one.to_ipv6_mapped().to_bits(),
+                IpAddr::V6(one) => one.to_bits(),
+            };
+            let prefix = if address.is_ipv4() { 96 + prefix.min(32) } else { prefix };
+            let is_ipv4 = |one: IpAddr| bits(one) >> 32 == 0xFFFF;
+            assert!(!is_ipv4(address) || prefix >= 96, "{text}");
+            let inside = |other: IpAddr| {
+                is_ipv4(address) == is_ipv4(other) && (bits(address) ^ bits(other)).leading_zeros() >= prefix
             };
             for other in ["10.0.0.1", "10.128.0.0", "127.0.0.1", "::1", "2001:db8::1", "::ffff:10.0.0.1"] {
                 let other: IpAddr = other.parse().unwrap();
