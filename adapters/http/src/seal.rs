@@ -39,12 +39,14 @@ pub(crate) enum RequestId {
 }
 
 impl RequestId {
-    /// The client's own id for its request, if it is one. A key is none: an id goes into logs, here and elsewhere.
+    /// The client's own id for its request, if it is one. None is a key, or has one in it: an id goes into logs, here and
+    /// elsewhere.
     pub(crate) fn given(head: &Head<'_>) -> Option<Self> {
         let Field::Once(id) = head.request_id else { return None };
         let is_id = (1..=REQUEST_ID_MAX).contains(&id.len())
             && id.as_bytes().iter().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(b));
-        (is_id && ApiKey::parse(id.as_bytes()).is_err()).then(|| Self::Given(id.clone()))
+        let mut parts = id.as_bytes().windows(ApiKey::LEN);
+        (is_id && parts.all(|part| ApiKey::parse(part).is_err())).then(|| Self::Given(id.clone()))
     }
 
     fn as_bytes(&self) -> &[u8] {

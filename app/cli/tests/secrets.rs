@@ -240,6 +240,7 @@ fn misplace(watched: &mut Watched, key: &str, own: &str) {
         "If-Match: \"",
         "Idempotency-Key: \"",
         "X-Request-Id: ",
+        "X-Request-Id: a.",
         "traceparent: ",
         "Origin: ",
         "Accept: ",

@@ -74,8 +74,13 @@ fn a_good_request_id_comes_back_and_another_is_replaced() {
             assert_eq!(answer.header("x-request-id"), Some(id));
         }
     }
-    let longer = "x".repeat(65);
-    for id in ["", "two words", "a/b", "a:b", "\u{e9}", "<script>", &longer] {
+    let (longer, key) = ("x".repeat(65), client.key.as_deref().unwrap());
+    // Only the last of these has no key in it.
+    let [before, behind, near] =
+        [format!("pet_.{key}"), format!("{key}.checkout"), format!("a.{}", &key[1..])];
+    let answer = client.send("GET", "/v1/pets", &[("x-request-id", &near)], None);
+    assert_eq!(answer.header("x-request-id"), Some(near.as_str()));
+    for id in ["", "two words", "a/b", "a:b", "\u{e9}", "<script>", &longer, key, &before, &behind] {
         let answer = client.send("GET", "/v1/pets", &[("x-request-id", id)], None);
         assert_eq!(answer.status, 200, "it is never a fault");
         let made = answer.header("x-request-id").unwrap();
