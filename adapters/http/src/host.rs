@@ -12,7 +12,7 @@ use crate::worker::Worker;
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
-/// The authority that a request is addressed to: exactly one Host, valid by RFC 9110 section 7.2, equal to the
+/// The authority that a request is addressed to: exactly one Host, valid by RFC 9110 section 7.2, the same as the
 /// target's where that has one, and unless any name will do among those that are served.
 pub(crate) fn authority<'r>(
     uri: &Uri,
@@ -25,8 +25,7 @@ pub(crate) fn authority<'r>(
         Field::Absent => return Err("The request has no Host."),
         Field::Twice => return Err("The request has more than one Host."),
     };
-    if uri.authority().is_some_and(|target| !target.as_str().as_bytes().eq_ignore_ascii_case(host.as_bytes()))
-    {
+    if !is_of_target(host, uri) {
         return Err("The Host is not the one of the target.");
     }
     if any_name {
@@ -36,6 +35,24 @@ pub(crate) fn authority<'r>(
         worker.remember_host(host);
     }
     Ok(host)
+}
+
+/// Whether a Host is the one of the target, if that has one. Either may tell the port that is the scheme's own, or leave it
+/// out (RFC 9110, section 4.2.3).
+fn is_of_target(host: &HeaderValue, uri: &Uri) -> bool {
+    let Some(target) = uri.authority() else { return true };
+    let Ok(host) = host.to_str() else { return false };
+    let own_port = match uri.scheme_str() {
+        Some("http") => "80",
+        Some("https") => "443",
+        _ => "",
+    };
+    let parts = |authority| {
+        let (name, port): (&str, Option<&str>) = split_port(authority);
+        (name, port.filter(|port| !port.is_empty() && *port != own_port))
+    };
+    let ((name, port), (target, target_port)) = (parts(host), parts(target.as_str()));
+    name.eq_ignore_ascii_case(target) && port == target_port
 }
 
 /// HTTP/2 names the host in the target, as `:authority` (RFC 9113, section 8.3.1): unless there is a Host too, it is one.

@@ -73,6 +73,32 @@ fn an_absolute_target_names_the_same_host() {
 }
 
 #[test]
+fn an_absolute_target_may_tell_the_port_of_its_scheme_or_leave_it_out_and_so_may_the_host() {
+    let shop = Shop::open();
+    let client = shop.client(Plan::Business);
+    for (target, host, status) in [
+        ("http://pets.example", "pets.example:80", 200),
+        ("http://pets.example:80", "pets.example", 200),
+        ("http://pets.example:80", "Pets.Example:", 200),
+        ("http://pets.example", "pets.example:", 200),
+        ("HTTPS://pets.example", "pets.example:443", 200),
+        ("https://[2001:db8::1]:443", "[2001:db8::1]", 200),
+        ("http://pets.example:8080", "pets.example:8080", 200),
+        ("http://pets.example", "pets.example:443", 400),
+        ("https://pets.example", "pets.example:80", 400),
+        ("http://pets.example:8080", "pets.example", 400),
+        ("http://pets.example:8080", "pets.example:80", 400),
+        ("http://[2001:db8::80]", "[2001:db8::]", 400),
+        ("http://me@pets.example:80", "pets.example", 400),
+        ("http://pets.example:80", "other.example", 400),
+    ] {
+        let answer = get(&client, &format!("{target}/v1/pets"), &[host]);
+        assert_eq!(answer.status, status, "{target} {host}");
+        assert!(status == 200 || answer.code() == "invalid_host", "{target} {host}");
+    }
+}
+
+#[test]
 fn where_there_is_a_list_of_hosts_others_are_not_served() {
     let shop = served(&["pets.example", "127.0.0.1", "[::1]"]);
     let client = shop.client(Plan::Business);
