@@ -21,10 +21,10 @@ const MEMBERS_COMPARED_MAX: usize = 8;
 pub(crate) enum Node<'a> {
     Null,
     Bool(bool),
-    /// A number without fraction and exponent. One that 64 bits do not hold has become the nearest that they do: the
-    /// range of every field ends long before.
+    /// A number without fraction and exponent; a negative zero is 0. One that 64 bits do not hold has become the nearest
+    /// that they do: the range of every field ends long before.
     Integer(i64),
-    /// Any other number: with a fraction or an exponent, or a negative zero.
+    /// A number with a fraction or an exponent.
     Number,
     Text(Cow<'a, str>),
     /// An array. No resource has one: its elements are here only if they were asked for.
@@ -260,12 +260,11 @@ impl<'a> Reader<'a> {
             let _sign = self.eat(b'+') || self.eat(b'-');
             self.digits()?;
         }
-        let text = &self.text[start..self.at];
-        if !integer || text == "-0" {
+        if !integer {
             return Ok(Node::Number);
         }
         let nearest = if negative { i64::MIN } else { i64::MAX };
-        Ok(Node::Integer(text.parse().unwrap_or(nearest)))
+        Ok(Node::Integer(self.text[start..self.at].parse().unwrap_or(nearest)))
     }
 
     /// Steps over digits, one at least.

@@ -5,7 +5,8 @@ use serde_json::{Map, Value, json};
 
 use super::*;
 use crate::error::Code;
-use crate::wire::{json as ours, push_category, push_item, push_order, push_pet, render_error};
+use crate::wire::json::{self as ours, Node};
+use crate::wire::{push_category, push_item, push_order, push_pet, render_error};
 use crate::woven::both;
 
 mod patches;
@@ -63,10 +64,17 @@ const WORDS: &[&str] = &[
     "\"\u{a0}x\"",
 ];
 
-/// The document, if it is JSON by our rules: then it is by everybody's, but for numbers that others cannot hold.
+/// The document, if it is JSON by our rules: then it is by everybody's, but for numbers that others cannot hold, and for a
+/// negative zero, which is no integer to this one.
 fn document(body: &[u8]) -> Option<Value> {
-    ours::parse(body).ok()?;
-    serde_json::from_slice(body).ok()
+    let ours = ours::parse(body).ok()?;
+    let mut document: Value = serde_json::from_slice(body).ok()?;
+    if let Node::Object(members) = ours {
+        for (name, _) in members.iter().filter(|(_, node)| *node == Node::Integer(0)) {
+            document[name.as_ref()] = 0.into();
+        }
+    }
+    Some(document)
 }
 
 /// What was refused was refused in the contract's form.

@@ -158,7 +158,7 @@ fn an_order_is_for_one_unit_unless_it_says_otherwise() {
     let cases = [
         (r#"{"quantity":0}"#, "petId required,quantity out_of_range"),
         (r#"{"petId":1,"quantity":10001}"#, "quantity out_of_range"),
-        (r#"{"petId":1,"quantity":-0}"#, "quantity invalid_type"),
+        (r#"{"petId":1,"quantity":-0}"#, "quantity out_of_range"),
         (r#"{"petId":1,"quantity":null,"shipDate":null}"#, "quantity not_nullable,shipDate not_nullable"),
         (r#"{"petId":1,"shipDate":"2026-12-01"}"#, "shipDate invalid_format"),
         (r#"{"petId":1,"shipDate":1}"#, "shipDate invalid_type"),

@@ -65,7 +65,9 @@ fn an_integer_has_neither_fraction_nor_exponent() {
         ("-9223372036854775808", Node::Integer(i64::MIN)),
         ("9223372036854775808", Node::Integer(i64::MAX)),
         ("-99999999999999999999999999", Node::Integer(i64::MIN)),
-        ("-0", Node::Number),
+        ("-0", Node::Integer(0)),
+        ("-0.0", Node::Number),
+        ("-0e1", Node::Number),
         ("1.0", Node::Number),
         ("1e2", Node::Number),
         ("1E-2", Node::Number),
@@ -122,6 +124,8 @@ pub(super) fn agrees(node: &Node<'_>, value: &Value) -> bool {
     match (node, value) {
         (Node::Null, Value::Null) | (Node::Array(_), Value::Array(_)) => true,
         (Node::Bool(ours), Value::Bool(theirs)) => ours == theirs,
+        // A negative zero is a fraction to the other one.
+        (Node::Integer(0), Value::Number(theirs)) => theirs.as_f64() == Some(0.0),
         (Node::Integer(ours), Value::Number(theirs)) => {
             theirs.as_i64().map_or(*ours == i64::MAX || *ours == i64::MIN, |theirs| theirs == *ours)
         }
