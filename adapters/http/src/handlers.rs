@@ -175,9 +175,16 @@ impl<'a> Call<'a> {
         Answer::json(status, self.worker.arena.cut(|out| push(out, value))).with_tag(tag)
     }
 
-    /// A resource that was changed.
-    fn changed<T>(&self, changed: &Versioned<T>, push: fn(&mut Vec<u8>, &T)) -> Answer {
-        self.resource(StatusCode::OK, &changed.value, self.tag(changed.version), push)
+    /// A resource that was changed, or why it was not.
+    fn changed<T>(&self, changed: Result<Versioned<T>, impl Refuse>, push: fn(&mut Vec<u8>, &T)) -> Handled {
+        let Versioned { value, version } = changed.map_err(|failure| failure.answer(self.epoch()))?;
+        Ok(self.resource(StatusCode::OK, &value, self.tag(version), push))
+    }
+
+    /// That a resource is gone, or why it is not.
+    fn gone(&self, gone: Result<(), impl Refuse>) -> Handled {
+        gone.map_err(|failure| failure.answer(self.epoch()))?;
+        Ok(Answer::empty(StatusCode::NO_CONTENT))
     }
 
     /// What became of a request that may have been made before.

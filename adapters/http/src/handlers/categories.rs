@@ -3,9 +3,8 @@
 use hyper::StatusCode;
 use petstore_domain::{CategoryId, IdError};
 
-use super::refusals::Refuse;
 use super::{Call, Handled, not_found, path_id};
-use crate::answer::{Answer, Collection, Location};
+use crate::answer::{Collection, Location};
 use crate::wire;
 
 /// Bytes of a category on a page, generously.
@@ -46,8 +45,7 @@ pub(super) async fn replace(call: &Call<'_>, id: Result<CategoryId, IdError>) ->
     let patch = wire::category_replacement(call.body, id)?;
     let id = id.ok_or_else(not_found)?;
     let changed = call.api().update_category(id, patch, precondition).await;
-    let changed = changed.map_err(|failure| failure.answer(call.epoch()))?;
-    Ok(call.changed(&changed, wire::push_category))
+    call.changed(changed, wire::push_category)
 }
 
 pub(super) async fn update(call: &Call<'_>, id: Result<CategoryId, IdError>) -> Handled {
@@ -57,8 +55,7 @@ pub(super) async fn update(call: &Call<'_>, id: Result<CategoryId, IdError>) -> 
     let patch = wire::category_patch(call.body)?;
     let id = id.ok_or_else(not_found)?;
     let changed = call.api().update_category(id, patch, precondition).await;
-    let changed = changed.map_err(|failure| failure.answer(call.epoch()))?;
-    Ok(call.changed(&changed, wire::push_category))
+    call.changed(changed, wire::push_category)
 }
 
 pub(super) async fn delete(call: &Call<'_>, id: Result<CategoryId, IdError>) -> Handled {
@@ -66,7 +63,5 @@ pub(super) async fn delete(call: &Call<'_>, id: Result<CategoryId, IdError>) -> 
     wire::no_parameters(call.query())?;
     let precondition = call.precondition()?;
     let id = id.ok_or_else(not_found)?;
-    let deleted = call.api().delete_category(id, precondition).await;
-    deleted.map_err(|failure| failure.answer(call.epoch()))?;
-    Ok(Answer::empty(StatusCode::NO_CONTENT))
+    call.gone(call.api().delete_category(id, precondition).await)
 }

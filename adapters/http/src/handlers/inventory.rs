@@ -3,7 +3,6 @@
 use hyper::StatusCode;
 use petstore_domain::{IdError, PetId};
 
-use super::refusals::Refuse;
 use super::{Call, Handled, not_found, path_id};
 use crate::wire;
 
@@ -34,8 +33,7 @@ pub(super) async fn set(call: &Call<'_>, id: Result<PetId, IdError>) -> Handled 
     let level = wire::inventory_update(call.body)?;
     let id = id.ok_or_else(not_found)?;
     let changed = call.api().set_stock(id, level, precondition).await;
-    let changed = changed.map_err(|failure| failure.answer(call.epoch()))?;
-    Ok(call.changed(&changed, wire::push_item))
+    call.changed(changed, wire::push_item)
 }
 
 pub(super) async fn adjust(call: &Call<'_>, id: Result<PetId, IdError>) -> Handled {

@@ -3,9 +3,8 @@
 use hyper::StatusCode;
 use petstore_domain::{IdError, OrderId};
 
-use super::refusals::Refuse;
 use super::{Call, Handled, not_found, path_id};
-use crate::answer::{Answer, Collection, Location};
+use crate::answer::{Collection, Location};
 use crate::wire;
 
 /// Bytes of an order on a page, generously.
@@ -46,8 +45,7 @@ pub(super) async fn update(call: &Call<'_>, id: Result<OrderId, IdError>) -> Han
     let patch = wire::order_patch(call.body)?;
     let id = id.ok_or_else(not_found)?;
     let changed = call.api().update_order(id, patch, precondition).await;
-    let changed = changed.map_err(|failure| failure.answer(call.epoch()))?;
-    Ok(call.changed(&changed, wire::push_order))
+    call.changed(changed, wire::push_order)
 }
 
 pub(super) async fn cancel(call: &Call<'_>, id: Result<OrderId, IdError>) -> Handled {
@@ -55,7 +53,5 @@ pub(super) async fn cancel(call: &Call<'_>, id: Result<OrderId, IdError>) -> Han
     wire::no_parameters(call.query())?;
     let precondition = call.precondition()?;
     let id = id.ok_or_else(not_found)?;
-    let cancelled = call.api().cancel_order(id, precondition).await;
-    cancelled.map_err(|failure| failure.answer(call.epoch()))?;
-    Ok(Answer::empty(StatusCode::NO_CONTENT))
+    call.gone(call.api().cancel_order(id, precondition).await)
 }

@@ -3,9 +3,8 @@
 use hyper::StatusCode;
 use petstore_domain::{IdError, PetId};
 
-use super::refusals::Refuse;
 use super::{Call, Handled, not_found, path_id};
-use crate::answer::{Answer, Collection, Location};
+use crate::answer::{Collection, Location};
 use crate::error::{ApiError, Code};
 use crate::route::Resource;
 use crate::wire;
@@ -51,8 +50,7 @@ pub(super) async fn replace(call: &Call<'_>, id: Result<PetId, IdError>) -> Hand
     let patch = wire::pet_replacement(call.body, id)?;
     let id = id.ok_or_else(not_found)?;
     let changed = call.api().update_pet(id, patch, precondition).await;
-    let changed = changed.map_err(|failure| failure.answer(call.epoch()))?;
-    Ok(call.changed(&changed, wire::push_pet))
+    call.changed(changed, wire::push_pet)
 }
 
 pub(super) async fn update(call: &Call<'_>, id: Result<PetId, IdError>) -> Handled {
@@ -62,8 +60,7 @@ pub(super) async fn update(call: &Call<'_>, id: Result<PetId, IdError>) -> Handl
     let patch = wire::pet_patch(call.body)?;
     let id = id.ok_or_else(not_found)?;
     let changed = call.api().update_pet(id, patch, precondition).await;
-    let changed = changed.map_err(|failure| failure.answer(call.epoch()))?;
-    Ok(call.changed(&changed, wire::push_pet))
+    call.changed(changed, wire::push_pet)
 }
 
 pub(super) async fn delete(call: &Call<'_>, id: Result<PetId, IdError>) -> Handled {
@@ -71,9 +68,7 @@ pub(super) async fn delete(call: &Call<'_>, id: Result<PetId, IdError>) -> Handl
     wire::no_parameters(call.query())?;
     let precondition = call.precondition()?;
     let id = id.ok_or_else(not_found)?;
-    let deleted = call.api().delete_pet(id, precondition).await;
-    deleted.map_err(|failure| failure.answer(call.epoch()))?;
-    Ok(Answer::empty(StatusCode::NO_CONTENT))
+    call.gone(call.api().delete_pet(id, precondition).await)
 }
 
 /// Whether reading this is deprecated: getPet is.
