@@ -40,24 +40,19 @@ pub(crate) fn accepts_json(headers: &HeaderMap) -> bool {
 
 /// Whether the client takes gzip. It must say so: one that says nothing may well not know how.
 pub(crate) fn accepts_gzip(headers: &HeaderMap) -> bool {
-    // How specific the best element is, and whether it includes.
-    let mut best = (0, false);
-    let values = headers.get_all(ACCEPT_ENCODING).iter();
-    for element in values.flat_map(|value| elements(value.as_bytes(), b',')) {
-        let mut parts = elements(element, b';').map(trim);
-        let specificity = match parts.next().unwrap_or_default() {
-            name if name.eq_ignore_ascii_case(b"gzip") || name.eq_ignore_ascii_case(b"x-gzip") => 2,
-            b"*" => 1,
-            _ => continue,
-        };
-        best = best.max((specificity, !parts.any(is_zero_weight)));
-    }
-    best.1
+    let (gzip, _) = codings(headers);
+    gzip > 0
 }
 
 /// Whether the client would rather have gzip than a body as it is. It must say so: of codings that it weighs alike,
 /// the shorter.
 pub(crate) fn prefers_gzip(headers: &HeaderMap) -> bool {
+    let (gzip, identity) = codings(headers);
+    gzip > 0 && gzip >= identity
+}
+
+/// The weights of gzip and of a body as it is. What is not named, not even by an asterisk in place of gzip, has none.
+fn codings(headers: &HeaderMap) -> (u16, u16) {
     let (mut gzip, mut any, mut identity) = (None, None, None);
     let values = headers.get_all(ACCEPT_ENCODING).iter();
     for element in values.flat_map(|value| elements(value.as_bytes(), b',')) {
@@ -71,7 +66,7 @@ pub(crate) fn prefers_gzip(headers: &HeaderMap) -> bool {
         let weight = parts.filter_map(|part| parameter(part, b"q")).map(weight).min();
         *place = (*place).max(Some(weight.unwrap_or(THOUSANDTHS)));
     }
-    gzip.or(any).is_some_and(|gzip| gzip > 0 && identity.is_none_or(|identity| gzip >= identity))
+    (gzip.or(any).unwrap_or(0), identity.unwrap_or(0))
 }
 
 /// The weight of what says nothing of its weight.
