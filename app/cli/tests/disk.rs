@@ -2,6 +2,9 @@
 
 mod common;
 
+use std::io::Write;
+use std::process::Stdio;
+
 use common::strace::{end, inject};
 use common::{Client, Site, tools};
 
@@ -53,4 +56,37 @@ fn a_disk_that_fails_or_hangs_costs_writes_alone_and_the_server_heals_by_itself(
     let mut server = site.server.take().unwrap();
     assert_eq!(server.try_wait().unwrap(), None, "it is the same process");
     site.server = Some(server);
+}
+
+/// Lines whose text is more than a pipe and a buffer hold: whoever has taken most of them has opened the store.
+const LINES: u32 = 5_000;
+
+#[test]
+fn an_import_whose_outcome_nobody_knows_is_not_told_as_none() {
+    if !tools::can_run("strace", "-V") {
+        return;
+    }
+    for is_served in [false, true] {
+        let mut site = Site::new("disk-import");
+        if is_served {
+            site.serve(&[], &[]);
+        }
+        let mut import = site.command(&["import", "-"]);
+        let mut import = import.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut lines = import.stdin.take().unwrap();
+        for id in 1..=LINES {
+            writeln!(lines, "{{\"category\":{{\"name\":\"Category {id}\",\"id\":{id}}}}}").unwrap();
+        }
+        let strace = inject(FAULTS[0], site.server.as_ref().map_or(import.id(), std::process::Child::id));
+        drop(lines);
+        let told = import.wait_with_output().unwrap();
+        end(strace);
+        assert_eq!(told.status.code(), Some(1), "served: {is_served}");
+        let why = String::from_utf8_lossy(&told.stderr);
+        assert!(
+            why.starts_with("petstore: the outcome is unknown: ")
+                && why.ends_with(": all of it is there or nothing; look before you import again\n"),
+            "served: {is_served}: {why}"
+        );
+    }
 }

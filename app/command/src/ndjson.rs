@@ -17,7 +17,7 @@ use petstore_domain::{
     PetId, PetName, PetStatus, Timestamp, Version,
 };
 use petstore_memory::{Import, ImportError, MemoryStore};
-use petstore_ports::Row;
+use petstore_ports::{Row, StoreError};
 use serde::{Deserialize, Serialize};
 
 use self::explain::explain;
@@ -160,17 +160,52 @@ fn write_line(out: &mut dyn Write, line: &Line<'_>) -> io::Result<u64> {
     Ok(1)
 }
 
+/// Why lines were not imported, or may not have been.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Unimported {
+    /// Nothing of them is there.
+    Nothing(String),
+    /// The store does not know: all of them are there, or nothing is.
+    InDoubt(String),
+}
+
+impl From<String> for Unimported {
+    fn from(why: String) -> Self {
+        Self::Nothing(why)
+    }
+}
+
 /// Imports all lines into an empty store, or none. Says how many there were, or which one is wrong and why.
 pub(crate) fn import(
     store: &MemoryStore,
-    mut lines: impl BufRead,
+    lines: impl BufRead,
     end: End,
-    mut progress: impl FnMut(u64),
-) -> Result<u64, String> {
+    progress: impl FnMut(u64),
+) -> Result<u64, Unimported> {
     let mut import = store.import().map_err(|error| match error {
         ImportError::NotEmpty => format!("{error}, and an import fills one that is: name another --db"),
         error => error.to_string(),
     })?;
+    let number = add_all(&mut import, lines, end, progress)?;
+    match import.finish() {
+        Ok(()) => Ok(number),
+        // Each line is a row.
+        Err(ImportError::Contradiction { row, why }) => {
+            Err(Unimported::Nothing(format!("line {row}: {why}")))
+        }
+        Err(ImportError::Store(error @ StoreError::Indeterminate(_))) => {
+            Err(Unimported::InDoubt(error.to_string()))
+        }
+        Err(error) => Err(Unimported::Nothing(error.to_string())),
+    }
+}
+
+fn add_all(
+    import: &mut Import<'_>,
+    mut lines: impl BufRead,
+    end: End,
+    mut progress: impl FnMut(u64),
+) -> Result<u64, String> {
     let mut line = Vec::new();
     let mut number = 0;
     loop {
@@ -189,21 +224,15 @@ pub(crate) fn import(
             return Err(format!("the lines broke off after line {number}"));
         }
         if read == 0 || end == End::Said && line == END_LINE && is_at_end(&mut lines) {
-            break;
+            return Ok(number);
         }
         number += 1;
         if line.last() != Some(&b'\n') && read as u64 == LINE_MAX {
             return Err(format!("line {number}: longer than {LINE_MAX} bytes"));
         }
-        add(&mut import, &line).map_err(|why| format!("line {number}: {why}"))?;
+        add(import, &line).map_err(|why| format!("line {number}: {why}"))?;
         progress(number);
     }
-    import.finish().map_err(|error| match error {
-        // Each line is a row.
-        ImportError::Contradiction { row, why } => format!("line {row}: {why}"),
-        error => error.to_string(),
-    })?;
-    Ok(number)
 }
 
 fn is_at_end(lines: &mut impl BufRead) -> bool {
@@ -288,7 +317,7 @@ mod tests {
         let line = b"{\"category\":{\"name\":\"Dogs\",\"id\":1}}\n";
         let lines = io::BufReader::new(io::Read::chain(&line[..], Late));
         let store = MemoryStore::new();
-        let why = import(&store, lines, End::Said, |_| {}).unwrap_err();
+        let Err(Unimported::Nothing(why)) = import(&store, lines, End::Said, |_| {}) else { panic!() };
         assert!(why.starts_with("nothing came for too long after line 1"), "{why}");
         assert!(store.import().is_ok(), "nothing of it is left");
     }

@@ -19,7 +19,7 @@ use self::output::Output;
 use self::progress::Progress;
 use crate::admin::connect;
 use crate::environment::Stopwatch;
-use crate::ndjson::End;
+use crate::ndjson::{End, Unimported};
 use crate::settings::{DEFAULT_DB, Db};
 use crate::store::{NAME_ITS_SOCKET, OpenStore};
 use crate::{Failure, ndjson, print, sandbox, tell};
@@ -65,7 +65,7 @@ impl TransferArgs {
             let imported = ndjson::import(&store, lines, End::OfInput, |lines| progress.show(lines));
             store.close();
             // Whoever meant a server that keeps nothing sees that it was not that one.
-            (imported.map_err(|why| nothing_imported(&why))?, self.db.to_string(), self.db.to_string())
+            (imported.map_err(|why| unimported(&why))?, self.db.to_string(), self.db.to_string())
         };
         self.done(&json!({"lines": count, "into": into}), &format!("{} imported into {place}", lines(count)))
     }
@@ -223,8 +223,13 @@ fn unwritten(error: &io::Error) -> Failure {
     Failure::because(format!("the lines cannot be written: {error}"))
 }
 
-fn nothing_imported(why: &str) -> Failure {
-    Failure::because(format!("nothing was imported: {why}"))
+fn unimported(why: &Unimported) -> Failure {
+    Failure::because(match why {
+        Unimported::Nothing(why) => format!("nothing was imported: {why}"),
+        Unimported::InDoubt(why) => {
+            format!("{why}: all of it is there or nothing; look before you import again")
+        }
+    })
 }
 
 /// Writes the lines of a data file, as it is at one moment.

@@ -9,7 +9,7 @@ use petstore_memory::MemoryStore;
 
 use super::{Answer, LINE_TIME};
 use crate::environment::Stopwatch;
-use crate::ndjson::End;
+use crate::ndjson::{End, Unimported};
 use crate::settings::Db;
 use crate::{ndjson, transfer};
 
@@ -32,7 +32,8 @@ impl Bulk {
         say(&mut &*stream, &Answer::Ready)?;
         let answer = match ndjson::import(&self.store, BufReader::new(stream), End::Said, |_| {}) {
             Ok(lines) => Answer::Imported { lines },
-            Err(why) => Answer::Refused { why },
+            Err(Unimported::Nothing(why)) => Answer::Refused { why },
+            Err(Unimported::InDoubt(why)) => Answer::InDoubt { why },
         };
         say(&mut &*stream, &answer)
     }

@@ -99,6 +99,10 @@ pub(crate) enum Answer {
     Exported {
         lines: u64,
     },
+    /// Whether all that was sent is there, or nothing, is not known.
+    InDoubt {
+        why: String,
+    },
     /// What is wrong, for a person.
     Refused {
         why: String,

@@ -110,7 +110,10 @@ mod tests {
 
     fn refused(line: &str) -> String {
         let lines = format!("{{\"category\":{{\"name\":\"Rabbits\",\"id\":1}}}}\n{line}\n");
-        import(&MemoryStore::new(), lines.as_bytes(), End::OfInput, |_| {}).unwrap_err()
+        match import(&MemoryStore::new(), lines.as_bytes(), End::OfInput, |_| {}) {
+            Err(Unimported::Nothing(why)) => why,
+            other => panic!("{other:?}"),
+        }
     }
 
     #[test]

@@ -5,10 +5,10 @@ use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 
 use super::progress::Progress;
-use super::{nothing_imported, unwritten};
+use super::{unimported, unwritten};
 use crate::Failure;
 use crate::admin::{Answer, Request};
-use crate::ndjson::END_LINE;
+use crate::ndjson::{END_LINE, Unimported};
 
 /// Sends lines to a server, which takes all or none. `fault` is what a failure to read them is called.
 pub(super) fn import(
@@ -24,12 +24,13 @@ pub(super) fn import(
     // Closed without the line that ends them, what was sent is dropped.
     let _ = server.shutdown(Shutdown::Write);
     if let Err(Broken::Input(error)) = sent {
-        return Err(nothing_imported(&fault(&error).message));
+        return Err(unimported(&fault(&error).message.into()));
     }
     // The server may refuse a line while we are still sending: why, it says afterwards.
     match outcome(&mut answers)? {
         Answer::Imported { lines } => Ok(lines),
-        Answer::Refused { why } => Err(nothing_imported(&why)),
+        Answer::Refused { why } => Err(unimported(&Unimported::Nothing(why))),
+        Answer::InDoubt { why } => Err(unimported(&Unimported::InDoubt(why))),
         _ => Err(Failure::because("the server answered something else: is it of another version?")),
     }
 }
@@ -108,10 +109,8 @@ fn hear(answers: &mut impl BufRead) -> Result<Answer, Failure> {
 /// What has become of an import. All of it may be there, although nobody says so: only the server knows.
 fn outcome(answers: &mut impl BufRead) -> Result<Answer, Failure> {
     if answers.fill_buf().is_ok_and(<[u8]>::is_empty) {
-        return Err(Failure::because(
-            "the server went away before it said what has become of the import: all of it is there or nothing; look before \
-             you import again",
-        ));
+        let why = "the server went away before it said what has become of the import";
+        return Err(unimported(&Unimported::InDoubt(why.to_owned())));
     }
     hear(answers)
 }
