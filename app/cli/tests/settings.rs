@@ -106,6 +106,30 @@ fn a_file_that_is_none_and_a_key_that_is_none_are_told_with_their_line() {
     assert!(message.contains("nowhere.toml cannot be read"), "{message}");
 }
 
+#[test]
+fn an_empty_list_in_the_file_is_as_if_it_were_not_set_or_is_told_what_to_write_instead() {
+    let site = Site::new("empty-list");
+    let check = |file: &str| {
+        std::fs::write(site.folder.join("p.toml"), file).unwrap();
+        site.run(&["check-config", "--config", "p.toml"])
+    };
+    let output = check("hosts = []\ntrusted-proxies = []\n");
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    for (key, place) in [("hosts", "p.toml:1"), ("trusted-proxies", "p.toml:2")] {
+        assert_eq!(in_force(&output, key), ("-".to_owned(), place.to_owned()));
+    }
+    for (file, why) in [
+        ("cors = []\n", "p.toml:1: cors: []: expected any, off for none, or origins such as https://app"),
+        ("listen = []\n", "p.toml:1: listen: []: expected an address with a port"),
+        ("hosts = \"\"\n", "p.toml:1: hosts: \"\": expected a host"),
+    ] {
+        let refused = check(file);
+        let message = text(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(2), "{message}");
+        assert!(message.contains(why), "{message}");
+    }
+}
+
 /// What the file, the environment and the flags say.
 type Said<'s> = (&'s str, &'s [(&'s str, &'s str)], &'s [&'s str]);
 

@@ -92,7 +92,7 @@ pub(crate) fn cors(text: &str) -> Result<Cors, String> {
         "off" => Ok(Cors::Off),
         list => {
             let origins: Option<Vec<_>> = list.split(',').map(|text| origin(text.trim())).collect();
-            let expected = "expected any, off, or origins such as https://app.example";
+            let expected = "expected any, off for none, or origins such as https://app.example";
             origins.map(Cors::Origins).ok_or_else(|| expected.to_owned())
         }
     }

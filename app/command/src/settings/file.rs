@@ -21,8 +21,8 @@ pub(crate) struct SettingsFile {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) key: String,
-    /// As a flag would say it: the items of a list with commas between them.
-    pub(crate) value: Result<String, &'static str>,
+    /// As a flag would say it: the items of a list with commas between them. None for a list without any.
+    pub(crate) value: Result<Option<String>, &'static str>,
     /// From 1.
     pub(crate) line: usize,
 }
@@ -117,12 +117,12 @@ fn explain(text: &str, table: &DeTable<'_>, fault: &Error) -> (usize, String) {
     (line, format!("{}: {why}", key.get_ref()))
 }
 
-fn as_flag(value: &Spanned<DeValue<'_>>) -> Result<String, &'static str> {
+fn as_flag(value: &Spanned<DeValue<'_>>) -> Result<Option<String>, &'static str> {
     const EXPECTED: &str = "expected a text, a number, true, false, or a list of texts";
     match value.get_ref() {
-        DeValue::String(text) => Ok(text.clone().into_owned()),
-        DeValue::Integer(number) => Ok(number.to_string()),
-        DeValue::Boolean(yes) => Ok(yes.to_string()),
+        DeValue::String(text) => Ok(Some(text.clone().into_owned())),
+        DeValue::Integer(number) => Ok(Some(number.to_string())),
+        DeValue::Boolean(yes) => Ok(Some(yes.to_string())),
         DeValue::Array(items) => {
             let items: Result<Vec<_>, _> = items
                 .iter()
@@ -131,7 +131,7 @@ fn as_flag(value: &Spanned<DeValue<'_>>) -> Result<String, &'static str> {
                     _ => Err(EXPECTED),
                 })
                 .collect();
-            Ok(items?.join(","))
+            Ok(Some(items?).filter(|items| !items.is_empty()).map(|items| items.join(",")))
         }
         DeValue::Float(_) | DeValue::Datetime(_) | DeValue::Table(_) => Err(EXPECTED),
     }
@@ -145,7 +145,7 @@ mod tests {
     fn values_read_as_flags_say_them_and_know_their_line() {
         let text = "# first\nlisten = \"[::1]:80\"\n\nhosts = [\n  \"a\",\n  \"b\",\n]\nthreads = 2\ndemo=1_000\nsunset = false\n";
         let read: Vec<_> =
-            entries(text).unwrap().into_iter().map(|e| (e.line, e.key, e.value.unwrap())).collect();
+            entries(text).unwrap().into_iter().map(|e| (e.line, e.key, e.value.unwrap().unwrap())).collect();
         let expected = [
             (2, "listen", "[::1]:80"),
             (4, "hosts", "a,b"),

@@ -179,8 +179,14 @@ fn check_file(file: &SettingsFile) -> Result<(), Failure> {
         let fault = |why: &str| Failure::usage(format!("{}: {}: {why}", file.place(entry), entry.key));
         let setting = table.get_arguments().find(|setting| key(setting) == entry.key);
         let setting = setting.ok_or_else(|| fault(&unknown(&entry.key, &table)))?;
-        let value = entry.value.as_ref().map_err(|why| fault(why))?;
-        judge(setting, value).map_err(|why| fault(&format!("{:?}: {why}", shown(value))))?;
+        match entry.value.as_ref().map_err(|why| fault(why))? {
+            Some(value) => {
+                judge(setting, value).map_err(|why| fault(&format!("{:?}: {why}", shown(value))))?;
+            }
+            // No items are what a list has that is not set, unless it has a default: then nobody knows what is meant.
+            None if setting.get_value_delimiter().is_some() && setting.get_default_values().is_empty() => {}
+            None => judge(setting, "").map_err(|why| fault(&format!("[]: {why}")))?,
+        }
     }
     Ok(())
 }
@@ -235,7 +241,7 @@ fn expected(error: &clap::Error) -> String {
 fn with_defaults(command: Command, file: &SettingsFile) -> Command {
     let names: Vec<_> = command.get_subcommands().map(|command| command.get_name().to_owned()).collect();
     let command = command.mut_args(|setting| match entry_of(&setting, file) {
-        Some(Entry { value: Ok(value), .. }) => match setting.get_value_delimiter() {
+        Some(Entry { value: Ok(Some(value)), .. }) => match setting.get_value_delimiter() {
             Some(comma) => {
                 let values: Vec<_> = value.split(comma).map(str::to_owned).collect();
                 setting.default_values(values)
