@@ -72,17 +72,8 @@ pub(crate) fn base_path(text: &str) -> Result<String, String> {
 
 /// An origin: a scheme and a host, perhaps with a port.
 pub(crate) fn public_url(text: &str) -> Result<String, String> {
-    let text = text.trim_end_matches('/');
-    let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
-    match rest {
-        Some(host)
-            if !host.is_empty()
-                && host.bytes().all(|b| b.is_ascii_graphic() && !b"/?#\"<>\\@".contains(&b)) =>
-        {
-            Ok(text.to_owned())
-        }
-        _ => Err("expected an origin such as https://pets.example".to_owned()),
-    }
+    let written = origin(text.trim_end_matches('/'));
+    written.ok_or_else(|| "expected an origin such as https://pets.example".to_owned())
 }
 
 /// Which pages of other origins may read answers.
@@ -98,7 +89,7 @@ pub(crate) fn cors(text: &str) -> Result<Cors, String> {
     }
 }
 
-/// A page's origin as browsers send it, whichever way it was written: in lower case, without its scheme's own port (the
+/// An origin as browsers send it, whichever way it was written: in lower case, without its scheme's own port (the
 /// HTML standard, section 7.1.1).
 fn origin(text: &str) -> Option<String> {
     let text = text.to_ascii_lowercase();
@@ -204,9 +195,22 @@ mod tests {
     #[test]
     fn a_public_url_is_an_origin() {
         assert_eq!(public_url("https://pets.example/"), Ok("https://pets.example".to_owned()));
-        for text in
-            ["pets.example", "ftp://pets.example", "https://", "https://a/b", "https://a\"b", "https://a\tb"]
-        {
+        assert_eq!(public_url("https://Pets.example:8443"), Ok("https://pets.example:8443".to_owned()));
+        assert_eq!(public_url("http://[::1]:8080/"), Ok("http://[::1]:8080".to_owned()));
+        for text in [
+            "pets.example",
+            "ftp://pets.example",
+            "https://",
+            "https:///",
+            "https://a/b",
+            "https://a\"b",
+            "https://a\tb",
+            "https://a@b",
+            "https://pets.example:notaport",
+            "https://a:b:c",
+            "https://[::g]",
+            "https://%zz",
+        ] {
             assert!(public_url(text).is_err(), "{text}");
         }
     }
