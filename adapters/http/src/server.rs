@@ -23,6 +23,7 @@ use crate::closing::close;
 use crate::connection::serve_connection;
 use crate::connections::{Connections, Place};
 use crate::drain::Drain;
+use crate::settings::Bounds;
 use crate::tcp::Tcp;
 use crate::tls::serve_tls;
 use crate::worker::Worker;
@@ -75,7 +76,9 @@ impl Server {
         let drain = Arc::<Drain>::default();
         // Each says whether it can serve before any does.
         let (able, abilities) = mpsc::channel();
-        let connections_each = app.settings.bounds.connections.div_ceil(threads.get()).max(1);
+        let is_ops = serves == Serves::Ops;
+        let connections = if is_ops { Bounds::OPS_CONNECTIONS } else { app.settings.bounds.connections };
+        let connections_each = connections.div_ceil(threads.get()).max(1);
         let threads = listeners
             .into_iter()
             .enumerate()

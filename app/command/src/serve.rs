@@ -124,17 +124,17 @@ async fn run(
         log: Arc::clone(log),
         clock: Arc::clone(&clock),
     };
+    let mut endpoints = systemd::inherited()?.into_iter();
+    let public = endpoints.next().unwrap_or(args.listen.into());
+    let ops = endpoints.next().or(args.ops_listen.map(Endpoint::from));
     let mut settings = HttpSettings {
         observer: log.observer(),
         idle,
         exposition: Some(Arc::new(metrics)),
         sandbox,
         request_ids: SystemEntropy::number().map_err(|error| Failure::because(error.to_string()))?,
-        ..args.http(epoch)
+        ..args.http(epoch, ops.is_some())
     };
-    let mut endpoints = systemd::inherited()?.into_iter();
-    let public = endpoints.next().unwrap_or(args.listen.into());
-    let ops = endpoints.next().or(args.ops_listen.map(Endpoint::from));
     if args.sandbox {
         sandbox::check_inherited(args, [Some(&public), ops.as_ref()])?;
         let origin = sandbox::origin(&public, ops.as_ref(), certificate.is_some());

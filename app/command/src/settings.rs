@@ -388,8 +388,8 @@ impl ServeArgs {
         }
     }
 
-    /// The transport's settings.
-    pub(crate) fn http(&self, epoch: u64) -> HttpSettings {
+    /// The transport's settings. With `ops_apart`, health and metrics have a listener of their own.
+    pub(crate) fn http(&self, epoch: u64, ops_apart: bool) -> HttpSettings {
         HttpSettings {
             base_path: self.base_path.clone(),
             public_url: self.public_url.clone(),
@@ -408,7 +408,7 @@ impl ServeArgs {
                 drain: self.drain_timeout,
                 turn: self.turn_timeout,
             },
-            bounds: Bounds { body: self.body_max, connections: self.connections_max() },
+            bounds: Bounds { body: self.body_max, connections: self.connections_max(ops_apart) },
             gzip: self.gzip,
             ..HttpSettings::new(epoch, openapi::documents(&self.base_path))
         }
@@ -425,8 +425,10 @@ impl ServeArgs {
         wanted.or_else(|| std::thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN)
     }
 
-    fn connections_max(&self) -> usize {
-        let reserved = self.threads().get().saturating_mul(DESCRIPTORS_OF_A_THREAD) + DESCRIPTORS_RESERVED;
+    fn connections_max(&self, ops_apart: bool) -> usize {
+        let of_ops = if ops_apart { Bounds::OPS_CONNECTIONS } else { 0 };
+        let of_threads = self.threads().get().saturating_mul(DESCRIPTORS_OF_A_THREAD);
+        let reserved = of_threads + of_ops + DESCRIPTORS_RESERVED;
         let open_files = open_files_max().saturating_sub(reserved).max(1);
         let wanted = self.connections_max.unwrap_or(Bounds::DEFAULT.connections);
         wanted.min(open_files)
