@@ -91,9 +91,14 @@ fn a_store_at_rest_takes_the_same_commands_and_a_server_finds_them_done() {
     let rotated = json(&site, &["keys", "rotate", &id, "--overlap", "2h"]);
     let second = rotated["key"].as_str().unwrap().to_owned();
     assert!(json(&site, &["keys", "show", &id])["expiresAt"].is_string());
+    let (told, millis) = (json(&site, &["keys", "rotate", "1"]), |time: &Value| {
+        petstore_domain::Timestamp::parse(time.as_str().unwrap()).unwrap().as_millis()
+    });
+    let overlap = millis(&told["replaced"]["expiresAt"]) - millis(&told["createdAt"]);
+    assert_eq!(overlap, 3_600_000, "the default");
     assert_eq!(json(&site, &["keys", "revoke", &id])["state"], "revoked");
     assert_eq!(json(&site, &["keys", "unban", &reader])["state"], "active");
-    assert_eq!(json(&site, &["keys", "list"]).as_array().unwrap().len(), 4);
+    assert_eq!(json(&site, &["keys", "list"]).as_array().unwrap().len(), 5);
     assert_eq!(json(&site, &["keys", "list", "--account", "zoo"]).as_array().unwrap().len(), 3);
     assert_eq!(json(&site, &["accounts", "update", "zoo", "--name", "ark"])["name"], "ark");
     let ark = json(&site, &["accounts", "show", "ark"]);

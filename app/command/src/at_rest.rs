@@ -9,7 +9,8 @@ use petstore_service::{Policy, Ports, Service};
 
 use crate::admin::{Answer, Bulk, Desk, Request};
 use crate::environment::{SystemClock, SystemEntropy};
-use crate::settings::Db;
+use crate::settings::expected::duration;
+use crate::settings::{DEFAULT_OVERLAP, Db};
 use crate::store::{NAME_ITS_SOCKET, OpenStore};
 use crate::{Failure, single_threaded};
 
@@ -20,7 +21,8 @@ pub(crate) fn ask(db: &Db, request: Request) -> Result<Answer, Failure> {
     let ports = Ports::of_one_store(Arc::clone(&store), Arc::clone(&clock), Arc::new(SystemEntropy));
     let administration: Arc<dyn Administration> = Arc::new(Service::new(ports, Policy::DEFAULT));
     let bulk = Arc::new(Bulk { store: Arc::clone(&store), db: db.clone() });
-    let desk = Desk { administration, clock, bulk, reloader: None };
+    let overlap = duration(DEFAULT_OVERLAP).expect("a time");
+    let desk = Desk { administration, clock, bulk, overlap, reloader: None };
     let answer = single_threaded()?.block_on(desk.answer(request));
     store.close();
     Ok(answer)

@@ -99,9 +99,9 @@ pub(crate) enum KeysCommand {
         /// Its id, or its first twelve characters
         #[arg(value_parser = key_ref)]
         key: String,
-        /// How long the old key lives on, at most until its own expiry
-        #[arg(long, env = "PETSTORE_OVERLAP", default_value = "1h", value_parser = duration, value_name = "TIME")]
-        overlap: Duration,
+        /// How long the old key lives on, at most until its own expiry; as the server is set unless told otherwise
+        #[arg(long, env = "PETSTORE_OVERLAP", value_parser = duration, value_name = "TIME")]
+        overlap: Option<Duration>,
         /// Print the new key alone
         #[arg(long, conflicts_with = "json")]
         quiet: bool,
@@ -146,7 +146,7 @@ impl KeysCommand {
                 through.key(Request::UpdateKey { key: KeyRef(key), label, scopes, expires })
             }
             Self::Rotate { key, overlap, quiet } => {
-                let overlap_millis = u64::try_from(overlap.as_millis()).unwrap_or(u64::MAX);
+                let overlap_millis = overlap.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
                 through.created(Request::RotateKey { key: KeyRef(key), overlap_millis }, quiet)
             }
             Self::Revoke { key } => through.key(Request::RevokeKey { key: KeyRef(key) }),

@@ -161,6 +161,7 @@ async fn run(
         administration: Arc::clone(&service) as Arc<dyn Administration>,
         clock: Arc::clone(&clock),
         bulk: Arc::new(Bulk { store: Arc::clone(&store), db: args.db.clone() }),
+        overlap: args.overlap,
     };
     tokio::spawn(socket.serve(desk));
     tokio::spawn(keep_house(Arc::clone(&store), clock, checkpoints, Arc::clone(log)));

@@ -78,6 +78,10 @@ pub(crate) struct ServeArgs {
     #[arg(long, env = "PETSTORE_INITIAL_KEY_FILE", value_name = "FILE", help_heading = "Data")]
     pub(crate) initial_key_file: Option<PathBuf>,
 
+    /// How long a key that is rotated lives on beside the new one, unless the rotation says it
+    #[arg(long, env = "PETSTORE_OVERLAP", default_value = DEFAULT_OVERLAP, value_parser = expected::duration, value_name = "TIME", help_heading = "Data", hide = true)]
+    pub(crate) overlap: Duration,
+
     /// How long the answer under an Idempotency-Key is kept
     #[arg(long, env = "PETSTORE_IDEMPOTENCY_LIFE", default_value = "24h", value_parser = expected::time(Duration::from_mins(1)..=DAYS_30), value_name = "1m..30days", help_heading = "Data", hide = true)]
     pub(crate) idempotency_life: Duration,
@@ -251,6 +255,9 @@ pub(crate) enum LogFormat {
 
 /// Where the data is kept unless it is said.
 pub(crate) const DEFAULT_DB: &str = "petstore.db";
+
+/// How long a key that is rotated lives on unless it is said.
+pub(crate) const DEFAULT_OVERLAP: &str = "1h";
 
 /// Where the data is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,6 +3,8 @@
 use std::io::{Read, Write};
 use std::time::{Duration, Instant};
 
+use serde_json::{Value, json};
+
 use crate::common::strace::{end, inject};
 use crate::common::tools;
 use crate::{Trial, read};
@@ -89,4 +91,28 @@ pub(crate) fn drain() {
     });
     assert_eq!(code, Some(1), "an answer was cut off");
     drop(held);
+}
+
+pub(crate) fn overlap() {
+    let trial = Trial::new("overlap", &["--sandbox", "--overlap", "10m"]);
+    trial.clock(&json!({"set": "2030-01-01T00:00:00Z", "freeze": true}));
+    std::fs::write(trial.site.folder.join("p.toml"), "overlap = \"20m\"\n").unwrap();
+    let (file, variable) = (["--config", "p.toml"], Some("30m"));
+    for (key, (args, variable, end)) in (1..).zip([
+        (&[][..], None, "00:10"),
+        (&file, None, "00:20"),
+        (&file, variable, "00:30"),
+        (&[], variable, "00:30"),
+        (&["--overlap", "40m"], variable, "00:40"),
+    ]) {
+        let rotate = ["keys", "rotate", &key.to_string(), "--db", "memory", "--json"];
+        let mut command = trial.site.command(&[&rotate, args].concat());
+        let rotated = command.envs(variable.map(|time| ("PETSTORE_OVERLAP", time))).output().unwrap();
+        let rotated: Value = serde_json::from_slice(&rotated.stdout).unwrap();
+        assert_eq!(
+            rotated["replaced"]["expiresAt"],
+            format!("2030-01-01T{end}:00Z"),
+            "{args:?} {variable:?}"
+        );
+    }
 }

@@ -47,6 +47,7 @@ const CASES: &[Case] = &[
     (&["write-timeout"], deadlines::write),
     (&["store-timeout"], deadlines::store),
     (&["drain-timeout"], deadlines::drain),
+    (&["overlap"], deadlines::overlap),
     (&["log", "log-sample"], log::levels),
     (&["log-format"], log::formats),
     (&["log-slow"], log::slow),

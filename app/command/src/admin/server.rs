@@ -160,6 +160,8 @@ pub(crate) struct Desk {
     pub(crate) administration: Arc<dyn Administration>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) bulk: Arc<Bulk>,
+    /// How long a key that is rotated lives on, unless the client says it.
+    pub(crate) overlap: Duration,
     /// None where no server runs.
     pub(crate) reloader: Option<Arc<Reloader>>,
 }
@@ -214,7 +216,7 @@ impl Desk {
             }
             Request::RotateKey { key, overlap_millis } => {
                 let found = self.find(&key).await?;
-                let overlap = Duration::from_millis(overlap_millis);
+                let overlap = overlap_millis.map_or(self.overlap, Duration::from_millis);
                 let rotated = self.administration.rotate_key(found.key.id, overlap).await.map_err(why)?;
                 let key = KeyView::new(&rotated.made, &found.account, now);
                 // A word beside the secret, which must arrive whatever becomes of that.

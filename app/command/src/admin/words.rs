@@ -34,7 +34,8 @@ pub(crate) enum Request {
     },
     RotateKey {
         key: KeyRef,
-        overlap_millis: u64,
+        /// None for what the server's setting is.
+        overlap_millis: Option<u64>,
     },
     RevokeKey {
         key: KeyRef,
