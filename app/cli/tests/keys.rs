@@ -161,7 +161,16 @@ fn a_rotation_tells_how_long_the_old_key_lives_and_why_no_longer() {
     let (key, beside) = (text(&quiet.stdout), text(&quiet.stderr));
     assert!(key.starts_with("pet_") && key.lines().count() == 1, "{key}");
     assert!(beside.starts_with("petstore: ") && beside.contains(cut_short), "{beside}");
+    // The new one is given as long a life, and that is told, too.
+    let ends = |id: u32| {
+        let end = json(&site, &["keys", "show", &id.to_string()])["expiresAt"].clone();
+        format!("Key {id}, the new one, ends at {}", end.as_str().unwrap())
+    };
+    assert!(told.contains(&format!(".\n{}.\n", ends(8))), "{told}");
+    assert!(beside.ends_with(&format!("\npetstore: {}\n", ends(9))), "{beside}");
     let (id, _) = create(&site, &[]);
+    let rotated = text(&site.run(&["keys", "rotate", &id]).stdout);
+    assert!(!rotated.contains("the new one"), "{rotated}");
     assert_eq!(text(&site.run(&["keys", "rotate", &id, "--quiet"]).stderr), "");
     let (id, _) = create(&site, &["--expires", "never"]);
     assert!(json(&site, &["keys", "show", &id])["expiresAt"].is_null());

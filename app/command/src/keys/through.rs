@@ -77,9 +77,13 @@ impl Through {
     }
 
     pub(super) fn created(&self, request: Request, quiet: bool) -> Result<(), Failure> {
+        let is_rotation = matches!(request, Request::RotateKey { .. });
         let Answer::Created { secret, key, replaced } = self.ask(request)? else { return Err(unexpected()) };
         // If it cannot be shown it is lost, but it opens doors: whoever made it must know which one to revoke.
         let id = key.id;
+        // Nobody said that it was to have one: it has as long a life as the one that it replaces was given.
+        let end = key.expires_at.as_ref().filter(|_| is_rotation);
+        let end = end.map(|end| format!("Key {id}, the new one, ends at {end}"));
         let shown = if self.json {
             let mut json = serde_json::json!(key);
             json["key"] = secret.into();
@@ -89,12 +93,14 @@ impl Through {
             print_to_its_end(&format!("{json:#}\n"))
         } else if quiet {
             // Whoever planned for the whole overlap must know all the same.
-            replaced.iter().filter(|old| old.is_cut_short).for_each(|old| tell(&lives_until(old)));
+            let cut_short = replaced.iter().filter(|old| old.is_cut_short).map(lives_until);
+            cut_short.chain(end).for_each(|word| tell(&word));
             print_to_its_end(&format!("{secret}\n"))
         } else {
-            let lives = replaced.as_ref().map(|old| format!("{}.\n", lives_until(old))).unwrap_or_default();
+            let words = replaced.as_ref().map(lives_until).into_iter().chain(end);
+            let words: String = words.map(|word| word + ".\n").collect();
             let said =
-                format!("{secret}\n\nThis is the one time that the key is shown. Its id is {id}.\n{lives}");
+                format!("{secret}\n\nThis is the one time that the key is shown. Its id is {id}.\n{words}");
             print_to_its_end(&said).and_then(|()| show(&keys_table(&[key])))
         };
         shown.map_err(|failure| {
