@@ -80,7 +80,7 @@ fn load_and_kill(site: &mut Site, key: &str, acknowledged: &Acknowledged, cycle:
     let kill_after = acknowledged.lock().unwrap().len() + 200 + cycle * 7_919 % 300;
     let port = site.port;
     std::thread::scope(|scope| {
-        for client in 0..CLIENTS as u64 {
+        let load = |client: u64| {
             scope.spawn(move || {
                 let Ok(mut connection) = Client::connect(port, key) else { return };
                 for n in 0_u64.. {
@@ -96,9 +96,11 @@ fn load_and_kill(site: &mut Site, key: &str, acknowledged: &Acknowledged, cycle:
                     let before = acknowledged.lock().unwrap().insert(id, (pet, quantity));
                     assert_eq!(before, None, "order {id} was given twice");
                 }
-            });
-        }
+            })
+        };
+        let clients: Vec<_> = (0..CLIENTS as u64).map(load).collect();
         while acknowledged.lock().unwrap().len() < kill_after {
+            assert!(clients.iter().any(|client| !client.is_finished()), "nobody orders any more");
             std::thread::yield_now();
         }
         kill(site);

@@ -89,6 +89,7 @@ fn a_signal_under_load_drops_no_answer_and_the_end_is_in_order() {
                 })
                 .collect();
             while answered.load(Ordering::SeqCst) < 500 {
+                assert!(clients.iter().any(|client| !client.is_finished()), "nobody asks any more");
                 std::thread::yield_now();
             }
             let signalled = now();
