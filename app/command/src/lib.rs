@@ -302,11 +302,18 @@ fn run(loaded: Loaded, arguments: Vec<OsString>, warnings: &[String]) -> Result<
 fn unknown_variables() -> Vec<String> {
     let mut known = vec![INITIAL_KEY_VARIABLE.to_owned()];
     collect_variables(&command(), &mut known);
-    let variables = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
-    let unknown = variables.filter(|name| {
-        name.starts_with(PREFIX) && !known.contains(name) && !OF_CLIENTS.contains(&name.as_str())
-    });
-    unknown.map(|name| format!("{name} is not a setting{}", meant(&name, &known))).collect()
+    // All begin alike, so that the rest alone is compared.
+    let known: Vec<_> = known.iter().filter_map(|name| name.strip_prefix(PREFIX)).collect();
+    let mut warnings = vec![];
+    for name in std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()) {
+        let Some(rest) = name.strip_prefix(PREFIX) else { continue };
+        if !known.contains(&rest) && !OF_CLIENTS.contains(&name.as_str()) {
+            let meant = settings::meant(rest, known.iter().copied());
+            let meant = meant.map(|meant| format!("; did you mean {PREFIX}{meant}?")).unwrap_or_default();
+            warnings.push(format!("{name} is not a setting{meant}"));
+        }
+    }
+    warnings
 }
 
 /// What the contract has its readers set, for clients.
@@ -314,16 +321,6 @@ const OF_CLIENTS: [&str; 2] = ["PETSTORE_URL", "PETSTORE_KEY"];
 
 /// What every variable of the petstore begins with.
 const PREFIX: &str = "PETSTORE_";
-
-/// Which variable a typing error may have meant. All begin alike, so that the rest alone is compared.
-fn meant(name: &str, known: &[String]) -> String {
-    let rest = |name: &str| name.trim_start_matches(PREFIX).to_owned();
-    let near = known.iter().map(|known| (strsim::jaro_winkler(&rest(known), &rest(name)), known));
-    match near.max_by(|(a, _), (b, _)| a.total_cmp(b)) {
-        Some((likeness, known)) if likeness > settings::LIKE => format!("; did you mean {known}?"),
-        _ => String::new(),
-    }
-}
 
 /// The variables that a command and its subcommands read.
 fn collect_variables(command: &clap::Command, known: &mut Vec<String>) {

@@ -18,7 +18,7 @@ use petstore_service::Policy;
 use petstore_sqlite::beside;
 
 pub(crate) use self::reference::{Form, reference};
-pub(crate) use self::sources::{InForce, LIKE, LoadError, Loaded, load};
+pub(crate) use self::sources::{InForce, LoadError, Loaded, load, meant};
 use crate::{Failure, openapi};
 
 /// How `petstore serve` is told what to do: the one table of all settings. The flags, the variables, the keys of the

@@ -199,19 +199,19 @@ fn shown(value: &str) -> Cow<'_, str> {
     }
 }
 
-/// How like a word must be to one that it may have been meant for.
-pub(crate) const LIKE: f64 = 0.8;
+/// Which of the words that there are may have been meant.
+pub(crate) fn meant<'k>(word: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
+    const LIKE: f64 = 0.8;
+    let near = known.map(|known| (strsim::jaro_winkler(known, word), known));
+    let nearest = near.max_by(|(a, _), (b, _)| a.total_cmp(b));
+    nearest.filter(|(likeness, _)| *likeness > LIKE).map(|(_, known)| known)
+}
 
 /// Why a key is none, and which one may have been meant.
-fn unknown(key: &str, table: &Command) -> String {
-    let wanted = key.replace('_', "-");
-    let near = table.get_arguments().map(super::sources::key);
-    let near = near.map(|known| (strsim::jaro_winkler(known, &wanted), known));
-    match near.max_by(|(a, _), (b, _)| a.total_cmp(b)) {
-        Some((likeness, known)) if likeness > LIKE => {
-            format!("there is no such setting; did you mean {known}?")
-        }
-        _ => "there is no such setting; `petstore settings` lists them all".to_owned(),
+fn unknown(wrong: &str, table: &Command) -> String {
+    match meant(&wrong.replace('_', "-"), table.get_arguments().map(key)) {
+        Some(known) => format!("there is no such setting; did you mean {known}?"),
+        None => "there is no such setting; `petstore settings` lists them all".to_owned(),
     }
 }
 
