@@ -1,8 +1,8 @@
 //! A tester's server: its clock can be turned, and it can begin anew.
 
 use std::fs::{self, File};
-use std::io::{self, ErrorKind};
-use std::path::{Path, PathBuf};
+use std::io::ErrorKind;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use petstore_http::Endpoint;
@@ -12,10 +12,10 @@ use petstore_ports::{Clock, Row};
 use petstore_sandbox::{SandboxClock, TestBed};
 use petstore_sqlite::beside;
 
-use crate::Failure;
 use crate::demo;
 use crate::environment::SystemEntropy;
 use crate::settings::{Db, ServeArgs};
+use crate::{Failure, sync_folder_of};
 
 /// Where the name ends of what stands beside a data file that sandboxes alone have served.
 pub(crate) const MARK: &str = ".sandbox";
@@ -132,10 +132,6 @@ pub(crate) fn origin(public: &Endpoint, ops: Option<&Endpoint>, is_tls: bool) ->
 fn mark(db: &Db) -> Option<PathBuf> {
     let Db::File(file) = db else { return None };
     Some(beside(file, MARK))
-}
-
-fn sync_folder_of(file: &Path) -> io::Result<()> {
-    file.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
 }
 
 #[cfg(test)]
