@@ -19,8 +19,9 @@ use self::output::Output;
 use self::progress::Progress;
 use crate::admin::connect;
 use crate::environment::Stopwatch;
+use crate::keys::Through;
 use crate::ndjson::{End, Unimported};
-use crate::settings::{DEFAULT_DB, Db};
+use crate::settings::Db;
 use crate::store::{NAME_ITS_SOCKET, OpenStore};
 use crate::{Failure, ndjson, print, sandbox, tell};
 
@@ -30,17 +31,8 @@ pub(crate) struct TransferArgs {
     /// The file
     file: PathBuf,
 
-    /// The server's admin socket; FILE.sock beside the data unless told otherwise
-    #[arg(long, env = "PETSTORE_ADMIN_SOCKET", value_name = "FILE", help_heading = "Server")]
-    admin_socket: Option<PathBuf>,
-
-    /// Where the data is kept: the server's socket is beside it, and where no server runs it is opened itself
-    #[arg(long, env = "PETSTORE_DB", default_value = DEFAULT_DB, value_parser = Db::parse, value_name = "FILE|memory", help_heading = "Server")]
-    db: Db,
-
-    /// Print what was done as JSON for programs
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    through: Through,
 
     /// Say nothing of what was done
     #[arg(long, conflicts_with = "json")]
@@ -57,7 +49,7 @@ impl TransferArgs {
         };
         let (count, place, into) = if let Some(server) = self.server()? {
             let count = through::import(server, input, self.progress("sent"), |error| self.fault(error))?;
-            (count, "the running server".to_owned(), self.socket().display().to_string())
+            (count, "the running server".to_owned(), self.through.socket().display().to_string())
         } else {
             let store = OpenStore::open(self.file_at_rest(false)?, NAME_ITS_SOCKET, Idle::default())?.store;
             let mut progress = self.progress("read");
@@ -65,14 +57,15 @@ impl TransferArgs {
             let imported = ndjson::import(&store, lines, End::OfInput, |lines| progress.show(lines));
             store.close();
             // Whoever meant a server that keeps nothing sees that it was not that one.
-            (imported.map_err(|why| unimported(&why))?, self.db.to_string(), self.db.to_string())
+            let db = self.through.db.to_string();
+            (imported.map_err(|why| unimported(&why))?, db.clone(), db)
         };
         self.done(&json!({"lines": count, "into": into}), &format!("{} imported into {place}", lines(count)))
     }
 
     /// Writes everything that the shop is.
     pub(crate) fn export(&self) -> Result<(), Failure> {
-        if self.json && self.is_standard() {
+        if self.through.json && self.is_standard() {
             return Err(Failure::usage(
                 "the lines go to standard output, where --json has no place: name a file",
             ));
@@ -95,7 +88,7 @@ impl TransferArgs {
         let count = if let Some(server) = self.server()? {
             through::export(server, output, progress)?
         } else {
-            let Db::File(file) = self.file_at_rest(true)? else { return Err(self.nowhere()) };
+            let Db::File(file) = self.file_at_rest(true)? else { return Err(self.through.nowhere()) };
             export_file(file, output, |lines| progress.show(lines))?
         };
         output.finish().map_err(|error| self.fault(&error))?;
@@ -109,10 +102,10 @@ impl TransferArgs {
                 "a backup is a file, which is named: export writes to standard output",
             ));
         }
-        let Db::File(file) = &self.db else {
+        let Db::File(file) = &self.through.db else {
             return Err(Failure::because("a store in memory has no file to copy: export it"));
         };
-        let nowhere = || Failure::because(format!("there is no data in {}: name its --db", self.db));
+        let nowhere = || Failure::because(format!("there is no data in {}: name its --db", self.through.db));
         check_readable(file, nowhere)?;
         let watch = Stopwatch::start();
         let Copied { pets, orders, bytes } =
@@ -129,7 +122,7 @@ impl TransferArgs {
 
     /// Says what was done, to a program or to a person.
     fn done(&self, json: &Value, said: &str) -> Result<(), Failure> {
-        if self.json {
+        if self.through.json {
             return print(&format!("{json:#}\n"));
         }
         if !self.quiet {
@@ -154,7 +147,7 @@ impl TransferArgs {
     /// What of a store it is that the file would be written over.
     fn is_data(&self, file: &Path) -> Option<&'static str> {
         let target = fs::canonicalize(file).ok().filter(|target| target.is_file())?;
-        if let Db::File(data) = &self.db {
+        if let Db::File(data) = &self.through.db {
             let belongs = |end: &str| fs::canonicalize(beside(data, end)).is_ok_and(|path| path == target);
             if COMPANIONS.into_iter().chain([sandbox::MARK]).any(belongs) {
                 return Some("a part of the data");
@@ -172,27 +165,17 @@ impl TransferArgs {
     }
 
     fn server(&self) -> Result<Option<UnixStream>, Failure> {
-        connect(&self.socket())
-    }
-
-    fn socket(&self) -> PathBuf {
-        self.admin_socket.clone().unwrap_or_else(|| self.db.admin_socket())
+        connect(&self.through.socket())
     }
 
     /// The store that no server serves. An import may make it; an export must find it.
     fn file_at_rest(&self, must_exist: bool) -> Result<&Db, Failure> {
-        match &self.db {
-            Db::File(file) if must_exist => check_readable(file, || self.nowhere()).map(|()| &self.db),
-            Db::File(_) => Ok(&self.db),
-            Db::Memory => Err(self.nowhere()),
+        let db = &self.through.db;
+        match db {
+            Db::File(file) if must_exist => check_readable(file, || self.through.nowhere()).map(|()| db),
+            Db::File(_) => Ok(db),
+            Db::Memory => Err(self.through.nowhere()),
         }
-    }
-
-    fn nowhere(&self) -> Failure {
-        Failure::because(format!(
-            "no server answers, and there is no data in {}: name its --admin-socket or --db",
-            self.db
-        ))
     }
 
     fn fault(&self, error: &io::Error) -> Failure {

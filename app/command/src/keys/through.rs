@@ -24,15 +24,15 @@ pub(crate) struct Through {
 
     /// Where the data is kept: the server's socket is beside it, and where no server runs it is opened itself
     #[arg(long, env = "PETSTORE_DB", default_value = DEFAULT_DB, value_parser = Db::parse, value_name = "FILE|memory", global = true, help_heading = "Server")]
-    db: Db,
+    pub(crate) db: Db,
 
     /// Print JSON for programs
     #[arg(long, global = true, display_order = LAST)]
-    pub(super) json: bool,
+    pub(crate) json: bool,
 }
 
 impl Through {
-    pub(super) fn socket(&self) -> PathBuf {
+    pub(crate) fn socket(&self) -> PathBuf {
         self.admin_socket.clone().unwrap_or_else(|| self.db.admin_socket())
     }
 
@@ -46,14 +46,19 @@ impl Through {
                 self.tell_that_none_answers(&socket);
                 Ok(answer)
             }
-            (None, _) => Err(Failure::because(format!(
-                "no server answers at {}, and there is no data in {}: start one with `petstore serve`, or name its \
-                 --admin-socket or --db{}",
-                socket.display(),
-                self.db,
-                self.hint()
-            ))),
+            (None, _) => Err(self.nowhere()),
         }
+    }
+
+    /// What to say where there is neither.
+    pub(crate) fn nowhere(&self) -> Failure {
+        Failure::because(format!(
+            "no server answers at {}, and there is no data in {}: start one with `petstore serve`, or name its \
+             --admin-socket or --db{}",
+            self.socket().display(),
+            self.db,
+            self.hint()
+        ))
     }
 
     /// Whoever meant a server sees that it was not asked. A command may ask more than once.
