@@ -125,8 +125,7 @@ fn nursery(path: &Path) -> PathBuf {
 
 async fn converse(mut stream: UnixStream, desk: &Desk) -> io::Result<()> {
     // A client that goes away or takes too long is its own affair.
-    let asked = tokio::time::timeout(LINE_TIME, read_request(&mut stream)).await??;
-    let answer = match asked {
+    let answer = match read_request(&mut stream).await? {
         Ok(Request::Import) => return on_a_thread(stream, desk, Bulk::import).await,
         Ok(Request::Export) => return on_a_thread(stream, desk, Bulk::export).await,
         Ok(request) => desk.answer(request).await,
@@ -142,7 +141,8 @@ async fn converse(mut stream: UnixStream, desk: &Desk) -> io::Result<()> {
 
 async fn read_request(stream: &mut UnixStream) -> io::Result<serde_json::Result<Request>> {
     let mut line = Vec::new();
-    BufReader::new(stream.take(LINE_MAX as u64)).read_until(b'\n', &mut line).await?;
+    let mut bytes = BufReader::new(stream.take(LINE_MAX as u64));
+    tokio::time::timeout(LINE_TIME, bytes.read_until(b'\n', &mut line)).await??;
     Ok(serde_json::from_slice(&line))
 }
 
@@ -345,6 +345,22 @@ fn store_fault(error: &StoreError) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_client_that_says_nothing_or_half_a_line_is_waited_for_as_long_as_a_line_may_take() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
+        runtime.unwrap().block_on(async {
+            for said in ["", "{\"ask\":"] {
+                let (mut client, mut stream) = UnixStream::pair().unwrap();
+                client.write_all(said.as_bytes()).await.unwrap();
+                let begun = tokio::time::Instant::now();
+                // Beyond it the clock would go on to this end.
+                let patience = tokio::time::timeout(2 * LINE_TIME, read_request(&mut stream));
+                let waited = patience.await.expect("it is not waited for").unwrap_err();
+                assert!(waited.kind() == io::ErrorKind::TimedOut && begun.elapsed() >= LINE_TIME, "{said}");
+            }
+        });
+    }
 
     #[test]
     fn an_expiry_is_later_than_now_if_only_by_a_millisecond() {
