@@ -262,8 +262,11 @@ pub struct KeyRecord {
     pub scopes: Scopes,
     /// When it was made.
     pub created_at: Timestamp,
-    /// When it ceases to be valid, if ever.
+    /// When its own life is over, if ever. A successor's is as long.
     pub expires_at: Option<Timestamp>,
+    /// When its overlap with a successor is over, if it has been replaced. Apart from its own end, or the next
+    /// successor's life would be no longer than the overlap.
+    pub replaced_until: Option<Timestamp>,
     /// When an operator revoked it.
     pub revoked_at: Option<Timestamp>,
     /// Its last ban, in force or over.
@@ -282,12 +285,17 @@ pub enum KeyFault {
 }
 
 impl KeyRecord {
+    /// When it ceases to be valid, if ever: with its own life or with its overlap, whichever is over first.
+    pub fn valid_until(&self) -> Option<Timestamp> {
+        [self.expires_at, self.replaced_until].into_iter().flatten().min()
+    }
+
     /// Whether the key is valid at a time.
     pub fn check(&self, now: Timestamp) -> Result<(), KeyFault> {
         if self.revoked_at.is_some() {
             return Err(KeyFault::Revoked);
         }
-        if self.expires_at.is_some_and(|end| end <= now) {
+        if self.valid_until().is_some_and(|end| end <= now) {
             return Err(KeyFault::Expired);
         }
         Ok(())

@@ -30,6 +30,7 @@ fn key() -> KeyRecord {
         scopes: Scopes { read: true, write: false },
         created_at: hours(-9),
         expires_at: Some(hours(9)),
+        replaced_until: None,
         revoked_at: None,
         ban: Some(ban()),
     }
@@ -90,6 +91,7 @@ fn a_new_key_has_what_was_asked_for_and_the_account_it_was_asked_for() {
             scopes: create.scopes,
             created_at: now(),
             expires_at: Some(hours(5)),
+            replaced_until: None,
             revoked_at: None,
             ban: None,
         };
@@ -152,7 +154,7 @@ fn a_rotated_key_has_a_successor_like_it_and_lives_on_for_the_overlap() {
     };
     assert_eq!(fresh, expected);
     assert_eq!(shop.keys[&key_id(2)], expected);
-    assert_eq!(shop.keys[&KEY], KeyRecord { expires_at: Some(hours(1)), ..key() });
+    assert_eq!(shop.keys[&KEY], KeyRecord { replaced_until: Some(hours(1)), ..key() });
 }
 
 #[test]
@@ -167,7 +169,38 @@ fn a_rotation_never_lengthens_the_life_of_the_old_key() {
     for (expires_at, overlap_hours, end) in cases {
         let mut shop = shop_with(|key| key.expires_at = expires_at);
         shop.run(&rotate(Duration::from_hours(overlap_hours))).unwrap();
-        assert_eq!(shop.keys[&KEY].expires_at, Some(end), "{expires_at:?} {overlap_hours}");
+        assert_eq!(shop.keys[&KEY].valid_until(), Some(end), "{expires_at:?} {overlap_hours}");
+    }
+}
+
+#[test]
+fn a_key_that_is_rotated_again_gives_its_own_life_and_keeps_the_overlap_that_ends_first() {
+    for own in [None, Some(hours(9))] {
+        for (first, second, end) in [(1, 2, 1), (2, 1, 1), (1, 1, 1)] {
+            let mut shop = shop_with(|key| key.expires_at = own);
+            let fresh = shop.run(&rotate(Duration::from_hours(first))).unwrap();
+            let again = shop.run(&rotate(Duration::from_hours(second))).unwrap();
+            let lives = |key: &KeyRecord| (key.expires_at, key.replaced_until);
+            assert_eq!((again.id, lives(&again)), (key_id(3), lives(&fresh)), "{own:?} {first} {second}");
+            assert_eq!(again.replaced_until, None, "{own:?} {first} {second}");
+            let old = KeyRecord { expires_at: own, replaced_until: Some(hours(end)), ..key() };
+            assert_eq!(shop.keys[&KEY], old, "{own:?} {first} {second}");
+        }
+    }
+}
+
+#[test]
+fn a_new_end_of_life_takes_the_place_of_an_overlap() {
+    for (expires_at, end) in [(Patch::Set(hours(5)), Some(hours(5))), (Patch::Clear, None)] {
+        let mut shop = shop();
+        shop.run(&rotate(Duration::from_hours(1))).unwrap();
+        let relabel = KeyPatch { label: Some(KeyLabel::parse("kennel").unwrap()), ..KeyPatch::default() };
+        let relabelled = shop.run(&UpdateKey { id: KEY, patch: relabel }).unwrap();
+        assert_eq!(relabelled.valid_until(), Some(hours(1)), "{expires_at:?}");
+        let patch = KeyPatch { expires_at, ..KeyPatch::default() };
+        let updated = shop.run(&UpdateKey { id: KEY, patch }).unwrap();
+        assert_eq!((updated.expires_at, updated.replaced_until), (end, None));
+        assert_eq!(shop.keys[&KEY], updated);
     }
 }
 
@@ -175,14 +208,16 @@ fn a_rotation_never_lengthens_the_life_of_the_old_key() {
 fn an_endless_overlap_ends_with_time_itself() {
     let mut shop = shop_with(|key| key.expires_at = None);
     shop.run(&rotate(Duration::MAX)).unwrap();
-    assert_eq!(shop.keys[&KEY].expires_at, Some(Timestamp::MAX));
+    assert_eq!(shop.keys[&KEY].valid_until(), Some(Timestamp::MAX));
 }
 
 #[test]
 fn rejects_to_bring_a_dead_key_back_by_rotating_it() {
     let revoked = shop_with(|key| key.revoked_at = Some(now()));
     let expired = shop_with(|key| key.expires_at = Some(now()));
-    for (shop, fault) in [(revoked, KeyFault::Revoked), (expired, KeyFault::Expired)] {
+    let replaced = shop_with(|key| key.replaced_until = Some(now()));
+    let expired = [expired, replaced].map(|shop| (shop, KeyFault::Expired));
+    for (shop, fault) in [(revoked, KeyFault::Revoked)].into_iter().chain(expired) {
         assert_eq!(shop.decide(&rotate(Duration::ZERO)), Err(RotateKeyRejection::Dead(fault)));
     }
 }
@@ -286,15 +321,19 @@ fn rejects_an_account_that_is_not_there_or_a_name_that_is_taken() {
 #[test]
 fn a_key_opens_until_it_expires_or_is_revoked() {
     let cases = [
-        (None, None, Ok(())),
-        (Some(hours(1)), None, Ok(())),
-        (Some(now()), None, Err(KeyFault::Expired)),
-        (Some(hours(-1)), None, Err(KeyFault::Expired)),
-        (None, Some(now()), Err(KeyFault::Revoked)),
-        (Some(hours(-1)), Some(hours(-2)), Err(KeyFault::Revoked)),
+        (None, None, None, Ok(())),
+        (Some(hours(1)), None, None, Ok(())),
+        (Some(now()), None, None, Err(KeyFault::Expired)),
+        (Some(hours(-1)), None, None, Err(KeyFault::Expired)),
+        (None, Some(hours(1)), None, Ok(())),
+        (None, Some(now()), None, Err(KeyFault::Expired)),
+        (Some(hours(1)), Some(now()), None, Err(KeyFault::Expired)),
+        (Some(now()), Some(hours(1)), None, Err(KeyFault::Expired)),
+        (None, None, Some(now()), Err(KeyFault::Revoked)),
+        (Some(hours(-1)), Some(hours(-1)), Some(hours(-2)), Err(KeyFault::Revoked)),
     ];
-    for (expires_at, revoked_at, expected) in cases {
-        let key = KeyRecord { expires_at, revoked_at, ..key() };
-        assert_eq!(key.check(now()), expected, "{expires_at:?} {revoked_at:?}");
+    for (expires_at, replaced_until, revoked_at, expected) in cases {
+        let key = KeyRecord { expires_at, replaced_until, revoked_at, ..key() };
+        assert_eq!(key.check(now()), expected, "{expires_at:?} {replaced_until:?} {revoked_at:?}");
     }
 }

@@ -41,7 +41,7 @@ impl Credential {
             account: account.id,
             plan: account.plan,
             scopes: key.scopes,
-            expires_at: key.expires_at,
+            expires_at: key.valid_until(),
             revoked: key.revoked_at.is_some(),
         }
     }

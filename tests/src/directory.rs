@@ -70,7 +70,7 @@ pub async fn a_rotated_key_lives_on_beside_the_new_one(subject: &Subject) {
     let rotate = RotateKey { id: old.id, overlap: Duration::from_mins(1), digest, prefix, now: at(10) };
     let fresh = subject.run(rotate).await.expect("the key is there");
     assert_eq!((fresh.account, fresh.digest, fresh.expires_at), (old.account, digest, None));
-    let ending = KeyRecord { expires_at: Some(at(70)), ..old };
+    let ending = KeyRecord { replaced_until: Some(at(70)), ..old };
     assert_eq!(subject.all_keys().await, [ending, fresh], "both keys are listed");
 }
 

@@ -43,7 +43,7 @@ impl KeyTerms {
         let flags = bit(key.scopes.read, READ)
             | bit(key.scopes.write, WRITE)
             | bit(key.revoked_at.is_some(), REVOKED);
-        let expiry = key.expires_at.map_or(NEVER, Timestamp::as_millis);
+        let expiry = key.valid_until().map_or(NEVER, Timestamp::as_millis);
         self.word.store(expiry.cast_unsigned() << FLAGS | flags, Ordering::Release);
         self.account.store(key.account.get(), Ordering::Release);
     }
@@ -113,6 +113,7 @@ mod tests {
             scopes: Scopes::ALL,
             created_at: Timestamp::EPOCH,
             expires_at: None,
+            replaced_until: None,
             revoked_at: None,
             ban: None,
         };

@@ -80,6 +80,7 @@ fn key(id: u64, account: u64, digest: u8) -> Row {
         scopes: Scopes::ALL,
         created_at: at(0),
         expires_at: None,
+        replaced_until: None,
         revoked_at: None,
         ban: None,
     }))

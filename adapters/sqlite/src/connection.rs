@@ -89,11 +89,23 @@ pub(crate) fn checkpointer(path: &Path) -> Result<Connection, OpenError> {
 /// Not in SQLite's read-only mode: a log that such a connection opens for a file at rest stays behind, empty, while the
 /// last one of this kind to leave takes the log with it. A file that may not be written is opened read-only all the same.
 pub(crate) fn reader(path: &Path) -> Result<Connection, OpenError> {
+    match known(path)? {
+        (connection, schema::VERSION) => Ok(connection),
+        (_, found) => Err(OpenError::Version { path: path.into(), found, known: schema::VERSION }),
+    }
+}
+
+/// Opens a journal, as [`reader`] does, for a copy of it: that has the schema of its original, which may be an older one.
+pub(crate) fn original(path: &Path) -> Result<Connection, OpenError> {
+    known(path).map(|(connection, _)| connection)
+}
+
+/// A journal of a schema that this program knows, and which that is.
+fn known(path: &Path) -> Result<(Connection, u32), OpenError> {
     let connection = open(path).map_err(OpenError::engine(path))?;
     match schema::version(&connection, path)? {
-        schema::VERSION => Ok(connection),
         0 => Err(OpenError::NotAJournal { path: path.into() }),
-        found => Err(OpenError::Version { path: path.into(), found, known: schema::VERSION }),
+        found => Ok((connection, found)),
     }
 }
 

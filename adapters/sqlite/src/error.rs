@@ -34,7 +34,7 @@ pub enum OpenError {
         path: PathBuf,
     },
     /// The file was written with another schema than the one that is asked for.
-    #[error("{} has schema version {found}, and this program reads version {known}", path.display())]
+    #[error("{} has {}", path.display(), versions(*found, *known))]
     Version {
         /// The file.
         path: PathBuf,
@@ -51,6 +51,12 @@ pub enum OpenError {
         /// What the engine says.
         reason: String,
     },
+}
+
+/// Which schema a file has, which one it should have, and how an older file comes to have it.
+fn versions(found: u32, known: u32) -> String {
+    let raised = if found < known { ", to which a server that starts on it brings it" } else { "" };
+    format!("schema version {found}, and this program reads version {known}{raised}")
 }
 
 fn named(holder: Option<u32>) -> String {
@@ -96,7 +102,7 @@ impl From<OpenError> for StoreError {
             OpenError::File { source, .. } => format!("the data file cannot be opened: {source}"),
             OpenError::NotAJournal { .. } => "the data file is not that of a petstore".to_owned(),
             OpenError::Version { found, known, .. } => {
-                format!("the data file has schema version {found}, and this program reads version {known}")
+                format!("the data file has {}", versions(found, known))
             }
             OpenError::Engine { reason, .. } => format!("the data file cannot be used: {reason}"),
         })

@@ -10,7 +10,7 @@ use crate::{OpenError, meta};
 const APPLICATION_ID: i32 = 0x5045_5453;
 
 /// Each step from one version to the next. A step that has been released is never changed; the next one is added.
-const MIGRATIONS: &[&str] = &[include_str!("schema/1.sql")];
+const MIGRATIONS: &[&str] = &[include_str!("schema/1.sql"), include_str!("schema/2.sql")];
 
 /// The version that this program writes and reads.
 #[expect(clippy::cast_possible_truncation, reason = "there will never be 2^32 of them")]

@@ -42,7 +42,7 @@ pub fn backup(source: &Path, target: &Path) -> Result<Copied, BackupError> {
     let unwritten = |reason: String| BackupError::Target { path: target.into(), reason };
     let failed = |error: io::Error| unwritten(error.to_string());
     let unread = |error| OpenError::File { path: source.into(), source: error };
-    let connection = connection::reader(&path::absolute(source).map_err(unread)?)?;
+    let connection = connection::original(&path::absolute(source).map_err(unread)?)?;
     let place = path::absolute(target).map_err(failed)?;
     let is_free = || match fs::symlink_metadata(&place) {
         Ok(_) => Err(BackupError::Exists { path: target.into() }),

@@ -3,7 +3,7 @@
 mod common;
 
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use common::*;
 use petstore_domain::*;
@@ -115,6 +115,7 @@ fn the_tables_refuse_what_no_record_can_be() {
         "UPDATE keys SET digest = zeroblob(32)",
         "UPDATE keys SET scopes = ''",
         "UPDATE keys SET ban_until = NULL WHERE id = 2",
+        "UPDATE keys SET replaced_until = 'soon'",
         "UPDATE retries SET outcome = '{'",
         "UPDATE retries SET fingerprint = x'00'",
         "UPDATE retries SET scope = 'place_order', idempotency_key = 'same'",
@@ -154,6 +155,10 @@ fn what_does_not_parse_is_named_by_table_and_row() {
         ("UPDATE keys SET prefix = 'pot_00000000' WHERE id = 1", "keys row 1: prefix not an API key"),
         ("UPDATE keys SET digest = x'00' WHERE id = 1", "keys row 1: digest has another type or range"),
         ("UPDATE keys SET ban_since = NULL WHERE id = 2", "keys row 2: ban is not whole"),
+        (
+            "UPDATE keys SET replaced_until = '2030' WHERE id = 1",
+            "keys row 1: replaced_until must be an RFC 3339",
+        ),
         (
             "UPDATE retries SET scope = 'adjust_stock:0' WHERE id = 7",
             "retries row 7: scope is not a kind of request",
@@ -195,7 +200,7 @@ fn a_sink_may_end_the_reading() {
 fn what_is_no_journal_of_this_program_is_refused_by_name() {
     let room = Room::new();
     for (edit, expected) in [
-        ("PRAGMA user_version = 99", "has schema version 99, and this program reads version 1"),
+        ("PRAGMA user_version = 99", "has schema version 99, and this program reads version 2"),
         ("PRAGMA application_id = 1", "is not the data file of a petstore"),
         ("PRAGMA user_version = 0", "is not the data file of a petstore"),
     ] {
@@ -290,11 +295,31 @@ fn a_backup_is_a_journal_of_its_own() {
     assert!(!missing.exists() && !room.path("other.db").exists());
 }
 
+fn fixtures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")
+}
+
+#[test]
+fn a_file_of_an_older_schema_is_copied_as_it_is_and_read_once_it_has_been_opened() {
+    let room = Room::new();
+    std::fs::copy(fixtures().join("schema-1.db"), room.database()).unwrap();
+    let before = std::fs::read(room.database()).unwrap();
+    let refused = snapshot(&room.database()).unwrap_err().to_string();
+    let said = "has schema version 1, and this program reads version 2, to which a server that starts on it brings it";
+    assert!(refused.contains(said), "{refused}");
+    let copy = room.path("copy.db");
+    backup(&room.database(), &copy).unwrap();
+    assert_eq!(std::fs::read(room.database()).unwrap(), before);
+    for path in [room.database(), copy] {
+        drop(SqliteJournal::open(&path, 1).unwrap());
+        assert_eq!(snapshot(&path).unwrap().1, everything_at(1), "{}", path.display());
+    }
+}
+
 #[test]
 fn every_schema_that_was_released_still_opens() {
-    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
     for version in 1.. {
-        let fixture = fixtures.join(format!("schema-{version}.db"));
+        let fixture = fixtures().join(format!("schema-{version}.db"));
         if !fixture.exists() {
             let room = Room::new();
             fill(&mut room.open());
@@ -308,6 +333,6 @@ fn every_schema_that_was_released_still_opens() {
         let room = Room::new();
         std::fs::copy(&fixture, room.database()).unwrap();
         let header = Header { last_batch: BatchNumber(1), last_ids: IDS, epoch: EPOCH };
-        assert_eq!(load(&mut room.open()).unwrap(), (header, everything()), "schema {version}");
+        assert_eq!(load(&mut room.open()).unwrap(), (header, everything_at(version)), "schema {version}");
     }
 }

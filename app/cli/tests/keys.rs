@@ -177,6 +177,20 @@ fn a_rotation_tells_how_long_the_old_key_lives_and_why_no_longer() {
 }
 
 #[test]
+fn a_key_whose_successor_was_lost_is_rotated_again_to_one_that_lasts() {
+    let site = Site::served("again", &[]);
+    let (id, _) = create(&site, &[]);
+    let lost = json(&site, &["keys", "rotate", &id, "--overlap", "1h"]);
+    let again = json(&site, &["keys", "rotate", &id, "--overlap", "2h"]);
+    assert!(again["expiresAt"].is_null(), "{again}");
+    assert_eq!(again["replaced"], lost["replaced"], "the old key lives no longer for it");
+    // The operator's own word is the last.
+    let longer = json(&site, &["keys", "update", &id, "--expires", "9999-01-01T00:00:00Z"]);
+    assert_eq!(longer["expiresAt"], "9999-01-01T00:00:00.000Z");
+    assert!(json(&site, &["keys", "update", &id, "--expires", "never"])["expiresAt"].is_null());
+}
+
+#[test]
 fn what_is_not_there_is_named_with_exit_code_1() {
     let site = Site::served("not-there", &["--db", "memory"]);
     let cases: [(&[&str], &str); 7] = [

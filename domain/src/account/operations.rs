@@ -5,7 +5,8 @@ use std::time::Duration;
 use super::{Account, AccountName};
 use crate::state::{Change, Changes, Footprint, Name, View};
 use crate::{
-    AccountId, KeyDigest, KeyFault, KeyId, KeyLabel, KeyPrefix, KeyRecord, Operation, Plan, Scopes, Timestamp,
+    AccountId, KeyDigest, KeyFault, KeyId, KeyLabel, KeyPrefix, KeyRecord, Operation, Patch, Plan, Scopes,
+    Timestamp,
 };
 
 /// The account that a new key is for.
@@ -125,6 +126,7 @@ impl Operation for CreateKey {
             scopes: self.scopes,
             created_at: self.now,
             expires_at: self.expires_at,
+            replaced_until: None,
             revoked_at: None,
             ban: None,
         };
@@ -177,8 +179,8 @@ impl Operation for RotateKey {
         old.check(self.now)?;
         let end = self.now.plus(self.overlap);
         let mut ending = old.clone();
-        // A rotation never lengthens the old key's life.
-        ending.expires_at = Some(old.expires_at.map_or(end, |earlier| earlier.min(end)));
+        // Another rotation never lengthens the overlap of the first.
+        ending.replaced_until = Some(old.replaced_until.map_or(end, |earlier| earlier.min(end)));
         let fresh = KeyRecord {
             id: view.next_key(),
             digest: self.digest,
@@ -186,6 +188,7 @@ impl Operation for RotateKey {
             created_at: self.now,
             // A key with a life of its own gives its successor as long a one, from now on.
             expires_at: old.expires_at.map(|end| self.now.plus(end.since(old.created_at))),
+            replaced_until: None,
             // A ban is the key's, but its history must not be shed by asking for a new key.
             ..old.clone()
         };
@@ -245,8 +248,8 @@ pub struct KeyPatch {
     pub label: Option<KeyLabel>,
     /// The new scopes.
     pub scopes: Option<Scopes>,
-    /// The new end of its life.
-    pub expires_at: crate::Patch<Timestamp>,
+    /// The new end of its life, in place of an overlap's, too: that it has been replaced no longer ends it.
+    pub expires_at: Patch<Timestamp>,
 }
 
 /// Changes a key.
@@ -272,6 +275,9 @@ impl Operation for UpdateKey {
                 key.label = label.clone();
             }
             key.scopes = self.patch.scopes.unwrap_or(key.scopes);
+            if self.patch.expires_at != Patch::Keep {
+                key.replaced_until = None;
+            }
             self.patch.expires_at.apply(&mut key.expires_at);
         })
     }

@@ -42,6 +42,8 @@ pub enum Bug {
     StaleIndex,
     /// Keeps numbers in 16 bits, times in seconds, and no ship date in a kept answer.
     NarrowColumns,
+    /// Keeps when a key's own life is over, and not when its overlap with a successor is.
+    OverlapForgotten,
     /// Reads a record in two halves.
     TornRead,
     /// Keeps a credential that it has looked up for ever.

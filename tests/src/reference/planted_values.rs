@@ -9,7 +9,10 @@ pub(crate) fn narrow(change: &mut Change) {
     match change {
         Change::Pet(record) => record.stock &= 0xFFFF,
         Change::Order(record) => record.order.ship_date = record.order.ship_date.map(whole_second),
-        Change::Key(record) => record.expires_at = record.expires_at.map(whole_second),
+        Change::Key(record) => {
+            record.expires_at = record.expires_at.map(whole_second);
+            record.replaced_until = record.replaced_until.map(whole_second);
+        }
         Change::Retry(record) => {
             record.expires_at = whole_second(record.expires_at);
             if let Outcome::Order(order) = &mut record.outcome {
@@ -21,6 +24,13 @@ pub(crate) fn narrow(change: &mut Change) {
         | Change::CategoryDeleted(_)
         | Change::OrderDeleted(_)
         | Change::Account(_) => {}
+    }
+}
+
+/// The bug [`super::Bug::OverlapForgotten`].
+pub(super) fn forget_overlap(change: &mut Change) {
+    if let Change::Key(record) = change {
+        record.replaced_until = None;
     }
 }
 

@@ -8,7 +8,7 @@ use petstore_domain::{Change, Changes, Footprint, Name, PetId, PetRecord, View};
 use petstore_ports::{StoreError, Transition};
 
 use super::planted_reads::pause_blocking;
-use super::planted_values::narrow;
+use super::planted_values::{forget_overlap, narrow};
 use super::{Bug, ReferenceStore, State};
 
 /// Gives the other threads a chance to come between.
@@ -134,6 +134,9 @@ impl State {
         let mut changes: Vec<Change> = changes.into_iter().collect();
         if bug == Bug::NarrowColumns {
             changes.iter_mut().for_each(narrow);
+        }
+        if bug == Bug::OverlapForgotten {
+            changes.iter_mut().for_each(forget_overlap);
         }
         let of_a_key = changes.iter().any(|change| matches!(change, Change::Key(_)));
         let (now, late) = match bug {

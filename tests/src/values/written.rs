@@ -6,12 +6,14 @@ use petstore_domain::{
     Account, AccountName, Category, CategoryId, CategoryName, CategoryRecord, CreateCategory, CreateKey,
     CreatePet, DESCRIPTION_MAX, Description, KeyHolder, KeyLabel, KeyRecord, Limit, NAME_MAX, NewCategory,
     NewOrder, NewPet, Order, OrderQuantity, OrderRecord, Pet, PetId, PetName, PetRecord, PetStatus,
-    PlaceOrder, Plan, RevokeKey, Scopes, StockLevel, Timestamp, Version,
+    PlaceOrder, Plan, RevokeKey, RotateKey, Scopes, StockLevel, Timestamp, Version,
 };
 
 use crate::Subject;
 use crate::listing::Snapshot;
-use crate::make::{at, cancel_order, complete_order, create_key, create_pet, limits, place_order, set_stock};
+use crate::make::{
+    at, cancel_order, complete_order, create_key, create_pet, fresh_secret, limits, place_order, set_stock,
+};
 use crate::together::together;
 
 /// One more than a byte counts: made by so many callers, each of them so many.
@@ -59,6 +61,7 @@ pub(crate) async fn write_values(subject: &Subject) -> Snapshot {
     write_pets(subject, &mut written).await;
     write_orders(subject, &mut written).await;
     write_accounts(subject, &mut written).await;
+    write_rotated(subject, &mut written).await;
     for pet in &written.pets {
         let home = written.categories.iter_mut().find(|one| one.category.id == pet.pet.category_id);
         home.expect("it is one of these").pets += 1;
@@ -214,8 +217,25 @@ async fn write_accounts(subject: &Subject, written: &mut Snapshot) {
             scopes,
             created_at: now,
             expires_at,
+            replaced_until: None,
             revoked_at,
             ban: None,
         });
+    }
+}
+
+/// A key and its successor for each time at which an overlap may be over.
+async fn write_rotated(subject: &Subject, written: &mut Snapshot) {
+    let now = Timestamp::MIN;
+    for end in times().into_iter().flatten() {
+        let made = subject.add_account(Plan::Free).await;
+        let (digest, prefix) = fresh_secret();
+        let rotate = RotateKey { id: made.key.id, overlap: end.since(now), digest, prefix, now };
+        let fresh = subject.run(rotate).await.expect("the key has no end").id;
+        let old = KeyRecord { replaced_until: Some(end), ..made.key };
+        let successor =
+            KeyRecord { id: fresh, digest, prefix, created_at: now, replaced_until: None, ..old.clone() };
+        written.accounts.push(made.account);
+        written.keys.extend([old, successor]);
     }
 }

@@ -12,14 +12,15 @@ impl Table for KeyRecord {
     const NAME: &'static str = "keys";
     const SELECT: &'static str =
         "SELECT id, account_id, digest, prefix, label, scopes, created_at, expires_at,
-         revoked_at, ban_since, ban_until, ban_length_ms FROM keys ORDER BY id";
+         replaced_until, revoked_at, ban_since, ban_until, ban_length_ms FROM keys ORDER BY id";
     const INSERT: &'static str =
         "INSERT INTO keys (id, account_id, digest, prefix, label, scopes, created_at,
-         expires_at, revoked_at, ban_since, ban_until, ban_length_ms)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
+         expires_at, replaced_until, revoked_at, ban_since, ban_until, ban_length_ms)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)";
     const OR_UPDATE: &'static str = "ON CONFLICT (id) DO UPDATE SET account_id = excluded.account_id,
          digest = excluded.digest, prefix = excluded.prefix, label = excluded.label, scopes = excluded.scopes,
-         created_at = excluded.created_at, expires_at = excluded.expires_at, revoked_at = excluded.revoked_at,
+         created_at = excluded.created_at, expires_at = excluded.expires_at,
+         replaced_until = excluded.replaced_until, revoked_at = excluded.revoked_at,
          ban_since = excluded.ban_since, ban_until = excluded.ban_until, ban_length_ms = excluded.ban_length_ms";
 
     fn bind(&self, statement: &mut Statement<'_>) -> rusqlite::Result<usize> {
@@ -32,6 +33,7 @@ impl Table for KeyRecord {
             self.scopes.as_str(),
             self.created_at.to_string(),
             written(self.expires_at),
+            written(self.replaced_until),
             written(self.revoked_at),
             written(self.ban.map(|ban| ban.since)),
             written(self.ban.map(|ban| ban.until)),
@@ -49,6 +51,7 @@ impl Table for KeyRecord {
             scopes: row.text("scopes", |list| Scopes::parse(list).ok_or("is not a list of scopes"))?,
             created_at: row.time("created_at")?,
             expires_at: row.optional_time("expires_at")?,
+            replaced_until: row.optional_time("replaced_until")?,
             revoked_at: row.optional_time("revoked_at")?,
             ban: parse_ban(row)?,
         })

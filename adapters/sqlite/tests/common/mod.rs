@@ -106,6 +106,7 @@ pub(crate) fn key(id: u64, account: u64, secret: &ApiKey) -> KeyRecord {
         scopes: Scopes::ALL,
         created_at: time("2030-01-02T03:04:05.678Z"),
         expires_at: None,
+        replaced_until: None,
         revoked_at: None,
         ban: None,
     }
@@ -182,7 +183,9 @@ pub(crate) fn everything() -> Vec<Row> {
     used.expires_at = Some(time("2031-01-01T00:00:00Z"));
     used.revoked_at = Some(time("2030-06-01T00:00:00Z"));
     used.ban = Some(ban("2030-05-01T00:00:00Z"));
-    rows.extend([key(1, 1, &secret(1)), used].map(|key| Row::Key(Box::new(key))));
+    let mut replaced = key(1, 1, &secret(1));
+    replaced.replaced_until = Some(time("2030-02-01T00:00:00.001Z"));
+    rows.extend([replaced, used].map(|key| Row::Key(Box::new(key))));
 
     let version = Version::FIRST;
     let kept = category(1, "cats").category;
@@ -199,6 +202,19 @@ pub(crate) fn everything() -> Vec<Row> {
         rows.push(Row::Retry(Box::new(retry(&format!("key-{number}"), scope, outcome))));
     }
     rows.push(Row::Usage(usage(1)));
+    rows
+}
+
+/// [`everything`] as a file of an older schema holds it.
+pub(crate) fn everything_at(schema: u32) -> Vec<Row> {
+    let mut rows = everything();
+    for row in &mut rows {
+        if let Row::Key(key) = row
+            && schema < 2
+        {
+            key.replaced_until = None;
+        }
+    }
     rows
 }
 

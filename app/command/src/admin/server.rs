@@ -221,7 +221,7 @@ impl Desk {
                 let key = KeyView::new(&rotated.made, &found.account, now);
                 // A word beside the secret, which must arrive whatever becomes of that.
                 let old = self.key_of(found.key.id).await.ok().flatten();
-                let replaced = old.and_then(|old| old.key.expires_at).map(|expiry| Replaced {
+                let replaced = old.and_then(|old| old.key.valid_until()).map(|expiry| Replaced {
                     id: found.key.id.get(),
                     expires_at: expiry.to_string(),
                     is_cut_short: found.key.expires_at == Some(expiry),

@@ -249,7 +249,7 @@ impl KeyView {
             scopes: key.scopes.as_str().split(',').map(str::to_owned).collect(),
             state: state.to_owned(),
             created_at: key.created_at.to_string(),
-            expires_at: key.expires_at.map(|time| time.to_string()),
+            expires_at: key.valid_until().map(|time| time.to_string()),
             revoked_at: key.revoked_at.map(|time| time.to_string()),
             banned_until: ban.map(|ban| ban.until.to_string()),
         }

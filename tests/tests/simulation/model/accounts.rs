@@ -35,6 +35,8 @@ pub(crate) struct Key {
     pub(crate) writes: bool,
     pub(crate) created: i64,
     pub(crate) expires: Option<i64>,
+    /// When its overlap with a successor is over.
+    pub(crate) replaced: Option<i64>,
     pub(crate) revoked: Option<i64>,
     pub(crate) ban: Option<Ban>,
 }
@@ -45,7 +47,8 @@ impl Key {
         if self.revoked.is_some() {
             return Some("api_key_revoked");
         }
-        self.expires.filter(|end| *end <= now).map(|_| "api_key_expired")
+        let is_over = |end: Option<i64>| end.is_some_and(|end| end <= now);
+        (is_over(self.expires) || is_over(self.replaced)).then_some("api_key_expired")
     }
 }
 
@@ -115,8 +118,8 @@ impl Accounts {
                 let id = rises(&mut self.last[1], given.key)?;
                 self.plans.insert(account, *plan);
                 let (reads, writes) = (true, true);
-                let key =
-                    Key { account, reads, writes, created: now, expires: None, revoked: None, ban: None };
+                let (created, expires, replaced, revoked, ban) = (now, None, None, None, None);
+                let key = Key { account, reads, writes, created, expires, replaced, revoked, ban };
                 self.keys.insert(id, key);
             }
             Order::Rotate { key, overlap } => {
@@ -125,8 +128,9 @@ impl Accounts {
                     return Ok((false, None));
                 }
                 let (end, life) = (now + overlap, old.expires.map(|end| (end - old.created).max(0)));
-                old.expires = Some(old.expires.map_or(end, |earlier| earlier.min(end)));
-                let fresh = Key { created: now, expires: life.map(|life| now + life), ban, ..*old };
+                old.replaced = Some(old.replaced.map_or(end, |earlier| earlier.min(end)));
+                let expires = life.map(|life| now + life);
+                let fresh = Key { created: now, expires, replaced: None, ban, ..*old };
                 let id = rises(&mut self.last[1], given.key)?;
                 self.keys.insert(id, fresh);
             }
@@ -147,7 +151,10 @@ impl Accounts {
                 let key = self.keys.get_mut(key).expect("it was looked for");
                 (key.reads, key.writes) = (*reads, *writes);
             }
-            Order::Expire { key, at } => self.keys.get_mut(key).expect("it was looked for").expires = *at,
+            Order::Expire { key, at } => {
+                let key = self.keys.get_mut(key).expect("it was looked for");
+                (key.expires, key.replaced) = (*at, None);
+            }
             Order::Replan { account, plan } => match self.plans.get_mut(account) {
                 Some(before) => *before = *plan,
                 None => return Ok((false, None)),

@@ -100,6 +100,7 @@ fn key(record: &KeyRecord) -> Key {
         writes: record.scopes.write,
         created: record.created_at.as_millis(),
         expires: record.expires_at.map(Timestamp::as_millis),
+        replaced: record.replaced_until.map(Timestamp::as_millis),
         revoked: record.revoked_at.map(Timestamp::as_millis),
         ban: record.ban.map(ban),
     }
