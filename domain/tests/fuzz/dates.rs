@@ -59,7 +59,6 @@ fn millis(text: &str) -> Result<i64, TimestampError> {
         && (1..=lengths[usize::try_from(month - 1).unwrap_or(0)]).contains(&day)
         && hour <= 23
         && minute <= 59
-        // By design a second 60 is taken anywhere: which minutes had one is not ours to know.
         && second <= 60
         && offset_hour <= 23
         && offset_minute <= 59;
@@ -72,6 +71,12 @@ fn millis(text: &str) -> Result<i64, TimestampError> {
     // Days from the first of the year 1 to 1970: 719,162.
     let days = before * 365 + leap_days + months + day - 1 - 719_162;
     let minutes = (days * 24 + hour) * 60 + minute - sign * (offset_hour * 60 + offset_minute);
+    // Section 5.7: the last second of a month in UTC, which no offset moves by more than a day.
+    let first = days + 1 - day;
+    let firsts = [first, first + lengths[usize::try_from(month - 1).unwrap()]];
+    if second == 60 && !firsts.map(|day| day * 24 * 60).contains(&(minutes + 1)) {
+        return Err(TimestampError::NotRfc3339);
+    }
     let fraction = parts.get(7).map_or("", |digits| digits.as_str());
     let fraction: i64 = format!("{fraction}000")[..3].parse().unwrap();
     let millis = (minutes * 60 + second) * 1_000 + fraction;
