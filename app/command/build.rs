@@ -14,7 +14,22 @@ fn main() {
     let document: serde_json::Value = serde_saphyr::from_str(&yaml).expect("openapi.yaml is valid YAML");
     let json = serde_json::to_string(&document).expect("a JSON value can be written");
     let folder = env::var_os("OUT_DIR").expect("cargo sets OUT_DIR");
-    fs::write(Path::new(&folder).join("openapi.json"), json).expect("OUT_DIR can be written");
+    fs::write(Path::new(&folder).join("openapi.json"), plain(&json)).expect("OUT_DIR can be written");
+}
+
+/// The same JSON for those who read it as YAML too, which does not admit each character as it is. In a text,
+/// where alone these stand, an escape means the same.
+fn plain(json: &str) -> String {
+    let mut plain = String::with_capacity(json.len());
+    for c in json.chars() {
+        match c {
+            '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}' => {
+                plain += &format!("\\u{:04x}", u32::from(c));
+            }
+            _ => plain.push(c),
+        }
+    }
+    plain
 }
 
 /// The commit, from the environment of whoever builds an archive, or from the repository.

@@ -63,4 +63,16 @@ mod tests {
         let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
         assert_eq!(json["servers"][0]["url"], "/shop");
     }
+
+    #[test]
+    fn the_json_is_the_yaml_and_may_be_read_as_yaml() {
+        let yaml: serde_json::Value = serde_saphyr::from_str(YAML).unwrap();
+        assert_eq!(serde_json::from_str::<serde_json::Value>(JSON).unwrap(), yaml);
+        // What YAML does not admit as it is, or reads as the end of a line or the beginning of a file.
+        let foreign = |c: char| {
+            matches!(c, '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
+        };
+        let raw: Vec<_> = JSON.chars().filter(|c| foreign(*c)).collect();
+        assert!(raw.is_empty(), "{raw:?}");
+    }
 }
