@@ -59,6 +59,17 @@ fn every_error_code_belongs_to_an_answer() {
     assert_eq!(answered, document::error_codes().collect());
 }
 
+/// Some generators look nowhere else for what there is to read, and read nothing.
+#[test]
+fn every_success_with_a_body_stands_at_its_operation() {
+    for operation in document::operations() {
+        let success = &operation.answers[&operation.success()];
+        if success.content.is_some() {
+            assert_eq!(success.component, None, "{}", operation.id);
+        }
+    }
+}
+
 #[test]
 fn every_example_fits_its_schema() {
     let faults = examples::faults();

@@ -40,6 +40,8 @@ pub(super) struct Parameter {
 
 /// An answer that the document foresees.
 pub(super) struct Documented {
+    /// Its name among the components, where it does not stand at the operation.
+    pub(super) component: Option<&'static str>,
     pub(super) headers: Vec<Header>,
     /// None for an answer without a body.
     pub(super) content: Option<Content>,
@@ -198,6 +200,7 @@ fn read_parameter(parameter: &'static Value) -> Parameter {
 }
 
 fn read_answer((status, answer): (&'static str, &'static Value)) -> (u16, Documented) {
+    let component = name_of(answer);
     let answer = resolved(answer);
     let mut contents = read_contents(&answer["content"]);
     assert!(contents.len() <= 1, "an answer has one type");
@@ -212,7 +215,7 @@ fn read_answer((status, answer): (&'static str, &'static Value)) -> (u16, Docume
             example: header.get("example").expect("every header has an example"),
         }
     });
-    let documented = Documented { headers: headers.collect(), content: contents.pop() };
+    let documented = Documented { component, headers: headers.collect(), content: contents.pop() };
     (status.parse().expect("answers are named by their status"), documented)
 }
 
