@@ -76,6 +76,17 @@ fn every_example_fits_its_schema() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
+/// A mock that finds one at the schema answers every request with it, whatever the answer's own examples are.
+#[test]
+fn a_schema_has_an_example_unless_an_answer_has_its_own() {
+    assert_eq!(examples::misplaced(), Vec::<&str>::new());
+    for operation in document::operations() {
+        for content in operation.answers.values().filter_map(|answer| answer.content.as_ref()) {
+            assert!(!content.examples.is_empty(), "{}", operation.id);
+        }
+    }
+}
+
 #[test]
 fn values_may_be_joined_or_repeated() {
     let mut witness = Witness::default();

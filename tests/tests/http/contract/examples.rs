@@ -1,5 +1,7 @@
 //! The document's examples, held against its schemas and sent to the server.
 
+use std::collections::BTreeSet;
+
 use petstore_domain::Plan;
 use serde_json::{Value, json};
 
@@ -17,7 +19,9 @@ pub(super) fn faults() -> Vec<String> {
         found.extend(schema::faults(schema, example).iter().map(|fault| format!("{at}: {fault}")));
     };
     for (name, schema) in document::schemas() {
-        hold(name.to_owned(), schema, schema.get("example").expect("every schema has an example"));
+        if let Some(example) = schema.get("example") {
+            hold(name.to_owned(), schema, example);
+        }
     }
     for operation in document::operations() {
         let id = operation.id;
@@ -37,6 +41,16 @@ pub(super) fn faults() -> Vec<String> {
         }
     }
     found
+}
+
+/// The schemas that have an example of their own although an answer has some, and those that have none at all.
+pub(super) fn misplaced() -> Vec<&'static str> {
+    let answers = document::operations().iter().flat_map(|operation| operation.answers.values());
+    let contents = answers.filter_map(|answer| answer.content.as_ref());
+    let answered: BTreeSet<_> = contents.filter_map(|content| document::name_of(content.schema)).collect();
+    let is_misplaced =
+        |(name, schema): &(&str, &Value)| schema.get("example").is_some() == answered.contains(name);
+    document::schemas().filter(is_misplaced).map(|(name, _)| name).collect()
 }
 
 /// Sends every example of a body, each to a shop of its own. The answer's example has the name of the request's.
