@@ -163,6 +163,8 @@ struct Behind {
 pub(crate) struct Counts {
     pub(crate) answers: u64,
     pub(crate) commits: u64,
+    /// Batches in which several decisions change something.
+    pub(crate) shared: u64,
     pub(crate) replays: u64,
     pub(crate) refused: u64,
     pub(crate) bans: u64,

@@ -3,6 +3,7 @@
 //! They sit beneath what watches the ports, as faults of a store, of its journal or of its quotas would. Production code
 //! knows nothing of them.
 
+mod batches;
 mod journal;
 mod quotas;
 mod reads;
@@ -51,10 +52,14 @@ pub(crate) enum Bug {
     GivesBackTooMuch,
     /// Every eighth retry is done again.
     RepeatsRetries,
+    /// A decision on a pet does not see what its batch has decided before.
+    OverlooksPets,
+    /// A decision on a name does not see who was given it in the same batch.
+    OverlooksNames,
 }
 
 impl Bug {
-    pub(crate) const ALL: [Self; 17] = [
+    pub(crate) const ALL: [Self; 19] = [
         Self::CommitsWithoutSync,
         Self::AcknowledgesEarly,
         Self::SplitsAnswers,
@@ -72,6 +77,8 @@ impl Bug {
         Self::DecidesOnStale,
         Self::GivesBackTooMuch,
         Self::RepeatsRetries,
+        Self::OverlooksPets,
+        Self::OverlooksNames,
     ];
 }
 
@@ -109,6 +116,9 @@ pub(crate) fn ports(bug: Option<Bug>, mut ports: Ports) -> Ports {
         }
         Bug::SwallowsFailures | Bug::DecidesOnStale | Bug::GivesBackTooMuch | Bug::RepeatsRetries => {
             ports.transactor = Arc::new(writes::Wrong::new(bug, Arc::clone(&ports.transactor)));
+        }
+        Bug::OverlooksPets | Bug::OverlooksNames => {
+            ports.transactor = Arc::new(batches::Wrong::new(bug, &ports));
         }
         _ => {}
     }

@@ -1,4 +1,4 @@
-//! A client: comes, asks, is cut off, tries again, floods, walks through lists, rests.
+//! A client: comes, asks, is cut off, tries again, floods, comes in a crowd, walks through lists, rests.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
@@ -6,6 +6,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use petstore_tests::Random;
+use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::book::Answer;
@@ -69,6 +70,7 @@ impl Client {
             match self.random.below(20) {
                 0 => self.flood().await,
                 1..=3 => self.walk().await,
+                4..=8 => self.rush().await,
                 _ => self.shop().await,
             }
         }
@@ -91,6 +93,22 @@ impl Client {
                 self.ask(Request { if_none_match: tag, ..request }).await;
             }
             sleep(around(&mut self.random, Duration::from_millis(think))).await;
+        }
+    }
+
+    /// Several people at the same moment, a few times over: what they change may share a batch.
+    async fn rush(&mut self) {
+        for _ in 0..=self.random.below(8) {
+            let wishes = wishes::crowd(&self.world.gossip.borrow(), &mut self.random);
+            let mut crowd = JoinSet::new();
+            for (number, op) in wishes.into_iter().enumerate() {
+                // Of every account: each may have few requests in flight.
+                let mut one = Self { own: self.own + number, ..self.twin() };
+                let request = one.request(op);
+                crowd.spawn_local(async move { one.ask(request).await });
+            }
+            crowd.join_all().await;
+            sleep(around(&mut self.random, Duration::from_secs(2))).await;
         }
     }
 
@@ -141,15 +159,20 @@ impl Client {
 
     /// Sends a request over two connections at once, as impatient people and proxies do.
     async fn ask_twice(&mut self, request: &Request) -> Option<Answer> {
-        let mut twin = Self {
+        let mut twin = self.twin();
+        tokio::join!(biased; self.ask(request.clone()), twin.ask(request.clone())).0
+    }
+
+    /// Somebody else at the same place, with a connection of their own.
+    fn twin(&mut self) -> Self {
+        Self {
             world: Rc::clone(&self.world),
             random: Random::seeded(self.random.bits()),
             address: self.address,
             own: self.own,
             line: None,
             retries: 0,
-        };
-        tokio::join!(biased; self.ask(request.clone()), twin.ask(request.clone())).0
+        }
     }
 
     fn request(&mut self, op: Op) -> Request {

@@ -190,7 +190,9 @@ async fn write(
 ) {
     loop {
         work.notified().await;
-        sleep(Duration::from_micros(u64::from(200 + random.below(3_000)))).await;
+        // Half of the time it is slow to begin: what comes meanwhile shares a batch.
+        let pause = *random.pick(&[3_000, 400_000]);
+        sleep(Duration::from_micros(u64::from(200 + random.below(pause)))).await;
         loop {
             let held = *hang.borrow();
             if held > Instant::now() {

@@ -31,23 +31,79 @@ const fn wrong(
     Op::Wrong { method, path, body, status, code }
 }
 
+/// What a wish is about.
+struct Things {
+    pet: u64,
+    category: u64,
+    order: u64,
+    name: String,
+}
+
+impl Things {
+    fn some(gossip: &Gossip, random: &mut Random) -> Self {
+        Self {
+            pet: gossip.id(Of::Pets, random),
+            category: gossip.id(Of::Categories, random),
+            order: gossip.id(Of::Orders, random),
+            name: name(random),
+        }
+    }
+}
+
+/// How many kinds of [`wish`] there are; and those that change a category or its name, a pet, an order.
+const KINDS: u32 = 40;
+const OF_A_CATEGORY: [u32; 5] = [0, 0, 1, 2, 3];
+const OF_A_PET: [u32; 12] = [8, 9, 10, 12, 13, 14, 15, 16, 24, 26, 27, 28];
+const OF_AN_ORDER: [u32; 3] = [18, 19, 21];
+
 /// Anything.
 pub(crate) fn any(gossip: &Gossip, random: &mut Random) -> Op {
-    let (pet, category, order) =
-        (gossip.id(Of::Pets, random), gossip.id(Of::Categories, random), gossip.id(Of::Orders, random));
-    // An empty shop is filled first.
-    let choice = if gossip.is_empty(Of::Categories) {
+    let things = Things::some(gossip, random);
+    let kind = kind(gossip, random);
+    wish(kind, &things, gossip, random)
+}
+
+/// What several people want at the same moment: all the same, or each something of the same category, pet or order.
+pub(crate) fn crowd(gossip: &Gossip, random: &mut Random) -> Vec<Op> {
+    let (people, things) = (2 + random.below(7), Things::some(gossip, random));
+    let kinds: &[u32] = match random.below(4) {
+        0 => {
+            let kind = kind(gossip, random);
+            let wish = wish(kind, &things, gossip, random);
+            return (0..people).map(|_| wish.clone()).collect();
+        }
+        1 => &OF_A_CATEGORY,
+        2 => &OF_A_PET,
+        _ => &OF_AN_ORDER,
+    };
+    (0..people)
+        .map(|_| {
+            let kind = *random.pick(kinds);
+            wish(kind, &things, gossip, random)
+        })
+        .collect()
+}
+
+/// A kind of wish. An empty shop is filled first.
+fn kind(gossip: &Gossip, random: &mut Random) -> u32 {
+    if gossip.is_empty(Of::Categories) {
         0
     } else if gossip.is_empty(Of::Pets) && random.once_in(2) {
         4
     } else {
-        random.below(40)
-    };
-    match choice {
-        0 => Op::CreateCategory { name: name(random), description: maybe(random, text) },
-        1 => Op::ReplaceCategory { id: category, name: name(random), description: maybe(random, text) },
+        random.below(KINDS)
+    }
+}
+
+/// A wish of this kind.
+fn wish(kind: u32, things: &Things, gossip: &Gossip, random: &mut Random) -> Op {
+    let Things { pet, category, order, ref name } = *things;
+    let name = name.clone();
+    match kind {
+        0 => Op::CreateCategory { name, description: maybe(random, text) },
+        1 => Op::ReplaceCategory { id: category, name, description: maybe(random, text) },
         2 => {
-            let name = maybe(random, name);
+            let name = maybe(random, |_| name);
             let description = match random.below(3) {
                 0 => Member::Absent,
                 1 => Member::Null,
@@ -56,11 +112,11 @@ pub(crate) fn any(gossip: &Gossip, random: &mut Random) -> Op {
             Op::PatchCategory { id: category, name, description }
         }
         3 => Op::DeleteCategory { id: category },
-        4..=7 => Op::CreatePet { name: name(random), category, status: maybe(random, status) },
-        8 => Op::ReplacePet { id: pet, name: name(random), category, status: maybe(random, status) },
+        4..=7 => Op::CreatePet { name, category, status: maybe(random, status) },
+        8 => Op::ReplacePet { id: pet, name, category, status: maybe(random, status) },
         9..=11 => {
             let category = random.once_in(3).then_some(category);
-            Op::PatchPet { id: pet, name: maybe(random, name), category, status: maybe(random, status) }
+            Op::PatchPet { id: pet, name: maybe(random, |_| name), category, status: maybe(random, status) }
         }
         12 => Op::DeletePet { id: pet },
         13..=17 => {

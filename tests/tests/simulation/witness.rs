@@ -138,7 +138,7 @@ impl Journal for WatchedJournal {
         let appended = self.inner.append(batch);
         let Witness { book, process } = &self.witness;
         match appended {
-            Ok(()) => book.committed(*process, batch.number.0),
+            Ok(()) => book.committed(*process, batch.number.0, batch.changes.len()),
             Err(_) => book.troubled(*process, Some(batch.number.0)),
         }
         appended

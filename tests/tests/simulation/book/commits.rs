@@ -67,8 +67,8 @@ impl Book {
         self.judge(outcome);
     }
 
-    /// The journal has a batch.
-    pub(crate) fn committed(&self, process: u64, number: u64) {
+    /// The journal has a batch, with the changes of so many decisions.
+    pub(crate) fn committed(&self, process: u64, number: u64, decisions: usize) {
         let outcome = {
             let mut state = self.lock();
             if state.process != process {
@@ -77,6 +77,7 @@ impl Book {
             let line = format!("batch {number}, {} decisions", state.staged.len());
             state.trace.note(self.start.elapsed(), &line);
             state.counts.commits += 1;
+            state.counts.shared += u64::from(decisions > 1);
             state.commit()
         };
         self.commits.notify_waiters();

@@ -1,0 +1,101 @@
+//! Transactions whose batch forgets what it has decided: each is decided on what readers see, before the batch is written.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use async_trait::async_trait;
+use petstore_domain::{
+    CategoryId, CategoryRecord, Changes, FoldedName, Footprint, Name, PetId, PetRecord, View,
+};
+use petstore_ports::{
+    CategoryFilter, CategoryReader, PageOrder, PageRequest, PetReader, StoreError, Transactor, Transition,
+};
+use petstore_service::Ports;
+
+use super::Bug;
+
+pub(crate) struct Wrong {
+    inner: Arc<dyn Transactor>,
+    bug: Bug,
+    tables: Tables,
+}
+
+impl Wrong {
+    pub(crate) fn new(bug: Bug, ports: &Ports) -> Self {
+        let tables = Tables { pets: Arc::clone(&ports.pets), categories: Arc::clone(&ports.categories) };
+        Self { inner: Arc::clone(&ports.transactor), bug, tables }
+    }
+}
+
+#[async_trait]
+impl Transactor for Wrong {
+    async fn transact(&self, transition: Arc<dyn Transition>) -> Result<(), StoreError> {
+        let wrong = WrongTransition { inner: transition, bug: self.bug, tables: self.tables.clone() };
+        self.inner.transact(Arc::new(wrong)).await
+    }
+}
+
+/// What is written, and no batch that is not.
+#[derive(Clone)]
+struct Tables {
+    pets: Arc<dyn PetReader>,
+    categories: Arc<dyn CategoryReader>,
+}
+
+impl Tables {
+    fn pet(&self, id: PetId) -> Option<PetRecord> {
+        at_once(self.pets.pet(id)).expect("a store in memory can be read")
+    }
+
+    fn category_named(&self, name: &FoldedName) -> Option<CategoryId> {
+        let filter = CategoryFilter { name: Some(name.clone()) };
+        let page = PageRequest { order: PageOrder::Ascending, after: None, limit: 1 };
+        let mut bearer = None;
+        let mut sink = |record: &CategoryRecord| bearer = Some(record.category.id);
+        at_once(self.categories.categories(&filter, &page, &mut sink))
+            .expect("a store in memory can be read");
+        bearer
+    }
+}
+
+/// A store in memory lets no reader wait.
+fn at_once<F: Future>(read: F) -> F::Output {
+    match pin!(read).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(found) => found,
+        Poll::Pending => panic!("a reader waits"),
+    }
+}
+
+struct WrongTransition {
+    inner: Arc<dyn Transition>,
+    bug: Bug,
+    tables: Tables,
+}
+
+impl WrongTransition {
+    /// The view, without what the batch has decided on pets, or on names.
+    fn distort(&self, view: &View) -> View {
+        let mut wrong = view.clone();
+        for name in self.inner.footprint(view).names().iter().filter(|name| view.holds(name)) {
+            match name {
+                Name::Pet(id) if self.bug == Bug::OverlooksPets => wrong.load_pet(*id, self.tables.pet(*id)),
+                Name::CategoryName(name) if self.bug == Bug::OverlooksNames => {
+                    wrong.load_category_name(name.clone(), self.tables.category_named(name));
+                }
+                _ => {}
+            }
+        }
+        wrong
+    }
+}
+
+impl Transition for WrongTransition {
+    fn footprint(&self, seen: &View) -> Footprint {
+        self.inner.footprint(&self.distort(seen))
+    }
+
+    fn decide(&self, view: &View) -> Option<Changes> {
+        self.inner.decide(&self.distort(view))
+    }
+}
