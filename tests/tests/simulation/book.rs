@@ -94,6 +94,8 @@ struct Asked {
     gate: Option<Gate>,
     fate: Fate,
     stamp: Option<Stamp>,
+    /// Whether it has a place among its account's requests in flight.
+    in_flight: bool,
     /// Whether the connection it came on has ended.
     ended: bool,
 }
@@ -280,8 +282,8 @@ impl Book {
         );
         state.trace.note(self.start.elapsed(), &line);
         let sent = state.now();
-        let asked = Asked { request, sent, gate: None, fate: Fate::None, stamp: None, ended: false };
-        state.asked.push(asked);
+        let (gate, fate, stamp) = (None, Fate::None, None);
+        state.asked.push(Asked { request, sent, gate, fate, stamp, in_flight: false, ended: false });
         state.current.insert(connection, id);
         id
     }
@@ -295,11 +297,15 @@ impl Book {
 
     /// The server is done with a connection.
     pub(crate) fn end(&self, connection: u64) {
-        let mut state = self.lock();
-        if let Some(id) = state.current.get(&connection).copied() {
-            state.asked[id].ended = true;
-        }
-        state.trace.note(self.start.elapsed(), &format!("c{connection} ended"));
+        let outcome = {
+            let mut state = self.lock();
+            if let Some(id) = state.current.get(&connection).copied() {
+                state.asked[id].ended = true;
+            }
+            state.trace.note(self.start.elapsed(), &format!("c{connection} ended"));
+            state.has_left(connection)
+        };
+        self.judge(outcome);
     }
 
     /// An operator gives an order.

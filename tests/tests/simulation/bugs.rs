@@ -1,7 +1,7 @@
 //! Planted bugs: the simulation must find each of them, or it proves nothing.
 //!
-//! They sit beneath what watches the ports, as faults of a store, of its journal or of its quotas would. Production code
-//! knows nothing of them.
+//! They sit beneath what watches the ports, as faults of a store, of its journal or of its quotas would; or above it, as
+//! faults of whoever calls them. Production code knows nothing of them.
 
 mod batches;
 mod journal;
@@ -11,7 +11,7 @@ mod writes;
 
 use std::sync::Arc;
 
-use petstore_ports::Journal;
+use petstore_ports::{Journal, Quotas};
 use petstore_service::Ports;
 use petstore_tests::{Disk, DiskBug};
 
@@ -40,6 +40,10 @@ pub(crate) enum Bug {
     WindowFalls,
     /// One request in twenty stays in flight for ever.
     LosesPlaces,
+    /// One request in twenty does not say that it is over.
+    NeverLeaves,
+    /// One request in twenty says twice that it is over.
+    LeavesTwice,
     /// A revoked key opens what it opened before.
     KeepsCredentials,
     /// A pet is shown as it was when it was last asked for, every other time.
@@ -59,7 +63,7 @@ pub(crate) enum Bug {
 }
 
 impl Bug {
-    pub(crate) const ALL: [Self; 19] = [
+    pub(crate) const ALL: [Self; 21] = [
         Self::CommitsWithoutSync,
         Self::AcknowledgesEarly,
         Self::SplitsAnswers,
@@ -71,6 +75,8 @@ impl Bug {
         Self::PrunesTheLiving,
         Self::WindowFalls,
         Self::LosesPlaces,
+        Self::NeverLeaves,
+        Self::LeavesTwice,
         Self::KeepsCredentials,
         Self::ReadsStale,
         Self::SkipsAtPages,
@@ -123,4 +129,12 @@ pub(crate) fn ports(bug: Option<Bug>, mut ports: Ports) -> Ports {
         _ => {}
     }
     ports
+}
+
+/// The quotas as the service calls them, wrong if that is the bug.
+pub(crate) fn called(bug: Option<Bug>, quotas: Arc<dyn Quotas>) -> Arc<dyn Quotas> {
+    match bug {
+        Some(bug @ (Bug::NeverLeaves | Bug::LeavesTwice)) => Arc::new(quotas::Wrong::new(bug, quotas)),
+        _ => quotas,
+    }
 }

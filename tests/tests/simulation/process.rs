@@ -82,7 +82,8 @@ impl Process {
         let inner = Arc::clone(&ports.transactor);
         let transactor = WatchedTransactor { witness: witness.clone(), inner, work: Arc::clone(&work) };
         let quotas = WatchedQuotas { witness, inner: Arc::clone(&ports.quotas) };
-        let ports = Ports { transactor: Arc::new(transactor), quotas: Arc::new(quotas), ..ports };
+        let quotas = crate::bugs::called(*bug, Arc::new(quotas));
+        let ports = Ports { transactor: Arc::new(transactor), quotas, ..ports };
         let service = Arc::new(Service::new(ports, policy(temper)));
         let http = Http::new(Arc::clone(&service) as Arc<dyn Petstore>, settings(epoch), false);
         let hang = Rc::new(RefCell::new(Instant::now()));

@@ -55,7 +55,12 @@ impl Book {
     /// The server begins to write on a connection. Who was let in had an answer before that: it is gathered with
     /// others, and a batch may reach the disk before they are sent.
     pub(crate) fn answering(&self, connection: u64) {
-        self.lock().answering(connection);
+        let outcome = {
+            let mut state = self.lock();
+            state.answering(connection);
+            state.has_left(connection)
+        };
+        self.judge(outcome);
     }
 
     /// A client has read an answer.

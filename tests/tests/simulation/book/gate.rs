@@ -46,14 +46,14 @@ impl Book {
 
     /// A request is no longer in flight: there is an answer to it, or nobody waits for one.
     pub(crate) fn left(&self, process: u64, actor: Option<Actor>, account: u64) {
-        let mut state = self.lock();
-        if state.process != process {
-            return;
-        }
-        state.quotas.leave(account);
-        if let Some(Actor::Connection(connection)) = actor {
-            state.answering(connection);
-        }
+        let outcome = {
+            let mut state = self.lock();
+            if state.process != process {
+                return;
+            }
+            state.left(actor, account)
+        };
+        self.judge(outcome);
     }
 }
 
@@ -93,8 +93,34 @@ impl State {
         if given != right {
             return Err(format!("request {id} of key {key}: judged {given:?}, right is {right:?}"));
         }
+        self.asked[id].in_flight = matches!(right, quotas::Verdict::Admitted(_));
         self.asked[id].gate = Some(gate(right, record.account, (record.reads, record.writes), now));
         Ok(())
+    }
+
+    /// A place among the requests in flight is given back: by one that has it, and so once.
+    fn left(&mut self, actor: Option<Actor>, account: u64) -> Result<(), String> {
+        let (connection, id) = self.who_asks(actor)?;
+        let asked = &mut self.asked[id];
+        if !std::mem::take(&mut asked.in_flight) {
+            return Err(format!("request {id} gives a place back that it does not have"));
+        }
+        if !matches!(asked.gate, Some(Gate::Admitted { account: own, .. }) if own == account) {
+            return Err(format!("request {id} gives back a place of account {account}"));
+        }
+        self.quotas.leave(account);
+        self.answering(connection);
+        Ok(())
+    }
+
+    /// Who is answered, or whose connection has ended, is in flight no more.
+    pub(super) fn has_left(&self, connection: u64) -> Result<(), String> {
+        match self.current.get(&connection) {
+            Some(id) if self.asked[*id].in_flight => {
+                Err(format!("request {id} is over, and its place among those in flight is not given back"))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn judged_address(
@@ -129,12 +155,18 @@ impl State {
         Ok(())
     }
 
-    /// The request that is being judged, which has not been yet.
-    fn at_the_gate(&self, actor: Option<Actor>) -> Result<usize, String> {
+    /// The connection in whose name something is done, and the request that it carries.
+    fn who_asks(&self, actor: Option<Actor>) -> Result<(u64, usize), String> {
         let Some(Actor::Connection(connection)) = actor else {
             return Err("somebody is judged who is no client".to_owned());
         };
         let id = *self.current.get(&connection).ok_or("nobody asked on this connection")?;
+        Ok((connection, id))
+    }
+
+    /// The request that is being judged, which has not been yet.
+    fn at_the_gate(&self, actor: Option<Actor>) -> Result<usize, String> {
+        let (_, id) = self.who_asks(actor)?;
         if self.asked[id].gate.is_some() {
             return Err(format!("request {id} is judged twice"));
         }

@@ -1,4 +1,4 @@
-//! Quotas that are wrong.
+//! Quotas that are wrong, or called wrongly.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -34,10 +34,13 @@ impl Quotas for Wrong {
     }
 
     fn leave(&self, account: AccountId) {
-        let left = self.left.fetch_add(1, Ordering::Relaxed);
-        if self.bug != Bug::LosesPlaces || left % 20 != 19 {
-            self.inner.leave(account);
-        }
+        let is_wrong = self.left.fetch_add(1, Ordering::Relaxed) % 20 == 19;
+        let times = match self.bug {
+            Bug::LosesPlaces | Bug::NeverLeaves if is_wrong => 0,
+            Bug::LeavesTwice if is_wrong => 2,
+            _ => 1,
+        };
+        (0..times).for_each(|_| self.inner.leave(account));
     }
 
     fn take_address(
