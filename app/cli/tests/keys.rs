@@ -171,6 +171,7 @@ fn a_rotation_tells_how_long_the_old_key_lives_and_why_no_longer() {
     let (id, _) = create(&site, &[]);
     let rotated = text(&site.run(&["keys", "rotate", &id]).stdout);
     assert!(!rotated.contains("the new one"), "{rotated}");
+    let (id, _) = create(&site, &[]);
     assert_eq!(text(&site.run(&["keys", "rotate", &id, "--quiet"]).stderr), "");
     let (id, _) = create(&site, &["--expires", "never"]);
     assert!(json(&site, &["keys", "show", &id])["expiresAt"].is_null());

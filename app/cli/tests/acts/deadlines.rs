@@ -111,7 +111,7 @@ pub(crate) fn overlap() {
         let rotated: Value = serde_json::from_slice(&rotated.stdout).unwrap();
         assert_eq!(
             rotated["replaced"]["expiresAt"],
-            format!("2030-01-01T{end}:00Z"),
+            format!("2030-01-01T{end}:00.000Z"),
             "{args:?} {variable:?}"
         );
     }
