@@ -1,5 +1,6 @@
 //! What `petstore serve` may be told: by flags, else by the environment, else by a settings file, else by the defaults.
 
+mod db;
 pub(crate) mod expected;
 mod file;
 mod reference;
@@ -15,8 +16,8 @@ use clap::{ArgAction, Args};
 use petstore_domain::{BanPolicy, Limit, Limits, PlanTable, Timestamp};
 use petstore_http::{Bounds, Cors, Deadlines, HttpSettings, Network};
 use petstore_service::Policy;
-use petstore_sqlite::beside;
 
+pub(crate) use self::db::{DEFAULT_DB, Db};
 pub(crate) use self::reference::{Form, reference};
 pub(crate) use self::sources::{InForce, LoadError, Loaded, load, meant};
 use crate::{Failure, openapi};
@@ -253,51 +254,8 @@ pub(crate) enum LogFormat {
     Json,
 }
 
-/// Where the data is kept unless it is said.
-pub(crate) const DEFAULT_DB: &str = "petstore.db";
-
 /// How long a key that is rotated lives on unless it is said.
 pub(crate) const DEFAULT_OVERLAP: &str = "1h";
-
-/// Where the data is kept.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Db {
-    /// In memory, until the server stops.
-    Memory,
-    /// In this file.
-    File(PathBuf),
-}
-
-impl Db {
-    /// Takes a path, or the word `memory`.
-    pub(crate) fn parse(text: &str) -> Result<Self, String> {
-        match text {
-            "memory" => Ok(Self::Memory),
-            "" => Err("expected a file, or memory".to_owned()),
-            url if url.contains("://") => {
-                Err("expected a file, or memory: no other store is built in".to_owned())
-            }
-            file => Ok(Self::File(file.into())),
-        }
-    }
-
-    /// The admin socket of a server on this store: beside the file, or in the working folder.
-    pub(crate) fn admin_socket(&self) -> PathBuf {
-        match self {
-            Self::Memory => "petstore.sock".into(),
-            Self::File(file) => beside(file, ".sock"),
-        }
-    }
-}
-
-impl std::fmt::Display for Db {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Memory => f.write_str("memory"),
-            Self::File(file) => file.display().fmt(f),
-        }
-    }
-}
 
 /// Names the settings file.
 pub(crate) const CONFIG_VARIABLE: &str = "PETSTORE_CONFIG";
