@@ -20,16 +20,13 @@ fn main() {
 /// The same JSON for those who read it as YAML too, which does not admit each character as it is. In a text,
 /// where alone these stand, an escape means the same.
 fn plain(json: &str) -> String {
-    let mut plain = String::with_capacity(json.len());
-    for c in json.chars() {
-        match c {
-            '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}' => {
-                plain += &format!("\\u{:04x}", u32::from(c));
-            }
-            _ => plain.push(c),
+    let escaped = |c: char| match c {
+        '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}' => {
+            format!("\\u{:04x}", u32::from(c))
         }
-    }
-    plain
+        _ => c.to_string(),
+    };
+    json.chars().map(escaped).collect()
 }
 
 /// The commit, from the environment of whoever builds an archive, or from the repository.
