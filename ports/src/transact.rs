@@ -21,7 +21,8 @@ pub trait Transition: Send + Sync {
 /// An implementation must keep these, and `petstore-tests` proves them:
 /// - Serializable with respect to footprints: whatever `decide` saw still held when its changes were made.
 /// - A read outside the footprint sees nothing. None leaves no trace.
-/// - What it changes is seen together: whoever has met one record of it finds the others when they read on.
+/// - What it changes is seen together: whoever has met one record of it finds the others when they read on. A credential
+///   may be a little behind ([`KeyReader`](crate::KeyReader)).
 /// - The reply comes after the commit; the last decision made before it is the one in force.
 /// - A panic in `decide` fails that transition alone, as [`StoreError::Corrupt`].
 /// - A caller that goes away leaves the transition whole or absent.

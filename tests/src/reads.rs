@@ -4,14 +4,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use petstore_domain::{
-    CategoryId, KeyDigest, KeyId, OrderId, OrderRecord, PetId, PetPatch, PetRecord, PetStatus, Plan,
+    CategoryId, KeyDigest, KeyHolder, KeyId, OrderId, OrderRecord, PetId, PetPatch, PetRecord, PetStatus,
+    Plan,
 };
 use petstore_ports::{KeyName, OrderFilter, PageOrder, PetFilter, StatusSet};
 
 use crate::Subject;
 use crate::listing::{all, walk};
 use crate::make::{
-    account_name, adjust_stock, cancel_order, complete_order, pet_id, pet_name, set_stock, update_pet,
+    account_name, adjust_stock, cancel_order, complete_order, create_key, pet_id, pet_name, set_stock,
+    update_pet,
 };
 use crate::together::{joined, together};
 
@@ -225,6 +227,33 @@ pub async fn what_changes_together_is_seen_together(subject: &Subject) {
             );
             order = answers.into_iter().find_map(|(order, _)| order);
         }
+    }
+}
+
+/// The same of an account and its first key.
+pub async fn an_account_is_seen_together_with_its_first_key(subject: &Subject) {
+    for round in 0..200 {
+        let name = account_name(&format!("Zoo {round}"));
+        let whole = together(4, |number| {
+            let (subject, name) = (subject.clone(), name.clone());
+            async move {
+                if number == 0 {
+                    let holder = KeyHolder::Named { name, plan: Some(Plan::Free) };
+                    subject.run(create_key(holder)).await.expect("nobody has this name");
+                    return true;
+                }
+                let account = loop {
+                    let found = subject.accounts.account_named(&name).await;
+                    match found.expect("a store that is well finds accounts") {
+                        Some(account) => break account.id,
+                        None => tokio::task::yield_now().await,
+                    }
+                };
+                subject.all_keys().await.iter().any(|key| key.account == account)
+            }
+        })
+        .await;
+        assert!(whole.iter().all(|whole| *whole), "an account is seen together with its first key");
     }
 }
 

@@ -137,6 +137,7 @@ macro_rules! store_conformance {
                 a_record_is_always_whole
                 a_pages_records_are_always_whole
                 what_changes_together_is_seen_together
+                an_account_is_seen_together_with_its_first_key
                 versions_never_fall
             }
             values {

@@ -53,7 +53,8 @@ caught! {
     a_write_skew: WriteSkew by agreement::no_two_transitions_decide_on_what_the_other_changes,
         races::an_order_is_changed_once_as_it_was_read, races::a_new_name_and_a_new_plan_are_both_kept,
         retry_limits::the_limit_holds_however_many_ask, retry_limits::an_expired_record_is_replaced_once_however_many_ask;
-    a_torn_commit: TornCommit by agreement::a_commit_is_seen_whole, reads::what_changes_together_is_seen_together;
+    a_torn_commit: TornCommit by agreement::a_commit_is_seen_whole, reads::what_changes_together_is_seen_together,
+        reads::an_account_is_seen_together_with_its_first_key;
     a_half_commit_of_a_caller_that_went: HalfWhenDropped by transactions::a_dropped_caller_leaves_all_or_nothing;
     units_given_back_twice: GivenBackTwice by races::units_come_back_once, crowd::many_pets_conserve_their_units;
     an_early_reply: EarlyReply by transactions::the_reply_comes_after_the_commit;

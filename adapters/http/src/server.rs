@@ -76,8 +76,8 @@ impl Server {
         let drain = Arc::<Drain>::default();
         // Each says whether it can serve before any does.
         let (able, abilities) = mpsc::channel();
-        let is_ops = serves == Serves::Ops;
-        let connections = if is_ops { Bounds::OPS_CONNECTIONS } else { app.settings.bounds.connections };
+        let Bounds { connections, ops_connections, .. } = app.settings.bounds;
+        let connections = if serves == Serves::Ops { ops_connections } else { connections };
         let connections_each = connections.div_ceil(threads.get()).max(1);
         let threads = listeners
             .into_iter()

@@ -153,14 +153,13 @@ pub struct Bounds {
     /// Connections at once; further ones wait to be accepted, and idle ones make way for them. Those to a listener of
     /// health and metrics alone are not among them.
     pub connections: usize,
+    /// Connections at once to such a listener: supervisors, balancers and readers of metrics are few.
+    pub ops_connections: usize,
 }
 
 impl Bounds {
     /// A mebibyte, and fewer connections than a process may usually open files.
-    pub const DEFAULT: Self = Self { body: 1024 * 1024, connections: 10_000 };
-
-    /// Connections at once to such a listener: supervisors, balancers and readers of metrics are few.
-    pub const OPS_CONNECTIONS: usize = 100;
+    pub const DEFAULT: Self = Self { body: 1024 * 1024, connections: 10_000, ops_connections: 100 };
 }
 
 /// Bytes of a request target (path and query): 8 KiB, as RFC 9110 section 4.1 recommends at least.

@@ -117,14 +117,17 @@ impl KeyReader for MemoryStore {
 #[async_trait]
 impl AccountDirectory for MemoryStore {
     async fn accounts(&self, after: Option<AccountId>, limit: usize) -> Result<Vec<Account>, StoreError> {
+        self.tables.showing.wait();
         Ok(self.tables.accounts.page(&rising(after.map(AccountId::get), limit)))
     }
 
     async fn account_named(&self, name: &AccountName) -> Result<Option<Account>, StoreError> {
+        self.tables.showing.wait();
         Ok(self.tables.accounts.named(name))
     }
 
     async fn keys(&self, after: Option<KeyId>, limit: usize) -> Result<Vec<KeyRecord>, StoreError> {
+        self.tables.showing.wait();
         Ok(self.tables.keys.page(&rising(after.map(KeyId::get), limit)))
     }
 }

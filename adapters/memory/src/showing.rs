@@ -17,7 +17,7 @@ impl Showing {
         Shown(self)
     }
 
-    /// Before each read of the shop. A look ahead of it is enough: a read that has begun may meet any of the records or
+    /// Before each read of the shop, and of who may use it. A look ahead of it is enough: a read that has begun may meet any of the records or
     /// none, but who has met one can only look again afterwards.
     #[inline]
     pub(crate) fn wait(&self) {

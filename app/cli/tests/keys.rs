@@ -139,7 +139,7 @@ fn scopes_are_a_list_wherever_a_key_is_told_of() {
 #[test]
 fn a_rotation_tells_how_long_the_old_key_lives_and_why_no_longer() {
     let site = Site::served("overlap", &[]);
-    let cut_short = "its own expiry comes before the overlap is over";
+    let cut_short = "its own expiry, or the overlap of an earlier rotation, comes first";
 
     let (id, _) = create(&site, &[]);
     let whole = json(&site, &["keys", "rotate", &id, "--overlap", "1h"]);
@@ -184,7 +184,9 @@ fn a_key_whose_successor_was_lost_is_rotated_again_to_one_that_lasts() {
     let lost = json(&site, &["keys", "rotate", &id, "--overlap", "1h"]);
     let again = json(&site, &["keys", "rotate", &id, "--overlap", "2h"]);
     assert!(again["expiresAt"].is_null(), "{again}");
-    assert_eq!(again["replaced"], lost["replaced"], "the old key lives no longer for it");
+    let (first, second) = (&lost["replaced"], &again["replaced"]);
+    assert_eq!(second["expiresAt"], first["expiresAt"], "the old key lives no longer for it");
+    assert_eq!([&first["isCutShort"], &second["isCutShort"]], [false, true], "and that is told");
     // The operator's own word is the last.
     let longer = json(&site, &["keys", "update", &id, "--expires", "9999-01-01T00:00:00Z"]);
     assert_eq!(longer["expiresAt"], "9999-01-01T00:00:00.000Z");

@@ -373,7 +373,7 @@ impl ServeArgs {
                 drain: self.drain_timeout,
                 turn: self.turn_timeout,
             },
-            bounds: Bounds { body: self.body_max, connections: self.connections_max(ops_apart) },
+            bounds: self.bounds(ops_apart),
             gzip: self.gzip,
             ..HttpSettings::new(epoch, openapi::documents(&self.base_path))
         }
@@ -390,13 +390,15 @@ impl ServeArgs {
         wanted.or_else(|| std::thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN)
     }
 
-    fn connections_max(&self, ops_apart: bool) -> usize {
-        let of_ops = if ops_apart { Bounds::OPS_CONNECTIONS } else { 0 };
+    /// As many connections as there are open files for.
+    fn bounds(&self, ops_apart: bool) -> Bounds {
         let of_threads = self.threads().get().saturating_mul(DESCRIPTORS_OF_A_THREAD);
-        let reserved = of_threads + of_ops + DESCRIPTORS_RESERVED;
-        let open_files = open_files_max().saturating_sub(reserved).max(1);
-        let wanted = self.connections_max.unwrap_or(Bounds::DEFAULT.connections);
-        wanted.min(open_files)
+        let left = open_files_max().saturating_sub(of_threads + DESCRIPTORS_RESERVED);
+        let Bounds { connections, ops_connections, .. } = Bounds::DEFAULT;
+        // Where files are few, most are for the contract.
+        let of_ops = if ops_apart { ops_connections.min(left / 4) } else { 0 };
+        let connections = self.connections_max.unwrap_or(connections).min(left - of_ops).max(1);
+        Bounds { body: self.body_max, connections, ops_connections: of_ops.max(1) }
     }
 }
 

@@ -224,7 +224,7 @@ impl Desk {
                 let replaced = old.and_then(|old| old.key.valid_until()).map(|expiry| Replaced {
                     id: found.key.id.get(),
                     expires_at: expiry.to_string(),
-                    is_cut_short: found.key.expires_at == Some(expiry),
+                    is_cut_short: found.key.valid_until() == Some(expiry),
                 });
                 let secret = rotated.secret.reveal().to_owned();
                 Ok(Answer::Created { secret, key, replaced })

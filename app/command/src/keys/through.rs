@@ -164,7 +164,11 @@ impl Through {
 
 fn lives_until(old: &Replaced) -> String {
     let Replaced { id, expires_at, is_cut_short } = old;
-    let why = if *is_cut_short { ": its own expiry comes before the overlap is over" } else { "" };
+    let why = if *is_cut_short {
+        ": its own expiry, or the overlap of an earlier rotation, comes first"
+    } else {
+        ""
+    };
     format!("Key {id}, which it replaces, lives until {expires_at}{why}")
 }
 
