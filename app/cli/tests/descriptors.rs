@@ -12,9 +12,9 @@ use common::{BINARY, Site, free_port};
 /// The files that the server may open.
 const FILES: usize = 400;
 
-/// Connections that it takes then, with one thread: at its own address, and at the operators'.
+/// Connections that it takes then, with one thread: at the operators' address, and at its own.
+const OPS: usize = (FILES - 100 - 5) / 4;
 const PUBLIC: usize = FILES - 100 - 5 - OPS;
-const OPS: usize = 100;
 
 fn connect(port: u16) -> TcpStream {
     let stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
