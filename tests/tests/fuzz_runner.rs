@@ -1,0 +1,84 @@
+//! `tests/fuzz/run` hides no failure: cargo and a program of two targets are played to it by scripts.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Builds nothing, and fails to build what `UNBUILT` names.
+const CARGO: &str = r#"#!/bin/sh
+case "$*" in
+  *"-p $UNBUILT "*) exit 101 ;;
+  *"-p petstore-domain "*) echo "  Executable tests/fuzz.rs ($FOLDER/program)" ;;
+esac
+"#;
+
+/// Lists two targets, and runs each but the one that `UNKNOWN` names.
+const PROGRAM: &str = r#"#!/bin/sh
+if [ -n "$CARGO_BOLERO_SELECT" ]; then
+  for name in cursor query; do
+    echo "{\"__bolero_target\":\"\",\"work_dir\":\"$FOLDER/$name\",\"test_name\":\"fuzz::$name\"}"
+  done
+elif [ "$1" = "fuzz::$UNKNOWN" ]; then
+  echo 'running 0 tests'
+else
+  echo 'Done 5 runs in 1 second(s)'
+fi
+"#;
+
+/// Runs the script for these targets, with one variable. Whether all was well, and what it said.
+fn run(folder: &str, targets: &[&str], (variable, value): (&str, &str)) -> (bool, String) {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("fuzz-runner").join(folder);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    for (name, text) in [("cargo", CARGO), ("program", PROGRAM)] {
+        fs::write(folder.join(name), text).unwrap();
+        fs::set_permissions(folder.join(name), Permissions::from_mode(0o755)).unwrap();
+    }
+    let path = std::env::var("PATH").unwrap();
+    let output = Command::new("bash")
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/run"))
+        .arg("1")
+        .args(targets)
+        .env("PATH", format!("{}:{path}", folder.display()))
+        .env("CARGO_TARGET_DIR", &folder)
+        .env("FOLDER", &folder)
+        .envs([("UNBUILT", "none"), ("UNKNOWN", "none")])
+        .env(variable, value)
+        .output()
+        .unwrap();
+    let said = [output.stdout, output.stderr].concat();
+    (output.status.success(), String::from_utf8(said).unwrap())
+}
+
+const NOTHING: (&str, &str) = ("UNBUILT", "none");
+
+#[test]
+fn every_target_is_run_or_those_that_are_named() {
+    let (is_well, said) = run("all", &[], NOTHING);
+    assert!(is_well && said.contains("cursor ") && said.contains("query "), "{said}");
+    let (is_well, said) = run("one", &["query"], NOTHING);
+    assert!(is_well && !said.contains("cursor ") && said.contains("query "), "{said}");
+}
+
+#[test]
+fn a_package_that_cannot_be_built_is_a_failure_whichever_it_is() {
+    for package in ["petstore-domain", "petstore-http", "petstore-command"] {
+        let (is_well, said) = run(package, &[], ("UNBUILT", package));
+        assert!(!is_well && !said.contains("Done"), "{package}: {said}");
+    }
+}
+
+#[test]
+fn a_target_that_its_program_does_not_run_is_a_failure() {
+    let (is_well, said) = run("unknown", &[], ("UNKNOWN", "query"));
+    assert!(!is_well && said.contains("query            FAILED"), "{said}");
+    assert!(said.contains("cursor           Done"), "{said}");
+}
+
+#[test]
+fn a_name_that_no_target_has_is_refused() {
+    let (is_well, said) = run("misspelt", &["cursor", "qeury"], NOTHING);
+    assert!(!is_well && said.contains("no target is called qeury; there are cursor query"), "{said}");
+    assert!(!said.contains("Done"), "{said}");
+}
