@@ -40,10 +40,12 @@ free_port() {
   while (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; do port=$((10000 + RANDOM % 15000)); done
 }
 
-# answers PATH: waits until the server does, and fails if it ends.
+# answers PATH: waits until the server does, and fails if it ends, or lives and answers nothing for five minutes.
 answers() {
-  until curl -sf -o /dev/null "http://127.0.0.1:$port/$1"; do
+  local last=$((SECONDS + 300))
+  until curl -sf -m 10 -o /dev/null "http://127.0.0.1:$port/$1"; do
     kill -0 "$server" 2>/dev/null || { echo "what was started has ended before it answered: $(cat "$folder/$port.err")" >&2; return 1; }
+    [ "$SECONDS" -lt "$last" ] || { echo "what was started lives, and does not answer: $(cat "$folder/$port.err")" >&2; return 1; }
     sleep 0.01
   done
 }
