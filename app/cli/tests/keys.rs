@@ -228,6 +228,7 @@ fn as_nobody(site: &Site, args: &[&str]) -> Output {
 fn another_user_is_told_that_it_is_another_user() {
     let mut site = Site::new("permission");
     if std::fs::metadata(&site.folder).unwrap().uid() != 0 {
+        assert!(std::env::var_os("CI").is_none(), "what another user is told is tried as root");
         println!("SKIPPED: only root can be somebody else");
         return;
     }
