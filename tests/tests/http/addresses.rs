@@ -38,7 +38,9 @@ fn after_300_answers_401_an_address_gets_429_until_the_minute_ends() {
         assert_eq!((answer.number("retry-after"), answer.number("x-ratelimit-remaining")), (60, 0));
         assert_eq!(answer.header("www-authenticate"), None);
     }
-    shop.clock.advance(Duration::from_mins(1));
+    shop.clock.advance(Duration::from_secs(10));
+    assert_eq!(caller.get("/v1/pets").number("retry-after"), 50, "until the minute ends, and no longer");
+    shop.clock.advance(Duration::from_secs(50));
     assert_eq!(caller.get("/v1/pets").status, 401);
 }
 

@@ -36,6 +36,15 @@ fn a_head_has_at_most_16_kib() {
         assert_eq!(answer.outcome(), (431, "headers_too_large".to_owned()), "{bytes}");
         assert_eq!(answer.header("x-ratelimit-resource"), Some("address"));
     }
+    // To the byte: the request line, every field and the empty line, as they were sent.
+    let whole = |bytes: usize| {
+        let head = |filling: &str| request(&client, "GET", "/v1/pets", &[("x-long", filling)], b"");
+        let head = head(&"x".repeat(bytes - head("").len()));
+        assert_eq!(head.len(), bytes);
+        raw(&client, &head).expect("an answer").outcome()
+    };
+    assert_eq!(whole(16_384).0, 200);
+    assert_eq!(whole(16_385), (431, "headers_too_large".to_owned()));
     let many: Vec<_> = (0..90).map(|number| (format!("x-{number}"), "x".repeat(200))).collect();
     let many: Vec<_> = many.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     assert_eq!(client.send("GET", "/v1/pets", &many, None).outcome().0, 431, "all fields together");
