@@ -284,6 +284,16 @@ pub enum KeyFault {
     Expired,
 }
 
+impl KeyFault {
+    /// What is wrong at a time with a key that may have been revoked, and may have an end.
+    pub fn of(is_revoked: bool, valid_until: Option<Timestamp>, now: Timestamp) -> Option<Self> {
+        if is_revoked {
+            return Some(Self::Revoked);
+        }
+        valid_until.filter(|end| *end <= now).map(|_| Self::Expired)
+    }
+}
+
 impl KeyRecord {
     /// When it ceases to be valid, if ever: with its own life or with its overlap, whichever is over first.
     pub fn valid_until(&self) -> Option<Timestamp> {
@@ -292,13 +302,7 @@ impl KeyRecord {
 
     /// Whether the key is valid at a time.
     pub fn check(&self, now: Timestamp) -> Result<(), KeyFault> {
-        if self.revoked_at.is_some() {
-            return Err(KeyFault::Revoked);
-        }
-        if self.valid_until().is_some_and(|end| end <= now) {
-            return Err(KeyFault::Expired);
-        }
-        Ok(())
+        KeyFault::of(self.revoked_at.is_some(), self.valid_until(), now).map_or(Ok(()), Err)
     }
 }
 

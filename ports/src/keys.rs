@@ -48,13 +48,7 @@ impl Credential {
 
     /// Whether the key is valid at a time.
     pub fn check(&self, now: Timestamp) -> Result<(), KeyFault> {
-        if self.revoked {
-            return Err(KeyFault::Revoked);
-        }
-        if self.expires_at.is_some_and(|end| end <= now) {
-            return Err(KeyFault::Expired);
-        }
-        Ok(())
+        KeyFault::of(self.revoked, self.expires_at, now).map_or(Ok(()), Err)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use hyper::header::{HeaderValue, WWW_AUTHENTICATE};
-use petstore_domain::{Plan, Timestamp, Usage, WindowKind, WindowUsage};
+use petstore_domain::{KeyFault, Plan, Timestamp, Usage, WindowKind, WindowUsage};
 use petstore_ports::api::{KeyProblem, Refusal};
 use petstore_ports::{AddressVerdict, Cost};
 
@@ -137,8 +137,8 @@ pub(crate) fn refused(refusal: Refusal, now: Timestamp, note: &mut Option<QuotaN
             }
             let (code, message) = match problem {
                 KeyProblem::Invalid => (Code::InvalidApiKey, "There is no such API key."),
-                KeyProblem::Expired => (Code::ApiKeyExpired, "The API key has expired."),
-                KeyProblem::Revoked => (Code::ApiKeyRevoked, "The API key has been revoked."),
+                KeyProblem::Dead(KeyFault::Expired) => (Code::ApiKeyExpired, "The API key has expired."),
+                KeyProblem::Dead(KeyFault::Revoked) => (Code::ApiKeyRevoked, "The API key has been revoked."),
             };
             Answer::from(ApiError::new(code, message)).with_header(WWW_AUTHENTICATE, challenge(code))
         }

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use dashmap::DashMap;
-use petstore_domain::{ApiKey, KeyFault, KeyId, PlanTable, Timestamp};
+use petstore_domain::{ApiKey, KeyId, PlanTable, Timestamp};
 use petstore_ports::api::{Admission, Call, Gate, InFlight, KeyProblem, Refusal};
 use petstore_ports::{
     AddressVerdict, Ask, Cost, Credential, KeyName, KeyReader, Quotas, ScopedReply, StoreError, Verdict,
@@ -85,11 +85,7 @@ impl Gatekeeper {
     fn judge(&self, presented: Presented, credential: Credential, request: Request) -> Admitted<'_> {
         self.remember(presented, credential.key);
         if let Err(fault) = credential.check(request.now) {
-            let problem = match fault {
-                KeyFault::Revoked => KeyProblem::Revoked,
-                KeyFault::Expired => KeyProblem::Expired,
-            };
-            return self.refuse_key(problem, request);
+            return self.refuse_key(KeyProblem::Dead(fault), request);
         }
         let limits = self.plans.limits(&credential.plan);
         let ask = Ask {

@@ -177,7 +177,10 @@ async fn a_secret_is_digested_once_and_its_key_is_asked_for_each_time() {
     assert!(service.admit(call(&secret)).await.is_ok());
     assert!(service.admit(call(&secret)).await.is_ok());
     let refused = service.admit(call(&secret)).await;
-    assert!(matches!(refused, Err(Refusal::Key { problem: KeyProblem::Revoked, .. })), "{refused:?}");
+    assert!(
+        matches!(refused, Err(Refusal::Key { problem: KeyProblem::Dead(KeyFault::Revoked), .. })),
+        "{refused:?}"
+    );
 }
 
 #[tokio::test]
@@ -208,7 +211,10 @@ async fn a_key_expires_when_its_time_comes() {
         .returning(|_| Reply::now(Ok(Some(Credential { expires_at: Some(now()), ..credential() }))));
     let service = service(Ports { keys: Arc::new(keys), ..ports() });
     let refused = service.admit(call(&secret)).await;
-    assert!(matches!(refused, Err(Refusal::Key { problem: KeyProblem::Expired, .. })), "{refused:?}");
+    assert!(
+        matches!(refused, Err(Refusal::Key { problem: KeyProblem::Dead(KeyFault::Expired), .. })),
+        "{refused:?}"
+    );
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::net::IpAddr;
 
-use petstore_domain::{AccountId, KeyId, Limits, Plan, Scopes, Timestamp, Usage};
+use petstore_domain::{AccountId, KeyFault, KeyId, Limits, Plan, Scopes, Timestamp, Usage};
 
 use crate::{AddressVerdict, Cost, Quotas, ScopedReply, StoreError};
 
@@ -71,12 +71,9 @@ pub enum KeyProblem {
     /// Not a key, or none that exists.
     #[error("the key is none, or none that exists")]
     Invalid,
-    /// Its time is over.
-    #[error("the key has expired")]
-    Expired,
-    /// An operator revoked it.
-    #[error("the key was revoked")]
-    Revoked,
+    /// One that exists and opens nothing any more.
+    #[error(transparent)]
+    Dead(#[from] KeyFault),
 }
 
 /// Why a request may not go on.
