@@ -41,13 +41,15 @@ pub enum Contradiction {
         /// The last id that was given.
         last: u64,
     },
-    /// What must be unique, the name or the digest of a secret, belongs to another record.
-    #[error("{kind} {id} has the name or the secret of another one")]
+    /// What must be unique belongs to another record.
+    #[error("{kind} {id} has the {what}")]
     Taken {
         /// What it is.
         kind: &'static str,
         /// Its id.
         id: u64,
+        /// What is another one's.
+        what: &'static str,
     },
     /// A row belongs to another one that is not there.
     #[error("{kind} {id} belongs to {owner} {missing}, which is not there")]
@@ -123,7 +125,7 @@ impl<'a> Filling<'a> {
         let (categories, id) = (&self.tables.categories, record.category.id);
         let slot = place("category", id.get(), categories.read(id, |_| ()).is_some())?;
         if categories.named(&record.category.name.folded()).is_some() {
-            return Err(Contradiction::Taken { kind: "category", id: id.get() });
+            return Err(taken("category", id.get(), "name of another one, without regard to case"));
         }
         categories.put(slot, record);
         Ok(())
@@ -160,7 +162,7 @@ impl<'a> Filling<'a> {
         let (accounts, id) = (&self.tables.accounts, account.id);
         let slot = place("account", id.get(), accounts.read(id, |_| ()).is_some())?;
         if accounts.id_of(&account.name).is_some() {
-            return Err(Contradiction::Taken { kind: "account", id: id.get() });
+            return Err(taken("account", id.get(), "name of another one"));
         }
         accounts.put(slot, account);
         Ok(())
@@ -170,7 +172,7 @@ impl<'a> Filling<'a> {
         let (keys, id) = (&self.tables.keys, record.id);
         let slot = place("key", id.get(), keys.read(id, |_| ()).is_some())?;
         if keys.id_of(&record.digest).is_some() {
-            return Err(Contradiction::Taken { kind: "key", id: id.get() });
+            return Err(taken("key", id.get(), "secret of another one"));
         }
         if self.tables.accounts.read(record.account, |_| ()).is_none() {
             return Err(orphan("key", id.get(), "account", record.account.get()));
@@ -242,6 +244,10 @@ fn place(kind: &'static str, id: u64, is_taken: bool) -> Result<u32, Contradicti
         return Err(Contradiction::Twice { kind, id });
     }
     slot(id).ok_or(Contradiction::NoRoom { kind, id })
+}
+
+const fn taken(kind: &'static str, id: u64, what: &'static str) -> Contradiction {
+    Contradiction::Taken { kind, id, what }
 }
 
 const fn orphan(kind: &'static str, id: u64, owner: &'static str, missing: u64) -> Contradiction {

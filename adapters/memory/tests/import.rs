@@ -78,7 +78,11 @@ fn each_row_is_checked_and_a_refused_import_leaves_nothing() {
     // Three rows have come before.
     let cases: [(Rows, u64, &str); 17] = [
         (|it| add_category(it, 4, "Cats"), 4, "category 4 is there twice"),
-        (|it| add_category(it, 5, "DOGS"), 4, "category 5 has the name or the secret of another one"),
+        (
+            |it| add_category(it, 5, "DOGS"),
+            4,
+            "category 5 has the name of another one, without regard to case",
+        ),
         (|it| add_pet(it, 7, 4, Sold), 4, "pet 7 is there twice"),
         (|it| add_pet(it, 8, 5, Sold), 4, "pet 8 belongs to category 5, which is not there"),
         (|it| add_item(it, 7, 3, Available), 4, "inventory item 7 is there twice"),
