@@ -76,7 +76,7 @@ pub struct AddressVerdict {
 /// - A reply of [`Quotas::take`] that is dropped before it has answered holds no place in flight: one that was taken for
 ///   it is given back within a second. Whether it was counted in the windows is left open. Who has been answered leaves.
 /// - A place in flight belongs to the handle that gave it, which is mostly its process, and dies with it, be it by a power
-///   cut.
+///   cut. It is free again when [`Quotas::leave`] returns, which waits for nobody: so places are counted in the process.
 #[cfg_attr(feature = "mock", mockall::automock)]
 pub trait Quotas: Send + Sync {
     /// Takes one request from the windows of its account, if everything admits it.

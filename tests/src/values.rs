@@ -48,10 +48,8 @@ async fn check_single_reads(subject: &Subject, written: &Snapshot) {
         let account = written.accounts.iter().find(|one| one.id == key.account).expect("it has one");
         let found = subject.accounts.account_named(&account.name).await;
         assert_eq!(found.as_ref(), Ok(&Some(account.clone())), "an account is found by its name");
-        for name in [KeyName::Id(key.id), KeyName::Digest(key.digest)] {
-            let credential = subject.keys.credential(name).await;
-            assert_eq!(credential, Ok(Some(Credential::new(key, account))), "a key is found by {name:?}");
-        }
+        let names = [KeyName::Id(key.id), KeyName::Digest(key.digest)];
+        subject.shows(names, Credential::new(key, account)).await;
     }
 }
 
