@@ -1,6 +1,6 @@
 //! Quotas: two fixed windows an account, on the UTC minute and the UTC day.
 //!
-//! Pure arithmetic. A store keeps a [`Window`] as one word and changes it in one atomic step with these functions.
+//! Pure arithmetic. A store keeps an account's [`Windows`] and changes both in one atomic step with these functions.
 
 use crate::{Limit, Limits, Timestamp};
 
@@ -54,17 +54,6 @@ impl Window {
         self.used
     }
 
-    /// One word: the number in the upper half, the use in the lower.
-    pub const fn to_word(self) -> u64 {
-        ((self.number as u64) << 32) | self.used as u64
-    }
-
-    /// The window that [`Window::to_word`] made the word of.
-    #[expect(clippy::cast_possible_truncation, reason = "the two halves are taken apart")]
-    pub const fn from_word(word: u64) -> Self {
-        Self { number: (word >> 32) as u32, used: word as u32 }
-    }
-
     /// The window in force when the clock shows `number`: a fresh one if that is later, else this one.
     #[must_use]
     pub const fn at(self, number: u32) -> Self {
@@ -74,12 +63,6 @@ impl Window {
     /// The window after one more request, or none if it admits no more.
     pub const fn take(self, limit: Limit) -> Option<Self> {
         if self.used < limit.get() { Some(Self { number: self.number, used: self.used + 1 }) } else { None }
-    }
-
-    /// The window without one of its requests: what a store does when the other window refused.
-    #[must_use]
-    pub const fn give_back(self) -> Self {
-        Self { number: self.number, used: self.used.saturating_sub(1) }
     }
 
     /// What a caller is told of it.
@@ -193,13 +176,6 @@ mod tests {
             [(5, 9, Minute), (9, 5, Day), (5, 5, Minute), (0, 5, Minute), (5, 0, Day), (0, 0, Day)]
         {
             assert_eq!(usage(minute, day).binding().0, binding, "{minute} a minute, {day} a day");
-        }
-    }
-
-    #[test]
-    fn a_word_holds_a_window() {
-        for window in [Window::new(0, 0), Window::new(u32::MAX, 1), Window::new(29_000_000, Limit::MAX)] {
-            assert_eq!(Window::from_word(window.to_word()), window);
         }
     }
 }

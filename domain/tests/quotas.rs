@@ -142,31 +142,6 @@ proptest! {
             prop_assert_eq!(kind, expected);
         }
     }
-
-    #[test]
-    fn what_is_given_back_can_be_taken_again(takes in collection::vec(any::<bool>(), 1..60), limit in 1_u32..8) {
-        let limit = Limit::new(limit).unwrap();
-        let (mut window, mut used) = (Window::new(9, 0), 0);
-        for take in takes {
-            if take {
-                let taken = window.take(limit);
-                prop_assert_eq!(taken.is_some(), used < limit.get());
-                prop_assert_eq!(taken.map(Window::give_back), taken.map(|_| window));
-                window = taken.unwrap_or(window);
-                used = limit.get().min(used + 1);
-            } else {
-                window = window.give_back();
-                used = used.saturating_sub(1);
-            }
-            prop_assert_eq!(window, Window::new(9, used));
-        }
-    }
-
-    #[test]
-    fn a_word_holds_any_window(number in any::<u32>(), used in any::<u32>()) {
-        let window = Window::new(number, used);
-        prop_assert_eq!(Window::from_word(window.to_word()), window);
-    }
 }
 
 #[test]
