@@ -76,7 +76,7 @@ impl<'a> Hold<'a> {
     /// Does what waits; nothing comes after it.
     fn of(writing: RwLockWriteGuard<'a, ()>, mut committer: Option<MutexGuard<'a, Committer>>) -> Self {
         if let Some(committer) = &mut committer {
-            while committer.step() == Step::Worked {}
+            while committer.guarded(|committer| Ok(committer.step())) == Ok(Step::Worked) {}
         }
         Self { committer, _writing: writing }
     }

@@ -4,6 +4,7 @@
 //! with what was committed. The journal is asked again and again how it stands. Once it answers, the batch in doubt is
 //! shown or forgotten, as the disk has it, and the store takes requests again.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use petstore_ports::{BatchNumber, LastIds, StoreError};
@@ -16,6 +17,9 @@ pub(crate) const RECOVERY_PAUSE: Duration = Duration::from_millis(100);
 
 /// How often the journal is asked before those whose batch is in doubt are told that it is: a second's worth of pauses.
 const HELD_TRIES: u32 = 10;
+
+/// What is said once the writer has given up.
+const PANICKED: &str = "the writer panicked";
 
 /// A journal that fails.
 pub(crate) struct Trouble {
@@ -30,9 +34,22 @@ impl Committer {
     /// last ids to what they were before. If the journal cannot say which, that is settled once it can.
     pub(crate) fn commit_import(&mut self, before: LastIds) -> Result<(), StoreError> {
         self.import = Some(before);
-        let number = self.last.next();
-        let written = self.write_import(number);
-        self.settle(number, written)
+        self.guarded(|committer| {
+            let number = committer.last.next();
+            let written = committer.write_import(number);
+            committer.settle(number, written)
+        })
+    }
+
+    /// Does this on a thread that is not the writer's: a journal that panics there, too, is the end of the store.
+    pub(crate) fn guarded<T>(
+        &mut self,
+        work: impl FnOnce(&mut Self) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        catch_unwind(AssertUnwindSafe(|| work(self))).unwrap_or_else(|_| {
+            self.give_up();
+            Err(StoreError::Indeterminate(PANICKED.to_owned()))
+        })
     }
 
     /// Shows a bulk load that was written under this number, or drops it.
@@ -97,11 +114,11 @@ impl Committer {
 
     /// The writer itself has failed: nothing is written any more until the store is opened anew.
     pub(crate) fn give_up(&mut self) {
-        self.fail(StoreError::Corrupt("the writer panicked".to_owned()));
+        self.fail(StoreError::Corrupt(PANICKED.to_owned()));
         self.queue.close();
         self.is_over = true;
         self.overlay.clear();
-        self.answer(&Err(StoreError::Indeterminate("the writer panicked".to_owned())));
+        self.answer(&Err(StoreError::Indeterminate(PANICKED.to_owned())));
     }
 
     fn is_in_doubt(&self) -> bool {

@@ -83,10 +83,12 @@ impl Committer {
     /// Commits a beginning, and shows it. If the journal cannot say whether it has, that is settled once it can.
     fn commit_beginning(&mut self, beginning: Beginning, epoch: u64) -> Result<(), StoreError> {
         self.queue.check()?;
-        let number = self.last.next();
-        let written = self.write_beginning(number, &beginning, epoch);
-        self.beginning = Some(beginning);
-        self.settle(number, written)
+        self.guarded(|committer| {
+            let number = committer.last.next();
+            let written = committer.write_beginning(number, &beginning, epoch);
+            committer.beginning = Some(beginning);
+            committer.settle(number, written)
+        })
     }
 
     fn write_beginning(

@@ -11,6 +11,8 @@ pub enum Fault {
     After,
     /// This call and every one after it fails, and nothing is done, until the disk is healed.
     Lasting,
+    /// This call panics, and has done nothing.
+    Panic,
 }
 
 /// A way in which a journal can be wrong.

@@ -40,6 +40,7 @@ impl DiskJournal {
             state.sync();
         }
         self.in_doubt = fault.is_some();
+        assert!(fault != Some(Fault::Panic), "planned: the journal panics");
         fault.map_or(Ok(()), |_| Err(planned_error()))
     }
 
@@ -134,7 +135,8 @@ impl Journal for DiskJournal {
 
     fn recover(&mut self) -> Result<BatchNumber, StoreError> {
         let state = &mut *self.disk.lock();
-        if state.faults.call().is_some() {
+        if let Some(fault) = state.faults.call() {
+            assert!(fault != Fault::Panic, "planned: the journal panics");
             return Err(planned_error());
         }
         state.unsynced.clear();

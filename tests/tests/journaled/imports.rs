@@ -1,7 +1,7 @@
 //! A bulk load into a store with a journal: all of it or nothing, on disk as in memory.
 
 use petstore_domain::*;
-use petstore_memory::{Import, ImportError};
+use petstore_memory::{Import, ImportError, Step};
 use petstore_ports::{Row, StoreError, StoreHealth, run};
 use petstore_tests::{Disk, Fault};
 
@@ -100,6 +100,43 @@ fn an_import_that_fails_at_any_call_of_the_journal_is_whole_or_absent() {
             }
         }
     }
+}
+
+#[test]
+fn an_import_whose_journal_panics_is_the_end_of_the_store_and_is_never_seen() {
+    for number in 1.. {
+        let driven = Driven::on(&Disk::new());
+        driven.disk.fail_call(number, Fault::Panic);
+        let outcome = import(&driven);
+        if driven.disk.calls() < number {
+            outcome.unwrap();
+            break;
+        }
+        let in_doubt = matches!(outcome, Err(ImportError::Store(StoreError::Indeterminate(_))));
+        assert!(in_doubt, "call {number}: {outcome:?}");
+        is_over(&driven);
+    }
+}
+
+#[test]
+fn a_write_whose_journal_panics_when_an_import_begins_is_the_end_of_the_store() {
+    let driven = Driven::on(&Disk::new());
+    driven.disk.fail_call(1, Fault::Panic);
+    let waiting = driven.call(create_category("Dogs"));
+    assert!(matches!(driven.store.import(), Err(ImportError::Store(StoreError::Corrupt(_)))));
+    let told = driven.finish(waiting);
+    assert!(matches!(told, Err(StoreError::Indeterminate(_))), "{told:?}");
+    is_over(&driven);
+}
+
+/// Nothing is written any more, and nobody is shown anything of what was in doubt.
+fn is_over(driven: &Driven) {
+    assert_eq!(driven.writer.step(), Step::Failing);
+    let refused = driven.finish(Box::pin(run(&driven.store, create_category("Birds"))));
+    assert!(matches!(refused, Err(StoreError::Corrupt(_))), "{refused:?}");
+    assert!(matches!(driven.store.import(), Err(ImportError::Store(StoreError::Corrupt(_)))));
+    assert_eq!(driven.snapshot(), Snapshot::default());
+    assert_eq!(driven.after_power_cut(), Snapshot::default());
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use petstore_domain::{CategoryId, CategoryRecord, Version};
+use petstore_memory::Step;
 use petstore_ports::{Journal, Resettable, Row, StoreError, StoreHealth};
 use petstore_tests::{Disk, Fault};
 
@@ -54,6 +55,27 @@ fn a_reset_that_fails_at_any_call_of_the_journal_is_whole_or_absent() {
                 break;
             }
         }
+    }
+}
+
+#[test]
+fn a_reset_whose_journal_panics_is_the_end_of_the_store_and_is_never_seen() {
+    for ordinal in 1.. {
+        let driven = Driven::on(&Disk::new());
+        driven.done(create_category("Dogs"));
+        let before = driven.snapshot();
+        let number = driven.disk.calls() + ordinal;
+        driven.disk.fail_call(number, Fault::Panic);
+        let outcome = driven.store.reset(shop(), EPOCH);
+        if driven.disk.calls() < number {
+            outcome.unwrap();
+            break;
+        }
+        assert!(matches!(outcome, Err(StoreError::Indeterminate(_))), "call {ordinal}: {outcome:?}");
+        assert_eq!(driven.writer.step(), Step::Failing, "call {ordinal}");
+        assert!(matches!(driven.store.reset(shop(), EPOCH), Err(StoreError::Corrupt(_))), "call {ordinal}");
+        assert_eq!(driven.snapshot(), before, "call {ordinal}");
+        assert_eq!(driven.after_power_cut(), before, "call {ordinal}");
     }
 }
 
