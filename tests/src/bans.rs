@@ -5,23 +5,17 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use petstore_domain::{
-    Ban, BanPolicy, CreatedKey, KeyLabel, KeyPatch, LiftBan, Limits, Plan, PlanTable, RotateKey, UpdateKey,
+    Ban, BanPolicy, KeyLabel, KeyPatch, LiftBan, Limits, Plan, PlanTable, RotateKey, UpdateKey,
 };
 use petstore_ports::{Ask, Cost, Verdict};
 
 use crate::Subject;
 use crate::make::{at, fresh_secret, limits};
-use crate::quota_model::{ask, tally};
+use crate::quota_model::{ask, impatient, tally};
 use crate::together::{joined, together};
 
 /// The Free plan: 60 a minute, and so 60 strikes.
 const FREE: Limits = PlanTable::SPECIFICATION.free;
-
-/// One request a minute, and no strike allowed: the second request bans.
-fn impatient(made: &CreatedKey, secs: u64) -> Ask {
-    let bans = BanPolicy { strikes: Some(0), ..BanPolicy::DEFAULT };
-    Ask { bans, ..ask(made.key.id, made.account.id, limits(1, 1_000_000), at(secs)) }
-}
 
 /// The length of a default ban's first, in seconds.
 const LENGTH: u64 = BanPolicy::DEFAULT.length.as_secs();

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use petstore_domain::{
-    Answered, BanPolicy, NewOrder, OrderId, PetId, PetRecord, PetStatus, PlaceOrder, Plan, RevokeKey,
-    RotateKey, Timestamp, UpdateCategory,
+    Answered, NewOrder, OrderId, PetId, PetRecord, PetStatus, PlaceOrder, Plan, RevokeKey, RotateKey,
+    Timestamp, UpdateCategory,
 };
 use petstore_ports::{Ask, Cost, OrderFilter, PageOrder, Verdict};
 
@@ -15,7 +15,7 @@ use crate::make::{
     at, cancel_order, complete_order, create_category, create_pet, delete_category, delete_pet, fresh_secret,
     limits, place_order, rename_category, set_status,
 };
-use crate::quota_model::ask;
+use crate::quota_model::{ask, impatient};
 use crate::retries::{EXPIRES_SECS, under_key};
 use crate::together::joined;
 use crate::values::{check_lists, write_values};
@@ -204,25 +204,19 @@ pub async fn an_answer_is_kept_with_its_effect(subject: &dyn DurableSubject) {
     }
 }
 
-/// One request a minute, and no strike allowed.
-fn impatient(made: &petstore_domain::CreatedKey) -> Ask {
-    let bans = BanPolicy { strikes: Some(0), ..BanPolicy::DEFAULT };
-    Ask { bans, ..ask(made.key.id, made.account.id, limits(1, 1_000), at(0)) }
-}
-
 /// Housekeeping notes what was used and who is banned; so it is after a power cut.
 pub async fn use_and_bans_are_as_they_were_noted(subject: &dyn DurableSubject) {
     let store = subject.open().await;
     let (banned, busy) = (store.add_account(Plan::Free).await, store.add_account(Plan::Free).await);
     let request = ask(busy.key.id, busy.account.id, limits(10, 100), at(0));
     store.exhaust(&request, 7).await;
-    store.exhaust(&impatient(&banned), 1).await;
-    let verdict = store.take(&impatient(&banned)).await;
+    store.exhaust(&impatient(&banned, 0), 1).await;
+    let verdict = store.take(&impatient(&banned, 0)).await;
     assert!(matches!(verdict, Verdict::Banned { .. }), "a strike too many: {verdict:?}");
     store.housekeeping.prune(at(1)).await.expect("a store that is well keeps house");
 
     let opened = subject.after_power_cut().await.open().await;
-    assert_eq!(opened.take(&impatient(&banned)).await, verdict, "a ban that was noted is in force");
+    assert_eq!(opened.take(&impatient(&banned, 0)).await, verdict, "a ban that was noted is in force");
     let shown = |keys: Vec<petstore_domain::KeyRecord>| keys.into_iter().filter_map(|key| key.ban).collect();
     let bans: Vec<_> = shown(opened.snapshot().await.keys);
     assert_eq!(bans, shown(store.snapshot().await.keys), "a ban that was noted is shown");
@@ -237,11 +231,11 @@ pub async fn an_orderly_end_notes_use(subject: &dyn DurableSubject) {
     store.exhaust(&request, 3).await;
     let held = store.hold(&request).await;
     assert!(matches!(held, Verdict::Admitted(_)), "the fourth one is in flight: {held:?}");
-    store.exhaust(&impatient(&banned), 1).await;
-    let verdict = store.take(&impatient(&banned)).await;
+    store.exhaust(&impatient(&banned, 0), 1).await;
+    let verdict = store.take(&impatient(&banned, 0)).await;
     drop(store);
     let store = subject.open().await;
-    assert_eq!(store.take(&impatient(&banned)).await, verdict, "an orderly end notes bans");
+    assert_eq!(store.take(&impatient(&banned, 0)).await, verdict, "an orderly end notes bans");
     check_left(&store, &request, 6).await;
 }
 

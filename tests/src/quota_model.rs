@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use petstore_domain::{AccountId, Ban, BanPolicy, KeyId, Limits, Strikes, Timestamp, Windows};
+use petstore_domain::{AccountId, Ban, BanPolicy, CreatedKey, KeyId, Limits, Strikes, Timestamp, Windows};
 use petstore_ports::{Ask, Cost, Verdict};
 
 use crate::Subject;
+use crate::make::{at, limits};
 
 /// Everything that is counted, on plain values.
 ///
@@ -111,6 +112,12 @@ impl Model {
 /// A request of an account that is alone: no bound but its windows.
 pub(crate) fn ask(key: KeyId, account: AccountId, limits: Limits, now: Timestamp) -> Ask {
     Ask { key, account, limits, cost: Cost::One, in_flight_max: u32::MAX, bans: BanPolicy::DEFAULT, now }
+}
+
+/// One request a minute, and no strike allowed: the second request bans.
+pub(crate) fn impatient(made: &CreatedKey, secs: u64) -> Ask {
+    let bans = BanPolicy { strikes: Some(0), ..BanPolicy::DEFAULT };
+    Ask { bans, ..ask(made.key.id, made.account.id, limits(1, 1_000_000), at(secs)) }
 }
 
 impl Subject {

@@ -12,8 +12,8 @@ use petstore_ports::{
 };
 
 use crate::Subject;
-use crate::make::{at, category_name, create_category, limits, pet_id, pet_name, place_order};
-use crate::quota_model::ask;
+use crate::make::{at, category_name, create_category, pet_id, pet_name, place_order};
+use crate::quota_model::impatient;
 use crate::retries::under_key;
 use crate::together::joined;
 
@@ -139,12 +139,6 @@ pub async fn a_reset_keeps_accounts_and_keys(subject: &ResetSubject) {
     assert!(next.account.id > made.account.id && next.key.id > made.key.id, "their ids are not given again");
 }
 
-/// One request a minute, and no strike allowed.
-fn impatient(made: &petstore_domain::CreatedKey, secs: u64) -> Ask {
-    let bans = BanPolicy { strikes: Some(0), ..BanPolicy::DEFAULT };
-    Ask { bans, ..ask(made.key.id, made.account.id, limits(1, 1_000), at(secs)) }
-}
-
 async fn get_banned(store: &Subject, request: &Ask) {
     store.exhaust(request, 1).await;
     assert!(matches!(store.take(request).await, Verdict::Banned { .. }), "a strike too many");
@@ -248,5 +242,5 @@ pub async fn usage_is_forgotten_by_itself(subject: &ResetSubject) {
         panic!("a request is admitted at a time before those that were used")
     };
     let minute = at(60).as_secs();
-    assert_eq!((usage.minute.reset_secs, usage.day.remaining), (minute, 999), "windows begin anew");
+    assert_eq!((usage.minute.reset_secs, usage.day.remaining), (minute, 999_999), "windows begin anew");
 }

@@ -7,7 +7,7 @@ use petstore_domain::{
     Account, AccountId, CategoryId, CategoryRecord, Change, Changes, KeyId, KeyRecord, Name, OrderId,
     OrderRecord, PetId, PetRecord, RetryName, RetryRecord, View,
 };
-use petstore_ports::{StoreError, Transition};
+use petstore_ports::{LastIds, StoreError, Transition};
 
 use super::State;
 
@@ -21,16 +21,7 @@ pub(super) struct Tables {
     pub(super) keys: BTreeMap<KeyId, KeyRecord>,
     pub(super) retries: BTreeMap<RetryName, RetryRecord>,
     /// The last id given to each kind of record.
-    given: Given,
-}
-
-#[derive(Debug, Default)]
-struct Given {
-    pet: u64,
-    category: u64,
-    order: u64,
-    account: u64,
-    key: u64,
+    given: LastIds,
 }
 
 /// The next number. A number that is not used in the end leaves a gap, and is never given again.
@@ -128,7 +119,7 @@ impl Tables {
 
     /// Gives none of the ids that are there.
     pub(super) fn skip_given(&mut self) {
-        let Given { pet, category, order, .. } = &mut self.given;
+        let LastIds { pet, category, order, .. } = &mut self.given;
         *pet = (*pet).max(self.pets.keys().next_back().map_or(0, |id| id.get()));
         *category = (*category).max(self.categories.keys().next_back().map_or(0, |id| id.get()));
         *order = (*order).max(self.orders.keys().next_back().map_or(0, |id| id.get()));
