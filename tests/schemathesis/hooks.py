@@ -38,8 +38,10 @@ REASONS = {
     (400, "validation_failed", "POST"): lambda case, error: (
         calls("POST", "/inventory/{petId}/adjustments")(case, error) and only_details("out_of_range")(case, error)
     ),
-    # If-Match names a version that is not the current one, which is what it is for.
-    (412, "precondition_failed"): sends("headers", "If-Match"),
+    # If-Match names a version that is not the current one, or If-None-Match the current one, which is what they are for.
+    (412, "precondition_failed"): lambda case, error: (
+        sends("headers", "If-Match")(case, error) or sends("headers", "If-None-Match")(case, error)
+    ),
     # Each header is within its length, but together they are more than the 16 KiB of a head.
     (431, "headers_too_large"): lambda case, _: sum(len(str(value)) for value in case.headers.values()) > 15_000,
     # An Idempotency-Key was used before with another body: schemathesis draws the same example again and again.

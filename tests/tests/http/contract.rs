@@ -59,6 +59,14 @@ fn every_error_code_belongs_to_an_answer() {
     assert_eq!(answered, document::error_codes().collect());
 }
 
+/// Whatever heeds one heeds the other; the contract's reader looks for both among the parameters.
+#[test]
+fn an_operation_that_takes_if_match_takes_if_none_match() {
+    for operation in document::operations().iter().filter(|one| one.takes("If-Match")) {
+        assert!(operation.takes("If-None-Match"), "{}", operation.id);
+    }
+}
+
 /// Some generators look nowhere else for what there is to read, and read nothing.
 #[test]
 fn every_success_with_a_body_stands_at_its_operation() {

@@ -40,7 +40,9 @@ fn provocations() -> Vec<Provocation> {
     let ids = Operation::names_resource;
     let lists = Operation::is_list;
     let conditional: fn(&Operation) -> bool = |one| one.takes("If-Match");
-    let cacheable: fn(&Operation) -> bool = |one| one.takes("If-None-Match");
+    let selective: fn(&Operation) -> bool = |one| one.takes("If-None-Match");
+    let cacheable: fn(&Operation) -> bool = |one| one.takes("If-None-Match") && one.method == "GET";
+    let exclusive: fn(&Operation) -> bool = |one| one.takes("If-None-Match") && one.method != "GET";
     let repeatable: fn(&Operation) -> bool = |one| one.takes("Idempotency-Key");
     vec![
         provocation(304, "", cacheable, |one| one.with("if-none-match", "*")),
@@ -51,7 +53,7 @@ fn provocations() -> Vec<Provocation> {
         provocation(400, "invalid_parameter", lists, |one| one.asking("limit=0&colour=red")),
         provocation(400, "invalid_cursor", lists, |one| one.asking("cursor=abc")),
         provocation(400, "invalid_header", conditional, |one| one.with("if-match", "3")),
-        provocation(400, "invalid_header", cacheable, |one| one.with("if-none-match", "\"3")),
+        provocation(400, "invalid_header", selective, |one| one.with("if-none-match", "\"3")),
         provocation(400, "invalid_header", repeatable, |one| one.with("idempotency-key", "\"\"")),
         provocation(400, "invalid_json", bodies, |one| one.saying("{\"name\": ")),
         provocation(400, "validation_failed", bodies, |one| one.adding("colour", "red")),
@@ -62,6 +64,7 @@ fn provocations() -> Vec<Provocation> {
         provocation(405, "method_not_allowed", all, |one| one.by("TRACE")),
         provocation(406, "not_acceptable", all, |one| one.with("accept", "text/html")),
         provocation(412, "precondition_failed", conditional, |one| one.with("if-match", "\"stale\"")),
+        provocation(412, "precondition_failed", exclusive, |one| one.with("if-none-match", "*")),
         provocation(413, "body_too_large", bodies, |one| one.saying(" ".repeat(BODY))),
         provocation(414, "uri_too_long", all, |one| one.asking(&"x".repeat(TARGET))),
         provocation(415, "unsupported_media_type", bodies, |one| one.with("content-type", "text/plain")),
