@@ -220,6 +220,7 @@ fn checkpoint(connection: &Connection, mode: &str) -> rusqlite::Result<Done> {
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::AtomicBool;
+    use std::sync::mpsc::SyncSender;
 
     use super::*;
 
@@ -248,6 +249,14 @@ mod tests {
         /// Writes this many pages at least, in one commit.
         fn write(&self, pages: u32) {
             self.writer.execute("INSERT INTO ballast VALUES (zeroblob(?1 * 512))", [pages]).unwrap();
+        }
+
+        /// The thread of the checkpoints, which does not rest between tries, and what wakes it. It ends without that.
+        fn rounds(&self) -> (SyncSender<()>, JoinHandle<()>) {
+            let (wake, woken) = sync_channel(1);
+            let beside = connection::checkpointer(Path::new(self.writer.path().unwrap())).unwrap();
+            let log = Arc::clone(&self.log);
+            (wake, std::thread::spawn(move || run(&beside, &log, &woken, Duration::ZERO)))
         }
     }
 
@@ -311,9 +320,7 @@ mod tests {
         pair.write(LOG_PAGES_MAX + ROUND_PAGES);
 
         let health = CheckpointHealth::of(&pair.log);
-        let (wake, woken) = sync_channel(1);
-        let (beside, log) = (connection::checkpointer(Path::new(&path)).unwrap(), Arc::clone(&pair.log));
-        let thread = std::thread::spawn(move || run(&beside, &log, &woken, Duration::ZERO));
+        let (wake, thread) = pair.rounds();
         wake.send(()).unwrap();
         while health.fault().is_none() {
             std::thread::yield_now();
@@ -331,10 +338,7 @@ mod tests {
         let pair = Pair::new("anew");
         let health = CheckpointHealth::of(&pair.log);
         *pair.log.fault.lock() = Some("as the thread of before left it".to_owned());
-        let (wake, woken) = sync_channel(1);
-        let beside = connection::checkpointer(Path::new(pair.writer.path().unwrap())).unwrap();
-        let log = Arc::clone(&pair.log);
-        let thread = std::thread::spawn(move || run(&beside, &log, &woken, Duration::ZERO));
+        let (wake, thread) = pair.rounds();
         while health.fault().is_some() {
             std::thread::yield_now();
         }
