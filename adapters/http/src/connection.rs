@@ -68,9 +68,12 @@ pub(crate) async fn serve_http1<T: Stream, const SECURE: bool>(
         .header_read_timeout(None)
         .serve_connection(TokioIo::new(stream), service);
     match Connection::new(http, activity, deadlines, StopWish::new(drain)).serve().await {
+        Some((_, Ended::Unreadable(status))) => {
+            note_unread(&worker, status, &RequestId::Made(worker.next_request_id()));
+        }
         Some((stream, Ended::HeadTooSlow)) => {
             let id = RequestId::Made(worker.next_request_id());
-            note_late_head(&worker, &id);
+            note_unread(&worker, StatusCode::REQUEST_TIMEOUT, &id);
             Box::pin(refuse_late_head(stream, &id)).await;
         }
         // TLS has a last word: without it the client may think that something is missing (RFC 8446, section 6.1).
@@ -89,8 +92,7 @@ async fn close<T: Stream>(mut stream: T) {
 pub(crate) const LAST_REQUEST_TIME: Duration = Duration::from_millis(500);
 
 /// Counts and logs an answer to what never became an exchange.
-fn note_late_head(worker: &Worker, id: &RequestId) {
-    let status = StatusCode::REQUEST_TIMEOUT;
+fn note_unread(worker: &Worker, status: StatusCode, id: &RequestId) {
     worker.tally.answered_unread(status);
     let told = Exchange {
         method: UNKNOWN,
@@ -133,12 +135,31 @@ async fn refuse_late_head<T: Stream>(mut stream: T, id: &RequestId) {
 enum Ended {
     /// In the ordinary way.
     Orderly,
+    /// What came is no head of a request, or more than fits; hyper has answered with this status and nothing more.
+    Unreadable(StatusCode),
     /// The head of a request did not come in time.
     HeadTooSlow,
     /// Nothing was asked for too long, or no more than half of a request when the server stops.
     Idle,
     /// Nothing of an answer was taken for too long.
     Stalled,
+}
+
+impl Ended {
+    /// How hyper has ended a connection.
+    fn by_hyper(result: hyper::Result<()>) -> Self {
+        match result {
+            Err(error) if error.is_parse_too_large() => {
+                Self::Unreadable(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE)
+            }
+            // What begins as HTTP/2 does is closed without an answer.
+            Err(error) if error.is_parse() && !error.is_parse_version_h2() => {
+                Self::Unreadable(StatusCode::BAD_REQUEST)
+            }
+            // Whoever is gone is answered nothing.
+            Ok(()) | Err(_) => Self::Orderly,
+        }
+    }
 }
 
 /// A connection and its deadlines.
@@ -227,8 +248,8 @@ where
         if self.draining == Draining::No && self.stop.is_there(context) {
             self.draining = Draining::Since(Instant::now());
         }
-        if Pin::new(&mut self.http).poll(context).is_ready() {
-            return Poll::Ready(Ended::Orderly);
+        if let Poll::Ready(result) = Pin::new(&mut self.http).poll(context) {
+            return Poll::Ready(Ended::by_hyper(result));
         }
         let now = LazyNow(Cell::new(self.activity.take_ended()));
         self.phase.see(self.activity.phase(), || now.get());
@@ -258,8 +279,8 @@ where
                     self.draining = Draining::Asked(since);
                 }
                 Pin::new(&mut self.http).graceful_shutdown();
-                if Pin::new(&mut self.http).poll(context).is_ready() {
-                    return Poll::Ready(Ended::Orderly);
+                if let Poll::Ready(result) = Pin::new(&mut self.http).poll(context) {
+                    return Poll::Ready(Ended::by_hyper(result));
                 }
             }
         }

@@ -128,6 +128,13 @@ impl Shop {
         self.server.as_ref().unwrap().local_addr()
     }
 
+    /// Stops the server, and comes back when all that happened on its connections is told.
+    pub(crate) fn stop(&mut self) {
+        let server = self.server.take().unwrap();
+        server.drain();
+        assert!(server.join(), "in time");
+    }
+
     /// Whether the clock shows this time, or a later one.
     pub(crate) fn clock_reads(&self, time: &str) -> bool {
         self.clock.now() >= Timestamp::parse(time).unwrap()

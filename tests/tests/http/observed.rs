@@ -1,5 +1,6 @@
 //! What the log is told of requests, and what it is not.
 
+use std::net::Shutdown;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -108,6 +109,38 @@ fn a_head_that_comes_too_late_is_a_line_and_counted() {
         .map(|one| (one.route, one.method, one.status, one.count))
         .collect();
     assert_eq!(counted, [("-", "-", 408, 1)]);
+}
+
+#[test]
+fn what_is_no_request_is_a_line_and_counted() {
+    let (wish, notebook) = observed(true);
+    let mut shop = Shop::open_as(wish);
+    let fields = "x-many: 1\r\n".repeat(101);
+    for (bytes, status) in [
+        ("\x16\x03\x01\x02 TLS, in the clear".to_owned(), Some(400)),
+        ("GET /v1/pets?name=two words HTTP/1.1\r\nhost: a\r\n\r\n".to_owned(), Some(400)),
+        (format!("GET /v1/pets?name=secret HTTP/1.1\r\n{fields}\r\n"), Some(431)),
+        ("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_owned(), None),
+        ("GET /health HTTP/1.1\r\nhost: ".to_owned(), None),
+    ] {
+        let mut connection = Connection::open(shop.address());
+        connection.send(bytes.as_bytes());
+        connection.socket().shutdown(Shutdown::Write).unwrap();
+        assert_eq!(connection.read_answer(false).map(|answer| answer.status), status, "{bytes}");
+        assert!(connection.is_closed());
+    }
+    shop.stop();
+    let lines = notebook.lines.lock().unwrap();
+    let mut told: Vec<_> = lines.iter().map(|line| line.what.as_str()).collect();
+    told.sort_unstable();
+    assert_eq!(told, ["- - 400", "- - 400", "- - 431"], "who was answered nothing is none");
+    for line in &*lines {
+        assert!(!line.has_account && line.fault.is_none() && !line.everything.contains("secret"));
+    }
+    let figures = shop.http.figures();
+    let counted: Vec<_> =
+        figures.requests.iter().map(|one| (one.route, one.method, one.status, one.count)).collect();
+    assert_eq!(counted, [("-", "-", 400, 2), ("-", "-", 431, 1)]);
 }
 
 #[test]
