@@ -1,43 +1,154 @@
 //! What makes a decision of several records be seen as one: they are written one after the other, and whoever has met the
 //! first finds the others there when they read on.
+//!
+//! A read waits for the decisions that are being written when it begins, and for none that begins later: it would wait for
+//! ever where many write. So decisions are counted in two turns. Whoever waits begins the other turn as soon as nobody is
+//! left of it; once that has been done twice, all who were there before have gone.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Decisions that are being written just now. In a line of the cache of its own, since each read looks at it.
+/// Decisions that are being written just now, of either turn, and how often the turn was changed, all in one word. In a
+/// line of the cache of its own, since each read looks at it.
 #[derive(Default)]
 #[repr(align(64))]
-pub(crate) struct Showing(AtomicU32);
+pub(crate) struct Showing(AtomicU64);
 
-/// One of them; it has been written when this is dropped.
-pub(crate) struct Shown<'s>(&'s Showing);
+/// Bits of the count of a turn: more than there are threads.
+const COUNT_BITS: u32 = 20;
+const COUNT: u64 = (1 << COUNT_BITS) - 1;
+const COUNTS: u64 = COUNT << COUNT_BITS | COUNT;
+const CHANGE: u64 = COUNTS + 1;
+
+/// One decision of the turn that is.
+const fn one(word: u64) -> u64 {
+    if changes(word).is_multiple_of(2) { 1 } else { 1 << COUNT_BITS }
+}
+
+/// Decisions of the other turn.
+const fn left(word: u64) -> u64 {
+    if changes(word).is_multiple_of(2) { word >> COUNT_BITS & COUNT } else { word & COUNT }
+}
+
+/// How often the turn was changed, which begins again at 0 when the bits of it are full.
+const fn changes(word: u64) -> u64 {
+    word / CHANGE
+}
+
+/// Whether the turn was changed twice since then: all of then have gone. Where it was changed so often that this cannot be
+/// told, it is as if it had not been.
+const fn is_past(since: u64, word: u64) -> bool {
+    changes(word).wrapping_sub(changes(since)) & (u64::MAX / CHANGE) >= 2
+}
+
+/// A decision that is being written; it has been written when this is dropped.
+pub(crate) struct Shown<'s> {
+    showing: &'s Showing,
+    one: u64,
+}
 
 impl Showing {
     pub(crate) fn begin(&self) -> Shown<'_> {
-        self.0.fetch_add(1, Ordering::AcqRel);
-        Shown(self)
+        let mut word = self.0.load(Ordering::Relaxed);
+        while let Err(now) =
+            self.0.compare_exchange_weak(word, word + one(word), Ordering::AcqRel, Ordering::Relaxed)
+        {
+            word = now;
+        }
+        Shown { showing: self, one: one(word) }
     }
 
-    /// Before each read of the shop, and of who may use it. A look ahead of it is enough: a read that has begun may meet any of the records or
-    /// none, but who has met one can only look again afterwards.
+    /// Before each read of the shop, and of who may use it. A look ahead of it is enough: a read that has begun may meet
+    /// any of the records or none, but who has met one can only look again afterwards.
     #[inline]
     pub(crate) fn wait(&self) {
-        if self.0.load(Ordering::Acquire) != 0 {
-            self.wait_long();
+        let word = self.0.load(Ordering::Acquire);
+        if word & COUNTS != 0 {
+            self.wait_long(word);
         }
     }
 
-    /// It is half a microsecond, unless whoever writes has lost the processor: then it is theirs.
+    /// It is half a microsecond, unless one of those who write has lost the processor: then it is theirs.
     #[cold]
-    fn wait_long(&self) {
-        while self.0.load(Ordering::Acquire) != 0 {
+    fn wait_long(&self, since: u64) {
+        while !self.has_shown(since) {
             std::thread::yield_now();
         }
+    }
+
+    /// Whether all that was being written has been written, changing the turn if that brings the end nearer.
+    fn has_shown(&self, since: u64) -> bool {
+        let mut word = self.0.load(Ordering::Acquire);
+        while word & COUNTS != 0 && left(word) == 0 && !is_past(since, word) {
+            let changed = word.wrapping_add(CHANGE);
+            match self.0.compare_exchange_weak(word, changed, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => word = changed,
+                Err(now) => word = now,
+            }
+        }
+        word & COUNTS == 0 || is_past(since, word)
     }
 }
 
 impl Drop for Shown<'_> {
     fn drop(&mut self) {
-        let Self(Showing(count)) = self;
-        count.fetch_sub(1, Ordering::AcqRel);
+        self.showing.0.fetch_sub(self.one, Ordering::AcqRel);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn word(showing: &Showing) -> u64 {
+        showing.0.load(Ordering::Relaxed)
+    }
+
+    #[test]
+    fn a_read_waits_for_what_is_being_written_and_not_for_what_begins_later() {
+        let showing = Showing::default();
+        // From either turn, and over the end of what counts the changes.
+        for changes in [0, 1, 2, 3, u64::MAX / CHANGE - 1, u64::MAX / CHANGE] {
+            showing.0.store(changes * CHANGE, Ordering::Relaxed);
+            showing.wait();
+            let (first, second) = (showing.begin(), showing.begin());
+            let since = word(&showing);
+            assert!(!showing.has_shown(since));
+            drop(second);
+            let mut later = showing.begin();
+            for _ in 0..3 {
+                assert!(!showing.has_shown(since));
+                // There is always somebody who writes.
+                later = {
+                    let next = showing.begin();
+                    drop(later);
+                    next
+                };
+            }
+            drop(first);
+            assert!(showing.has_shown(since));
+            assert!(!showing.has_shown(word(&showing)), "whoever begins to read now waits for the last");
+            drop(later);
+            assert!(showing.has_shown(since));
+            showing.wait();
+        }
+    }
+
+    #[test]
+    fn two_who_wait_need_not_meet_the_moment_in_which_nobody_writes() {
+        let showing = Showing::default();
+        let first = showing.begin();
+        let since = word(&showing);
+        assert!(!showing.has_shown(since));
+        let second = showing.begin();
+        drop(first);
+        // Another one sees the end of the first, and changes the turn to the one that it was in.
+        let since_second = word(&showing);
+        assert!(!showing.has_shown(since_second));
+        let third = showing.begin();
+        assert!(showing.has_shown(since));
+        assert!(!showing.has_shown(since_second));
+        drop(second);
+        assert!(showing.has_shown(since_second));
+        drop(third);
     }
 }
