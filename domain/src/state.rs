@@ -26,7 +26,7 @@ pub enum Name {
     Retry(RetryName),
     /// How many such records an account has.
     RetriesOf(AccountId),
-    /// An id for a pet: rising, never given twice; one that is not used leaves a gap.
+    /// An id for a pet: rising, and none is written twice; one with which nothing is written may come again, or leave a gap.
     NextPet,
     /// An id for a category.
     NextCategory,

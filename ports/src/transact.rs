@@ -26,7 +26,8 @@ pub trait Transition: Send + Sync {
 /// - The reply comes after the commit; the last decision made before it is the one in force.
 /// - A panic in `decide` fails that transition alone, as [`StoreError::Corrupt`].
 /// - A caller that goes away leaves the transition whole or absent.
-/// - Ids come with the view: rising, never given twice, gaps allowed.
+/// - Ids come with the view: rising, none of them written twice, gaps allowed. One with which nothing was written may come
+///   again.
 /// - What was written is what readers and later operations see: a text character by character, a time to the
 ///   millisecond, a number in full. The domain's types say how long and how large they may be.
 #[cfg_attr(feature = "mock", mockall::automock)]

@@ -1,4 +1,4 @@
-//! Ids come with the view: rising, never given twice, gaps allowed.
+//! Ids come with the view: rising, none of them written twice, gaps allowed.
 
 use std::collections::BTreeSet;
 

@@ -183,6 +183,7 @@ impl Committer {
             }
             if is_complete {
                 let changes = ask(|| transition.decide(&view))?.unwrap_or_default();
+                self.tables.give_back_ids(&view, &changes);
                 return check_room(&changes).map(|()| changes);
             }
         }

@@ -1,6 +1,6 @@
 //! From a footprint to a view.
 
-use petstore_domain::{AccountId, CategoryId, Footprint, KeyId, Name, OrderId, PetId, View};
+use petstore_domain::{AccountId, CategoryId, Change, Changes, Footprint, KeyId, Name, OrderId, PetId, View};
 use petstore_ports::StoreError;
 
 use crate::tables::Tables;
@@ -40,6 +40,29 @@ impl Tables {
             Name::NextKey => view.load_next_key(self.keys.ids.next(KeyId::new)?),
         }
         Ok(())
+    }
+
+    /// Gives back the new ids of the shop with which a decision on this view writes nothing.
+    pub(crate) fn give_back_ids(&self, view: &View, changes: &Changes) {
+        let writes = |is_it: &dyn Fn(&Change) -> bool| changes.as_slice().iter().any(is_it);
+        if view.holds(&Name::NextPet) {
+            let id = view.next_pet();
+            if !writes(&|change| matches!(change, Change::Pet(new) if new.pet.id == id)) {
+                self.pets.ids.give_back(id.get());
+            }
+        }
+        if view.holds(&Name::NextCategory) {
+            let id = view.next_category();
+            if !writes(&|change| matches!(change, Change::Category(new) if new.category.id == id)) {
+                self.categories.ids.give_back(id.get());
+            }
+        }
+        if view.holds(&Name::NextOrder) {
+            let id = view.next_order();
+            if !writes(&|change| matches!(change, Change::Order(new) if new.order.id == id)) {
+                self.orders.ids.give_back(id.get());
+            }
+        }
     }
 }
 

@@ -27,10 +27,9 @@ pub(crate) fn run(stripes: &Stripes, tables: &Tables, transition: &dyn Transitio
         if grow(&mut footprint, &asked) {
             continue;
         }
-        return match ask(|| transition.decide(&view))? {
-            Some(changes) => tables.apply(changes),
-            None => Ok(()),
-        };
+        let changes = ask(|| transition.decide(&view))?.unwrap_or_default();
+        tables.give_back_ids(&view, &changes);
+        return tables.apply(changes);
     }
     Err(StoreError::Busy(format!("what an operation looks at kept changing for {ROUNDS_MAX} rounds")))
 }

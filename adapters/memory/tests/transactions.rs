@@ -33,6 +33,22 @@ fn a_panic_fails_its_transition_alone_and_leaves_no_trace() {
 }
 
 #[test]
+fn what_is_refused_takes_no_id() {
+    let store = shop(5);
+    let new_pet =
+        |category| NewPet { name: pet_name("Fay"), category_id: category_id(category), status: None };
+    let new_category = |name| NewCategory { name: CategoryName::parse(name).unwrap(), description: None };
+    for id in 1..=3 {
+        ready(run(&store, place(77))).unwrap().unwrap_err();
+        ready(run(&store, CreatePet { new: new_pet(77) })).unwrap().unwrap_err();
+        ready(run(&store, CreateCategory { new: new_category("DOGS") })).unwrap().unwrap_err();
+        assert_eq!(done(&store, place(1)).value.id.get(), id);
+    }
+    assert_eq!(done(&store, CreatePet { new: new_pet(1) }).value.id.get(), 2);
+    assert_eq!(done(&store, CreateCategory { new: new_category("Cats") }).value.id.get(), 2);
+}
+
+#[test]
 fn a_view_that_lacks_what_is_asked_of_it_is_such_a_panic() {
     let failed = transact(
         &shop(1),

@@ -163,3 +163,27 @@ fn a_record_that_has_expired_and_one_that_replaces_it_are_one_at_the_limit() {
         assert!(matches!(poll(call), Poll::Ready(Ok(Ok(_)))));
     }
 }
+
+#[test]
+fn what_is_refused_in_a_batch_takes_no_id() {
+    let driven = Driven::on(&Disk::new());
+    driven.done(create_category("Dogs"));
+    driven.done(create_pet(1));
+    driven.done(set_stock(1, 9));
+    let account = AccountId::new(1).unwrap();
+    let calls: Vec<_> = (0..3)
+        .map(|number| {
+            let key = ["a", "b", "c"][number];
+            // The second answer is kept under its key, and so a change.
+            (driven.call(place_order(77, 1)), driven.call(under_key(place_order(1, 100), account, key)), {
+                driven.call(place_order(1, 1))
+            })
+        })
+        .collect();
+    assert_eq!(driven.writer.step(), Step::Worked);
+    for (id, (unknown, too_many, placed)) in (1..).zip(calls) {
+        driven.finish(unknown).unwrap().unwrap_err();
+        driven.finish(too_many).unwrap().unwrap().result.unwrap_err();
+        assert_eq!(driven.finish(placed).unwrap().unwrap().value.id.get(), id);
+    }
+}
