@@ -124,9 +124,10 @@ impl Accounts {
         }
     }
 
-    /// Forgets what accounts have used, in windows of which this is said.
-    pub(crate) fn forget_usage(&self, goes: impl Fn(Windows) -> bool) {
+    /// Forgets what accounts have used, in windows of which this is said. How many accounts that was.
+    pub(crate) fn forget_usage(&self, goes: impl Fn(Windows) -> bool) -> usize {
         let all: Vec<u32> = self.census.read().all().iter().collect();
+        let mut count = 0;
         for slot in all {
             let meter = self.meters.of(slot);
             if let Ok(account) = AccountId::new(slot.into())
@@ -134,8 +135,10 @@ impl Accounts {
             {
                 meter.restore(Windows::default());
                 meter.keep_unnoted(account, &self.unnoted);
+                count += 1;
             }
         }
+        count
     }
 
     /// The account in this slot had used so much when that was last noted.

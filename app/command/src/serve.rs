@@ -33,6 +33,10 @@ use crate::{Failure, single_threaded};
 /// while it was being noted: with a whole second it was up to 1.02 s on a busy machine, and a second is promised.
 const HOUSEKEEPING: Duration = Duration::from_millis(500);
 
+/// How far ahead of the clock windows and bans may be that a start goes on with. A clock that steps back grants nothing; but
+/// after one that was years ahead, as on a machine whose battery is empty, accounts would be locked out for as long.
+const CLOCK_AHEAD_MAX: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
 /// How long an end waits for the store, when all answers are given: an import or a disk that hangs may hold it for longer.
 const CLOSING_TIME: Duration = Duration::from_secs(3);
 
@@ -95,9 +99,13 @@ async fn run(
     let idle = Idle::default();
     let OpenStore { store, epoch, commits, checkpoints } =
         OpenStore::open(&args.db, "stop that one, or name another --db", idle.clone())?;
-    if sandbox::is_marked(&args.db) {
-        // Its clock may have been turned; from now on it goes with the machine's again.
-        store.forget_usage_after(machine.now());
+    // A sandbox's clock may have been turned; from now on it goes with the machine's again.
+    let tolerated = if sandbox::is_marked(&args.db) { Duration::ZERO } else { CLOCK_AHEAD_MAX };
+    let forgotten = store.forget_usage_after(machine.now().plus(tolerated));
+    if forgotten > 0 && !tolerated.is_zero() {
+        log.warn(&format!(
+            "the clock was ahead by more than a week when {forgotten} accounts were counted last: what they had used is forgotten"
+        ));
     }
     if args.sandbox {
         sandbox::claim(&args.db, &store, &|key| loaded.named(key))?;
