@@ -43,7 +43,15 @@ pub enum OpenError {
         /// The version that this program knows.
         known: u32,
     },
-    /// The engine cannot read or write it.
+    /// What was read back is not what was written.
+    #[error("{} cannot be used: {reason}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What the engine says, or which row is wrong.
+        reason: String,
+    },
+    /// The engine cannot read or write it now.
     #[error("{} cannot be used: {reason}", path.display())]
     Engine {
         /// The file.
@@ -89,6 +97,7 @@ impl OpenError {
     pub(crate) fn engine(path: &Path) -> impl Fn(Error) -> Self {
         |error| match error.sqlite_error_code() {
             Some(ErrorCode::NotADatabase) => Self::NotAJournal { path: path.into() },
+            Some(ErrorCode::DatabaseCorrupt) => Self::Damaged { path: path.into(), reason: reason(&error) },
             _ => Self::Engine { path: path.into(), reason: reason(&error) },
         }
     }
@@ -104,7 +113,9 @@ impl From<OpenError> for StoreError {
             OpenError::Version { found, known, .. } => {
                 format!("the data file has {}", versions(found, known))
             }
-            OpenError::Engine { reason, .. } => format!("the data file cannot be used: {reason}"),
+            OpenError::Damaged { reason, .. } | OpenError::Engine { reason, .. } => {
+                format!("the data file cannot be used: {reason}")
+            }
         })
     }
 }

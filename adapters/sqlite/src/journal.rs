@@ -97,7 +97,12 @@ impl SqliteJournal {
         let (open, settled) = Open::new(&path, Some(epoch_if_new), &log)?;
         open.cut(settled, &path)?;
         let kept = meta::read(&open.connection)
-            .map_err(|error| OpenError::Engine { path: path.clone(), reason: error.to_string() })?
+            .map_err(|error| match error {
+                StoreError::Corrupt(_) => {
+                    OpenError::Damaged { path: path.clone(), reason: error.to_string() }
+                }
+                error => OpenError::Engine { path: path.clone(), reason: error.to_string() },
+            })?
             .last_batch;
         Ok(Self {
             path,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use petstore_http::Idle;
 use petstore_memory::{MemoryStore, Opened};
+use petstore_ports::StoreError;
 use petstore_sqlite::{CheckpointHealth, OpenError, SqliteJournal, beside};
 
 use crate::Failure;
@@ -43,9 +44,17 @@ impl OpenStore {
 }
 
 fn open_file(file: &Path, epoch_if_new: u64, if_in_use: &str, idle: Idle) -> Result<OpenStore, Failure> {
+    // To open a file is to copy its log into it.
+    let had_log = has_log(file);
+    let hint = |is_damaged| match is_damaged {
+        true if had_log => IF_DAMAGED,
+        false if has_log(file) => IF_WHOLE,
+        _ => "",
+    };
     let journal = SqliteJournal::open(file, epoch_if_new).map_err(|error| match error {
         OpenError::InUse { .. } => Failure::because(format!("{error}; {if_in_use}")),
-        OpenError::Engine { .. } => Failure::because(format!("{error}{}", hint(file))),
+        OpenError::Damaged { .. } => Failure::because(format!("{error}{}", hint(true))),
+        OpenError::Engine { .. } => Failure::because(format!("{error}{}", hint(false))),
         error => Failure::because(error.to_string()),
     })?;
     let checkpoints = Some(journal.checkpoint_health());
@@ -54,17 +63,20 @@ fn open_file(file: &Path, epoch_if_new: u64, if_in_use: &str, idle: Idle) -> Res
     let mut pressure = Pressure::on(idle);
     let opened = MemoryStore::open_sparing(Box::new(journal), move || pressure.is_high());
     let Opened { store, header } = opened.map_err(|error| {
-        Failure::because(format!("{} cannot be used: {error}{}", file.display(), hint(file)))
+        let hint = hint(matches!(error, StoreError::Corrupt(_)));
+        Failure::because(format!("{} cannot be used: {error}{hint}", file.display()))
     })?;
     Ok(OpenStore { store: Arc::new(store), epoch: header.epoch, commits: Some(commits), checkpoints })
 }
 
-/// What may be wrong with a file that cannot be used: the log beside it belongs to the one that was there before.
-fn hint(file: &Path) -> &'static str {
-    let log = beside(file, "-wal");
-    if fs::metadata(log).is_ok_and(|found| found.len() > 0) {
-        "; if it was restored from a backup, move the -wal beside it away first: it is another file's"
-    } else {
-        ""
-    }
+/// What may be wrong with a file that is damaged: the log that was beside it belonged to the one that was there before.
+const IF_DAMAGED: &str = "; if it was restored from a backup, restore it again, and move the -wal beside it away first: it is another \
+                          file's";
+
+/// A disk that is full, a lock or a mode says nothing against the log, and whoever took it away would lose what is in it.
+const IF_WHOLE: &str = "; leave the -wal beside it where it is: it holds what was acknowledged last";
+
+/// Whether something is in the log beside a file.
+fn has_log(file: &Path) -> bool {
+    fs::metadata(beside(file, "-wal")).is_ok_and(|found| found.len() > 0)
 }

@@ -2,6 +2,8 @@
 
 use std::process::Stdio;
 
+use rusqlite::Connection;
+
 use crate::common::{Client, Site};
 use crate::{json, stocked, text};
 
@@ -120,4 +122,53 @@ fn a_file_that_is_free_again_soon_is_waited_for() {
     }
     drop(lock);
     assert_eq!(listing.wait_with_output().unwrap().status.code(), Some(0));
+}
+
+/// A site whose server was killed: what it acknowledged last is in the log beside the file alone.
+fn killed(name: &str) -> Site {
+    let mut site = stocked(name);
+    site.stop();
+    site.serve(&[], &[]);
+    assert_eq!(site.run(&["keys", "create", "--label", "in the log"]).status.code(), Some(0));
+    let mut server = site.server.take().unwrap();
+    server.kill().unwrap();
+    server.wait().unwrap();
+    site
+}
+
+#[test]
+fn the_log_beside_a_file_that_cannot_be_used_now_is_to_be_left_and_nothing_in_it_is_lost() {
+    let site = killed("log-left");
+    let tool = Connection::open(site.folder.join("petstore.db")).unwrap();
+    tool.execute_batch("BEGIN IMMEDIATE").unwrap();
+    for args in [&["--listen", "127.0.0.1:0"][..], &["keys", "list"]] {
+        let refused = site.run(args);
+        let message = text(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(1), "{message}");
+        assert!(
+            message
+                .ends_with("; leave the -wal beside it where it is: it holds what was acknowledged last\n"),
+            "{message}"
+        );
+    }
+    drop(tool);
+    let listed = text(&site.run(&["keys", "list"]).stdout);
+    assert!(listed.contains("in the log"), "{listed}");
+}
+
+#[test]
+fn the_log_beside_a_file_that_is_damaged_may_be_another_file_s() {
+    let site = killed("log-moved");
+    let file = site.folder.join("petstore.db");
+    let mut bytes = std::fs::read(&file).unwrap();
+    // All but the first page, which has the schema.
+    bytes[4096..].fill(0xff);
+    std::fs::write(file, bytes).unwrap();
+    let refused = site.run(&["--listen", "127.0.0.1:0"]);
+    let message = text(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(1), "{message}");
+    assert!(message.contains("restore it again, and move the -wal beside it away first"), "{message}");
+    // What was copied into it is no other file's any more.
+    let again = text(&site.run(&["keys", "list"]).stderr);
+    assert!(again.contains("cannot be used") && !again.contains("-wal"), "{again}");
 }
