@@ -20,7 +20,7 @@ pub(crate) fn ask(db: &Db, request: Request) -> Result<Answer, Failure> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let ports = Ports::of_one_store(Arc::clone(&store), Arc::clone(&clock), Arc::new(SystemEntropy));
     let administration: Arc<dyn Administration> = Arc::new(Service::new(ports, Policy::DEFAULT));
-    let bulk = Arc::new(Bulk { store: Arc::clone(&store), db: db.clone() });
+    let bulk = Arc::new(Bulk::new(Arc::clone(&store), db.clone()));
     let overlap = duration(DEFAULT_OVERLAP).expect("a time");
     let desk = Desk { administration, clock, bulk, overlap, reloader: None };
     let answer = single_threaded()?.block_on(desk.answer(request));

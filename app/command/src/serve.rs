@@ -40,6 +40,9 @@ const CLOCK_AHEAD_MAX: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 /// How long an end waits for the store, when all answers are given: an import or a disk that hangs may hold it for longer.
 const CLOSING_TIME: Duration = Duration::from_secs(3);
 
+/// How long after that it waits for imports to say what has become of them, which takes a write each.
+const ANSWERING_TIME: Duration = Duration::from_secs(1);
+
 /// How long after the signal that stops it a server takes others for the same wish: who means one may send two, as GNU
 /// `timeout` does, which signals its child and then its group.
 const ONE_WISH: Duration = Duration::from_millis(500);
@@ -164,11 +167,12 @@ async fn run(
     let scheme = if certificate.is_some() { "https" } else { "http" };
     let live = Live { service: Arc::clone(&service), http: http.clone(), certificate };
     let reloader = Arc::new(Reloader::new(arguments, loaded.in_force(), live, Arc::clone(&supervisor)));
+    let bulk = Arc::new(Bulk::new(Arc::clone(&store), args.db.clone()));
     let desk = Desk {
         reloader: Some(Arc::clone(&reloader)),
         administration: Arc::clone(&service) as Arc<dyn Administration>,
         clock: Arc::clone(&clock),
-        bulk: Arc::new(Bulk { store: Arc::clone(&store), db: args.db.clone() }),
+        bulk: Arc::clone(&bulk),
         overlap: args.overlap,
     };
     tokio::spawn(socket.serve(desk));
@@ -194,7 +198,7 @@ async fn run(
     supervisor.stopping();
     log.say("stopping; another signal stops at once");
     let ended = tokio::select! {
-        ended = stop(servers, store) => ended,
+        ended = stop(servers, store, &bulk) => ended,
         () = signals.another_end() => Err(Failure::because("stopped at once")),
     };
     if ended.is_ok() {
@@ -227,7 +231,7 @@ async fn fill(
 
 /// Stops one listener after the other, the contract's first: who watches the server can see it stop. They have the drain's
 /// time together. Then the store: what is written behind is noted, the counts of this second among it.
-async fn stop(servers: Vec<Server>, store: Arc<MemoryStore>) -> Result<(), Failure> {
+async fn stop(servers: Vec<Server>, store: Arc<MemoryStore>, bulk: &Bulk) -> Result<(), Failure> {
     let drain = |all, server: Server| {
         server.drain();
         server.join() && all
@@ -235,11 +239,15 @@ async fn stop(servers: Vec<Server>, store: Arc<MemoryStore>) -> Result<(), Failu
     let drained = tokio::task::spawn_blocking(move || servers.into_iter().fold(true, drain)).await;
     // Last, when nobody writes any more.
     let closed = tokio::task::spawn_blocking(move || store.close());
-    match (drained, tokio::time::timeout(CLOSING_TIME, closed).await) {
-        (_, Err(_)) => Err(Failure::because(
+    let Ok(closed) = tokio::time::timeout(CLOSING_TIME, closed).await else {
+        return Err(Failure::because(
             "an import or the disk does not come to an end; what was acknowledged is kept",
-        )),
-        (Ok(true), Ok(Ok(()))) => Ok(()),
+        ));
+    };
+    // An import that the store has waited for is there, and its client does not know that yet.
+    let _: Result<(), _> = tokio::time::timeout(ANSWERING_TIME, bulk.answered()).await;
+    match (drained, closed) {
+        (Ok(true), Ok(())) => Ok(()),
         _ => Err(Failure::because("some answers were cut off at the end of the drain")),
     }
 }
@@ -375,5 +383,33 @@ impl Signals {
         };
         let _: Result<(), _> = tokio::time::timeout(ONE_WISH, same).await;
         while self.next().await != Wish::Stop {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::Db;
+
+    #[test]
+    fn an_end_waits_for_the_answer_that_an_import_owes_but_not_for_ever() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
+        runtime.unwrap().block_on(async {
+            for (answered, ended) in
+                [(ANSWERING_TIME / 2, ANSWERING_TIME / 2), (2 * ANSWERING_TIME, ANSWERING_TIME)]
+            {
+                let bulk = Bulk::new(Arc::default(), Db::Memory);
+                let owed = bulk.owe();
+                let begun = tokio::time::Instant::now();
+                tokio::spawn(async move {
+                    tokio::time::sleep(answered).await;
+                    drop(owed);
+                });
+                stop(vec![], Arc::default(), &bulk).await.unwrap();
+                // The clock goes on only while all wait.
+                let waited = begun.elapsed();
+                assert!((ended..ended + ANSWERING_TIME / 4).contains(&waited), "{answered:?}: {waited:?}");
+            }
+        });
     }
 }

@@ -12,8 +12,11 @@ pub fn inject(fault: &str, server: u32) -> Child {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let said = BufReader::new(strace.stderr.take().unwrap()).lines().next().unwrap().unwrap();
+    let mut lines = BufReader::new(strace.stderr.take().unwrap()).lines();
+    let said = lines.next().unwrap().unwrap();
     assert!(said.contains("attached"), "{said}");
+    // It says the same of each thread that begins later, and would end if nobody read that.
+    std::thread::spawn(move || lines.for_each(drop));
     strace
 }
 

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Stdio};
 
+use crate::common::strace::{end, inject};
 use crate::common::{Client, Site, tools};
 use crate::{json, stocked, text};
 
@@ -215,6 +216,28 @@ fn a_server_that_is_told_to_stop_does_not_wait_for_an_import_to_end() {
     site.serve(&[], &[]);
     let mut client = Client::connect(site.port, &key).unwrap();
     assert_eq!(client.ask("GET", "/v1/categories", "", "").unwrap().body, "[]");
+}
+
+#[test]
+fn a_server_that_stops_says_what_has_become_of_an_import_before_it_is_gone() {
+    if !tools::can_run("strace", "-V") {
+        return;
+    }
+    let mut site = Site::new("stop-answer");
+    site.serve(&[], &[]);
+    let key = site.printed_key();
+    let mut import = endless_import(&site, &mut Client::connect(site.port, &key).unwrap());
+    // In microseconds: in pieces, the answer would come long after the store has closed.
+    let strace = inject("sendto:delay_enter=200000", site.server.as_ref().unwrap().id());
+    site.signal("-TERM");
+    drop(import.stdin.take());
+    assert_eq!(site.server.take().unwrap().wait().unwrap().code(), Some(0));
+    end(strace);
+    let told = import.wait_with_output().unwrap();
+    assert_eq!((told.status.code(), text(&told.stderr).as_str()), (Some(0), ""));
+    site.serve(&[], &[]);
+    let mut client = Client::connect(site.port, &key).unwrap();
+    assert!(client.ask("GET", "/v1/categories", "", "").unwrap().body.contains("\"Dogs\""));
 }
 
 #[test]

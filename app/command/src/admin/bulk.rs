@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use petstore_memory::MemoryStore;
+use tokio::sync::watch;
 
 use super::{Answer, LINE_TIME};
 use crate::environment::Stopwatch;
@@ -21,13 +22,30 @@ const HELD_MAX: Duration = Duration::from_secs(10);
 
 /// What imports and exports work on. They block: each runs on a thread of its own.
 pub(crate) struct Bulk {
-    pub(crate) store: Arc<MemoryStore>,
-    pub(crate) db: Db,
+    store: Arc<MemoryStore>,
+    db: Db,
+    /// See [`owe`](Self::owe).
+    owed: watch::Sender<()>,
 }
 
 impl Bulk {
+    pub(crate) fn new(store: Arc<MemoryStore>, db: Db) -> Self {
+        Self { store, db, owed: watch::Sender::new(()) }
+    }
+
+    /// Whoever holds this owes a client an answer.
+    pub(crate) fn owe(&self) -> watch::Receiver<()> {
+        self.owed.subscribe()
+    }
+
+    /// Waits until every import has said what has become of it.
+    pub(crate) async fn answered(&self) {
+        self.owed.closed().await;
+    }
+
     /// Takes lines until the client has said that these are all.
     pub(super) fn import(&self, stream: &UnixStream) -> io::Result<()> {
+        let _owed = self.owe();
         prepare(stream)?;
         say(&mut &*stream, &Answer::Ready)?;
         let answer = match ndjson::import(&self.store, BufReader::new(stream), End::Said, |_| {}) {
@@ -97,7 +115,68 @@ fn prepare(stream: &UnixStream) -> io::Result<()> {
     stream.set_write_timeout(Some(LINE_TIME))
 }
 
+/// In one write: a server that ends meanwhile has said all of it or nothing.
 fn say(output: &mut dyn Write, answer: &Answer) -> io::Result<()> {
-    serde_json::to_writer(&mut *output, answer)?;
-    output.write_all(b"\n")
+    let mut line = serde_json::to_vec(answer)?;
+    line.push(b'\n');
+    output.write_all(&line)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, Read};
+    use std::net::Shutdown;
+    use std::pin::pin;
+    use std::task::{Context, Poll, Waker};
+
+    use super::*;
+
+    fn is_answered(bulk: &Bulk) -> bool {
+        pin!(bulk.answered()).poll(&mut Context::from_waker(Waker::noop())) == Poll::Ready(())
+    }
+
+    #[test]
+    fn an_import_owes_its_answer_until_that_is_written() {
+        let bulk = Arc::new(Bulk::new(Arc::default(), Db::Memory));
+        assert!(is_answered(&bulk));
+        let (mut client, server) = UnixStream::pair().unwrap();
+        let import = std::thread::spawn({
+            let bulk = Arc::clone(&bulk);
+            move || bulk.import(&server)
+        });
+        let mut answers = BufReader::new(client.try_clone().unwrap());
+        let mut answer = String::new();
+        answers.read_line(&mut answer).unwrap();
+        assert_eq!(answer, "{\"answer\":\"ready\"}\n");
+        assert!(!is_answered(&bulk));
+        client.write_all(ndjson::END_LINE).unwrap();
+        client.shutdown(Shutdown::Write).unwrap();
+        answer.clear();
+        answers.read_to_string(&mut answer).unwrap();
+        assert_eq!(answer, "{\"answer\":\"imported\",\"lines\":0}\n");
+        import.join().unwrap().unwrap();
+        assert!(is_answered(&bulk));
+    }
+
+    /// What was written at once, each by itself.
+    #[derive(Default)]
+    struct Writes(Vec<Vec<u8>>);
+
+    impl Write for Writes {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.push(bytes.to_vec());
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn an_answer_is_written_at_once() {
+        let mut writes = Writes::default();
+        say(&mut writes, &Answer::Imported { lines: 7 }).unwrap();
+        assert_eq!(writes.0, [b"{\"answer\":\"imported\",\"lines\":7}\n"]);
+    }
 }

@@ -31,7 +31,7 @@ pub(super) fn import(
         Answer::Imported { lines } => Ok(lines),
         Answer::Refused { why } => Err(unimported(&Unimported::Nothing(why))),
         Answer::InDoubt { why } => Err(unimported(&Unimported::InDoubt(why))),
-        _ => Err(Failure::because("the server answered something else: is it of another version?")),
+        _ => Err(in_doubt("the server answered something else: is it of another version?")),
     }
 }
 
@@ -103,18 +103,66 @@ fn say(server: &mut UnixStream, request: &Request) -> Result<(), Failure> {
 fn hear(answers: &mut impl BufRead) -> Result<Answer, Failure> {
     let mut line = Vec::new();
     answers.read_until(b'\n', &mut line).map_err(|error| cut_off(&error))?;
+    if line.is_empty() {
+        return Err(Failure::because("the server went away without an answer"));
+    }
     serde_json::from_slice(&line).map_err(|_| Failure::because("the server's answer cannot be read"))
 }
 
-/// What has become of an import. All of it may be there, although nobody says so: only the server knows.
+/// What has become of an import. All of it may be there, although nobody says so, or only half a word: only the server
+/// knows.
 fn outcome(answers: &mut impl BufRead) -> Result<Answer, Failure> {
-    if answers.fill_buf().is_ok_and(<[u8]>::is_empty) {
-        let why = "the server went away before it said what has become of the import";
-        return Err(unimported(&Unimported::InDoubt(why.to_owned())));
+    let mut line = Vec::new();
+    let read = answers.read_until(b'\n', &mut line);
+    read.map_err(|error| in_doubt(&format!("the server's answer did not come: {error}")))?;
+    if line.last() != Some(&b'\n') {
+        return Err(in_doubt("the server went away before it said what has become of the import"));
     }
-    hear(answers)
+    serde_json::from_slice(&line)
+        .map_err(|_| in_doubt("the server's answer cannot be read: is it of another version?"))
+}
+
+fn in_doubt(why: &str) -> Failure {
+    unimported(&Unimported::InDoubt(why.to_owned()))
 }
 
 fn cut_off(error: &io::Error) -> Failure {
     Failure::because(format!("the server did not answer: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What an import comes to whose server is ready, says this when all lines are there, and goes away.
+    fn import_answered(last: &[u8]) -> Result<u64, Failure> {
+        let (client, mut server) = UnixStream::pair().unwrap();
+        let last = last.to_vec();
+        let server = std::thread::spawn(move || {
+            server.write_all(b"{\"answer\":\"ready\"}\n").unwrap();
+            let mut sent = Vec::new();
+            server.read_to_end(&mut sent).unwrap();
+            assert!(sent.ends_with(END_LINE));
+            server.write_all(&last).unwrap();
+        });
+        let imported = import(client, &b"{}\n"[..], Progress::new("sent", true), cut_off);
+        server.join().unwrap();
+        imported
+    }
+
+    #[test]
+    fn an_import_whose_answer_is_broken_is_in_doubt() {
+        let whole = b"{\"answer\":\"imported\",\"lines\":1}\n";
+        assert_eq!(import_answered(whole).unwrap(), 1);
+        let broken = (0..whole.len()).map(|end| &whole[..end]);
+        for answer in broken.chain([&b"{\"answer\":\"later\"}\n"[..], b"{\"answer\":\"ready\"}\n", b"\xff\n"]) {
+            let Failure { message, code } = import_answered(answer).unwrap_err();
+            let said = String::from_utf8_lossy(answer);
+            assert_eq!(code, 1, "{said}");
+            assert!(
+                message.ends_with(": all of it is there or nothing; look before you import again"),
+                "{said}: {message}"
+            );
+        }
+    }
 }
