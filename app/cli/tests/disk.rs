@@ -3,7 +3,7 @@
 mod common;
 
 use std::io::Write;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use common::strace::{end, inject};
 use common::{Client, Site, tools};
@@ -56,6 +56,42 @@ fn a_disk_that_fails_or_hangs_costs_writes_alone_and_the_server_heals_by_itself(
     let mut server = site.server.take().unwrap();
     assert_eq!(server.try_wait().unwrap(), None, "it is the same process");
     site.server = Some(server);
+}
+
+/// Has util-linux change what the files of a process, or of one that it starts, may grow to.
+fn limited(size: &str) -> Command {
+    let mut prlimit = Command::new("prlimit");
+    prlimit.arg(format!("--fsize={size}:"));
+    prlimit
+}
+
+#[test]
+fn files_that_may_not_grow_are_a_full_disk_to_the_server_and_to_commands() {
+    if !tools::can_run("prlimit", "--version") {
+        return;
+    }
+    let mut site = Site::served("no-growth", &["--demo", "30"]);
+    let mut client = Client::connect(site.port, &site.printed_key()).unwrap();
+    let server = site.server.as_ref().unwrap().id().to_string();
+    let limit = |size: &str| assert!(limited(size).args(["--pid", &server]).status().unwrap().success());
+    let mut make = |name: &str| {
+        client.ask("POST", "/v1/categories", "", &format!("{{\"name\":\"{name}\"}}")).unwrap().status
+    };
+    limit("1");
+    assert_eq!(make("Refused"), 503);
+    limit("unlimited");
+    assert!((0..TRIES).any(|_| make("Taken") == 201));
+
+    for (command, why) in [("export", "copy: File too large"), ("backup", "copy cannot be written: ")] {
+        let output =
+            limited("1024").args([common::BINARY, command, "copy"]).current_dir(&site.folder).output();
+        let output = output.unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{command}: {:?} {said}", output.status);
+        assert!(said.contains(why), "{command}: {said}");
+        assert!(!site.folder.join("copy").exists() && !site.folder.join("copy.part").exists());
+    }
+    site.stop();
 }
 
 /// Lines whose text is more than a pipe and a buffer hold: whoever has taken most of them has opened the store.

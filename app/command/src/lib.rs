@@ -17,6 +17,7 @@ mod reload;
 mod sandbox;
 mod serve;
 mod settings;
+mod signals;
 mod store;
 mod systemd;
 mod table;
@@ -248,6 +249,7 @@ fn tell_soon(what: String) {
 
 /// Does what the process's command line asks for, and says how that went.
 pub fn main() -> ExitCode {
+    signals::outlive_the_limit_of_files();
     let arguments: Vec<OsString> = std::env::args_os().collect();
     let done = match settings::load(&arguments) {
         Ok(loaded) => {

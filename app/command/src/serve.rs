@@ -1,7 +1,7 @@
 //! `petstore serve`: puts the parts together and runs them until a signal comes.
 
 use std::ffi::OsString;
-use std::io::{self, IsTerminal};
+use std::io;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,6 @@ use petstore_ports::api::{Administration, Petstore};
 use petstore_ports::{Clock, Housekeeping};
 use petstore_service::{Ports, Service};
 use petstore_sqlite::CheckpointHealth;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::admin::{AdminSocket, Bulk, Desk};
 use crate::demo;
@@ -24,6 +23,7 @@ use crate::openapi;
 use crate::reload::{Live, Reloader};
 use crate::sandbox::{self, Bench};
 use crate::settings::{Loaded, LogLevel, ServeArgs};
+use crate::signals::{Signals, Wish};
 use crate::store::OpenStore;
 use crate::systemd::{self, Supervisor};
 use crate::tls::{self, Certificate};
@@ -42,10 +42,6 @@ const CLOSING_TIME: Duration = Duration::from_secs(3);
 
 /// How long after that it waits for imports to say what has become of them, which takes a write each.
 const ANSWERING_TIME: Duration = Duration::from_secs(1);
-
-/// How long after the signal that stops it a server takes others for the same wish: who means one may send two, as GNU
-/// `timeout` does, which signals its child and then its group.
-const ONE_WISH: Duration = Duration::from_millis(500);
 
 /// Serves until a signal comes; a later one ends the process at once.
 pub(crate) fn serve(loaded: &Loaded, arguments: Vec<OsString>, warnings: &[String]) -> Result<(), Failure> {
@@ -306,83 +302,6 @@ async fn keep_house(
             }
             fault = now;
         }
-    }
-}
-
-/// What a signal wishes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Wish {
-    Stop,
-    Reload,
-}
-
-/// The signals that a server heeds.
-struct Signals {
-    terminate: Signal,
-    interrupt: Signal,
-    hangup: Signal,
-    /// Whether the log goes to a terminal that can be closed.
-    at_terminal: bool,
-    /// Whether a reload was wished for during the start, which is done when it serves.
-    reload_waits: bool,
-}
-
-impl Signals {
-    fn listen() -> io::Result<Self> {
-        Ok(Self {
-            terminate: signal(SignalKind::terminate())?,
-            interrupt: signal(SignalKind::interrupt())?,
-            hangup: signal(SignalKind::hangup())?,
-            at_terminal: io::stderr().is_terminal(),
-            reload_waits: false,
-        })
-    }
-
-    /// Does a part of the start that takes its time: what a demonstration is, or that it is kept, all or nothing of it. None
-    /// if the server is stopped meanwhile; nothing has been promised yet.
-    async fn unless_stopped<T: Send + 'static>(
-        &mut self,
-        log: &Log,
-        part: impl FnOnce() -> Result<T, String> + Send + 'static,
-    ) -> Result<Option<T>, Failure> {
-        let mut done = tokio::task::spawn_blocking(part);
-        loop {
-            tokio::select! {
-                done = &mut done => {
-                    let done = done.map_err(|_| "it could not be made".to_owned()).flatten();
-                    return done.map(Some).map_err(|why| Failure::because(format!("demo: {why}")));
-                }
-                wish = self.next() => match wish {
-                    Wish::Reload => self.reload_waits = true,
-                    Wish::Stop => {
-                        log.say("stopped before it served");
-                        return Ok(None);
-                    }
-                }
-            }
-        }
-    }
-
-    async fn next(&mut self) -> Wish {
-        tokio::select! {
-            _ = self.terminate.recv() => Wish::Stop,
-            _ = self.interrupt.recv() => Wish::Stop,
-            // A closed terminal sends it too, and is none from then on: what was started there ends with it.
-            _ = self.hangup.recv() => {
-                if self.at_terminal && !io::stderr().is_terminal() { Wish::Stop } else { Wish::Reload }
-            }
-        }
-    }
-
-    /// Waits for another that ends the server than those that come with the first.
-    async fn another_end(&mut self) {
-        let same = async {
-            loop {
-                self.next().await;
-            }
-        };
-        let _: Result<(), _> = tokio::time::timeout(ONE_WISH, same).await;
-        while self.next().await != Wish::Stop {}
     }
 }
 
