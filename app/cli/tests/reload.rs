@@ -53,6 +53,34 @@ fn a_reload_takes_plans_and_cors_and_names_what_needs_a_restart() {
     assert!(text(&output.stderr).contains("no server answers"));
 }
 
+/// Puts a pipe in the place of a file. Nobody writes into it.
+fn pipe(site: &Site, file: &str) {
+    let _ = fs::remove_file(site.folder.join(file));
+    let made = Command::new("mkfifo").arg(file).current_dir(&site.folder).status().unwrap();
+    assert!(made.success());
+}
+
+#[test]
+fn a_pipe_gives_settings_to_a_start_and_is_refused_by_a_reload_which_waits_for_nobody() {
+    let mut site = Site::new("reload-pipe");
+    pipe(&site, "p.toml");
+    let file = site.folder.join("p.toml");
+    let writer = std::thread::spawn(move || fs::write(file, "business-minute = 1000\n").unwrap());
+    site.serve(&["--config", "p.toml"], &[]);
+    writer.join().unwrap();
+    let mut client = Client::connect(site.port, &site.printed_key()).unwrap();
+    let limit = |client: &mut Client| client.ask("GET", "/v1/rate-limit", "", "").unwrap().body;
+    assert!(limit(&mut client).contains("\"limit\":1000"));
+    let refused = site.run(&["reload"]);
+    let why = text(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(1), "{why}");
+    assert!(why.contains("nothing was reloaded: p.toml cannot be read: it is no file"), "{why}");
+    assert!(limit(&mut client).contains("\"limit\":1000"), "and not the default");
+    site.signal("-HUP");
+    drop(client);
+    site.stop();
+}
+
 /// Makes a certificate and its key, under a name.
 fn certify(folder: &Path, pair: &str) {
     let args =
@@ -98,6 +126,24 @@ fn other_certificate_files_need_a_restart_and_are_refused_if_that_would_fail_wit
             "needs a restart: tls-cert: {cert} -> new.pem\nneeds a restart: tls-key: {key} -> new.key\n"
         );
         assert_eq!(text(&reloaded.stdout), lines);
+        site.stop();
+    }
+}
+
+#[test]
+fn a_pipe_in_the_place_of_a_certificate_or_key_is_refused_and_the_server_can_be_stopped() {
+    if !tools::can_run("openssl", "version") {
+        return;
+    }
+    for file in ["old.pem", "old.key"] {
+        let mut site = Site::new("reload-pipes");
+        certify(&site.folder, "old");
+        site.serve(&["--db", "memory", "--tls-cert", "old.pem", "--tls-key", "old.key"], &[]);
+        pipe(&site, file);
+        let refused = site.run(&["reload", "--db", "memory"]);
+        let why = text(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(1), "{why}");
+        assert!(why.contains(&format!("{file} cannot be read: it is no file")), "{why}");
         site.stop();
     }
 }

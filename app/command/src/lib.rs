@@ -41,7 +41,9 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 use crate::completions::ManArgs;
 use crate::healthcheck::HealthcheckArgs;
 use crate::keys::{AccountsCommand, KeysCommand, ReloadArgs, Through};
-use crate::settings::{CONFIG_VARIABLE, Form, INITIAL_KEY_VARIABLE, LoadError, Loaded, ServeArgs, expected};
+use crate::settings::{
+    CONFIG_VARIABLE, Form, INITIAL_KEY_VARIABLE, LoadError, Loaded, Reading, ServeArgs, expected,
+};
 use crate::transfer::TransferArgs;
 
 /// A petstore to point API tools at: stateful, strict, with real keys, limits and deprecations
@@ -251,7 +253,7 @@ fn tell_soon(what: String) {
 pub fn main() -> ExitCode {
     signals::outlive_the_limit_of_files();
     let arguments: Vec<OsString> = std::env::args_os().collect();
-    let done = match settings::load(&arguments) {
+    let done = match settings::load(&arguments, Reading::First) {
         Ok(loaded) => {
             let warnings = unknown_variables();
             run(loaded, arguments, &warnings)

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use petstore_http::Http;
 use petstore_service::Service;
 
-use crate::settings::{InForce, LoadError, Loaded, load};
+use crate::settings::{InForce, LoadError, Loaded, Reading, load};
 use crate::systemd::Supervisor;
 use crate::tls::{self, Certificate};
 
@@ -65,14 +65,14 @@ impl Reloader {
     }
 
     fn read(&self, in_force: &mut [InForce]) -> Result<Reloaded, String> {
-        let loaded = load(&self.arguments).map_err(|error| match error {
+        let loaded = load(&self.arguments, Reading::Again).map_err(|error| match error {
             LoadError::Usage(error) => error.to_string(),
             LoadError::Settings(failure) => failure.message,
         })?;
         let args = loaded.cli.serve_args().ok_or("the server was not started by `petstore serve`")?;
         loaded.check().map_err(|failure| failure.message)?;
         // Other files than at the start need a restart, and must not end that one.
-        let named = tls::read(args, &loaded).map_err(|failure| failure.message)?;
+        let named = tls::read(args, &loaded, Reading::Again).map_err(|failure| failure.message)?;
         let Live { service, http, certificate } = &self.live;
         let mut reloaded = differences(in_force, &loaded);
         service.set_plans(args.plans());

@@ -22,7 +22,7 @@ use crate::metrics::Metrics;
 use crate::openapi;
 use crate::reload::{Live, Reloader};
 use crate::sandbox::{self, Bench};
-use crate::settings::{Loaded, LogLevel, ServeArgs};
+use crate::settings::{Loaded, LogLevel, Reading, ServeArgs};
 use crate::signals::{Signals, Wish};
 use crate::store::OpenStore;
 use crate::systemd::{self, Supervisor};
@@ -77,7 +77,7 @@ pub(crate) struct Inputs<'a> {
 impl<'a> Inputs<'a> {
     /// Reads them; what is wrong with one of them ends a start.
     pub(crate) fn read(args: &'a ServeArgs, loaded: &Loaded) -> Result<Self, Failure> {
-        let certificate = tls::read(args, loaded)?.map(|(files, read)| Certificate::new(files, read));
+        let certificate = tls::read(args, loaded, Reading::First)?.map(|(files, read)| Certificate::new(files, read));
         AdminSocket::judge(&args.admin_socket()).map_err(Failure::usage)?;
         Ok(Self { certificate, first_key: FirstKey::find(args.initial_key_file.as_deref())? })
     }

@@ -18,6 +18,7 @@ use petstore_http::{Bounds, Cors, Deadlines, HttpSettings, Network};
 use petstore_service::Policy;
 
 pub(crate) use self::db::{DEFAULT_DB, Db};
+pub(crate) use self::file::Reading;
 pub(crate) use self::reference::{Form, reference};
 pub(crate) use self::sources::{InForce, LoadError, Loaded, load, meant};
 use crate::{Failure, openapi};

@@ -12,7 +12,7 @@ use rustls::sign::CertifiedKey;
 use rustls::{Error, InconsistentKeys, ServerConfig};
 
 use crate::Failure;
-use crate::settings::{Loaded, ServeArgs};
+use crate::settings::{Loaded, Reading, ServeArgs};
 
 pub(crate) mod client;
 
@@ -22,9 +22,13 @@ pub(crate) fn provider() -> Arc<CryptoProvider> {
 }
 
 /// The files that the settings name, if TLS is wished, and what they hold: a pair that can be served with.
-pub(crate) fn read(args: &ServeArgs, loaded: &Loaded) -> Result<Option<(Files, CertifiedKey)>, Failure> {
+pub(crate) fn read(
+    args: &ServeArgs,
+    loaded: &Loaded,
+    reading: Reading,
+) -> Result<Option<(Files, CertifiedKey)>, Failure> {
     let Some(files) = Files::of(args) else { return Ok(None) };
-    let read = files.read().map_err(|why| {
+    let read = files.read(reading).map_err(|why| {
         Failure::usage(format!("{} and {}: {why}", loaded.named("tls-cert"), loaded.named("tls-key")))
     })?;
     Ok(Some((files, read)))
@@ -43,7 +47,10 @@ impl Files {
         Some(Self { cert, key })
     }
 
-    fn read(&self) -> Result<CertifiedKey, String> {
+    fn read(&self, reading: Reading) -> Result<CertifiedKey, String> {
+        for file in [&self.cert, &self.key] {
+            reading.check(file).map_err(|error| unreadable(file, &pem::Error::Io(error)))?;
+        }
         let chain = chain(&self.cert)?;
         let key = key(&self.key)?;
         CertifiedKey::from_der(chain, key, &provider()).map_err(|error| match error {

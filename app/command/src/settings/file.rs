@@ -1,11 +1,31 @@
 //! The settings file: TOML, one key a setting, with the line that each stands on.
 
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue, Error};
 
 use crate::Failure;
+
+/// Which time it is that a file is read, the settings' own or one that they name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reading {
+    /// At a start, which may wait for what comes out of a pipe.
+    First,
+    /// By a server that runs.
+    Again,
+}
+
+impl Reading {
+    /// Refuses what cannot be read this time. A pipe has given what was in it, and a server that waits for more of it heeds no
+    /// signal; a folder's own fault is told by whoever reads it.
+    pub(crate) fn check(self, file: &Path) -> io::Result<()> {
+        const NO_FILE: &str = "it is no file, and nothing else is read a second time";
+        let is_endless = || fs::metadata(file).is_ok_and(|found| !found.is_file() && !found.is_dir());
+        if self == Self::Again && is_endless() { Err(io::Error::other(NO_FILE)) } else { Ok(()) }
+    }
+}
 
 /// Bytes of a settings file.
 const FILE_MAX: u64 = 1024 * 1024;
@@ -29,14 +49,15 @@ pub(crate) struct Entry {
 
 impl SettingsFile {
     /// Reads a file.
-    pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
+    pub(crate) fn read(path: &Path, reading: Reading) -> Result<Self, Failure> {
         let unreadable =
             |why: &dyn std::fmt::Display| Failure::usage(format!("{} cannot be read: {why}", path.display()));
-        let size = std::fs::metadata(path).map_err(|error| unreadable(&error))?.len();
+        reading.check(path).map_err(|error| unreadable(&error))?;
+        let size = fs::metadata(path).map_err(|error| unreadable(&error))?.len();
         if size > FILE_MAX {
             return Err(unreadable(&format_args!("it has more than {FILE_MAX} bytes")));
         }
-        let text = std::fs::read_to_string(path).map_err(|error| unreadable(&error))?;
+        let text = fs::read_to_string(path).map_err(|error| unreadable(&error))?;
         let entries = entries(&text)
             .map_err(|(line, why)| Failure::usage(format!("{}:{line}: {why}", path.display())))?;
         Ok(Self { path: path.to_owned(), entries })

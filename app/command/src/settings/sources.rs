@@ -8,7 +8,7 @@ use clap::error::{ContextKind, ContextValue};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 
-use super::file::{Entry, SettingsFile};
+use super::file::{Entry, Reading, SettingsFile};
 use super::{CONFIG_VARIABLE, ServeArgs};
 use crate::{Cli, Failure};
 
@@ -24,7 +24,7 @@ pub(crate) struct Loaded {
 
 /// Understands a command line. A fault of the command line itself is clap's to tell; one of the environment or of the
 /// file names its variable or its line.
-pub(crate) fn load(arguments: &[OsString]) -> Result<Loaded, LoadError> {
+pub(crate) fn load(arguments: &[OsString], reading: Reading) -> Result<Loaded, LoadError> {
     let command = crate::command();
     check_environment(&command)?;
     // Made anew for each look: a copy beside this one would be the most memory that an idle server ever had.
@@ -36,11 +36,12 @@ pub(crate) fn load(arguments: &[OsString]) -> Result<Loaded, LoadError> {
             (arguments, bare)
         }
     };
-    let file = config(&bare).map(|path| SettingsFile::read(&path)).transpose().map_err(|failure| {
-        let is_variable = innermost(&bare).value_source(CONFIG) == Some(ValueSource::EnvVariable);
-        let from = if is_variable { format!("{CONFIG_VARIABLE}: ") } else { String::new() };
-        Failure { message: format!("{from}{}", failure.message), ..failure }
-    })?;
+    let file =
+        config(&bare).map(|path| SettingsFile::read(&path, reading)).transpose().map_err(|failure| {
+            let is_variable = innermost(&bare).value_source(CONFIG) == Some(ValueSource::EnvVariable);
+            let from = if is_variable { format!("{CONFIG_VARIABLE}: ") } else { String::new() };
+            Failure { message: format!("{from}{}", failure.message), ..failure }
+        })?;
     let matches = match &file {
         None => bare,
         Some(file) => {
