@@ -8,7 +8,7 @@ mod server;
 mod words;
 
 pub(crate) use bulk::Bulk;
-pub(crate) use client::{ask, connect};
+pub(crate) use client::{ask, connect, is_late};
 pub(crate) use server::{AdminSocket, Desk};
 pub(crate) use words::{
     AccountView, Answer, KeyRef, KeyView, PlanChoice, PlanName, Replaced, Request, account_name, key_label,
@@ -18,7 +18,7 @@ pub(crate) use words::{
 const LINE_MAX: usize = 1024 * 1024;
 
 /// How long a client or server waits for the other's line.
-const LINE_TIME: std::time::Duration = std::time::Duration::from_secs(10);
+pub(crate) const LINE_TIME: std::time::Duration = std::time::Duration::from_secs(10);
 
 /// Records on one page of a listing.
 const PAGE: usize = 500;

@@ -63,6 +63,8 @@ impl Bulk {
         let held = matches!(self.db, Db::Memory).then(Stopwatch::start);
         let mut output = BufWriter::new(Reader { stream, held });
         say(&mut output, &Answer::Ready)?;
+        // Until it has that the client waits no longer than for any answer; the first lines may take longer.
+        output.flush()?;
         let exported = match &self.db {
             Db::File(file) => {
                 transfer::export_file(file, &mut output, |_| {}).map_err(|failure| failure.message)

@@ -36,7 +36,7 @@ pub(crate) fn ask(socket: &Path, request: &Request) -> Result<Option<Answer>, Fa
 }
 
 /// Whether a socket has waited for as long as it may.
-fn is_late(error: &std::io::Error) -> bool {
+pub(crate) fn is_late(error: &std::io::Error) -> bool {
     matches!(error.kind(), std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut)
 }
 

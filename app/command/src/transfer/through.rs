@@ -3,11 +3,12 @@
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
+use std::time::Duration;
 
 use super::progress::Progress;
 use super::{unimported, unwritten};
 use crate::Failure;
-use crate::admin::{Answer, Request};
+use crate::admin::{Answer, LINE_TIME, Request, is_late};
 use crate::ndjson::{END_LINE, Unimported};
 
 /// Sends lines to a server, which takes all or none. `fault` is what a failure to read them is called.
@@ -17,9 +18,7 @@ pub(super) fn import(
     progress: Progress,
     fault: impl Fn(&io::Error) -> Failure,
 ) -> Result<u64, Failure> {
-    say(&mut server, &Request::Import)?;
-    let mut answers = BufReader::new(server.try_clone().map_err(|error| cut_off(&error))?);
-    hear(&mut answers)?.understood()?;
+    let mut answers = begin(&server, &Request::Import, LINE_TIME)?;
     let sent = send_lines(input, &mut server, progress);
     // Closed without the line that ends them, what was sent is dropped.
     let _ = server.shutdown(Shutdown::Write);
@@ -64,13 +63,11 @@ fn send_lines(input: impl Read, server: &mut impl Write, mut progress: Progress)
 
 /// Writes the lines that a server gives.
 pub(super) fn export(
-    mut server: UnixStream,
+    server: UnixStream,
     output: &mut dyn Write,
     mut progress: Progress,
 ) -> Result<u64, Failure> {
-    say(&mut server, &Request::Export)?;
-    let mut answers = BufReader::new(server);
-    hear(&mut answers)?.understood()?;
+    let mut answers = begin(&server, &Request::Export, LINE_TIME)?;
     let (mut count, mut line) = (0, Vec::new());
     loop {
         line.clear();
@@ -94,19 +91,35 @@ pub(super) fn export(
     }
 }
 
-fn say(server: &mut UnixStream, request: &Request) -> Result<(), Failure> {
+/// Asks, and waits for the server to say that it is ready, for no longer than this. From then on each side takes the time
+/// that its lines take.
+fn begin(
+    server: &UnixStream,
+    request: &Request,
+    patience: Duration,
+) -> Result<BufReader<UnixStream>, Failure> {
+    let bound = |time| server.set_read_timeout(time).and_then(|()| server.set_write_timeout(time));
+    bound(Some(patience)).map_err(|error| cut_off(&error))?;
     let mut line = serde_json::to_vec(request).map_err(|error| Failure::because(error.to_string()))?;
     line.push(b'\n');
-    server.write_all(&line).map_err(|error| cut_off(&error))
-}
-
-fn hear(answers: &mut impl BufRead) -> Result<Answer, Failure> {
-    let mut line = Vec::new();
-    answers.read_until(b'\n', &mut line).map_err(|error| cut_off(&error))?;
+    let mut stream = server;
+    stream.write_all(&line).map_err(|error| cut_off(&error))?;
+    let mut answers = BufReader::new(server.try_clone().map_err(|error| cut_off(&error))?);
+    line.clear();
+    answers.read_until(b'\n', &mut line).map_err(|error| {
+        if is_late(&error) {
+            return Failure::because(format!("no answer came within {} s", patience.as_secs()));
+        }
+        cut_off(&error)
+    })?;
     if line.is_empty() {
         return Err(Failure::because("the server went away without an answer"));
     }
-    serde_json::from_slice(&line).map_err(|_| Failure::because("the server's answer cannot be read"))
+    serde_json::from_slice::<Answer>(&line)
+        .map_err(|_| Failure::because("the server's answer cannot be read: is it of another version?"))?
+        .understood()?;
+    bound(None).map_err(|error| cut_off(&error))?;
+    Ok(answers)
 }
 
 /// What has become of an import. All of it may be there, although nobody says so, or only half a word: only the server
@@ -155,7 +168,8 @@ mod tests {
         let whole = b"{\"answer\":\"imported\",\"lines\":1}\n";
         assert_eq!(import_answered(whole).unwrap(), 1);
         let broken = (0..whole.len()).map(|end| &whole[..end]);
-        for answer in broken.chain([&b"{\"answer\":\"later\"}\n"[..], b"{\"answer\":\"ready\"}\n", b"\xff\n"]) {
+        for answer in broken.chain([&b"{\"answer\":\"later\"}\n"[..], b"{\"answer\":\"ready\"}\n", b"\xff\n"])
+        {
             let Failure { message, code } = import_answered(answer).unwrap_err();
             let said = String::from_utf8_lossy(answer);
             assert_eq!(code, 1, "{said}");
@@ -163,6 +177,22 @@ mod tests {
                 message.ends_with(": all of it is there or nothing; look before you import again"),
                 "{said}: {message}"
             );
+        }
+    }
+
+    #[test]
+    fn a_server_that_says_nothing_is_waited_for_as_long_as_a_line_may_take_and_its_lines_for_longer() {
+        const PATIENCE: Duration = Duration::from_millis(20);
+        for request in [Request::Import, Request::Export] {
+            let (client, mut server) = UnixStream::pair().unwrap();
+            let Err(late) = begin(&client, &request, PATIENCE) else {
+                panic!("{request:?}: it said nothing")
+            };
+            assert_eq!(late.message, "no answer came within 0 s");
+            server.write_all(b"{\"answer\":\"ready\"}\n").unwrap();
+            let answers = begin(&client, &request, PATIENCE).unwrap();
+            let bounds = (answers.get_ref().read_timeout().unwrap(), client.write_timeout().unwrap());
+            assert_eq!(bounds, (None, None));
         }
     }
 }
