@@ -4,6 +4,7 @@
 
 mod bulk;
 mod client;
+mod nursery;
 mod server;
 mod words;
 

@@ -18,6 +18,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 
 use super::bulk::Bulk;
+use super::nursery::{self, BORN};
 use super::{
     AccountView, Answer, KeyRef, KeyView, LINE_MAX, LINE_TIME, PAGE, Replaced, Request, account_name,
     key_label,
@@ -40,7 +41,7 @@ pub(crate) struct AdminSocket {
 impl AdminSocket {
     /// Says why no socket can have this path, or the one where it is made before it is moved there.
     pub(crate) fn judge(path: &Path) -> Result<(), String> {
-        for place in [path, &nursery(path).join(BORN)] {
+        for place in [path, &nursery::of(path).join(BORN)] {
             SocketAddr::from_pathname(place).map_err(|error| {
                 format!(
                     "the admin socket {} cannot be opened: {error}; a socket's path is short: name another one with \
@@ -64,8 +65,9 @@ impl AdminSocket {
         }
         // Made inside a folder that only its owner may enter and then moved: it is never open to others, not even
         // between being made and being closed to them.
-        let nursery = nursery(path);
+        let nursery = nursery::of(path);
         let _ = fs::remove_dir_all(&nursery);
+        nursery::clear(path);
         fs::DirBuilder::new().mode(0o700).create(&nursery)?;
         let opened = Self::open_in(&nursery, path);
         let _ = fs::remove_dir_all(&nursery);
@@ -113,14 +115,6 @@ impl Drop for AdminSocket {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.path);
     }
-}
-
-/// Where a socket is made, in a folder beside its path.
-const BORN: &str = "socket";
-
-/// That folder. All processes have names for it that are equally long, so that they agree on which path is too long.
-fn nursery(path: &Path) -> PathBuf {
-    path.with_extension(format!("{:07}.new", std::process::id()))
 }
 
 async fn converse(mut stream: UnixStream, desk: &Desk) -> io::Result<()> {
@@ -239,12 +233,12 @@ impl Desk {
                 let lifted = self.administration.lift_ban(found.key.id).await;
                 Ok(self.key(found, lifted.map_err(why)?))
             }
-            // They are more than an answer: see `converse`.
             Request::Reload => {
                 let reloader = self.reloader.as_ref().ok_or("no server runs that could reload")?;
                 let done = reloader.reload().map_err(|why| format!("nothing was reloaded: {why}"))?;
                 Ok(Answer::Reloaded { lines: done.lines() })
             }
+            // They are more than an answer: see `converse`.
             Request::Import | Request::Export => Err("lines go through a server's socket".to_owned()),
             Request::ListAccounts { after } => {
                 let after = after.map(AccountId::new).transpose().map_err(|error| error.to_string())?;
