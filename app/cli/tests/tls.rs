@@ -260,6 +260,51 @@ fn files_that_are_wrong_end_the_start_and_are_named() {
     }
 }
 
+/// Makes a certificate of the key that is there, valid from one date to the other.
+fn certify_between(folder: &Path, from: &str, to: &str) {
+    let settings = "[ca]\ndefault_ca=dates\n[dates]\ndatabase=index\nserial=serial\nnew_certs_dir=.\n\
+                    default_md=sha256\npolicy=names\nx509_extensions=names3\nunique_subject=no\n\
+                    [names]\ncommonName=supplied\n[names3]\nsubjectAltName=IP:127.0.0.1\n";
+    for (name, text) in [("ca.cnf", settings), ("index", ""), ("serial", "01\n")] {
+        std::fs::write(folder.join(name), text).unwrap();
+    }
+    openssl(folder, &["req", "-new", "-key", "key.pem", "-subj", "/CN=dates", "-out", "dates.csr"]);
+    let sign = "ca -batch -notext -selfsign -config ca.cnf -keyfile key.pem -in dates.csr -out cert.pem";
+    let dates = ["-startdate", from, "-enddate", to];
+    openssl(folder, &[&sign.split(' ').collect::<Vec<_>>()[..], &dates].concat());
+}
+
+#[test]
+fn a_certificate_whose_time_is_over_or_has_not_come_is_served_with_a_warning() {
+    let Some(mut site) = site("tls-dates") else { return };
+    let args = ["--db", "memory", "--tls-cert", "cert.pem", "--tls-key", "key.pem"];
+    let check = |site: &Site| site.run(&[&["check-config"], &args[..]].concat());
+    let reload = |site: &Site| text(&site.run(&["reload", "--db", "memory"]).stdout);
+    assert_eq!(text(&check(&site).stderr), "");
+    site.serve(&args, &[]);
+    for (from, to, why) in [
+        ("190101000000Z", "200101000000Z", "has ended on 2020-01-01T00:00:00.000Z"),
+        ("21000101000000Z", "21010101000000Z", "begins on 2100-01-01T00:00:00.000Z"),
+    ] {
+        certify_between(&site.folder, from, to);
+        let warning = format!("the certificate in cert.pem {why}: clients refuse it");
+        let checked = check(&site);
+        assert_eq!(
+            (checked.status.code(), text(&checked.stderr)),
+            (Some(0), format!("petstore: warning: {warning}\n"))
+        );
+        assert_eq!(reload(&site), format!("in force: a new certificate\nwarning: {warning}\n"));
+        assert_eq!(subject(&site), "CN=dates");
+        let log = site.log_of_start(
+            &[&args[..], &["--admin-socket", "other.sock", "--listen", "127.0.0.1:0"]].concat(),
+            &[],
+        );
+        assert!(log.contains(&format!("\"level\":\"warn\",\"message\":\"{warning}\"")), "{log}");
+    }
+    certify(&site.folder, "localhost");
+    assert_eq!(reload(&site), "in force: a new certificate\n");
+}
+
 #[test]
 fn a_health_check_speaks_tls_where_the_server_does() {
     let Some(mut site) = site("tls-healthcheck") else { return };

@@ -3,16 +3,17 @@
 use std::path::Path;
 use std::{fs, io};
 
-use crate::Failure;
 use crate::first_key::FirstKey;
 use crate::serve::Inputs;
 use crate::settings::{Loaded, ServeArgs};
 use crate::table::{Table, show};
+use crate::{Failure, tell};
 
 /// Prints every setting with its value and its origin. Wrong ones have ended the command before; a certificate, a first
 /// key or an admin socket's path that would end a start does so here.
 pub(crate) fn check_config(args: &ServeArgs, loaded: &Loaded) -> Result<(), Failure> {
-    if let FirstKey::ToFile(file) = Inputs::read(args, loaded)?.first_key
+    let Inputs { warning, first_key, .. } = Inputs::read(args, loaded)?;
+    if let FirstKey::ToFile(file) = first_key
         && !has_folder(file)
     {
         // A store that has accounts already would start; whether this one has is not known before it is opened.
@@ -21,6 +22,7 @@ pub(crate) fn check_config(args: &ServeArgs, loaded: &Loaded) -> Result<(), Fail
             "{setting}: there is no such folder, so a first key has no place"
         )));
     }
+    warning.iter().for_each(|warning| tell(&format!("warning: {warning}")));
     let mut table = Table::new(["SETTING", "VALUE", "FROM"]);
     for setting in loaded.in_force() {
         let value = setting.shown().to_owned();

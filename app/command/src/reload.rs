@@ -6,8 +6,10 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use petstore_http::Http;
+use petstore_ports::Clock;
 use petstore_service::Service;
 
+use crate::environment::SystemClock;
 use crate::settings::{InForce, LoadError, Loaded, Reading, load};
 use crate::systemd::Supervisor;
 use crate::tls::{self, Certificate};
@@ -41,6 +43,8 @@ pub(crate) struct Reloaded {
     pub(crate) needs_restart: Vec<String>,
     /// Whether there is another certificate.
     pub(crate) renewed: bool,
+    /// What is to be said of the certificate's dates.
+    pub(crate) warning: Option<String>,
 }
 
 impl Reloader {
@@ -75,6 +79,8 @@ impl Reloader {
         let named = tls::read(args, &loaded, Reading::Again).map_err(|failure| failure.message)?;
         let Live { service, http, certificate } = &self.live;
         let mut reloaded = differences(in_force, &loaded);
+        reloaded.warning =
+            named.as_ref().and_then(|(files, read)| tls::untimely(files, read, SystemClock.now()));
         service.set_plans(args.plans());
         http.set_cors(args.cors.clone());
         if let (Some(certificate), Some((files, renewed))) = (certificate, named)
@@ -105,7 +111,7 @@ fn differences(in_force: &mut [InForce], loaded: &Loaded) -> Reloaded {
 }
 
 impl Reloaded {
-    /// For a person, a line each.
+    /// For a person, a line each; without the warning.
     pub(crate) fn lines(&self) -> Vec<String> {
         let changed = self.changed.iter().map(|line| format!("in force: {line}"));
         let waits = self.needs_restart.iter().map(|line| format!("needs a restart: {line}"));

@@ -71,15 +71,19 @@ pub(crate) fn serve(loaded: &Loaded, arguments: Vec<OsString>, warnings: &[Strin
 /// will do.
 pub(crate) struct Inputs<'a> {
     certificate: Option<Arc<Certificate>>,
+    /// What is to be said of its dates.
+    pub(crate) warning: Option<String>,
     pub(crate) first_key: FirstKey<'a>,
 }
 
 impl<'a> Inputs<'a> {
     /// Reads them; what is wrong with one of them ends a start.
     pub(crate) fn read(args: &'a ServeArgs, loaded: &Loaded) -> Result<Self, Failure> {
-        let certificate = tls::read(args, loaded, Reading::First)?.map(|(files, read)| Certificate::new(files, read));
+        let read = tls::read(args, loaded, Reading::First)?;
+        let warning = read.as_ref().and_then(|(files, read)| tls::untimely(files, read, SystemClock.now()));
+        let certificate = read.map(|(files, read)| Certificate::new(files, read));
         AdminSocket::judge(&args.admin_socket()).map_err(Failure::usage)?;
-        Ok(Self { certificate, first_key: FirstKey::find(args.initial_key_file.as_deref())? })
+        Ok(Self { certificate, warning, first_key: FirstKey::find(args.initial_key_file.as_deref())? })
     }
 }
 
@@ -94,7 +98,8 @@ async fn run(
     let mut signals = Signals::listen().map_err(|error| Failure::because(error.to_string()))?;
     let supervisor = Arc::new(Supervisor::find());
     // Before the data is opened: a wrong one is told at once.
-    let Inputs { certificate, first_key } = Inputs::read(args, loaded)?;
+    let Inputs { certificate, warning, first_key } = Inputs::read(args, loaded)?;
+    warning.iter().for_each(|warning| log.warn(warning));
     let idle = Idle::default();
     let OpenStore { store, epoch, commits, checkpoints } =
         OpenStore::open(&args.db, "stop that one, or name another --db", idle.clone())?;
@@ -187,7 +192,10 @@ async fn run(
 
     while std::mem::take(&mut signals.reload_waits) || signals.next().await == Wish::Reload {
         match reloader.reload() {
-            Ok(done) => done.lines().iter().for_each(|line| log.say(line)),
+            Ok(done) => {
+                done.lines().iter().for_each(|line| log.say(line));
+                done.warning.iter().for_each(|warning| log.warn(warning));
+            }
             Err(why) => log.complain(&format!("nothing was reloaded: {why}")),
         }
     }

@@ -2,14 +2,17 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::RwLock;
+use petstore_domain::Timestamp;
+use rustls::client::verify_server_cert_signed_by_trust_anchor;
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::{self, PemObject};
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
+use rustls::server::{ClientHello, ParsedCertificate, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
-use rustls::{Error, InconsistentKeys, ServerConfig};
+use rustls::{CertificateError, Error, InconsistentKeys, RootCertStore, ServerConfig};
 
 use crate::Failure;
 use crate::settings::{Loaded, Reading, ServeArgs};
@@ -61,6 +64,28 @@ impl Files {
             error => format!("{} cannot be used: {error}", self.key.display()),
         })
     }
+}
+
+/// What is to be said of a certificate whose time is over, or has not come: it is served all the same, since the machine's clock
+/// may be what is wrong.
+pub(crate) fn untimely(files: &Files, read: &CertifiedKey, now: Timestamp) -> Option<String> {
+    let parsed = ParsedCertificate::try_from(read.cert.first()?).ok()?;
+    let now = UnixTime::since_unix_epoch(Duration::from_millis(now.as_millis().try_into().unwrap_or(0)));
+    let algorithms = provider().signature_verification_algorithms.all;
+    // Nobody is trusted: of a certificate whose dates are good it is said that nobody knows who has made it.
+    let judged =
+        verify_server_cert_signed_by_trust_anchor(&parsed, &RootCertStore::empty(), &[], now, algorithms);
+    let date = |time: UnixTime| Timestamp::EPOCH.plus(Duration::from_secs(time.as_secs()));
+    let why = match judged {
+        Err(Error::InvalidCertificate(CertificateError::ExpiredContext { not_after, .. })) => {
+            format!("has ended on {}", date(not_after))
+        }
+        Err(Error::InvalidCertificate(CertificateError::NotValidYetContext { not_before, .. })) => {
+            format!("begins on {}", date(not_before))
+        }
+        _ => return None,
+    };
+    Some(format!("the certificate in {} {why}: clients refuse it", files.cert.display()))
 }
 
 fn chain(file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {

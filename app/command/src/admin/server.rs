@@ -236,7 +236,8 @@ impl Desk {
             Request::Reload => {
                 let reloader = self.reloader.as_ref().ok_or("no server runs that could reload")?;
                 let done = reloader.reload().map_err(|why| format!("nothing was reloaded: {why}"))?;
-                Ok(Answer::Reloaded { lines: done.lines() })
+                let warning = done.warning.iter().map(|warning| format!("warning: {warning}"));
+                Ok(Answer::Reloaded { lines: done.lines().into_iter().chain(warning).collect() })
             }
             // They are more than an answer: see `converse`.
             Request::Import | Request::Export => Err("lines go through a server's socket".to_owned()),
