@@ -236,7 +236,13 @@ fn add_all(
 }
 
 fn is_at_end(lines: &mut impl BufRead) -> bool {
-    lines.fill_buf().is_ok_and(<[u8]>::is_empty)
+    loop {
+        match lines.fill_buf() {
+            // A signal to the server, such as the one that stops it, ends nobody's lines.
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            filled => return filled.is_ok_and(<[u8]>::is_empty),
+        }
+    }
 }
 
 fn add(import: &mut Import<'_>, line: &[u8]) -> Result<(), String> {
@@ -310,6 +316,28 @@ mod tests {
         fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
             Err(io::ErrorKind::WouldBlock.into())
         }
+    }
+
+    /// A socket whose reader is interrupted before it learns that no more comes.
+    #[derive(Default)]
+    struct Interrupted {
+        is_over: bool,
+    }
+
+    impl io::Read for Interrupted {
+        fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+            if std::mem::replace(&mut self.is_over, true) {
+                return Ok(0);
+            }
+            Err(io::ErrorKind::Interrupted.into())
+        }
+    }
+
+    #[test]
+    fn a_signal_between_the_last_line_and_the_end_is_no_line() {
+        let lines = b"{\"category\":{\"name\":\"Dogs\",\"id\":1}}\n\n";
+        let lines = io::BufReader::new(io::Read::chain(&lines[..], Interrupted::default()));
+        assert_eq!(import(&MemoryStore::new(), lines, End::Said, |_| {}), Ok(1));
     }
 
     #[test]
