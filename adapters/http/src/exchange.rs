@@ -218,7 +218,7 @@ async fn judge<const SECURE: bool>(
     }
     // Whoever probes health asks an address, not a name.
     let any_name = !is_under && Beside::find(parts.uri.path()).is_some_and(Beside::is_probe);
-    let authority = match host::authority(&parts.uri, head, worker, any_name) {
+    let authority = match host::authority(parts, head, worker, any_name) {
         Ok(authority) => authority,
         Err(reason) => return ApiError::new(Code::InvalidHost, reason).into(),
     };

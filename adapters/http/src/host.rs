@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use hyper::header::{HOST, HeaderName, HeaderValue};
 use hyper::http::request::Parts;
-use hyper::{HeaderMap, Uri};
+use hyper::{HeaderMap, Uri, Version};
 
 use crate::head::{Field, Head};
 use crate::settings::{HttpSettings, Network};
@@ -12,20 +12,25 @@ use crate::worker::Worker;
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
+/// What stands for the name of a server that is asked without one.
+static NO_NAME: HeaderValue = HeaderValue::from_static("");
+
 /// The authority that a request is addressed to: exactly one Host, valid by RFC 9110 section 7.2, the same as the
 /// target's where that has one, and unless any name will do among those that are served.
 pub(crate) fn authority<'r>(
-    uri: &Uri,
+    parts: &Parts,
     head: &Head<'r>,
     worker: &Worker,
     any_name: bool,
 ) -> Result<&'r HeaderValue, &'static str> {
     let host = match head.host {
         Field::Once(host) => host,
+        // HTTP/1.0 demands none (RFC 9112, section 3.2), and balancers probe by it.
+        Field::Absent if any_name && parts.version == Version::HTTP_10 => return Ok(&NO_NAME),
         Field::Absent => return Err("The request has no Host."),
         Field::Twice => return Err("The request has more than one Host."),
     };
-    if !is_of_target(host, uri) {
+    if !is_of_target(host, &parts.uri) {
         return Err("The Host is not the one of the target.");
     }
     if any_name {

@@ -1,8 +1,11 @@
 //! Exactly one Host, valid, and one that is served.
 
 use std::fmt::Write;
+use std::net::SocketAddr;
+use std::sync::Arc;
 
 use petstore_domain::Plan;
+use petstore_http::{Exposition, Figures};
 
 use crate::harness::{Answer, Client, Shop, Wish};
 
@@ -16,6 +19,15 @@ fn get(client: &Client, target: &str, hosts: &[&str]) -> Answer {
         write!(request, "host: {host}\r\n").unwrap();
     }
     client.exchange((request + "\r\n").as_bytes(), false)
+}
+
+/// Metrics of nothing.
+struct Blank;
+
+impl Exposition for Blank {
+    fn text(&self, _: &Figures) -> String {
+        String::new()
+    }
 }
 
 fn served(hosts: &[&str]) -> Shop {
@@ -147,4 +159,33 @@ fn http_1_0_is_answered_and_closed() {
     connection.send(format!("GET /v1/pets HTTP/1.0\r\nhost: pets\r\nx-api-key: {key}\r\n\r\n").as_bytes());
     assert_eq!(connection.read_answer(false).unwrap().status, 200);
     assert!(connection.is_closed());
+}
+
+#[test]
+fn a_probe_by_http_1_0_needs_no_host_and_everything_else_does() {
+    let mut wish = Wish::default();
+    wish.http.hosts = Some(vec!["pets.example".to_owned()]);
+    wish.http.exposition = Some(Arc::new(Blank));
+    let shop = Shop::open_as(wish);
+    let ops = shop.http.listen_ops(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+    let ask = |address, line: &str, hosts: &str| {
+        let client = Client { address, key: None };
+        client.exchange(format!("{line}\r\n{hosts}\r\n").as_bytes(), line.starts_with("HEAD")).status
+    };
+    for address in [shop.address(), ops.local_addr()] {
+        for probe in ["/health", "/ready", "/metrics"] {
+            for method in ["GET", "HEAD"] {
+                assert_eq!(ask(address, &format!("{method} {probe} HTTP/1.0"), ""), 200, "{method} {probe}");
+            }
+            assert_eq!(ask(address, &format!("GET {probe} HTTP/1.1"), ""), 400, "{probe}");
+            for hosts in ["host: a b\r\n", "host: a\r\nhost: a\r\n"] {
+                assert_eq!(ask(address, &format!("GET {probe} HTTP/1.0"), hosts), 400, "{probe} {hosts}");
+            }
+        }
+        for path in ["/v1/pets", "/v1/health", "/v1", "/docs", "/openapi.yaml", "/", "/nothing"] {
+            assert_eq!(ask(address, &format!("GET {path} HTTP/1.0"), ""), 400, "{path}");
+        }
+    }
+    ops.drain();
+    assert!(ops.join());
 }
