@@ -88,11 +88,12 @@ struct Counter(AtomicU64);
 impl Counter {
     fn add(&self, more: u64) {
         // The only writer: no read-modify-write is needed, which would cost twenty times as much.
-        self.0.store(self.0.load(Ordering::Relaxed).wrapping_add(more), Ordering::Relaxed);
+        // Whoever sees the sum sees what was counted before it, too.
+        self.0.store(self.0.load(Ordering::Relaxed).wrapping_add(more), Ordering::Release);
     }
 
     fn get(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
+        self.0.load(Ordering::Acquire)
     }
 }
 
@@ -263,21 +264,20 @@ impl Tallies {
     pub(crate) fn figures(&self, panics: u64, shed: u64) -> Figures {
         let tallies = self.0.lock();
         let sum = |pick: &dyn Fn(&Tally) -> u64| tallies.iter().map(|tally| pick(tally)).sum::<u64>();
+        let (accepted, connections) =
+            begun_and_left(|| sum(&|tally| tally.accepted.get()), || sum(&|tally| tally.closed.get()));
+        let (_, in_flight) =
+            begun_and_left(|| sum(&|tally| tally.begun.get()), || sum(&|tally| tally.ended.get()));
         let mut figures = Figures {
             requests: vec![],
             latencies: vec![],
             decisions: vec![],
-            // What has ended is read first: there are never fewer than none.
-            in_flight: 0,
-            accepted: sum(&|tally| tally.accepted.get()),
-            connections: 0,
+            in_flight,
+            accepted,
+            connections,
             panics,
             shed,
         };
-        let closed = sum(&|tally| tally.closed.get());
-        figures.connections = figures.accepted.saturating_sub(closed);
-        let ended = sum(&|tally| tally.ended.get());
-        figures.in_flight = sum(&|tally| tally.begun.get()).saturating_sub(ended);
         for (route, template) in ROUTES.iter().enumerate() {
             for (method, name) in METHODS.iter().enumerate() {
                 for (status, code) in STATUSES.iter().enumerate() {
@@ -310,6 +310,14 @@ impl Tallies {
         }
         figures
     }
+}
+
+/// How many have begun, and how many of them have not ended. What has ended is read first: who comes and goes between the
+/// two looks is then one too many, and would otherwise be missing among those who are there all the time.
+fn begun_and_left(begun: impl FnOnce() -> u64, ended: impl FnOnce() -> u64) -> (u64, u64) {
+    let ended = ended();
+    let begun = begun();
+    (begun, begun.saturating_sub(ended))
 }
 
 /// What the transport has counted since its start.
@@ -399,6 +407,20 @@ mod tests {
         assert_eq!((figures.panics, figures.shed), (3, 4));
         let banned: Vec<_> = figures.decisions.iter().filter(|one| one.count > 0).collect();
         assert_eq!(banned, [&Decisions { plan: "pro", decision: "banned", count: 1 }]);
+    }
+
+    #[test]
+    fn who_comes_and_goes_between_two_looks_takes_nobodys_place() {
+        let tally = Tally::default();
+        tally.connected();
+        let read = |counter: &Counter| {
+            let count = counter.get();
+            tally.connected();
+            tally.disconnected();
+            count
+        };
+        let (accepted, connections) = begun_and_left(|| read(&tally.accepted), || read(&tally.closed));
+        assert!((1..=accepted).contains(&connections), "{connections} of {accepted}");
     }
 
     #[test]
