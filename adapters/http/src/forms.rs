@@ -34,6 +34,9 @@ const DEPRECATED_AT: HeaderValue = HeaderValue::from_static("@1752019200");
 /// The date in the contract, as RFC 8594 writes it.
 const SUNSET_AT: HeaderValue = HeaderValue::from_static("Thu, 05 Dec 2030 00:00:00 GMT");
 
+/// The same in milliseconds since 1970, for whoever holds a time against it.
+pub(crate) const SUNSET_MILLIS: i64 = 1_922_659_200_000;
+
 /// What is written into the place of a value that each answer has for itself.
 const PLACE: HeaderValue = HeaderValue::from_static("");
 
@@ -262,6 +265,8 @@ impl Forms {
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, UNIX_EPOCH};
+
     use super::*;
     use crate::answer::Collection;
     use crate::gate::QuotaResource;
@@ -272,6 +277,12 @@ mod tests {
         let lines = str::from_utf8(lines).unwrap().strip_suffix("\r\n").unwrap();
         let fields = lines.split("\r\n").map(|line| line.split_once(": ").unwrap());
         fields.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+    }
+
+    #[test]
+    fn the_sunset_that_is_told_is_the_one_that_is_kept() {
+        let kept = UNIX_EPOCH + Duration::from_millis(SUNSET_MILLIS.unsigned_abs());
+        assert_eq!(SUNSET_AT, httpdate::fmt_http_date(kept));
     }
 
     #[test]

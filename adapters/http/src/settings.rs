@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use petstore_domain::Timestamp;
 use petstore_ports::api::Sandbox;
 use tokio::time::Instant;
 
@@ -26,8 +25,8 @@ pub struct HttpSettings {
     pub cors: Cors,
     /// Whether a change must say which version it changes.
     pub require_if_match: bool,
-    /// From when on getPet is gone; none: never.
-    pub sunset: Option<Timestamp>,
+    /// Whether getPet is gone from the date on that the contract and every `Sunset` name.
+    pub enforce_sunset: bool,
     /// Peers whose `X-Forwarded-For` counts.
     pub trusted_proxies: Vec<Network>,
     /// A number of the store's: entity tags and cursors of another store mean nothing to this one.
@@ -65,7 +64,7 @@ impl HttpSettings {
             hosts: None,
             cors: Cors::AnyOrigin,
             require_if_match: false,
-            sunset: None,
+            enforce_sunset: false,
             trusted_proxies: vec![],
             epoch,
             request_ids: epoch,

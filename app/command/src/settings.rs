@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgAction, Args};
-use petstore_domain::{BanPolicy, Limit, Limits, PlanTable, Timestamp};
+use petstore_domain::{BanPolicy, Limit, Limits, PlanTable};
 use petstore_http::{Bounds, Cors, Deadlines, HttpSettings, Network};
 use petstore_service::Policy;
 
@@ -362,7 +362,7 @@ impl ServeArgs {
             hosts: (!self.hosts.is_empty()).then(|| self.hosts.clone()),
             cors: self.cors.clone(),
             require_if_match: self.require_if_match,
-            sunset: self.enforce_sunset.then_some(sunset()),
+            enforce_sunset: self.enforce_sunset,
             trusted_proxies: self.trusted_proxies.clone(),
             deadlines: Deadlines {
                 head: self.head_timeout,
@@ -401,11 +401,6 @@ impl ServeArgs {
         let connections = self.connections_max.unwrap_or(connections).min(left - of_ops).max(1);
         Bounds { body: self.body_max, connections, ops_connections: of_ops.max(1) }
     }
-}
-
-/// The sunset of getPet in the contract.
-fn sunset() -> Timestamp {
-    Timestamp::parse("2030-12-05T00:00:00Z").expect("an RFC 3339 date")
 }
 
 /// How many files this process may open, by Linux's account of it.

@@ -78,7 +78,7 @@ impl Default for Wish {
         Self {
             policy: Policy::DEFAULT,
             http: HttpSettings {
-                sunset: Some(Timestamp::parse("2030-12-05T00:00:00Z").unwrap()),
+                enforce_sunset: true,
                 // A test may hold a write as long as it likes, on a machine as slow and as crowded as it likes.
                 deadlines: Deadlines {
                     store: PATIENCE,

@@ -94,7 +94,7 @@ fn from_the_sunset_on_get_and_head_are_410_and_the_rest_lives_on() {
 #[test]
 fn an_owner_may_let_it_live_on() {
     let mut wish = Wish::default();
-    wish.http.sunset = None;
+    wish.http.enforce_sunset = false;
     let stall = Stall::open_as(wish);
     let pet = format!("/v1/pets/{}", stall.pet());
     stall.shop.clock.set("2031-06-01T00:00:00Z");

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use petstore_domain::{BanPolicy, Limit, Timestamp};
+use petstore_domain::{BanPolicy, Limit};
 use petstore_http::{Documents, Http, HttpSettings, LocalServer};
 use petstore_memory::{MemoryStore, Opened, Step, Writer};
 use petstore_ports::api::Petstore;
@@ -18,7 +18,7 @@ use tokio::sync::Notify;
 use tokio::task::{JoinHandle, spawn_local};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 
-use crate::book::{ACTOR, Actor, Book, Over, SUNSET};
+use crate::book::{ACTOR, Actor, Book, Over};
 use crate::bugs::Bug;
 use crate::clock::{SimClock, SimEntropy};
 use crate::link::{Cutter, End, LinkWeather, link};
@@ -175,7 +175,7 @@ fn policy(temper: &Temper) -> Policy {
 
 fn settings(epoch: u64) -> HttpSettings {
     HttpSettings {
-        sunset: Some(Timestamp::from_millis(SUNSET).expect("a date")),
+        enforce_sunset: true,
         ..HttpSettings::new(epoch, Documents { yaml: "".into(), json: "".into(), page: Arc::new([]) })
     }
 }

@@ -6,6 +6,7 @@ use petstore_domain::{IdError, PetId};
 use super::{Call, Handled, not_found, path_id};
 use crate::answer::{Collection, Location};
 use crate::error::{ApiError, Code};
+use crate::forms::SUNSET_MILLIS;
 use crate::route::Resource;
 use crate::wire;
 
@@ -13,7 +14,7 @@ use crate::wire;
 const PET_BYTES: usize = 80;
 
 pub(super) async fn get(call: &Call<'_>, id: Result<PetId, IdError>) -> Handled {
-    if call.settings().sunset.is_some_and(|sunset| sunset <= call.admission.now) {
+    if call.settings().enforce_sunset && call.admission.now.as_millis() >= SUNSET_MILLIS {
         let message = "This operation has ended; GET /pets?id= takes its place.";
         return Err(ApiError::new(Code::OperationSunset, message).into());
     }
