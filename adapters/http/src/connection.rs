@@ -6,10 +6,8 @@
 //! a nearer deadline comes up. So a request costs one look at the clock and no timer.
 
 use std::cell::Cell;
-use std::net::IpAddr;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -24,36 +22,24 @@ use tokio::time::{Duration, Instant};
 
 use crate::activity::{Activity, Phase};
 use crate::alarm::{Alarm, StopWish};
-use crate::drain::Drain;
 use crate::exchange::exchange;
 use crate::observe::Exchange;
 use crate::seal::RequestId;
 use crate::settings::{Deadlines, READ_BUFFER_MAX};
 use crate::socket::{SendNow, Socket, Stream};
 use crate::tally::UNKNOWN;
+use crate::visit::Visit;
 use crate::worker::Worker;
 
 /// Serves a stream in the clear to its end, and notes what happens on it.
-pub(crate) async fn serve_connection<T: Stream>(
-    stream: T,
-    send: SendNow<T>,
-    peer: IpAddr,
-    worker: Rc<Worker>,
-    activity: Rc<Activity>,
-    drain: &Arc<Drain>,
-) {
-    let socket = Socket::new(stream, send, Rc::clone(&activity), Rc::clone(&worker.outbox));
-    serve_http1::<_, false>(socket, activity, peer, worker, drain).await;
+pub(crate) async fn serve_connection<T: Stream>(stream: T, send: SendNow<T>, visit: Visit) {
+    let socket = Socket::new(stream, send, Rc::clone(&visit.activity), Rc::clone(&visit.worker.outbox));
+    serve_http1::<_, false>(socket, visit).await;
 }
 
 /// Serves a stream of HTTP/1.1 to its end. There is a [`Socket`] beneath it.
-pub(crate) async fn serve_http1<T: Stream, const SECURE: bool>(
-    stream: T,
-    activity: Rc<Activity>,
-    peer: IpAddr,
-    worker: Rc<Worker>,
-    drain: &Arc<Drain>,
-) {
+pub(crate) async fn serve_http1<T: Stream, const SECURE: bool>(stream: T, visit: Visit) {
+    let Visit { peer, worker, activity, drain } = visit;
     let deadlines = worker.app.settings.deadlines;
     let (serving, noted) = (Rc::clone(&worker), Rc::clone(&activity));
     let service =
@@ -67,7 +53,7 @@ pub(crate) async fn serve_http1<T: Stream, const SECURE: bool>(
         // The deadlines are ours, all of them.
         .header_read_timeout(None)
         .serve_connection(TokioIo::new(stream), service);
-    match Connection::new(http, activity, deadlines, StopWish::new(drain)).serve().await {
+    match Connection::new(http, activity, deadlines, StopWish::new(&drain)).serve().await {
         Some((_, Ended::Unreadable(status))) => {
             note_unread(&worker, status, &RequestId::Made(worker.next_request_id()));
         }

@@ -7,10 +7,8 @@
 
 use std::cell::Cell;
 use std::io::{self, IoSlice};
-use std::net::IpAddr;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use hyper::body::Incoming;
@@ -25,27 +23,21 @@ use tokio::time::Instant;
 use crate::activity::{Activity, Phase};
 use crate::alarm::{Alarm, StopWish};
 use crate::connection::{LAST_REQUEST_TIME, Watch};
-use crate::drain::Drain;
 use crate::exchange::{Dropped, exchange};
 use crate::settings::{
     CONNECTION_WINDOW, Deadlines, HEAD_MAX, LOCAL_RESETS_MAX, PENDING_RESETS_MAX, READ_TURN_MAX,
     SEND_BUFFER_MAX, STREAM_WINDOW, STREAMS_MAX,
 };
 use crate::socket::Stream;
-use crate::worker::Worker;
+use crate::visit::Visit;
 
 mod answers;
 
 use answers::{Answers, Tracked, Turn};
 
 /// Serves a stream on which HTTP/2 was agreed on to its end.
-pub(crate) async fn serve<T: Stream>(
-    stream: T,
-    activity: Rc<Activity>,
-    peer: IpAddr,
-    worker: Rc<Worker>,
-    drain: &Arc<Drain>,
-) {
+pub(crate) async fn serve<T: Stream>(stream: T, visit: Visit) {
+    let Visit { peer, worker, activity, drain } = visit;
     let deadlines = worker.app.settings.deadlines;
     let answers = Rc::new(Answers::new(&activity));
     let (noted, untaken) = (Rc::clone(&activity), Rc::clone(&answers));
@@ -79,7 +71,7 @@ pub(crate) async fn serve<T: Stream>(
         left,
         alarm: Alarm::at(now + deadlines.idle),
         deadlines,
-        stop: StopWish::new(drain),
+        stop: StopWish::new(&drain),
         is_stopping: false,
         ending: None,
     };

@@ -63,6 +63,7 @@ mod socket;
 mod tally;
 mod tcp;
 mod tls;
+mod visit;
 #[cfg(test)]
 mod wakes;
 mod wire;

@@ -13,6 +13,7 @@ use crate::app::{App, Serves};
 use crate::connection::serve_connection;
 use crate::drain::Drain;
 use crate::socket;
+use crate::visit::Visit;
 use crate::worker::Worker;
 
 /// Serves connections that its owner accepts, on the owner's runtime: over another transport than TCP, or over the
@@ -50,7 +51,8 @@ impl LocalServer {
         let keepers = Rc::clone(&self.keepers);
         async move {
             let activity = Rc::new(Activity::new());
-            serve_connection(stream, socket::send, peer, Rc::clone(&worker), activity, &drain).await;
+            let visit = Visit { peer, worker: Rc::clone(&worker), activity, drain };
+            serve_connection(stream, socket::send, visit).await;
             // A last word is sent before nobody is left who would.
             worker.outbox.send();
             drop(keepers);

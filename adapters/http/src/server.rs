@@ -26,6 +26,7 @@ use crate::drain::Drain;
 use crate::settings::Bounds;
 use crate::tcp::Tcp;
 use crate::tls::serve_tls;
+use crate::visit::Visit;
 use crate::worker::Worker;
 
 /// Connections that the kernel holds before they are accepted.
@@ -245,9 +246,14 @@ async fn serve(listener: TcpListener, worker: Rc<Worker>, accept: &Accept, drain
     });
     let seat = |stream: TcpStream, peer: SocketAddr, place: Place| {
         let activity = Rc::new(Activity::new());
-        let (number, noted) = (place.number(), Rc::clone(&activity));
-        let (worker, drain, tls) = (Rc::clone(&worker), Arc::clone(drain), accept.tls.clone());
-        let serving = connection(stream, peer, tls, worker, drain, noted, place);
+        let number = place.number();
+        let visit = Visit {
+            peer: peer.ip(),
+            worker: Rc::clone(&worker),
+            activity: Rc::clone(&activity),
+            drain: Arc::clone(drain),
+        };
+        let serving = connection(stream, accept.tls.clone(), visit, place);
         let task = tokio::task::spawn_local(serving).abort_handle();
         connections.seat(number, activity, task);
     };
@@ -299,25 +305,15 @@ async fn place(connections: &Rc<Connections>, idle: Duration, stop: &Drain) -> P
     connections.take()
 }
 
-async fn connection(
-    stream: TcpStream,
-    peer: SocketAddr,
-    tls: Option<TlsAcceptor>,
-    worker: Rc<Worker>,
-    drain: Arc<Drain>,
-    activity: Rc<Activity>,
-    _place: Place,
-) {
+async fn connection(stream: TcpStream, tls: Option<TlsAcceptor>, visit: Visit, _place: Place) {
+    let worker = Rc::clone(&visit.worker);
     // Answers are written whole: waiting for more to put into a segment would only delay them.
     let _ = stream.set_nodelay(true);
     let stream = Tcp::new(stream);
     match tls {
-        None => serve_connection(stream, Tcp::send, peer.ip(), Rc::clone(&worker), activity, &drain).await,
+        None => serve_connection(stream, Tcp::send, visit).await,
         // Apart, so that a connection in the clear takes no room for it.
-        Some(tls) => {
-            Box::pin(serve_tls(stream, Tcp::send, tls, peer.ip(), Rc::clone(&worker), activity, &drain))
-                .await;
-        }
+        Some(tls) => Box::pin(serve_tls(stream, Tcp::send, tls, visit)).await,
     }
     // A last word is sent before the thread may end with its last connection.
     worker.outbox.send();

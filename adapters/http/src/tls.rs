@@ -1,6 +1,5 @@
 //! Connections under TLS: the handshake under a deadline, then HTTP/2 or HTTP/1.1, as the client chose.
 
-use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -9,12 +8,10 @@ use tokio::io::AsyncWriteExt;
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
-use crate::activity::Activity;
 use crate::connection::{LAST_REQUEST_TIME, serve_http1};
-use crate::drain::Drain;
 use crate::http2;
 use crate::socket::{SendNow, Socket, Stream};
-use crate::worker::Worker;
+use crate::visit::Visit;
 
 /// The name of HTTP/2 in the handshake (RFC 9113, section 3.2).
 const HTTP_2: &[u8] = b"h2";
@@ -26,24 +23,15 @@ pub(crate) fn acceptor(mut config: ServerConfig) -> TlsAcceptor {
 }
 
 /// Serves a stream to its end.
-pub(crate) async fn serve_tls<T: Stream>(
-    stream: T,
-    send: SendNow<T>,
-    acceptor: TlsAcceptor,
-    peer: IpAddr,
-    worker: Rc<Worker>,
-    activity: Rc<Activity>,
-    drain: &Arc<Drain>,
-) {
-    let handshake = acceptor
-        .accept(Socket::new(stream, send, Rc::clone(&activity), Rc::clone(&worker.outbox)))
-        .into_fallible();
+pub(crate) async fn serve_tls<T: Stream>(stream: T, send: SendNow<T>, acceptor: TlsAcceptor, visit: Visit) {
+    let socket = Socket::new(stream, send, Rc::clone(&visit.activity), Rc::clone(&visit.worker.outbox));
+    let handshake = acceptor.accept(socket).into_fallible();
     let stop = async {
-        drain.wished().await;
+        visit.drain.wished().await;
         sleep(LAST_REQUEST_TIME).await;
     };
     let shaken = tokio::select! {
-        shaken = timeout(worker.app.settings.deadlines.head, handshake) => shaken,
+        shaken = timeout(visit.worker.app.settings.deadlines.head, handshake) => shaken,
         () = stop => return,
     };
     let stream = match shaken {
@@ -53,10 +41,10 @@ pub(crate) async fn serve_tls<T: Stream>(
         Err(_) => return,
     };
     // From here on there are requests.
-    activity.settle();
+    visit.activity.settle();
     if stream.get_ref().1.alpn_protocol() == Some(HTTP_2) {
-        http2::serve(stream, activity, peer, worker, drain).await;
+        http2::serve(stream, visit).await;
     } else {
-        serve_http1::<_, true>(stream, activity, peer, worker, drain).await;
+        serve_http1::<_, true>(stream, visit).await;
     }
 }
