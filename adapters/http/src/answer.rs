@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use hyper::StatusCode;
-use hyper::header::{HeaderName, HeaderValue, RETRY_AFTER};
+use hyper::header::{ALLOW, HeaderName, HeaderValue, RETRY_AFTER};
 use petstore_ports::StoreError;
 
 use crate::error::{ApiError, Code};
@@ -134,6 +134,19 @@ impl Answer {
         Self::from(ApiError::new(code, message)).with_retry_after(jitter())
     }
 
+    /// Something broke, and asking again does not mend it.
+    pub(crate) fn failed(fault: impl Into<Box<str>>) -> Self {
+        let message = "The service failed; the failure has been recorded.";
+        Self::from(ApiError::new(Code::InternalError, message)).with_fault(fault)
+    }
+
+    /// What is there takes other methods, namely these.
+    pub(crate) fn not_allowed(allow: &'static str) -> Self {
+        let message = "The path does not take this method; Allow has those that it takes.";
+        Self::from(ApiError::new(Code::MethodNotAllowed, message))
+            .with_header(ALLOW, HeaderValue::from_static(allow))
+    }
+
     pub(crate) fn with_fault(mut self, fault: impl Into<Box<str>>) -> Self {
         self.fault = Some(fault.into());
         self
@@ -155,17 +168,14 @@ impl From<StoreError> for Answer {
             StoreError::Indeterminate(_) => {
                 (Code::Unavailable, "Whether the change was made is not known; look before trying again.")
             }
-            StoreError::Corrupt(_) => {
-                (Code::InternalError, "The service failed; the failure has been recorded.")
-            }
+            StoreError::Corrupt(_) => return Self::failed(error.to_string()),
         };
-        let answer = Self::from(ApiError::new(code, message)).with_fault(error.to_string());
-        // A second, and for about half of the callers two, so that they do not come back all at once.
-        if code == Code::InternalError { answer } else { answer.with_retry_after(jitter()) }
+        Self::comes_again(code, message).with_fault(error.to_string())
     }
 }
 
-/// One or two, without a pattern that two clients share.
+/// A second, and for about half of the callers two, so that they do not come back all at once; without a pattern that two
+/// clients share.
 fn jitter() -> u64 {
     thread_local! {
         static TURN: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };

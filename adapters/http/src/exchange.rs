@@ -10,7 +10,6 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::body::Incoming;
-use hyper::header::{ALLOW, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Request, Response, StatusCode, Version};
 use petstore_domain::{AccountId, KeyPrefix, Scope};
@@ -26,12 +25,11 @@ use crate::credentials::{asker, presented};
 use crate::error::{ApiError, Code};
 use crate::gate::{self, QuotaNote};
 use crate::handlers::{self, Call};
-use crate::head::Head;
+use crate::head::{Head, bounds};
 use crate::observe::{Exchange, Observer};
 use crate::route::{self, Operation, Resource, Takes};
 use crate::sandbox::Interrupted;
 use crate::seal::{RequestId, Seal, seal};
-use crate::settings::{FIELDS_MAX, HEAD_MAX, TARGET_MAX};
 use crate::socket::LETTER_MAX;
 use crate::tally::{Decision, Route};
 use crate::wire;
@@ -116,8 +114,7 @@ pub(crate) fn exchange<const SECURE: bool>(
         }
         let answer = judged.unwrap_or_else(|| {
             worker.app.count_panic();
-            let message = "The service failed; the failure has been recorded.";
-            Answer::from(ApiError::new(Code::InternalError, message)).with_fault("a handler panicked")
+            Answer::failed("a handler panicked")
         });
         let _making = is_http2.then(|| activity.making(answer.body.len()));
         if notes.under_base && notes.quota.is_none() {
@@ -213,7 +210,7 @@ async fn judge<const SECURE: bool>(
     notes.under_base = is_under;
     // Before anything is judged: every answer of a deprecated operation says that it is one.
     notes.resource = resource;
-    if let Err(error) = check_head(parts, head) {
+    if let Err(error) = bounds::check(parts, head) {
         return error.into();
     }
     // Whoever probes health asks an address, not a name.
@@ -272,9 +269,7 @@ async fn judge<const SECURE: bool>(
     notes.account = Some(admission.account);
     let Some(resource) = resource else { return not_found().into() };
     let Some(operation) = operation else {
-        let message = "The path does not take this method; Allow has those that it takes.";
-        return Answer::from(ApiError::new(Code::MethodNotAllowed, message))
-            .with_header(ALLOW, HeaderValue::from_static(resource.allow()));
+        return Answer::not_allowed(resource.allow());
     };
     if !admission.scopes.permits(operation.scope()) {
         let message =
@@ -330,31 +325,6 @@ fn under_base<'r>(path: &'r str, base: &str) -> Option<&'r str> {
     path.strip_prefix(base).filter(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// Bytes of a head that are none of its method's, target's and fields': two spaces, the version and two line ends.
-const HEAD_FRAME: usize = "  HTTP/1.1\r\n\r\n".len();
-
-/// The bounds of the head that hyper leaves to us.
-fn check_head(parts: &Parts, head: &Head<'_>) -> Result<(), ApiError> {
-    let target = parts.uri.path_and_query().map_or(0, |target| target.as_str().len());
-    if target > TARGET_MAX {
-        let message = format!("A request target has at most {TARGET_MAX} bytes.");
-        return Err(ApiError::new(Code::UriTooLong, message));
-    }
-    if head.coded {
-        let message = "A body is sent as it is or chunked, in no other transfer coding.";
-        return Err(ApiError::new(Code::InvalidHeader, message));
-    }
-    if parts.method.as_str().len() + target + HEAD_FRAME + head.bytes > HEAD_MAX {
-        let message = format!("A head has at most {HEAD_MAX} bytes.");
-        return Err(ApiError::new(Code::HeadersTooLarge, message));
-    }
-    if parts.headers.len() > FIELDS_MAX {
-        let message = format!("A head has at most {FIELDS_MAX} fields.");
-        return Err(ApiError::new(Code::HeadersTooLarge, message));
-    }
-    Ok(())
-}
-
 async fn read_body(
     app: &crate::app::App,
     takes: Takes,
@@ -397,6 +367,8 @@ async fn behind_barrier<F: Future>(mut future: Pin<&mut F>) -> Option<F::Output>
 
 #[cfg(test)]
 mod tests {
+    use hyper::header::HeaderValue;
+
     use super::*;
 
     #[test]
@@ -429,20 +401,5 @@ mod tests {
         let mut same = HeaderMap::new();
         same.extend(request(100, |_| "x-same".to_owned()));
         assert_eq!(emptied(&mut same).capacity(), 0);
-    }
-
-    #[test]
-    fn a_head_beyond_its_bound_is_refused_whatever_its_fields() {
-        let (mut parts, ()) = Request::new(()).into_parts();
-        assert_eq!(check_head(&parts, &Head::read(&parts.headers)), Ok(()));
-        let around = "GET / HTTP/1.1\r\nx-long: \r\n\r\n".len();
-        let longest = HeaderValue::from_bytes(&[b'x'; HEAD_MAX][around..]).unwrap();
-        parts.headers.insert("x-long", longest);
-        assert_eq!(check_head(&parts, &Head::read(&parts.headers)), Ok(()));
-        let longer = HeaderValue::from_bytes(&[b'x'; HEAD_MAX][around - 1..]).unwrap();
-        parts.headers.insert("x-long", longer);
-        assert_eq!(check_head(&parts, &Head::read(&parts.headers)).unwrap_err().code, Code::HeadersTooLarge);
-        parts.uri = format!("/{}", "x".repeat(TARGET_MAX)).parse().unwrap();
-        assert_eq!(check_head(&parts, &Head::read(&parts.headers)).unwrap_err().code, Code::UriTooLong);
     }
 }

@@ -71,5 +71,7 @@ impl<'r> Head<'r> {
     }
 }
 
+pub(crate) mod bounds;
+
 #[cfg(test)]
 mod fuzz;

@@ -12,7 +12,7 @@ use hyper::header::{
 use hyper::{HeaderMap, StatusCode};
 
 use crate::answer::{Answer, Content};
-use crate::error::{ApiError, Code};
+use crate::error::ApiError;
 use crate::wire::{self, EntityTag};
 
 /// Where the page is.
@@ -117,10 +117,7 @@ pub(crate) fn answer(file: &PageFile, headers: &HeaderMap) -> Result<Answer, Api
         match body {
             Ok(body) => Answer { body, content: Content::Told, ..Answer::empty(StatusCode::OK) }
                 .with_header(CONTENT_TYPE, file.content_type.clone()),
-            Err(fault) => {
-                let message = "The service failed; the failure has been recorded.";
-                return Ok(Answer::from(ApiError::new(Code::InternalError, message)).with_fault(fault));
-            }
+            Err(fault) => return Ok(Answer::failed(fault)),
         }
     };
     let answer = answer

@@ -3,7 +3,6 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use hyper::header::{ALLOW, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Method, StatusCode};
 use petstore_ports::StoreError;
@@ -101,11 +100,7 @@ pub(crate) async fn answer(
             sandbox.plan(Plan::default());
             Ok(Answer::empty(StatusCode::NO_CONTENT))
         }
-        _ => {
-            let message = "The path does not take this method; Allow has those that it takes.";
-            Err(Answer::from(ApiError::new(Code::MethodNotAllowed, message))
-                .with_header(ALLOW, HeaderValue::from_static(route.allow())))
-        }
+        _ => Err(Answer::not_allowed(route.allow())),
     };
     match done {
         Ok(answer) | Err(answer) => answer,
