@@ -22,7 +22,9 @@ pub(crate) fn check_config(args: &ServeArgs, loaded: &Loaded) -> Result<(), Fail
             "{setting}: there is no such folder, so a first key has no place"
         )));
     }
-    warning.iter().for_each(|warning| tell(&format!("warning: {warning}")));
+    if let Some(warning) = warning {
+        tell(&format!("warning: {warning}"));
+    }
     let mut table = Table::new(["SETTING", "VALUE", "FROM"]);
     for setting in loaded.in_force() {
         let value = setting.shown().to_owned();

@@ -99,7 +99,9 @@ async fn run(
     let supervisor = Arc::new(Supervisor::find());
     // Before the data is opened: a wrong one is told at once.
     let Inputs { certificate, warning, first_key } = Inputs::read(args, loaded)?;
-    warning.iter().for_each(|warning| log.warn(warning));
+    if let Some(warning) = warning {
+        log.warn(&warning);
+    }
     let idle = Idle::default();
     let OpenStore { store, epoch, commits, checkpoints } =
         OpenStore::open(&args.db, "stop that one, or name another --db", idle.clone())?;
@@ -191,13 +193,7 @@ async fn run(
     supervisor.ready();
 
     while std::mem::take(&mut signals.reload_waits) || signals.next().await == Wish::Reload {
-        match reloader.reload() {
-            Ok(done) => {
-                done.lines().iter().for_each(|line| log.say(line));
-                done.warning.iter().for_each(|warning| log.warn(warning));
-            }
-            Err(why) => log.complain(&format!("nothing was reloaded: {why}")),
-        }
+        reload(&reloader, log);
     }
     supervisor.stopping();
     log.say("stopping; another signal stops at once");
@@ -209,6 +205,16 @@ async fn run(
         log.say("stopped");
     }
     ended
+}
+
+fn reload(reloader: &Reloader, log: &Log) {
+    match reloader.reload() {
+        Ok(done) => {
+            done.lines().iter().for_each(|line| log.say(line));
+            done.warning.iter().for_each(|warning| log.warn(warning));
+        }
+        Err(why) => log.complain(&format!("nothing was reloaded: {why}")),
+    }
 }
 
 fn open_socket(args: &ServeArgs) -> Result<AdminSocket, Failure> {

@@ -86,7 +86,7 @@ impl TransferArgs {
     fn export_to(&self, output: &mut Output) -> Result<u64, Failure> {
         let mut progress = self.progress("exported");
         let count = if let Some(server) = self.server()? {
-            through::export(server, output, progress)?
+            through::export(&server, output, progress)?
         } else {
             let Db::File(file) = self.file_at_rest(true)? else { return Err(self.through.nowhere()) };
             export_file(file, output, |lines| progress.show(lines))?

@@ -63,11 +63,11 @@ fn send_lines(input: impl Read, server: &mut impl Write, mut progress: Progress)
 
 /// Writes the lines that a server gives.
 pub(super) fn export(
-    server: UnixStream,
+    server: &UnixStream,
     output: &mut dyn Write,
     mut progress: Progress,
 ) -> Result<u64, Failure> {
-    let mut answers = begin(&server, &Request::Export, LINE_TIME)?;
+    let mut answers = begin(server, &Request::Export, LINE_TIME)?;
     let (mut count, mut line) = (0, Vec::new());
     loop {
         line.clear();
