@@ -188,6 +188,11 @@ pub(crate) fn settle(connection: &Connection) -> rusqlite::Result<Settled> {
     })
 }
 
+/// How many pages are in the log, whoever has written them.
+pub(crate) fn pages_in_log(connection: &Connection) -> rusqlite::Result<u32> {
+    checkpoint(connection, "NOOP").map(|found| found.pages)
+}
+
 /// Ends what counts of a log that could not be emptied. Behind its last page there may be those of a transaction that has
 /// failed, its commit among them: a start that has to read the log, after a crash, would take that for done. A commit that
 /// changes nothing is written over its beginning, and the rest of it no longer follows from what is before it.

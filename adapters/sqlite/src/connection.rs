@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use crate::{OpenError, meta, schema};
@@ -107,6 +108,12 @@ fn known(path: &Path) -> Result<(Connection, u32), OpenError> {
         0 => Err(OpenError::NotAJournal { path: path.into() }),
         found => Ok((connection, found)),
     }
+}
+
+/// Lets a connection end without a last checkpoint, which would also take the log away: by its name, which may be another
+/// file's by then.
+pub(crate) fn leave_log(connection: &Connection) -> rusqlite::Result<()> {
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map(drop)
 }
 
 /// Opens a file that is there. A connection is used by one thread at a time, so it needs no lock of its own.

@@ -21,10 +21,12 @@ pub fn beside(database: &Path, end: &str) -> PathBuf {
 /// Where the names end of what stands beside a database: SQLite's log and its index, and the lock. See [`beside`].
 pub const COMPANIONS: [&str; 3] = ["-wal", "-shm", ".lock"];
 
-/// Whether a file begins as every SQLite database does (file format, section 1.2). It must not be one that this process
+/// What every SQLite database begins with (file format, section 1.2).
+pub(crate) const MAGIC: &[u8] = b"SQLite format 3\0";
+
+/// Whether a file begins as every SQLite database does. It must not be one that this process
 /// has open: SQLite's locks on it would be gone.
 pub fn is_database(file: &Path) -> bool {
-    const MAGIC: &[u8] = b"SQLite format 3\0";
     let mut begin = [0; MAGIC.len()];
     File::open(file).and_then(|mut file| file.read_exact(&mut begin)).is_ok_and(|()| begin == *MAGIC)
 }

@@ -4,7 +4,6 @@ use std::fs::File;
 use std::io;
 use std::path::{self, Path, PathBuf};
 use std::sync::Arc;
-use std::thread::JoinHandle;
 
 use petstore_domain::{KeyRecord, Timestamp};
 use petstore_ports::{Batch, BatchNumber, Header, Journal, LastIds, Row, StoreError, UsageCount};
@@ -13,8 +12,10 @@ use rusqlite::{Connection, params};
 use crate::checkpoint::{self, CheckpointHealth, Log, Settled};
 use crate::error::{is_busy, is_damage, unavailable, unreadable};
 use crate::fold::Fold;
+use crate::open::{Lost, Open};
+use crate::original::DataFile;
 use crate::table::{insert, put};
-use crate::{OpenError, connection, files, load, meta, schema, tables};
+use crate::{OpenError, files, load, meta, schema, tables};
 
 /// Records of answered requests that one call drops at most: a few milliseconds of the writer's time.
 const PRUNE_MAX: usize = 1_000;
@@ -25,6 +26,7 @@ pub struct SqliteJournal {
     log: Arc<Log>,
     /// None once something has failed: what it holds is asked of a new one, by [`Journal::recover`].
     open: Option<Open>,
+    data: DataFile,
     /// The last batch that is known to be on disk.
     kept: BatchNumber,
     /// Whether a commit may have got into the log, and failed.
@@ -35,46 +37,6 @@ pub struct SqliteJournal {
     damage: Option<StoreError>,
     /// Released last, when nothing of the database is open any more.
     _lock: File,
-}
-
-/// The writer's connection, and the thread that runs its checkpoints.
-struct Open {
-    connection: Connection,
-    checkpoints: Option<JoinHandle<()>>,
-    in_bulk: bool,
-}
-
-impl Open {
-    fn new(path: &Path, epoch_if_new: Option<u64>, log: &Arc<Log>) -> Result<(Self, Settled), OpenError> {
-        let mut connection = connection::writer(path, epoch_if_new)?;
-        // A process that was killed may have left a batch in the log that was never synced. It is read from here on, so
-        // it must be on disk before: in the database, or while somebody reads an older state of it, in the log.
-        let settled = checkpoint::settle(&connection).map_err(OpenError::engine(path))?;
-        if settled == Settled::Emptied {
-            // And what is not read any more must not come back with a power cut: a commit that failed is in it, too.
-            let failed = |source| OpenError::File { path: path.into(), source };
-            files::sync_log(path).and_then(|()| files::sync_directory_of(path)).map_err(failed)?;
-            log.begin_anew();
-        }
-        let checkpoints = Some(checkpoint::start(&mut connection, path, log)?);
-        Ok((Self { connection, checkpoints, in_bulk: false }, settled))
-    }
-
-    /// Ends what counts of a log that is still there; see [`checkpoint::cut`].
-    fn cut(&self, settled: Settled, path: &Path) -> Result<(), OpenError> {
-        if settled == Settled::Emptied {
-            return Ok(());
-        }
-        checkpoint::cut(&self.connection, schema::VERSION).map_err(OpenError::engine(path))
-    }
-}
-
-impl Drop for Open {
-    fn drop(&mut self) {
-        if let Some(thread) = self.checkpoints.take() {
-            checkpoint::stop(&mut self.connection, thread);
-        }
-    }
 }
 
 impl SqliteJournal {
@@ -93,6 +55,7 @@ impl SqliteJournal {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(failed(error)),
             Ok(()) | Err(_) => {}
         }
+        let data = DataFile::open(&path).map_err(failed)?;
         let log = Arc::default();
         let (open, settled) = Open::new(&path, Some(epoch_if_new), &log)?;
         open.cut(settled, &path)?;
@@ -108,6 +71,7 @@ impl SqliteJournal {
             path,
             log,
             open: Some(open),
+            data,
             kept,
             may_have_committed: false,
             is_suspect: false,
@@ -148,11 +112,24 @@ impl SqliteJournal {
 
     fn checked<T>(&mut self, doing: &str, done: rusqlite::Result<T>) -> Result<T, StoreError> {
         done.map_err(|error| {
+            // What has become of the files is told by the recovery.
+            let _ = self.look();
             self.open = None;
             self.may_have_committed |= !is_busy(&error);
             self.is_suspect |= is_damage(&error);
             unavailable(doing, &error)
         })
+    }
+
+    /// Looks whether the files are those that were opened. If they are not, nothing is written any more.
+    fn look(&mut self) -> Result<(), StoreError> {
+        let Some(Err(lost)) = self.open.as_ref().map(|open| open.check(&self.data)) else { return Ok(()) };
+        if let Some(open) = self.open.take() {
+            open.leave(&lost);
+        }
+        let error = StoreError::from(lost);
+        self.damage = Some(error.clone());
+        Err(error)
     }
 
     /// The engine has met something that cannot be. A disk may have read it wrongly once; if the file itself is wrong, each
@@ -191,11 +168,15 @@ impl Journal for SqliteJournal {
     }
 
     fn recover(&mut self) -> Result<BatchNumber, StoreError> {
+        // First the old one, with its checkpoints: nothing that it knows is carried over.
+        let _ = self.look();
+        self.open = None;
+        if let Err(what) = self.data.check() {
+            self.damage.get_or_insert(Lost::Data(what).into());
+        }
         if let Some(damage) = &self.damage {
             return Err(damage.clone());
         }
-        // First the old one, with its checkpoints: nothing that it knows is carried over.
-        self.open = None;
         let (open, settled) = Open::new(&self.path, None, &self.log)?;
         let last = meta::read(&open.connection)?.last_batch;
         if last < self.kept {
@@ -234,6 +215,7 @@ impl Journal for SqliteJournal {
     }
 
     fn prune(&mut self, now: Timestamp) -> Result<usize, StoreError> {
+        self.look()?;
         let sql = "DELETE FROM retries WHERE id IN
              (SELECT id FROM retries WHERE expires_at <= ?1 ORDER BY expires_at LIMIT ?2)";
         self.write("prune", |connection| {
@@ -298,10 +280,9 @@ impl Journal for SqliteJournal {
 impl Drop for SqliteJournal {
     /// Leaves one file where it can: the log is copied and removed, unless somebody still reads.
     fn drop(&mut self) {
+        let _ = self.look();
         if let Some(open) = &mut self.open {
-            if let Some(thread) = open.checkpoints.take() {
-                checkpoint::stop(&mut open.connection, thread);
-            }
+            open.stop();
             // What is left in the log is as durable there.
             let _ = checkpoint::settle(&open.connection);
         }

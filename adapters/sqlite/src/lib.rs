@@ -10,6 +10,8 @@
 //! - Checkpoints run beside the writer (`checkpoint`), on a thread and a connection of their own.
 //! - One process owns the file, by a lock on a file beside it (`files`): SQLite's exclusive mode would shut out readers
 //!   too, and its own locks on the database are lost when any descriptor of that file is closed.
+//! - The files stay those that were opened (`original`): once a second it looks whether they have been removed, replaced or
+//!   overwritten, and then it writes no more.
 //! - The tables check again what a single row can show (`schema`), and what is read back is parsed like any input
 //!   (`table`, `tables`).
 //!
@@ -23,6 +25,8 @@ mod fold;
 mod journal;
 mod load;
 mod meta;
+mod open;
+mod original;
 mod part;
 mod schema;
 mod snapshot;

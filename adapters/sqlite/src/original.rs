@@ -1,0 +1,103 @@
+//! Whether the files are still those that were opened: somebody may remove, replace or overwrite them under a server, which
+//! would go on to write where nobody will look for it.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use crate::files::{MAGIC, ending};
+
+/// Where a database says which journal it is written and read with, and what stands for the write-ahead log there (file
+/// format, section 1.3.3). It is so for as long as a server has the file, and not so in a copy that was never opened.
+const MODE_AT: usize = 18;
+const WRITE_AHEAD: [u8; 2] = [2, 2];
+
+/// What the log begins with, but for its last bit (file format, section 4.1).
+const LOG_MAGIC: u32 = 0x377F_0682;
+
+/// The data file as it was opened.
+///
+/// Dropped when nothing else of it is open any more: who closes a file gives up the locks that SQLite has on it.
+#[derive(Debug)]
+pub(crate) struct DataFile(Original);
+
+impl DataFile {
+    /// Opens it as one that is written: what may only be read is refused before anything is made beside it.
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+        Original::open(path).map(Self)
+    }
+
+    /// Says what has become of it, if it is not what it was.
+    pub(crate) fn check(&self) -> Result<(), &'static str> {
+        const ANOTHER: &str = "another file is in the place of the data file that was opened";
+        self.0.check_place("the data file has been removed", ANOTHER)?;
+        let begins = self.0.beginning::<{ MODE_AT + WRITE_AHEAD.len() }>();
+        let is_itself =
+            begins.is_none_or(|begins| begins.starts_with(MAGIC) && begins[MODE_AT..] == WRITE_AHEAD);
+        if is_itself { Ok(()) } else { Err("the data file has been overwritten") }
+    }
+}
+
+/// The log as it was opened: the same for as long as the connection that opened it.
+#[derive(Debug)]
+pub(crate) struct LogFile(Original);
+
+impl LogFile {
+    /// That of a database.
+    pub(crate) fn of(database: &Path) -> io::Result<Self> {
+        Original::open(&ending(database, "-wal")).map(Self)
+    }
+
+    /// Says what has become of its name, if that is no longer its own.
+    pub(crate) fn check_place(&self) -> Result<(), &'static str> {
+        const ANOTHER: &str = "another file is in the place of the data file's -wal that was opened";
+        self.0.check_place("the data file's -wal has been removed", ANOTHER)
+    }
+
+    /// Says what has become of what is in it. `is_used`: whether the engine knows of anything in it.
+    pub(crate) fn check_contents(&self, is_used: bool) -> Result<(), &'static str> {
+        let begins = self.0.beginning().map(u32::from_be_bytes);
+        let is_itself = !is_used || begins.is_none_or(|begins| begins & !1 == LOG_MAGIC);
+        if is_itself { Ok(()) } else { Err("the data file's -wal has been overwritten") }
+    }
+}
+
+/// A file that was opened, and the name under which it was found.
+#[derive(Debug)]
+struct Original {
+    path: PathBuf,
+    file: File,
+    /// Device and inode.
+    id: (u64, u64),
+}
+
+impl Original {
+    fn open(path: &Path) -> io::Result<Self> {
+        let file = OpenOptions::new().read(true).write(true).open(path)?;
+        let found = file.metadata()?;
+        Ok(Self { path: path.into(), file, id: (found.dev(), found.ino()) })
+    }
+
+    /// Whether it is still the one that is found under its name. What cannot be looked at is taken for well.
+    fn check_place(&self, gone: &'static str, another: &'static str) -> Result<(), &'static str> {
+        match fs::metadata(&self.path) {
+            Ok(found) if (found.dev(), found.ino()) != self.id => Err(another),
+            Err(error) if is_gone(&error) => Err(gone),
+            Ok(_) | Err(_) => Ok(()),
+        }
+    }
+
+    /// Its first bytes, with zeros where it has none; nothing if it cannot be read.
+    fn beginning<const N: usize>(&self) -> Option<[u8; N]> {
+        let mut bytes = [0; N];
+        match self.file.read_exact_at(&mut bytes, 0) {
+            Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => None,
+            Ok(()) | Err(_) => Some(bytes),
+        }
+    }
+}
+
+fn is_gone(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}

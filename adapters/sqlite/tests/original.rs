@@ -1,0 +1,142 @@
+//! Files that are removed, replaced or overwritten under the journal.
+
+mod common;
+
+use std::fs;
+use std::path::PathBuf;
+
+use common::*;
+use petstore_domain::*;
+use petstore_ports::*;
+use petstore_sqlite::{SqliteJournal, backup};
+
+/// What somebody does to the files, and what is said then.
+type Case = (fn(&Room), &'static str);
+
+/// After these the data file itself is what it was.
+const LOG_IS_LOST: [Case; 2] = [
+    (|room| fs::remove_file(log(room)).unwrap(), "the data file's -wal has been removed"),
+    (replace_log, "another file is in the place of the data file's -wal that was opened"),
+];
+
+const OVERWRITTEN: &str = "the data file has been overwritten";
+const DATA_IS_LOST: [Case; 6] = [
+    (|room| fs::remove_file(room.database()).unwrap(), "the data file has been removed"),
+    (remove_all, "the data file has been removed"),
+    (
+        |room| fs::rename(copy(room), room.database()).unwrap(),
+        "another file is in the place of the data file that was opened",
+    ),
+    (overwrite, OVERWRITTEN),
+    (|room| fs::write(room.database(), []).unwrap(), OVERWRITTEN),
+    (|room| fs::write(log(room), []).unwrap(), "the data file's -wal has been overwritten"),
+];
+
+fn log(room: &Room) -> PathBuf {
+    room.path("petstore.db-wal")
+}
+
+fn copy(room: &Room) -> PathBuf {
+    room.path("backup.db")
+}
+
+fn overwrite(room: &Room) {
+    fs::copy(copy(room), room.database()).unwrap();
+}
+
+fn replace_log(room: &Room) {
+    fs::write(room.path("other"), "somebody else's").unwrap();
+    fs::rename(room.path("other"), log(room)).unwrap();
+}
+
+fn remove_all(room: &Room) {
+    for name in ["petstore.db", "petstore.db-wal", "petstore.db-shm"] {
+        fs::remove_file(room.path(name)).unwrap();
+    }
+}
+
+/// A journal in use, the log of which has what the file has not, and a backup beside it.
+fn in_use(room: &Room) -> SqliteJournal {
+    let mut journal = room.open();
+    fill(&mut journal);
+    backup(&room.database(), &copy(room)).unwrap();
+    keep(&mut journal, 2, [Change::PetDeleted(PetId::FIRST)]).unwrap();
+    assert_eq!(journal.prune(Timestamp::EPOCH), Ok(0), "all is well");
+    journal
+}
+
+/// The files as they are found.
+fn found(room: &Room) -> [Option<Vec<u8>>; 2] {
+    [room.database(), log(room)].map(|path| fs::read(path).ok())
+}
+
+#[test]
+fn files_that_are_not_those_that_were_opened_are_told_until_they_are_opened_anew() {
+    for (act, what) in LOG_IS_LOST.into_iter().chain(DATA_IS_LOST) {
+        let room = Room::new();
+        let mut journal = in_use(&room);
+        act(&room);
+        let told = format!("{what} while it was in use: nothing more is written until a restart");
+        let told = StoreError::Unavailable(told);
+        assert_eq!(journal.prune(Timestamp::EPOCH), Err(told.clone()));
+        for _ in 0..2 {
+            assert_eq!(journal.recover(), Err(told.clone()));
+        }
+        assert!(keep(&mut journal, 3, [Change::OrderDeleted(OrderId::FIRST)]).is_err(), "{what}");
+    }
+}
+
+#[test]
+fn what_somebody_has_put_in_the_place_of_the_files_is_left_as_it_is() {
+    for is_noticed in [false, true] {
+        for (act, what) in DATA_IS_LOST {
+            let room = Room::new();
+            let mut journal = in_use(&room);
+            act(&room);
+            let before = found(&room);
+            assert!(!is_noticed || journal.prune(Timestamp::EPOCH).is_err());
+            drop(journal);
+            assert!(found(&room) == before, "{what}; noticed before: {is_noticed}");
+        }
+    }
+}
+
+#[test]
+fn a_log_that_has_lost_its_name_is_copied_into_the_file_and_the_other_one_is_left() {
+    for is_noticed in [false, true] {
+        for (act, what) in LOG_IS_LOST {
+            let room = Room::new();
+            let mut journal = in_use(&room);
+            act(&room);
+            let [_, before] = found(&room);
+            assert!(!is_noticed || journal.prune(Timestamp::EPOCH).is_err());
+            drop(journal);
+            assert_eq!(found(&room)[1], before, "{what}; noticed before: {is_noticed}");
+            assert_eq!(room.open().recover(), Ok(BatchNumber(2)), "{what}; noticed before: {is_noticed}");
+        }
+    }
+}
+
+#[test]
+fn a_write_that_fails_leaves_what_somebody_has_put_there_as_it_is() {
+    let room = Room::new();
+    let mut journal = in_use(&room);
+    overwrite(&room);
+    let before = found(&room);
+    assert!(append(&mut journal, 77, &[], IDS).is_err());
+    assert!(matches!(journal.recover(), Err(StoreError::Unavailable(what)) if what.starts_with(OVERWRITTEN)));
+    drop(journal);
+    assert!(found(&room) == before);
+}
+
+#[test]
+fn a_tool_that_empties_the_log_overwrites_nothing() {
+    let room = Room::new();
+    let mut journal = in_use(&room);
+    let busy = room.tool().query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, bool>(0));
+    assert_eq!((busy, fs::metadata(log(&room)).unwrap().len()), (Ok(false), 0));
+    assert_eq!(journal.prune(Timestamp::EPOCH), Ok(0));
+    keep(&mut journal, 3, [Change::OrderDeleted(OrderId::FIRST)]).unwrap();
+    assert_eq!(journal.recover(), Ok(BatchNumber(3)));
+    assert_eq!(journal.prune(Timestamp::EPOCH), Ok(0), "its log is another one from then on");
+}
