@@ -1,5 +1,6 @@
 //! Connections, and what is set on each.
 
+use std::io;
 use std::path::Path;
 use std::time::Duration;
 
@@ -40,6 +41,10 @@ const STATEMENTS_KEPT: usize = 64;
 /// epoch is a new file's and an unopened copy's. Without one it must be what it was.
 pub(crate) fn writer(path: &Path, epoch_if_new: Option<u64>) -> Result<Connection, OpenError> {
     let mut connection = open(path).map_err(OpenError::engine(path))?;
+    // Before anything is asked of it: the index of the log is made with the file's mode, and would stay like that.
+    if connection.is_readonly("main").map_err(OpenError::engine(path))? {
+        return Err(OpenError::File { path: path.into(), source: io::ErrorKind::PermissionDenied.into() });
+    }
     let found = schema::version(&connection, path)?;
     if epoch_if_new.is_none() && found != schema::VERSION {
         return Err(OpenError::NotAJournal { path: path.into() });

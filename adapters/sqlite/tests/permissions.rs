@@ -1,0 +1,60 @@
+//! Files and folders that may be read and not written.
+
+mod common;
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
+
+use common::*;
+use petstore_domain::*;
+use petstore_ports::*;
+use petstore_sqlite::SqliteJournal;
+
+const NOBODY: u32 = 65_534;
+
+/// Root may write anything: then somebody else runs the test, and this says that it is done.
+fn is_done_by_nobody(room: &Room, test: &str) -> bool {
+    if fs::metadata(room.path("")).unwrap().uid() != 0 {
+        return false;
+    }
+    // The build's folder may be closed to others.
+    let program = room.path("test");
+    fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    let done = Command::new(program).args(["--exact", test]).uid(NOBODY).gid(NOBODY).output().unwrap();
+    let told = String::from_utf8_lossy(&done.stdout);
+    assert!(done.status.success() && told.contains("1 passed"), "{told}");
+    true
+}
+
+fn allow(path: &Path, mode: u32) {
+    fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+}
+
+#[test]
+fn a_file_that_may_not_be_written_is_refused_before_anything_is_made_beside_it() {
+    let room = Room::new();
+    if is_done_by_nobody(&room, "a_file_that_may_not_be_written_is_refused_before_anything_is_made_beside_it")
+    {
+        return;
+    }
+    let index = room.path("petstore.db-shm");
+    let mut journal = room.open();
+    fill(&mut journal);
+    allow(&room.database(), 0o400);
+    append(&mut journal, 77, &[], IDS).unwrap_err();
+    let refused = StoreError::Unavailable("the data file cannot be opened: permission denied".to_owned());
+    assert_eq!((journal.recover(), index.exists()), (Err(refused), false));
+    allow(&room.database(), 0o600);
+    assert_eq!(journal.recover(), Ok(BatchNumber(1)));
+    drop(journal);
+
+    allow(&room.database(), 0o400);
+    let refused = SqliteJournal::open(room.database(), EPOCH).err().unwrap().to_string();
+    assert!(refused.contains("petstore.db cannot be opened: Permission denied"), "{refused}");
+    assert!(!index.exists());
+    allow(&room.database(), 0o600);
+    keep(&mut room.open(), 2, [Change::PetDeleted(PetId::FIRST)]).unwrap();
+}
