@@ -78,7 +78,9 @@ fn begin(part: &Path) -> io::Result<File> {
     let opened = if is_ours { open() } else { Err(io::ErrorKind::PermissionDenied.into()) };
     let file = match opened {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            fs::remove_file(part)?;
+            // Where there is nothing to remove, it is the folder that may not be written.
+            let is_absent = |failed: &io::Error| failed.kind() == io::ErrorKind::NotFound;
+            fs::remove_file(part).map_err(|failed| if is_absent(&failed) { error } else { failed })?;
             OpenOptions::new().write(true).create_new(true).mode(PRIVATE).open(part)?
         }
         opened => opened?,

@@ -11,7 +11,7 @@ use std::process::Command;
 use common::*;
 use petstore_domain::*;
 use petstore_ports::*;
-use petstore_sqlite::SqliteJournal;
+use petstore_sqlite::{SqliteJournal, backup};
 
 const NOBODY: u32 = 65_534;
 
@@ -57,4 +57,21 @@ fn a_file_that_may_not_be_written_is_refused_before_anything_is_made_beside_it()
     assert!(!index.exists());
     allow(&room.database(), 0o600);
     keep(&mut room.open(), 2, [Change::PetDeleted(PetId::FIRST)]).unwrap();
+}
+
+#[test]
+fn a_copy_into_a_folder_that_may_not_be_written_is_told_as_that() {
+    let room = Room::new();
+    if is_done_by_nobody(&room, "a_copy_into_a_folder_that_may_not_be_written_is_told_as_that") {
+        return;
+    }
+    fill(&mut room.open());
+    let folder = room.path("closed");
+    fs::create_dir(&folder).unwrap();
+    allow(&folder, 0o500);
+    let refused = backup(&room.database(), &folder.join("copy.db")).unwrap_err().to_string();
+    assert!(
+        refused.ends_with("closed/copy.db cannot be written: Permission denied (os error 13)"),
+        "{refused}"
+    );
 }
