@@ -37,6 +37,9 @@ const BUSY_WAIT: Duration = Duration::from_secs(1);
 /// Statements that a connection keeps prepared; more than there are.
 const STATEMENTS_KEPT: usize = 64;
 
+/// What is said where SQLite falls back to another journal than the write-ahead log.
+const NO_SHARED_MEMORY: &str = "its file system cannot share memory between those who have a file open, as some network file systems cannot: it belongs on a local disk";
+
 /// Opens a database for writing. With an epoch it is made if it is empty, and brought to this program's schema; that
 /// epoch is a new file's and an unopened copy's. Without one it must be what it was.
 pub(crate) fn writer(path: &Path, epoch_if_new: Option<u64>) -> Result<Connection, OpenError> {
@@ -49,7 +52,7 @@ pub(crate) fn writer(path: &Path, epoch_if_new: Option<u64>) -> Result<Connectio
     if epoch_if_new.is_none() && found != schema::VERSION {
         return Err(OpenError::NotAJournal { path: path.into() });
     }
-    set(&connection).map_err(OpenError::engine(path))?;
+    set(&connection, path)?;
     if let Some(epoch) = epoch_if_new {
         schema::migrate(&mut connection, path, epoch)?;
         meta::begin_epoch(&connection, epoch).map_err(OpenError::engine(path))?;
@@ -59,34 +62,36 @@ pub(crate) fn writer(path: &Path, epoch_if_new: Option<u64>) -> Result<Connectio
     Ok(connection)
 }
 
-fn set(connection: &Connection) -> rusqlite::Result<()> {
+fn set(connection: &Connection, path: &Path) -> Result<(), OpenError> {
+    let set = |name, value| connection.pragma_update(None, name, value).map_err(OpenError::engine(path));
     // In force only while the file is empty.
-    connection.pragma_update(None, "page_size", PAGE_BYTES)?;
-    write_ahead(connection)?;
-    connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
-    connection.pragma_update(None, "journal_size_limit", LOG_BYTES_KEPT)?;
+    set("page_size", i64::from(PAGE_BYTES))?;
+    write_ahead(connection, path)?;
+    set("cache_size", -i64::from(CACHE_KIB))?;
+    set("journal_size_limit", i64::from(LOG_BYTES_KEPT))?;
     // Checkpoints are another connection's.
-    connection.pragma_update(None, "wal_autocheckpoint", 0)
+    set("wal_autocheckpoint", 0)
 }
 
-fn write_ahead(connection: &Connection) -> rusqlite::Result<()> {
-    connection.pragma_update_and_check(None, "journal_mode", "wal", |row| {
-        let mode: String = row.get(0)?;
-        // Some network file systems cannot share memory: there SQLite falls back to another mode.
-        if mode == "wal" { Ok(()) } else { Err(rusqlite::Error::InvalidQuery) }
-    })?;
-    connection.pragma_update(None, "synchronous", "full")?;
+fn write_ahead(connection: &Connection, path: &Path) -> Result<(), OpenError> {
+    let set = |name, value| connection.pragma_update(None, name, value).map_err(OpenError::engine(path));
+    let mode: String = connection
+        .pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0))
+        .map_err(OpenError::engine(path))?;
+    if mode != "wal" {
+        return Err(OpenError::Engine { path: path.into(), reason: NO_SHARED_MEMORY.to_owned() });
+    }
+    set("synchronous", "full")?;
     // On macOS alone: there a plain sync leaves the data in the drive's cache.
-    connection.pragma_update(None, "fullfsync", true)?;
-    connection.pragma_update(None, "checkpoint_fullfsync", true)
+    set("fullfsync", "on")?;
+    set("checkpoint_fullfsync", "on")
 }
 
 /// Opens a database for checkpoints alone. It waits for nobody: what cannot be copied now is copied the next time.
 pub(crate) fn checkpointer(path: &Path) -> Result<Connection, OpenError> {
     let connection = open(path).map_err(OpenError::engine(path))?;
-    write_ahead(&connection)
-        .and_then(|()| connection.busy_timeout(Duration::ZERO))
-        .map_err(OpenError::engine(path))?;
+    write_ahead(&connection, path)?;
+    connection.busy_timeout(Duration::ZERO).map_err(OpenError::engine(path))?;
     Ok(connection)
 }
 
@@ -133,6 +138,18 @@ pub(crate) fn open(path: &Path) -> rusqlite::Result<Connection> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_system_that_cannot_share_memory_is_named_as_the_reason() {
+        // It has no log either.
+        let connection = Connection::open_in_memory().unwrap();
+        let refused = write_ahead(&connection, Path::new("shop.db")).unwrap_err().to_string();
+        assert!(
+            refused.starts_with("shop.db cannot be used: its file system cannot share memory"),
+            "{refused}"
+        );
+        assert!(refused.ends_with("it belongs on a local disk"), "{refused}");
+    }
 
     #[test]
     fn a_writer_copies_nothing_by_itself_and_gives_back_what_the_log_has_grown_beyond_its_bound() {
