@@ -11,12 +11,23 @@ use petstore_ports::{BatchNumber, LastIds, StoreError};
 
 use crate::committer::{Committer, Step};
 
-/// How long the writer's thread waits before it asks a journal that fails again: short against the ten seconds in which
-/// a store should heal, long against what the question costs.
-pub(crate) const RECOVERY_PAUSE: Duration = Duration::from_millis(100);
+/// How long is waited at least before a journal that fails is asked again.
+pub(crate) const PAUSE_MIN: Duration = Duration::from_millis(100);
 
-/// How often the journal is asked before those whose batch is in doubt are told that it is: a second's worth of pauses.
-const HELD_TRIES: u32 = 10;
+/// How long at most: half of the ten seconds in which a store should heal.
+const PAUSE_MAX: Duration = Duration::from_secs(5);
+
+/// How many times what the last question took. The answer may cost a copy of all that is not in its place yet, again and
+/// again for as long as a disk is full: so it has the disk and a processor for less than a tenth of the time.
+const PAUSE_TIMES: u32 = 10;
+
+/// After how much of that those whose batch is in doubt are told that it is.
+const HELD_TIME: Duration = Duration::from_secs(1);
+
+/// How long the writer waits before it asks a journal again that took so long to fail.
+pub(crate) fn pause_after(took: Duration) -> Duration {
+    took.saturating_mul(PAUSE_TIMES).clamp(PAUSE_MIN, PAUSE_MAX)
+}
 
 /// What is said once the writer has given up.
 const PANICKED: &str = "the writer panicked";
@@ -25,8 +36,16 @@ const PANICKED: &str = "the writer panicked";
 pub(crate) struct Trouble {
     /// What is wrong.
     pub(crate) error: StoreError,
-    /// How often it has been asked how it stands.
-    tries: u32,
+    /// How long has been waited before it was asked again how it stands, or is about to be.
+    waited: Duration,
+}
+
+impl Trouble {
+    /// Waits once more. True if whoever is in doubt has waited for long enough.
+    fn wait(&mut self, pause: Duration) -> bool {
+        self.waited += pause;
+        self.waited >= HELD_TIME
+    }
 }
 
 impl Committer {
@@ -82,7 +101,7 @@ impl Committer {
     pub(crate) fn fail(&mut self, error: StoreError) -> StoreError {
         let error = unavailable(error);
         self.queue.fail(&error);
-        self.trouble = Some(Trouble { error: error.clone(), tries: 0 });
+        self.trouble = Some(Trouble { error: error.clone(), waited: Duration::ZERO });
         error
     }
 
@@ -109,6 +128,15 @@ impl Committer {
                 self.last.0, held.0
             ))),
             Err(error) => self.ail(unavailable(error)),
+        }
+    }
+
+    /// Nothing is asked of a journal that fails for so long.
+    pub(crate) fn rest(&mut self, pause: Duration) {
+        let Some(trouble) = &mut self.trouble else { return };
+        if trouble.wait(pause) {
+            let unknown = StoreError::Indeterminate(trouble.error.to_string());
+            self.answer(&Err(unknown));
         }
     }
 
@@ -139,12 +167,9 @@ impl Committer {
 
     /// The journal still fails.
     fn ail(&mut self, error: StoreError) -> Step {
-        let tries = self.trouble.as_ref().map_or(0, |trouble| trouble.tries) + 1;
+        let waited = self.trouble.as_ref().map_or(Duration::ZERO, |trouble| trouble.waited);
         self.queue.fail(&error);
-        if tries == HELD_TRIES {
-            self.answer(&Err(StoreError::Indeterminate(error.to_string())));
-        }
-        self.trouble = Some(Trouble { error, tries });
+        self.trouble = Some(Trouble { error, waited });
         Step::Failing
     }
 }
@@ -161,5 +186,34 @@ fn unavailable(error: StoreError) -> StoreError {
     match error {
         StoreError::Busy(what) | StoreError::Indeterminate(what) => StoreError::Unavailable(what),
         error @ (StoreError::Unavailable(_) | StoreError::Corrupt(_)) => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_question_that_costs_much_is_asked_less_often() {
+        const MINUTE: Duration = Duration::from_mins(1);
+        for (took_ms, questions) in
+            [(0, 600), (1, 595), (10, 546), (30, 182), (200, 28), (400, 14), (2_000, 9)]
+        {
+            let took = Duration::from_millis(took_ms);
+            let each = took + pause_after(took);
+            assert_eq!(MINUTE.as_millis().div_ceil(each.as_millis()), questions, "{took_ms} ms");
+        }
+        let longest = pause_after(Duration::MAX);
+        assert!(longest * 2 <= Duration::from_secs(10), "it heals within ten seconds");
+    }
+
+    #[test]
+    fn who_is_in_doubt_is_told_after_a_second_however_few_questions_that_is() {
+        for (took_ms, pauses) in [(0, 10), (30, 4), (100, 1), (1_000, 1)] {
+            let mut trouble = Trouble { error: StoreError::Busy(String::new()), waited: Duration::ZERO };
+            let pause = pause_after(Duration::from_millis(took_ms));
+            let needed = (1..100).find(|_| trouble.wait(pause));
+            assert_eq!(needed, Some(pauses), "{took_ms} ms");
+        }
     }
 }

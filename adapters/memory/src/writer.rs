@@ -11,7 +11,7 @@ use petstore_ports::StoreError;
 
 use crate::committer::{Committer, Step};
 use crate::queue::Queue;
-use crate::recovery::RECOVERY_PAUSE;
+use crate::recovery::{PAUSE_MIN, pause_after};
 
 /// Says whether the processors have had no time to spare lately.
 pub(crate) type Pressed = Box<dyn FnMut() -> bool + Send>;
@@ -83,7 +83,11 @@ fn work(queue: &Queue, committer: &Mutex<Committer>, pressed: &mut Pressed) {
                 true
             }
             Step::Idle => queue.wait(),
-            Step::Failing => !queue.closes_within(RECOVERY_PAUSE),
+            Step::Failing => {
+                let pause = pause_after(now().duration_since(begun));
+                committer.lock().rest(pause);
+                !queue.closes_within(pause)
+            }
         };
         if !goes_on {
             return committer.lock().finish();
@@ -105,9 +109,15 @@ impl Writer {
         Self(Arc::clone(&durable.committer))
     }
 
-    /// Does one batch of what waits. While the journal fails, asks it once how it stands instead.
+    /// Does one batch of what waits. While the journal fails, asks it once how it stands instead, and takes it that a tenth of
+    /// a second passes before the next step.
     pub fn step(&self) -> Step {
-        self.0.lock().step()
+        let mut committer = self.0.lock();
+        let step = committer.step();
+        if step == Step::Failing {
+            committer.rest(PAUSE_MIN);
+        }
+        step
     }
 }
 
