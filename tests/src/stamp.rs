@@ -231,6 +231,7 @@ macro_rules! durable_conformance {
                 ids_of_before_are_never_given_again
                 an_answer_is_kept_with_its_effect
                 use_and_bans_are_as_they_were_noted
+                use_is_as_it_was_noted_last
                 an_orderly_end_notes_use
                 what_was_pruned_stays_gone
             }

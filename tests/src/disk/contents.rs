@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use petstore_domain::{
     Account, AccountId, CategoryId, CategoryRecord, Change, KeyId, KeyRecord, OrderId, OrderRecord, PetId,
-    PetRecord, RetryName, RetryRecord, Timestamp,
+    PetRecord, RetryName, RetryRecord, Timestamp, Window,
 };
 use petstore_ports::{BatchNumber, LastIds, Row, UsageCount};
 
-use super::Entry;
+use super::{DiskBug, Entry};
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Contents {
@@ -57,6 +57,29 @@ impl Contents {
                 }
                 (self.last_ids, self.last_batch) = (*last_ids, *number);
             }
+        }
+    }
+
+    /// What a bug makes of the counts that are to be noted.
+    pub(super) fn miscount(&self, bug: DiskBug, counts: &mut Vec<UsageCount>) {
+        let add =
+            |window: Window, before: Window| Window::new(window.number(), window.used() + before.used());
+        match bug {
+            DiskBug::MinuteNotedAsDay => {
+                for count in counts {
+                    count.day = Window::new(count.day.number(), count.minute.used());
+                }
+            }
+            DiskBug::NotesUsageOnce => counts.retain(|count| !self.usage.contains_key(&count.account)),
+            DiskBug::AddsUsage => {
+                for count in counts {
+                    if let Some(before) = self.usage.get(&count.account) {
+                        count.minute = add(count.minute, before.minute);
+                        count.day = add(count.day, before.day);
+                    }
+                }
+            }
+            _ => {}
         }
     }
 

@@ -30,6 +30,12 @@ pub enum DiskBug {
     ReusesIds,
     /// Commits the records of answers after the effects.
     SplitsAnswers,
+    /// Notes what the minute has used as what the day has used.
+    MinuteNotedAsDay,
+    /// Notes what an account has used once, and never again.
+    NotesUsageOnce,
+    /// Adds what is noted to what was noted before.
+    AddsUsage,
 }
 
 /// What is to become of which call.

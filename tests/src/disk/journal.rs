@@ -75,7 +75,9 @@ impl DiskJournal {
                 changes.iter_mut().for_each(narrow);
                 self.write(vec![entry(changes)])?;
             }
-            DiskBug::ReusesIds => self.write(vec![entry(changes)])?,
+            DiskBug::ReusesIds | DiskBug::MinuteNotedAsDay | DiskBug::NotesUsageOnce | DiskBug::AddsUsage => {
+                self.write(vec![entry(changes)])?;
+            }
         }
         Ok(())
     }
@@ -145,7 +147,11 @@ impl Journal for DiskJournal {
     }
 
     fn note_usage(&mut self, counts: &[UsageCount]) -> Result<(), StoreError> {
-        self.write(vec![Entry::Usage(counts.to_vec())])
+        let mut counts = counts.to_vec();
+        let state = self.disk.lock();
+        state.bug.into_iter().for_each(|bug| state.synced.miscount(bug, &mut counts));
+        drop(state);
+        self.write(vec![Entry::Usage(counts)])
     }
 
     fn note_bans(&mut self, keys: &[KeyRecord]) -> Result<(), StoreError> {

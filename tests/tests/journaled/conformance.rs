@@ -74,4 +74,7 @@ caught! {
     columns_too_narrow: NarrowColumns by an_orderly_end_loses_nothing;
     a_counter_reused: ReusesIds by ids_of_before_are_never_given_again;
     an_answer_outside_the_commit: SplitsAnswers by an_answer_is_kept_with_its_effect;
+    a_minute_noted_as_the_day: MinuteNotedAsDay by use_is_as_it_was_noted_last;
+    use_noted_once: NotesUsageOnce by use_is_as_it_was_noted_last;
+    use_added_up: AddsUsage by use_is_as_it_was_noted_last;
 }
