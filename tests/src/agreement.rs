@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use petstore_domain::{
     CategoryId, Change, Changes, CreateCategoryRejection, Name, PetId, PetRecord, Precondition,
-    UpdateCategory, View,
+    UpdateCategory, UpdateCategoryRejection, View,
 };
 
 use crate::Subject;
@@ -206,5 +206,27 @@ pub async fn a_category_name_is_given_once(subject: &Subject) {
             assert_eq!(other, taken, "a name that a category was given later is taken, whatever its case");
         }
         subject.run(create_category(&lower)).await.expect("a name that is given up is free");
+    }
+}
+
+/// Of many categories that are renamed to one name at once one is given it, whatever its case.
+pub async fn a_category_name_is_taken_once(subject: &Subject) {
+    let mut ids = Vec::new();
+    for number in 0..8 {
+        ids.push(subject.add_category(&format!("Category {number}")).await);
+    }
+    for round in 0..20 {
+        let renamed = together(ids.len(), |number| {
+            let (subject, id) = (subject.clone(), ids[number]);
+            let name = if number % 2 == 0 { format!("ÉCLAIR {round}") } else { format!("éclair {round}") };
+            let patch = rename_category(&name);
+            async move { subject.run(UpdateCategory { id, patch, precondition: Precondition::None }).await }
+        })
+        .await;
+        let given: Vec<_> = renamed.iter().filter_map(|answer| answer.as_ref().ok()).collect();
+        assert_eq!(given.len(), 1, "of many categories one is renamed to a name: round {round}: {given:?}");
+        let taken = UpdateCategoryRejection::NameTaken(given[0].value.id);
+        let refused = renamed.iter().filter_map(|answer| answer.as_ref().err()).all(|why| *why == taken);
+        assert!(refused, "a name belongs to who has it: {renamed:?}");
     }
 }

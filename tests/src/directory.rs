@@ -14,7 +14,7 @@ use crate::together::together;
 
 impl Subject {
     /// Every account.
-    async fn all_accounts(&self) -> Vec<Account> {
+    pub(crate) async fn all_accounts(&self) -> Vec<Account> {
         self.accounts.accounts(None, 10_000).await.expect("accounts are listed")
     }
 
@@ -152,16 +152,42 @@ pub async fn accounts_and_keys_are_listed_by_id(subject: &Subject) {
 
 /// Many keys for one name that nobody has: one account is made, and all keys are its.
 pub async fn an_account_name_is_given_once(subject: &Subject) {
-    let made = together(16, |_| {
-        let subject = subject.clone();
-        async move {
-            let holder = KeyHolder::Named { name: account_name("Zoo"), plan: None };
-            subject.run(create_key(holder)).await.expect("no plan is named")
-        }
-    })
-    .await;
-    let accounts = subject.all_accounts().await;
-    assert_eq!(accounts.len(), 1, "a name that many want at once is given once");
-    assert!(made.iter().all(|one| one.account == accounts[0]), "all keys are of one account");
-    assert_eq!(subject.all_keys().await.len(), 16, "each has a key");
+    for round in 0..20 {
+        let name = account_name(&format!("Zoo {round}"));
+        let made = together(16, |_| {
+            let (subject, name) = (subject.clone(), name.clone());
+            async move {
+                let holder = KeyHolder::Named { name, plan: None };
+                subject.run(create_key(holder)).await.expect("no plan is named")
+            }
+        })
+        .await;
+        let accounts = subject.all_accounts().await;
+        assert_eq!(accounts.len(), round + 1, "a name that many want at once is given once");
+        assert!(made.iter().all(|one| one.account == accounts[round]), "all keys are of one account");
+        assert_eq!(subject.all_keys().await.len(), 16 * (round + 1), "each has a key");
+    }
+}
+
+/// Of many accounts that are renamed to one name at once one is given it.
+pub async fn an_account_name_is_taken_once(subject: &Subject) {
+    let mut ids = Vec::new();
+    for _ in 0..8 {
+        ids.push(subject.add_account(Plan::Free).await.account.id);
+    }
+    for round in 0..20 {
+        let name = account_name(&format!("Zoo {round}"));
+        let renamed = together(ids.len(), |number| {
+            let (subject, id, name) = (subject.clone(), ids[number], Some(name.clone()));
+            async move { subject.run(UpdateAccount { id, name, plan: None }).await }
+        })
+        .await;
+        let (given, others): (Vec<_>, Vec<_>) = renamed.into_iter().partition(Result::is_ok);
+        assert_eq!(given.len(), 1, "of many accounts one is renamed to a name: round {round}: {given:?}");
+        let refused = others.iter().all(|one| *one == Err(UpdateAccountRejection::NameTaken));
+        assert!(refused, "a name belongs to who has it: {others:?}");
+        let accounts = subject.all_accounts().await;
+        let have = accounts.iter().filter(|account| account.name == name).count();
+        assert_eq!(have, 1, "a name is one account's: round {round}");
+    }
 }

@@ -27,6 +27,7 @@
 pub mod addresses;
 pub mod agreement;
 pub mod bans;
+pub mod between;
 pub mod crowd;
 pub mod directory;
 pub mod durable;
@@ -50,6 +51,7 @@ mod disk;
 mod history;
 mod listing;
 mod make;
+mod meanwhile;
 mod probe;
 mod quota_model;
 mod random;

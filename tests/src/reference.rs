@@ -8,6 +8,7 @@ mod addresses;
 mod bug;
 mod counters;
 mod planted_counts;
+mod planted_optimism;
 mod planted_reads;
 mod planted_values;
 mod planted_writes;
@@ -23,6 +24,7 @@ use petstore_ports::{StoreError, Transactor, Transition};
 use addresses::Addresses;
 pub use bug::Bug;
 use counters::Counters;
+use planted_optimism::RowVersions;
 use planted_reads::StaleIndex;
 pub(crate) use planted_values::narrow;
 use tables::Tables;
@@ -42,6 +44,8 @@ struct State {
     addresses: Addresses,
     /// The index of [`Bug::StaleIndex`].
     stale: StaleIndex,
+    /// The versions of [`Bug::VersionsBeginAgain`].
+    row_versions: RowVersions,
 }
 
 impl ReferenceStore {

@@ -92,6 +92,7 @@ macro_rules! store_conformance {
                 an_account_without_a_name_gets_one_that_is_free
                 accounts_and_keys_are_listed_by_id
                 an_account_name_is_given_once
+                an_account_name_is_taken_once
             }
             agreement {
                 no_two_transitions_decide_on_what_the_other_changes
@@ -99,6 +100,12 @@ macro_rules! store_conformance {
                 a_footprint_that_grows_keeps_what_it_has_named
                 counters_of_categories_hold
                 a_category_name_is_given_once
+                a_category_name_is_taken_once
+            }
+            between {
+                a_category_name_given_meanwhile_is_taken
+                an_account_name_given_meanwhile_is_taken
+                an_answer_made_anew_meanwhile_is_seen
             }
             hot_pet {
                 every_decision_follows_from_the_one_before

@@ -63,6 +63,13 @@ caught! {
     a_view_of_too_much: GenerousView by transactions::what_the_footprint_does_not_name_is_not_there;
     a_footprint_asked_for_once: FootprintOnce by transactions::a_footprint_grows_until_nothing_new_is_named;
     a_footprint_let_go: FootprintLetGo by agreement::a_footprint_that_grows_keeps_what_it_has_named;
+    names_overlooked: NamesOverlooked by agreement::a_category_name_is_given_once, agreement::a_category_name_is_taken_once,
+        directory::an_account_name_is_given_once, directory::an_account_name_is_taken_once,
+        between::a_category_name_given_meanwhile_is_taken, between::an_account_name_given_meanwhile_is_taken;
+    names_of_the_renamed_overlooked: RenamesOverlooked by agreement::a_category_name_is_taken_once,
+        directory::an_account_name_is_taken_once, between::a_category_name_given_meanwhile_is_taken,
+        between::an_account_name_given_meanwhile_is_taken;
+    versions_that_begin_again: VersionsBeginAgain by between::an_answer_made_anew_meanwhile_is_seen;
     a_panic_that_spreads: PanicSpreads by transactions::a_panic_fails_that_transition_alone;
     a_page_that_skips: SkippingPage by pages::walks_of_pets_match_the_filter, walks::a_walk_sees_each_category_that_stays_once;
     a_page_that_promises_more: FullMeansMore by pages::a_page_knows_whether_it_is_the_last;

@@ -30,6 +30,12 @@ pub enum Bug {
     FootprintOnce,
     /// Lets go of what a footprint named first while it fetches what it named later.
     FootprintLetGo,
+    /// Decides without a lock and looks again at the records that it has seen, but not at who has a name.
+    NamesOverlooked,
+    /// The same, but of those alone that make nothing: a rename.
+    RenamesOverlooked,
+    /// Decides without a lock and compares versions of rows, which for a kept answer that was pruned begin again.
+    VersionsBeginAgain,
     /// Is of no use any more once an operation has panicked.
     PanicSpreads,
     /// Leaves out the record after a page's bound.

@@ -39,6 +39,9 @@ impl ReferenceStore {
             self.transact_in_two_looks(transition).await;
             return Ok(());
         }
+        if bug.is_of_optimism() {
+            return self.transact_by_looking_again(bug, transition);
+        }
         // One step, unless the bug is that it is none.
         let step = self.lock().step(bug, transition);
         if step.is_err() && bug == Bug::PanicSpreads {

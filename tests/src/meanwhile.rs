@@ -1,0 +1,77 @@
+//! A transition, and another one while it decides.
+
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use petstore_domain::{Changes, Footprint, Operation, View};
+use tokio::runtime::Handle;
+
+use crate::Subject;
+use crate::together::joined;
+
+/// How long a decision waits for the other one to end. Under a store that locks what it looks at that one waits in its
+/// turn, and must be let wait; under any other store it ends at once. Nothing is judged by it.
+const MOMENT: Duration = Duration::from_millis(100);
+
+/// An operation whose first decision lets the other one begin, and waits a moment for its end.
+struct Interrupted<O> {
+    operation: O,
+    other: Arc<Mutex<Option<Other>>>,
+}
+
+/// Lets the other one begin, and hears of its end.
+struct Other {
+    start: SyncSender<()>,
+    end: Receiver<()>,
+}
+
+impl<O: Clone> Clone for Interrupted<O> {
+    fn clone(&self) -> Self {
+        Self { operation: self.operation.clone(), other: Arc::clone(&self.other) }
+    }
+}
+
+impl<O: Operation> Operation for Interrupted<O> {
+    type Output = O::Output;
+    type Rejection = O::Rejection;
+
+    fn footprint(&self, seen: &View) -> Footprint {
+        self.operation.footprint(seen)
+    }
+
+    fn decide(&self, view: &View) -> Result<(Changes, O::Output), O::Rejection> {
+        let other = self.other.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(Other { start, end }) = other {
+            let _ = start.send(());
+            let _ = end.recv_timeout(MOMENT);
+        }
+        self.operation.decide(view)
+    }
+}
+
+impl Subject {
+    /// Runs an operation, and the other one from its first decision on. The answers of both.
+    pub(crate) async fn run_meanwhile<O, T>(
+        &self,
+        operation: O,
+        other: impl Future<Output = T> + Send + 'static,
+    ) -> (Result<O::Output, O::Rejection>, T)
+    where
+        O: Operation + Clone,
+        T: Send + 'static,
+    {
+        let ((start, started), (ending, end)) = (sync_channel(1), sync_channel(1));
+        // On a thread of its own: the one on which the operation decides is not free meanwhile.
+        let runtime = Handle::current();
+        let other = tokio::task::spawn_blocking(move || {
+            let _ = started.recv();
+            let answer = runtime.block_on(other);
+            let _ = ending.send(());
+            answer
+        });
+        let interrupted = Interrupted { operation, other: Arc::new(Mutex::new(Some(Other { start, end }))) };
+        let answer = self.run(interrupted).await;
+        (answer, joined(other).await)
+    }
+}

@@ -1,0 +1,104 @@
+//! Planted bugs of a store that decides without a lock, and looks afterwards whether what it has seen still holds.
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use petstore_domain::{Change, Changes, Footprint, Name, RetryName, View};
+use petstore_ports::{StoreError, Transition};
+
+use super::planted_reads::pause_blocking;
+use super::{Bug, ReferenceStore, State};
+
+/// How often the row of each kept answer was written.
+pub(super) type RowVersions = BTreeMap<RetryName, u64>;
+
+/// What a transition has seen.
+struct Seen {
+    footprint: Footprint,
+    view: View,
+    versions: RowVersions,
+}
+
+impl Bug {
+    /// Whether it is one of this file.
+    pub(super) fn is_of_optimism(self) -> bool {
+        matches!(self, Self::NamesOverlooked | Self::RenamesOverlooked | Self::VersionsBeginAgain)
+    }
+}
+
+impl ReferenceStore {
+    /// Asks again and again until what was seen still holds, as the bug understands it.
+    pub(super) fn transact_by_looking_again(
+        &self,
+        bug: Bug,
+        transition: &dyn Transition,
+    ) -> Result<(), StoreError> {
+        loop {
+            let seen = self.look(transition);
+            let decided = catch_unwind(AssertUnwindSafe(|| transition.decide(&seen.view)));
+            let decided = decided.map_err(|_| StoreError::Corrupt("the operation panicked".to_owned()))?;
+            pause_blocking();
+            let mut state = self.lock();
+            if state.still_holds(bug, &seen) {
+                state.apply_and_count(decided.unwrap_or_default());
+                return Ok(());
+            }
+        }
+    }
+
+    /// Loads what the transition names.
+    fn look(&self, transition: &dyn Transition) -> Seen {
+        let mut view = View::default();
+        let mut state = self.lock();
+        state.tables.complete(transition, &mut view);
+        Seen { footprint: transition.footprint(&view), view, versions: state.row_versions.clone() }
+    }
+}
+
+impl State {
+    fn still_holds(&mut self, bug: Bug, seen: &Seen) -> bool {
+        let is_next = |name: &Name| {
+            matches!(
+                name,
+                Name::NextPet | Name::NextCategory | Name::NextOrder | Name::NextAccount | Name::NextKey
+            )
+        };
+        let makes_one = seen.footprint.names().iter().any(is_next);
+        let overlooks_names = bug == Bug::NamesOverlooked || (bug == Bug::RenamesOverlooked && !makes_one);
+        let (mut view, then) = (View::default(), &seen.view);
+        seen.footprint.names().iter().filter(|name| !is_next(name)).all(|name| {
+            self.tables.load(name, &mut view);
+            match name {
+                Name::Pet(id) => view.pet(*id) == then.pet(*id),
+                Name::Category(id) => view.category(*id) == then.category(*id),
+                Name::Order(id) => view.order(*id) == then.order(*id),
+                Name::Account(id) => view.account(*id) == then.account(*id),
+                Name::Key(id) => view.key(*id) == then.key(*id),
+                Name::CategoryName(name) => {
+                    overlooks_names || view.category_named(name) == then.category_named(name)
+                }
+                Name::AccountName(name) => {
+                    overlooks_names || view.account_named(name) == then.account_named(name)
+                }
+                Name::Retry(name) if bug == Bug::VersionsBeginAgain => {
+                    self.row_versions.get(name) == seen.versions.get(name)
+                }
+                Name::Retry(name) => view.retry(name) == then.retry(name),
+                Name::RetriesOf(id) => view.retries_of(*id) == then.retries_of(*id),
+                _ => is_next(name),
+            }
+        })
+    }
+
+    /// Writes, and counts for the row of each answer that it was written; for a row that was pruned from one again.
+    fn apply_and_count(&mut self, changes: Changes) {
+        for change in changes {
+            if let Change::Retry(record) = &change {
+                let is_there = self.tables.retries.contains_key(&record.name);
+                let before = self.row_versions.get(&record.name).copied().filter(|_| is_there);
+                self.row_versions.insert(record.name.clone(), before.unwrap_or(0) + 1);
+            }
+            self.apply_one(change);
+        }
+    }
+}
