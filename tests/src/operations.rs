@@ -2,13 +2,15 @@
 
 use petstore_domain::{
     Category, CategoryPatch, CategoryRecord, CreatePetRejection, DeleteCategoryRejection, DeletePetRejection,
-    Description, NewCategory, OrderPatch, Patch, PetPatch, PetRecord, PetStatus, PlaceOrderRejection,
-    Precondition, PreconditionError, SetStock, SetStockRejection, StockLevel, UpdateCategory, UpdateOrder,
-    UpdateOrderRejection, UpdatePet, Version,
+    Description, NewCategory, OrderPatch, OrderRecord, Patch, PetPatch, PetRecord, PetStatus,
+    PlaceOrderRejection, Precondition, PreconditionError, SetStock, SetStockRejection, StockLevel,
+    UpdateCategory, UpdateOrder, UpdateOrderRejection, UpdatePet, Version,
 };
 
+use petstore_ports::{OrderFilter, PageOrder};
+
 use crate::Subject;
-use crate::listing::all;
+use crate::listing::{all, walk};
 use crate::make::{
     adjust_stock, at, cancel_order, category_name, complete_order, create_pet, delete_category, delete_pet,
     pet_name, place_order, set_status, set_stock, update_pet,
@@ -98,7 +100,7 @@ pub async fn orders_are_placed_changed_and_cancelled(subject: &Subject) {
     assert_eq!(subject.order(second).await, None, "an order that was cancelled is gone");
     let record = subject.pet(pet).await.expect("the pet is there");
     assert_eq!((record.pet.status, record.stock), (PetStatus::Available, 2), "its units are back");
-    let left: Vec<petstore_domain::OrderRecord> = all(subject).await;
+    let left: Vec<OrderRecord> = all(subject).await;
     assert_eq!(left.iter().map(|one| one.order.id).collect::<Vec<_>>(), [order]);
 }
 
@@ -120,6 +122,12 @@ pub async fn a_complete_order_outlives_its_pet(subject: &Subject) {
     subject.run(delete_pet(pet)).await.expect("no order is open");
     let read = subject.order(order).await.map(|record| record.versioned());
     assert_eq!(read, Some(done), "a complete order outlives its pet");
+    for complete in [None, Some(true)] {
+        let filter = OrderFilter { pet_id: Some(pet), complete };
+        let listed: Vec<OrderRecord> = walk(subject, &filter, PageOrder::Ascending, 5).await;
+        let ids: Vec<_> = listed.iter().map(|record| record.order.id).collect();
+        assert_eq!(ids, [order], "a list of the pet's orders has it too: {filter:?}");
+    }
     let patch = OrderPatch { ship_date: Patch::Clear, complete: None };
     let update = UpdateOrder { id: order, patch, precondition: Precondition::None, now: at(1) };
     assert_eq!(subject.run(update).await, Err(UpdateOrderRejection::AlreadyComplete));

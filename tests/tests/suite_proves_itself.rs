@@ -74,6 +74,7 @@ caught! {
     a_page_that_skips: SkippingPage by pages::walks_of_pets_match_the_filter, walks::a_walk_sees_each_category_that_stays_once;
     a_page_that_promises_more: FullMeansMore by pages::a_page_knows_whether_it_is_the_last;
     a_union_of_two_scans: UnionOfScans by walks::a_walk_sees_pets_whose_status_flips_within_the_filter_once;
+    orders_joined_with_their_pets: OrdersJoined by operations::a_complete_order_outlives_its_pet;
     an_index_that_stays_as_it_was: StaleIndex by pages::walks_of_pets_match_the_filter, pages::a_page_may_begin_after_any_id;
     columns_too_narrow: NarrowColumns by values::values_are_read_as_they_were_written,
         retries::a_retry_gets_the_first_answer_and_has_no_effect, retry_limits::a_record_expires_at_its_time;

@@ -44,6 +44,8 @@ pub enum Bug {
     FullMeansMore,
     /// Reads a page for two statuses as two scans, one after the other.
     UnionOfScans,
+    /// Finds the orders of a list by their pets, and those of a pet that is gone not at all.
+    OrdersJoined,
     /// Finds the pets of a list by an index that says what they were when they were created.
     StaleIndex,
     /// Keeps numbers in 16 bits, times in seconds, and no ship date in a kept answer.

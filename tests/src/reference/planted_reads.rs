@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::yield_now;
 
-use petstore_domain::{KeyId, PetId, PetRecord, PetStatus};
-use petstore_ports::{Credential, PetFilter};
+use petstore_domain::{KeyId, OrderId, OrderRecord, PetId, PetRecord, PetStatus};
+use petstore_ports::{Credential, OrderFilter, PetFilter};
 
 use super::ReferenceStore;
 
@@ -37,6 +37,16 @@ impl ReferenceStore {
             pause_blocking();
         }
         found
+    }
+
+    /// All orders; if they are to be of one pet, those alone of which the pet is there.
+    pub(super) fn joined_with_their_pets(&self, filter: &OrderFilter) -> BTreeMap<OrderId, OrderRecord> {
+        let state = self.lock();
+        let mut orders = state.tables.orders.clone();
+        orders.retain(|_, record| {
+            filter.pet_id.is_none() || state.tables.pets.contains_key(&record.order.pet_id)
+        });
+        orders
     }
 
     /// A pet whose name and whose category were read one after the other.

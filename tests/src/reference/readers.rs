@@ -106,7 +106,10 @@ impl OrderReader for ReferenceStore {
         page: &PageRequest,
         sink: OrderSink<'a>,
     ) -> Result<PageEnd, StoreError> {
-        let orders = self.lock().tables.orders.clone();
+        let orders = match self.bug {
+            Some(Bug::OrdersJoined) => self.joined_with_their_pets(filter),
+            _ => self.lock().tables.orders.clone(),
+        };
         let admitted = orders.values().filter(|record| filter.admits(record));
         Ok(self.page(page, admitted.map(|record| (record.order.id.get(), record)), sink))
     }
