@@ -12,14 +12,15 @@ pub trait Transition: Send + Sync {
     /// Names every record that [`Transition::decide`] may look at, given what is loaded so far.
     fn footprint(&self, seen: &View) -> Footprint;
 
-    /// What to write. None: write nothing, and do not ask why.
+    /// What to write. None: write nothing, and do not ask why; what was seen must hold for it all the same.
     fn decide(&self, view: &View) -> Option<Changes>;
 }
 
 /// Runs transitions, each atomically.
 ///
 /// An implementation must keep these, and `petstore-tests` proves them:
-/// - Serializable with respect to footprints: whatever `decide` saw still held when its changes were made.
+/// - Serializable with respect to footprints: whatever `decide` saw still held when its changes were made. Also when it says
+///   None, it held at one moment: a view that is loaded piece by piece may show what never was.
 /// - A read outside the footprint sees nothing. None leaves no trace.
 /// - What it changes is seen together: whoever has met one record of it finds the others when they read on. A credential
 ///   may be a little behind ([`KeyReader`](crate::KeyReader)).

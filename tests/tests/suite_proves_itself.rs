@@ -70,6 +70,7 @@ caught! {
         directory::an_account_name_is_taken_once, between::a_category_name_given_meanwhile_is_taken,
         between::an_account_name_given_meanwhile_is_taken;
     versions_that_begin_again: VersionsBeginAgain by between::an_answer_made_anew_meanwhile_is_seen;
+    a_refusal_on_what_never_was: RefusalsUnchecked by agreement::a_commit_is_seen_whole;
     a_panic_that_spreads: PanicSpreads by transactions::a_panic_fails_that_transition_alone;
     a_page_that_skips: SkippingPage by pages::walks_of_pets_match_the_filter, walks::a_walk_sees_each_category_that_stays_once;
     a_page_that_promises_more: FullMeansMore by pages::a_page_knows_whether_it_is_the_last;

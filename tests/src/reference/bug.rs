@@ -36,6 +36,8 @@ pub enum Bug {
     RenamesOverlooked,
     /// Decides without a lock and compares versions of rows, which for a kept answer that was pruned begin again.
     VersionsBeginAgain,
+    /// Loads piece by piece, and looks again only if there is something to write.
+    RefusalsUnchecked,
     /// Is of no use any more once an operation has panicked.
     PanicSpreads,
     /// Leaves out the record after a page's bound.
