@@ -33,7 +33,7 @@ pub struct PageRequest {
 /// Whether a page was the last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PageEnd {
-    /// There is at least one more record.
+    /// There is at least one more record. The page has exactly as many as its limit: only the last one may have fewer.
     More,
     /// There is none.
     Last,
