@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
@@ -33,6 +34,15 @@ mod late {
     });
 }
 
+mod optimistic {
+    use super::*;
+
+    store_conformance!({
+        let store = Arc::new(ReferenceStore::new());
+        Subject { transactor: Arc::new(Optimistic(Arc::clone(&store))), ..Subject::of(&store) }
+    });
+}
+
 /// Gives an id of each kind to nobody before each transition.
 struct WithGaps(Arc<ReferenceStore>);
 
@@ -54,6 +64,93 @@ impl Transactor for WithGaps {
     async fn transact(&self, transition: Arc<dyn Transition>) -> Result<(), StoreError> {
         self.0.transact(Arc::new(TakesIds)).await?;
         self.0.transact(transition).await
+    }
+}
+
+/// Decides without a lock, and begins again if what it has seen holds no more.
+struct Optimistic(Arc<ReferenceStore>);
+
+/// Loads what a transition names, and keeps it.
+struct Look {
+    transition: Arc<dyn Transition>,
+    seen: Mutex<View>,
+}
+
+impl Transition for Look {
+    fn footprint(&self, seen: &View) -> Footprint {
+        self.transition.footprint(seen)
+    }
+
+    fn decide(&self, view: &View) -> Option<Changes> {
+        *self.seen.lock().unwrap() = view.clone();
+        None
+    }
+}
+
+/// Writes what was decided, if what was seen still holds.
+struct Write {
+    /// Whatever has been seen, fresh ids apart: those are nobody else's.
+    names: Footprint,
+    seen: View,
+    changes: Changes,
+    is_stale: AtomicBool,
+}
+
+impl Transition for Write {
+    fn footprint(&self, _seen: &View) -> Footprint {
+        self.names.clone()
+    }
+
+    fn decide(&self, view: &View) -> Option<Changes> {
+        let is_stale = !self.names.names().iter().all(|name| is_same(name, view, &self.seen));
+        self.is_stale.store(is_stale, Ordering::SeqCst);
+        (!is_stale).then(|| self.changes.clone())
+    }
+}
+
+fn is_fresh_id(name: &Name) -> bool {
+    matches!(name, Name::NextPet | Name::NextCategory | Name::NextOrder | Name::NextAccount | Name::NextKey)
+}
+
+fn is_same(name: &Name, now: &View, then: &View) -> bool {
+    match name {
+        Name::Pet(id) => now.pet(*id) == then.pet(*id),
+        Name::Category(id) => now.category(*id) == then.category(*id),
+        Name::CategoryName(name) => now.category_named(name) == then.category_named(name),
+        Name::Order(id) => now.order(*id) == then.order(*id),
+        Name::Account(id) => now.account(*id) == then.account(*id),
+        Name::AccountName(name) => now.account_named(name) == then.account_named(name),
+        Name::Key(id) => now.key(*id) == then.key(*id),
+        Name::Retry(name) => now.retry(name) == then.retry(name),
+        Name::RetriesOf(account) => now.retries_of(*account) == then.retries_of(*account),
+        _ => is_fresh_id(name),
+    }
+}
+
+#[async_trait]
+impl Transactor for Optimistic {
+    async fn transact(&self, transition: Arc<dyn Transition>) -> Result<(), StoreError> {
+        loop {
+            let look = Arc::new(Look { transition: Arc::clone(&transition), seen: Mutex::default() });
+            self.0.transact(Arc::clone(&look) as _).await?;
+            let seen = look.seen.lock().unwrap().clone();
+            let decided = catch_unwind(AssertUnwindSafe(|| transition.decide(&seen)));
+            let Some(changes) = decided.map_err(|_| StoreError::Corrupt("it panicked".to_owned()))? else {
+                return Ok(());
+            };
+            let mut names = Footprint::default();
+            let looked_at = transition.footprint(&seen);
+            looked_at
+                .names()
+                .iter()
+                .filter(|name| !is_fresh_id(name))
+                .for_each(|name| names.add(name.clone()));
+            let write = Arc::new(Write { names, seen, changes, is_stale: AtomicBool::new(false) });
+            self.0.transact(Arc::clone(&write) as _).await?;
+            if !write.is_stale.load(Ordering::SeqCst) {
+                return Ok(());
+            }
+        }
     }
 }
 
