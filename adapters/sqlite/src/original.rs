@@ -1,7 +1,7 @@
 //! Whether the files are still those that were opened: somebody may remove, replace or overwrite them under a server, which
 //! would go on to write where nobody will look for it.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -68,23 +68,22 @@ impl LogFile {
 struct Original {
     path: PathBuf,
     file: File,
-    /// Device and inode.
-    id: (u64, u64),
 }
 
 impl Original {
     fn open(path: &Path) -> io::Result<Self> {
         let file = OpenOptions::new().read(true).write(true).open(path)?;
-        let found = file.metadata()?;
-        Ok(Self { path: path.into(), file, id: (found.dev(), found.ino()) })
+        Ok(Self { path: path.into(), file })
     }
 
-    /// Whether it is still the one that is found under its name. What cannot be looked at is taken for well.
+    /// Whether it is still the one that is found under its name, by device and inode. Both are asked for each time: there are
+    /// file systems that number a file anew. What cannot be looked at is taken for well.
     fn check_place(&self, gone: &'static str, another: &'static str) -> Result<(), &'static str> {
-        match fs::metadata(&self.path) {
-            Ok(found) if (found.dev(), found.ino()) != self.id => Err(another),
-            Err(error) if is_gone(&error) => Err(gone),
-            Ok(_) | Err(_) => Ok(()),
+        let id = |of: &Metadata| (of.dev(), of.ino());
+        match (fs::metadata(&self.path), self.file.metadata()) {
+            (Ok(found), Ok(opened)) if id(&found) != id(&opened) => Err(another),
+            (Err(error), _) if is_gone(&error) => Err(gone),
+            _ => Ok(()),
         }
     }
 
