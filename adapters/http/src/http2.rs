@@ -32,8 +32,10 @@ use crate::socket::Stream;
 use crate::visit::Visit;
 
 mod answers;
+mod begun;
 
 use answers::{Answers, Tracked, Turn};
+use begun::Begun;
 
 /// Serves a stream on which HTTP/2 was agreed on to its end.
 pub(crate) async fn serve<T: Stream>(stream: T, visit: Visit) {
@@ -47,7 +49,7 @@ pub(crate) async fn serve<T: Stream>(stream: T, visit: Visit) {
         let answering = exchange::<true>(Rc::clone(&worker), Rc::clone(&noted), peer, request);
         async move {
             answers.room().await;
-            let response = answering.await?;
+            let response = Begun::new(answering, &answers).await?;
             Ok::<_, Dropped>(Tracked::response(response, is_head, turn))
         }
     });
@@ -76,6 +78,10 @@ pub(crate) async fn serve<T: Stream>(stream: T, visit: Visit) {
         ending: None,
     };
     std::future::poll_fn(|context| connection.poll(context)).await;
+    let answers = Rc::clone(&connection.answers);
+    drop(connection);
+    // Only now may its place be another one's, and the thread end.
+    answers.end().await;
 }
 
 /// Runs the answers of a connection on its own thread.

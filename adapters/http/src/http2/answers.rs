@@ -13,10 +13,11 @@ use http_body_util::Full;
 use hyper::Response;
 use hyper::body::{Body, Frame, SizeHint};
 use hyper::header::{CONTENT_LENGTH, HeaderValue};
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::activity::Activity;
-use crate::settings::{UNTAKEN_FEW, UNTAKEN_MAX};
+use crate::settings::{STREAMS_MAX, UNTAKEN_FEW, UNTAKEN_MAX};
 
 /// The answers of a connection that the client has not taken yet, and the requests that wait for that.
 pub(super) struct Answers {
@@ -29,6 +30,11 @@ pub(super) struct Answers {
     /// Who waits for room, in the order in which they came.
     line: RefCell<VecDeque<(u64, Waker)>>,
     tickets: Cell<u64>,
+    /// Exchanges that have begun and not ended, those included whose client has given them up.
+    in_progress: Cell<u32>,
+    /// Told when the last of them has ended.
+    quiet: Notify,
+    is_over: Cell<bool>,
 }
 
 impl Answers {
@@ -40,6 +46,17 @@ impl Answers {
             moved: RefCell::default(),
             line: RefCell::default(),
             tickets: Cell::default(),
+            in_progress: Cell::default(),
+            quiet: Notify::new(),
+            is_over: Cell::default(),
+        }
+    }
+
+    /// The connection is at its end: no exchange begins any more, and those that have begun are waited for.
+    pub(super) async fn end(&self) {
+        self.is_over.set(true);
+        while self.in_progress.get() > 0 {
+            self.quiet.notified().await;
         }
     }
 
@@ -59,6 +76,10 @@ impl Answers {
     }
 
     fn has_room(&self) -> bool {
+        // Who gives requests up has no more of them answered at once than who waits for them.
+        if self.is_over.get() || self.in_progress.get() >= STREAMS_MAX {
+            return false;
+        }
         // Those that are made, and are not with h2 since the end of a request's body is awaited.
         let (count, bytes) = self.activity.made();
         self.bytes.get() + bytes < UNTAKEN_MAX || self.count.get() + count < UNTAKEN_FEW
@@ -158,6 +179,27 @@ impl Drop for Turn {
     fn drop(&mut self) {
         self.0.activity.end();
         // Its answer may have been made, and given up before h2 had it.
+        self.0.wake_first();
+    }
+}
+
+/// The time of an exchange, from its beginning to its end.
+pub(super) struct InProgress(Rc<Answers>);
+
+impl InProgress {
+    pub(super) fn begin(answers: &Rc<Answers>) -> Self {
+        answers.in_progress.set(answers.in_progress.get() + 1);
+        Self(Rc::clone(answers))
+    }
+}
+
+impl Drop for InProgress {
+    fn drop(&mut self) {
+        let left = self.0.in_progress.get() - 1;
+        self.0.in_progress.set(left);
+        if left == 0 {
+            self.0.quiet.notify_one();
+        }
         self.0.wake_first();
     }
 }

@@ -84,6 +84,23 @@ impl Client {
         self.send(HEADERS, END_STREAM | END_HEADERS, stream, &head(path))
     }
 
+    /// Asks with a key. What the answer's body says.
+    pub(crate) fn ask(&mut self, stream: u32, request: (&str, &str, &str), key: &str) -> String {
+        self.begin(stream, request, key);
+        let frames = self.until_the_end_of(stream);
+        let data = frames.into_iter().filter(|frame| (frame.0, frame.2) == (DATA, stream));
+        String::from_utf8(data.flat_map(|(.., payload)| payload).collect()).unwrap()
+    }
+
+    /// Asks with a key, and does not wait: a method, a path and a body.
+    pub(crate) fn begin(&mut self, stream: u32, (method, path, body): (&str, &str, &str), key: &str) {
+        let mut fields = head_of(method, path);
+        fields.extend(field("x-api-key", key));
+        fields.extend(field("content-type", "application/json"));
+        assert!(self.send(HEADERS, END_HEADERS, stream, &fields));
+        assert!(self.send(DATA, END_STREAM, stream, body.as_bytes()));
+    }
+
     /// The client takes so many bytes more: on this stream, or for 0 on all of them together.
     pub(crate) fn take(&mut self, stream: u32, bytes: u32) -> bool {
         self.send(WINDOW_UPDATE, 0, stream, &bytes.to_be_bytes())
@@ -105,7 +122,11 @@ impl Client {
 
 /// The fields of a GET, none of them compressed (RFC 7541, section 6.2.2).
 pub(crate) fn head(path: &str) -> Vec<u8> {
-    let fields = [(":method", "GET"), (":scheme", "https"), (":authority", "localhost"), (":path", path)];
+    head_of("GET", path)
+}
+
+fn head_of(method: &str, path: &str) -> Vec<u8> {
+    let fields = [(":method", method), (":scheme", "https"), (":authority", "localhost"), (":path", path)];
     fields.iter().flat_map(|(name, value)| field(name, value)).collect()
 }
 
@@ -120,7 +141,13 @@ pub(crate) fn goaway(frames: &[Frame]) -> Option<u32> {
     payload.get(4..8).map(|code| u32::from_be_bytes(code.try_into().unwrap()))
 }
 
+/// A server that keeps nothing.
 pub(crate) fn serve(name: &str, args: &[&str]) -> Option<Site> {
+    serve_a_file(name, &[&["--db", "memory"], args].concat())
+}
+
+/// A server whose data is in a file.
+pub(crate) fn serve_a_file(name: &str, args: &[&str]) -> Option<Site> {
     if !tools::can_run("openssl", "version") {
         return None;
     }
@@ -130,7 +157,7 @@ pub(crate) fn serve(name: &str, args: &[&str]) -> Option<Site> {
     let mut openssl = std::process::Command::new("openssl");
     let made = openssl.args(args_of_openssl.split_whitespace()).current_dir(&site.folder).output().unwrap();
     assert!(made.status.success());
-    site.serve(&[&["--tls-cert", "cert.pem", "--tls-key", "key.pem", "--db", "memory"], args].concat(), &[]);
+    site.serve(&[&["--tls-cert", "cert.pem", "--tls-key", "key.pem"], args].concat(), &[]);
     Some(site)
 }
 

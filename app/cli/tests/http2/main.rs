@@ -4,6 +4,7 @@
 mod common;
 
 mod frames;
+mod given_up;
 mod slow;
 
 use std::io::Write;
