@@ -26,6 +26,7 @@ use crate::error::{ApiError, Code};
 use crate::gate::{self, QuotaNote};
 use crate::handlers::{self, Call};
 use crate::head::{Head, bounds};
+use crate::http2::Crowded;
 use crate::observe::{Exchange, Observer};
 use crate::route::{self, Operation, Resource, Takes};
 use crate::sandbox::Interrupted;
@@ -212,6 +213,10 @@ async fn judge<const SECURE: bool>(
     notes.resource = resource;
     if let Err(error) = bounds::check(parts, head) {
         return error.into();
+    }
+    if SECURE && parts.extensions.get::<Crowded>().is_some() {
+        app.count_overload();
+        return Answer::overloaded();
     }
     // Whoever probes health asks an address, not a name.
     let any_name = !is_under && Beside::find(parts.uri.path()).is_some_and(Beside::is_probe);

@@ -15,7 +15,7 @@ use hyper::body::Incoming;
 use hyper::rt::Executor;
 use hyper::server::conn::http2;
 use hyper::service::{HttpService, service_fn};
-use hyper::{Method, Request};
+use hyper::{HeaderMap, Method, Request};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Instant;
@@ -25,7 +25,7 @@ use crate::alarm::{Alarm, StopWish};
 use crate::connection::{LAST_REQUEST_TIME, Watch};
 use crate::exchange::{Dropped, exchange};
 use crate::settings::{
-    CONNECTION_WINDOW, Deadlines, HEAD_MAX, LOCAL_RESETS_MAX, PENDING_RESETS_MAX, READ_TURN_MAX,
+    CONNECTION_WINDOW, Deadlines, FIELDS_MAX, HEAD_MAX, LOCAL_RESETS_MAX, PENDING_RESETS_MAX, READ_TURN_MAX,
     SEND_BUFFER_MAX, STREAM_WINDOW, STREAMS_MAX,
 };
 use crate::socket::Stream;
@@ -34,6 +34,7 @@ use crate::visit::Visit;
 mod answers;
 mod begun;
 
+pub(crate) use answers::Crowded;
 use answers::{Answers, Tracked, Turn};
 use begun::Begun;
 
@@ -43,12 +44,17 @@ pub(crate) async fn serve<T: Stream>(stream: T, visit: Visit) {
     let deadlines = worker.app.settings.deadlines;
     let answers = Rc::new(Answers::new(&activity));
     let (noted, untaken) = (Rc::clone(&activity), Rc::clone(&answers));
-    let service = service_fn(move |request: Request<Incoming>| {
+    let service = service_fn(move |mut request: Request<Incoming>| {
         let (turn, answers) = (Turn::begin(&untaken), Rc::clone(&untaken));
+        let (worker, noted) = (Rc::clone(&worker), Rc::clone(&noted));
         let is_head = request.method() == Method::HEAD;
-        let answering = exchange::<true>(Rc::clone(&worker), Rc::clone(&noted), peer, request);
+        cut(request.headers_mut());
         async move {
-            answers.room().await;
+            if !answers.room(request.headers()).await {
+                request.extensions_mut().insert(Crowded);
+            }
+            // Made only now: those that wait are kept without it.
+            let answering = exchange::<true>(worker, noted, peer, request);
             let response = Begun::new(answering, &answers).await?;
             Ok::<_, Dropped>(Tracked::response(response, is_head, turn))
         }
@@ -82,6 +88,16 @@ pub(crate) async fn serve<T: Stream>(stream: T, visit: Visit) {
     drop(connection);
     // Only now may its place be another one's, and the thread end.
     answers.end().await;
+}
+
+/// Of a head with too many fields no more is kept until its turn than what tells that there are too many: each may be a byte
+/// on the wire, and takes a hundred here.
+fn cut(headers: &mut HeaderMap) {
+    if headers.len() > FIELDS_MAX {
+        let mut kept = HeaderMap::new();
+        kept.extend(headers.drain().take(FIELDS_MAX + 1));
+        *headers = kept;
+    }
 }
 
 /// Runs the answers of a connection on its own thread.
@@ -250,9 +266,24 @@ impl<T: Stream> AsyncWrite for Paced<T> {
 mod tests {
     use std::future::poll_fn;
 
+    use hyper::header::{HeaderName, HeaderValue};
     use tokio::io::AsyncWriteExt;
 
     use super::*;
+
+    #[test]
+    fn a_head_with_too_many_fields_is_kept_as_one_and_takes_the_room_of_few() {
+        let headers = |fields: usize| {
+            let name = |number| HeaderName::try_from(format!("x-{number}")).unwrap();
+            (0..fields).map(|number| (name(number), HeaderValue::from_static(""))).collect::<HeaderMap>()
+        };
+        for (fields, kept) in [(0, 0), (FIELDS_MAX, FIELDS_MAX), (990, FIELDS_MAX + 1)] {
+            let mut headers = headers(fields);
+            cut(&mut headers);
+            assert_eq!(headers.len(), kept);
+            assert!(headers.capacity() < 2 * FIELDS_MAX);
+        }
+    }
 
     #[tokio::test]
     async fn a_turn_reads_no_more_than_its_bound_and_the_next_one_reads_on() {

@@ -193,6 +193,13 @@ pub(crate) const SEND_BUFFER_MAX: usize = 64 * 1024;
 pub(crate) const UNTAKEN_MAX: usize = 64 * 1024;
 pub(crate) const UNTAKEN_FEW: usize = 8;
 
+/// Bytes of heads of requests that wait for that: 4 KiB, which no browser's head is, for each that there may be. Further
+/// ones are refused.
+pub(crate) const WAITING_HEADS_MAX: usize = 4 * 1024 * STREAMS_MAX as usize;
+
+/// Bytes that hyper's map of fields takes for each, beside its text.
+pub(crate) const FIELD_PLACE: usize = 104;
+
 /// Bytes that are read of a connection that speaks HTTP/2 until others have their turn: as many as TLS has in a record. If
 /// they are the smallest frames they are a millisecond's work or two.
 pub(crate) const READ_TURN_MAX: usize = 16 * 1024;

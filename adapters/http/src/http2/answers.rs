@@ -10,14 +10,14 @@ use std::task::{Context, Poll, Waker, ready};
 
 use bytes::{Buf, Bytes};
 use http_body_util::Full;
-use hyper::Response;
 use hyper::body::{Body, Frame, SizeHint};
 use hyper::header::{CONTENT_LENGTH, HeaderValue};
+use hyper::{HeaderMap, Response};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::activity::Activity;
-use crate::settings::{STREAMS_MAX, UNTAKEN_FEW, UNTAKEN_MAX};
+use crate::settings::{FIELD_PLACE, STREAMS_MAX, UNTAKEN_FEW, UNTAKEN_MAX, WAITING_HEADS_MAX};
 
 /// The answers of a connection that the client has not taken yet, and the requests that wait for that.
 pub(super) struct Answers {
@@ -30,6 +30,8 @@ pub(super) struct Answers {
     /// Who waits for room, in the order in which they came.
     line: RefCell<VecDeque<(u64, Waker)>>,
     tickets: Cell<u64>,
+    /// Bytes of their heads.
+    waiting: Cell<usize>,
     /// Exchanges that have begun and not ended, those included whose client has given them up.
     in_progress: Cell<u32>,
     /// Told when the last of them has ended.
@@ -46,6 +48,7 @@ impl Answers {
             moved: RefCell::default(),
             line: RefCell::default(),
             tickets: Cell::default(),
+            waiting: Cell::default(),
             in_progress: Cell::default(),
             quiet: Notify::new(),
             is_over: Cell::default(),
@@ -66,13 +69,20 @@ impl Answers {
     }
 
     /// Waits until the client has taken so much that another answer may be made: what it asks for and leaves with us is
-    /// bounded by that, but for small answers to what it sends bodies with.
-    pub(super) async fn room(&self) {
+    /// bounded by that, but for small answers to what it sends bodies with. Says whether there is room: where the heads of
+    /// those who wait are too much already, nobody waits.
+    pub(super) async fn room(&self, headers: &HeaderMap) -> bool {
         if self.line.borrow().is_empty() && self.has_room() {
-            return;
+            return true;
         }
-        let mut place = Place { answers: self, ticket: None };
+        let bytes = bytes_of(headers);
+        if self.waiting.get() + bytes > WAITING_HEADS_MAX {
+            return false;
+        }
+        self.waiting.set(self.waiting.get() + bytes);
+        let mut place = Place { answers: self, ticket: None, bytes };
         poll_fn(|context| place.poll(context)).await;
+        true
     }
 
     fn has_room(&self) -> bool {
@@ -111,10 +121,23 @@ impl Answers {
     }
 }
 
+/// Bytes that a head takes while it is kept: its text, and the places of hyper's map, which a client may fill with a byte
+/// each (RFC 7541, section 6.1).
+fn bytes_of(headers: &HeaderMap) -> usize {
+    let text: usize = headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
+    text + headers.capacity().max(headers.len()) * FIELD_PLACE
+}
+
+/// A request that may not even wait until there is room for its answer.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Crowded;
+
 /// A place in the line of those who wait for room. Whoever leaves it, by its turn or before, makes way for the next.
 struct Place<'a> {
     answers: &'a Answers,
     ticket: Option<u64>,
+    /// Bytes of its head.
+    bytes: usize,
 }
 
 impl Place<'_> {
@@ -139,6 +162,7 @@ impl Place<'_> {
 impl Drop for Place<'_> {
     fn drop(&mut self) {
         self.answers.line.borrow_mut().retain(|(waiting, _)| Some(*waiting) != self.ticket);
+        self.answers.waiting.set(self.answers.waiting.get() - self.bytes);
         self.answers.wake_first();
     }
 }
@@ -264,5 +288,22 @@ impl Buf for Piece {
     fn advance(&mut self, count: usize) {
         self.untaken.take(count);
         self.bytes.advance(count);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hyper::header::HeaderName;
+
+    use super::*;
+
+    #[test]
+    fn as_many_heads_of_a_browser_may_wait_as_there_may_be() {
+        let mut headers = HeaderMap::new();
+        for number in 0..24 {
+            let name = HeaderName::try_from(format!("sec-some-field-{number}")).unwrap();
+            headers.insert(name, HeaderValue::from_static("some forty bytes as they are in the mean"));
+        }
+        assert!(bytes_of(&headers) * STREAMS_MAX as usize <= WAITING_HEADS_MAX, "{}", bytes_of(&headers));
     }
 }

@@ -24,6 +24,9 @@ pub(crate) const CONTINUATION: u8 = 9;
 pub(crate) const END_STREAM: u8 = 1;
 pub(crate) const END_HEADERS: u8 = 4;
 
+/// The setting that says how much of an answer the client takes unasked.
+pub(crate) const WINDOW: u16 = 4;
+
 /// A client that speaks frames.
 pub(crate) struct Client(pub(crate) StreamOwned<ClientConnection, TcpStream>);
 
@@ -87,6 +90,11 @@ impl Client {
     /// Asks with a key. What the answer's body says.
     pub(crate) fn ask(&mut self, stream: u32, request: (&str, &str, &str), key: &str) -> String {
         self.begin(stream, request, key);
+        self.answer(stream)
+    }
+
+    /// What the body of the next answer on this stream says.
+    pub(crate) fn answer(&mut self, stream: u32) -> String {
         let frames = self.until_the_end_of(stream);
         let data = frames.into_iter().filter(|frame| (frame.0, frame.2) == (DATA, stream));
         String::from_utf8(data.flat_map(|(.., payload)| payload).collect()).unwrap()
@@ -133,6 +141,21 @@ fn head_of(method: &str, path: &str) -> Vec<u8> {
 pub(crate) fn field(name: &str, value: &str) -> Vec<u8> {
     let length = |text: &str| u8::try_from(text.len()).ok().filter(|length| *length < 127).unwrap();
     [&[0, length(name)], name.as_bytes(), &[length(value)], value.as_bytes()].concat()
+}
+
+/// How many answers have come as a whole.
+pub(crate) fn ended(frames: &[Frame]) -> usize {
+    frames.iter().filter(|(kind, flags, ..)| *kind == DATA && flags & END_STREAM != 0).count()
+}
+
+/// How many bytes of answers' bodies have come.
+pub(crate) fn taken(frames: &[Frame]) -> usize {
+    frames.iter().filter(|(kind, ..)| *kind == DATA).map(|(.., payload)| payload.len()).sum()
+}
+
+/// How many answers have begun.
+pub(crate) fn begun(frames: &[Frame]) -> usize {
+    frames.iter().filter(|(kind, ..)| *kind == HEADERS).count()
 }
 
 /// The error code of a GOAWAY.

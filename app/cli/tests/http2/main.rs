@@ -5,6 +5,7 @@ mod common;
 
 mod frames;
 mod given_up;
+mod heads;
 mod slow;
 
 use std::io::Write;

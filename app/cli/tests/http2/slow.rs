@@ -3,9 +3,6 @@
 use crate::common::Site;
 use crate::frames::*;
 
-/// The setting that says how much of an answer the client takes unasked.
-const WINDOW: u16 = 4;
-
 /// As wide as a window can be (RFC 9113, section 6.9.1).
 const WIDE: u32 = u32::MAX >> 1;
 
@@ -26,21 +23,6 @@ fn a_client_that_shuts_its_windows_or_asks_nothing_is_let_go() {
     let mut half = Client::connect(site.port, &[]);
     half.send(HEADERS, END_STREAM, 1, &head("/health"));
     assert!(half.rest().iter().all(|(kind, ..)| *kind != HEADERS));
-}
-
-/// How many answers have come as a whole.
-fn ended(frames: &[Frame]) -> usize {
-    frames.iter().filter(|(kind, flags, ..)| *kind == DATA && flags & END_STREAM != 0).count()
-}
-
-/// How many bytes of answers' bodies have come.
-fn taken(frames: &[Frame]) -> usize {
-    frames.iter().filter(|(kind, ..)| *kind == DATA).map(|(.., payload)| payload.len()).sum()
-}
-
-/// How many answers have begun.
-fn begun(frames: &[Frame]) -> usize {
-    frames.iter().filter(|(kind, ..)| *kind == HEADERS).count()
 }
 
 #[test]
