@@ -36,8 +36,9 @@ struct Guest {
     seen: Option<(Sign, Instant)>,
 }
 
-/// What changes whenever anything happens on a connection.
-type Sign = ((Phase, u64), (bool, u64));
+/// What changes whenever anything is asked on a connection. What is written says nothing: whoever pings over HTTP/2 is
+/// answered each time.
+type Sign = (Phase, u64);
 
 /// One connection's place among those that may be open.
 pub(crate) struct Place {
@@ -101,14 +102,14 @@ impl Connections {
             let hand = self.hand.get() % places.len();
             self.hand.set(hand + 1);
             let Some(guest) = &mut places[hand] else { continue };
-            let (phase, stall) = (guest.activity.phase(), guest.activity.stall());
+            let sign = guest.activity.phase();
             // Neither whoever waits for an answer nor whoever is still taking one: that has a deadline of its own.
-            if phase.0 == Phase::Busy || stall.0 {
+            if sign.0 == Phase::Busy || guest.activity.stall().0 {
                 guest.seen = None;
                 continue;
             }
             match guest.seen {
-                Some((sign, since)) if sign == (phase, stall) => {
+                Some((seen, since)) if seen == sign => {
                     if now.duration_since(since) >= idle {
                         guest.task.abort();
                         // Its place is free when the task is gone.
@@ -116,7 +117,7 @@ impl Connections {
                         return;
                     }
                 }
-                _ => guest.seen = Some(((phase, stall), now)),
+                _ => guest.seen = Some((sign, now)),
             }
         }
     }
@@ -134,5 +135,46 @@ impl Drop for Place {
         self.connections.places.borrow_mut()[self.number] = None;
         self.connections.free.borrow_mut().push(self.number);
         self.connections.closed.notify_one();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::task::Poll;
+
+    use tokio::task::{LocalSet, spawn_local};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn whoever_only_pings_makes_way_and_whoever_asks_does_not() {
+        LocalSet::new()
+            .run_until(async {
+                let connections = Connections::new(2, Arc::default());
+                let guests = [(); 2].map(|()| {
+                    let (place, activity) = (connections.take(), Rc::new(Activity::new()));
+                    let number = place.number();
+                    let task = spawn_local(async move {
+                        let _place = place;
+                        std::future::pending::<()>().await;
+                    });
+                    connections.seat(number, Rc::clone(&activity), task.abort_handle());
+                    (activity, task)
+                });
+                let [(pings, pinging), (asks, asking)] = guests;
+                // Once each is looked at for the first time, and once for the second.
+                for _ in 0..2 {
+                    pings.wrote(&Poll::Ready(Ok(())));
+                    drop(asks.answering());
+                    asks.wrote(&Poll::Ready(Ok(())));
+                    connections.make_way(Duration::ZERO);
+                }
+                connections.closed().await;
+                assert!(pinging.await.unwrap_err().is_cancelled());
+                drop(asks.answering());
+                connections.make_way(Duration::ZERO);
+                assert!(!asking.is_finished());
+            })
+            .await;
     }
 }
