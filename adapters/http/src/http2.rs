@@ -25,8 +25,8 @@ use crate::alarm::{Alarm, StopWish};
 use crate::connection::{LAST_REQUEST_TIME, Watch};
 use crate::exchange::{Dropped, exchange};
 use crate::settings::{
-    CONNECTION_WINDOW, Deadlines, FIELDS_MAX, HEAD_MAX, LOCAL_RESETS_MAX, PENDING_RESETS_MAX, READ_TURN_MAX,
-    SEND_BUFFER_MAX, STREAM_WINDOW, STREAMS_MAX,
+    CONNECTION_WINDOW, Deadlines, FIELDS_MAX, LOCAL_RESETS_MAX, PENDING_RESETS_MAX, READ_BUFFER_MAX,
+    READ_TURN_MAX, SEND_BUFFER_MAX, STREAM_WINDOW, STREAMS_MAX,
 };
 use crate::socket::Stream;
 use crate::visit::Visit;
@@ -62,7 +62,7 @@ pub(crate) async fn serve<T: Stream>(stream: T, visit: Visit) {
     let left = Rc::new(Cell::new(READ_TURN_MAX));
     let http = http2::Builder::new(ThisThread)
         .max_concurrent_streams(STREAMS_MAX)
-        .max_header_list_size(u32::try_from(HEAD_MAX).unwrap_or(u32::MAX))
+        .max_header_list_size(u32::try_from(READ_BUFFER_MAX).unwrap_or(u32::MAX))
         .max_pending_accept_reset_streams(PENDING_RESETS_MAX)
         .max_local_error_reset_streams(LOCAL_RESETS_MAX)
         .max_send_buf_size(SEND_BUFFER_MAX)

@@ -2,6 +2,27 @@
 
 use crate::frames::*;
 
+/// So many fields, each of some 150 bytes.
+fn long_fields(numbers: std::ops::Range<u32>) -> Vec<u8> {
+    numbers
+        .flat_map(|number| field(&format!("x-a-field-with-number-{number:03}"), &"x".repeat(120)))
+        .collect()
+}
+
+#[test]
+fn a_head_that_http_1_takes_is_taken_and_one_beyond_its_bound_is_told_so() {
+    let Some(site) = serve("http2-heads", &[]) else { return };
+    let mut client = Client::connect(site.port, &[]);
+    // Less than 16 KiB as HTTP/1.1 counts, more as HTTP/2 does (RFC 9113, section 6.5.2).
+    let fields = [head("/health"), long_fields(0..98)].concat();
+    client.send(HEADERS, END_STREAM | END_HEADERS, 1, &fields);
+    assert!(client.answer(1).contains("ok"));
+    client.send(HEADERS, END_STREAM, 3, &fields);
+    client.send(CONTINUATION, END_HEADERS, 3, &long_fields(98..160));
+    let told = client.answer(3);
+    assert!(told.contains("\"headers_too_large\""), "{told}");
+}
+
 #[test]
 fn requests_whose_heads_are_too_much_together_are_refused_in_place_of_waiting() {
     let Some(site) = serve("http2-crowded", &[]) else { return };
