@@ -103,11 +103,7 @@ impl Activity {
         self.ended.take()
     }
 
-    /// What has come so far was no request.
-    pub(crate) fn settle(&self) {
-        self.phase.set(Phase::Idle);
-    }
-
+    /// Something of a request has come.
     pub(crate) fn received(&self) {
         if self.phase.get() == Phase::Idle {
             self.phase.set(Phase::Head);

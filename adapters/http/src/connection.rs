@@ -23,6 +23,7 @@ use tokio::time::{Duration, Instant};
 use crate::activity::{Activity, Phase};
 use crate::alarm::{Alarm, StopWish};
 use crate::exchange::exchange;
+use crate::heard::Heard;
 use crate::observe::Exchange;
 use crate::seal::RequestId;
 use crate::settings::{Deadlines, READ_BUFFER_MAX};
@@ -37,7 +38,7 @@ pub(crate) async fn serve_connection<T: Stream>(stream: T, send: SendNow<T>, vis
     serve_http1::<_, false>(socket, visit).await;
 }
 
-/// Serves a stream of HTTP/1.1 to its end. There is a [`Socket`] beneath it.
+/// Serves a stream of HTTP/1.1 to its end, of what is said in it: beneath it is a [`Socket`], and perhaps TLS.
 pub(crate) async fn serve_http1<T: Stream, const SECURE: bool>(stream: T, visit: Visit) {
     let Visit { peer, worker, activity, drain } = visit;
     let deadlines = worker.app.settings.deadlines;
@@ -52,7 +53,7 @@ pub(crate) async fn serve_http1<T: Stream, const SECURE: bool>(stream: T, visit:
         .half_close(true)
         // The deadlines are ours, all of them.
         .header_read_timeout(None)
-        .serve_connection(TokioIo::new(stream), service);
+        .serve_connection(TokioIo::new(Heard { stream, activity: Rc::clone(&activity) }), service);
     match Connection::new(http, activity, deadlines, StopWish::new(&drain)).serve().await {
         Some((_, Ended::Unreadable(status))) => {
             note_unread(&worker, status, &RequestId::Made(worker.next_request_id()));

@@ -42,6 +42,7 @@ mod forms;
 mod gate;
 mod handlers;
 mod head;
+mod heard;
 mod host;
 mod http2;
 mod idle;

@@ -168,11 +168,7 @@ impl<T: Stream> AsyncRead for Socket<T> {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let poll = Pin::new(&mut *self.wire.stream.borrow_mut()).poll_read(context, buffer);
-        if poll.is_ready() {
-            self.wire.activity.received();
-        }
-        poll
+        Pin::new(&mut *self.wire.stream.borrow_mut()).poll_read(context, buffer)
     }
 }
 

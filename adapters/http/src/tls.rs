@@ -40,8 +40,6 @@ pub(crate) async fn serve_tls<T: Stream>(stream: T, send: SendNow<T>, acceptor: 
         Ok(Err((_, mut stream))) => return drop(stream.shutdown().await),
         Err(_) => return,
     };
-    // From here on there are requests.
-    visit.activity.settle();
     if stream.get_ref().1.alpn_protocol() == Some(HTTP_2) {
         http2::serve(stream, visit).await;
     } else {

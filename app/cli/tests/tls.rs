@@ -367,4 +367,7 @@ fn the_last_word_of_a_connection_is_said() {
         let told = speak(&["-alpn", "http/1.1"], said);
         assert!(told.contains("close_notify") && !told.contains("unexpected eof"), "{told}");
     }
+    // Other keys (RFC 8446, section 4.6.3) are no beginning of a head, that could be late.
+    let told = speak(&["-tls1_3", "-alpn", "http/1.1"], b"k\n");
+    assert!(told.contains("KeyUpdate") && !told.contains("408 Request Timeout"), "{told}");
 }
