@@ -211,12 +211,8 @@ async fn judge<const SECURE: bool>(
     notes.under_base = is_under;
     // Before anything is judged: every answer of a deprecated operation says that it is one.
     notes.resource = resource;
-    if let Err(error) = bounds::check(parts, head) {
-        return error.into();
-    }
-    if SECURE && parts.extensions.get::<Crowded>().is_some() {
-        app.count_overload();
-        return Answer::overloaded();
+    if let Err(answer) = check_bounds::<SECURE>(app, parts, head) {
+        return answer;
     }
     // Whoever probes health asks an address, not a name.
     let any_name = !is_under && Beside::find(parts.uri.path()).is_some_and(Beside::is_probe);
@@ -328,6 +324,20 @@ fn locate(worker: &Worker, path: &str) -> (bool, Option<Resource>) {
 /// The path under the base path, with its slash at the front; none for a path outside.
 fn under_base<'r>(path: &'r str, base: &str) -> Option<&'r str> {
     path.strip_prefix(base).filter(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// The bounds of a head, and of those that wait on a connection.
+fn check_bounds<const SECURE: bool>(
+    app: &crate::app::App,
+    parts: &Parts,
+    head: &Head<'_>,
+) -> Result<(), Answer> {
+    bounds::check(parts, head)?;
+    if SECURE && parts.extensions.get::<Crowded>().is_some() {
+        app.count_overload();
+        return Err(Answer::overloaded());
+    }
+    Ok(())
 }
 
 async fn read_body(

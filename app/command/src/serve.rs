@@ -6,6 +6,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
+use petstore_domain::Timestamp;
 use petstore_http::{Endpoint, Http, HttpSettings, Idle, Server};
 use petstore_memory::MemoryStore;
 use petstore_ports::api::{Administration, Petstore};
@@ -22,7 +23,7 @@ use crate::metrics::Metrics;
 use crate::openapi;
 use crate::reload::{Live, Reloader};
 use crate::sandbox::{self, Bench};
-use crate::settings::{Loaded, LogLevel, Reading, ServeArgs};
+use crate::settings::{Db, Loaded, LogLevel, Reading, ServeArgs};
 use crate::signals::{Signals, Wish};
 use crate::store::OpenStore;
 use crate::systemd::{self, Supervisor};
@@ -35,7 +36,7 @@ const HOUSEKEEPING: Duration = Duration::from_millis(500);
 
 /// How far ahead of the clock windows and bans may be that a start goes on with. A clock that steps back grants nothing; but
 /// after one that was years ahead, as on a machine whose battery is empty, accounts would be locked out for as long.
-const CLOCK_AHEAD_MAX: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+const CLOCK_AHEAD_MAX: Duration = Duration::from_hours(7 * 24);
 
 /// How long an end waits for the store, when all answers are given: an import or a disk that hangs may hold it for longer.
 const CLOSING_TIME: Duration = Duration::from_secs(3);
@@ -105,14 +106,7 @@ async fn run(
     let idle = Idle::default();
     let OpenStore { store, epoch, commits, checkpoints } =
         OpenStore::open(&args.db, "stop that one, or name another --db", idle.clone())?;
-    // A sandbox's clock may have been turned; from now on it goes with the machine's again.
-    let tolerated = if sandbox::is_marked(&args.db) { Duration::ZERO } else { CLOCK_AHEAD_MAX };
-    let forgotten = store.forget_usage_after(machine.now().plus(tolerated));
-    if forgotten > 0 && !tolerated.is_zero() {
-        log.warn(&format!(
-            "the clock was ahead by more than a week when {forgotten} accounts were counted last: what they had used is forgotten"
-        ));
-    }
+    forget_what_is_ahead(&store, &args.db, machine.now(), log);
     if args.sandbox {
         sandbox::claim(&args.db, &store, &|key| loaded.named(key))?;
     }
@@ -214,6 +208,18 @@ fn reload(reloader: &Reloader, log: &Log) {
             done.warning.iter().for_each(|warning| log.warn(warning));
         }
         Err(why) => log.complain(&format!("nothing was reloaded: {why}")),
+    }
+}
+
+/// Forgets usage and bans of a clock that was ahead. A sandbox's may have been turned, and goes with the machine's from now on.
+fn forget_what_is_ahead(store: &MemoryStore, db: &Db, now: Timestamp, log: &Log) {
+    let is_sandbox = sandbox::is_marked(db);
+    let tolerated = if is_sandbox { Duration::ZERO } else { CLOCK_AHEAD_MAX };
+    let accounts = store.forget_usage_after(now.plus(tolerated));
+    if accounts > 0 && !is_sandbox {
+        log.warn(&format!(
+            "the clock was ahead by more than a week when {accounts} accounts were counted last: what they had used is forgotten"
+        ));
     }
 }
 
