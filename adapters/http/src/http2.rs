@@ -50,7 +50,7 @@ pub(crate) async fn serve<T: Stream>(stream: T, visit: Visit) {
         let is_head = request.method() == Method::HEAD;
         cut(request.headers_mut());
         async move {
-            if !answers.room(request.headers()).await {
+            if !answers.room(&request).await {
                 request.extensions_mut().insert(Crowded);
             }
             // Made only now: those that wait are kept without it.

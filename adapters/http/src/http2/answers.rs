@@ -12,7 +12,7 @@ use bytes::{Buf, Bytes};
 use http_body_util::Full;
 use hyper::body::{Body, Frame, SizeHint};
 use hyper::header::{CONTENT_LENGTH, HeaderValue};
-use hyper::{HeaderMap, Response};
+use hyper::{Request, Response};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -71,11 +71,11 @@ impl Answers {
     /// Waits until the client has taken so much that another answer may be made: what it asks for and leaves with us is
     /// bounded by that, but for small answers to what it sends bodies with. Says whether there is room: where the heads of
     /// those who wait are too much already, nobody waits.
-    pub(super) async fn room(&self, headers: &HeaderMap) -> bool {
+    pub(super) async fn room<B>(&self, request: &Request<B>) -> bool {
         if self.line.borrow().is_empty() && self.has_room() {
             return true;
         }
-        let bytes = bytes_of(headers);
+        let bytes = bytes_of(request);
         if self.waiting.get() + bytes > WAITING_HEADS_MAX {
             return false;
         }
@@ -123,9 +123,12 @@ impl Answers {
 
 /// Bytes that a head takes while it is kept: its text, and the places of hyper's map, which a client may fill with a byte
 /// each (RFC 7541, section 6.1).
-fn bytes_of(headers: &HeaderMap) -> usize {
+fn bytes_of<B>(request: &Request<B>) -> usize {
+    let (uri, headers) = (request.uri(), request.headers());
+    let target = uri.path_and_query().map_or(0, |target| target.as_str().len())
+        + uri.authority().map_or(0, |authority| authority.as_str().len());
     let text: usize = headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
-    text + headers.capacity().max(headers.len()) * FIELD_PLACE
+    request.method().as_str().len() + target + text + headers.capacity().max(headers.len()) * FIELD_PLACE
 }
 
 /// A request that may not even wait until there is room for its answer.
@@ -293,17 +296,24 @@ impl Buf for Piece {
 
 #[cfg(test)]
 mod tests {
+    use hyper::Method;
     use hyper::header::HeaderName;
 
     use super::*;
 
     #[test]
     fn as_many_heads_of_a_browser_may_wait_as_there_may_be() {
-        let mut headers = HeaderMap::new();
+        let mut request = Request::get("https://pets.example/v1/pets?limit=100").body(()).unwrap();
         for number in 0..24 {
             let name = HeaderName::try_from(format!("sec-some-field-{number}")).unwrap();
-            headers.insert(name, HeaderValue::from_static("some forty bytes as they are in the mean"));
+            let value = HeaderValue::from_static("some forty bytes as they are in the mean");
+            request.headers_mut().insert(name, value);
         }
-        assert!(bytes_of(&headers) * STREAMS_MAX as usize <= WAITING_HEADS_MAX, "{}", bytes_of(&headers));
+        let bytes = bytes_of(&request);
+        assert!(bytes * STREAMS_MAX as usize <= WAITING_HEADS_MAX, "{bytes}");
+        let target = "x".repeat(10_000);
+        *request.uri_mut() = format!("https://pets.example/{target}").parse().unwrap();
+        *request.method_mut() = Method::from_bytes(target.as_bytes()).unwrap();
+        assert!(bytes_of(&request) >= bytes + 19_000, "whatever part of it is long");
     }
 }
