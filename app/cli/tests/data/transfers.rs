@@ -37,6 +37,24 @@ fn what_is_exported_and_imported_is_exported_again_byte_for_byte() {
 }
 
 #[test]
+fn where_another_file_is_in_the_place_of_the_data_what_is_exported_is_of_memory() {
+    let site = stocked("export-replaced");
+    assert_eq!(site.run(&["backup", "backup.db"]).status.code(), Some(0));
+    let mut client = Client::connect(site.port, &site.printed_key()).unwrap();
+    assert_eq!(client.ask("POST", "/v1/categories", "", "{\"name\":\"Since\"}").unwrap().status, 201);
+    let lines = site.run(&["export", "-"]).stdout;
+    assert!(text(&lines).contains("\"Since\""));
+    let [data, backup] = ["petstore.db", "backup.db"].map(|name| site.folder.join(name));
+    let bytes = std::fs::read(&backup).unwrap();
+    std::fs::rename(backup, &data).unwrap();
+    // Requests in which it is noticed, some seconds' worth.
+    let noticed = (0..100_000).any(|_| client.ask("GET", "/ready", "", "").unwrap().status == 503);
+    assert!(noticed, "it is looked for once a second");
+    assert_eq!(text(&site.run(&["export", "-"]).stdout), text(&lines));
+    assert!(std::fs::read(data).unwrap() == bytes, "and what was put there is as it was");
+}
+
+#[test]
 fn an_export_that_fails_leaves_its_file_as_it_is_and_one_that_succeeds_its_mode() {
     let site = stocked("export-kept");
     let file = site.folder.join("lines");

@@ -56,27 +56,29 @@ impl Bulk {
         say(&mut &*stream, &answer)
     }
 
-    /// Gives all lines. Those of a file are read from it, so that nobody waits; a store in memory takes no writes
+    /// Gives all lines. Those of a file that is well are read from it, so that nobody waits; a store in memory takes no writes
     /// meanwhile.
     pub(super) fn export(&self, stream: &UnixStream) -> io::Result<()> {
         prepare(stream)?;
-        let held = matches!(self.db, Db::Memory).then(Stopwatch::start);
+        // A file that cannot be written may be another one by now, which its own log would be taken for part of.
+        let file = match &self.db {
+            Db::File(file) if !self.store.journal_fails() => Some(file),
+            Db::File(_) | Db::Memory => None,
+        };
+        let held = file.is_none().then(Stopwatch::start);
         let mut output = BufWriter::new(Reader { stream, held });
         say(&mut output, &Answer::Ready)?;
         // Until it has that the client waits no longer than for any answer; the first lines may take longer.
         output.flush()?;
-        let exported = match &self.db {
-            Db::File(file) => {
-                transfer::export_file(file, &mut output, |_| {}).map_err(|failure| failure.message)
-            }
-            Db::Memory => {
-                let mut lines = 0;
-                let walked = self.store.export(|row| {
-                    lines += ndjson::write_row(&mut output, &row)?;
-                    io::Result::Ok(())
-                });
-                walked.map(|()| lines).map_err(|error| error.to_string())
-            }
+        let exported = if let Some(file) = file {
+            transfer::export_file(file, &mut output, |_| {}).map_err(|failure| failure.message)
+        } else {
+            let mut lines = 0;
+            let walked = self.store.export(|row| {
+                lines += ndjson::write_row(&mut output, &row)?;
+                io::Result::Ok(())
+            });
+            walked.map(|()| lines).map_err(|error| error.to_string())
         };
         let answer = match exported {
             Ok(lines) => Answer::Exported { lines },
