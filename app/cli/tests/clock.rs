@@ -59,6 +59,8 @@ fn a_clock_that_was_years_ahead_locks_nobody_out_beyond_the_next_start() {
         ("2040-01-01 00:00:10", 1),
         // As on a machine that finds the right time: it grants nothing, up to a week.
         ("2039-12-26 00:00:10", 0),
+        // As on one that does not know the time yet.
+        ("1970-01-01 00:00:10", 0),
         ("2030-01-01 00:00:10", 1),
         ("2030-01-01 00:00:20", 0),
         ("2030-01-01 00:01:10", 1),

@@ -38,6 +38,9 @@ const HOUSEKEEPING: Duration = Duration::from_millis(500);
 /// after one that was years ahead, as on a machine whose battery is empty, accounts would be locked out for as long.
 const CLOCK_AHEAD_MAX: Duration = Duration::from_hours(7 * 24);
 
+/// No clock that is right shows a time before this program was written: 2026-11-01, from 1970 on.
+const WRITTEN: Duration = Duration::from_hours(20_758 * 24);
+
 /// How long an end waits for the store, when all answers are given: an import or a disk that hangs may hold it for longer.
 const CLOSING_TIME: Duration = Duration::from_secs(3);
 
@@ -211,9 +214,13 @@ fn reload(reloader: &Reloader, log: &Log) {
     }
 }
 
-/// Forgets usage and bans of a clock that was ahead. A sandbox's may have been turned, and goes with the machine's from now on.
+/// Forgets usage and bans of a clock that was ahead, unless it is this one that is behind, as on a machine that does not know
+/// the time yet. A sandbox's may have been turned, and goes with the machine's from now on.
 fn forget_what_is_ahead(store: &MemoryStore, db: &Db, now: Timestamp, log: &Log) {
     let is_sandbox = sandbox::is_marked(db);
+    if now < Timestamp::EPOCH.plus(WRITTEN) && !is_sandbox {
+        return;
+    }
     let tolerated = if is_sandbox { Duration::ZERO } else { CLOCK_AHEAD_MAX };
     let accounts = store.forget_usage_after(now.plus(tolerated));
     if accounts > 0 && !is_sandbox {
