@@ -22,7 +22,7 @@ const PAUSE_MAX: Duration = Duration::from_secs(5);
 const PAUSE_TIMES: u32 = 10;
 
 /// After how much of that those whose batch is in doubt are told that it is.
-const HELD_TIME: Duration = Duration::from_secs(1);
+pub(crate) const HELD_TIME: Duration = Duration::from_secs(1);
 
 /// How long the writer waits before it asks a journal again that took so long to fail.
 pub(crate) fn pause_after(took: Duration) -> Duration {
@@ -36,7 +36,7 @@ const PANICKED: &str = "the writer panicked";
 pub(crate) struct Trouble {
     /// What is wrong.
     pub(crate) error: StoreError,
-    /// How long has been waited before it was asked again how it stands, or is about to be.
+    /// How long has been waited before it was asked again how it stands.
     waited: Duration,
 }
 
@@ -131,7 +131,7 @@ impl Committer {
         }
     }
 
-    /// Nothing is asked of a journal that fails for so long.
+    /// Nothing was asked of a journal that fails for so long.
     pub(crate) fn rest(&mut self, pause: Duration) {
         let Some(trouble) = &mut self.trouble else { return };
         if trouble.wait(pause) {

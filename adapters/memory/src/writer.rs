@@ -11,7 +11,7 @@ use petstore_ports::StoreError;
 
 use crate::committer::{Committer, Step};
 use crate::queue::Queue;
-use crate::recovery::{PAUSE_MIN, pause_after};
+use crate::recovery::{HELD_TIME, PAUSE_MIN, pause_after};
 
 /// Says whether the processors have had no time to spare lately.
 pub(crate) type Pressed = Box<dyn FnMut() -> bool + Send>;
@@ -75,8 +75,10 @@ fn work(queue: &Queue, committer: &Mutex<Committer>, pressed: &mut Pressed) {
     // The last batch.
     let mut took = Duration::ZERO;
     loop {
+        let mut committing = committer.lock();
         let begun = now();
-        let step = committer.lock().step();
+        let step = committing.step();
+        drop(committing);
         let goes_on = match step {
             Step::Worked => {
                 took = now().duration_since(begun);
@@ -85,8 +87,10 @@ fn work(queue: &Queue, committer: &Mutex<Committer>, pressed: &mut Pressed) {
             Step::Idle => queue.wait(),
             Step::Failing => {
                 let pause = pause_after(now().duration_since(begun));
-                committer.lock().rest(pause);
-                !queue.closes_within(pause)
+                let held = pause.min(HELD_TIME);
+                let goes_on = !queue.closes_within(held);
+                committer.lock().rest(held);
+                goes_on && !queue.closes_within(pause.saturating_sub(held))
             }
         };
         if !goes_on {

@@ -43,10 +43,15 @@ impl Open {
     /// Says what has become of the files that were opened, if they are not what they were.
     pub(crate) fn check(&self, data: &DataFile) -> Result<(), Lost> {
         data.check().map_err(Lost::Data)?;
+        // Twice, since somebody may have emptied it as one may, between the two looks of the first time.
+        self.check_log().or_else(|_| self.check_log())?;
+        self.log.check_place().map_err(Lost::NameOfLog)
+    }
+
+    fn check_log(&self) -> Result<(), Lost> {
         // Where it cannot be asked, the next write tells.
         let is_used = checkpoint::pages_in_log(&self.connection).is_ok_and(|pages| pages > 0);
-        self.log.check_contents(is_used).map_err(Lost::Data)?;
-        self.log.check_place().map_err(Lost::NameOfLog)
+        self.log.check_contents(is_used).map_err(Lost::Data)
     }
 
     /// Ends it and leaves the files that are there as they are. What is in a log that has lost nothing but its name is copied
@@ -54,6 +59,9 @@ impl Open {
     pub(crate) fn leave(mut self, lost: &Lost) {
         self.stop();
         if let Lost::NameOfLog(_) = lost {
+            if !self.connection.is_autocommit() {
+                let _ = self.connection.execute_batch("ROLLBACK");
+            }
             let _ = checkpoint::settle(&self.connection);
         }
         let _ = connection::leave_log(&self.connection);
