@@ -5,14 +5,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
+use petstore_domain::Timestamp;
 use petstore_memory::MemoryStore;
+use petstore_ports::{Housekeeping, StoreError};
 use petstore_sqlite::SqliteJournal;
 use petstore_tests::{
     DurableSubject, ResetSubject, Subject, durable_conformance, reset_conformance, store_conformance,
 };
 
 store_conformance!(open(&Folder::new()));
-reset_conformance!(ResetSubject::of(&open_store(&Folder::new())));
+reset_conformance!({
+    let folder = Folder::new();
+    let store = open_store(&folder);
+    ResetSubject { subject: subject_of(&store, &folder), store }
+});
 durable_conformance!(Box::new(Kept(Folder::new())));
 
 /// A folder of its own, gone with the last who uses it.
@@ -52,7 +58,26 @@ fn open_store(folder: &Folder) -> Arc<MemoryStore> {
 }
 
 fn open(folder: &Folder) -> Subject {
-    Subject::of(&open_store(folder))
+    subject_of(&open_store(folder), folder)
+}
+
+/// The ports of a store, which keep its folder: a store whose file is taken away under it takes no writes.
+fn subject_of(store: &Arc<MemoryStore>, folder: &Folder) -> Subject {
+    let housed = Housed { store: Arc::clone(store), _folder: folder.clone() };
+    Subject { housekeeping: Arc::new(housed), ..Subject::of(store) }
+}
+
+/// A store, and its folder for as long.
+struct Housed {
+    store: Arc<MemoryStore>,
+    _folder: Folder,
+}
+
+#[async_trait]
+impl Housekeeping for Housed {
+    async fn prune(&self, now: Timestamp) -> Result<usize, StoreError> {
+        self.store.prune(now).await
+    }
 }
 
 /// A store in memory, kept in a file.
