@@ -18,6 +18,7 @@ pub(crate) struct Heard<T> {
 }
 
 impl<T: Stream> AsyncRead for Heard<T> {
+    #[inline]
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -32,6 +33,7 @@ impl<T: Stream> AsyncRead for Heard<T> {
 }
 
 impl<T: Stream> AsyncWrite for Heard<T> {
+    #[inline]
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -40,6 +42,7 @@ impl<T: Stream> AsyncWrite for Heard<T> {
         Pin::new(&mut self.stream).poll_write(context, bytes)
     }
 
+    #[inline]
     fn poll_write_vectored(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -48,10 +51,12 @@ impl<T: Stream> AsyncWrite for Heard<T> {
         Pin::new(&mut self.stream).poll_write_vectored(context, slices)
     }
 
+    #[inline]
     fn is_write_vectored(&self) -> bool {
         self.stream.is_write_vectored()
     }
 
+    #[inline]
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_flush(context)
     }
