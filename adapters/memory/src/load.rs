@@ -1,8 +1,9 @@
 //! From a footprint to a view.
 
-use petstore_domain::{AccountId, CategoryId, Change, Changes, Footprint, KeyId, Name, OrderId, PetId, View};
+use petstore_domain::{AccountId, CategoryId, Changes, Footprint, KeyId, Name, OrderId, PetId, View};
 use petstore_ports::StoreError;
 
+use crate::overlay::name_of;
 use crate::tables::Tables;
 
 impl Tables {
@@ -44,24 +45,17 @@ impl Tables {
 
     /// Gives back the new ids of the shop with which a decision on this view writes nothing.
     pub(crate) fn give_back_ids(&self, view: &View, changes: &Changes) {
-        let writes = |is_it: &dyn Fn(&Change) -> bool| changes.as_slice().iter().any(is_it);
-        if view.holds(&Name::NextPet) {
-            let id = view.next_pet();
-            if !writes(&|change| matches!(change, Change::Pet(new) if new.pet.id == id)) {
-                self.pets.ids.give_back(id.get());
-            }
+        let is_unused = |next: &Name, of: &dyn Fn() -> Name| {
+            view.holds(next) && !changes.as_slice().iter().any(|change| name_of(change) == of())
+        };
+        if is_unused(&Name::NextPet, &|| Name::Pet(view.next_pet())) {
+            self.pets.ids.give_back(view.next_pet().get());
         }
-        if view.holds(&Name::NextCategory) {
-            let id = view.next_category();
-            if !writes(&|change| matches!(change, Change::Category(new) if new.category.id == id)) {
-                self.categories.ids.give_back(id.get());
-            }
+        if is_unused(&Name::NextCategory, &|| Name::Category(view.next_category())) {
+            self.categories.ids.give_back(view.next_category().get());
         }
-        if view.holds(&Name::NextOrder) {
-            let id = view.next_order();
-            if !writes(&|change| matches!(change, Change::Order(new) if new.order.id == id)) {
-                self.orders.ids.give_back(id.get());
-            }
+        if is_unused(&Name::NextOrder, &|| Name::Order(view.next_order())) {
+            self.orders.ids.give_back(view.next_order().get());
         }
     }
 }

@@ -196,7 +196,8 @@ impl<N: Eq + Hash, Id: Copy + Eq> Bearers<N, Id> {
     }
 }
 
-fn name_of(change: &Change) -> Name {
+/// What a change writes.
+pub(crate) fn name_of(change: &Change) -> Name {
     match change {
         Change::Pet(record) => Name::Pet(record.pet.id),
         Change::PetDeleted(id) => Name::Pet(*id),
