@@ -6,6 +6,7 @@
 //! a nearer deadline comes up. So a request costs one look at the clock and no timer.
 
 use std::cell::Cell;
+use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
@@ -17,14 +18,14 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::{HttpService, service_fn};
 use hyper_util::rt::TokioIo;
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncWriteExt, ReadBuf};
 use tokio::time::{Duration, Instant};
 
 use crate::activity::{Activity, Phase};
 use crate::alarm::{Alarm, StopWish};
 use crate::exchange::exchange;
-use crate::heard::Heard;
 use crate::observe::Exchange;
+use crate::read_by::{ReadBy, Reader};
 use crate::seal::RequestId;
 use crate::settings::{Deadlines, READ_BUFFER_MAX};
 use crate::socket::{SendNow, Socket, Stream};
@@ -42,6 +43,7 @@ pub(crate) async fn serve_connection<T: Stream>(stream: T, send: SendNow<T>, vis
 pub(crate) async fn serve_http1<T: Stream, const SECURE: bool>(stream: T, visit: Visit) {
     let Visit { peer, worker, activity, drain } = visit;
     let deadlines = worker.app.settings.deadlines;
+    let stream = ReadBy { reader: Heard(Rc::clone(&activity)), stream };
     let (serving, noted) = (Rc::clone(&worker), Rc::clone(&activity));
     let service =
         service_fn(move |request| exchange::<SECURE>(Rc::clone(&serving), Rc::clone(&noted), peer, request));
@@ -53,7 +55,7 @@ pub(crate) async fn serve_http1<T: Stream, const SECURE: bool>(stream: T, visit:
         .half_close(true)
         // The deadlines are ours, all of them.
         .header_read_timeout(None)
-        .serve_connection(TokioIo::new(Heard { stream, activity: Rc::clone(&activity) }), service);
+        .serve_connection(TokioIo::new(stream), service);
     match Connection::new(http, activity, deadlines, StopWish::new(&drain)).serve().await {
         Some((_, Ended::Unreadable(status))) => {
             note_unread(&worker, status, &RequestId::Made(worker.next_request_id()));
@@ -66,6 +68,26 @@ pub(crate) async fn serve_http1<T: Stream, const SECURE: bool>(stream: T, visit:
         // TLS has a last word: without it the client may think that something is missing (RFC 8446, section 6.1).
         Some((stream, Ended::Idle)) if SECURE => Box::pin(close(stream)).await,
         Some(_) | None => {}
+    }
+}
+
+/// Notes when something of a request has come: above TLS, whose own messages (a change of keys, a ticket) are no beginning of
+/// one.
+struct Heard(Rc<Activity>);
+
+impl Reader for Heard {
+    #[inline]
+    fn poll_read<T: Stream>(
+        &mut self,
+        stream: &mut T,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let poll = Pin::new(stream).poll_read(context, buffer);
+        if poll.is_ready() {
+            self.0.received();
+        }
+        poll
     }
 }
 

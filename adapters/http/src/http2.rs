@@ -6,7 +6,7 @@
 //! only so many are made ahead of it. Pings are not needed beside these: nobody stays who does nothing.
 
 use std::cell::Cell;
-use std::io::{self, IoSlice};
+use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
@@ -17,13 +17,14 @@ use hyper::server::conn::http2;
 use hyper::service::{HttpService, service_fn};
 use hyper::{HeaderMap, Method, Request};
 use hyper_util::rt::TokioIo;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::ReadBuf;
 use tokio::time::Instant;
 
 use crate::activity::{Activity, Phase};
 use crate::alarm::{Alarm, StopWish};
 use crate::connection::{LAST_REQUEST_TIME, Watch};
 use crate::exchange::{Dropped, exchange};
+use crate::read_by::{ReadBy, Reader};
 use crate::settings::{
     CONNECTION_WINDOW, Deadlines, FIELDS_MAX, LOCAL_RESETS_MAX, PENDING_RESETS_MAX, READ_BUFFER_MAX,
     READ_TURN_MAX, SEND_BUFFER_MAX, STREAM_WINDOW, STREAMS_MAX,
@@ -68,7 +69,7 @@ pub(crate) async fn serve<T: Stream>(stream: T, visit: Visit) {
         .max_send_buf_size(SEND_BUFFER_MAX)
         .initial_stream_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
-        .serve_connection(TokioIo::new(Paced { stream, left: Rc::clone(&left) }), service);
+        .serve_connection(TokioIo::new(ReadBy { reader: Paced { left: Rc::clone(&left) }, stream }), service);
     let now = Instant::now();
     let mut connection = Connection {
         http,
@@ -112,7 +113,7 @@ impl<F: Future<Output = ()> + 'static> Executor<F> for ThisThread {
 
 /// A connection and its deadlines.
 struct Connection<T: Stream, S: HttpService<Incoming>> {
-    http: http2::Connection<TokioIo<Paced<T>>, S, ThisThread>,
+    http: http2::Connection<TokioIo<ReadBy<Paced, T>>, S, ThisThread>,
     activity: Rc<Activity>,
     answers: Rc<Answers>,
     /// What may still be read in this turn.
@@ -207,16 +208,16 @@ enum End {
     Cut,
 }
 
-/// A stream of which only so much is read in one turn of its connection: h2 reads for as long as there is something, and
-/// a client that sends nothing but small frames would keep all others of the thread waiting meanwhile.
-struct Paced<T> {
-    stream: T,
+/// Reads only so much in one turn of its connection: h2 reads for as long as there is something, and a client that sends
+/// nothing but small frames would keep all others of the thread waiting meanwhile.
+struct Paced {
     left: Rc<Cell<usize>>,
 }
 
-impl<T: Stream> AsyncRead for Paced<T> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
+impl Reader for Paced {
+    fn poll_read<T: Stream>(
+        &mut self,
+        stream: &mut T,
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
@@ -226,39 +227,9 @@ impl<T: Stream> AsyncRead for Paced<T> {
             return Poll::Pending;
         }
         let before = buffer.filled().len();
-        let poll = Pin::new(&mut self.stream).poll_read(context, buffer);
+        let poll = Pin::new(stream).poll_read(context, buffer);
         self.left.set(self.left.get().saturating_sub(buffer.filled().len() - before));
         poll
-    }
-}
-
-impl<T: Stream> AsyncWrite for Paced<T> {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(context, bytes)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        slices: &[IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(context, slices)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
     }
 }
 
@@ -267,7 +238,7 @@ mod tests {
     use std::future::poll_fn;
 
     use hyper::header::{HeaderName, HeaderValue};
-    use tokio::io::AsyncWriteExt;
+    use tokio::io::{AsyncRead, AsyncWriteExt};
 
     use super::*;
 
@@ -290,7 +261,7 @@ mod tests {
         let (near, mut far) = tokio::io::duplex(4 * READ_TURN_MAX);
         far.write_all(&vec![b'x'; 3 * READ_TURN_MAX / 2]).await.unwrap();
         let left = Rc::new(Cell::new(READ_TURN_MAX));
-        let mut paced = Paced { stream: near, left: Rc::clone(&left) };
+        let mut paced = ReadBy { reader: Paced { left: Rc::clone(&left) }, stream: near };
         let mut read = 0;
         let mut turn = async || {
             left.set(READ_TURN_MAX);

@@ -1,38 +1,43 @@
-//! What is read of a connection, as it is heard: above TLS, whose own messages (a change of keys, a ticket) are no beginning
-//! of a request.
+//! A stream that is read in a way of one's own, and written to as it is.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
-use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::activity::Activity;
 use crate::socket::Stream;
 
-/// A stream of requests, which notes when something of one has come.
-pub(crate) struct Heard<T> {
-    pub(crate) stream: T,
-    pub(crate) activity: Rc<Activity>,
+/// How a stream is read.
+pub(crate) trait Reader: Unpin + 'static {
+    fn poll_read<T: Stream>(
+        &mut self,
+        stream: &mut T,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>>;
 }
 
-impl<T: Stream> AsyncRead for Heard<T> {
+/// A stream, and who reads it.
+pub(crate) struct ReadBy<R, T> {
+    pub(crate) reader: R,
+    pub(crate) stream: T,
+}
+
+// Inlined: over HTTP/1.1 a call for each is 200 instructions of a GET.
+impl<R: Reader, T: Stream> AsyncRead for ReadBy<R, T> {
     #[inline]
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let poll = Pin::new(&mut self.stream).poll_read(context, buffer);
-        if poll.is_ready() {
-            self.activity.received();
-        }
-        poll
+        let this = &mut *self;
+        this.reader.poll_read(&mut this.stream, context, buffer)
     }
 }
 
-impl<T: Stream> AsyncWrite for Heard<T> {
+impl<R: Reader, T: Stream> AsyncWrite for ReadBy<R, T> {
     #[inline]
     fn poll_write(
         mut self: Pin<&mut Self>,
