@@ -247,8 +247,11 @@ impl<T: Stream> AsyncWrite for Socket<T> {
             left: LINGER_MAX,
             until: Box::pin(sleep_until(Instant::now() + DRAIN_TIME)),
         });
+        // All has been said, and how the client leaves then is no fault: told as one it would hide how hyper has ended.
         if !closing.shut {
-            ready!(Pin::new(&mut *stream).poll_shutdown(context))?;
+            if ready!(Pin::new(&mut *stream).poll_shutdown(context)).is_err() {
+                return Poll::Ready(Ok(()));
+            }
             closing.shut = true;
         }
         let mut scratch = [0; 8 * 1024];
@@ -257,8 +260,8 @@ impl<T: Stream> AsyncWrite for Socket<T> {
                 return Poll::Ready(Ok(()));
             }
             let mut buffer = ReadBuf::new(&mut scratch);
-            ready!(Pin::new(&mut *stream).poll_read(context, &mut buffer))?;
-            if buffer.filled().is_empty() {
+            let read = ready!(Pin::new(&mut *stream).poll_read(context, &mut buffer));
+            if read.is_err() || buffer.filled().is_empty() {
                 return Poll::Ready(Ok(()));
             }
             closing.left = closing.left.saturating_sub(buffer.filled().len());

@@ -129,18 +129,23 @@ fn what_is_no_request_is_a_line_and_counted() {
         assert_eq!(connection.read_answer(false).map(|answer| answer.status), status, "{bytes}");
         assert!(connection.is_closed());
     }
+    // As curl does when it meets an answer in the clear: it goes with that unread, which is a reset.
+    let mut connection = Connection::open(shop.address());
+    connection.send(b"\x16\x03\x01\x02 TLS, in the clear");
+    connection.socket().peek(&mut [0]).unwrap();
+    drop(connection);
     shop.stop();
     let lines = notebook.lines.lock().unwrap();
     let mut told: Vec<_> = lines.iter().map(|line| line.what.as_str()).collect();
     told.sort_unstable();
-    assert_eq!(told, ["- - 400", "- - 400", "- - 431"], "who was answered nothing is none");
+    assert_eq!(told, ["- - 400", "- - 400", "- - 400", "- - 431"], "who was answered nothing is none");
     for line in &*lines {
         assert!(!line.has_account && line.fault.is_none() && !line.everything.contains("secret"));
     }
     let figures = shop.http.figures();
     let counted: Vec<_> =
         figures.requests.iter().map(|one| (one.route, one.method, one.status, one.count)).collect();
-    assert_eq!(counted, [("-", "-", 400, 2), ("-", "-", 431, 1)]);
+    assert_eq!(counted, [("-", "-", 400, 3), ("-", "-", 431, 1)]);
 }
 
 #[test]
