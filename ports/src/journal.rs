@@ -46,6 +46,18 @@ pub struct Batch<'a> {
     pub last_ids: LastIds,
 }
 
+/// What a bulk load is besides its rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bulk {
+    /// One more than the batch before.
+    pub number: BatchNumber,
+    /// The last ids given, those of its rows included.
+    pub last_ids: LastIds,
+    /// The epoch that the journal begins anew with, if it does: first all but accounts and keys goes, bans and usage among
+    /// it. Without, there is no category, pet or order.
+    pub anew: Option<u64>,
+}
+
 /// How much of its windows an account has used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UsageCount {
@@ -119,18 +131,7 @@ pub trait Journal: Send {
     /// Drops records of answered requests that have expired at this time, a bounded number of them.
     fn prune(&mut self, now: Timestamp) -> Result<usize, StoreError>;
 
-    /// Begins a bulk load into an empty store, or into one that is cleared first: categories, pets and orders follow by [`Journal::bulk_row`]. Nothing of
-    /// it is seen, by anyone, before [`Journal::bulk_end`] has said Ok.
-    fn bulk_begin(&mut self) -> Result<(), StoreError>;
-
-    /// In a bulk load, before its first row: the store need not be empty, for all but accounts and keys goes, bans and usage
-    /// among it, and the journal has this epoch from then on.
-    fn bulk_clear(&mut self, epoch: u64) -> Result<(), StoreError>;
-
-    /// Adds one row to the bulk load.
-    fn bulk_row(&mut self, row: &Row) -> Result<(), StoreError>;
-
-    /// Ends the bulk load: keeps all of it, as one batch of this number. One that is not to be kept is dropped by
-    /// [`Journal::recover`].
-    fn bulk_end(&mut self, number: BatchNumber, last_ids: LastIds) -> Result<(), StoreError>;
+    /// Loads rows into an empty shop, or into one that is cleared first, as one batch: all or nothing, like `append`. They are
+    /// categories, then pets, then orders.
+    fn bulk(&mut self, bulk: &Bulk, rows: &mut dyn Iterator<Item = Row>) -> Result<(), StoreError>;
 }

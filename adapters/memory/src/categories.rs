@@ -110,9 +110,9 @@ impl Categories {
         }
     }
 
-    /// Hands over every category, by id, until one is refused.
-    pub(crate) fn each<E>(&self, each: impl FnMut(&CategoryRecord) -> Result<(), E>) -> Result<(), E> {
-        page::each(&self.records, |walk, max| run(self.census.read().all(), walk, max), each)
+    /// Every category, by id.
+    pub(crate) fn all(&self) -> impl Iterator<Item = CategoryRecord> {
+        page::all(&self.records, |walk, max| run(self.census.read().all(), walk, max))
     }
 
     fn candidates(&self, filter: &CategoryFilter, walk: Walk, max: usize) -> Found {

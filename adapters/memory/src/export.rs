@@ -15,6 +15,6 @@ impl MemoryStore {
         if self.tables.veil.is_up() {
             return Ok(());
         }
-        self.tables.each_row(sink)
+        self.tables.rows().try_for_each(sink)
     }
 }

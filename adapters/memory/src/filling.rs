@@ -206,11 +206,9 @@ impl<'a> Filling<'a> {
 
     /// Writes into each category how many pets have come.
     pub(crate) fn count_pets(&self) {
-        let _: Result<(), ()> = self.tables.categories.each(|record| {
-            let id = record.category.id;
-            self.tables.categories.update(id, |record| record.pets = self.pets_of(id));
-            Ok(())
-        });
+        for CategoryRecord { category, .. } in self.tables.categories.all() {
+            self.tables.categories.update(category.id, |record| record.pets = self.pets_of(category.id));
+        }
     }
 
     /// Makes the pets known by their names. To be called once all have come.
@@ -220,17 +218,16 @@ impl<'a> Filling<'a> {
 
     /// Whether each record says what the other rows add up to, and every pet is sound.
     pub(crate) fn check(&self) -> Result<(), Contradiction> {
-        self.tables.categories.each(|record| {
-            let (id, noted, counted) =
-                (record.category.id.get(), record.pets, self.pets_of(record.category.id));
-            check_count("category", id, "pets", noted, counted)
-        })?;
-        self.tables.pets.each(|record| {
+        for CategoryRecord { category, pets, .. } in self.tables.categories.all() {
+            check_count("category", category.id.get(), "pets", pets, self.pets_of(category.id))?;
+        }
+        for record in self.tables.pets.all() {
             let (id, open_orders) = (record.pet.id, record.open_orders);
             let counted = self.open_orders_of(id);
             check_count("pet", id.get(), "open orders", open_orders.into(), counted.into())?;
-            check_sound(record)
-        })
+            check_sound(&record)?;
+        }
+        Ok(())
     }
 
     fn pets_of(&self, category: CategoryId) -> u64 {

@@ -93,9 +93,9 @@ impl Orders {
         }
     }
 
-    /// Hands over every order, by id, until one is refused.
-    pub(crate) fn each<E>(&self, each: impl FnMut(&OrderRecord) -> Result<(), E>) -> Result<(), E> {
-        page::each(&self.records, |walk, max| run(self.census.read().all(), walk, max), each)
+    /// Every order, by id.
+    pub(crate) fn all(&self) -> impl Iterator<Item = OrderRecord> {
+        page::all(&self.records, |walk, max| run(self.census.read().all(), walk, max))
     }
 
     fn candidates(&self, filter: &OrderFilter, walk: Walk, max: usize) -> Found {

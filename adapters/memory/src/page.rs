@@ -45,22 +45,18 @@ pub(crate) fn fill<T: Clone>(
     PageEnd::Last
 }
 
-/// Hands over every record of a table, by id, until one is refused. `candidates` gives slots as for [`fill`]. No lock is
-/// held meanwhile.
-pub(crate) fn each<T: Clone, E>(
+/// Every record of a table, by id. `candidates` gives slots as for [`fill`]. No lock is held between two of them.
+pub(crate) fn all<T: Clone>(
     records: &Slab<T>,
     candidates: impl Fn(Walk, usize) -> Found,
-    mut each: impl FnMut(&T) -> Result<(), E>,
-) -> Result<(), E> {
+) -> impl Iterator<Item = T> {
     let mut walk = Walk::of_all();
-    let mut copies = [const { None }; BLOCK];
-    while !walk.is_over() {
-        let found = candidates(walk, CANDIDATES_MAX);
-        for slots in found.slots.chunk_by(|one, next| block_of(*one) == block_of(*next)) {
-            let count = records.copy_of_block(slots, |_| true, &mut copies);
-            copies[..count].iter().flatten().try_for_each(&mut each)?;
-        }
-        walk = found.rest;
-    }
-    Ok(())
+    let runs = std::iter::from_fn(move || {
+        (!walk.is_over()).then(|| {
+            let found = candidates(walk, CANDIDATES_MAX);
+            walk = found.rest;
+            found.slots
+        })
+    });
+    runs.flatten().filter_map(|slot| records.get(slot))
 }

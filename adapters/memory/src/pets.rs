@@ -143,9 +143,9 @@ impl Pets {
         }
     }
 
-    /// Hands over every pet, by id, until one is refused.
-    pub(crate) fn each<E>(&self, each: impl FnMut(&PetRecord) -> Result<(), E>) -> Result<(), E> {
-        page::each(&self.records, |walk, max| run(self.census.read().all(), walk, max), each)
+    /// Every pet, by id.
+    pub(crate) fn all(&self) -> impl Iterator<Item = PetRecord> {
+        page::all(&self.records, |walk, max| run(self.census.read().all(), walk, max))
     }
 
     fn candidates(&self, filter: &PetFilter, walk: Walk, max: usize) -> Found {

@@ -7,7 +7,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use petstore_ports::{BatchNumber, LastIds, StoreError};
+use petstore_ports::{BatchNumber, Bulk, LastIds, StoreError};
 
 use crate::committer::{Committer, Step};
 
@@ -55,7 +55,8 @@ impl Committer {
         self.import = Some(before);
         self.guarded(|committer| {
             let number = committer.last.next();
-            let written = committer.write_import(number);
+            let bulk = Bulk { number, last_ids: committer.tables.last_ids(), anew: None };
+            let written = committer.journal.bulk(&bulk, &mut committer.tables.rows());
             committer.settle(number, written)
         })
     }
@@ -89,12 +90,6 @@ impl Committer {
         }
         let in_doubt = |trouble: &Trouble| Err(StoreError::Indeterminate(trouble.error.to_string()));
         self.trouble.as_ref().map_or(Ok(()), in_doubt)
-    }
-
-    fn write_import(&mut self, number: BatchNumber) -> Result<(), StoreError> {
-        self.journal.bulk_begin()?;
-        self.tables.each_row(|row| self.journal.bulk_row(&row))?;
-        self.journal.bulk_end(number, self.tables.last_ids())
     }
 
     /// The journal has failed: what was asked of it is in doubt from now on. Returns what others are told.

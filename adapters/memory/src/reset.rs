@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use petstore_domain::Timestamp;
-use petstore_ports::{BatchNumber, LastIds, Resettable, Row, StoreError};
+use petstore_ports::{Bulk, LastIds, Resettable, Row, StoreError};
 
 use crate::committer::Committer;
 use crate::filling::{Contradiction, Filling};
@@ -85,22 +85,11 @@ impl Committer {
         self.queue.check()?;
         self.guarded(|committer| {
             let number = committer.last.next();
-            let written = committer.write_beginning(number, &beginning, epoch);
+            let bulk = Bulk { number, last_ids: beginning.last_ids, anew: Some(epoch) };
+            let written = committer.journal.bulk(&bulk, &mut beginning.rows.iter().cloned());
             committer.beginning = Some(beginning);
             committer.settle(number, written)
         })
-    }
-
-    fn write_beginning(
-        &mut self,
-        number: BatchNumber,
-        beginning: &Beginning,
-        epoch: u64,
-    ) -> Result<(), StoreError> {
-        self.journal.bulk_begin()?;
-        self.journal.bulk_clear(epoch)?;
-        beginning.rows.iter().try_for_each(|row| self.journal.bulk_row(row))?;
-        self.journal.bulk_end(number, beginning.last_ids)
     }
 }
 

@@ -73,10 +73,9 @@ impl Tables {
         self.set_last_ids(before);
     }
 
-    /// Hands over every category, then every pet, then every order, until one is refused.
-    pub(crate) fn each_row<E>(&self, mut sink: impl FnMut(Row) -> Result<(), E>) -> Result<(), E> {
-        self.categories.each(|record| sink(Row::Category(record.clone())))?;
-        self.pets.each(|record| sink(Row::Pet(record.clone())))?;
-        self.orders.each(|record| sink(Row::Order(record.clone())))
+    /// Every category, then every pet with its stock, then every order, each kind by id.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = Row> {
+        let categories = self.categories.all().map(Row::Category);
+        categories.chain(self.pets.all().map(Row::Pet)).chain(self.orders.all().map(Row::Order))
     }
 }

@@ -40,20 +40,8 @@ impl Journal for Rows {
         unreachable!("{now:?}")
     }
 
-    fn bulk_begin(&mut self) -> Result<(), StoreError> {
-        unreachable!()
-    }
-
-    fn bulk_clear(&mut self, epoch: u64) -> Result<(), StoreError> {
-        unreachable!("{epoch}")
-    }
-
-    fn bulk_row(&mut self, row: &Row) -> Result<(), StoreError> {
-        unreachable!("{row:?}")
-    }
-
-    fn bulk_end(&mut self, number: BatchNumber, last_ids: LastIds) -> Result<(), StoreError> {
-        unreachable!("{number:?} {last_ids:?}")
+    fn bulk(&mut self, bulk: &Bulk, rows: &mut dyn Iterator<Item = Row>) -> Result<(), StoreError> {
+        unreachable!("{bulk:?} {}", rows.count())
     }
 }
 

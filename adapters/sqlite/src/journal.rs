@@ -6,7 +6,7 @@ use std::path::{self, Path, PathBuf};
 use std::sync::Arc;
 
 use petstore_domain::{KeyRecord, Timestamp};
-use petstore_ports::{Batch, BatchNumber, Header, Journal, LastIds, Row, StoreError, UsageCount};
+use petstore_ports::{Batch, BatchNumber, Bulk, Header, Journal, Row, StoreError, UsageCount};
 use rusqlite::{Connection, params};
 
 use crate::checkpoint::{self, CheckpointHealth, Log, Settled};
@@ -14,7 +14,7 @@ use crate::error::{is_busy, is_damage, unavailable, unreadable};
 use crate::fold::Fold;
 use crate::open::{Lost, Open};
 use crate::original::DataFile;
-use crate::table::{insert, put};
+use crate::table::put;
 use crate::{OpenError, files, load, meta, schema, tables};
 
 /// Records of answered requests that one call drops at most: a few milliseconds of the writer's time.
@@ -100,9 +100,6 @@ impl SqliteJournal {
     ) -> Result<T, StoreError> {
         let log = Arc::clone(&self.log);
         let open = self.opened()?;
-        if open.in_bulk {
-            return Err(StoreError::Busy("a bulk load is under way".into()));
-        }
         let written = {
             let _pass = log.pass();
             transact(&open.connection, work)
@@ -223,56 +220,18 @@ impl Journal for SqliteJournal {
         })
     }
 
-    fn bulk_begin(&mut self) -> Result<(), StoreError> {
-        let open = self.opened()?;
-        if open.in_bulk {
-            return Err(StoreError::Busy("a bulk load is under way".into()));
-        }
-        open.in_bulk = true;
-        let begun = open.connection.execute_batch("BEGIN IMMEDIATE");
-        self.checked("begin a bulk load", begun)
-    }
-
-    fn bulk_clear(&mut self, epoch: u64) -> Result<(), StoreError> {
-        let open = self.opened()?;
-        if !open.in_bulk {
-            return Err(StoreError::Unavailable("no bulk load is under way".into()));
-        }
-        let cleared = tables::clear(&open.connection).and_then(|()| meta::set_epoch(&open.connection, epoch));
-        self.checked("clear", cleared)
-    }
-
-    fn bulk_row(&mut self, row: &Row) -> Result<(), StoreError> {
-        let open = self.opened()?;
-        if !open.in_bulk {
-            return Err(StoreError::Unavailable("no bulk load is under way".into()));
-        }
-        let connection = &open.connection;
-        let added = match row {
-            Row::Category(category) => insert(connection, category),
-            Row::Pet(pet) => insert(connection, pet),
-            Row::Order(order) => insert(connection, order),
-            Row::Account(account) => insert(connection, account),
-            Row::Key(key) => insert(connection, &**key),
-            Row::Retry(retry) => insert(connection, &**retry),
-            Row::Usage(count) => insert(connection, count),
-        };
-        self.checked("bulk load", added)
-    }
-
-    fn bulk_end(&mut self, number: BatchNumber, ids: LastIds) -> Result<(), StoreError> {
-        let log = Arc::clone(&self.log);
-        let open = self.opened()?;
-        if !open.in_bulk {
-            return Err(StoreError::Unavailable("no bulk load is under way".into()));
-        }
-        let ended = {
-            let _pass = log.pass();
-            meta::write(&open.connection, number, ids).and_then(|()| open.connection.execute_batch("COMMIT"))
-        };
-        open.in_bulk = false;
-        self.checked("end a bulk load", ended)?;
-        self.kept = number;
+    fn bulk(&mut self, bulk: &Bulk, rows: &mut dyn Iterator<Item = Row>) -> Result<(), StoreError> {
+        self.write("bulk load", |connection| {
+            if let Some(epoch) = bulk.anew {
+                tables::clear(connection)?;
+                meta::set_epoch(connection, epoch)?;
+            }
+            for row in rows {
+                tables::add(connection, &row)?;
+            }
+            meta::write(connection, bulk.number, bulk.last_ids)
+        })?;
+        self.kept = bulk.number;
         Ok(())
     }
 }
@@ -292,6 +251,7 @@ impl Drop for SqliteJournal {
 #[cfg(test)]
 mod tests {
     use petstore_domain::{Category, CategoryId, CategoryName, CategoryRecord, Change, Changes, Version};
+    use petstore_ports::LastIds;
 
     use super::*;
 

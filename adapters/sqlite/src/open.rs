@@ -16,7 +16,6 @@ pub(crate) struct Open {
     pub(crate) connection: Connection,
     checkpoints: Option<JoinHandle<()>>,
     log: LogFile,
-    pub(crate) in_bulk: bool,
 }
 
 impl Open {
@@ -37,7 +36,7 @@ impl Open {
         }
         let log_file = LogFile::of(path).map_err(failed)?;
         let checkpoints = Some(checkpoint::start(&mut connection, path, log)?);
-        Ok((Self { connection, checkpoints, log: log_file, in_bulk: false }, settled))
+        Ok((Self { connection, checkpoints, log: log_file }, settled))
     }
 
     /// Says what has become of the files that were opened, if they are not what they were.

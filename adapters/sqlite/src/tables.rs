@@ -11,7 +11,23 @@ mod usage;
 
 pub(crate) use keys::note_ban;
 
+use petstore_ports::Row;
 use rusqlite::Connection;
+
+use crate::table::insert;
+
+/// Adds a row that must be new.
+pub(crate) fn add(connection: &Connection, row: &Row) -> rusqlite::Result<()> {
+    match row {
+        Row::Category(category) => insert(connection, category),
+        Row::Pet(pet) => insert(connection, pet),
+        Row::Order(order) => insert(connection, order),
+        Row::Account(account) => insert(connection, account),
+        Row::Key(key) => insert(connection, &**key),
+        Row::Retry(retry) => insert(connection, &**retry),
+        Row::Usage(count) => insert(connection, count),
+    }
+}
 
 /// Empties every table but those of accounts and keys, and lifts all bans.
 pub(crate) fn clear(connection: &Connection) -> rusqlite::Result<()> {

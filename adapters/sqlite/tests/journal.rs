@@ -191,40 +191,31 @@ fn what_has_expired_is_dropped_a_bounded_number_at_a_time() {
 }
 
 #[test]
-fn a_bulk_load_is_kept_whole_or_not_at_all() {
+fn a_bulk_load_is_kept_whole_and_nothing_of_it_is_seen_before() {
     let room = Room::new();
     let mut journal = room.open();
-    let ids = LastIds { pet: 9, ..LastIds::default() };
-    for is_kept in [false, true] {
-        journal.bulk_begin().unwrap();
-        for row in everything() {
-            journal.bulk_row(&row).unwrap();
-        }
-        assert!(matches!(journal.prune(Timestamp::MAX), Err(StoreError::Busy(_))));
-        assert_eq!(
-            petstore_sqlite::read_snapshot(&room.database(), &mut |_| panic!("seen")).unwrap().last_batch.0,
-            0
-        );
-        if is_kept {
-            journal.bulk_end(BatchNumber(1), ids).unwrap();
-        } else {
-            assert_eq!(journal.recover(), Ok(BatchNumber(0)));
-        }
-        let (header, rows) = load(&mut journal).unwrap();
-        let expected = if is_kept { everything() } else { Vec::new() };
-        assert_eq!((header.last_batch.0, rows), (u64::from(is_kept), expected));
-    }
+    let bulk =
+        Bulk { number: BatchNumber(1), last_ids: LastIds { pet: 9, ..LastIds::default() }, anew: None };
+    let mut looks = 0;
+    let mut rows = everything().into_iter().inspect(|_| {
+        let seen = petstore_sqlite::read_snapshot(&room.database(), &mut |_| panic!("seen")).unwrap();
+        assert_eq!(seen.last_batch, BatchNumber(0));
+        looks += 1;
+    });
+    journal.bulk(&bulk, &mut rows).unwrap();
+    assert_eq!(looks, everything().len());
+    let (header, rows) = load(&mut journal).unwrap();
+    assert_eq!((header.last_batch, header.last_ids, rows), (bulk.number, bulk.last_ids, everything()));
 }
 
 #[test]
 fn a_bulk_load_that_fails_leaves_a_journal_that_works() {
     let room = Room::new();
     let mut journal = room.open();
+    let bulk = Bulk { number: BatchNumber(1), last_ids: IDS, anew: None };
     for last in [Row::Pet(pet(1, 1)), Row::Pet(pet(2, 99))] {
-        journal.bulk_begin().unwrap();
-        journal.bulk_row(&Row::Category(category(1, "cats"))).unwrap();
-        journal.bulk_row(&Row::Pet(pet(1, 1))).unwrap();
-        let ended = journal.bulk_row(&last).and_then(|()| journal.bulk_end(BatchNumber(1), IDS));
+        let mut loaded = [Row::Category(category(1, "cats")), Row::Pet(pet(1, 1)), last].into_iter();
+        let ended = journal.bulk(&bulk, &mut loaded);
         assert!(matches!(ended, Err(StoreError::Unavailable(_))), "{ended:?}");
         assert_eq!(journal.recover(), Ok(BatchNumber(0)));
         assert_eq!(rows(&mut journal), []);

@@ -1,7 +1,7 @@
 //! The journal on the disk: what it is told is written and synced at once.
 
 use petstore_domain::{Change, Changes, KeyRecord, Timestamp};
-use petstore_ports::{Batch, BatchNumber, Header, Journal, LastIds, Row, StoreError, UsageCount};
+use petstore_ports::{Batch, BatchNumber, Bulk, Header, Journal, Row, StoreError, UsageCount};
 
 use super::contents::Contents;
 use super::fault::planned_error;
@@ -15,18 +15,13 @@ pub(super) struct DiskJournal {
     disk: Disk,
     /// Whether a call has failed since the journal was opened or recovered.
     in_doubt: bool,
-    /// The bulk load that is going on.
-    bulk: Option<Bulk>,
     /// What a bug keeps back until the next call.
     late: Vec<Entry>,
 }
 
-/// A bulk load that goes on: the epoch that the journal begins anew with, if it does, and the rows.
-type Bulk = (Option<u64>, Vec<Row>);
-
 impl DiskJournal {
     pub(super) fn on(disk: Disk) -> Self {
-        Self { disk, in_doubt: false, bulk: None, late: Vec::new() }
+        Self { disk, in_doubt: false, late: Vec::new() }
     }
 
     /// Writes and syncs entries, unless a fault is planned for this call.
@@ -142,7 +137,7 @@ impl Journal for DiskJournal {
             return Err(planned_error());
         }
         state.unsynced.clear();
-        (self.in_doubt, self.bulk) = (false, None);
+        self.in_doubt = false;
         Ok(state.last_batch())
     }
 
@@ -163,25 +158,8 @@ impl Journal for DiskJournal {
         self.write(vec![Entry::Pruned(now)]).map(|()| expired)
     }
 
-    fn bulk_begin(&mut self) -> Result<(), StoreError> {
-        self.bulk = Some((None, Vec::new()));
-        self.write(Vec::new())
-    }
-
-    fn bulk_clear(&mut self, epoch: u64) -> Result<(), StoreError> {
-        let (anew, rows) = self.bulk.as_mut().expect("a bulk load is begun before it clears");
-        assert!(rows.is_empty(), "a bulk load clears before its first row");
-        *anew = Some(epoch);
-        self.write(Vec::new())
-    }
-
-    fn bulk_row(&mut self, row: &Row) -> Result<(), StoreError> {
-        self.bulk.as_mut().expect("a bulk load is begun before its rows").1.push(row.clone());
-        self.write(Vec::new())
-    }
-
-    fn bulk_end(&mut self, number: BatchNumber, last_ids: LastIds) -> Result<(), StoreError> {
-        let (anew, rows) = self.bulk.take().expect("a bulk load is begun before it ends");
-        self.write(vec![Entry::Bulk { number, anew, rows, last_ids }])
+    fn bulk(&mut self, bulk: &Bulk, rows: &mut dyn Iterator<Item = Row>) -> Result<(), StoreError> {
+        let Bulk { number, last_ids, anew } = *bulk;
+        self.write(vec![Entry::Bulk { number, anew, rows: rows.collect(), last_ids }])
     }
 }

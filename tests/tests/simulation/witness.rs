@@ -7,7 +7,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use petstore_domain::{AccountId, Changes, Footprint, KeyRecord, Limit, Timestamp, View};
 use petstore_ports::{
-    AddressVerdict, Ask, Batch, BatchNumber, Cost, Header, Journal, LastIds, Quotas, Reply, Row, StoreError,
+    AddressVerdict, Ask, Batch, BatchNumber, Bulk, Cost, Header, Journal, Quotas, Reply, Row, StoreError,
     Transactor, Transition, UsageCount, Verdict,
 };
 use tokio::sync::Notify;
@@ -172,19 +172,7 @@ impl Journal for WatchedJournal {
         self.told(pruned)
     }
 
-    fn bulk_begin(&mut self) -> Result<(), StoreError> {
-        self.inner.bulk_begin()
-    }
-
-    fn bulk_clear(&mut self, epoch: u64) -> Result<(), StoreError> {
-        self.inner.bulk_clear(epoch)
-    }
-
-    fn bulk_row(&mut self, row: &Row) -> Result<(), StoreError> {
-        self.inner.bulk_row(row)
-    }
-
-    fn bulk_end(&mut self, number: BatchNumber, last_ids: LastIds) -> Result<(), StoreError> {
-        self.inner.bulk_end(number, last_ids)
+    fn bulk(&mut self, bulk: &Bulk, rows: &mut dyn Iterator<Item = Row>) -> Result<(), StoreError> {
+        self.inner.bulk(bulk, rows)
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use petstore_domain::{KeyRecord, Timestamp};
-use petstore_ports::{Batch, BatchNumber, Header, Journal, LastIds, Row, StoreError, UsageCount};
+use petstore_ports::{Batch, BatchNumber, Bulk, Header, Journal, Row, StoreError, UsageCount};
 
 use crate::environment::Stopwatch;
 
@@ -114,20 +114,8 @@ impl<J: Journal> Journal for Timed<J> {
         self.journal.prune(now)
     }
 
-    fn bulk_begin(&mut self) -> Result<(), StoreError> {
-        self.journal.bulk_begin()
-    }
-
-    fn bulk_clear(&mut self, epoch: u64) -> Result<(), StoreError> {
-        self.journal.bulk_clear(epoch)
-    }
-
-    fn bulk_row(&mut self, row: &Row) -> Result<(), StoreError> {
-        self.journal.bulk_row(row)
-    }
-
-    fn bulk_end(&mut self, number: BatchNumber, last_ids: LastIds) -> Result<(), StoreError> {
-        self.journal.bulk_end(number, last_ids)
+    fn bulk(&mut self, bulk: &Bulk, rows: &mut dyn Iterator<Item = Row>) -> Result<(), StoreError> {
+        self.journal.bulk(bulk, rows)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use petstore_domain::{KeyRecord, Timestamp};
-use petstore_ports::{Batch, BatchNumber, Header, Journal, LastIds, Row, StoreError, UsageCount};
+use petstore_ports::{Batch, BatchNumber, Bulk, Header, Journal, Row, StoreError, UsageCount};
 
 use super::Bug;
 
@@ -54,19 +54,7 @@ impl Journal for Wrong {
         self.inner.prune(now.plus(early))
     }
 
-    fn bulk_begin(&mut self) -> Result<(), StoreError> {
-        self.inner.bulk_begin()
-    }
-
-    fn bulk_clear(&mut self, epoch: u64) -> Result<(), StoreError> {
-        self.inner.bulk_clear(epoch)
-    }
-
-    fn bulk_row(&mut self, row: &Row) -> Result<(), StoreError> {
-        self.inner.bulk_row(row)
-    }
-
-    fn bulk_end(&mut self, number: BatchNumber, last_ids: LastIds) -> Result<(), StoreError> {
-        self.inner.bulk_end(number, last_ids)
+    fn bulk(&mut self, bulk: &Bulk, rows: &mut dyn Iterator<Item = Row>) -> Result<(), StoreError> {
+        self.inner.bulk(bulk, rows)
     }
 }
