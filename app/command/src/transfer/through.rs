@@ -3,12 +3,11 @@
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
-use std::time::Duration;
 
 use super::progress::Progress;
 use super::{unimported, unwritten};
 use crate::Failure;
-use crate::admin::{Answer, LINE_TIME, Request, is_late};
+use crate::admin::{Answer, LINE_TIME, Request, begin, cut_off};
 use crate::ndjson::{END_LINE, Unimported};
 
 /// Sends lines to a server, which takes all or none. `fault` is what a failure to read them is called.
@@ -91,37 +90,6 @@ pub(super) fn export(
     }
 }
 
-/// Asks, and waits for the server to say that it is ready, for no longer than this. From then on each side takes the time
-/// that its lines take.
-fn begin(
-    server: &UnixStream,
-    request: &Request,
-    patience: Duration,
-) -> Result<BufReader<UnixStream>, Failure> {
-    let bound = |time| server.set_read_timeout(time).and_then(|()| server.set_write_timeout(time));
-    bound(Some(patience)).map_err(|error| cut_off(&error))?;
-    let mut line = serde_json::to_vec(request).map_err(|error| Failure::because(error.to_string()))?;
-    line.push(b'\n');
-    let mut stream = server;
-    stream.write_all(&line).map_err(|error| cut_off(&error))?;
-    let mut answers = BufReader::new(server.try_clone().map_err(|error| cut_off(&error))?);
-    line.clear();
-    answers.read_until(b'\n', &mut line).map_err(|error| {
-        if is_late(&error) {
-            return Failure::because(format!("no answer came within {} s", patience.as_secs()));
-        }
-        cut_off(&error)
-    })?;
-    if line.is_empty() {
-        return Err(Failure::because("the server went away without an answer"));
-    }
-    serde_json::from_slice::<Answer>(&line)
-        .map_err(|_| Failure::because("the server's answer cannot be read: is it of another version?"))?
-        .understood()?;
-    bound(None).map_err(|error| cut_off(&error))?;
-    Ok(answers)
-}
-
 /// What has become of an import. All of it may be there, although nobody says so, or only half a word: only the server
 /// knows.
 fn outcome(answers: &mut impl BufRead) -> Result<Answer, Failure> {
@@ -137,10 +105,6 @@ fn outcome(answers: &mut impl BufRead) -> Result<Answer, Failure> {
 
 fn in_doubt(why: &str) -> Failure {
     unimported(&Unimported::InDoubt(why.to_owned()))
-}
-
-fn cut_off(error: &io::Error) -> Failure {
-    Failure::because(format!("the server did not answer: {error}"))
 }
 
 #[cfg(test)]
@@ -177,22 +141,6 @@ mod tests {
                 message.ends_with(": all of it is there or nothing; look before you import again"),
                 "{said}: {message}"
             );
-        }
-    }
-
-    #[test]
-    fn a_server_that_says_nothing_is_waited_for_as_long_as_a_line_may_take_and_its_lines_for_longer() {
-        const PATIENCE: Duration = Duration::from_millis(20);
-        for request in [Request::Import, Request::Export] {
-            let (client, mut server) = UnixStream::pair().unwrap();
-            let Err(late) = begin(&client, &request, PATIENCE) else {
-                panic!("{request:?}: it said nothing")
-            };
-            assert_eq!(late.message, "no answer came within 0 s");
-            server.write_all(b"{\"answer\":\"ready\"}\n").unwrap();
-            let answers = begin(&client, &request, PATIENCE).unwrap();
-            let bounds = (answers.get_ref().read_timeout().unwrap(), client.write_timeout().unwrap());
-            assert_eq!(bounds, (None, None));
         }
     }
 }
