@@ -131,7 +131,7 @@ pub trait Journal: Send {
     /// Drops records of answered requests that have expired at this time, a bounded number of them.
     fn prune(&mut self, now: Timestamp) -> Result<usize, StoreError>;
 
-    /// Loads rows into an empty shop, or into one that is cleared first, as one batch: all or nothing, like `append`. They are
-    /// categories, then pets, then orders.
+    /// Loads rows into an empty shop, or into one that is cleared first, as one batch: all or nothing, like `append`.
+    /// They are categories, then pets, then orders.
     fn bulk(&mut self, bulk: &Bulk, rows: &mut dyn Iterator<Item = Row>) -> Result<(), StoreError>;
 }

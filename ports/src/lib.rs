@@ -1,8 +1,9 @@
 //! The traits on the hexagon's edge.
 //!
 //! [`api`] holds the driving ports: what a transport calls. Everything else is a driven port: what an adapter
-//! implements. All are object-safe and used as `Arc<dyn Port>`, a [`Journal`] as `Box<dyn Journal>`; their contracts are in
-//! their docs, and the suite of `petstore-tests` proves them of an adapter, but for the health, the clock and the randomness.
+//! implements. All are object-safe and used as `Arc<dyn Port>`, a [`Journal`] as `Box<dyn Journal>`; their contracts are
+//! in their docs, and the suite of `petstore-tests` proves them of an adapter, but for the health, the clock and the
+//! randomness.
 //!
 //! Most methods are async in the ordinary way. Those of the hot path return a [`Reply`]: a store in memory answers at
 //! once, without a future on the heap.

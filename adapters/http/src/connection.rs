@@ -71,8 +71,8 @@ pub(crate) async fn serve_http1<T: Stream, const SECURE: bool>(stream: T, visit:
     }
 }
 
-/// Notes when something of a request has come: above TLS, whose own messages (a change of keys, a ticket) are no beginning of
-/// one.
+/// Notes when something of a request has come: above TLS, whose own messages (a change of keys, a ticket) are no
+/// beginning of one.
 struct Heard(Rc<Activity>);
 
 impl Reader for Heard {

@@ -167,8 +167,8 @@ pub(crate) const TARGET_MAX: usize = 8 * 1024;
 /// Bytes of a head. hyper's own buffer is twice as large, so that the answer to a head between the two is ours.
 pub(crate) const HEAD_MAX: usize = 16 * 1024;
 
-/// hyper's read buffer: beyond it, or beyond 100 fields, hyper answers a bare 431 itself. Over HTTP/2 h2 does so beyond as many
-/// bytes, of which it counts 32 a field more.
+/// hyper's read buffer: beyond it, or beyond 100 fields, hyper answers a bare 431 itself. Over HTTP/2 h2 does so beyond
+/// as many bytes, of which it counts 32 a field more.
 pub(crate) const READ_BUFFER_MAX: usize = 32 * 1024;
 
 /// Fields of a head: hyper's bound for HTTP/1.1, ours for HTTP/2.

@@ -40,8 +40,9 @@ impl Tcp {
 }
 
 impl Drop for Tcp {
-    /// A connection that is given up while the kernel takes nothing for it is reset: the client has not taken its answers for
-    /// long, mostly lacks a part of the last one in any case, and the kernel would keep for minutes what it has of them.
+    /// A connection that is given up while the kernel takes nothing for it is reset: the client has not taken its
+    /// answers for long, mostly lacks a part of the last one in any case, and the kernel would keep for minutes what it
+    /// has of them.
     fn drop(&mut self) {
         if self.is_full {
             let _ = SockRef::from(&self.stream).set_linger(Some(Duration::ZERO));

@@ -8,8 +8,9 @@ impl MemoryStore {
     /// Hands over every category, then every pet with its stock, then every order, each kind by id, until one is refused.
     ///
     /// All rows are of one moment, since writes are refused as busy until the walk is over: nothing is copied, so that a
-    /// store that fills half of the memory can be exported. Reads go on. A sink that is slow keeps writers waiting: write
-    /// to a file, not to a peer. While nobody knows whether an import is on disk there is nothing, as readers see it. Blocks.
+    /// store that fills half of the memory can be exported. Reads go on. A sink that is slow keeps writers waiting:
+    /// write to a file, not to a peer. While nobody knows whether an import is on disk there is nothing, as readers see
+    /// it. Blocks.
     pub fn export<E>(&self, sink: impl FnMut(Row) -> Result<(), E>) -> Result<(), E> {
         let _hold = self.hold_writes_out();
         if self.tables.veil.is_up() {

@@ -10,14 +10,14 @@
 //! - Listings find their candidates in indexes (`census`, `pairs`, `kin`), joined by `search`, and then judge the records
 //!   themselves (`page`). **An index covers every record that can be seen**: it is widened before a record is written
 //!   and narrowed after. It may name too many, never too few, and so a walk meets every item that stays.
-//! - Without a journal, writes take lock stripes over the names of their footprint (`stripes`), in sorted order: two writes that share a
-//!   name run one after the other, all others side by side (`transact`, `load`, `apply`).
+//! - Without a journal, writes take lock stripes over the names of their footprint (`stripes`), in sorted order: two
+//!   writes that share a name run one after the other, all others side by side (`transact`, `load`, `apply`).
 //! - With a journal, writes wait in a bounded queue (`queue`, `answer`) for the one writer (`writer`), which decides a batch
 //!   of them under what it has decided so far (`overlay`), commits it, and only then shows it (`committer`). While the
 //!   journal fails, reads go on and writes are refused (`recovery`).
-//! - Each account's windows are one small value under a lock of its own (`meters`, `quotas`), and beside it is a word of what
-//!   the gate asks of the account, as of a key (`terms`). Requests never wait for the journal: use and bans are noted there
-//!   behind (`unnoted`).
+//! - Each account's windows are one small value under a lock of its own (`meters`, `quotas`), and beside it is a word of
+//!   what the gate asks of the account, as of a key (`terms`). Requests never wait for the journal: use and bans are
+//!   noted there behind (`unnoted`).
 //! - Tables are filled on opening (`open`) and by a bulk load (`import`), with the same checks (`filling`).
 //! - A store of a tester's begins anew in one step (`reset`).
 //!

@@ -34,8 +34,8 @@ const CROWD: usize = 16;
 /// nobody's.
 const CROWD_COMPANY: usize = 48;
 
-/// How long for at most, if the batch before took longer than that. The time that it took is enough for those who were in it,
-/// if they write again; and whoever comes at a time of their own is delayed by no more.
+/// How long for at most, if the batch before took longer than that. The time that it took is enough for those who were
+/// in it, if they write again; and whoever comes at a time of their own is delayed by no more.
 const CROWD_TIME: Duration = Duration::from_millis(2);
 
 /// How often a wait looks meanwhile whether any more have come: if none have, all who write now are waiting already.

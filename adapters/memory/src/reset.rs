@@ -70,9 +70,9 @@ impl Resettable for MemoryStore {
 }
 
 impl MemoryStore {
-    /// Forgets usage and bans that were noted at a time later than this, and all strikes: for a start on data whose clock was
-    /// ahead, where it goes on with another. Windows never go back by themselves, so that they would be in force for as
-    /// long as the clock was ahead. Returns of how many accounts the use is forgotten.
+    /// Forgets usage and bans that were noted at a time later than this, and all strikes: for a start on data whose
+    /// clock was ahead, where it goes on with another. Windows never go back by themselves, so that they would be in
+    /// force for as long as the clock was ahead. Returns of how many accounts the use is forgotten.
     pub fn forget_usage_after(&self, now: Timestamp) -> usize {
         self.tables.keys.forget_bans(&self.stripes, |ban| ban.is_ahead_of(now));
         self.tables.accounts.forget_usage(|windows| windows.are_ahead_of(now))

@@ -113,8 +113,8 @@ impl Writer {
         Self(Arc::clone(&durable.committer))
     }
 
-    /// Does one batch of what waits. While the journal fails, asks it once how it stands instead, and takes it that a tenth of
-    /// a second passes before the next step.
+    /// Does one batch of what waits. While the journal fails, asks it once how it stands instead, and takes it that a
+    /// tenth of a second passes before the next step.
     pub fn step(&self) -> Step {
         let mut committer = self.0.lock();
         let step = committer.step();

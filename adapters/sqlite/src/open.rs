@@ -53,8 +53,8 @@ impl Open {
         self.log.check_contents(is_used).map_err(Lost::Data)
     }
 
-    /// Ends it and leaves the files that are there as they are. What is in a log that has lost nothing but its name is copied
-    /// first: the data file is where it belongs.
+    /// Ends it and leaves the files that are there as they are. What is in a log that has lost nothing but its name is
+    /// copied first: the data file is where it belongs.
     pub(crate) fn leave(mut self, lost: &Lost) {
         self.stop();
         if let Lost::NameOfLog(_) = lost {

@@ -76,8 +76,8 @@ impl Original {
         Ok(Self { path: path.into(), file })
     }
 
-    /// Whether it is still the one that is found under its name, by device and inode. Both are asked for each time: there are
-    /// file systems that number a file anew. What cannot be looked at is taken for well.
+    /// Whether it is still the one that is found under its name, by device and inode. Both are asked for each time:
+    /// there are file systems that number a file anew. What cannot be looked at is taken for well.
     fn check_place(&self, gone: &'static str, another: &'static str) -> Result<(), &'static str> {
         let id = |of: &Metadata| (of.dev(), of.ino());
         match (fs::metadata(&self.path), self.file.metadata()) {

@@ -217,8 +217,8 @@ fn what_is_not_there_is_named_with_exit_code_1() {
 fn as_nobody(site: &Site, args: &[&str]) -> Output {
     let binary = site.folder.join("petstore");
     if !binary.exists() {
-        // The build's folder may be closed to others. By another process: what another test starts meanwhile would inherit the
-        // file open for writing, and nobody could run it then.
+        // The build's folder may be closed to others. By another process: what another test starts meanwhile would
+        // inherit the file open for writing, and nobody could run it then.
         let copied = Command::new("cp").arg(BINARY).arg(&binary).status();
         assert!(copied.unwrap().success());
     }

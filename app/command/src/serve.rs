@@ -214,8 +214,8 @@ fn reload(reloader: &Reloader, log: &Log) {
     }
 }
 
-/// Forgets usage and bans of a clock that was ahead, unless it is this one that is behind, as on a machine that does not know
-/// the time yet. A sandbox's may have been turned, and goes with the machine's from now on.
+/// Forgets usage and bans of a clock that was ahead, unless it is this one that is behind, as on a machine that does not
+/// know the time yet. A sandbox's may have been turned, and goes with the machine's from now on.
 fn forget_what_is_ahead(store: &MemoryStore, db: &Db, now: Timestamp, log: &Log) {
     let is_sandbox = sandbox::is_marked(db);
     if now < Timestamp::EPOCH.plus(WRITTEN) && !is_sandbox {

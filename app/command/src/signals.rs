@@ -13,8 +13,8 @@ use crate::{Failure, single_threaded};
 /// `timeout` does, which signals its child and then its group.
 const ONE_WISH: Duration = Duration::from_millis(500);
 
-/// From now on a file that would grow beyond the process's limit (`ulimit -f`) is an error, as a full disk is. The signal that
-/// comes with it ends a process that does not heed it; one that has begun to heeds it for good.
+/// From now on a file that would grow beyond the process's limit (`ulimit -f`) is an error, as a full disk is. The
+/// signal that comes with it ends a process that does not heed it; one that has begun to heeds it for good.
 pub(crate) fn outlive_the_limit_of_files() {
     // Without a runtime a command fails soon, and says why.
     if let Ok(runtime) = single_threaded() {

@@ -66,8 +66,8 @@ impl Files {
     }
 }
 
-/// What is to be said of a certificate whose time is over, or has not come: it is served all the same, since the machine's clock
-/// may be what is wrong.
+/// What is to be said of a certificate whose time is over, or has not come: it is served all the same, since the
+/// machine's clock may be what is wrong.
 pub(crate) fn untimely(files: &Files, read: &CertifiedKey, now: Timestamp) -> Option<String> {
     let parsed = ParsedCertificate::try_from(read.cert.first()?).ok()?;
     let now = UnixTime::since_unix_epoch(Duration::from_millis(now.as_millis().try_into().unwrap_or(0)));

@@ -56,8 +56,8 @@ impl Bulk {
         say(&mut &*stream, &answer)
     }
 
-    /// Gives all lines. Those of a file that is well are read from it, so that nobody waits; a store in memory takes no writes
-    /// meanwhile.
+    /// Gives all lines. Those of a file that is well are read from it, so that nobody waits; a store in memory takes no
+    /// writes meanwhile.
     pub(super) fn export(&self, stream: &UnixStream) -> io::Result<()> {
         prepare(stream)?;
         // A file that cannot be written may be another one by now, which its own log would be taken for part of.

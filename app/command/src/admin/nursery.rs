@@ -13,8 +13,8 @@ pub(super) const BORN: &str = "socket";
 const DIGITS: usize = 7;
 const NEW: &str = ".new";
 
-/// The folder beside a socket's path. All processes have names for it that are equally long, so that they agree on which path
-/// is too long.
+/// The folder beside a socket's path. All processes have names for it that are equally long, so that they agree on which
+/// path is too long.
 pub(super) fn of(path: &Path) -> PathBuf {
     path.with_extension(format!("{:0DIGITS$}{NEW}", std::process::id()))
 }

@@ -18,8 +18,8 @@ pub(crate) enum Reading {
 }
 
 impl Reading {
-    /// Refuses what cannot be read this time. A pipe has given what was in it, and a server that waits for more of it heeds no
-    /// signal; a folder's own fault is told by whoever reads it.
+    /// Refuses what cannot be read this time. A pipe has given what was in it, and a server that waits for more of it
+    /// heeds no signal; a folder's own fault is told by whoever reads it.
     pub(crate) fn check(self, file: &Path) -> io::Result<()> {
         const NO_FILE: &str = "it is no file, and nothing else is read a second time";
         let is_endless = || fs::metadata(file).is_ok_and(|found| !found.is_file() && !found.is_dir());
