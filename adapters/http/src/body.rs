@@ -17,7 +17,8 @@ pub(crate) struct RequestBody {
     incoming: Incoming,
     /// Whether the client waits for a 100 before it sends. Reading would send that.
     waits: bool,
-    /// Whether it ended early or was framed wrongly: hyper reads nothing more of that connection.
+    /// Whether it ended early or was framed wrongly, so that hyper reads nothing more of that connection, or came too late,
+    /// and was waited for long enough.
     broken: bool,
 }
 
@@ -56,7 +57,10 @@ impl RequestBody {
                 self.broken = true;
                 Err(ApiError::new(Code::InvalidJson, "The body ended early or is framed wrongly."))
             }
-            Err(_) => Err(ApiError::new(Code::RequestTimeout, "The body did not arrive in time.")),
+            Err(_) => {
+                self.broken = true;
+                Err(ApiError::new(Code::RequestTimeout, "The body did not arrive in time."))
+            }
         }
     }
 

@@ -125,18 +125,25 @@ pub(crate) fn exchange<const SECURE: bool>(
             let verdict = behind_barrier(Box::pin(asked).as_mut()).await.and_then(Result::ok);
             notes.quota = verdict.map(|address| QuotaNote::of_address(&address));
         }
-        // Where such a body ends is a matter of opinion: what comes after it may be a request that nobody sent.
-        let lives_on = !head.coded && (body.is_read() || Box::pin(body.discard()).await);
+        let made = Instant::now();
+        let (lives_on, ended) = if head.coded {
+            // Where such a body ends is a matter of opinion: what comes after it may be a request that nobody sent.
+            (false, made)
+        } else if body.is_read() {
+            (true, made)
+        } else {
+            // For how long a client keeps back what nobody wants says nothing of the server.
+            (Box::pin(body.discard()).await, Instant::now())
+        };
         let id = RequestId::given(&head).unwrap_or_else(|| RequestId::Made(worker.next_request_id()));
         let route = match &notes.resource {
             Some(resource) => Route::of(resource),
             None if notes.under_base => Route::NONE,
             None => Route::beside(parts.uri.path()),
         };
-        let ended = Instant::now();
         activity.ended_at(ended);
         worker.outbox.heed(ended);
-        let duration = ended - begun;
+        let duration = made - begun;
         worker.tally.answered(route, &parts.method, answer.status, duration);
         if let Some(observer) = &worker.app.settings.observer
             && observer.wants(answer.status.as_u16(), duration, answer.fault.is_some())

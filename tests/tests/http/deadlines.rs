@@ -97,6 +97,20 @@ fn a_body_that_drips_is_408_and_closed() {
 }
 
 #[test]
+fn a_body_that_came_too_late_is_not_waited_for_again() {
+    let shop = shop(Deadlines { body: SHORT, ..LENIENT });
+    let client = shop.client(Plan::Business);
+    let mut connection = Connection::open(client.address);
+    // What drips would be there soon after the deadline.
+    let mut bytes = request(&client, "POST", "/v1/categories", &[], &[b' '; 40]);
+    bytes.truncate(bytes.len() - 40);
+    connection.send(&bytes);
+    drip(&mut connection, std::iter::repeat_n(b' ', 40));
+    let answer = connection.read_answer(false).expect("an answer");
+    assert_eq!((answer.status, answer.header("connection")), (408, Some("close")));
+}
+
+#[test]
 fn a_refused_body_that_drips_holds_its_answer_back_for_a_second_at_most() {
     let shop = shop(LENIENT);
     let mut connection = Connection::open(shop.address());

@@ -26,6 +26,7 @@ struct Line {
     traceparent: Option<String>,
     has_account: bool,
     fault: Option<String>,
+    duration: Duration,
     everything: String,
 }
 
@@ -41,6 +42,7 @@ impl Observer for Notebook {
             traceparent: exchange.traceparent.map(str::to_owned),
             has_account: exchange.account.is_some(),
             fault: exchange.fault.map(str::to_owned),
+            duration: exchange.duration,
             everything: format!("{exchange:?}"),
         });
     }
@@ -87,6 +89,18 @@ fn each_answer_is_a_line_with_the_routes_template() {
     }
     shop.stranger().get("/v1/pets");
     assert_eq!((notebook.latest().what.as_str(), notebook.latest().has_account), ("GET /pets 401", false));
+}
+
+#[test]
+fn how_long_a_client_keeps_back_what_nobody_wants_is_not_told_as_the_servers_time() {
+    let (wish, notebook) = observed(true);
+    let shop = Shop::open_as(wish);
+    let mut connection = Connection::open(shop.address());
+    connection.send(b"POST /v1/pets HTTP/1.1\r\nhost: petstore\r\ncontent-length: 9\r\n\r\n");
+    assert_eq!(connection.read_answer(false).expect("an answer").status, 401);
+    let line = notebook.latest();
+    assert_eq!(line.what, "POST /pets 401");
+    assert!(line.duration < Duration::from_secs(1), "it was waited for that long: {:?}", line.duration);
 }
 
 #[test]
