@@ -93,6 +93,8 @@ fn a_file_that_is_none_and_a_key_that_is_none_are_told_with_their_line() {
         ("listen = \n", "p.toml:1: listen: it has no value"),
         ("listen\n", "p.toml:1: listen: "),
         ("db = pets.db\n", "p.toml:1: db: pets.db: expected a text in quotes, a number"),
+        ("threads = 1\ndb = true\n", "p.toml:2: db: true: expected a text in quotes"),
+        ("tls-cert = 7\n", "p.toml:1: tls-cert: 7: expected a text in quotes"),
         ("hosts = [\"a\"\nfree-day = 3\n", "p.toml:1: hosts: missing comma"),
     ];
     for (file, why) in cases {

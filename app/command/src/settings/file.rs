@@ -43,6 +43,8 @@ pub(crate) struct Entry {
     pub(crate) key: String,
     /// As a flag would say it: the items of a list with commas between them. None for a list without any.
     pub(crate) value: Result<Option<String>, &'static str>,
+    /// Whether it is a number, true or false: no text, though a flag would say it like one.
+    pub(crate) is_bare: bool,
     /// From 1.
     pub(crate) line: usize,
 }
@@ -89,6 +91,7 @@ fn entries(text: &str) -> Result<Vec<Entry>, (usize, String)> {
             line: line_at(text, key.span().start),
             key: key.into_inner().into_owned(),
             value: as_flag(&value),
+            is_bare: matches!(value.get_ref(), DeValue::Integer(_) | DeValue::Boolean(_)),
         })
         .collect();
     entries.sort_by_key(|entry| entry.line);

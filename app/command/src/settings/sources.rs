@@ -181,6 +181,9 @@ fn check_file(file: &SettingsFile) -> Result<(), Failure> {
         let setting = table.get_arguments().find(|setting| key(setting) == entry.key);
         let setting = setting.ok_or_else(|| fault(&unknown(&entry.key, &table)))?;
         match entry.value.as_ref().map_err(|why| fault(why))? {
+            Some(value) if entry.is_bare && is_name(setting) => {
+                return Err(fault(&format!("{value}: expected a text in quotes")));
+            }
             Some(value) => {
                 judge(setting, value).map_err(|why| fault(&format!("{:?}: {why}", shown(value))))?;
             }
@@ -190,6 +193,12 @@ fn check_file(file: &SettingsFile) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// Whether a setting names a file or a host, so that its own parser would take any word.
+fn is_name(setting: &Arg) -> bool {
+    let names = setting.get_value_names().unwrap_or_default();
+    names.iter().any(|name| name.starts_with("FILE") || name.starts_with("HOST"))
 }
 
 /// A value that is wrong, as it may be told: a URL's user may have a password.
