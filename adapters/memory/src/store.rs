@@ -121,11 +121,6 @@ impl MemoryStore {
         // Without a journal a write needs nothing but memory, and without that there is nobody left to ask.
         self.durable.as_ref().map_or(Ok(()), |durable| durable.queue.check_at(now))
     }
-
-    /// Whether there is a journal, and it fails: what is on its disk may be another's by now.
-    pub fn journal_fails(&self) -> bool {
-        self.durable.as_ref().is_some_and(|durable| durable.queue.check().is_err())
-    }
 }
 
 #[async_trait]

@@ -13,7 +13,7 @@ use crate::checkpoint::{self, CheckpointHealth, Log, Settled};
 use crate::error::{is_busy, is_damage, unavailable, unreadable};
 use crate::fold::Fold;
 use crate::open::{Lost, Open};
-use crate::original::DataFile;
+use crate::original::{DataFile, Originals};
 use crate::table::put;
 use crate::{OpenError, files, load, meta, schema, tables};
 
@@ -26,15 +26,13 @@ pub struct SqliteJournal {
     log: Arc<Log>,
     /// None once something has failed: what it holds is asked of a new one, by [`Journal::recover`].
     open: Option<Open>,
-    data: DataFile,
+    originals: Originals,
     /// The last batch that is known to be on disk.
     kept: BatchNumber,
     /// Whether a commit may have got into the log, and failed.
     may_have_committed: bool,
     /// Whether the engine has found damage when it wrote.
     is_suspect: bool,
-    /// What is wrong with the file for good.
-    damage: Option<StoreError>,
     /// Released last, when nothing of the database is open any more.
     _lock: File,
 }
@@ -55,10 +53,11 @@ impl SqliteJournal {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(failed(error)),
             Ok(()) | Err(_) => {}
         }
-        let data = DataFile::open(&path).map_err(failed)?;
+        let originals = Originals::of(DataFile::open(&path).map_err(failed)?);
         let log = Arc::default();
         let (open, settled) = Open::new(&path, Some(epoch_if_new), &log)?;
         open.cut(settled, &path)?;
+        originals.follow(open.log());
         let kept = meta::read(&open.connection)
             .map_err(|error| match error {
                 StoreError::Corrupt(_) => {
@@ -71,11 +70,10 @@ impl SqliteJournal {
             path,
             log,
             open: Some(open),
-            data,
+            originals,
             kept,
             may_have_committed: false,
             is_suspect: false,
-            damage: None,
             _lock: lock,
         })
     }
@@ -83,6 +81,11 @@ impl SqliteJournal {
     /// Whether its checkpoints succeed; to be asked at any time, by anyone.
     pub fn checkpoint_health(&self) -> CheckpointHealth {
         CheckpointHealth::of(&self.log)
+    }
+
+    /// Its files, to be read beside it.
+    pub fn originals(&self) -> Originals {
+        self.originals.clone()
     }
 
     fn opened(&mut self) -> Result<&mut Open, StoreError> {
@@ -120,13 +123,13 @@ impl SqliteJournal {
 
     /// Looks whether the files are those that were opened. If they are not, nothing is written any more.
     fn look(&mut self) -> Result<(), StoreError> {
-        let Some(Err(lost)) = self.open.as_ref().map(|open| open.check(&self.data)) else { return Ok(()) };
+        let Some(Err(lost)) = self.open.as_ref().map(|open| open.check(self.originals.data())) else {
+            return Ok(());
+        };
         if let Some(open) = self.open.take() {
             open.leave(&lost);
         }
-        let error = StoreError::from(lost);
-        self.damage = Some(error.clone());
-        Err(error)
+        Err(self.originals.damaged(lost.into()))
     }
 
     /// The engine has met something that cannot be. A disk may have read it wrongly once; if the file itself is wrong, each
@@ -134,8 +137,8 @@ impl SqliteJournal {
     fn examine(&mut self, open: &Open) -> Result<(), StoreError> {
         let damage = schema::damage(&open.connection).map_err(|error| unreadable("the file", &error))?;
         self.is_suspect = false;
-        self.damage = damage.map(|damage| StoreError::Corrupt(format!("the file: {damage}")));
-        self.damage.clone().map_or(Ok(()), Err)
+        let Some(damage) = damage else { return Ok(()) };
+        Err(self.originals.damaged(StoreError::Corrupt(format!("the file: {damage}"))))
     }
 }
 
@@ -168,19 +171,19 @@ impl Journal for SqliteJournal {
         // First the old one, with its checkpoints: nothing that it knows is carried over.
         let _ = self.look();
         self.open = None;
-        if let Err(what) = self.data.check() {
-            self.damage.get_or_insert(Lost::Data(what).into());
+        if let Err(what) = self.originals.data().check() {
+            self.originals.damaged(Lost::Data(what).into());
         }
-        if let Some(damage) = &self.damage {
-            return Err(damage.clone());
+        if let Some(damage) = self.originals.damage() {
+            return Err(damage);
         }
         let (open, settled) = Open::new(&self.path, None, &self.log)?;
         let last = meta::read(&open.connection)?.last_batch;
         if last < self.kept {
             let (last, kept) = (last.0, self.kept.0);
-            return Err(StoreError::Corrupt(format!(
-                "batch {kept} was on disk, and the file ends at {last}"
-            )));
+            let damage =
+                StoreError::Corrupt(format!("batch {kept} was on disk, and the file ends at {last}"));
+            return Err(self.originals.damaged(damage));
         }
         if last > self.kept && settled == Settled::Partly {
             // The batch in doubt is in the log, but its sync may be what failed, and a later one would not tell. Only
@@ -197,6 +200,7 @@ impl Journal for SqliteJournal {
         }
         self.may_have_committed = false;
         self.kept = last;
+        self.originals.follow(open.log());
         self.open = Some(open);
         Ok(last)
     }

@@ -37,5 +37,6 @@ pub use checkpoint::CheckpointHealth;
 pub use error::{BackupError, OpenError};
 pub use files::{COMPANIONS, beside, is_database};
 pub use journal::SqliteJournal;
+pub use original::Originals;
 pub use part::Part;
 pub use snapshot::{Copied, backup, read_snapshot};

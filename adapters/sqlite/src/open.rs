@@ -15,7 +15,7 @@ use crate::{OpenError, connection, files, schema};
 pub(crate) struct Open {
     pub(crate) connection: Connection,
     checkpoints: Option<JoinHandle<()>>,
-    log: LogFile,
+    log: Arc<LogFile>,
 }
 
 impl Open {
@@ -34,9 +34,13 @@ impl Open {
             files::sync_log(path).and_then(|()| files::sync_directory_of(path)).map_err(failed)?;
             log.begin_anew();
         }
-        let log_file = LogFile::of(path).map_err(failed)?;
+        let log_file = Arc::new(LogFile::of(path).map_err(failed)?);
         let checkpoints = Some(checkpoint::start(&mut connection, path, log)?);
         Ok((Self { connection, checkpoints, log: log_file }, settled))
+    }
+
+    pub(crate) fn log(&self) -> &Arc<LogFile> {
+        &self.log
     }
 
     /// Says what has become of the files that were opened, if they are not what they were.

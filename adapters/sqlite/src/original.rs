@@ -5,8 +5,15 @@ use std::fs::{self, File, Metadata, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Weak};
 
+use parking_lot::Mutex;
+use petstore_ports::{Header, Row, StoreError};
+
+use crate::error::unreadable;
 use crate::files::{MAGIC, ending};
+use crate::open::Lost;
+use crate::{connection, load};
 
 /// Where a database says which journal it is written and read with, and what stands for the write-ahead log there (file
 /// format, section 1.3.3). It is so for as long as a server has the file, and not so in a copy that was never opened.
@@ -60,6 +67,77 @@ impl LogFile {
         let begins = self.0.beginning().map(u32::from_be_bytes);
         let is_itself = !is_used || begins.is_none_or(|begins| begins & !1 == LOG_MAGIC);
         if is_itself { Ok(()) } else { Err("the data file's -wal has been overwritten") }
+    }
+}
+
+/// The files of a journal that is open in this process, to be read beside it, and asked at any time whether they are still
+/// those that it opened.
+///
+/// To be dropped before the same file is opened anew: the last of these gives up the locks that this process has on it.
+#[derive(Debug, Clone)]
+pub struct Originals(Arc<Opened>);
+
+#[derive(Debug)]
+struct Opened {
+    data: DataFile,
+    /// None while the journal has it closed.
+    log: Mutex<Weak<LogFile>>,
+    /// What is wrong with the files for good.
+    damage: Mutex<Option<StoreError>>,
+}
+
+impl Originals {
+    pub(crate) fn of(data: DataFile) -> Self {
+        Self(Arc::new(Opened { data, log: Mutex::default(), damage: Mutex::default() }))
+    }
+
+    /// Where the data file is.
+    pub fn path(&self) -> &Path {
+        &self.0.data.0.path
+    }
+
+    /// Says what is wrong with the files for good: then what is in them is not what the store holds, and may be
+    /// somebody else's. A disk that is full, or a lock that somebody has, is nothing of the kind.
+    pub fn check(&self) -> Result<(), StoreError> {
+        if let Some(damage) = &*self.0.damage.lock() {
+            return Err(damage.clone());
+        }
+        self.0.data.check().map_err(Lost::Data)?;
+        let log = self.0.log.lock().upgrade();
+        log.map_or(Ok(()), |log| log.check_place()).map_err(Lost::NameOfLog)?;
+        Ok(())
+    }
+
+    /// Reads them as [`read_snapshot`](crate::read_snapshot) does, if they are what they were. Whatever becomes of them
+    /// meanwhile, nothing is written into what is in their place.
+    pub fn read_snapshot(
+        &self,
+        into: &mut dyn FnMut(Row) -> Result<(), StoreError>,
+    ) -> Result<Header, StoreError> {
+        self.check()?;
+        let connection = connection::reader(self.path())?;
+        connection::leave_log(&connection).map_err(|error| unreadable("the file", &error))?;
+        // Once more: what was opened may be what has come since.
+        self.check()?;
+        load::hand_over(&connection, into)
+    }
+
+    pub(crate) fn data(&self) -> &DataFile {
+        &self.0.data
+    }
+
+    /// From now on the log is this one.
+    pub(crate) fn follow(&self, log: &Arc<LogFile>) {
+        *self.0.log.lock() = Arc::downgrade(log);
+    }
+
+    pub(crate) fn damage(&self) -> Option<StoreError> {
+        self.0.damage.lock().clone()
+    }
+
+    /// Something is wrong for good. What was wrong before stays what is told.
+    pub(crate) fn damaged(&self, damage: StoreError) -> StoreError {
+        self.0.damage.lock().get_or_insert(damage).clone()
     }
 }
 

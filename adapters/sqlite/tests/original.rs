@@ -140,3 +140,39 @@ fn a_tool_that_empties_the_log_overwrites_nothing() {
     assert_eq!(journal.recover(), Ok(BatchNumber(3)));
     assert_eq!(journal.prune(Timestamp::EPOCH), Ok(0), "its log is another one from then on");
 }
+
+#[test]
+fn who_reads_beside_the_journal_is_refused_files_that_are_others_and_leaves_them_as_they_are() {
+    let refused =
+        |read: Result<Header, StoreError>| read.is_err_and(|error| error.to_string().contains("restart"));
+    for (act, what) in LOG_IS_LOST.into_iter().chain(DATA_IS_LOST) {
+        let room = Room::new();
+        let mut journal = in_use(&room);
+        let originals = journal.originals();
+        assert_eq!(originals.read_snapshot(&mut |_| Ok(())).unwrap().last_batch, BatchNumber(2));
+        act(&room);
+        let before = found(&room);
+        // What is in a log that was overwritten is looked at by the writer alone.
+        let is_seen = !what.ends_with("-wal has been overwritten");
+        if is_seen {
+            assert!(refused(originals.read_snapshot(&mut |_| panic!("{what}"))), "{what}");
+        }
+        assert!(found(&room) == before, "{what}");
+        assert!(journal.prune(Timestamp::EPOCH).is_err());
+        assert!(refused(originals.read_snapshot(&mut |_| panic!("{what}"))), "{what}");
+    }
+}
+
+#[test]
+fn a_lock_that_somebody_has_keeps_nobody_from_reading() {
+    let room = Room::new();
+    let mut journal = in_use(&room);
+    let other = rusqlite::Connection::open(room.database()).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    assert!(journal.prune(Timestamp::EPOCH).is_err());
+    let originals = journal.originals();
+    assert_eq!(originals.check(), Ok(()));
+    assert_eq!(originals.read_snapshot(&mut |_| Ok(())).unwrap().last_batch, BatchNumber(2));
+    drop(other);
+    assert_eq!(journal.recover(), Ok(BatchNumber(2)));
+}

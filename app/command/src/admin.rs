@@ -21,5 +21,8 @@ const LINE_MAX: usize = 1024 * 1024;
 /// How long a client or server waits for the other's line.
 pub(crate) const LINE_TIME: std::time::Duration = std::time::Duration::from_secs(10);
 
+/// What a server says to a request that it does not know.
+pub(crate) const NOT_UNDERSTOOD: &str = "the request cannot be read: is the client of another version?";
+
 /// Records on one page of a listing.
 const PAGE: usize = 500;

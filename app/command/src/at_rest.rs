@@ -16,11 +16,11 @@ use crate::{Failure, single_threaded};
 
 /// Answers a request as the server of this store would.
 pub(crate) fn ask(db: &Db, request: Request) -> Result<Answer, Failure> {
-    let OpenStore { store, .. } = OpenStore::open(db, NAME_ITS_SOCKET, Idle::default())?;
+    let OpenStore { store, originals, .. } = OpenStore::open(db, NAME_ITS_SOCKET, Idle::default())?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let ports = Ports::of_one_store(Arc::clone(&store), Arc::clone(&clock), Arc::new(SystemEntropy));
     let administration: Arc<dyn Administration> = Arc::new(Service::new(ports, Policy::DEFAULT));
-    let bulk = Arc::new(Bulk::new(Arc::clone(&store), db.clone()));
+    let bulk = Arc::new(Bulk::new(Arc::clone(&store), originals));
     let overlap = duration(DEFAULT_OVERLAP).expect("a time");
     let desk = Desk { administration, clock, bulk, overlap, reloader: None };
     let answer = single_threaded()?.block_on(desk.answer(request));

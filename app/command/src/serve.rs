@@ -107,7 +107,7 @@ async fn run(
         log.warn(&warning);
     }
     let idle = Idle::default();
-    let OpenStore { store, epoch, commits, checkpoints } =
+    let OpenStore { store, epoch, commits, originals, checkpoints } =
         OpenStore::open(&args.db, "stop that one, or name another --db", idle.clone())?;
     forget_what_is_ahead(&store, &args.db, machine.now(), log);
     if args.sandbox {
@@ -167,7 +167,7 @@ async fn run(
     let scheme = if certificate.is_some() { "https" } else { "http" };
     let live = Live { service: Arc::clone(&service), http: http.clone(), certificate };
     let reloader = Arc::new(Reloader::new(arguments, loaded.in_force(), live, Arc::clone(&supervisor)));
-    let bulk = Arc::new(Bulk::new(Arc::clone(&store), args.db.clone()));
+    let bulk = Arc::new(Bulk::new(Arc::clone(&store), originals));
     let desk = Desk {
         reloader: Some(Arc::clone(&reloader)),
         administration: Arc::clone(&service) as Arc<dyn Administration>,
@@ -264,7 +264,7 @@ async fn stop(servers: Vec<Server>, store: Arc<MemoryStore>, bulk: &Bulk) -> Res
     let closed = tokio::task::spawn_blocking(move || store.close());
     let Ok(closed) = tokio::time::timeout(CLOSING_TIME, closed).await else {
         return Err(Failure::because(
-            "an import or the disk does not come to an end; what was acknowledged is kept",
+            "an import, an export or the disk does not come to an end; what was acknowledged is kept",
         ));
     };
     // An import that the store has waited for is there, and its client does not know that yet.
@@ -335,7 +335,6 @@ async fn keep_house(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::Db;
 
     #[test]
     fn an_end_waits_for_the_answer_that_an_import_owes_but_not_for_ever() {
@@ -344,7 +343,7 @@ mod tests {
             for (answered, ended) in
                 [(ANSWERING_TIME / 2, ANSWERING_TIME / 2), (2 * ANSWERING_TIME, ANSWERING_TIME)]
             {
-                let bulk = Bulk::new(Arc::default(), Db::Memory);
+                let bulk = Bulk::new(Arc::default(), None);
                 let owed = bulk.owe();
                 let begun = tokio::time::Instant::now();
                 tokio::spawn(async move {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use petstore_http::Idle;
 use petstore_memory::{MemoryStore, Opened};
 use petstore_ports::StoreError;
-use petstore_sqlite::{CheckpointHealth, OpenError, SqliteJournal, beside};
+use petstore_sqlite::{CheckpointHealth, OpenError, Originals, SqliteJournal, beside};
 
 use crate::Failure;
 use crate::environment::{Pressure, SystemEntropy};
@@ -25,6 +25,8 @@ pub(crate) struct OpenStore {
     pub(crate) epoch: u64,
     /// What is committed to the file; none if nothing is.
     pub(crate) commits: Option<Arc<Commits>>,
+    /// The file, to be read beside the store; none if there is none.
+    pub(crate) originals: Option<Originals>,
     /// How the file's log does; none if there is no file.
     pub(crate) checkpoints: Option<CheckpointHealth>,
 }
@@ -36,7 +38,8 @@ impl OpenStore {
         let epoch = SystemEntropy::number().map_err(|error| Failure::because(error.to_string()))?;
         match db {
             Db::Memory => {
-                Ok(Self { store: Arc::new(MemoryStore::new()), epoch, commits: None, checkpoints: None })
+                let store = Arc::new(MemoryStore::new());
+                Ok(Self { store, epoch, commits: None, originals: None, checkpoints: None })
             }
             Db::File(file) => open_file(file, epoch, if_in_use, idle),
         }
@@ -57,7 +60,7 @@ fn open_file(file: &Path, epoch_if_new: u64, if_in_use: &str, idle: Idle) -> Res
         OpenError::Engine { .. } => Failure::because(format!("{error}{}", hint(false))),
         error => Failure::because(error.to_string()),
     })?;
-    let checkpoints = Some(journal.checkpoint_health());
+    let (originals, checkpoints) = (Some(journal.originals()), Some(journal.checkpoint_health()));
     let commits = Arc::<Commits>::default();
     let journal = Timed { journal, commits: Arc::clone(&commits) };
     let mut pressure = Pressure::on(idle);
@@ -66,7 +69,8 @@ fn open_file(file: &Path, epoch_if_new: u64, if_in_use: &str, idle: Idle) -> Res
         let hint = hint(matches!(error, StoreError::Corrupt(_)));
         Failure::because(format!("{} cannot be used: {error}{hint}", file.display()))
     })?;
-    Ok(OpenStore { store: Arc::new(store), epoch: header.epoch, commits: Some(commits), checkpoints })
+    let store = Arc::new(store);
+    Ok(OpenStore { store, epoch: header.epoch, commits: Some(commits), originals, checkpoints })
 }
 
 /// What may be wrong with a file that is damaged: the log that was beside it belonged to the one that was there before.

@@ -11,13 +11,13 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use petstore_http::Idle;
-use petstore_ports::StoreError;
+use petstore_ports::{Header, Row, StoreError};
 use petstore_sqlite::{COMPANIONS, Copied, Part, backup, beside, is_database, read_snapshot};
 use serde_json::{Value, json};
 
 use self::output::Output;
 use self::progress::Progress;
-use crate::admin::connect;
+use crate::admin::{Answer, NOT_UNDERSTOOD, Request, ask, connect};
 use crate::environment::Stopwatch;
 use crate::keys::Through;
 use crate::ndjson::{End, Unimported};
@@ -89,7 +89,8 @@ impl TransferArgs {
             through::export(&server, output, progress)?
         } else {
             let Db::File(file) = self.file_at_rest(true)? else { return Err(self.through.nowhere()) };
-            export_file(file, output, |lines| progress.show(lines))?
+            let read = |sink: &mut Sink<'_>| read_snapshot(file, sink);
+            export_file(file, read, output, |lines| progress.show(lines))?
         };
         output.finish().map_err(|error| self.fault(&error))?;
         Ok(count)
@@ -107,6 +108,7 @@ impl TransferArgs {
         };
         let nowhere = || Failure::because(format!("there is no data in {}: name its --db", self.through.db));
         check_readable(file, nowhere)?;
+        self.ask_whether_file_is_well()?;
         let watch = Stopwatch::start();
         let Copied { pets, orders, bytes } =
             backup(file, &self.file).map_err(|error| Failure::because(error.to_string()))?;
@@ -118,6 +120,17 @@ impl TransferArgs {
         let done =
             json!({"file": self.file, "pets": pets, "orders": orders, "bytes": bytes, "millis": millis});
         self.done(&done, &said)
+    }
+
+    /// A server knows what has become of its file. To open another one that is in its place would be to copy into it what
+    /// is in the log of the one that was there. Who cannot be asked, or does not understand, says nothing against it.
+    fn ask_whether_file_is_well(&self) -> Result<(), Failure> {
+        match ask(&self.through.socket(), &Request::CheckFile) {
+            Ok(Some(Answer::Refused { why })) if why != NOT_UNDERSTOOD => Err(Failure::because(format!(
+                "no backup was made: {why}; what the server has is in its memory, and `petstore export` writes it"
+            ))),
+            _ => Ok(()),
+        }
     }
 
     /// Says what was done, to a program or to a person.
@@ -215,14 +228,18 @@ fn unimported(why: &Unimported) -> Failure {
     })
 }
 
-/// Writes the lines of a data file, as it is at one moment.
+/// What takes the rows of a data file.
+pub(crate) type Sink<'s> = dyn FnMut(Row) -> Result<(), StoreError> + 's;
+
+/// Writes the lines of a data file, as it is at one moment, which is read by `read`.
 pub(crate) fn export_file(
     file: &Path,
+    read: impl FnOnce(&mut Sink<'_>) -> Result<Header, StoreError>,
     output: &mut dyn Write,
     mut progress: impl FnMut(u64),
 ) -> Result<u64, Failure> {
     let (mut count, mut fault) = (0, None);
-    let read = read_snapshot(file, &mut |row| match ndjson::write_row(output, &row) {
+    let read = read(&mut |row| match ndjson::write_row(output, &row) {
         Ok(lines) => {
             count += lines;
             progress(count);

@@ -37,21 +37,30 @@ fn what_is_exported_and_imported_is_exported_again_byte_for_byte() {
 }
 
 #[test]
-fn where_another_file_is_in_the_place_of_the_data_what_is_exported_is_of_memory() {
-    let site = stocked("export-replaced");
-    assert_eq!(site.run(&["backup", "backup.db"]).status.code(), Some(0));
-    let mut client = Client::connect(site.port, &site.printed_key()).unwrap();
-    assert_eq!(client.ask("POST", "/v1/categories", "", "{\"name\":\"Since\"}").unwrap().status, 201);
-    let lines = site.run(&["export", "-"]).stdout;
-    assert!(text(&lines).contains("\"Since\""));
-    let [data, backup] = ["petstore.db", "backup.db"].map(|name| site.folder.join(name));
-    let bytes = std::fs::read(&backup).unwrap();
-    std::fs::rename(backup, &data).unwrap();
-    // Requests in which it is noticed, some seconds' worth.
-    let noticed = (0..100_000).any(|_| client.ask("GET", "/ready", "", "").unwrap().status == 503);
-    assert!(noticed, "it is looked for once a second");
-    assert_eq!(text(&site.run(&["export", "-"]).stdout), text(&lines));
-    assert!(std::fs::read(data).unwrap() == bytes, "and what was put there is as it was");
+fn where_another_file_is_in_the_place_of_the_data_what_is_exported_is_of_memory_and_nothing_is_copied() {
+    for is_noticed in [false, true] {
+        let site = stocked(if is_noticed { "export-noticed" } else { "export-replaced" });
+        assert_eq!(site.run(&["backup", "backup.db"]).status.code(), Some(0));
+        let mut client = Client::connect(site.port, &site.printed_key()).unwrap();
+        assert_eq!(client.ask("POST", "/v1/categories", "", "{\"name\":\"Since\"}").unwrap().status, 201);
+        let lines = site.run(&["export", "-"]).stdout;
+        assert!(text(&lines).contains("\"Since\""));
+        let [data, backup] = ["petstore.db", "backup.db"].map(|name| site.folder.join(name));
+        let bytes = std::fs::read(&backup).unwrap();
+        std::fs::rename(backup, &data).unwrap();
+        // Requests in which it is noticed, some seconds' worth.
+        let mut tries = if is_noticed { 0..100_000 } else { 0..0 };
+        let noticed = tries.any(|_| client.ask("GET", "/ready", "", "").unwrap().status == 503);
+        assert_eq!(noticed, is_noticed, "it is looked for once a second");
+        assert_eq!(text(&site.run(&["export", "-"]).stdout), text(&lines));
+        let refused = site.run(&["backup", "copy.db"]);
+        assert_eq!(refused.status.code(), Some(1));
+        let said =
+            "petstore: no backup was made: another file is in the place of the data file that was opened";
+        assert!(text(&refused.stderr).starts_with(said), "{}", text(&refused.stderr));
+        assert!(!site.folder.join("copy.db").exists());
+        assert!(std::fs::read(data).unwrap() == bytes, "and what was put there is as it was");
+    }
 }
 
 #[test]

@@ -6,12 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use petstore_memory::MemoryStore;
+use petstore_ports::StoreError;
+use petstore_sqlite::Originals;
 use tokio::sync::watch;
 
 use super::{Answer, LINE_TIME};
 use crate::environment::Stopwatch;
 use crate::ndjson::{End, Unimported};
-use crate::settings::Db;
+use crate::transfer::Sink;
 use crate::{ndjson, transfer};
 
 /// How long the reader of an export may rest, where nobody waits for it: only the log of the file cannot begin anew.
@@ -23,14 +25,15 @@ const HELD_MAX: Duration = Duration::from_secs(10);
 /// What imports and exports work on. They block: each runs on a thread of its own.
 pub(crate) struct Bulk {
     store: Arc<MemoryStore>,
-    db: Db,
+    /// The data file; none if there is none.
+    originals: Option<Originals>,
     /// See [`owe`](Self::owe).
     owed: watch::Sender<()>,
 }
 
 impl Bulk {
-    pub(crate) fn new(store: Arc<MemoryStore>, db: Db) -> Self {
-        Self { store, db, owed: watch::Sender::new(()) }
+    pub(crate) fn new(store: Arc<MemoryStore>, originals: Option<Originals>) -> Self {
+        Self { store, originals, owed: watch::Sender::new(()) }
     }
 
     /// Whoever holds this owes a client an answer.
@@ -56,22 +59,29 @@ impl Bulk {
         say(&mut &*stream, &answer)
     }
 
+    /// Says what is wrong with the data file for good, if something is: nobody is to open it then.
+    pub(super) fn check_file(&self) -> Result<(), String> {
+        let checked = self.originals.as_ref().map_or(Ok(()), Originals::check);
+        checked.map_err(|error| match error {
+            StoreError::Unavailable(what) | StoreError::Corrupt(what) => what,
+            error => error.to_string(),
+        })
+    }
+
     /// Gives all lines. Those of a file that is well are read from it, so that nobody waits; a store in memory takes no
     /// writes meanwhile.
     pub(super) fn export(&self, stream: &UnixStream) -> io::Result<()> {
         prepare(stream)?;
-        // A file that cannot be written may be another one by now, which its own log would be taken for part of.
-        let file = match &self.db {
-            Db::File(file) if !self.store.journal_fails() => Some(file),
-            Db::File(_) | Db::Memory => None,
-        };
-        let held = file.is_none().then(Stopwatch::start);
+        let file = self.originals.as_ref().filter(|file| file.check().is_ok());
+        // Where there is a file and it is lost, nothing is written in any case.
+        let held = self.originals.is_none().then(Stopwatch::start);
         let mut output = BufWriter::new(Reader { stream, held });
         say(&mut output, &Answer::Ready)?;
         // Until it has that the client waits no longer than for any answer; the first lines may take longer.
         output.flush()?;
         let exported = if let Some(file) = file {
-            transfer::export_file(file, &mut output, |_| {}).map_err(|failure| failure.message)
+            let read = |sink: &mut Sink<'_>| file.read_snapshot(sink);
+            transfer::export_file(file.path(), read, &mut output, |_| {}).map_err(|failure| failure.message)
         } else {
             let mut lines = 0;
             let walked = self.store.export(|row| {
@@ -141,7 +151,7 @@ mod tests {
 
     #[test]
     fn an_import_owes_its_answer_until_that_is_written() {
-        let bulk = Arc::new(Bulk::new(Arc::default(), Db::Memory));
+        let bulk = Arc::new(Bulk::new(Arc::default(), None));
         assert!(is_answered(&bulk));
         let (mut client, server) = UnixStream::pair().unwrap();
         let import = std::thread::spawn({

@@ -20,8 +20,8 @@ use tokio::sync::Semaphore;
 use super::bulk::Bulk;
 use super::nursery::{self, BORN};
 use super::{
-    AccountView, Answer, KeyRef, KeyView, LINE_MAX, LINE_TIME, PAGE, Replaced, Request, account_name,
-    key_label,
+    AccountView, Answer, KeyRef, KeyView, LINE_MAX, LINE_TIME, NOT_UNDERSTOOD, PAGE, Replaced, Request,
+    account_name, key_label,
 };
 use crate::reload::Reloader;
 
@@ -124,9 +124,7 @@ async fn converse(mut stream: UnixStream, desk: &Desk) -> io::Result<()> {
         Ok(Request::Export) => return on_a_thread(stream, desk, Bulk::export).await,
         Ok(request) => desk.answer(request).await,
         // What the reader says of it repeats its words, and one of them may be a key.
-        Err(_) => Answer::Refused {
-            why: "the request cannot be read: is the client of another version?".to_owned(),
-        },
+        Err(_) => Answer::Refused { why: NOT_UNDERSTOOD.to_owned() },
     };
     let mut line = serde_json::to_vec(&answer)?;
     line.push(b'\n');
@@ -239,6 +237,7 @@ impl Desk {
                 let warning = done.warning.iter().map(|warning| format!("warning: {warning}"));
                 Ok(Answer::Reloaded { lines: done.lines().into_iter().chain(warning).collect() })
             }
+            Request::CheckFile => self.bulk.check_file().map(|()| Answer::FileIsWell),
             // They are more than an answer: see `converse`.
             Request::Import | Request::Export => Err("lines go through a server's socket".to_owned()),
             Request::ListAccounts { after } => {

@@ -56,6 +56,8 @@ pub(crate) enum Request {
     },
     /// Read the settings anew.
     Reload,
+    /// Say what is wrong with the data file for good.
+    CheckFile,
     /// Lines of the shop follow, up to the end of what the client sends.
     Import,
     /// Lines of the shop are to follow.
@@ -92,6 +94,8 @@ pub(crate) enum Answer {
     Reloaded {
         lines: Vec<String>,
     },
+    /// The data file is what it was, or there is none.
+    FileIsWell,
     /// Lines may follow, from whoever has them.
     Ready,
     Imported {
