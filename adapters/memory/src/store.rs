@@ -121,6 +121,11 @@ impl MemoryStore {
         // Without a journal a write needs nothing but memory, and without that there is nobody left to ask.
         self.durable.as_ref().map_or(Ok(()), |durable| durable.queue.check_at(now))
     }
+
+    /// Whether there is a journal, and it fails: nothing is written meanwhile.
+    pub fn journal_fails(&self) -> bool {
+        self.durable.as_ref().is_some_and(|durable| durable.queue.check().is_err())
+    }
 }
 
 #[async_trait]

@@ -13,7 +13,7 @@ use crate::checkpoint::{self, CheckpointHealth, Log, Settled};
 use crate::error::{is_busy, is_damage, unavailable, unreadable};
 use crate::fold::Fold;
 use crate::open::{Lost, Open};
-use crate::original::{DataFile, Originals};
+use crate::original::{DataFile, Originals, behind};
 use crate::table::put;
 use crate::{OpenError, files, load, meta, schema, tables};
 
@@ -27,8 +27,6 @@ pub struct SqliteJournal {
     /// None once something has failed: what it holds is asked of a new one, by [`Journal::recover`].
     open: Option<Open>,
     originals: Originals,
-    /// The last batch that is known to be on disk.
-    kept: BatchNumber,
     /// Whether a commit may have got into the log, and failed.
     may_have_committed: bool,
     /// Whether the engine has found damage when it wrote.
@@ -66,12 +64,12 @@ impl SqliteJournal {
                 error => OpenError::Engine { path: path.clone(), reason: error.to_string() },
             })?
             .last_batch;
+        originals.keep(kept);
         Ok(Self {
             path,
             log,
             open: Some(open),
             originals,
-            kept,
             may_have_committed: false,
             is_suspect: false,
             _lock: lock,
@@ -163,7 +161,7 @@ impl Journal for SqliteJournal {
             Fold::of(batch.changes).write(connection)?;
             meta::write(connection, batch.number, batch.last_ids)
         })?;
-        self.kept = batch.number;
+        self.originals.keep(batch.number);
         Ok(())
     }
 
@@ -179,13 +177,11 @@ impl Journal for SqliteJournal {
         }
         let (open, settled) = Open::new(&self.path, None, &self.log)?;
         let last = meta::read(&open.connection)?.last_batch;
-        if last < self.kept {
-            let (last, kept) = (last.0, self.kept.0);
-            let damage =
-                StoreError::Corrupt(format!("batch {kept} was on disk, and the file ends at {last}"));
-            return Err(self.originals.damaged(damage));
+        let kept = self.originals.kept();
+        if last < kept {
+            return Err(self.originals.damaged(behind(last.0, kept.0)));
         }
-        if last > self.kept && settled == Settled::Partly {
+        if last > kept && settled == Settled::Partly {
             // The batch in doubt is in the log, but its sync may be what failed, and a later one would not tell. Only
             // its copy in the database counts, and a reader of the file holds that back.
             return Err(StoreError::Unavailable(
@@ -199,7 +195,7 @@ impl Journal for SqliteJournal {
             self.examine(&open)?;
         }
         self.may_have_committed = false;
-        self.kept = last;
+        self.originals.keep(last);
         self.originals.follow(open.log());
         self.open = Some(open);
         Ok(last)
@@ -235,7 +231,7 @@ impl Journal for SqliteJournal {
             }
             meta::write(connection, bulk.number, bulk.last_ids)
         })?;
-        self.kept = bulk.number;
+        self.originals.keep(bulk.number);
         Ok(())
     }
 }

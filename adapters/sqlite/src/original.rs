@@ -5,15 +5,16 @@ use std::fs::{self, File, Metadata, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
-use petstore_ports::{Header, Row, StoreError};
+use petstore_ports::{BatchNumber, Header, Row, StoreError};
 
 use crate::error::unreadable;
 use crate::files::{MAGIC, ending};
 use crate::open::Lost;
-use crate::{connection, load};
+use crate::{connection, load, meta};
 
 /// Where a database says which journal it is written and read with, and what stands for the write-ahead log there (file
 /// format, section 1.3.3). It is so for as long as a server has the file, and not so in a copy that was never opened.
@@ -82,13 +83,20 @@ struct Opened {
     data: DataFile,
     /// None while the journal has it closed.
     log: Mutex<Weak<LogFile>>,
+    /// The number of the last batch that is known to be on disk.
+    kept: AtomicU64,
     /// What is wrong with the files for good.
     damage: Mutex<Option<StoreError>>,
 }
 
 impl Originals {
     pub(crate) fn of(data: DataFile) -> Self {
-        Self(Arc::new(Opened { data, log: Mutex::default(), damage: Mutex::default() }))
+        Self(Arc::new(Opened {
+            data,
+            log: Mutex::default(),
+            kept: AtomicU64::new(0),
+            damage: Mutex::default(),
+        }))
     }
 
     /// Where the data file is.
@@ -119,6 +127,11 @@ impl Originals {
         connection::leave_log(&connection).map_err(|error| unreadable("the file", &error))?;
         // Once more: what was opened may be what has come since.
         self.check()?;
+        // Somebody may have taken the log away while nobody had it open.
+        let (last, kept) = (meta::read(&connection)?.last_batch.0, self.kept().0);
+        if last < kept {
+            return Err(behind(last, kept));
+        }
         load::hand_over(&connection, into)
     }
 
@@ -131,6 +144,15 @@ impl Originals {
         *self.0.log.lock() = Arc::downgrade(log);
     }
 
+    pub(crate) fn kept(&self) -> BatchNumber {
+        BatchNumber(self.0.kept.load(Ordering::Relaxed))
+    }
+
+    /// This batch is on disk.
+    pub(crate) fn keep(&self, batch: BatchNumber) {
+        self.0.kept.store(batch.0, Ordering::Relaxed);
+    }
+
     pub(crate) fn damage(&self) -> Option<StoreError> {
         self.0.damage.lock().clone()
     }
@@ -139,6 +161,11 @@ impl Originals {
     pub(crate) fn damaged(&self, damage: StoreError) -> StoreError {
         self.0.damage.lock().get_or_insert(damage).clone()
     }
+}
+
+/// What is said of a file that has lost a batch.
+pub(crate) fn behind(last: u64, kept: u64) -> StoreError {
+    StoreError::Corrupt(format!("batch {kept} was on disk, and the file ends at {last}"))
 }
 
 /// A file that was opened, and the name under which it was found.

@@ -176,3 +176,19 @@ fn a_lock_that_somebody_has_keeps_nobody_from_reading() {
     drop(other);
     assert_eq!(journal.recover(), Ok(BatchNumber(2)));
 }
+
+#[test]
+fn a_file_whose_log_was_taken_away_while_the_journal_had_it_closed_is_not_read() {
+    let room = Room::new();
+    let mut journal = in_use(&room);
+    let other = rusqlite::Connection::open(room.database()).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    assert!(journal.prune(Timestamp::EPOCH).is_err());
+    let originals = journal.originals();
+    for name in ["petstore.db-wal", "petstore.db-shm"] {
+        fs::remove_file(room.path(name)).unwrap();
+    }
+    // Nothing says that it was there, but that what is known to be on disk is missing.
+    assert_eq!(originals.check(), Ok(()));
+    assert!(originals.read_snapshot(&mut |row| panic!("{row:?}")).is_err());
+}

@@ -79,16 +79,9 @@ impl Bulk {
         say(&mut output, &Answer::Ready)?;
         // Until it has that the client waits no longer than for any answer; the first lines may take longer.
         output.flush()?;
-        let exported = if let Some(file) = file {
-            let read = |sink: &mut Sink<'_>| file.read_snapshot(sink);
-            transfer::export_file(file.path(), read, &mut output, |_| {}).map_err(|failure| failure.message)
-        } else {
-            let mut lines = 0;
-            let walked = self.store.export(|row| {
-                lines += ndjson::write_row(&mut output, &row)?;
-                io::Result::Ok(())
-            });
-            walked.map(|()| lines).map_err(|error| error.to_string())
+        let exported = match file.map(|file| self.export_file(file, &mut output)) {
+            Some(Some(exported)) => exported,
+            Some(None) | None => self.export_memory(&mut output),
         };
         let answer = match exported {
             Ok(lines) => Answer::Exported { lines },
@@ -96,6 +89,27 @@ impl Bulk {
         };
         say(&mut output, &answer)?;
         output.flush()
+    }
+
+    /// Gives the lines of the file. None if it gives none while the journal fails, too: the disk has no room even for those
+    /// who read, say, or the log has been taken away.
+    fn export_file(&self, file: &Originals, output: &mut dyn Write) -> Option<Result<u64, String>> {
+        let mut begun = false;
+        let read = |sink: &mut Sink<'_>| file.read_snapshot(sink);
+        let exported = transfer::export_file(file.path(), read, output, |_| begun = true);
+        match exported {
+            Err(_) if !begun && self.store.journal_fails() => None,
+            exported => Some(exported.map_err(|failure| failure.message)),
+        }
+    }
+
+    fn export_memory(&self, output: &mut impl Write) -> Result<u64, String> {
+        let mut lines = 0;
+        let walked = self.store.export(|row| {
+            lines += ndjson::write_row(output, &row)?;
+            io::Result::Ok(())
+        });
+        walked.map(|()| lines).map_err(|error| error.to_string())
     }
 }
 
