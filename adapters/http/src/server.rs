@@ -206,7 +206,7 @@ fn run(
             return false;
         }
     };
-    runtime.block_on(async {
+    let gave_all = runtime.block_on(async {
         match TcpListener::from_std(listener) {
             Ok(listener) => {
                 let _ = able.send(Ok(()));
@@ -222,7 +222,10 @@ fn run(
                 false
             }
         }
-    })
+    });
+    // What still waits for a disk, as a sandbox's reset may, has had the drain's time.
+    runtime.shutdown_background();
+    gave_all
 }
 
 /// Serves until the server wishes to stop. Says whether all answers were given then.

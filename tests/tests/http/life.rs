@@ -2,13 +2,13 @@
 
 use std::net::{SocketAddr, TcpStream};
 use std::num::NonZeroUsize;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
-use petstore_domain::Plan;
+use petstore_domain::{Plan, Timestamp};
 use petstore_http::{Deadlines, Http, Server};
 use petstore_ports::StoreError;
-use petstore_ports::api::Petstore;
+use petstore_ports::api::{ClockFace, ClockTurn, Petstore, Sandbox};
 use petstore_service::Ports;
 use serde_json::json;
 
@@ -130,6 +130,51 @@ fn a_drain_ends_at_its_deadline_and_says_that_an_answer_is_missing() {
     server.drain();
     assert!(!server.join(), "a request was not answered");
     assert!(held.is_closed());
+}
+
+/// A sandbox on a disk that gives no answer until the test has ended.
+struct OnHungDisk {
+    begun: mpsc::Sender<()>,
+    end: Mutex<mpsc::Receiver<()>>,
+}
+
+impl Sandbox for OnHungDisk {
+    fn new_epoch(&self) -> Result<u64, StoreError> {
+        Ok(1)
+    }
+
+    fn reset(&self, _epoch: u64) -> Result<(), StoreError> {
+        self.begun.send(()).unwrap();
+        let _ = self.end.lock().unwrap().recv_timeout(Duration::from_secs(60));
+        Err(StoreError::Unavailable("the disk is back".to_owned()))
+    }
+
+    fn clock(&self) -> ClockFace {
+        ClockFace { now: Timestamp::EPOCH, frozen: false }
+    }
+
+    fn set_clock(&self, _turn: ClockTurn) -> Result<ClockFace, StoreError> {
+        Ok(self.clock())
+    }
+}
+
+#[test]
+fn a_reset_that_hangs_holds_no_drain_up() {
+    let ((begun, has_begun), (end, ended)) = (mpsc::channel(), mpsc::channel());
+    let sandbox = Arc::new(OnHungDisk { begun, end: Mutex::new(ended) });
+    let mut wish = Wish::default();
+    wish.http.deadlines = Deadlines { drain: Duration::from_millis(200), ..Deadlines::DEFAULT };
+    wish.http.sandbox = Some(Arc::clone(&sandbox) as Arc<dyn Sandbox>);
+    let shop = Shop::open_as(wish);
+    let (server, client) = serve(&shop);
+    let mut caller = Connection::open(client.address);
+    caller.send(&request(&client, "POST", "/sandbox/reset", &[], b""));
+    has_begun.recv().unwrap();
+    server.drain();
+    assert!(!server.join(), "the reset was not answered");
+    assert!(caller.is_closed());
+    assert!(sandbox.end.try_lock().is_err(), "the reset still waits");
+    end.send(()).unwrap();
 }
 
 #[test]
