@@ -9,6 +9,7 @@ use common::*;
 use petstore_domain::*;
 use petstore_ports::*;
 use petstore_sqlite::{SqliteJournal, backup};
+use rusqlite::config::DbConfig;
 
 /// What somebody does to the files, and what is said then.
 type Case = (fn(&Room), &'static str);
@@ -191,4 +192,28 @@ fn a_file_whose_log_was_taken_away_while_the_journal_had_it_closed_is_not_read()
     // Nothing says that it was there, but that what is known to be on disk is missing.
     assert_eq!(originals.check(), Ok(()));
     assert!(originals.read_snapshot(&mut |row| panic!("{row:?}")).is_err());
+}
+
+#[test]
+fn a_file_that_is_whole_and_older_than_what_was_acknowledged_is_not_read() {
+    let room = Room::new();
+    let mut journal = in_use(&room);
+    // The file has all until then, the log what comes after it.
+    let busy = room.tool().query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, bool>(0));
+    assert_eq!(busy, Ok(false));
+    keep(&mut journal, 3, [Change::OrderDeleted(OrderId::FIRST)]).unwrap();
+    let originals = journal.originals();
+    let tool = room.tool();
+    tool.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).unwrap();
+    tool.execute_batch("BEGIN IMMEDIATE").unwrap();
+    assert!(journal.prune(Timestamp::EPOCH).is_err());
+    drop(tool);
+    for name in ["petstore.db-wal", "petstore.db-shm"] {
+        fs::remove_file(room.path(name)).unwrap();
+    }
+    assert_eq!(originals.check(), Ok(()));
+    let behind = StoreError::Corrupt("batch 3 was on disk, and the file ends at 2".into());
+    assert_eq!(originals.read_snapshot(&mut |row| panic!("{row:?}")), Err(behind.clone()));
+    assert_eq!(journal.recover(), Err(behind.clone()));
+    assert_eq!(originals.check(), Err(behind));
 }

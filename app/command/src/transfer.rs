@@ -8,6 +8,7 @@ use std::fs::{self, File};
 use std::io::{self, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::Args;
 use petstore_http::Idle;
@@ -17,13 +18,16 @@ use serde_json::{Value, json};
 
 use self::output::Output;
 use self::progress::Progress;
-use crate::admin::{Answer, NOT_UNDERSTOOD, Request, ask, connect};
+use crate::admin::{Answer, NOT_UNDERSTOOD, Request, ask_within, connect};
 use crate::environment::Stopwatch;
 use crate::keys::Through;
 use crate::ndjson::{End, Unimported};
 use crate::settings::Db;
 use crate::store::{NAME_ITS_SOCKET, OpenStore};
 use crate::{Failure, ndjson, print, sandbox, tell};
+
+/// How long a backup waits for what the server says of its file: one that hangs may be why it is made.
+const CHECK_TIME: Duration = Duration::from_secs(2);
 
 /// Which store, and which file.
 #[derive(Debug, Args)]
@@ -125,7 +129,7 @@ impl TransferArgs {
     /// A server knows what has become of its file. To open another one that is in its place would be to copy into it what
     /// is in the log of the one that was there. Who cannot be asked, or does not understand, says nothing against it.
     fn ask_whether_file_is_well(&self) -> Result<(), Failure> {
-        match ask(&self.through.socket(), &Request::CheckFile) {
+        match ask_within(CHECK_TIME, &self.through.socket(), &Request::CheckFile) {
             Ok(Some(Answer::Refused { why })) if why != NOT_UNDERSTOOD => Err(Failure::because(format!(
                 "no backup was made: {why}; what the server has is in its memory, and `petstore export` writes it"
             ))),

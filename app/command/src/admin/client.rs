@@ -10,8 +10,17 @@ use crate::Failure;
 
 /// Asks the server behind a socket; none if no server is there.
 pub(crate) fn ask(socket: &Path, request: &Request) -> Result<Option<Answer>, Failure> {
+    ask_within(LINE_TIME, socket, request)
+}
+
+/// The same of a server that is waited for no longer than this.
+pub(crate) fn ask_within(
+    patience: Duration,
+    socket: &Path,
+    request: &Request,
+) -> Result<Option<Answer>, Failure> {
     let Some(server) = connect(socket)? else { return Ok(None) };
-    let mut answers = send(&server, request, LINE_TIME)?;
+    let mut answers = send(&server, request, patience)?;
     // From here on the server may do it, whatever comes of the answer.
     let answer = first_answer(&mut answers).map_err(|failure| {
         let why = failure.message;

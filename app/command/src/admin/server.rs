@@ -237,7 +237,12 @@ impl Desk {
                 let warning = done.warning.iter().map(|warning| format!("warning: {warning}"));
                 Ok(Answer::Reloaded { lines: done.lines().into_iter().chain(warning).collect() })
             }
-            Request::CheckFile => self.bulk.check_file().map(|()| Answer::FileIsWell),
+            Request::CheckFile => {
+                let bulk = Arc::clone(&self.bulk);
+                // It asks the file system.
+                let checked = tokio::task::spawn_blocking(move || bulk.check_file());
+                checked.await.map_err(|error| error.to_string())?.map(|()| Answer::FileIsWell)
+            }
             // They are more than an answer: see `converse`.
             Request::Import | Request::Export => Err("lines go through a server's socket".to_owned()),
             Request::ListAccounts { after } => {
