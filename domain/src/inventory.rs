@@ -11,7 +11,8 @@ use crate::{PetId, PetStatus, RangeError};
 pub struct InventoryItem {
     /// The pet that it tracks.
     pub pet_id: PetId,
-    /// Free units. Units given back by a cancelled order may take it above [`StockLevel::MAX`].
+    /// Free units. Units given back by a cancelled order may take it above [`StockLevel::MAX`], as may what a store is
+    /// filled with.
     pub quantity: u64,
     /// The pet's status.
     pub status: PetStatus,

@@ -129,7 +129,7 @@ pub struct Idempotent<O> {
     pub now: Timestamp,
     /// When its record will cease to be looked at.
     pub expires_at: Timestamp,
-    /// Live records that one account may have.
+    /// Records that one account may have. Those that have expired count until the store drops them.
     pub records_max: u32,
 }
 
@@ -151,7 +151,7 @@ pub enum RetryRejection<R> {
     /// The key was used with another body.
     #[error("the idempotency key was used with another body")]
     KeyReused,
-    /// The account has as many live records as it may have.
+    /// The account has as many records as it may have.
     #[error("the account has as many answers kept under idempotency keys as it may have")]
     TooManyRecords,
 }

@@ -119,7 +119,8 @@ pub trait Journal: Send {
 
     /// Opens the disk anew and says which batch it holds last: the one in doubt is applied or dropped accordingly.
     /// After a failed sync the old handle is never trusted: what it says it holds may not be on disk. Callers wait
-    /// meanwhile: it should not take longer than some tenths of a second, be it to say that it has failed again.
+    /// meanwhile: it should not take longer than some tenths of a second, be it to say that it has failed again. Only to
+    /// look for damage that a write has met it may take as long as a look at all of the file does.
     fn recover(&mut self) -> Result<BatchNumber, StoreError>;
 
     /// Notes usage. Written behind, with no promise for each request.

@@ -1,7 +1,8 @@
 //! The store in the memory of one process, and its quotas.
 //!
 //! [`MemoryStore`] implements every driven port of `petstore-ports` that a store implements. It knows no business rule:
-//! it loads what an operation names, asks it, and applies the answer. No clock is read: the time comes with each call.
+//! it loads what an operation names, asks it, and applies the answer. The time of day is not read, it comes with each
+//! call; only the writer's thread times its own batches, to tell how long the next one may wait for company.
 //! It is durable when it is given a [`Journal`](petstore_ports::Journal), and does no I/O of its own.
 //!
 //! How it is built, from the ground up:

@@ -145,7 +145,7 @@ impl Sandbox for OnHungDisk {
 
     fn reset(&self, _epoch: u64) -> Result<(), StoreError> {
         self.begun.send(()).unwrap();
-        let _ = self.end.lock().unwrap().recv_timeout(Duration::from_secs(60));
+        let _ = self.end.lock().unwrap().recv_timeout(Duration::from_mins(1));
         Err(StoreError::Unavailable("the disk is back".to_owned()))
     }
 

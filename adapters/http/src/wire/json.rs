@@ -2,8 +2,8 @@
 //!
 //! By hand, because what a body may be is narrower and wider than what general readers take: no name twice and a
 //! bounded depth, but a number of any size is JSON, and a fault of the member that holds it rather than of the body.
-//! It keeps what the resources can be made of and checks the rest without keeping it. A fault is told by its place, and
-//! never by repeating the body.
+//! It keeps the members of objects, since no name may be there twice, and checks the elements of arrays without keeping
+//! them, unless it is asked to. A fault is told by its place, and never by repeating the body.
 
 use std::borrow::Cow;
 
