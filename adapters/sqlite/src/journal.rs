@@ -179,7 +179,7 @@ impl Journal for SqliteJournal {
         let last = meta::read(&open.connection)?.last_batch;
         let kept = self.originals.kept();
         if last < kept {
-            return Err(self.originals.damaged(behind(last.0, kept.0)));
+            return Err(self.originals.damaged(behind(last, kept)));
         }
         if last > kept && settled == Settled::Partly {
             // The batch in doubt is in the log, but its sync may be what failed, and a later one would not tell. Only

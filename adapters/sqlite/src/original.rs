@@ -123,12 +123,14 @@ impl Originals {
         into: &mut dyn FnMut(Row) -> Result<(), StoreError>,
     ) -> Result<Header, StoreError> {
         self.check()?;
+        // Before anything is read: what is written from now on is there besides.
+        let kept = self.kept();
         let connection = connection::reader(self.path())?;
         connection::leave_log(&connection).map_err(|error| unreadable("the file", &error))?;
         // Once more: what was opened may be what has come since.
         self.check()?;
         // Somebody may have taken the log away while nobody had it open.
-        let (last, kept) = (meta::read(&connection)?.last_batch.0, self.kept().0);
+        let last = meta::read(&connection)?.last_batch;
         if last < kept {
             return Err(behind(last, kept));
         }
@@ -145,12 +147,12 @@ impl Originals {
     }
 
     pub(crate) fn kept(&self) -> BatchNumber {
-        BatchNumber(self.0.kept.load(Ordering::Relaxed))
+        BatchNumber(self.0.kept.load(Ordering::Acquire))
     }
 
     /// This batch is on disk.
     pub(crate) fn keep(&self, batch: BatchNumber) {
-        self.0.kept.store(batch.0, Ordering::Relaxed);
+        self.0.kept.store(batch.0, Ordering::Release);
     }
 
     pub(crate) fn damage(&self) -> Option<StoreError> {
@@ -164,8 +166,8 @@ impl Originals {
 }
 
 /// What is said of a file that has lost a batch.
-pub(crate) fn behind(last: u64, kept: u64) -> StoreError {
-    StoreError::Corrupt(format!("batch {kept} was on disk, and the file ends at {last}"))
+pub(crate) fn behind(last: BatchNumber, kept: BatchNumber) -> StoreError {
+    StoreError::Corrupt(format!("batch {} was on disk, and the file ends at {}", kept.0, last.0))
 }
 
 /// A file that was opened, and the name under which it was found.

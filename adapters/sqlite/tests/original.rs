@@ -2,14 +2,19 @@
 
 mod common;
 
-use std::fs;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::{fs, iter, thread};
 
 use common::*;
 use petstore_domain::*;
 use petstore_ports::*;
 use petstore_sqlite::{SqliteJournal, backup};
+use rusqlite::Connection;
 use rusqlite::config::DbConfig;
+
+/// Reads beside a writer: one of some hundreds meets the end of a batch at any moment of it.
+const READS: usize = 2_000;
 
 /// What somebody does to the files, and what is said then.
 type Case = (fn(&Room), &'static str);
@@ -64,6 +69,20 @@ fn in_use(room: &Room) -> SqliteJournal {
     keep(&mut journal, 2, [Change::PetDeleted(PetId::FIRST)]).unwrap();
     assert_eq!(journal.prune(Timestamp::EPOCH), Ok(0), "all is well");
     journal
+}
+
+/// A tool's lock, under which a write of the journal has failed: it has the file closed.
+fn locked(room: &Room, journal: &mut SqliteJournal) -> Connection {
+    let tool = room.tool();
+    tool.execute_batch("BEGIN IMMEDIATE").unwrap();
+    assert!(journal.prune(Timestamp::EPOCH).is_err());
+    tool
+}
+
+fn take_log_away(room: &Room) {
+    for name in ["petstore.db-wal", "petstore.db-shm"] {
+        fs::remove_file(room.path(name)).unwrap();
+    }
 }
 
 /// The files as they are found.
@@ -168,13 +187,11 @@ fn who_reads_beside_the_journal_is_refused_files_that_are_others_and_leaves_them
 fn a_lock_that_somebody_has_keeps_nobody_from_reading() {
     let room = Room::new();
     let mut journal = in_use(&room);
-    let other = rusqlite::Connection::open(room.database()).unwrap();
-    other.execute_batch("BEGIN IMMEDIATE").unwrap();
-    assert!(journal.prune(Timestamp::EPOCH).is_err());
+    let tool = locked(&room, &mut journal);
     let originals = journal.originals();
     assert_eq!(originals.check(), Ok(()));
     assert_eq!(originals.read_snapshot(&mut |_| Ok(())).unwrap().last_batch, BatchNumber(2));
-    drop(other);
+    drop(tool);
     assert_eq!(journal.recover(), Ok(BatchNumber(2)));
 }
 
@@ -182,13 +199,9 @@ fn a_lock_that_somebody_has_keeps_nobody_from_reading() {
 fn a_file_whose_log_was_taken_away_while_the_journal_had_it_closed_is_not_read() {
     let room = Room::new();
     let mut journal = in_use(&room);
-    let other = rusqlite::Connection::open(room.database()).unwrap();
-    other.execute_batch("BEGIN IMMEDIATE").unwrap();
-    assert!(journal.prune(Timestamp::EPOCH).is_err());
+    let _tool = locked(&room, &mut journal);
     let originals = journal.originals();
-    for name in ["petstore.db-wal", "petstore.db-shm"] {
-        fs::remove_file(room.path(name)).unwrap();
-    }
+    take_log_away(&room);
     // Nothing says that it was there, but that what is known to be on disk is missing.
     assert_eq!(originals.check(), Ok(()));
     assert!(originals.read_snapshot(&mut |row| panic!("{row:?}")).is_err());
@@ -203,17 +216,35 @@ fn a_file_that_is_whole_and_older_than_what_was_acknowledged_is_not_read() {
     assert_eq!(busy, Ok(false));
     keep(&mut journal, 3, [Change::OrderDeleted(OrderId::FIRST)]).unwrap();
     let originals = journal.originals();
-    let tool = room.tool();
+    let tool = locked(&room, &mut journal);
     tool.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).unwrap();
-    tool.execute_batch("BEGIN IMMEDIATE").unwrap();
-    assert!(journal.prune(Timestamp::EPOCH).is_err());
     drop(tool);
-    for name in ["petstore.db-wal", "petstore.db-shm"] {
-        fs::remove_file(room.path(name)).unwrap();
-    }
+    take_log_away(&room);
     assert_eq!(originals.check(), Ok(()));
     let behind = StoreError::Corrupt("batch 3 was on disk, and the file ends at 2".into());
     assert_eq!(originals.read_snapshot(&mut |row| panic!("{row:?}")), Err(behind.clone()));
     assert_eq!(journal.recover(), Err(behind.clone()));
     assert_eq!(originals.check(), Err(behind));
+}
+
+#[test]
+fn what_is_written_while_somebody_begins_to_read_is_no_loss() {
+    let room = Room::new();
+    let mut journal = in_use(&room);
+    let originals = journal.originals();
+    let is_read = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            for number in 3.. {
+                append(&mut journal, number, &[], IDS).unwrap();
+                if is_read.load(Ordering::Relaxed) {
+                    break;
+                }
+            }
+        });
+        let read = || originals.read_snapshot(&mut |_| Ok(()));
+        let failed = iter::repeat_with(read).take(READS).find_map(Result::err);
+        is_read.store(true, Ordering::Relaxed);
+        assert_eq!(failed, None);
+    });
 }
