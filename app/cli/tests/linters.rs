@@ -52,7 +52,7 @@ impl Forms {
     }
 }
 
-/// Plants a repeated name, an example that breaks its schema, and a list without an end.
+/// Plants a repeated name, an example that breaks its schema, and a list and a string without a bound.
 fn plant(mut document: Value) -> Value {
     // One path is enough, and quicker.
     document["paths"].as_object_mut().unwrap().retain(|path, _| path == "/pets");
@@ -60,6 +60,7 @@ fn plant(mut document: Value) -> Value {
     document["components"]["schemas"]["Pet"]["example"] = json!({"id": "ten"});
     document["components"]["examples"]["NewestPet"]["value"] = json!({"id": "ten"});
     document["components"]["schemas"]["Pets"].as_object_mut().unwrap().remove("maxItems").unwrap();
+    document["components"]["schemas"]["PetName"].as_object_mut().unwrap().remove("maxLength").unwrap();
     document
 }
 
@@ -130,6 +131,11 @@ fn spectral_finds_nothing() {
         });
     judge(
         faults.collect(),
-        &["operation-operationId-unique", "oas3-valid-media-example", "owasp:api4:2023-array-limit"],
+        &[
+            "operation-operationId-unique",
+            "oas3-valid-media-example",
+            "owasp:api4:2023-array-limit",
+            "owasp:api4:2023-string-limit",
+        ],
     );
 }

@@ -9,6 +9,7 @@ mod document;
 mod examples;
 mod extremes;
 mod keys;
+mod portable;
 mod requests;
 mod schema;
 mod settings;
@@ -49,6 +50,7 @@ fn every_documented_answer_and_example_is_given_and_every_answer_is_documented()
     examples::send_paths(&mut witness);
     examples::send_figures(&mut witness);
     examples::send_parameters(&mut witness);
+    examples::send_request_ids(&mut witness);
     witness.finish();
 }
 

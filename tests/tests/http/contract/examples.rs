@@ -138,6 +138,18 @@ pub(super) fn send_parameters(witness: &mut Witness) {
     }
 }
 
+/// Sends a request id to every operation: it is described, not listed as a parameter, since generators make the first
+/// optional argument of each method of it.
+pub(super) fn send_request_ids(witness: &mut Witness) {
+    for operation in document::operations() {
+        let (_shop, client) = stock::open();
+        let answer = Specimen::of(operation).with("x-request-id", "checkout-7f3a.1").send(&client);
+        witness.turn_to("a request id");
+        witness.expect(operation, &answer, operation.success(), "");
+        assert_eq!(answer.header("x-request-id"), Some("checkout-7f3a.1"), "{}", operation.id);
+    }
+}
+
 fn send_parameter(witness: &mut Witness, operation: &Operation, parameter: &Parameter, value: &str) {
     let (_shop, client) = stock::open();
     let request = Specimen::of(operation);
@@ -159,9 +171,6 @@ fn send_parameter(witness: &mut Witness, operation: &Operation, parameter: &Para
     witness.expect(operation, &answer, status, code);
     if parameter.place == "query" && answer.status == 200 && answer.json() == json!([]) {
         witness.fault(format!("{} {name}={value} finds nothing", operation.id));
-    }
-    if name == "X-Request-Id" {
-        assert_eq!(answer.header("x-request-id"), Some(value), "{}", operation.id);
     }
 }
 

@@ -1,0 +1,168 @@
+//! Constructs that client generators stumble over stay out of the document.
+//!
+//! Each rule here was a client that did not compile, or that refused a valid answer at run time. What a generated client
+//! makes of the document is tried in the matrix of clients of the binary's tests; these rules need no generator.
+
+use regex_lite::Regex;
+use serde_json::{Map, Value};
+
+use crate::harness::OPENAPI;
+
+/// Formats that every generator knows. An unknown one fails each answer in validators such as openapi-core.
+const FORMATS: [&str; 3] = ["int32", "int64", "date-time"];
+
+/// Formats whose values are strings on the wire and a type of their own in most clients, and the constraints that do not
+/// compile or fail on such a type.
+const TYPED_FORMATS: [&str; 1] = ["date-time"];
+const STRING_CONSTRAINTS: [&str; 3] = ["minLength", "maxLength", "pattern"];
+
+/// Schema keywords that some generators do not implement; they drop the schema or stop.
+const UNSUPPORTED_KEYWORDS: [&str; 5] = ["not", "oneOf", "anyOf", "discriminator", "additionalItems"];
+
+/// Members of the document whose values are data, not schemas.
+const DATA: [&str; 5] = ["example", "examples", "default", "enum", "value"];
+
+fn document() -> Value {
+    serde_saphyr::from_str(OPENAPI).expect("openapi.yaml is valid YAML")
+}
+
+/// Calls `judge` for each object of the document that is not data, with its place.
+fn walk(value: &Value, place: &str, judge: &mut impl FnMut(&str, &Map<String, Value>)) {
+    match value {
+        Value::Object(members) => {
+            judge(place, members);
+            for (name, member) in members.iter().filter(|(name, _)| !DATA.contains(&name.as_str())) {
+                walk(member, &format!("{place}/{name}"), judge);
+            }
+        }
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                walk(item, &format!("{place}/{index}"), judge);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Places in the document where `is_fault` holds. A map of properties is no schema, so it is skipped.
+fn faults(document: &Value, is_fault: impl Fn(&Map<String, Value>) -> bool) -> Vec<String> {
+    let mut found = Vec::new();
+    walk(document, "", &mut |place, members| {
+        if !place.ends_with("/properties") && is_fault(members) {
+            found.push(place.to_owned());
+        }
+    });
+    found
+}
+
+fn unknown_format(schema: &Map<String, Value>) -> bool {
+    schema.get("format").and_then(Value::as_str).is_some_and(|format| !FORMATS.contains(&format))
+}
+
+fn constraint_beside_typed_format(schema: &Map<String, Value>) -> bool {
+    let typed = schema.get("format").and_then(Value::as_str).is_some_and(|one| TYPED_FORMATS.contains(&one));
+    typed && STRING_CONSTRAINTS.iter().any(|constraint| schema.contains_key(*constraint))
+}
+
+fn unsupported_keyword(schema: &Map<String, Value>) -> bool {
+    UNSUPPORTED_KEYWORDS.iter().any(|keyword| schema.contains_key(*keyword))
+}
+
+/// A pattern with a literal quote ends the string literal of some generated sources. One with characters beyond ASCII,
+/// or with classes that depend on Unicode (`\s`, `\w`, `\d`, `\b`, `\p`, `.`), means another set in byte mode.
+fn unportable_pattern(schema: &Map<String, Value>) -> bool {
+    let Some(pattern) = schema.get("pattern").and_then(Value::as_str) else { return false };
+    let dependent = Regex::new(r"\\[swdbpuSWDBPU]|\\x[89a-fA-F]|\(\?").expect("a pattern");
+    let classes = Regex::new(r"\[(\\.|[^\]])*\]").expect("a pattern");
+    let outside_classes = classes.replace_all(pattern, "").replace("\\.", "");
+    pattern.contains(['"', '\''])
+        || !pattern.is_ascii()
+        || dependent.is_match(pattern)
+        || outside_classes.contains('.')
+}
+
+fn several_media_types(members: &Map<String, Value>) -> bool {
+    members.get("content").and_then(Value::as_object).is_some_and(|types| types.len() > 1)
+}
+
+/// A parameter of a whole path comes before those of the operation, so an optional one is the first optional argument of
+/// every generated method.
+fn optional_path_level_parameters(document: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    for (path, item) in document["paths"].as_object().expect("paths") {
+        for parameter in item["parameters"].as_array().into_iter().flatten() {
+            let pointer = parameter["$ref"].as_str().map(|reference| &reference[1..]);
+            let parameter =
+                pointer.map_or(parameter, |pointer| document.pointer(pointer).expect("a component"));
+            if parameter["in"] != "path" {
+                found.push(format!("{path} {}", parameter["name"]));
+            }
+        }
+    }
+    found
+}
+
+/// Operations in which a header stands before a parameter of the query: the caller's first optional argument would be
+/// the header.
+fn headers_before_queries(document: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    for item in document["paths"].as_object().expect("paths").values() {
+        for operation in item.as_object().expect("a path").values().filter(|one| one.is_object()) {
+            let parameters = operation["parameters"].as_array().into_iter().flatten();
+            let places: Vec<_> = parameters
+                .map(|one| {
+                    document.pointer(&one["$ref"].as_str().expect("a component")[1..]).expect("one")["in"]
+                        .clone()
+                })
+                .collect();
+            let first_header = places.iter().position(|place| place == "header");
+            let last_query = places.iter().rposition(|place| place == "query");
+            if first_header.zip(last_query).is_some_and(|(header, query)| header < query) {
+                found.push(operation["operationId"].to_string());
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn the_document_has_no_construct_that_generators_stumble_over() {
+    let document = document();
+    for (rule, found) in [
+        ("a format that generators do not know", faults(&document, unknown_format)),
+        ("a string constraint beside a typed format", faults(&document, constraint_beside_typed_format)),
+        ("a keyword that generators do not implement", faults(&document, unsupported_keyword)),
+        ("a pattern that differs between regular expression engines", faults(&document, unportable_pattern)),
+        ("a body in several media types", faults(&document, several_media_types)),
+        ("an optional parameter of a whole path", optional_path_level_parameters(&document)),
+        ("a header parameter before one of the query", headers_before_queries(&document)),
+    ] {
+        assert_eq!(found, Vec::<String>::new(), "{rule}");
+    }
+}
+
+/// Each rule finds what it is for.
+#[test]
+fn planted_constructs_are_found() {
+    let one = |schema: Value, is_fault: fn(&Map<String, Value>) -> bool| faults(&schema, is_fault).len();
+    assert_eq!(one(serde_json::json!({"type": "string", "format": "uri-reference"}), unknown_format), 1);
+    let date = serde_json::json!({"format": "date-time", "maxLength": 64});
+    assert_eq!(one(date, constraint_beside_typed_format), 1);
+    assert_eq!(one(serde_json::json!({"not": {"enum": [0]}}), unsupported_keyword), 1);
+    for pattern in ["^\"[a-z]+\"$", "^[^\u{80}-\u{9f}]*$", r"^\S+$", r"^\w+$", "^.*$", r"^[^\x80-\xff]*$"] {
+        assert_eq!(one(serde_json::json!({"pattern": pattern}), unportable_pattern), 1, "{pattern}");
+    }
+    for pattern in [r"^\x22[!#-~]+\x22$", r"^[a-z.]+\.$"] {
+        assert_eq!(one(serde_json::json!({"pattern": pattern}), unportable_pattern), 0, "{pattern}");
+    }
+    let content =
+        serde_json::json!({"content": {"application/json": {}, "application/merge-patch+json": {}}});
+    assert_eq!(one(content, several_media_types), 1);
+    let mut document = document();
+    document["paths"]["/pets"]["parameters"] =
+        serde_json::json!([{"$ref": "#/components/parameters/IfNoneMatch"}]);
+    assert_eq!(optional_path_level_parameters(&document), ["/pets \"If-None-Match\""]);
+    let parameters = document["paths"]["/pets"]["get"]["parameters"].as_array_mut().expect("parameters");
+    parameters.rotate_right(1);
+    assert_eq!(headers_before_queries(&document), ["\"listPets\""]);
+}
