@@ -16,8 +16,10 @@ const FORMATS: [&str; 3] = ["int32", "int64", "date-time"];
 const TYPED_FORMATS: [&str; 1] = ["date-time"];
 const STRING_CONSTRAINTS: [&str; 3] = ["minLength", "maxLength", "pattern"];
 
-/// Schema keywords that some generators do not implement; they drop the schema or stop.
-const UNSUPPORTED_KEYWORDS: [&str; 5] = ["not", "oneOf", "anyOf", "discriminator", "additionalItems"];
+/// Schema keywords that some generators do not implement: they drop the schema, stop, or (C, `allOf` of an enumeration)
+/// write a client that does not compile.
+const UNSUPPORTED_KEYWORDS: [&str; 6] =
+    ["not", "oneOf", "anyOf", "allOf", "discriminator", "additionalItems"];
 
 /// Members of the document whose values are data, not schemas.
 const DATA: [&str; 5] = ["example", "examples", "default", "enum", "value"];
@@ -149,6 +151,10 @@ fn planted_constructs_are_found() {
     let date = serde_json::json!({"format": "date-time", "maxLength": 64});
     assert_eq!(one(date, constraint_beside_typed_format), 1);
     assert_eq!(one(serde_json::json!({"not": {"enum": [0]}}), unsupported_keyword), 1);
+    assert_eq!(
+        one(serde_json::json!({"allOf": [{"$ref": "#/components/schemas/PetStatus"}]}), unsupported_keyword),
+        1
+    );
     for pattern in ["^\"[a-z]+\"$", "^[^\u{80}-\u{9f}]*$", r"^\S+$", r"^\w+$", "^.*$", r"^[^\x80-\xff]*$"] {
         assert_eq!(one(serde_json::json!({"pattern": pattern}), unportable_pattern), 1, "{pattern}");
     }

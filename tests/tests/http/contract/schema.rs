@@ -37,12 +37,6 @@ fn hold(schema: &'static Value, value: &Value, at: &str, found: &mut Vec<String>
             "properties" => hold_members(schema, value, at, found),
             "additionalProperties" => *rule == false,
             "items" => hold_items(rule, value, at, found),
-            "allOf" => {
-                for part in list(rule) {
-                    hold(part, value, at, found);
-                }
-                true
-            }
             "enum" => list(rule).contains(value),
             _ => holds(keyword, rule, value),
         };
@@ -127,9 +121,6 @@ pub(super) fn places(schema: &'static Value, value: &Value, tell: &mut impl FnMu
         tell(name, value);
     }
     let schema = resolved(schema);
-    for part in schema["allOf"].as_array().into_iter().flatten() {
-        places(part, value, tell);
-    }
     for (name, member) in value.as_object().into_iter().flatten() {
         if let Some(rule) = schema["properties"].get(name) {
             places(rule, member, tell);
