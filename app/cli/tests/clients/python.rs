@@ -1,0 +1,41 @@
+use std::process::Command;
+
+use crate::common::tools;
+use crate::{folder, generated, run, source, tour};
+
+#[test]
+fn a_python_client_is_generated_type_checked_and_used() {
+    let Some(client) = generated::client("python") else { return };
+    let [mypy, python] = ["mypy", "python"].map(tools::python);
+    let source = source("tests/clients/python");
+    run(Command::new(mypy)
+        .arg("--config-file")
+        .arg(source.join("mypy.ini"))
+        .arg(source.join("tour.py"))
+        .env("MYPYPATH", &client)
+        .env("MYPY_CACHE_DIR", client.join("cache")));
+    tour("python", Command::new(python).arg(source.join("tour.py")).env("PYTHONPATH", &client));
+}
+
+#[test]
+fn the_client_of_openapi_python_client_is_type_checked() {
+    let [generator, mypy] = ["openapi-python-client", "mypy"].map(tools::python);
+    if !tools::can_run(&generator, "--version") {
+        return;
+    }
+    let client = folder("openapi-python-client").join("petstore_client");
+    // Its last step formats the code, which is not needed to check it.
+    let settings = client.with_extension("yaml");
+    std::fs::write(&settings, "post_hooks: []\n").unwrap();
+    run(Command::new(generator)
+        .args(["generate", "--fail-on-warning", "--meta", "none", "--output-path"])
+        .arg(&client)
+        .arg("--path")
+        .arg(source("openapi.yaml"))
+        .arg("--config")
+        .arg(settings));
+    run(Command::new(mypy)
+        .arg("--strict")
+        .arg(&client)
+        .env("MYPY_CACHE_DIR", client.with_extension("cache")));
+}
