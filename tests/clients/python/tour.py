@@ -8,12 +8,13 @@ The shop is empty at the start. The second key is one of the Free plan; it is us
 
 import os
 import re
+from datetime import datetime, timezone
 from typing import Mapping, Optional
 from urllib.parse import parse_qs, urlsplit
 
 from petstore_client import AccountApi, AnimalsApi, ApiClient, ApiException, CategoriesApi, Configuration
-from petstore_client import Error, ErrorCode, InventoryApi, NewCategory, NewOrder, NewPet, OrderUpdate, OrdersApi
-from petstore_client import PetStatus, PetUpdate
+from petstore_client import Error, ErrorCode, InventoryApi, InventoryUpdate, NewCategory, NewOrder, NewPet, OrderUpdate
+from petstore_client import OrdersApi, PetStatus, PetUpdate
 
 
 def client(key: str, retries: int = 3) -> ApiClient:
@@ -38,8 +39,10 @@ def main() -> None:
     api = client(os.environ["PETSTORE_KEY"])
     categories, animals, inventory, orders = CategoriesApi(api), AnimalsApi(api), InventoryApi(api), OrdersApi(api)
 
-    # A category, once: its name is unique, whatever its case.
-    rabbits = categories.create_category(NewCategory(name="Rabbits", description="Fond of cables"))
+    # A category, once: its name is unique, whatever its case. Texts may go beyond ASCII.
+    text = "Groß, flauschig – und hungrig.\nNur für Kenner."
+    rabbits = categories.create_category(NewCategory(name="Rabbits", description=text))
+    assert rabbits.description == text
     try:
         categories.create_category(NewCategory(name="RABBITS"))
         raise AssertionError("two categories have one name")
@@ -47,7 +50,7 @@ def main() -> None:
         assert (refusal.status, error(refusal).code) == (409, ErrorCode.CATEGORY_EXISTS)
 
     # Three pets, read two at a time.
-    for name in ("Hazel", "Fiver", "Bigwig"):
+    for name in ("Hazel", "Fiver", "Bär 🐻"):
         animals.create_pet(NewPet(name=name, categoryId=rabbits.id))
     pages, cursor = [], None
     while True:
@@ -56,25 +59,35 @@ def main() -> None:
         cursor = next_cursor(page.headers)
         if cursor is None:
             break
-    assert pages == [["Hazel", "Fiver"], ["Bigwig"]], pages
+    assert pages == [["Hazel", "Fiver"], ["Bär 🐻"]], pages
 
     # An order that may be sent twice, and has one effect.
-    hazel = animals.list_pets(name="hazel")[0]
-    first = orders.place_order_with_http_info(NewOrder(petId=hazel.id), idempotency_key="tour-1")
-    again = orders.place_order_with_http_info(NewOrder(petId=hazel.id), idempotency_key="tour-1")
-    assert first.data == again.data
+    bear = animals.list_pets(name="bär 🐻")[0]
+    wanted = NewOrder(petId=bear.id, shipDate=datetime(2030, 1, 1, 12, tzinfo=timezone.utc))
+    first = orders.place_order_with_http_info(wanted, idempotency_key="tour-1")
+    again = orders.place_order_with_http_info(wanted, idempotency_key="tour-1")
+    assert first.data == again.data and first.data.ship_date == wanted.ship_date
     assert (again.headers or {}).get("idempotent-replayed") == "true", again.headers
-    assert inventory.get_inventory_item(hazel.id).quantity == 0
+    assert inventory.get_inventory_item(bear.id).quantity == 0
 
     # The only unit is taken.
     try:
-        orders.place_order(NewOrder(petId=hazel.id))
+        orders.place_order(NewOrder(petId=bear.id))
         raise AssertionError("one unit was sold twice")
     except ApiException as refusal:
         assert (refusal.status, error(refusal).code) == (409, ErrorCode.PET_NOT_AVAILABLE)
     assert first.data.id is not None
     order = orders.update_order(first.data.id, OrderUpdate(complete=True))
-    assert order.complete and order.ship_date is not None
+    assert order.complete and order.ship_date == wanted.ship_date
+
+    # Two more orders; all three are read two at a time.
+    inventory.update_inventory(bear.id, InventoryUpdate(quantity=2))
+    for _ in range(2):
+        orders.place_order(NewOrder(petId=bear.id))
+    assert len(orders.list_orders()) == 3
+    start = orders.list_orders_with_http_info(limit=2)
+    rest = orders.list_orders_with_http_info(limit=2, cursor=next_cursor(start.headers))
+    assert (len(start.data), len(rest.data), next_cursor(rest.headers)) == (2, 1, None)
 
     # A change of what somebody else has changed meanwhile.
     fiver = animals.list_pets(name="Fiver")[0]

@@ -57,17 +57,19 @@ function nextCursor(response: Response): string | undefined {
 
 const api = client(setting("PETSTORE_KEY"));
 
-// A category, once: its name is unique, whatever its case.
-const rabbits = done(await api.POST("/categories", { body: { name: "Rabbits", description: "Fond of cables" } }));
+// A category, once: its name is unique, whatever its case. Texts may go beyond ASCII.
+const description = "Groß, flauschig – und hungrig.\nNur für Kenner.";
+const rabbits = done(await api.POST("/categories", { body: { name: "Rabbits", description } }));
+equal(rabbits.description, description);
 refused(await api.POST("/categories", { body: { name: "RABBITS" } }), 409, "category_exists");
 
 // Three pets, read two at a time.
 const pets: Pet[] = [];
-for (const name of ["Hazel", "Fiver", "Bigwig"]) {
+for (const name of ["Bär 🐻", "Fiver", "Bigwig"]) {
   pets.push(done(await api.POST("/pets", { body: { name, categoryId: rabbits.id } })));
 }
-const [hazel, fiver] = pets;
-if (!hazel || !fiver) fail("no pets");
+const [bear, fiver] = pets;
+if (!bear || !fiver) fail("no pets");
 const pages: string[][] = [];
 for (let cursor: string | undefined, more = true; more; more = cursor !== undefined) {
   const query = { limit: 2, status: ["available" as const], ...(cursor !== undefined && { cursor }) };
@@ -75,24 +77,35 @@ for (let cursor: string | undefined, more = true; more; more = cursor !== undefi
   pages.push(done(page).map((pet) => pet.name));
   cursor = nextCursor(page.response);
 }
-equal(pages, [["Hazel", "Fiver"], ["Bigwig"]]);
+equal(pages, [["Bär 🐻", "Fiver"], ["Bigwig"]]);
 
 // An order that may be sent twice, and has one effect.
-const order = { params: { header: { "Idempotency-Key": "tour-1" } }, body: { petId: hazel.id } };
+const shipDate = "2030-01-01T12:00:00.000Z";
+const order = { params: { header: { "Idempotency-Key": "tour-1" } }, body: { petId: bear.id, shipDate } };
 const first = await api.POST("/store/orders", order);
 const again = await api.POST("/store/orders", order);
 equal(done(again), done(first));
+equal(done(first).shipDate, shipDate);
 equal(again.response.headers.get("Idempotent-Replayed"), "true");
-const item = done(await api.GET("/inventory/{petId}", { params: { path: { petId: hazel.id } } }));
+const item = done(await api.GET("/inventory/{petId}", { params: { path: { petId: bear.id } } }));
 equal(item.quantity, 0);
 
 // The only unit is taken.
-refused(await api.POST("/store/orders", { body: { petId: hazel.id } }), 409, "pet_not_available");
+refused(await api.POST("/store/orders", { body: { petId: bear.id } }), 409, "pet_not_available");
 const orderId = done(first).id ?? fail("an order without an id");
 const completed = done(
   await api.PATCH("/store/orders/{orderId}", { params: { path: { orderId } }, body: { complete: true } }),
 );
 equal(completed.complete, true);
+
+// Two more orders; all three are read two at a time.
+done(await api.PATCH("/inventory/{petId}", { params: { path: { petId: bear.id } }, body: { quantity: 2 } }));
+for (let placed = 0; placed < 2; placed += 1) done(await api.POST("/store/orders", { body: { petId: bear.id } }));
+equal(done(await api.GET("/store/orders")).length, 3);
+const start = await api.GET("/store/orders", { params: { query: { limit: 2 } } });
+const cursor = nextCursor(start.response) ?? fail("no second page");
+const rest = await api.GET("/store/orders", { params: { query: { limit: 2, cursor } } });
+equal([done(start).length, done(rest).length, nextCursor(rest.response)], [2, 1, undefined]);
 
 // A change of what somebody else has changed meanwhile.
 const path = { petId: fiver.id };
