@@ -187,7 +187,7 @@ struct Asked<'r> {
 
 fn observe(observer: &dyn Observer, asked: &Asked<'_>, answer: &Answer, id: &RequestId) {
     // Only of a key that is one: what a stranger sends in its place may be anybody's secret.
-    let key = asked.account.and_then(|_| presented(asked.head).ok());
+    let key = asked.account.and_then(|_| presented(asked.head, &asked.parts.headers).ok());
     let key = key.and_then(|key| str::from_utf8(key.get(..KeyPrefix::LEN)?).ok());
     observer.answered(&Exchange {
         method: tally::method_name(&asked.parts.method),
@@ -240,7 +240,7 @@ async fn judge<const SECURE: bool>(
                 .unwrap_or_else(|| not_found().into()),
         };
     }
-    if !worker.load.admits(activity, || asker(head, client, &worker.known_keys)) {
+    if !worker.load.admits(activity, || asker(head, &parts.headers, client, &worker.known_keys)) {
         app.count_overload();
         return Answer::overloaded();
     }
@@ -250,7 +250,7 @@ async fn judge<const SECURE: bool>(
         None => None,
         // Boxed: what only a tester's server does must not make every request's future larger.
         Some(sandbox) => {
-            let meeting = sandbox.meet(worker, client, &parts.method, head, resource, cost);
+            let meeting = sandbox.meet(worker, client, parts, head, resource, cost);
             match Box::pin(meeting).await {
                 Ok(inside) => Some(inside),
                 Err(interrupted) => return notes.interrupt(interrupted),
@@ -258,7 +258,7 @@ async fn judge<const SECURE: bool>(
         }
     };
     let now = worker.time();
-    let key = match presented(head) {
+    let key = match presented(head, &parts.headers) {
         Ok(key) => key,
         Err(lack) => return gate::without_key(app, client, lack, now, &mut notes.quota).await,
     };
