@@ -124,13 +124,13 @@ mod tests {
 
     #[test]
     fn one_usable_key_is_the_key_whatever_stands_beside_it() {
+        type Case<'c> = (&'c [(HeaderName, &'c str)], Result<&'c str, NoKey>);
         let (one, other) = (key(1), key(2));
         let (bearer, others) = (format!("Bearer {one}"), format!("Bearer {other}"));
         let twice = format!("{bearer}, bearer  {one}");
         let joined = format!("junk,{one} , ,{one}");
         let broken = format!("{}0", &one[..ApiKey::LEN - 1]);
         assert!(ApiKey::parse(broken.as_bytes()).is_err());
-        type Case<'c> = (&'c [(HeaderName, &'c str)], Result<&'c str, NoKey>);
         let cases: [Case<'_>; 24] = [
             (&[], Err(NoKey::Missing)),
             (&[(AUTHORIZATION, &bearer)], Ok(&one)),

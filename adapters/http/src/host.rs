@@ -1,11 +1,12 @@
 //! Where a request is addressed to, and where it comes from.
 
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 
 use hyper::header::{HOST, HeaderName, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Uri, Version};
 
+use crate::authority::{HostName, is_valid, own_port, split_port};
 use crate::head::{Field, Head};
 use crate::settings::{HttpSettings, Network};
 use crate::worker::Worker;
@@ -46,18 +47,22 @@ pub(crate) fn authority<'r>(
 /// out (RFC 9110, section 4.2.3).
 fn is_of_target(host: &HeaderValue, uri: &Uri) -> bool {
     let Some(target) = uri.authority() else { return true };
+    // Over HTTP/2 the one is made of the other.
+    if host.as_bytes() == target.as_str().as_bytes() {
+        return true;
+    }
     let Ok(host) = host.to_str() else { return false };
-    let own_port = match uri.scheme_str() {
-        Some("http") => "80",
-        Some("https") => "443",
-        _ => "",
-    };
+    let own_port = uri.scheme_str().and_then(own_port);
     let parts = |authority| {
         let (name, port): (&str, Option<&str>) = split_port(authority);
-        (name, port.filter(|port| !port.is_empty() && *port != own_port))
+        let port = match port.filter(|port| !port.is_empty()) {
+            Some(port) => Some(port.parse::<u16>().ok()?),
+            None => None,
+        };
+        Some((HostName::parse(name)?, port.filter(|port| Some(*port) != own_port)))
     };
-    let ((name, port), (target, target_port)) = (parts(host), parts(target.as_str()));
-    name.eq_ignore_ascii_case(target) && port == target_port
+    let host = parts(host);
+    host.is_some() && host == parts(target.as_str())
 }
 
 /// HTTP/2 names the host in the target, as `:authority` (RFC 9113, section 8.3.1): unless there is a Host too, it is one.
@@ -71,53 +76,18 @@ pub(crate) fn name_authority(parts: &mut Parts) {
     }
 }
 
-fn judge(host: &HeaderValue, served: Option<&[String]>) -> Result<(), &'static str> {
+fn judge(host: &HeaderValue, served: Option<&[HostName]>) -> Result<(), &'static str> {
     let host = host.to_str().ok().filter(|host| is_valid(host)).ok_or("The Host is not valid.")?;
-    let name = without_port(host);
-    if served.is_some_and(|served| !served.iter().any(|one| one.eq_ignore_ascii_case(name))) {
+    if !is_served(host, served) {
         return Err("This host is not served here.");
     }
     Ok(())
 }
 
-/// `uri-host [ ":" port ]` of RFC 3986 section 3.2.2, not empty.
-fn is_valid(host: &str) -> bool {
-    let (name, port) = split_port(host);
-    let valid_port = port.is_none_or(|port| {
-        port.is_empty() || (port.bytes().all(|b| b.is_ascii_digit()) && port.parse::<u16>().is_ok())
-    });
-    valid_port && is_valid_name(name)
-}
-
-fn is_valid_name(name: &str) -> bool {
-    if let Some(literal) = name.strip_prefix('[') {
-        return literal.strip_suffix(']').is_some_and(|address| address.parse::<Ipv6Addr>().is_ok());
-    }
-    let mut bytes = name.bytes();
-    while let Some(byte) = bytes.next() {
-        let valid = match byte {
-            b'%' => {
-                matches!((bytes.next(), bytes.next()), (Some(a), Some(b)) if a.is_ascii_hexdigit() && b.is_ascii_hexdigit())
-            }
-            _ => byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=".contains(&byte),
-        };
-        if !valid {
-            return false;
-        }
-    }
-    !name.is_empty()
-}
-
-fn without_port(host: &str) -> &str {
-    split_port(host).0
-}
-
-fn split_port(host: &str) -> (&str, Option<&str>) {
-    // The colons of an IPv6 literal are inside its brackets.
-    match host.rsplit_once(':') {
-        Some((name, port)) if !port.contains(']') => (name, Some(port)),
-        _ => (host, None),
-    }
+/// Whether a valid host is among those that are served, if these are listed.
+pub(crate) fn is_served(host: &str, served: Option<&[HostName]>) -> bool {
+    let name = || HostName::parse(split_port(host).0);
+    served.is_none_or(|served| name().is_some_and(|name| served.contains(&name)))
 }
 
 /// The address that a request is counted against: the peer's, or behind trusted proxies the last one in
@@ -159,40 +129,3 @@ fn parse_entry(entry: &str) -> Option<IpAddr> {
 
 #[cfg(test)]
 mod fuzz;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_host_is_a_name_or_an_address_with_or_without_a_port() {
-        for host in [
-            "localhost",
-            "127.0.0.1:8080",
-            "[::1]:80",
-            "[2001:db8::1]",
-            "pets.example:",
-            "a%20b",
-            "x_y.example",
-        ] {
-            assert!(is_valid(host), "{host}");
-        }
-        for host in [
-            "",
-            ":80",
-            "a b",
-            "a/b",
-            "user@host",
-            "[::1",
-            "::1",
-            "host:80a",
-            "host:65536",
-            "a%2",
-            "[::g]",
-            "a\"b",
-            "h:1:2",
-        ] {
-            assert!(!is_valid(host), "{host}");
-        }
-    }
-}

@@ -28,6 +28,7 @@ mod alarm;
 mod answer;
 mod app;
 mod arena;
+mod authority;
 mod beside;
 mod body;
 mod closing;
@@ -75,6 +76,7 @@ mod worker;
 mod woven;
 
 pub use app::Http;
+pub use authority::{HostName, Origin};
 pub use beside::is_reserved;
 pub use idle::Idle;
 pub use local::LocalServer;

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use petstore_ports::api::Sandbox;
 use tokio::time::Instant;
 
+use crate::authority::{HostName, Origin};
 use crate::idle::Idle;
 use crate::observe::{Exposition, Observer};
 use crate::reference::PageFile;
@@ -19,8 +20,8 @@ pub struct HttpSettings {
     pub base_path: String,
     /// The origin that links are made with, such as `https://pets.example`; none: the request's Host.
     pub public_url: Option<String>,
-    /// Hosts that are served, lower case and without a port; none: any valid one.
-    pub hosts: Option<Vec<String>>,
+    /// Hosts that are served; none: any valid one.
+    pub hosts: Option<Vec<HostName>>,
     /// Which pages of other origins may read answers.
     pub cors: Cors,
     /// Whether a change must say which version it changes.
@@ -99,7 +100,7 @@ pub enum Cors {
     /// All.
     AnyOrigin,
     /// Those of these origins.
-    Origins(Vec<String>),
+    Origins(Vec<Origin>),
 }
 
 /// How long things may take.

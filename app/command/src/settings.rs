@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use clap::{ArgAction, Args};
 use petstore_domain::{BanPolicy, Limit, Limits, PlanTable};
-use petstore_http::{Bounds, Cors, Deadlines, HttpSettings, Network};
+use petstore_http::{Bounds, Cors, Deadlines, HostName, HttpSettings, Network};
 use petstore_service::Policy;
 
 pub(crate) use self::db::{DEFAULT_DB, Db};
@@ -54,7 +54,7 @@ pub(crate) struct ServeArgs {
 
     /// Hosts that are served, without ports; any unless told otherwise. Probes and metrics are answered under any
     #[arg(long, env = "PETSTORE_HOSTS", value_parser = expected::host, value_delimiter = ',', value_name = "HOST,…", help_heading = "Serving", hide = true)]
-    pub(crate) hosts: Vec<String>,
+    pub(crate) hosts: Vec<HostName>,
 
     /// Proxies whose X-Forwarded-For counts: addresses or networks
     #[arg(long, env = "PETSTORE_TRUSTED_PROXIES", value_parser = expected::network, value_delimiter = ',', value_name = "NETWORK,…", help_heading = "Serving", hide = true)]

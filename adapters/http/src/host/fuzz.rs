@@ -3,6 +3,7 @@
 use hyper::http::uri::Authority;
 
 use super::*;
+use crate::authority::is_valid_name;
 use crate::settings::Network;
 use crate::woven::both;
 
