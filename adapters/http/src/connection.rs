@@ -7,6 +7,7 @@
 
 use std::cell::Cell;
 use std::io;
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
@@ -58,11 +59,11 @@ pub(crate) async fn serve_http1<T: Stream, const SECURE: bool>(stream: T, visit:
         .serve_connection(TokioIo::new(stream), service);
     match Connection::new(http, activity, deadlines, StopWish::new(&drain)).serve().await {
         Some((_, Ended::Unreadable(status))) => {
-            note_unread(&worker, status, &RequestId::Made(worker.next_request_id()));
+            note_unread(&worker, peer, status, &RequestId::Made(worker.next_request_id()));
         }
         Some((stream, Ended::HeadTooSlow)) => {
             let id = RequestId::Made(worker.next_request_id());
-            note_unread(&worker, StatusCode::REQUEST_TIMEOUT, &id);
+            note_unread(&worker, peer, StatusCode::REQUEST_TIMEOUT, &id);
             Box::pin(refuse_late_head(stream, &id)).await;
         }
         // TLS has a last word: without it the client may think that something is missing (RFC 8446, section 6.1).
@@ -101,7 +102,7 @@ async fn close<T: Stream>(mut stream: T) {
 pub(crate) const LAST_REQUEST_TIME: Duration = Duration::from_millis(500);
 
 /// Counts and logs an answer to what never became an exchange.
-fn note_unread(worker: &Worker, status: StatusCode, id: &RequestId) {
+fn note_unread(worker: &Worker, peer: IpAddr, status: StatusCode, id: &RequestId) {
     worker.tally.answered_unread(status);
     let told = Exchange {
         method: UNKNOWN,
@@ -109,6 +110,7 @@ fn note_unread(worker: &Worker, status: StatusCode, id: &RequestId) {
         status: status.as_u16(),
         request_id: id.as_str(),
         traceparent: None,
+        client: peer.to_canonical(),
         account: None,
         key: None,
         duration: Duration::ZERO,

@@ -23,6 +23,7 @@ use crate::beside::Beside;
 use crate::body::RequestBody;
 use crate::credentials::{asker, presented};
 use crate::error::{ApiError, Code};
+use crate::forwarded::{self, Outer};
 use crate::gate::{self, QuotaNote};
 use crate::handlers::{self, Call};
 use crate::head::{Head, bounds};
@@ -51,6 +52,8 @@ struct Notes {
     quota: Option<QuotaNote>,
     resource: Option<Resource>,
     account: Option<AccountId>,
+    /// The scheme and host that the client asked, where a trusted proxy is to tell them.
+    outer: Option<Box<Outer>>,
     /// Whether the connection is to end without an answer.
     dropped: bool,
 }
@@ -101,8 +104,11 @@ pub(crate) fn exchange<const SECURE: bool>(
         }
         let head = Head::read(&parts.headers);
         body.waits(head.expects);
-        let client = host::client_address(peer, &parts.headers, &worker.app.settings);
         let mut notes = Notes::default();
+        let mut client = peer;
+        if !worker.app.settings.trusted_proxies.is_empty() {
+            (client, notes.outer) = forwarded::told(peer, &parts.headers, &worker.app.settings);
+        }
         let is_read = matches!(parts.method, Method::GET | Method::HEAD);
         let judged = {
             // Pinned here: moving the future into the barrier would copy it twice.
@@ -124,6 +130,9 @@ pub(crate) fn exchange<const SECURE: bool>(
             let asked = async { worker.app.api.admit_address(client, Cost::Nothing, worker.time()).await };
             let verdict = behind_barrier(Box::pin(asked).as_mut()).await.and_then(Result::ok);
             notes.quota = verdict.map(|address| QuotaNote::of_address(&address));
+        }
+        if let Some(outer) = &notes.outer {
+            worker.app.note_outer(peer, outer, notes.under_base);
         }
         let made = Instant::now();
         let (lives_on, ended) = if head.coded {
@@ -148,7 +157,8 @@ pub(crate) fn exchange<const SECURE: bool>(
         if let Some(observer) = &worker.app.settings.observer
             && observer.wants(answer.status.as_u16(), duration, answer.fault.is_some())
         {
-            let asked = Asked { parts: &parts, head: &head, account: notes.account, route, duration };
+            let account = notes.account;
+            let asked = Asked { parts: &parts, head: &head, client, account, route, duration };
             observe(&**observer, &asked, &answer, &id);
         }
         let sealed = Seal {
@@ -180,6 +190,7 @@ pub(crate) fn exchange<const SECURE: bool>(
 struct Asked<'r> {
     parts: &'r Parts,
     head: &'r Head<'r>,
+    client: IpAddr,
     account: Option<AccountId>,
     route: Route,
     duration: Duration,
@@ -195,6 +206,7 @@ fn observe(observer: &dyn Observer, asked: &Asked<'_>, answer: &Answer, id: &Req
         status: answer.status.as_u16(),
         request_id: id.as_str(),
         traceparent: asked.parts.headers.get("traceparent").and_then(|value| value.to_str().ok()),
+        client: asked.client.to_canonical(),
         account: asked.account,
         key,
         duration: asked.duration,
@@ -294,7 +306,9 @@ async fn judge<const SECURE: bool>(
             Err(answer) => return answer,
         },
     };
-    let call = Call { worker, parts, head, authority, is_secure: SECURE, admission: &admission, body: &body };
+    let outer = notes.outer.as_deref();
+    let call =
+        Call { worker, parts, head, authority, outer, is_secure: SECURE, admission: &admission, body: &body };
     let handled = if operation.scope() == Scope::Read {
         // Made where it runs, so that it is not moved.
         handlers::handle(&call, operation, resource).await

@@ -1,17 +1,12 @@
-//! Where a request is addressed to, and where it comes from.
+//! Where a request is addressed to.
 
-use std::net::{IpAddr, SocketAddr};
-
-use hyper::header::{HOST, HeaderName, HeaderValue};
+use hyper::header::{HOST, HeaderValue};
 use hyper::http::request::Parts;
-use hyper::{HeaderMap, Uri, Version};
+use hyper::{Uri, Version};
 
 use crate::authority::{HostName, is_valid, own_port, split_port};
 use crate::head::{Field, Head};
-use crate::settings::{HttpSettings, Network};
 use crate::worker::Worker;
-
-const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
 /// What stands for the name of a server that is asked without one.
 static NO_NAME: HeaderValue = HeaderValue::from_static("");
@@ -88,43 +83,6 @@ fn judge(host: &HeaderValue, served: Option<&[HostName]>) -> Result<(), &'static
 pub(crate) fn is_served(host: &str, served: Option<&[HostName]>) -> bool {
     let name = || HostName::parse(split_port(host).0);
     served.is_none_or(|served| name().is_some_and(|name| served.contains(&name)))
-}
-
-/// The address that a request is counted against: the peer's, or behind trusted proxies the last one in
-/// `X-Forwarded-For` that is not one of theirs. Whatever stands before that one, a client may have invented.
-pub(crate) fn client_address(peer: IpAddr, headers: &HeaderMap, settings: &HttpSettings) -> IpAddr {
-    client_among(&settings.trusted_proxies, peer, headers)
-}
-
-fn client_among(proxies: &[Network], peer: IpAddr, headers: &HeaderMap) -> IpAddr {
-    let trusted = |address: IpAddr| proxies.iter().any(|network| network.contains(address));
-    let mut client = peer;
-    if proxies.is_empty() || !trusted(peer) {
-        return client;
-    }
-    let values: Vec<_> = headers.get_all(FORWARDED_FOR).iter().collect();
-    // A line that cannot be read ends the walk: what stands before it may be the client's own.
-    let entries = values.iter().rev().flat_map(|value| value.to_str().unwrap_or("?").rsplit(','));
-    for entry in entries {
-        let entry = entry.trim();
-        // An element of a list may be empty (RFC 9110, section 5.6.1.2).
-        if entry.is_empty() {
-            continue;
-        }
-        let Some(address) = parse_entry(entry) else { break };
-        client = address;
-        if !trusted(address) {
-            break;
-        }
-    }
-    client
-}
-
-/// An address, which some proxies write with the port, or in the brackets that a port needs.
-fn parse_entry(entry: &str) -> Option<IpAddr> {
-    let bracketed = || entry.strip_prefix('[')?.strip_suffix(']')?.parse().map(IpAddr::V6).ok();
-    let with_port = || entry.parse::<SocketAddr>().ok().map(|address| address.ip());
-    entry.parse().ok().or_else(with_port).or_else(bracketed)
 }
 
 #[cfg(test)]

@@ -40,6 +40,7 @@ mod drain;
 mod error;
 mod exchange;
 mod forms;
+mod forwarded;
 mod gate;
 mod handlers;
 mod head;

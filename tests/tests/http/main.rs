@@ -12,6 +12,7 @@ mod deadlines;
 mod faults;
 mod faulty;
 mod filters;
+mod forwarded;
 mod gzip;
 mod harness;
 mod headers;
