@@ -43,6 +43,7 @@ pub(crate) async fn serve_connection<T: Stream>(stream: T, send: SendNow<T>, vis
 /// Serves a stream of HTTP/1.1 to its end, of what is said in it: beneath it is a [`Socket`], and perhaps TLS.
 pub(crate) async fn serve_http1<T: Stream, const SECURE: bool>(stream: T, visit: Visit) {
     let Visit { peer, worker, activity, drain } = visit;
+    let _open = worker.load.opened();
     let deadlines = worker.app.settings.deadlines;
     let stream = ReadBy { reader: Heard(Rc::clone(&activity)), stream };
     let (serving, noted) = (Rc::clone(&worker), Rc::clone(&activity));

@@ -368,8 +368,8 @@ async fn read_body(
     body: &mut RequestBody,
 ) -> Result<Bytes, Answer> {
     let is_patch = takes == Takes::MergePatch;
-    wire::check_content_type(&parts.headers, is_patch).map_err(|error| {
-        let answer = Answer::from(error);
+    wire::check_content_type(&parts.headers, is_patch).map_err(|unsupported| {
+        let answer = Answer::from(unsupported);
         if is_patch { answer.with_header(wire::ACCEPT_PATCH, wire::PATCH_TYPES) } else { answer }
     })?;
     Ok(body.read(app.settings.bounds.body, app.settings.deadlines.body).await?)

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 
 use bytes::Bytes;
 use hyper::StatusCode;
-use hyper::header::{HeaderName, HeaderValue, IF_MATCH, LINK};
+use hyper::header::{HeaderName, HeaderValue, IF_MATCH, IF_NONE_MATCH, IF_UNMODIFIED_SINCE, LINK};
 use hyper::http::request::Parts;
 use petstore_domain::{Answered, IdError, IdempotencyKey, Precondition, Version, Versioned};
 use petstore_ports::api::{Admission, Petstore, Repeated, Retry};
@@ -119,11 +119,19 @@ impl<'a> Call<'a> {
         if self.head.knows { wire::unless_known(headers, self.epoch(), stated) } else { Ok(stated) }
     }
 
-    /// Refuses preconditions where none is held against anything: whoever sends one means to be guarded by it.
+    /// Refuses preconditions where none is held against anything, as on every POST: a client that sends one means to be
+    /// guarded by it.
     fn no_precondition(&self) -> Result<(), ApiError> {
-        if self.head.knows || self.parts.headers.contains_key(IF_MATCH) {
-            let message = "An adjustment depends on no version: send no If-Match and no If-None-Match, or PATCH the stock.";
-            return Err(ApiError::new(Code::InvalidHeader, message));
+        let conditions = [
+            (IF_MATCH, "If-Match"),
+            (IF_NONE_MATCH, "If-None-Match"),
+            (IF_UNMODIFIED_SINCE, "If-Unmodified-Since"),
+        ];
+        for (name, title) in conditions {
+            if self.parts.headers.contains_key(name) {
+                let message = format!("A POST depends on no version: send it without {title}.");
+                return Err(ApiError::new(Code::InvalidHeader, message));
+            }
         }
         Ok(())
     }

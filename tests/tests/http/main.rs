@@ -5,6 +5,7 @@ mod auth;
 mod bans;
 mod bodies;
 mod categories;
+mod closed_loop;
 mod conditional;
 mod contract;
 mod cors;

@@ -71,6 +71,7 @@ fn provocations() -> Vec<Provocation> {
         provocation(413, "body_too_large", bodies, |one| one.saying(" ".repeat(BODY))),
         provocation(414, "uri_too_long", all, |one| one.asking(&"x".repeat(TARGET))),
         provocation(415, "unsupported_media_type", bodies, |one| one.with("content-type", "text/plain")),
+        provocation(415, "unsupported_media_type", bodies, |one| one.with("content-encoding", "gzip")),
         provocation(431, "headers_too_large", all, |one| one.with("x-long", &"x".repeat(FIELD))),
     ]
 }
