@@ -12,7 +12,7 @@ use crate::open_loop::ask;
 
 /// How often it is looked whether something has happened, and how long that is waited for.
 const LOOK: Duration = Duration::from_millis(5);
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A loop of few clients, and a crowd that comes with them and leaves.
 pub(crate) struct Loops<'l> {
