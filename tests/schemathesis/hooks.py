@@ -44,9 +44,6 @@ def only_explained_details(case, error):
 
 # Refusals of well-formed requests: status, code, and when they are right.
 REASONS = {
-    # The configuration's key goes as a bearer token with every request; a step of a story sometimes takes one in
-    # X-API-Key along. The two schemes are alternatives, and both at once would leave open which key counts.
-    (400, "ambiguous_credentials"): sends("headers", "X-API-Key"),
     # A category or a pet is named that does not exist: 400, since the fault is in the body and not in the path.
     (400, "unknown_reference"): lambda case, _: case.method in ("POST", "PUT", "PATCH"),
     # Only the server makes cursors, and one belongs to its filters; any other text in its alphabet is refused.

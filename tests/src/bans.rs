@@ -159,6 +159,41 @@ pub async fn a_lifted_ban_takes_the_strikes_with_it(subject: &Subject) {
     assert!(matches!(verdict, Verdict::Exceeded(_)), "a lifted ban is over: {verdict:?}");
 }
 
+/// Strikes go with a lifted ban, also those that came after it: the key was used when the ban was over, and the operator's
+/// clock is behind the one that saw that.
+pub async fn strikes_go_with_a_lifted_ban(subject: &Subject) {
+    let made = subject.add_account(Plan::Free).await;
+    let bans = BanPolicy { strikes: Some(3), ..BanPolicy::DEFAULT };
+    let request = |secs| Ask { bans, ..ask(made.key.id, made.account.id, limits(60, 3), at(secs)) };
+    subject.exhaust(&request(0), 3).await;
+    let strike = async |number: u32| {
+        let verdict = subject.take(&request(LENGTH)).await;
+        assert!(
+            matches!(verdict, Verdict::Exceeded(_)),
+            "strikes go with a lifted ban: {number}: {verdict:?}"
+        );
+    };
+    let harsh = Ask { bans: BanPolicy { strikes: Some(0), ..bans }, ..request(0) };
+    assert_eq!(subject.take(&harsh).await, banned_until(LENGTH));
+    for number in 1..=2 {
+        strike(number).await;
+    }
+    let lifted = subject.run(LiftBan { id: made.key.id, now: at(LENGTH - 1) }).await.expect("the key");
+    assert_eq!(
+        lifted.ban.map(|ban| ban.until),
+        Some(at(LENGTH - 1)),
+        "a ban that is over here is not over there"
+    );
+    for number in 3..=5 {
+        strike(number).await;
+    }
+    assert_eq!(
+        subject.take(&request(LENGTH)).await,
+        banned_until(3 * LENGTH),
+        "the strike after the last bans"
+    );
+}
+
 /// A key that takes the place of a banned one is banned too.
 pub async fn a_rotated_key_keeps_the_ban(subject: &Subject) {
     let made = subject.add_account(Plan::Free).await;

@@ -189,6 +189,7 @@ macro_rules! store_conformance {
                 a_ban_is_the_keys
                 a_ban_shows_in_the_directory
                 a_lifted_ban_takes_the_strikes_with_it
+                strikes_go_with_a_lifted_ban
                 a_rotated_key_keeps_the_ban
                 a_ban_survives_changes_of_its_key
             }

@@ -86,6 +86,7 @@ caught! {
     a_ban_overwritten: BanOverwritten by bans::a_ban_survives_changes_of_its_key;
     a_ban_forgotten: BanForgotten by bans::the_strike_after_the_last_bans, bans::a_ban_shows_in_the_directory;
     a_strike_lost: StrikesRace by bans::strikes_are_exact_however_many_ask;
+    strikes_that_outlive_a_lifted_ban: StrikesOutliveLift by bans::strikes_go_with_a_lifted_ban;
     strikes_that_outlive_a_ban: StrikesOutliveBan by bans::a_ban_spends_the_strikes;
     a_request_lost: WindowsRace by quotas::exactly_the_limit_is_admitted;
     a_request_in_flight_lost: FlightsRace by flights::so_many_requests_are_in_flight_and_no_more;

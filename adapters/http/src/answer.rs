@@ -2,11 +2,11 @@
 
 use bytes::Bytes;
 use hyper::StatusCode;
-use hyper::header::{ALLOW, HeaderName, HeaderValue, RETRY_AFTER};
+use hyper::header::{ACCEPT_ENCODING, ALLOW, HeaderName, HeaderValue, RETRY_AFTER};
 use petstore_ports::StoreError;
 
 use crate::error::{ApiError, Code};
-use crate::wire::{self, EntityTag};
+use crate::wire::{self, EntityTag, Unsupported};
 
 const OVERLOADED: &str = "The service has as much to do as it takes; try again.";
 
@@ -156,6 +156,19 @@ impl Answer {
 impl From<ApiError> for Answer {
     fn from(error: ApiError) -> Self {
         Self::json(error.code.status(), wire::render_error(&error))
+    }
+}
+
+impl From<Unsupported> for Answer {
+    /// With the codings that would have been supported, if it is the coding that is not (RFC 9110, section 15.5.16).
+    fn from(unsupported: Unsupported) -> Self {
+        let answer = Self::from(ApiError::from(unsupported));
+        match unsupported {
+            Unsupported::Coding => {
+                answer.with_header(ACCEPT_ENCODING, const { HeaderValue::from_static("identity") })
+            }
+            Unsupported::Type | Unsupported::PatchType => answer,
+        }
     }
 }
 

@@ -1,8 +1,9 @@
 //! What all threads of a server share.
 
 use std::io;
+use std::net::IpAddr;
 use std::num::NonZeroUsize;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use petstore_ports::api::Petstore;
@@ -11,6 +12,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::cors::LiveCors;
+use crate::forwarded::Outer;
 use crate::local::LocalServer;
 use crate::packer::Packed;
 use crate::sandbox::Sandbox;
@@ -57,6 +59,10 @@ pub(crate) struct App {
     draining: OnceLock<Instant>,
     panics: AtomicU64,
     overloads: AtomicU64,
+    /// Values in forwarding headers of trusted proxies that were ignored.
+    ignored_values: AtomicU64,
+    /// Whether it has been said that a trusted proxy names no scheme.
+    said_scheme_lacks: AtomicBool,
 }
 
 impl Http {
@@ -82,6 +88,8 @@ impl Http {
             draining: OnceLock::new(),
             panics: AtomicU64::new(0),
             overloads: AtomicU64::new(0),
+            ignored_values: AtomicU64::new(0),
+            said_scheme_lacks: AtomicBool::new(false),
         };
         Self { app: Arc::new(app), ops_apart }
     }
@@ -186,8 +194,27 @@ impl App {
     }
 
     pub(crate) fn figures(&self) -> Figures {
-        let (panics, shed) = (&self.panics, &self.overloads);
-        self.tallies.figures(panics.load(Ordering::Relaxed), shed.load(Ordering::Relaxed))
+        let [panics, shed, forwarded_ignored] =
+            [&self.panics, &self.overloads, &self.ignored_values].map(|count| count.load(Ordering::Relaxed));
+        Figures { panics, shed, forwarded_ignored, ..self.tallies.figures() }
+    }
+
+    /// Counts what is ignored of what a trusted proxy tells, and says once that links cannot follow one: only of requests of
+    /// the contract, since a balancer's own probes are forwarded from nowhere.
+    pub(crate) fn note_outer(&self, proxy: IpAddr, outer: &Outer, under_base: bool) {
+        if outer.ignored > 0 {
+            self.ignored_values.fetch_add(u64::from(outer.ignored), Ordering::Relaxed);
+        }
+        if !outer.lacks_scheme || !under_base || self.said_scheme_lacks.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        if let Some(observer) = &self.settings.observer {
+            observer.advise(&format!(
+                "the trusted proxy {} names no scheme, neither in Forwarded nor in X-Forwarded-Proto: links in answers begin \
+                 with the scheme of its own connection; have it send X-Forwarded-Proto and X-Forwarded-Host, or set public-url",
+                proxy.to_canonical()
+            ));
+        }
     }
 
     pub(crate) fn count_panic(&self) {

@@ -7,6 +7,7 @@
 
 use std::cell::Cell;
 use std::io;
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
@@ -42,6 +43,7 @@ pub(crate) async fn serve_connection<T: Stream>(stream: T, send: SendNow<T>, vis
 /// Serves a stream of HTTP/1.1 to its end, of what is said in it: beneath it is a [`Socket`], and perhaps TLS.
 pub(crate) async fn serve_http1<T: Stream, const SECURE: bool>(stream: T, visit: Visit) {
     let Visit { peer, worker, activity, drain } = visit;
+    let _open = worker.load.opened();
     let deadlines = worker.app.settings.deadlines;
     let stream = ReadBy { reader: Heard(Rc::clone(&activity)), stream };
     let (serving, noted) = (Rc::clone(&worker), Rc::clone(&activity));
@@ -58,11 +60,11 @@ pub(crate) async fn serve_http1<T: Stream, const SECURE: bool>(stream: T, visit:
         .serve_connection(TokioIo::new(stream), service);
     match Connection::new(http, activity, deadlines, StopWish::new(&drain)).serve().await {
         Some((_, Ended::Unreadable(status))) => {
-            note_unread(&worker, status, &RequestId::Made(worker.next_request_id()));
+            note_unread(&worker, peer, status, &RequestId::Made(worker.next_request_id()));
         }
         Some((stream, Ended::HeadTooSlow)) => {
             let id = RequestId::Made(worker.next_request_id());
-            note_unread(&worker, StatusCode::REQUEST_TIMEOUT, &id);
+            note_unread(&worker, peer, StatusCode::REQUEST_TIMEOUT, &id);
             Box::pin(refuse_late_head(stream, &id)).await;
         }
         // TLS has a last word: without it the client may think that something is missing (RFC 8446, section 6.1).
@@ -101,7 +103,7 @@ async fn close<T: Stream>(mut stream: T) {
 pub(crate) const LAST_REQUEST_TIME: Duration = Duration::from_millis(500);
 
 /// Counts and logs an answer to what never became an exchange.
-fn note_unread(worker: &Worker, status: StatusCode, id: &RequestId) {
+fn note_unread(worker: &Worker, peer: IpAddr, status: StatusCode, id: &RequestId) {
     worker.tally.answered_unread(status);
     let told = Exchange {
         method: UNKNOWN,
@@ -109,6 +111,7 @@ fn note_unread(worker: &Worker, status: StatusCode, id: &RequestId) {
         status: status.as_u16(),
         request_id: id.as_str(),
         traceparent: None,
+        client: peer.to_canonical(),
         account: None,
         key: None,
         duration: Duration::ZERO,

@@ -1,28 +1,33 @@
 //! Cross-origin requests (the Fetch standard, section 3.2), and OPTIONS.
 
-use std::net::IpAddr;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use hyper::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
-    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, ALLOW, HeaderName,
-    HeaderValue,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_HEADERS,
+    ACCESS_CONTROL_REQUEST_METHOD, ALLOW, HeaderName, HeaderValue,
 };
-use hyper::{HeaderMap, StatusCode, Uri};
+use hyper::{HeaderMap, StatusCode};
 use parking_lot::RwLock;
 
 use crate::answer::Answer;
+use crate::authority::Origin;
 use crate::head::{Field, Head};
 use crate::settings::Cors;
 use crate::wire::{ACCEPT_PATCH, PATCH_TYPES};
 
+/// Request headers that pages of listed origins may send: those that mean something here, and those that tracing, caches
+/// and common clients add. Where any origin may call there are no credentials of the browser's to guard, and a page may send
+/// what it likes.
 const ALLOW_HEADERS: HeaderValue = HeaderValue::from_static(
-    "Authorization, X-API-Key, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, X-Request-Id",
+    "Authorization, X-API-Key, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, X-Request-Id, \
+     traceparent, tracestate, baggage, Cache-Control, X-Requested-With, User-Agent",
 );
 
 const EXPOSE_HEADERS: HeaderValue = HeaderValue::from_static(
     "X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-RateLimit-Resource, Retry-After, ETag, Link, \
-     Location, Deprecation, Sunset, X-Request-Id, Idempotent-Replayed, WWW-Authenticate",
+     Location, Deprecation, Sunset, X-Request-Id, Idempotent-Replayed, WWW-Authenticate, Allow, Accept-Patch, Date, \
+     Last-Event-ID",
 );
 
 /// What is taken somewhere.
@@ -35,7 +40,7 @@ const MAX_AGE: HeaderValue = HeaderValue::from_static("7200");
 pub(crate) struct LiveCors {
     /// Read alone unless there is a list, so that a request takes no lock for it.
     mode: AtomicU8,
-    origins: RwLock<Vec<String>>,
+    origins: RwLock<Vec<Origin>>,
 }
 
 const OFF: u8 = 0;
@@ -77,13 +82,21 @@ impl LiveCors {
         match head.origin {
             Field::Absent => true,
             Field::Twice => false,
-            Field::Once(origin) => is_of_this_machine(origin) || self.lists(origin),
+            Field::Once(origin) => {
+                parsed(origin).is_some_and(|origin| origin.host().is_of_this_machine()) || self.lists(origin)
+            }
         }
     }
 
     /// Whether an origin is on the list, if there is one.
     fn lists(&self, origin: &HeaderValue) -> bool {
-        self.origins.read().iter().any(|one| one.as_bytes() == origin.as_bytes())
+        parsed(origin).is_some_and(|origin| self.origins.read().contains(&origin))
+    }
+
+    /// The request headers that a preflight permits.
+    fn headers(&self, headers: &HeaderMap) -> HeaderValue {
+        let is_any = self.mode.load(Ordering::Relaxed) == ANY;
+        is_any.then(|| asked_for(headers)).flatten().unwrap_or(ALLOW_HEADERS)
     }
 
     /// Whether any page of another origin may read answers.
@@ -92,14 +105,20 @@ impl LiveCors {
     }
 }
 
-/// Whether an origin is at `localhost` or at a loopback address.
-fn is_of_this_machine(origin: &HeaderValue) -> bool {
-    let Ok(origin) = Uri::try_from(origin.as_bytes()) else { return false };
-    // `null` has a host, too.
-    let Some(host) = origin.host().filter(|_| origin.scheme().is_some()) else { return false };
-    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
-    address
-        .map_or_else(|_| host == "localhost" || host.ends_with(".localhost"), |address| address.is_loopback())
+/// The names of the headers that a preflight asks for, as a list; none where it asks for none. What is no name is left
+/// out.
+fn asked_for(headers: &HeaderMap) -> Option<HeaderValue> {
+    let lines = headers.get_all(ACCESS_CONTROL_REQUEST_HEADERS).iter();
+    let words = lines.flat_map(|line| line.as_bytes().split(|byte| *byte == b','));
+    let names = words.filter_map(|word| HeaderName::from_bytes(word.trim_ascii()).ok());
+    let names: Vec<_> = names.collect();
+    let names: Vec<_> = names.iter().map(HeaderName::as_str).collect();
+    HeaderValue::try_from(names.join(", ")).ok().filter(|names| !names.is_empty())
+}
+
+/// The origin in a field; none for `null`.
+fn parsed(origin: &HeaderValue) -> Option<Origin> {
+    Origin::parse(origin.to_str().ok()?)
 }
 
 /// Puts on what lets a page of that origin read the answer.
@@ -117,13 +136,13 @@ pub(crate) fn options(allow: &'static str, cors: &LiveCors, head: &Head<'_>, hea
     if allow.contains("PATCH") {
         answer = answer.with_header(ACCEPT_PATCH, PATCH_TYPES);
     }
-    if is_permitted(cors, head, headers) { permit(answer, allow) } else { answer }
+    if is_permitted(cors, head, headers) { permit(answer, allow, cors.headers(headers)) } else { answer }
 }
 
 /// The answer to OPTIONS of a path that does not exist, if that is a preflight: any method may be asked. Then the page reads
 /// the 404 of its request, where a browser would tell it of a failed network and of nothing else.
 pub(crate) fn preflight_of_nothing(cors: &LiveCors, head: &Head<'_>, headers: &HeaderMap) -> Option<Answer> {
-    let permit_all = || permit(Answer::empty(StatusCode::NO_CONTENT), ALL_METHODS);
+    let permit_all = || permit(Answer::empty(StatusCode::NO_CONTENT), ALL_METHODS, cors.headers(headers));
     is_permitted(cors, head, headers).then(permit_all)
 }
 
@@ -132,9 +151,9 @@ fn is_permitted(cors: &LiveCors, head: &Head<'_>, headers: &HeaderMap) -> bool {
     headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD) && cors.allowed_origin(head).is_some()
 }
 
-fn permit(answer: Answer, methods: &'static str) -> Answer {
+fn permit(answer: Answer, methods: &'static str, names: HeaderValue) -> Answer {
     answer
         .with_header(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static(methods))
-        .with_header(ACCESS_CONTROL_ALLOW_HEADERS, ALLOW_HEADERS)
+        .with_header(ACCESS_CONTROL_ALLOW_HEADERS, names)
         .with_header(ACCESS_CONTROL_MAX_AGE, MAX_AGE)
 }

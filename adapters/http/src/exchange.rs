@@ -23,6 +23,7 @@ use crate::beside::Beside;
 use crate::body::RequestBody;
 use crate::credentials::{asker, presented};
 use crate::error::{ApiError, Code};
+use crate::forwarded::{self, Outer};
 use crate::gate::{self, QuotaNote};
 use crate::handlers::{self, Call};
 use crate::head::{Head, bounds};
@@ -51,6 +52,8 @@ struct Notes {
     quota: Option<QuotaNote>,
     resource: Option<Resource>,
     account: Option<AccountId>,
+    /// The scheme and host that the client asked, where a trusted proxy is to tell them.
+    outer: Option<Box<Outer>>,
     /// Whether the connection is to end without an answer.
     dropped: bool,
 }
@@ -101,8 +104,11 @@ pub(crate) fn exchange<const SECURE: bool>(
         }
         let head = Head::read(&parts.headers);
         body.waits(head.expects);
-        let client = host::client_address(peer, &parts.headers, &worker.app.settings);
         let mut notes = Notes::default();
+        let mut client = peer;
+        if !worker.app.settings.trusted_proxies.is_empty() {
+            (client, notes.outer) = forwarded::told(peer, &parts.headers, &worker.app.settings);
+        }
         let is_read = matches!(parts.method, Method::GET | Method::HEAD);
         let judged = {
             // Pinned here: moving the future into the barrier would copy it twice.
@@ -124,6 +130,9 @@ pub(crate) fn exchange<const SECURE: bool>(
             let asked = async { worker.app.api.admit_address(client, Cost::Nothing, worker.time()).await };
             let verdict = behind_barrier(Box::pin(asked).as_mut()).await.and_then(Result::ok);
             notes.quota = verdict.map(|address| QuotaNote::of_address(&address));
+        }
+        if let Some(outer) = &notes.outer {
+            worker.app.note_outer(peer, outer, notes.under_base);
         }
         let made = Instant::now();
         let (lives_on, ended) = if head.coded {
@@ -148,7 +157,8 @@ pub(crate) fn exchange<const SECURE: bool>(
         if let Some(observer) = &worker.app.settings.observer
             && observer.wants(answer.status.as_u16(), duration, answer.fault.is_some())
         {
-            let asked = Asked { parts: &parts, head: &head, account: notes.account, route, duration };
+            let account = notes.account;
+            let asked = Asked { parts: &parts, head: &head, client, account, route, duration };
             observe(&**observer, &asked, &answer, &id);
         }
         let sealed = Seal {
@@ -180,6 +190,7 @@ pub(crate) fn exchange<const SECURE: bool>(
 struct Asked<'r> {
     parts: &'r Parts,
     head: &'r Head<'r>,
+    client: IpAddr,
     account: Option<AccountId>,
     route: Route,
     duration: Duration,
@@ -187,7 +198,7 @@ struct Asked<'r> {
 
 fn observe(observer: &dyn Observer, asked: &Asked<'_>, answer: &Answer, id: &RequestId) {
     // Only of a key that is one: what a stranger sends in its place may be anybody's secret.
-    let key = asked.account.and_then(|_| presented(asked.head).ok());
+    let key = asked.account.and_then(|_| presented(asked.head, &asked.parts.headers).ok());
     let key = key.and_then(|key| str::from_utf8(key.get(..KeyPrefix::LEN)?).ok());
     observer.answered(&Exchange {
         method: tally::method_name(&asked.parts.method),
@@ -195,6 +206,7 @@ fn observe(observer: &dyn Observer, asked: &Asked<'_>, answer: &Answer, id: &Req
         status: answer.status.as_u16(),
         request_id: id.as_str(),
         traceparent: asked.parts.headers.get("traceparent").and_then(|value| value.to_str().ok()),
+        client: asked.client.to_canonical(),
         account: asked.account,
         key,
         duration: asked.duration,
@@ -240,7 +252,7 @@ async fn judge<const SECURE: bool>(
                 .unwrap_or_else(|| not_found().into()),
         };
     }
-    if !worker.load.admits(activity, || asker(head, client, &worker.known_keys)) {
+    if !worker.load.admits(activity, || asker(head, &parts.headers, client, &worker.known_keys)) {
         app.count_overload();
         return Answer::overloaded();
     }
@@ -250,7 +262,7 @@ async fn judge<const SECURE: bool>(
         None => None,
         // Boxed: what only a tester's server does must not make every request's future larger.
         Some(sandbox) => {
-            let meeting = sandbox.meet(worker, client, &parts.method, head, resource, cost);
+            let meeting = sandbox.meet(worker, client, parts, head, resource, cost);
             match Box::pin(meeting).await {
                 Ok(inside) => Some(inside),
                 Err(interrupted) => return notes.interrupt(interrupted),
@@ -258,7 +270,7 @@ async fn judge<const SECURE: bool>(
         }
     };
     let now = worker.time();
-    let key = match presented(head) {
+    let key = match presented(head, &parts.headers) {
         Ok(key) => key,
         Err(lack) => return gate::without_key(app, client, lack, now, &mut notes.quota).await,
     };
@@ -294,7 +306,9 @@ async fn judge<const SECURE: bool>(
             Err(answer) => return answer,
         },
     };
-    let call = Call { worker, parts, head, authority, is_secure: SECURE, admission: &admission, body: &body };
+    let outer = notes.outer.as_deref();
+    let call =
+        Call { worker, parts, head, authority, outer, is_secure: SECURE, admission: &admission, body: &body };
     let handled = if operation.scope() == Scope::Read {
         // Made where it runs, so that it is not moved.
         handlers::handle(&call, operation, resource).await
@@ -354,8 +368,8 @@ async fn read_body(
     body: &mut RequestBody,
 ) -> Result<Bytes, Answer> {
     let is_patch = takes == Takes::MergePatch;
-    wire::check_content_type(&parts.headers, is_patch).map_err(|error| {
-        let answer = Answer::from(error);
+    wire::check_content_type(&parts.headers, is_patch).map_err(|unsupported| {
+        let answer = Answer::from(unsupported);
         if is_patch { answer.with_header(wire::ACCEPT_PATCH, wire::PATCH_TYPES) } else { answer }
     })?;
     Ok(body.read(app.settings.bounds.body, app.settings.deadlines.body).await?)

@@ -100,7 +100,7 @@ pub(crate) async fn without_key(
             Answer::from(ApiError::new(code, message)).with_header(WWW_AUTHENTICATE, challenge(code))
         }
         NoKey::Ambiguous => {
-            let message = "A request carries one key, in one place: a bearer token or X-API-Key.";
+            let message = "The request has two different API keys: send the one that is meant.";
             ApiError::new(Code::AmbiguousCredentials, message).into()
         }
     }

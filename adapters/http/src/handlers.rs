@@ -10,13 +10,14 @@ use std::borrow::Cow;
 
 use bytes::Bytes;
 use hyper::StatusCode;
-use hyper::header::{HeaderName, HeaderValue, IF_MATCH, LINK};
+use hyper::header::{HeaderName, HeaderValue, IF_MATCH, IF_NONE_MATCH, IF_UNMODIFIED_SINCE, LINK};
 use hyper::http::request::Parts;
 use petstore_domain::{Answered, IdError, IdempotencyKey, Precondition, Version, Versioned};
 use petstore_ports::api::{Admission, Petstore, Repeated, Retry};
 
 use crate::answer::{Answer, Location};
 use crate::error::{ApiError, Code, Detail};
+use crate::forwarded::Outer;
 use crate::head::Head;
 use crate::route::{Operation, Resource};
 use crate::sandbox::Sandbox;
@@ -37,6 +38,8 @@ pub(crate) struct Call<'a> {
     pub(crate) head: &'a Head<'a>,
     /// The Host.
     pub(crate) authority: &'a HeaderValue,
+    /// The scheme and host that the client asked, as far as a trusted proxy tells them.
+    pub(crate) outer: Option<&'a Outer>,
     /// Whether it came under TLS.
     pub(crate) is_secure: bool,
     pub(crate) admission: &'a Admission<'a>,
@@ -116,11 +119,19 @@ impl<'a> Call<'a> {
         if self.head.knows { wire::unless_known(headers, self.epoch(), stated) } else { Ok(stated) }
     }
 
-    /// Refuses preconditions where none is held against anything: whoever sends one means to be guarded by it.
+    /// Refuses preconditions where none is held against anything, as on every POST: a client that sends one means to be
+    /// guarded by it.
     fn no_precondition(&self) -> Result<(), ApiError> {
-        if self.head.knows || self.parts.headers.contains_key(IF_MATCH) {
-            let message = "An adjustment depends on no version: send no If-Match and no If-None-Match, or PATCH the stock.";
-            return Err(ApiError::new(Code::InvalidHeader, message));
+        let conditions = [
+            (IF_MATCH, "If-Match"),
+            (IF_NONE_MATCH, "If-None-Match"),
+            (IF_UNMODIFIED_SINCE, "If-Unmodified-Since"),
+        ];
+        for (name, title) in conditions {
+            if self.parts.headers.contains_key(name) {
+                let message = format!("A POST depends on no version: send it without {title}.");
+                return Err(ApiError::new(Code::InvalidHeader, message));
+            }
         }
         Ok(())
     }
@@ -212,6 +223,18 @@ impl<'a> Call<'a> {
         answer
     }
 
+    /// The origin that links begin with: the public one, else the one that the client asked.
+    fn origin(&self) -> Cow<'a, str> {
+        if let Some(url) = &self.settings().public_url {
+            return Cow::Borrowed(url);
+        }
+        let own_scheme = if self.is_secure { "https://" } else { "http://" };
+        let scheme = self.outer.and_then(|outer| outer.scheme).unwrap_or(own_scheme);
+        let host = self.outer.and_then(|outer| outer.host.as_deref());
+        let host = host.unwrap_or_else(|| self.authority.to_str().unwrap_or_default());
+        Cow::Owned([scheme, host].concat())
+    }
+
     /// A page, or that the client has it already.
     fn paged<F>(&self, page: FinishedPage, listing: &Listing<F>, known: &IfNoneMatch<'_>) -> Answer {
         let gzip = self.settings().gzip;
@@ -219,13 +242,7 @@ impl<'a> Call<'a> {
             let answer = Answer::empty(StatusCode::NOT_MODIFIED).with_tag(page.tag);
             return if gzip { answer.varying() } else { answer };
         }
-        let origin = if let Some(url) = &self.settings().public_url {
-            Cow::Borrowed(url.as_str())
-        } else {
-            let scheme = if self.is_secure { "https://" } else { "http://" };
-            Cow::Owned([scheme, self.authority.to_str().unwrap_or_default()].concat())
-        };
-        let links = listing.links(&origin, self.parts.uri.path(), page.next);
+        let links = listing.links(&self.origin(), self.parts.uri.path(), page.next);
         let answer =
             Answer::json(StatusCode::OK, page.body).with_tag(page.tag).with_header(LINK, text_value(links));
         // The tag is weak: it is the page's in either coding.

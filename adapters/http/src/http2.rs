@@ -46,7 +46,7 @@ pub(crate) async fn serve<T: Stream>(stream: T, visit: Visit) {
     let answers = Rc::new(Answers::new(&activity));
     let (noted, untaken) = (Rc::clone(&activity), Rc::clone(&answers));
     let service = service_fn(move |mut request: Request<Incoming>| {
-        let (turn, answers) = (Turn::begin(&untaken), Rc::clone(&untaken));
+        let (turn, answers) = (Turn::begin(&untaken, worker.load.opened()), Rc::clone(&untaken));
         let (worker, noted) = (Rc::clone(&worker), Rc::clone(&noted));
         let is_head = request.method() == Method::HEAD;
         cut(request.headers_mut());

@@ -9,6 +9,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::convert::Infallible;
+use std::rc::Rc;
 use std::time::Duration;
 
 use tokio::sync::Notify;
@@ -19,7 +20,7 @@ use crate::activity::Activity;
 mod gauge;
 mod shares;
 
-use gauge::{Gauge, Tick};
+use gauge::{Gauge, LINE_MIN, Tick};
 use shares::Shares;
 
 /// How often the line is measured, while there are requests.
@@ -37,6 +38,8 @@ pub(crate) struct Load {
     /// Turns of connections: several requests that come at once on one of them are one.
     turns: Cell<u32>,
     latest: Cell<*const Activity>,
+    /// HTTP/1.1 connections and HTTP/2 streams that are open.
+    open: Rc<Cell<u32>>,
     /// Whether a request is to be looked at: some are refused, or the measuring sleeps.
     looks: Cell<bool>,
     line: Line,
@@ -44,6 +47,16 @@ pub(crate) struct Load {
     awake: Notify,
     gauge: RefCell<Gauge>,
     shares: RefCell<Shares>,
+}
+
+/// The time in which a connection or a stream is open.
+#[derive(Debug)]
+pub(crate) struct Open(Rc<Cell<u32>>);
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.set(self.0.get() - 1);
+    }
 }
 
 /// What stands in the line.
@@ -64,6 +77,7 @@ impl Load {
             asked: Cell::new(0),
             turns: Cell::new(0),
             latest: Cell::new(std::ptr::null()),
+            open: Rc::default(),
             refused: Cell::new(0),
             looks: Cell::new(false),
             line: Line::default(),
@@ -72,6 +86,12 @@ impl Load {
             gauge: RefCell::new(Gauge::new(wait_max)),
             shares: RefCell::default(),
         }
+    }
+
+    /// Counts an HTTP/1.1 connection, or an HTTP/2 stream, until what is returned is dropped.
+    pub(crate) fn opened(&self) -> Open {
+        self.open.set(self.open.get() + 1);
+        Open(Rc::clone(&self.open))
     }
 
     /// Whether a request is served. Who asks is a number that is mostly another one for another account, and that nobody
@@ -89,6 +109,10 @@ impl Load {
         if self.asleep.replace(false) {
             self.looks.set(false);
             self.awake.notify_one();
+            return true;
+        }
+        // Also between two ticks: connections may have been closed since the last one.
+        if self.open.get() <= LINE_MIN {
             return true;
         }
         let is_served = self.shares.borrow_mut().admit(who);
@@ -127,6 +151,7 @@ impl Load {
             let tick = Tick {
                 waited,
                 line,
+                open: self.open.get(),
                 asked: self.asked.replace(0),
                 refused: self.refused.replace(0),
                 elapsed,

@@ -1,5 +1,6 @@
 //! What the transport tells of the requests it answered.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use petstore_domain::AccountId;
@@ -13,6 +14,9 @@ pub trait Observer: Send + Sync {
 
     /// A request has been answered, and [`Observer::wants`] said yes.
     fn answered(&self, exchange: &Exchange<'_>);
+
+    /// Something is probably not set up as it should be, though nothing has failed.
+    fn advise(&self, what: &str);
 
     /// Something went wrong that no client is told of.
     fn trouble(&self, what: &str);
@@ -38,6 +42,8 @@ pub struct Exchange<'a> {
     pub request_id: &'a str,
     /// The request's `traceparent`.
     pub traceparent: Option<&'a str>,
+    /// The client's address: the peer's, or what trusted proxies tell.
+    pub client: IpAddr,
     /// Who asked, if that was found out.
     pub account: Option<AccountId>,
     /// The display prefix of the key, if it was found good.

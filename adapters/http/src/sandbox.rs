@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use hyper::Method;
 use hyper::header::{ALLOW, HeaderValue};
+use hyper::http::request::Parts;
 use petstore_domain::{AccountId, WindowKind};
 use petstore_ports::api;
 use petstore_ports::{Cost, StoreError};
@@ -97,14 +97,15 @@ impl Sandbox {
         &self,
         worker: &Worker,
         client: IpAddr,
-        method: &Method,
+        parts: &Parts,
         head: &Head<'_>,
         resource: Option<Resource>,
         cost: Cost,
     ) -> Result<Inside, Interrupted> {
         let mut haste = self.haste.subscribe();
         let resets = haste.borrow_and_update().resets;
-        let met = resource.and_then(|resource| self.faults.meet(method, Route::of(&resource).template()));
+        let met =
+            resource.and_then(|resource| self.faults.meet(&parts.method, Route::of(&resource).template()));
         let delay = met.as_ref().map_or(Duration::ZERO, |met| met.delay);
         let is_delayed = !delay.is_zero() && !worker.app.is_draining();
         if is_delayed {
@@ -119,7 +120,7 @@ impl Sandbox {
             End::Dropped => Err(Interrupted::Dropped),
             End::Answered { code, retry_after } => {
                 let (now, mut quota) = (worker.time(), None);
-                let key = match presented(head) {
+                let key = match presented(head, &parts.headers) {
                     Ok(key) => key,
                     Err(lack) => {
                         let answer = gate::without_key(&worker.app, client, lack, now, &mut quota).await;

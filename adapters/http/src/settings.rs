@@ -8,6 +8,7 @@ use bytes::Bytes;
 use petstore_ports::api::Sandbox;
 use tokio::time::Instant;
 
+use crate::authority::{HostName, Origin};
 use crate::idle::Idle;
 use crate::observe::{Exposition, Observer};
 use crate::reference::PageFile;
@@ -17,17 +18,19 @@ use crate::reference::PageFile;
 pub struct HttpSettings {
     /// What the paths of the contract stand under: empty, or a slash and something, without a slash at its end.
     pub base_path: String,
-    /// The origin that links are made with, such as `https://pets.example`; none: the request's Host.
+    /// The origin that links are made with, such as `https://pets.example`; none: what a trusted proxy tells, else the
+    /// request's Host.
     pub public_url: Option<String>,
-    /// Hosts that are served, lower case and without a port; none: any valid one.
-    pub hosts: Option<Vec<String>>,
+    /// Hosts that are served; none: any valid one.
+    pub hosts: Option<Vec<HostName>>,
     /// Which pages of other origins may read answers.
     pub cors: Cors,
     /// Whether a change must say which version it changes.
     pub require_if_match: bool,
     /// Whether getPet is gone from the date on that the contract and every `Sunset` name.
     pub enforce_sunset: bool,
-    /// Peers whose `X-Forwarded-For` counts.
+    /// Peers that are believed where a request comes from, and which scheme and host its client asked: in `Forwarded` if
+    /// there is one, else in `X-Forwarded-For`, `X-Forwarded-Proto` and `X-Forwarded-Host`.
     pub trusted_proxies: Vec<Network>,
     /// A number of the store's: entity tags and cursors of another store mean nothing to this one.
     pub epoch: u64,
@@ -99,7 +102,7 @@ pub enum Cors {
     /// All.
     AnyOrigin,
     /// Those of these origins.
-    Origins(Vec<String>),
+    Origins(Vec<Origin>),
 }
 
 /// How long things may take.

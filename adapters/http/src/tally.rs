@@ -260,8 +260,8 @@ impl Tallies {
         tally
     }
 
-    /// What all threads have counted together.
-    pub(crate) fn figures(&self, panics: u64, shed: u64) -> Figures {
+    /// What all threads have counted together. What is not counted by thread is 0 here.
+    pub(crate) fn figures(&self) -> Figures {
         let tallies = self.0.lock();
         let sum = |pick: &dyn Fn(&Tally) -> u64| tallies.iter().map(|tally| pick(tally)).sum::<u64>();
         let (accepted, connections) =
@@ -275,8 +275,9 @@ impl Tallies {
             in_flight,
             accepted,
             connections,
-            panics,
-            shed,
+            panics: 0,
+            shed: 0,
+            forwarded_ignored: 0,
         };
         for (route, template) in ROUTES.iter().enumerate() {
             for (method, name) in METHODS.iter().enumerate() {
@@ -340,6 +341,8 @@ pub struct Figures {
     pub panics: u64,
     /// Requests that were refused because others had waited too long for their turn.
     pub shed: u64,
+    /// Values in forwarding headers of trusted proxies that were ignored, because they were not valid or not served.
+    pub forwarded_ignored: u64,
 }
 
 /// How many answers.
@@ -395,7 +398,7 @@ mod tests {
         two.connected();
         two.disconnected();
         one.decided(&Plan::Pro, Decision::Banned);
-        let figures = tallies.figures(3, 4);
+        let figures = tallies.figures();
         drop(running);
         let counts: Vec<_> =
             figures.requests.iter().map(|one| (one.route, one.method, one.status, one.count)).collect();
@@ -404,7 +407,6 @@ mod tests {
         assert_eq!(buckets, [1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
         assert_eq!(figures.latencies[0].sum, Duration::from_micros(60_000_101));
         assert_eq!((figures.in_flight, figures.accepted, figures.connections), (1, 2, 1));
-        assert_eq!((figures.panics, figures.shed), (3, 4));
         let banned: Vec<_> = figures.decisions.iter().filter(|one| one.count > 0).collect();
         assert_eq!(banned, [&Decisions { plan: "pro", decision: "banned", count: 1 }]);
     }

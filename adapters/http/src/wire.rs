@@ -19,7 +19,7 @@ mod render;
 mod sandbox;
 
 pub(crate) use accept::{
-    ACCEPT_PATCH, PATCH_TYPES, accepts_gzip, accepts_json, check_content_type, prefers_gzip,
+    ACCEPT_PATCH, PATCH_TYPES, Unsupported, accepts_gzip, accepts_json, check_content_type, prefers_gzip,
 };
 pub(crate) use bodies::{
     category_patch, category_replacement, inventory_update, new_category, new_order, new_pet, order_patch,

@@ -26,6 +26,8 @@ pub(crate) struct Log {
     sample: u64,
     seen: AtomicU64,
     json: bool,
+    /// Whether a request's line has its client's address.
+    tells_clients: bool,
     clock: Arc<dyn Clock>,
     sink: Sink,
 }
@@ -44,6 +46,7 @@ impl Log {
             sample: u64::from(args.log_sample),
             seen: AtomicU64::new(0),
             json,
+            tells_clients: args.log_client,
             clock: Arc::clone(&clock),
             sink: Sink::to_standard_error(move |lost| {
                 let message = format!("{lost} lines of the log were dropped: nobody read those before");
@@ -113,7 +116,12 @@ impl Observer for Log {
             (None, true) => (Level::Warn, "slow"),
             (None, false) => (Level::Info, "request"),
         };
-        self.write(&self.line(level, message).of(exchange));
+        let client = self.tells_clients.then_some(exchange.client);
+        self.write(&self.line(level, message).of(exchange, client));
+    }
+
+    fn advise(&self, what: &str) {
+        self.warn(what);
     }
 
     fn trouble(&self, what: &str) {

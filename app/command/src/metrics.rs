@@ -85,7 +85,16 @@ impl Collector for Snapshot {
 impl Snapshot {
     fn transport(&self, families: &mut Families<'_>) -> fmt::Result {
         let Figures {
-            requests, latencies, decisions, in_flight, accepted, connections, panics, shed, ..
+            requests,
+            latencies,
+            decisions,
+            in_flight,
+            accepted,
+            connections,
+            panics,
+            shed,
+            forwarded_ignored,
+            ..
         } = &self.transport;
         let counts = requests.iter().map(|one| {
             let labels = [
@@ -110,6 +119,8 @@ impl Snapshot {
         families.counter("petstore_http_panics", "Handlers that panicked; each cost one request", *panics)?;
         let help = "Requests that were refused because others had waited too long for their turn";
         families.counter("petstore_http_shed", help, *shed)?;
+        let help = "Values of Forwarded and X-Forwarded headers of trusted proxies that were ignored";
+        families.counter("petstore_http_forwarded_ignored", help, *forwarded_ignored)?;
         let counts =
             decisions.iter().map(|one| ([("plan", one.plan), ("decision", one.decision)], one.count));
         families.counters(

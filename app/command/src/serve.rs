@@ -186,6 +186,12 @@ async fn run(
              and make it fail; this is no server to rely on"
         ));
     }
+    if !args.trusted_proxies.is_empty() && args.public_url.is_none() {
+        log.say(
+            "trusted-proxies without public-url: links in answers begin with the scheme and host that these proxies tell, in \
+             Forwarded, else in X-Forwarded-Proto and X-Forwarded-Host",
+        );
+    }
     log.say(&format!("serving {scheme}://{}{} from {}", servers[0].local_addr(), args.base_path, args.db));
     supervisor.ready();
 

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use clap::{ArgAction, Args};
 use petstore_domain::{BanPolicy, Limit, Limits, PlanTable};
-use petstore_http::{Bounds, Cors, Deadlines, HttpSettings, Network};
+use petstore_http::{Bounds, Cors, Deadlines, HostName, HttpSettings, Network};
 use petstore_service::Policy;
 
 pub(crate) use self::db::{DEFAULT_DB, Db};
@@ -48,15 +48,15 @@ pub(crate) struct ServeArgs {
     #[arg(long, env = "PETSTORE_BASE_PATH", default_value = openapi::BASE_PATH, value_parser = expected::base_path, value_name = "PATH", help_heading = "Serving")]
     pub(crate) base_path: String,
 
-    /// Origin that links are made with; the request's Host unless told otherwise
+    /// Origin that links are made with; unless told otherwise what a trusted proxy tells, else the request's Host
     #[arg(long, env = "PETSTORE_PUBLIC_URL", value_parser = expected::public_url, value_name = "URL", help_heading = "Serving", hide = true)]
     pub(crate) public_url: Option<String>,
 
     /// Hosts that are served, without ports; any unless told otherwise. Probes and metrics are answered under any
     #[arg(long, env = "PETSTORE_HOSTS", value_parser = expected::host, value_delimiter = ',', value_name = "HOST,…", help_heading = "Serving", hide = true)]
-    pub(crate) hosts: Vec<String>,
+    pub(crate) hosts: Vec<HostName>,
 
-    /// Proxies whose X-Forwarded-For counts: addresses or networks
+    /// Proxies whose Forwarded and X-Forwarded headers count: addresses or networks
     #[arg(long, env = "PETSTORE_TRUSTED_PROXIES", value_parser = expected::network, value_delimiter = ',', value_name = "NETWORK,…", help_heading = "Serving", hide = true)]
     pub(crate) trusted_proxies: Vec<Network>,
 
@@ -215,6 +215,10 @@ pub(crate) struct ServeArgs {
         help_heading = "Log"
     )]
     pub(crate) log: LogLevel,
+
+    /// Whether a request's line has its client's address
+    #[arg(long, env = "PETSTORE_LOG_CLIENT", default_value = "true", action = ArgAction::Set, num_args = 0..=1, default_missing_value = "true", value_name = "true|false", help_heading = "Log", hide = true)]
+    pub(crate) log_client: bool,
 
     /// How lines are written; `auto`: text on a terminal, JSON elsewhere
     #[arg(

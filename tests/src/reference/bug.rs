@@ -66,6 +66,8 @@ pub enum Bug {
     StrikesRace,
     /// Keeps the strikes that led to a ban, so that the first refusal after it bans again.
     StrikesOutliveBan,
+    /// Keeps the strikes of a key whose ban an operator lifts.
+    StrikesOutliveLift,
     /// Counts requests by reading and writing in two steps.
     WindowsRace,
     /// Counts requests in flight by reading and writing in two steps.

@@ -161,6 +161,11 @@ impl State {
                 self.apply_all(now);
                 self.tables.decide(transition)?;
             }
+            Bug::StrikesOutliveLift => {
+                let strikes = self.counters.strikes.clone();
+                self.apply_all(now);
+                self.counters.strikes = strikes;
+            }
             _ => self.apply_all(now),
         }
         Ok(Late { changes: late, pets })

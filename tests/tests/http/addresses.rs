@@ -58,7 +58,7 @@ fn valid_keys_are_not_touched_by_what_others_at_their_address_do() {
 }
 
 #[test]
-fn missing_junk_unknown_and_doubled_keys_count_alike() {
+fn missing_junk_unknown_and_ambiguous_keys_count_alike() {
     let shop = shop(4);
     let (stranger, known) = (shop.stranger(), shop.client(Plan::Free).key.unwrap());
     let junk = Client { key: Some("junk".to_owned()), ..stranger.clone() };
@@ -66,12 +66,12 @@ fn missing_junk_unknown_and_doubled_keys_count_alike() {
     assert_eq!(stranger.get("/v1/pets").outcome(), (401, "missing_api_key".to_owned()));
     assert_eq!(junk.get("/v1/pets").outcome(), (401, "invalid_api_key".to_owned()));
     assert_eq!(unknown.get("/v1/pets").outcome(), (401, "invalid_api_key".to_owned()));
-    let doubled = Client { key: Some(known.clone()), ..stranger.clone() };
-    let doubled = || doubled.send("GET", "/v1/pets", &[("x-api-key", &known)], None);
-    let answer = doubled();
+    let two = Client { key: Some(known), ..stranger.clone() };
+    let two = || two.send("GET", "/v1/pets", &[("x-api-key", &invented())], None);
+    let answer = two();
     assert_eq!(answer.outcome(), (400, "ambiguous_credentials".to_owned()));
     assert_eq!(answer.number("x-ratelimit-remaining"), 0);
-    for answer in [stranger.get("/v1/pets"), junk.get("/v1/pets"), unknown.get("/v1/pets"), doubled()] {
+    for answer in [stranger.get("/v1/pets"), junk.get("/v1/pets"), unknown.get("/v1/pets"), two()] {
         assert_eq!(answer.outcome(), (429, "rate_limit_exceeded".to_owned()));
     }
 }

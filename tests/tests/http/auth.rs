@@ -76,22 +76,54 @@ fn junk_and_keys_that_nobody_made_are_invalid() {
 }
 
 #[test]
-fn two_keys_or_one_twice_are_ambiguous() {
+fn one_usable_key_is_the_key_however_often_it_is_repeated_and_whatever_stands_beside_it() {
     let shop = Shop::open();
-    let key = shop.client(Plan::Free).key.unwrap();
+    let key = shop.client(Plan::Business).key.unwrap();
     let bearer = format!("Bearer {key}");
-    let cases: [&[(&str, &str)]; 5] = [
+    let joined = format!("{bearer}, {bearer}");
+    let cases: [&[(&str, &str)]; 9] = [
+        &[("authorization", &bearer), ("x-api-key", "")],
         &[("authorization", &bearer), ("x-api-key", &key)],
         &[("authorization", &bearer), ("authorization", &bearer)],
-        &[("x-api-key", &key), ("x-api-key", &key)],
+        &[("x-api-key", &key), ("x-api-key", &key), ("x-api-key", " ")],
         &[("authorization", "Basic abc"), ("x-api-key", &key)],
         &[("authorization", ""), ("x-api-key", &key)],
+        &[("authorization", "Bearer "), ("authorization", "Bearer junk"), ("x-api-key", &key)],
+        &[("x-api-key", "{{apiKey}}"), ("authorization", &bearer)],
+        &[("authorization", &joined)],
+    ];
+    for headers in cases {
+        let answer = with(&shop, headers);
+        assert_eq!(answer.status, 200, "{headers:?}");
+        assert_eq!(answer.header("x-ratelimit-resource"), Some("minute"));
+    }
+}
+
+#[test]
+fn two_different_usable_keys_are_ambiguous_and_without_one_the_first_value_is_judged() {
+    let shop = Shop::open();
+    let [one, other] = [(); 2].map(|()| shop.client(Plan::Free).key.unwrap());
+    let nobodys = ApiKey::from_entropy([0xAB; 32]);
+    let (bearer, others) = (format!("Bearer {one}"), format!("Bearer {other}"));
+    let cases: [&[(&str, &str)]; 5] = [
+        &[("authorization", &bearer), ("x-api-key", &other)],
+        &[("authorization", &bearer), ("authorization", &others)],
+        &[("x-api-key", &one), ("x-api-key", &other)],
+        &[("authorization", &bearer), ("x-api-key", nobodys.reveal())],
+        &[("authorization", &bearer), ("x-api-key", "junk"), ("x-api-key", &other), ("x-api-key", "")],
     ];
     for headers in cases {
         let answer = with(&shop, headers);
         assert_eq!(answer.outcome(), (400, "ambiguous_credentials".to_owned()), "{headers:?}");
         assert_eq!(answer.header("www-authenticate"), None);
     }
+    for headers in [
+        [("authorization", "Bearer junk"), ("x-api-key", "")],
+        [("authorization", "Basic x"), ("x-api-key", "junk")],
+    ] {
+        is_401(&with(&shop, &headers), "invalid_api_key", INVALID_TOKEN);
+    }
+    is_401(&with(&shop, &[("authorization", "Basic x"), ("x-api-key", " ")]), "missing_api_key", CHALLENGE);
 }
 
 #[test]

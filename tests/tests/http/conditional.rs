@@ -260,7 +260,7 @@ fn a_server_may_demand_if_match() {
 }
 
 #[test]
-fn a_change_heeds_if_none_match_and_an_adjustment_refuses_what_it_would_not_heed() {
+fn a_change_heeds_if_none_match_and_a_post_refuses_what_it_would_not_heed() {
     let stall = Stall::open();
     let pet = format!("/v1/pets/{}", stall.pet());
     let item = pet.replace("pets", "inventory");
@@ -286,12 +286,34 @@ fn a_change_heeds_if_none_match_and_an_adjustment_refuses_what_it_would_not_heed
     let other = [("if-none-match", "\"1-1\""), ("if-match", "*")];
     assert_eq!(stall.client.send("PATCH", &item, &other, Some(&json!({"quantity": 2}))).status, 200);
 
-    let adjustments = format!("{item}/adjustments");
-    for header in [("if-match", "*"), ("if-none-match", "\"1-1\"")] {
-        let refused = stall.client.send("POST", &adjustments, &[header], Some(&json!({"delta": 1})));
-        assert_eq!(refused.outcome(), (400, "invalid_header".to_owned()), "{header:?}");
+    let posts = [
+        (format!("{item}/adjustments"), json!({"delta": 1})),
+        ("/v1/pets".to_owned(), json!({"name": "Luna", "categoryId": stall.category})),
+        ("/v1/categories".to_owned(), json!({"name": "Ferrets"})),
+        ("/v1/store/orders".to_owned(), json!({"petId": 1})),
+    ];
+    let headers = [
+        ("If-Match", "*"),
+        ("If-None-Match", "\"1-1\""),
+        ("If-None-Match", "*"),
+        ("If-Unmodified-Since", "Sat, 01 Jan 2022 00:00:00 GMT"),
+    ];
+    for (path, body) in &posts {
+        for header in headers {
+            let refused = stall.client.send("POST", path, &[header], Some(body));
+            assert_eq!(refused.outcome(), (400, "invalid_header".to_owned()), "{path} {header:?}");
+            let message = refused.json()["message"].as_str().unwrap().to_owned();
+            assert!(message.contains(&format!("without {}.", header.0)), "{message}");
+        }
     }
     assert_eq!(stall.client.get(&item).json()["quantity"], 2);
+    assert_eq!(stall.client.get("/v1/categories").json().as_array().unwrap().len(), 1);
+    // A date that a GET is compared with says nothing to a POST (RFC 9110, section 13.1.3).
+    let dated = [("If-Modified-Since", "Sat, 01 Jan 2022 00:00:00 GMT")];
+    assert_eq!(
+        stall.client.send("POST", "/v1/categories", &dated, Some(&json!({"name": "Ferrets"}))).status,
+        201
+    );
 }
 
 #[test]

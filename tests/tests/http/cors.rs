@@ -3,11 +3,15 @@
 use std::collections::BTreeSet;
 
 use petstore_domain::Plan;
-use petstore_http::Cors;
+use petstore_http::{Cors, Origin};
 
 use crate::harness::{Answer, Shop, Wish};
 
 const PAGE: &str = "https://page.example";
+
+fn origin(text: &str) -> Origin {
+    Origin::parse(text).unwrap()
+}
 
 fn shop(cors: Cors) -> Shop {
     let mut wish = Wish::default();
@@ -73,17 +77,16 @@ fn options_is_204_with_allow_and_costs_nothing() {
     assert_eq!(client.get("/v1/pets").number("x-ratelimit-remaining"), 59);
 }
 
-#[test]
-fn a_preflight_from_anywhere_names_methods_headers_and_max_age() {
-    let shop = shop(Cors::AnyOrigin);
-    let answer = preflight(&shop, "/v1/pets/1", PAGE);
-    assert_eq!(answer.status, 204);
-    assert_eq!(answer.header("access-control-allow-origin"), Some("*"));
-    assert_eq!(answer.header("access-control-allow-credentials"), None);
-    assert_eq!(answer.header("access-control-max-age"), Some("7200"));
-    let methods = set(&["GET", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS"]);
-    assert_eq!(words(&answer, "access-control-allow-methods"), methods);
-    let headers = set(&[
+/// A preflight that asks for these headers, a line each.
+fn preflight_for(shop: &Shop, asked: &[&str]) -> Answer {
+    let mut headers = vec![("origin", PAGE), ("access-control-request-method", "POST")];
+    headers.extend(asked.iter().map(|names| ("access-control-request-headers", *names)));
+    shop.stranger().send("OPTIONS", "/v1/pets", &headers, None)
+}
+
+/// The request headers that pages of listed origins may send.
+fn listed_headers() -> BTreeSet<String> {
+    set(&[
         "Authorization",
         "X-API-Key",
         "Content-Type",
@@ -92,13 +95,48 @@ fn a_preflight_from_anywhere_names_methods_headers_and_max_age() {
         "If-None-Match",
         "Last-Event-ID",
         "X-Request-Id",
-    ]);
-    assert_eq!(words(&answer, "access-control-allow-headers"), headers);
+        "traceparent",
+        "tracestate",
+        "baggage",
+        "Cache-Control",
+        "X-Requested-With",
+        "User-Agent",
+    ])
+}
+
+#[test]
+fn a_preflight_from_anywhere_names_methods_and_max_age_and_allows_what_was_asked_for() {
+    let shop = shop(Cors::AnyOrigin);
+    let answer = preflight(&shop, "/v1/pets/1", PAGE);
+    assert_eq!(answer.status, 204);
+    assert_eq!(answer.header("access-control-allow-origin"), Some("*"));
+    assert_eq!(answer.header("access-control-allow-credentials"), None);
+    assert_eq!(answer.header("access-control-max-age"), Some("7200"));
+    let methods = set(&["GET", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS"]);
+    assert_eq!(words(&answer, "access-control-allow-methods"), methods);
+    let allowed = |asked: &[&str]| words(&preflight_for(&shop, asked), "access-control-allow-headers");
+    assert_eq!(allowed(&["authorization,traceparent"]), set(&["authorization", "traceparent"]));
+    assert_eq!(
+        allowed(&["Authorization", "x-datadog-trace-id, sentry-trace"]),
+        set(&["authorization", "x-datadog-trace-id", "sentry-trace"])
+    );
+    assert_eq!(allowed(&["x-a, ,b c,\u{e9},x-d"]), set(&["x-a", "x-d"]), "what is no name is left out");
+    for nothing in [&[][..], &[""], &["(,)"]] {
+        assert_eq!(allowed(nothing), listed_headers(), "{nothing:?}");
+    }
+}
+
+#[test]
+fn a_preflight_from_a_listed_origin_allows_a_list_of_headers() {
+    let shop = shop(Cors::Origins(vec![origin(PAGE)]));
+    let answer = preflight_for(&shop, &["authorization,traceparent,x-other"]);
+    assert_eq!((answer.status, answer.header("access-control-allow-origin")), (204, Some(PAGE)));
+    assert_eq!(words(&answer, "access-control-allow-headers"), listed_headers());
 }
 
 #[test]
 fn a_page_that_mistyped_a_path_reads_its_404() {
-    let shop = shop(Cors::Origins(vec![PAGE.to_owned()]));
+    let shop = shop(Cors::Origins(vec![origin(PAGE)]));
     for path in ["/v1/pet/1", "/pets/1"] {
         let answer = preflight(&shop, path, PAGE);
         assert_eq!(
@@ -135,6 +173,10 @@ fn every_answer_to_a_page_may_be_read_with_the_headers_that_matter() {
         "X-Request-Id",
         "Idempotent-Replayed",
         "WWW-Authenticate",
+        "Allow",
+        "Accept-Patch",
+        "Date",
+        "Last-Event-ID",
     ]);
     let origin = [("origin", PAGE)];
     for (client, method, path, status) in [
@@ -157,11 +199,17 @@ fn every_answer_to_a_page_may_be_read_with_the_headers_that_matter() {
 
 #[test]
 fn of_a_list_of_origins_only_those_may_read() {
-    let shop = shop(Cors::Origins(vec![PAGE.to_owned(), "http://localhost:3000".to_owned()]));
+    let shop = shop(Cors::Origins([PAGE, "http://localhost:3000", "http://[::1]:3000"].map(origin).to_vec()));
     let client = shop.client(Plan::Business);
     for (origin, allowed) in [
         (PAGE, true),
         ("http://localhost:3000", true),
+        // Browsers leave the final dot of a name as it was typed.
+        ("https://page.example.", true),
+        ("http://[0:0:0:0:0:0:0:1]:3000", true),
+        ("HTTPS://PAGE.example:443", true),
+        ("http://[::1]:30000", false),
+        ("https://page.example..", false),
         ("http://localhost", false),
         ("https://page.example.evil.example", false),
         ("http://page.example", false),

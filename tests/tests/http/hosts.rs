@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use petstore_domain::Plan;
-use petstore_http::{Exposition, Figures};
+use petstore_http::{Exposition, Figures, HostName};
 
 use crate::harness::{Answer, Client, Shop, Wish};
 
@@ -32,7 +32,7 @@ impl Exposition for Blank {
 
 fn served(hosts: &[&str]) -> Shop {
     let mut wish = Wish::default();
-    wish.http.hosts = Some(hosts.iter().map(|host| (*host).to_owned()).collect());
+    wish.http.hosts = Some(hosts.iter().map(|host| HostName::parse(host).unwrap()).collect());
     Shop::open_as(wish)
 }
 
@@ -94,6 +94,8 @@ fn an_absolute_target_may_tell_the_port_of_its_scheme_or_leave_it_out_and_so_may
         ("http://pets.example:80", "Pets.Example:", 200),
         ("http://pets.example", "pets.example:", 200),
         ("HTTPS://pets.example", "pets.example:443", 200),
+        ("http://pets.example", "pets.example.", 200),
+        ("http://[2001:db8:0::1]", "[2001:DB8::1]:80", 200),
         ("https://[2001:db8::1]:443", "[2001:db8::1]", 200),
         ("http://pets.example:8080", "pets.example:8080", 200),
         ("http://pets.example", "pets.example:443", 400),
@@ -112,12 +114,33 @@ fn an_absolute_target_may_tell_the_port_of_its_scheme_or_leave_it_out_and_so_may
 
 #[test]
 fn where_there_is_a_list_of_hosts_others_are_not_served() {
-    let shop = served(&["pets.example", "127.0.0.1", "[::1]"]);
+    let shop = served(&["pets.example.", "127.0.0.1", "[::1]"]);
     let client = shop.client(Plan::Business);
-    for host in ["pets.example", "Pets.Example", "pets.example:8443", "127.0.0.1:80", "[::1]:80"] {
+    for host in [
+        "pets.example",
+        "Pets.Example",
+        "pets.example:8443",
+        "127.0.0.1:80",
+        "[::1]:80",
+        "pets.example.",
+        "Pets.Example.:80",
+        "[0:0:0:0:0:0:0:1]",
+        "[0::0001]:80",
+        "[::ffff:7f00:1]",
+        "127.0.0.1.",
+    ] {
         assert_eq!(get(&client, "/v1/pets", &[host]).status, 200, "{host}");
     }
-    for host in ["evil.example", "pets.example.evil.example", "xpets.example", "localhost", "[::2]"] {
+    for host in [
+        "evil.example",
+        "pets.example.evil.example",
+        "xpets.example",
+        "localhost",
+        "[::2]",
+        "pets.example..",
+        "127.0.0.10",
+        "[::10]",
+    ] {
         assert_eq!(get(&client, "/v1/pets", &[host]).outcome(), (400, "invalid_host".to_owned()), "{host}");
     }
     // Not by the target either.
@@ -164,7 +187,7 @@ fn http_1_0_is_answered_and_closed() {
 #[test]
 fn a_probe_by_http_1_0_needs_no_host_and_everything_else_does() {
     let mut wish = Wish::default();
-    wish.http.hosts = Some(vec!["pets.example".to_owned()]);
+    wish.http.hosts = Some(vec![HostName::parse("pets.example").unwrap()]);
     wish.http.exposition = Some(Arc::new(Blank));
     let shop = Shop::open_as(wish);
     let ops = shop.http.listen_ops(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();

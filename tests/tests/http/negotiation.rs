@@ -47,6 +47,8 @@ fn a_body_is_json_in_utf_8_and_says_so() {
         "application/json; charset=utf-8",
         "application/json;charset=UTF-8",
         "application/json; charset=\"utf-8\"",
+        "application/json;charset=utf8",
+        "application/json; charset=UTF8",
         "application/json; profile=x",
     ] {
         let answer = post(&[("content-type", content_type)]);
@@ -70,8 +72,11 @@ fn a_body_is_json_in_utf_8_and_says_so() {
     let json = ("content-type", "application/json");
     assert_eq!(post(&[json, json]).outcome(), unsupported, "two types");
     for encoding in ["gzip", "br", "identity, gzip"] {
-        assert_eq!(post(&[json, ("content-encoding", encoding)]).outcome(), unsupported, "{encoding}");
+        let refused = post(&[json, ("content-encoding", encoding)]);
+        assert_eq!(refused.outcome(), unsupported, "{encoding}");
+        assert_eq!(refused.header("accept-encoding"), Some("identity"), "{encoding}");
     }
+    assert_eq!(post(&[]).header("accept-encoding"), None, "it was not the coding");
     assert_eq!(post(&[json, ("content-encoding", "identity")]).status, 400);
 }
 
@@ -104,6 +109,12 @@ fn patch_takes_merge_patches_and_says_so() {
             );
         }
     }
+    let coded =
+        [("content-type", "application/merge-patch+json; charset=utf8"), ("content-encoding", "gzip")];
+    let refused = stall.client.send_bytes("PATCH", &format!("/v1/pets/{pet}"), &coded, Some(b"{}"));
+    assert_eq!(refused.outcome(), (415, "unsupported_media_type".to_owned()));
+    assert_eq!(refused.header("accept-encoding"), Some("identity"));
+    assert!(refused.header("accept-patch").is_some());
     let post = stall.client.send_bytes("POST", "/v1/pets", &[("content-type", "text/plain")], Some(b"{}"));
     assert_eq!(post.header("accept-patch"), None, "POST takes no patch");
 }

@@ -1,6 +1,6 @@
 //! What the log is told of requests, and what it is not.
 
-use std::net::Shutdown;
+use std::net::{IpAddr, Shutdown};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -13,17 +13,19 @@ use crate::faulty::{Mood, shop_without_pets};
 use crate::harness::{Client, Connection, Shop, Wish};
 
 /// Writes down everything, or faults alone.
-struct Notebook {
+pub(crate) struct Notebook {
     wants_all: bool,
     lines: Mutex<Vec<Line>>,
+    advice: Mutex<Vec<String>>,
 }
 
 /// One exchange, as it was told.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Line {
+pub(crate) struct Line {
     what: String,
     request_id: String,
     traceparent: Option<String>,
+    pub(crate) client: IpAddr,
     has_account: bool,
     fault: Option<String>,
     duration: Duration,
@@ -40,11 +42,16 @@ impl Observer for Notebook {
             what: format!("{} {} {}", exchange.method, exchange.route, exchange.status),
             request_id: exchange.request_id.to_owned(),
             traceparent: exchange.traceparent.map(str::to_owned),
+            client: exchange.client,
             has_account: exchange.account.is_some(),
             fault: exchange.fault.map(str::to_owned),
             duration: exchange.duration,
             everything: format!("{exchange:?}"),
         });
+    }
+
+    fn advise(&self, what: &str) {
+        self.advice.lock().unwrap().push(what.to_owned());
     }
 
     fn trouble(&self, what: &str) {
@@ -53,14 +60,19 @@ impl Observer for Notebook {
 }
 
 impl Notebook {
+    /// What the owner was advised of.
+    pub(crate) fn advice(&self) -> Vec<String> {
+        self.advice.lock().unwrap().clone()
+    }
+
     /// The latest line. It is written before the answer is sent.
-    fn latest(&self) -> Line {
+    pub(crate) fn latest(&self) -> Line {
         self.lines.lock().unwrap().last().unwrap().clone()
     }
 }
 
-fn observed(wants_all: bool) -> (Wish, Arc<Notebook>) {
-    let notebook = Arc::new(Notebook { wants_all, lines: Mutex::default() });
+pub(crate) fn observed(wants_all: bool) -> (Wish, Arc<Notebook>) {
+    let notebook = Arc::new(Notebook { wants_all, lines: Mutex::default(), advice: Mutex::default() });
     let mut wish = Wish::default();
     wish.http.observer = Some(Arc::clone(&notebook) as Arc<dyn Observer>);
     (wish, notebook)

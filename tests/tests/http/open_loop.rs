@@ -110,7 +110,7 @@ pub(crate) fn run(
 }
 
 /// Sends a request, and reads its answer whole.
-async fn ask(
+pub(crate) async fn ask(
     address: SocketAddr,
     kept: Option<TcpStream>,
     request: &[u8],

@@ -14,6 +14,7 @@ use petstore_http::Deadlines;
 use petstore_ports::{PageEnd, PageRequest, PetFilter, PetReader, PetSink, Reply, StoreError};
 use petstore_service::Ports;
 
+use crate::closed_loop::Loops;
 use crate::harness::{Client, Shop, Wish};
 use crate::open_loop::{Fate, Stream, count, p99, run};
 use crate::stall::{Caller, PLENTY, request};
@@ -163,6 +164,28 @@ fn a_greedy_account_does_not_starve_another_one_and_health_is_never_refused() {
             ),
         )
     });
+    server.drain();
+    assert!(server.join());
+}
+
+#[test]
+fn a_small_closed_loop_is_served_whatever_it_waits_also_after_an_overload() {
+    let (shop, server) = open();
+    let client = Client { address: server.local_addr(), ..shop.client(PLENTY) };
+    // Each of them waits for the reads of all others, which is much longer than a request may wait for its turn.
+    let few = 64;
+    let loops = Loops {
+        address: client.address,
+        request: request(&client, "GET", "/v1/pets", &[], b""),
+        few: usize::try_from(few).unwrap(),
+        crowd: 250,
+        crowd_leaves: &|| shop.http.overloads() > 0,
+        has_left: &|| shop.http.figures().connections <= few,
+        time: Duration::from_secs(2),
+    };
+    let statuses = loops.run();
+    let refused = statuses.iter().filter(|status| **status != 200).count();
+    assert!(statuses.len() > 100 && refused == 0, "{refused} of {} were not served", statuses.len());
     server.drain();
     assert!(server.join());
 }

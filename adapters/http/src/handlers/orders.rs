@@ -21,6 +21,7 @@ pub(super) async fn list(call: &Call<'_>) -> Handled {
 
 pub(super) async fn place(call: &Call<'_>) -> Handled {
     wire::no_parameters(call.query())?;
+    call.no_precondition()?;
     let key = call.idempotency_key()?;
     let new = wire::new_order(call.body)?;
     let placed = call.api().place_order(new, call.retry(key.as_ref())).await;

@@ -36,6 +36,7 @@ pub(super) async fn list(call: &Call<'_>) -> Handled {
 
 pub(super) async fn create(call: &Call<'_>) -> Handled {
     wire::no_parameters(call.query())?;
+    call.no_precondition()?;
     let key = call.idempotency_key()?;
     let new = wire::new_pet(call.body)?;
     let made = call.api().create_pet(new, call.retry(key.as_ref())).await;

@@ -17,6 +17,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::activity::Activity;
+use crate::load::Open;
 use crate::settings::{FIELD_PLACE, STREAMS_MAX, UNTAKEN_FEW, UNTAKEN_MAX, WAITING_HEADS_MAX};
 
 /// The answers of a connection that the client has not taken yet, and the requests that wait for that.
@@ -193,12 +194,12 @@ impl Drop for Untaken {
 }
 
 /// A request's time on its connection: until its answer is on the way as a whole, or the client has given it up.
-pub(super) struct Turn(Rc<Answers>);
+pub(super) struct Turn(Rc<Answers>, #[expect(dead_code, reason = "it counts until it is dropped")] Open);
 
 impl Turn {
-    pub(super) fn begin(answers: &Rc<Answers>) -> Self {
+    pub(super) fn begin(answers: &Rc<Answers>, open: Open) -> Self {
         answers.activity.begin();
-        Self(Rc::clone(answers))
+        Self(Rc::clone(answers), open)
     }
 }
 

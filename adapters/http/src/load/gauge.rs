@@ -7,8 +7,11 @@ use std::time::Duration;
 const STANDING: Duration = Duration::from_millis(100);
 const STANDING_TICKS: u32 = 2;
 
-/// Connections that wait, below which there are not too many: requests take long, or the machine does something else.
-const LINE_MIN: u32 = 100;
+/// Requests that may be made at once on a thread, up to which none is refused: a closed loop of so few clients waits because
+/// requests take long, or because the machine does something else, and each of them has one answer to wait for. So many
+/// turns of connections must also have come before a request that waited too long: where there were fewer, the thread was
+/// not busy with requests.
+pub(super) const LINE_MIN: u32 = 100;
 
 /// The share that is refused first.
 const FIRST: f32 = 0.5;
@@ -41,9 +44,12 @@ const PROBE_EVERY: u32 = 200;
 
 /// What was seen between two looks.
 pub(super) struct Tick {
-    /// How long a request waited at the end, and how many connections were before it.
+    /// How long a request waited at the end, and how many turns of connections came before it. One connection may have had
+    /// several of them.
     pub(super) waited: Duration,
     pub(super) line: u32,
+    /// Requests that can be made at once: HTTP/1.1 connections and HTTP/2 streams that are open.
+    pub(super) open: u32,
     /// Requests that had their turn, and those of them that were refused.
     pub(super) asked: u32,
     pub(super) refused: u32,
@@ -71,6 +77,10 @@ impl Gauge {
     #[expect(clippy::cast_precision_loss, reason = "rates, not counts")]
     pub(super) fn judge(&mut self, tick: &Tick) -> Option<f32> {
         let Tick { waited, elapsed, .. } = *tick;
+        if tick.open <= LINE_MIN {
+            (self.refused, self.late_ticks, self.late) = (None, 0, Duration::ZERO);
+            return None;
+        }
         let a_second = |requests: u32| requests as f32 / elapsed.as_secs_f32().max(f32::EPSILON);
         let is_late = waited > self.wait_max;
         (self.late_ticks, self.late) = if is_late {
@@ -160,6 +170,7 @@ mod tests {
                 asked: handled as u32,
                 refused: (handled - served) as u32,
                 line: (waited.as_secs_f32() * 1_000.0 / each) as u32,
+                open: self.connections as u32,
                 elapsed: elapsed_time,
             };
             self.part = self.gauge.judge(&tick).unwrap_or(1.0);
@@ -180,8 +191,9 @@ mod tests {
     #[test]
     fn what_passes_by_itself_refuses_nobody() {
         let mut gauge = Gauge::new(WAIT_MAX);
-        let mut judge =
-            |waited, asked, elapsed| gauge.judge(&Tick { waited, line: asked, asked, refused: 0, elapsed });
+        let mut judge = |waited, asked, elapsed| {
+            gauge.judge(&Tick { waited, line: asked, open: 10_000, asked, refused: 0, elapsed })
+        };
         let second = Duration::from_secs(1);
         for _ in 0..100 {
             assert_eq!(judge(second, 1_000, second), None, "the process was stopped");
@@ -193,6 +205,25 @@ mod tests {
         }
         for _ in 0..100 {
             assert_eq!(judge(second, 99, second), None, "few requests that take long");
+        }
+    }
+
+    #[test]
+    fn a_small_closed_loop_is_never_refused_however_long_it_waits() {
+        let second = Duration::from_secs(1);
+        let tick =
+            |open, line| Tick { waited: second, line, open, asked: 5_000, refused: 0, elapsed: TICK * 10 };
+        for line in [LINE_MIN, 5_000, u32::MAX] {
+            let mut gauge = Gauge::new(WAIT_MAX);
+            for _ in 0..1_000 {
+                assert_eq!(gauge.judge(&tick(LINE_MIN, line)), None, "{line} turns of few connections");
+            }
+            // One more, and it is an overload, once it has stood.
+            assert_eq!(gauge.judge(&tick(LINE_MIN + 1, line)), None);
+            assert_eq!(gauge.judge(&tick(LINE_MIN + 1, line)), Some(1.0 - FIRST));
+            // It ends at once when so few are left.
+            assert_eq!(gauge.judge(&tick(LINE_MIN, line)), None);
+            assert_eq!(gauge.judge(&tick(LINE_MIN + 1, line)), None, "and has to stand again");
         }
     }
 

@@ -87,11 +87,11 @@ fn weight(text: &[u8]) -> u16 {
 
 /// Whether a body of the type that the headers tell may be parsed: `application/json`, unencoded, and for a merge patch
 /// `application/merge-patch+json` too.
-pub(crate) fn check_content_type(headers: &HeaderMap, merge_patch: bool) -> Result<(), ApiError> {
+pub(crate) fn check_content_type(headers: &HeaderMap, merge_patch: bool) -> Result<(), Unsupported> {
     let encodings = headers.get_all(CONTENT_ENCODING);
     for encoding in encodings.iter().flat_map(|value| elements(value.as_bytes(), b',')).map(trim) {
         if !encoding.is_empty() && !encoding.eq_ignore_ascii_case(b"identity") {
-            return Err(unsupported("The body must not have a Content-Encoding."));
+            return Err(Unsupported::Coding);
         }
     }
     let mut values = headers.get_all(CONTENT_TYPE).iter();
@@ -102,11 +102,33 @@ pub(crate) fn check_content_type(headers: &HeaderMap, merge_patch: bool) -> Resu
     if known {
         return Ok(());
     }
-    Err(unsupported(if merge_patch {
-        "The body must be application/merge-patch+json or application/json, in UTF-8."
-    } else {
-        "The body must be application/json, in UTF-8."
-    }))
+    Err(if merge_patch { Unsupported::PatchType } else { Unsupported::Type })
+}
+
+/// What is not supported of a body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unsupported {
+    /// Its content coding.
+    Coding,
+    /// Its type, where JSON is taken.
+    Type,
+    /// Its type, where a merge patch is taken.
+    PatchType,
+}
+
+impl From<Unsupported> for ApiError {
+    fn from(unsupported: Unsupported) -> Self {
+        Self::new(
+            Code::UnsupportedMediaType,
+            match unsupported {
+                Unsupported::Coding => "The body must not have a Content-Encoding.",
+                Unsupported::Type => "The body must be application/json, in UTF-8.",
+                Unsupported::PatchType => {
+                    "The body must be application/merge-patch+json or application/json, in UTF-8."
+                }
+            },
+        )
+    }
 }
 
 fn is_supported(content_type: &[u8], merge_patch: bool) -> bool {
@@ -122,7 +144,8 @@ fn is_utf8(charset: &[u8]) -> bool {
         [b'"', quoted @ .., b'"'] => quoted,
         bare => bare,
     };
-    bare.eq_ignore_ascii_case(b"utf-8")
+    // The second is no registered name, but what many clients send.
+    [&b"utf-8"[..], b"utf8"].iter().any(|name| bare.eq_ignore_ascii_case(name))
 }
 
 /// Whether a part of a range is `q=0`, in any of its spellings. A malformed weight excludes nothing.
@@ -161,10 +184,6 @@ fn elements(value: &[u8], separator: u8) -> impl Iterator<Item = &[u8]> {
 /// Without the blanks and tabs around it.
 fn trim(text: &[u8]) -> &[u8] {
     text.trim_ascii()
-}
-
-fn unsupported(message: &'static str) -> ApiError {
-    ApiError::new(Code::UnsupportedMediaType, message)
 }
 
 #[cfg(test)]
@@ -230,6 +249,10 @@ mod tests {
             (&["APPLICATION/Json"], true),
             (&["application/json;charset=utf-8"], true),
             (&["application/json ; Charset=\"UTF-8\" ; x=\"a;charset=latin1\""], true),
+            (&["application/json;charset=utf8"], true),
+            (&["application/json; charset=\"UTF8\""], true),
+            (&["application/json;charset=utf8mb4"], false),
+            (&["application/json;charset=utf-88"], false),
             (&["application/json;"], true),
             (&[], false),
             (&[""], false),
@@ -252,8 +275,8 @@ mod tests {
         }
         let patch = headers(&CONTENT_TYPE, &["application/merge-patch+json; charset=utf-8"]);
         assert_eq!(check_content_type(&patch, true), Ok(()));
-        let refused = check_content_type(&patch, false).unwrap_err();
-        assert_eq!(refused.code, Code::UnsupportedMediaType);
+        assert_eq!(check_content_type(&patch, false), Err(Unsupported::Type));
+        assert_eq!(ApiError::from(Unsupported::Type).code, Code::UnsupportedMediaType);
     }
 
     #[test]
@@ -322,7 +345,8 @@ mod tests {
         ] {
             let mut headers = headers(&CONTENT_ENCODING, encodings);
             headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-            assert_eq!(check_content_type(&headers, false).is_ok(), expected, "{encodings:?}");
+            let checked = check_content_type(&headers, false);
+            assert_eq!(checked, if expected { Ok(()) } else { Err(Unsupported::Coding) }, "{encodings:?}");
         }
     }
 

@@ -54,6 +54,17 @@ pub(crate) fn formats() {
     assert!(text.len() == 3 && text.iter().all(|line| !line.starts_with('{')), "{text:?}");
 }
 
+pub(crate) fn clients() {
+    let quick = ["--log", "requests", "--trusted-proxies", "127.0.0.1"];
+    let asks = |trial: &Trial| {
+        trial.get("/v1/pets", "host: h\r\nx-forwarded-for: 192.0.2.7\r\n");
+    };
+    let told_of = |name, set| told(name, &[&quick[..], &[set]].concat(), asks);
+    assert!(told_of("client", "--log-client=true")[0].contains("\"client\":\"192.0.2.7\""));
+    let without = told_of("no-client", "--log-client=false");
+    assert!(without.len() == 1 && !without[0].contains("192.0.2.7"), "{without:?}");
+}
+
 /// A request whose body lets itself be waited for.
 fn slowly(trial: &Trial) {
     let mut held = trial.held();

@@ -50,6 +50,7 @@ const CASES: &[Case] = &[
     (&["overlap"], deadlines::overlap),
     (&["log", "log-sample"], log::levels),
     (&["log-format"], log::formats),
+    (&["log-client"], log::clients),
     (&["log-slow"], log::slow),
 ];
 

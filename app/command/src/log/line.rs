@@ -1,6 +1,7 @@
 //! One line of the log, in both its forms.
 
 use std::fmt::Write;
+use std::net::IpAddr;
 
 use petstore_domain::Timestamp;
 use petstore_http::Exchange;
@@ -37,14 +38,15 @@ impl<'l> Line<'l> {
         Self { time, level, message, fields: Vec::new() }
     }
 
-    /// The same line about a request.
-    pub(super) fn of(mut self, exchange: &Exchange<'_>) -> Self {
+    /// The same line about a request, with its client's address if that is told.
+    pub(super) fn of(mut self, exchange: &Exchange<'_>, client: Option<IpAddr>) -> Self {
         let micros = u64::try_from(exchange.duration.as_micros()).unwrap_or(u64::MAX);
         self.put("method", json!(exchange.method));
         self.put("route", json!(exchange.route));
         self.put("status", json!(exchange.status));
         self.put("micros", json!(micros));
         self.put("requestId", json!(exchange.request_id));
+        self.put("client", json!(client));
         self.put("account", json!(exchange.account.map(petstore_domain::AccountId::get)));
         self.put("key", json!(exchange.key));
         self.put("traceparent", json!(exchange.traceparent.filter(|text| is_traceparent(text))));
@@ -104,38 +106,43 @@ mod tests {
 
     use super::*;
 
-    fn line<'l>(fault: Option<&'l str>, traceparent: Option<&'l str>) -> Line<'l> {
+    fn line<'l>(fault: Option<&'l str>, traceparent: Option<&'l str>, tells_client: bool) -> Line<'l> {
         let time = Timestamp::parse("2030-01-01T00:00:00Z").unwrap();
-        Line::new(time, Level::Info, "request").of(&Exchange {
+        let client = "192.0.2.1".parse().unwrap();
+        let exchange = Exchange {
             method: "GET",
             route: "/pets/{petId}",
             status: 200,
             request_id: "abc",
             traceparent,
+            client,
             account: Some(AccountId::new(7).unwrap()),
             key: Some("pet_01234567"),
             duration: Duration::from_micros(42),
             fault,
-        })
+        };
+        Line::new(time, Level::Info, "request").of(&exchange, tells_client.then_some(client))
     }
 
     #[test]
     fn a_program_reads_an_object_a_line() {
         let expected = "{\"time\":\"2030-01-01T00:00:00.000Z\",\"level\":\"info\",\"message\":\"request\",\"method\":\"GET\",\
-                        \"route\":\"/pets/{petId}\",\"status\":200,\"micros\":42,\"requestId\":\"abc\",\"account\":7,\
+                        \"route\":\"/pets/{petId}\",\"status\":200,\"micros\":42,\"requestId\":\"abc\",\
+                        \"client\":\"192.0.2.1\",\"account\":7,\
                         \"key\":\"pet_01234567\",\"traceparent\":\"00-ab-01\"}\n";
-        assert_eq!(line(None, Some("00-ab-01")).as_json(), expected);
+        assert_eq!(line(None, Some("00-ab-01"), true).as_json(), expected);
     }
 
     #[test]
     fn a_person_reads_a_line_and_nothing_breaks_it() {
-        let text = line(Some("the disk\nis full"), Some("not=a trace")).as_text();
+        let text = line(Some("the disk\nis full"), Some("not=a trace"), false).as_text();
         assert!(text.starts_with("2030-01-01T00:00:00.000Z INFO  request "), "{text}");
         assert!(
             text.contains(" GET ") && text.contains(" /pets/{petId} ") && text.contains(" micros=42"),
             "{text}"
         );
         assert!(text.contains("fault=\"the disk\\nis full\"") && !text.contains("trace"), "{text}");
+        assert!(!text.contains("client") && !text.contains("192.0.2.1"), "{text}");
         assert_eq!(text.lines().count(), 1);
     }
 }

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use petstore_domain::Limit;
-use petstore_http::{Cors, Network};
+use petstore_http::{Cors, HostName, Network, Origin};
 
 /// An address with a port.
 pub(crate) fn address(text: &str) -> Result<SocketAddr, String> {
@@ -82,7 +82,8 @@ pub(crate) fn cors(text: &str) -> Result<Cors, String> {
         "any" => Ok(Cors::AnyOrigin),
         "off" => Ok(Cors::Off),
         list => {
-            let origins: Option<Vec<_>> = list.split(',').map(|text| origin(text.trim())).collect();
+            let origins = list.split(',').map(|text| Origin::parse(&origin(text.trim())?));
+            let origins: Option<Vec<_>> = origins.collect();
             let expected = "expected any, off for none, or origins such as https://app.example";
             origins.map(Cors::Origins).ok_or_else(|| expected.to_owned())
         }
@@ -104,7 +105,7 @@ fn origin(text: &str) -> Option<String> {
         Some((name, port)) if !port.contains(']') => (name, Some(port)),
         _ => (rest, None),
     };
-    let name = host(name).ok()?;
+    let name = written_host(name)?;
     let is_number = |port: &str| port.bytes().all(|b| b.is_ascii_digit());
     let port: Option<u16> = match port {
         Some(port) => Some(port.parse().ok().filter(|_| is_number(port))?),
@@ -116,18 +117,23 @@ fn origin(text: &str) -> Option<String> {
     }
 }
 
-/// A name or an address as a Host has it, without a port, and as clients write it.
-pub(crate) fn host(text: &str) -> Result<String, String> {
+/// A name or an address as a Host has it, without a port.
+pub(crate) fn host(text: &str) -> Result<HostName, String> {
+    let host = written_host(text).as_deref().and_then(HostName::parse);
+    host.ok_or_else(|| "expected a host without a port, such as pets.example".to_owned())
+}
+
+/// The same as clients write it, in a public URL: of the names that RFC 3986 permits those that could be meant.
+fn written_host(text: &str) -> Option<String> {
     let host = text.to_ascii_lowercase();
     let is_name = |b: u8| b.is_ascii_alphanumeric() || b"-._~".contains(&b);
     let address = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
-    let written = match address.map(str::parse::<Ipv6Addr>) {
+    match address.map(str::parse::<Ipv6Addr>) {
         // Of one that stands for an address of IPv4 there are two spellings in use: it stays as it is.
         Some(Ok(address)) if address.to_ipv4_mapped().is_none() => Some(format!("[{address}]")),
         Some(address) => address.is_ok().then_some(host),
         None => (!host.is_empty() && host.bytes().all(is_name)).then_some(host),
-    };
-    written.ok_or_else(|| "expected a host without a port, such as pets.example".to_owned())
+    }
 }
 
 /// An address, or a network in CIDR notation.
@@ -151,12 +157,18 @@ mod tests {
 
     #[test]
     fn a_host_has_no_port() {
-        assert_eq!(host("Pets.Example"), Ok("pets.example".to_owned()));
-        assert_eq!(host("[::1]"), Ok("[::1]".to_owned()));
-        assert_eq!(host("[0:0:0:0:0:0:0:1]"), Ok("[::1]".to_owned()));
-        assert_eq!(host("[2001:DB8:0::A]"), Ok("[2001:db8::a]".to_owned()));
-        assert_eq!(host("[::FFFF:7f00:1]"), Ok("[::ffff:7f00:1]".to_owned()));
-        for text in ["", "pets.example:8080", "http://x", "a b", "[::1"] {
+        for (text, written) in [
+            ("Pets.Example", "pets.example"),
+            ("pets.example.", "pets.example."),
+            ("[::1]", "[::1]"),
+            ("[0:0:0:0:0:0:0:1]", "[::1]"),
+            ("[2001:DB8:0::A]", "[2001:db8::a]"),
+            ("[::FFFF:7f00:1]", "[::ffff:7f00:1]"),
+        ] {
+            assert_eq!(written_host(text).as_deref(), Some(written));
+            assert_eq!(host(text).ok(), HostName::parse(written), "{text}");
+        }
+        for text in ["", "pets.example:8080", "http://x", "a b", "[::1", "a%20b"] {
             assert!(host(text).is_err(), "{text}");
         }
     }
@@ -188,7 +200,8 @@ mod tests {
         ] {
             assert_eq!(origin(text), None, "{text}");
         }
-        let list = Cors::Origins(vec!["https://app.example".to_owned(), "https://b.example".to_owned()]);
+        let list = ["https://app.example", "https://b.example"].map(|text| Origin::parse(text).unwrap());
+        let list = Cors::Origins(list.to_vec());
         assert_eq!(cors("https://App.example, https://b.example:443"), Ok(list));
     }
 

@@ -34,6 +34,9 @@ fn provocation(
     Provocation { status, code, concerns, spoil }
 }
 
+/// A well-formed key that nothing was made with.
+const ANOTHER_KEY: &str = "pet_0El6XFXwsUFD8J2vGxsaboW7rZYnQRBP5d9erwRwd2928IMiW";
+
 fn provocations() -> Vec<Provocation> {
     let all: fn(&Operation) -> bool = |_| true;
     let bodies = Operation::takes_body;
@@ -47,7 +50,7 @@ fn provocations() -> Vec<Provocation> {
     vec![
         provocation(304, "", cacheable, |one| one.with("if-none-match", "*")),
         provocation(400, "invalid_host", all, |one| one.with("host", "elsewhere")),
-        provocation(400, "ambiguous_credentials", all, |one| one.with("x-api-key", "another")),
+        provocation(400, "ambiguous_credentials", all, |one| one.with("x-api-key", ANOTHER_KEY)),
         provocation(400, "invalid_parameter", all, |one| one.asking("verbose=1")),
         provocation(400, "invalid_parameter", ids, |one| one.about("abc")),
         provocation(400, "invalid_parameter", lists, |one| one.asking("limit=0&colour=red")),
@@ -68,6 +71,7 @@ fn provocations() -> Vec<Provocation> {
         provocation(413, "body_too_large", bodies, |one| one.saying(" ".repeat(BODY))),
         provocation(414, "uri_too_long", all, |one| one.asking(&"x".repeat(TARGET))),
         provocation(415, "unsupported_media_type", bodies, |one| one.with("content-type", "text/plain")),
+        provocation(415, "unsupported_media_type", bodies, |one| one.with("content-encoding", "gzip")),
         provocation(431, "headers_too_large", all, |one| one.with("x-long", &"x".repeat(FIELD))),
     ]
 }
