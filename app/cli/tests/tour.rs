@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
 
-use common::{BINARY, Site, page};
+use common::{BINARY, Site, page, tools};
 
 const README: &str = include_str!("../../../README.md");
 const SANDBOX: &str = include_str!("../../../docs/sandbox.md");
@@ -25,12 +25,7 @@ fn steps(document: &str, sort: &str) -> Vec<Step> {
 }
 
 fn has_curl() -> bool {
-    let has_it = Command::new("curl").arg("--version").output().is_ok();
-    if !has_it {
-        assert!(std::env::var_os("CI").is_none(), "curl is needed for the tour");
-        println!("SKIPPED what is shown with curl: there is no curl");
-    }
-    has_it
+    tools::can_run("curl", "--version")
 }
 
 #[test]
