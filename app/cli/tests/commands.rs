@@ -164,6 +164,12 @@ fn a_first_key_that_is_written_to_a_file_or_given_is_not_printed() {
     nowhere.serve(&["--initial-key-file", "key"], &[]);
     assert!(std::fs::read_to_string(nowhere.folder.join("key")).unwrap().starts_with("pet_"));
 
+    // Other programs' word for standard output is no file here.
+    let refused = nowhere.run(&["--initial-key-file", "-", "--db", "other.db"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused.stderr).contains("the key is printed on standard output"));
+    assert!(!nowhere.folder.join("-").exists());
+
     // A pipe would be waited for.
     let refused = nowhere.run(&["--initial-key-file", "/dev/null", "--db", "other.db"]);
     assert_eq!(refused.status.code(), Some(2));

@@ -36,6 +36,11 @@ impl<'a> FirstKey<'a> {
             return Self::parse(text, INITIAL_KEY_VARIABLE);
         }
         let Some(file) = file else { return Ok(Self::ToShow) };
+        if file == Path::new("-") {
+            return Err(Failure::usage(
+                "initial-key-file (-): expected a file; without that setting the key is printed on standard output",
+            ));
+        }
         if fs::metadata(file).is_ok_and(|found| !found.is_file()) {
             // A pipe would be waited for, and there is no second try.
             let file = file.display();

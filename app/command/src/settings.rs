@@ -1,5 +1,6 @@
 //! What `petstore serve` may be told: by flags, else by the environment, else by a settings file, else by the defaults.
 
+mod advice;
 mod db;
 pub(crate) mod expected;
 mod file;
