@@ -95,7 +95,7 @@ impl From<NewPet> for PetPatch {
 
 /// A move that the status table does not allow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a pet that is {from} with {open_orders} open orders and {stock} free units cannot become {to}")]
+#[error("a pet that is {from} (free units: {stock}, open orders: {open_orders}) cannot become {to}")]
 pub struct InvalidTransition {
     /// The status it has.
     pub from: PetStatus,

@@ -234,7 +234,7 @@ impl App {
     pub(crate) fn report_unfinished(&self, connections: usize) {
         if let Some(observer) = &self.settings.observer {
             observer.trouble(&format!(
-                "{connections} connections were still owed an answer at the end of the drain"
+                "connections that were still owed an answer at the end of the drain: {connections}"
             ));
         }
     }

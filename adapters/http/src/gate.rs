@@ -164,7 +164,10 @@ pub(crate) fn refused(refusal: Refusal, now: Timestamp, note: &mut Option<QuotaN
                 WindowKind::Minute => (Code::RateLimitExceeded, "minute"),
                 WindowKind::Day => (Code::QuotaExceeded, "day"),
             };
-            let message = format!("The {} requests of this {span} are used up.", window.limit);
+            let message = match window.limit {
+                1 => format!("The one request of this {span} is used up."),
+                limit => format!("The {limit} requests of this {span} are used up."),
+            };
             Answer::from(ApiError::new(code, message)).with_retry_after(secs_until(window.reset_secs, now))
         }
         Refusal::Store(error) => Answer::from(error),

@@ -88,7 +88,7 @@ pub enum Contradiction {
         status: PetStatus,
     },
     /// A pet's status does not agree with its units and orders.
-    #[error("pet {id} is {status} with {stock} free units and {open_orders} open orders")]
+    #[error("pet {id} is {status} with free units: {stock}, open orders: {open_orders}")]
     Unsound {
         /// The pet.
         id: PetId,

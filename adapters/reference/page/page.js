@@ -27,15 +27,54 @@ function badges(React, operation) {
   return found;
 }
 
+/** Puts text on the clipboard. Browsers offer `navigator.clipboard` to secure contexts alone: not over http to another machine. */
+async function copy(text) {
+  if (navigator.clipboard) return navigator.clipboard.writeText(text);
+  const field = document.createElement('textarea');
+  field.value = text;
+  field.className = 'off-screen';
+  document.body.append(field);
+  field.select();
+  document.execCommand('copy');
+  field.remove();
+}
+
+/** How long a button says that its text was copied. */
+const COPIED_MS = 2000;
+
+/** A block of commands with a button that copies them. */
+function snippet(React, { text }) {
+  const [isCopied, setCopied] = React.useState(false);
+  const onClick = () => copy(text).then(() => {
+    setCopied(true);
+    setTimeout(() => setCopied(false), COPIED_MS);
+  });
+  return React.createElement('div', { className: 'renderedMarkdown snippet' },
+    React.createElement('pre', { tabIndex: 0 }, React.createElement('code', null, text)),
+    React.createElement('button', { type: 'button', className: 'btn snippet-copy', 'aria-live': 'polite', onClick },
+      isCopied ? 'Copied' : 'Copy'));
+}
+
+/** A fenced block of Markdown, with what is inside. */
+const FENCED = /^```\w*\n(.*?)\n```$/ms;
+
+/** A section of the guide: its blocks of commands can be copied, the rest is Markdown. */
+function section(React, Markdown, Snippet, source) {
+  // Text and blocks take turns.
+  return source.split(FENCED).map((part, index) => index % 2 === 0
+    ? React.createElement(Markdown, { key: index, source: part })
+    : React.createElement(Snippet, { key: index, text: part }));
+}
+
 /** The guide is long: each of its sections folds, and the first is open. */
-function guide(React, Markdown, source) {
+function guide(React, Markdown, Snippet, source) {
   const [opening, ...sections] = source.split(/^## /m);
-  const folded = sections.map((section, index) => {
-    const end = section.indexOf('\n');
-    const title = section.slice(0, end);
+  const folded = sections.map((text, index) => {
+    const end = text.indexOf('\n');
+    const title = text.slice(0, end);
     return React.createElement('details', { key: title, className: 'guide-section', open: index === 0 },
       React.createElement('summary', null, title),
-      React.createElement(Markdown, { source: section.slice(end) }));
+      section(React, Markdown, Snippet, text.slice(end)));
   });
   return React.createElement('div', { className: 'guide' }, React.createElement(Markdown, { source: opening }), folded);
 }
@@ -54,12 +93,23 @@ function search(taggedOperations, phrase) {
     .filter((group) => group.get('operations').size > 0);
 }
 
+/** An answer of an operation: a success is open, another one is a line that opens it. */
+function answer(React, Original, props) {
+  const [isOpen, setOpen] = React.useState(props.code.startsWith('2'));
+  if (isOpen) return React.createElement(Original, props);
+  const told = props.response.get('description', '').split('\n\n', 1)[0].replaceAll('`', '');
+  return React.createElement('tr', { className: 'response folded-answer', 'data-code': props.code },
+    React.createElement('td', { className: 'folded-answer-cell', colSpan: 2 },
+      React.createElement('button', { type: 'button', 'aria-expanded': false, onClick: () => setOpen(true) },
+        React.createElement('strong', null, props.code), ' ', told)));
+}
+
 const petstore = ({ React }) => ({
   fn: { opsFilter: search },
   statePlugins: {
     spec: {
       wrapActions: {
-        updateJsonSpec: (update) => (document) => update(withoutPrefills(document)),
+        updateJsonSpec: (update) => (document) => update(atThisAddress(withoutPrefills(document))),
       },
       wrapSelectors: {
         allowTryItOutFor: (allow, { specSelectors }) => (state, path, method) =>
@@ -72,6 +122,7 @@ const petstore = ({ React }) => ({
     JsonSchema_integer_int64: (props) => React.createElement(props.getComponent('JsonSchema_string'), props),
     // The original is no button, and copies a path that is of no use alone.
     CopyToClipboardBtn: () => null,
+    Snippet: (props) => snippet(React, props),
     FilterContainer: ({ layoutSelectors, layoutActions, specSelectors }) => {
       const phrase = layoutSelectors.currentFilter();
       const text = typeof phrase === 'string' ? phrase : '';
@@ -100,13 +151,22 @@ const petstore = ({ React }) => ({
     },
     Markdown: (Original, system) => (props) =>
       props.source && props.source === system.getSystem().specSelectors.info().get('description')
-        ? guide(React, Original, props.source)
+        ? guide(React, Original, system.getSystem().getComponent('Snippet'), props.source)
         : React.createElement(Original, props),
     headers: (Original) => (props) =>
       props.headers?.size > 0
         ? React.createElement('details', { className: 'folded-headers' },
-          React.createElement('summary', null, `${props.headers.size} headers`), React.createElement(Original, props))
+          React.createElement('summary', null, props.headers.size === 1 ? '1 header' : `${props.headers.size} headers`),
+          React.createElement(Original, props))
         : null,
+    response: (Original) => (props) => answer(React, Original, props),
+    // Of one type there is nothing to choose. The original stays, hidden: it tells the others which type is chosen.
+    contentType: (Original) => (props) =>
+      props.contentTypes?.size === 1
+        ? React.createElement('span', { className: 'one-media-type' },
+          React.createElement('code', null, props.contentTypes.first()),
+          React.createElement('span', { hidden: true }, React.createElement(Original, props)))
+        : React.createElement(Original, props),
     // A tag without operations is the heading of those that follow.
     OperationTag: (Original, system) => (props) => {
       if (props.tagObj.get('operations').size > 0) return React.createElement(Original, props);
@@ -119,6 +179,15 @@ const petstore = ({ React }) => ({
       props.specSelectors.taggedOperations().size === 0 ? null : React.createElement(Original, props),
   },
 });
+
+/** The contract with commands for the address that this page came from, instead of the one that it is written with. */
+function atThisAddress(document) {
+  const WRITTEN = 'http://127.0.0.1:8080/v1';
+  const base = document.servers?.[0]?.url ?? '';
+  const here = new URL(prefix + base, location.origin).href.replace(/\/$/, '');
+  const description = document.info.description.replaceAll(WRITTEN, here);
+  return { ...document, info: { ...document.info, description } };
+}
 
 /**
  * Examples of optional parameters as words instead of values. A console sends what stands in its fields, and nobody

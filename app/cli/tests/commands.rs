@@ -129,7 +129,11 @@ fn what_cannot_be_done_says_why_and_with_which_exit_code() {
 
 #[test]
 fn a_first_key_that_is_written_to_a_file_or_given_is_not_printed() {
-    let site = Site::served("initial", &["--initial-key-file", "key"]);
+    let mut site = Site::new("initial");
+    let log = site.log_of_start(&["--initial-key-file", "key", "--db", "first.db"], &[]);
+    assert!(log.contains("first key: written to key, for the account `default`"), "{log}");
+    std::fs::remove_file(site.folder.join("key")).unwrap();
+    site.serve(&["--initial-key-file", "key"], &[]);
     let file = site.folder.join("key");
     assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     assert!(std::fs::read_to_string(file).unwrap().starts_with("pet_"));
@@ -160,6 +164,12 @@ fn a_first_key_that_is_written_to_a_file_or_given_is_not_printed() {
     nowhere.serve(&["--initial-key-file", "key"], &[]);
     assert!(std::fs::read_to_string(nowhere.folder.join("key")).unwrap().starts_with("pet_"));
 
+    // Other programs' word for standard output is no file here.
+    let refused = nowhere.run(&["--initial-key-file", "-", "--db", "other.db"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused.stderr).contains("the key is printed on standard output"));
+    assert!(!nowhere.folder.join("-").exists());
+
     // A pipe would be waited for.
     let refused = nowhere.run(&["--initial-key-file", "/dev/null", "--db", "other.db"]);
     assert_eq!(refused.status.code(), Some(2));
@@ -189,6 +199,7 @@ fn a_second_server_on_the_same_address_or_socket_is_refused() {
         format!("petstore: listen (127.0.0.1:{}, PETSTORE_LISTEN): cannot listen there: Address", site.port);
     assert_eq!(refused.status.code(), Some(1));
     assert!(text(&refused.stderr).starts_with(&why), "{}", text(&refused.stderr));
+    assert!(text(&refused.stderr).contains("name another port (--listen 127.0.0.1:0 takes a free one)"));
     let address = site.port.to_string();
     let ops = ["--db", "memory", "--listen", "127.0.0.1:0", "--ops-listen", &format!("127.0.0.1:{address}")];
     let refused = text(&other.run(&ops).stderr);
@@ -203,8 +214,72 @@ fn a_second_server_on_the_same_address_or_socket_is_refused() {
     let same = ["--db", "memory", "--listen", "127.0.0.1:0", "--admin-socket", there.to_str().unwrap()];
     let refused = other.log_of_start(&same, &[]);
     assert!(refused.contains(&format!("another server answers at {}", there.display())), "{refused}");
+    assert!(refused.contains("name another file with --admin-socket"), "{refused}");
     // The first one's socket is still there.
     assert_eq!(site.run(&["keys", "list"]).status.code(), Some(0));
+}
+
+#[test]
+fn the_first_screen_has_the_key_on_a_line_of_its_own_and_where_the_page_is() {
+    let site = Site::served("first-screen", &["--db", "memory"]);
+    let printed = site.printed();
+    let lines: Vec<_> = printed.lines().collect();
+    assert!(lines.len() == 2 && lines[0].ends_with("shown this once:"), "{printed}");
+    assert!(lines[1].starts_with("pet_") && !lines[1].contains(' '), "{printed}");
+    for (flags, page) in [
+        (&["--listen", "0.0.0.0:0"][..], "reference and console: http://127.0.0.1:"),
+        (&["--listen", "127.0.0.1:0", "--base-path", "/shop"], "/docs"),
+        (&["--public-url", "https://pets.example"], "reference and console: https://pets.example/docs"),
+    ] {
+        let other = Site::new("first-screen-other");
+        let log = other.log_of_start(&[&["--db", "memory"], flags].concat(), &[]);
+        assert!(log.contains(page) && log.contains("reference and console: http"), "{flags:?}: {log}");
+    }
+}
+
+#[test]
+fn a_server_that_keeps_nothing_needs_no_admin_socket_unless_one_is_named() {
+    let mut first = Site::new("two-in-memory");
+    first.serve(&["--db", "memory"], &[]);
+    // Beside it, in the same folder.
+    let log = first.log_of_start(&["--db", "memory", "--listen", "127.0.0.1:0"], &[]);
+    assert!(log.contains("no admin socket: petstore.sock cannot be opened: another server answers"), "{log}");
+    assert!(log.contains("--admin-socket") && log.contains("serving http://"), "{log}");
+    assert_eq!(
+        first.run(&["keys", "list", "--db", "memory"]).status.code(),
+        Some(0),
+        "it is the first one's"
+    );
+    // One that is named must be had.
+    let refused =
+        first.run(&["--db", "memory", "--listen", "127.0.0.1:0", "--admin-socket", "petstore.sock"]);
+    let why = text(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(1), "{why}");
+    assert!(why.contains("name another file with --admin-socket"), "{why}");
+}
+
+#[test]
+fn accounts_are_listed_with_the_figures_of_their_plans_at_rest_as_by_a_server() {
+    let mut site = Site::new("figures");
+    std::fs::write(site.folder.join("p.toml"), "pro-minute = 301\n").unwrap();
+    site.serve(&["--config", "p.toml"], &[]);
+    for plan in ["free", "pro", "enterprise"] {
+        let own: &[&str] = if plan == "enterprise" { &["--minute", "7", "--day", "70"] } else { &[] };
+        let create = [&["keys", "create", "--account", plan, "--plan", plan], own].concat();
+        assert_eq!(site.run(&create).status.code(), Some(0));
+    }
+    let figures = |site: &Site| {
+        let accounts = json(&site.run(&["--config", "p.toml", "accounts", "list", "--json"]));
+        let figure = |one: &Value, name: &str| one[name].as_u64().unwrap();
+        let accounts = accounts.as_array().unwrap().iter();
+        accounts.map(|one| (figure(one, "minute"), figure(one, "day"))).collect::<Vec<_>>()
+    };
+    let expected = [(1_000, 100_000), (60, 1_000), (301, 10_000), (7, 70)];
+    assert_eq!(figures(&site), expected);
+    let table = text(&site.run(&["accounts", "show", "pro"]).stdout);
+    assert!(table.contains("  301     10000  "), "{table}");
+    site.stop();
+    assert_eq!(figures(&site), expected, "at rest");
 }
 
 #[test]

@@ -3,11 +3,11 @@
 
 mod common;
 
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use common::{BINARY, Client, Site};
 use serde_json::{Value, json};
@@ -226,12 +226,27 @@ fn as_nobody(site: &Site, args: &[&str]) -> Output {
     Command::new(binary).args(args).current_dir(&site.folder).uid(nobody).gid(nobody).output().unwrap()
 }
 
+/// The log of a server in memory until it serves, which ends with that.
+fn until_served(command: &mut Command) -> String {
+    let started = command.args(["--db", "memory", "--listen", "127.0.0.1:0"]).stdout(Stdio::null());
+    let mut server = started.stderr(Stdio::piped()).spawn().unwrap();
+    let mut log = String::new();
+    for line in BufReader::new(server.stderr.take().unwrap()).lines().map_while(Result::ok) {
+        log += &line;
+        if line.contains("serving") {
+            break;
+        }
+    }
+    server.kill().unwrap();
+    server.wait().unwrap();
+    log
+}
+
 #[test]
 fn another_user_is_told_that_it_is_another_user() {
     let mut site = Site::new("permission");
     if std::fs::metadata(&site.folder).unwrap().uid() != 0 {
-        assert!(std::env::var_os("CI").is_none(), "what another user is told is tried as root");
-        println!("SKIPPED: only root can be somebody else");
+        common::tools::skips::skip("what another user is told is tried as root");
         return;
     }
     site.serve(&[], &[]);
@@ -239,6 +254,19 @@ fn another_user_is_told_that_it_is_another_user() {
     assert_eq!(refused.status.code(), Some(1));
     let why = text(&refused.stderr);
     assert!(why.contains("petstore.db.sock belongs to another user"), "{why}");
+
+    // Nobody may write this folder: a store in memory is served without a socket, a file is refused with what to do.
+    let refused = as_nobody(&site, &["--db", "other.db", "--listen", "127.0.0.1:0"]);
+    let why = text(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(1), "{why}");
+    assert!(
+        why.contains("Permission denied") && why.contains("name another file with --db, or --db memory"),
+        "{why}"
+    );
+    let log = until_served(
+        Command::new(site.folder.join("petstore")).uid(65_534).gid(65_534).current_dir(&site.folder),
+    );
+    assert!(log.contains("no admin socket: petstore.sock cannot be opened: Permission denied"), "{log}");
 
     site.stop();
     let refused = as_nobody(&site, &["keys", "create"]);

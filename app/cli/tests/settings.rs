@@ -65,7 +65,7 @@ fn each_setting_with_a_form_refuses_what_is_none_in_the_environment_and_the_file
     // What takes any text: names of files.
     let free = ["admin-socket", "initial-key-file", "db", "tls-cert", "tls-key"];
     for key in keys(&site).iter().filter(|key| !free.contains(&key.as_str())) {
-        let variable = format!("PETSTORE_{}", key.replace('-', "_").to_uppercase());
+        let variable = variable_of(key);
         let output = site.command(&["check-config"]).env(&variable, "no such thing!").output().unwrap();
         let message = text(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{key}: {message}");
@@ -184,13 +184,86 @@ fn a_variable_of_any_command_is_named_when_it_is_wrong() {
             "postgres://pet:hunter2@db/pets",
             "PETSTORE_DB=\"postgres://…@db/pets\" in the environment: expected a file, or memory",
         ),
-        ("PETSTORE_DB", "", "PETSTORE_DB=\"\" in the environment: expected a file, or memory"),
+        (
+            "PETSTORE_DB",
+            ":memory:",
+            "PETSTORE_DB=\":memory:\" in the environment: expected a file, or memory; for a store that keeps nothing say \
+             memory",
+        ),
     ] {
         let refused = site.command(&["keys", "rotate", "1"]).env(variable, value).output().unwrap();
         assert_eq!(refused.status.code(), Some(2), "{variable}");
         let message = text(&refused.stderr);
         assert!(message.starts_with(&format!("petstore: {why}")), "{message}");
     }
+}
+
+#[test]
+fn a_variable_that_is_empty_is_as_if_it_were_not_set() {
+    let mut site = Site::new("empty");
+    let read = keys(&site).iter().map(|key| variable_of(key)).collect::<Vec<_>>();
+    assert!(read.len() > 30, "{read:?}");
+    // A compose file passes each that the host does not define, and one that nobody knows.
+    let others = ["PETSTORE_CONFIG", "PETSTORE_INITIAL_KEY", "PETSTORE_ZEBRA"].map(str::to_owned);
+    let empty = || read.iter().chain(&others).map(|name| (name.as_str(), ""));
+    std::fs::write(site.folder.join("p.toml"), "free-minute = 7\n").unwrap();
+    let output = site.command(&["check-config", "--config", "p.toml"]).envs(empty()).output().unwrap();
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), String::new()));
+    assert_eq!(
+        in_force(&output, "free-minute"),
+        ("7".to_owned(), "p.toml:1".to_owned()),
+        "the file is heeded"
+    );
+    assert_eq!(in_force(&output, "tls-cert"), ("-".to_owned(), "default".to_owned()));
+    // The server starts, and so do the commands that share its variables.
+    let listen = format!("127.0.0.1:{}", site.port);
+    let variables: Vec<_> = empty().filter(|(name, _)| *name != "PETSTORE_LISTEN").collect();
+    site.serve(&[], &[&variables[..], &[("PETSTORE_LISTEN", &listen)]].concat());
+    assert!(site.folder.join("petstore.db").exists() && site.printed().contains("pet_"));
+    for command in [
+        &["keys", "rotate", "1"][..],
+        &["accounts", "list"],
+        &["healthcheck", "--listen", &listen],
+        &["openapi"],
+    ] {
+        let done = site.command(command).envs(empty()).output().unwrap();
+        assert_eq!(done.status.code(), Some(0), "{command:?}: {}", text(&done.stderr));
+    }
+    // A flag says what it says.
+    assert_eq!(site.run(&["check-config", "--tls-cert="]).status.code(), Some(2));
+}
+
+#[test]
+fn a_port_alone_is_one_of_this_machine_and_a_word_of_other_servers_gets_a_tip() {
+    let site = Site::new("listen-forms");
+    for (text, port) in [
+        (format!("{}", site.port), site.port),
+        (format!(":{}", site.port), site.port),
+        (format!("localhost:{}", site.port), site.port),
+    ] {
+        let log = site.log_of_start(&["--db", "memory", "--listen", &text], &[]);
+        assert!(log.contains(&format!("serving http://127.0.0.1:{port}/v1")), "{text}: {log}");
+    }
+    for (args, tip) in [
+        (&["--port", "9090"][..], "'--listen 9090'"),
+        (&["-p", "9090"], "'--listen 9090'"),
+        (&["serve", "--host=0.0.0.0"], "'--listen 9090'"),
+        (&["start"], "'petstore serve'"),
+        (&["run", "--port", "1"], "'petstore serve'"),
+        (&["--listen", "*:8080"], "for all interfaces say 0.0.0.0:8080"),
+        (&["--db", "file:pets.db"], "without a scheme"),
+    ] {
+        let refused = site.run(args);
+        let why = text(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(2), "{args:?}: {why}");
+        assert!(why.contains(tip) && why.matches("tip:").count() <= 1, "{args:?}: {why}");
+    }
+    assert!(!site.folder.join("pets.db").exists() && !site.folder.join("file:pets.db").exists());
+}
+
+/// The environment variable of a setting.
+fn variable_of(key: &str) -> String {
+    format!("PETSTORE_{}", key.replace('-', "_").to_uppercase())
 }
 
 #[test]

@@ -158,11 +158,9 @@ fn has_namespaces() -> bool {
         return true;
     }
     let why = String::from_utf8_lossy(&tried.stderr);
-    assert!(
-        std::env::var_os("CI").is_none(),
+    tools::skips::skip(&format!(
         "process 1 is tried as root, who may make namespaces; in a container, in one with --privileged: {why}"
-    );
-    println!("SKIPPED: no process numbers of one's own here: {why}");
+    ));
     false
 }
 

@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
 
-use common::{BINARY, Site, page};
+use common::{BINARY, Site, page, tools};
 
 const README: &str = include_str!("../../../README.md");
 const SANDBOX: &str = include_str!("../../../docs/sandbox.md");
@@ -25,12 +25,7 @@ fn steps(document: &str, sort: &str) -> Vec<Step> {
 }
 
 fn has_curl() -> bool {
-    let has_it = Command::new("curl").arg("--version").output().is_ok();
-    if !has_it {
-        assert!(std::env::var_os("CI").is_none(), "curl is needed for the tour");
-        println!("SKIPPED what is shown with curl: there is no curl");
-    }
-    has_it
+    tools::can_run("curl", "--version")
 }
 
 #[test]
@@ -69,7 +64,11 @@ fn path_with(folder: &Path) -> OsString {
 #[test]
 fn the_readme_installs_the_command_that_it_calls() {
     let first = page::split(README).0.swap_remove(0).text;
-    let (install, command) = first.trim().split_once(" && ").unwrap();
+    let (clone, install) = first.trim().split_once('\n').unwrap();
+    // It begins with what a reader has: nothing.
+    let (source, folder) = clone.strip_prefix("git clone ").unwrap().split_once(" && cd ").unwrap();
+    assert_eq!((source, source.rsplit('/').next()), (env!("CARGO_PKG_REPOSITORY"), Some(folder)));
+    let (install, command) = install.split_once(" && ").unwrap();
     let package = install.strip_prefix("cargo install --locked --path ").unwrap();
     let package = page::root().join(package).canonicalize().unwrap();
     assert_eq!(package, Path::new(env!("CARGO_MANIFEST_DIR")));

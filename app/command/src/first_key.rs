@@ -11,8 +11,11 @@ use petstore_ports::api::{Administration, InitialKey};
 
 use crate::environment::SystemEntropy;
 use crate::log::Log;
-use crate::settings::INITIAL_KEY_VARIABLE;
+use crate::settings::{INITIAL_KEY_VARIABLE, value_of};
 use crate::{Failure, print_to_its_end, sync_folder_of};
+
+/// The account of the first key, as the service makes it.
+const OF_FIRST: &str = "`default` (Business plan)";
 
 /// What the owner has said of the first key.
 pub(crate) enum FirstKey<'a> {
@@ -27,12 +30,17 @@ pub(crate) enum FirstKey<'a> {
 impl<'a> FirstKey<'a> {
     /// Looks for it in the environment, and in the file that it would be written to.
     pub(crate) fn find(file: Option<&'a Path>) -> Result<Self, Failure> {
-        if let Some(text) = std::env::var_os(INITIAL_KEY_VARIABLE) {
+        if let Some(text) = value_of(INITIAL_KEY_VARIABLE) {
             let text = text.to_str();
             let text = text.ok_or_else(|| Failure::usage(format!("{INITIAL_KEY_VARIABLE} is not UTF-8")))?;
             return Self::parse(text, INITIAL_KEY_VARIABLE);
         }
         let Some(file) = file else { return Ok(Self::ToShow) };
+        if file == Path::new("-") {
+            return Err(Failure::usage(
+                "initial-key-file (-): expected a file; without that setting the key is printed on standard output",
+            ));
+        }
         if fs::metadata(file).is_ok_and(|found| !found.is_file()) {
             // A pipe would be waited for, and there is no second try.
             let file = file.display();
@@ -61,6 +69,7 @@ impl<'a> FirstKey<'a> {
         log: &Log,
     ) -> Result<Option<ApiKey>, Failure> {
         let is_wanted = !matches!(self, Self::ToShow);
+        let written = if let Self::ToFile(file) = self { Some(file) } else { None };
         let given = match self {
             Self::Given(key) => Some(key),
             Self::ToFile(file) => {
@@ -80,7 +89,12 @@ impl<'a> FirstKey<'a> {
                 }
                 Ok(None)
             }
-            InitialKey::Made(_) if is_known => Ok(None),
+            InitialKey::Made(_) if is_known => {
+                if let Some(file) = written {
+                    log.say(&format!("first key: written to {}, for the account {OF_FIRST}", file.display()));
+                }
+                Ok(None)
+            }
             InitialKey::Made(key) => Ok(Some(key)),
         }
     }
@@ -89,11 +103,8 @@ impl<'a> FirstKey<'a> {
 /// Shows a key that was made, this once.
 pub(crate) fn show(key: &ApiKey) -> Result<(), Failure> {
     const LOST: &str = "the first key was made and is lost: where the data is kept, make another with `petstore keys`, and revoke it";
-    print_to_its_end(&format!(
-        "API key of the account `default` (Business plan), shown this once: {}\n",
-        key.reveal()
-    ))
-    .map_err(|failure| Failure::because(format!("{}; {LOST}", failure.message)))
+    print_to_its_end(&format!("API key of the account {OF_FIRST}, shown this once:\n{}\n", key.reveal()))
+        .map_err(|failure| Failure::because(format!("{}; {LOST}", failure.message)))
 }
 
 /// Writes a key to the file before it is anybody's: one that cannot be written must not be lost, and a start that breaks off

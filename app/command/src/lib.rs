@@ -1,13 +1,16 @@
 //! What the command `petstore` does: it serves, and its subcommands administer.
 
+mod addresses;
 mod admin;
 mod at_rest;
 mod check_config;
 mod completions;
+mod count;
 mod demo;
 mod environment;
 mod first_key;
 mod healthcheck;
+mod help;
 mod keys;
 mod log;
 mod metrics;
@@ -144,10 +147,11 @@ fn command() -> clap::Command {
         reload.mut_arg("db", |db| db.help("Where the data is kept: the server's socket is beside it"))
     });
     // A backup reads the file, whoever has it: there is no server to find.
-    command.mut_subcommand("backup", |backup| {
+    let command = command.mut_subcommand("backup", |backup| {
         let backup = backup.mut_arg("admin_socket", |socket| socket.hide(true));
         backup.mut_arg("db", |db| db.help("Where the data is kept").help_heading(None::<&str>))
-    })
+    });
+    help::with_examples(command)
 }
 
 fn without_variables(command: clap::Command) -> clap::Command {
@@ -284,8 +288,8 @@ fn run(loaded: Loaded, arguments: Vec<OsString>, warnings: &[String]) -> Result<
         return check_config::check_config(args, &loaded);
     }
     match loaded.cli.command {
-        Some(Command::Keys { through, command }) => command.run(&through),
-        Some(Command::Accounts { through, command }) => command.run(&through),
+        Some(Command::Keys { through, command }) => command.run(&through.with_config(loaded.cli.config)),
+        Some(Command::Accounts { through, command }) => command.run(&through.with_config(loaded.cli.config)),
         Some(Command::Reload(args)) => args.run(),
         Some(Command::Settings(args)) => args.run(),
         Some(Command::Openapi { base_path }) => {
@@ -309,7 +313,8 @@ fn unknown_variables() -> Vec<String> {
     // All begin alike, so that the rest alone is compared.
     let known: Vec<_> = known.iter().filter_map(|name| name.strip_prefix(PREFIX)).collect();
     let mut warnings = vec![];
-    for name in std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()) {
+    let set = std::env::vars_os().filter(|(_, value)| !value.is_empty());
+    for name in set.filter_map(|(name, _)| name.into_string().ok()) {
         let Some(rest) = name.strip_prefix(PREFIX) else { continue };
         if !known.contains(&rest) && !OF_CLIENTS.contains(&name.as_str()) {
             let meant = settings::meant(rest, known.iter().copied());

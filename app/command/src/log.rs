@@ -15,6 +15,7 @@ use petstore_ports::Clock;
 
 use self::line::{Level, Line};
 use self::sink::Sink;
+use crate::count::counted;
 use crate::settings::{LogFormat, LogLevel, ServeArgs};
 
 /// Writes log lines, on a thread of its own: who logs never waits.
@@ -49,7 +50,8 @@ impl Log {
             tells_clients: args.log_client,
             clock: Arc::clone(&clock),
             sink: Sink::to_standard_error(move |lost| {
-                let message = format!("{lost} lines of the log were dropped: nobody read those before");
+                let message =
+                    format!("{} of the log dropped: nobody read those before", counted(lost, "line"));
                 text_of(&Line::new(clock.now(), Level::Warn, &message), json)
             }),
         }

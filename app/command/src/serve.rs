@@ -14,6 +14,7 @@ use petstore_ports::{Clock, Housekeeping};
 use petstore_service::{Ports, Service};
 use petstore_sqlite::CheckpointHealth;
 
+use crate::addresses::{advice, page_origin};
 use crate::admin::{AdminSocket, Bulk, Desk};
 use crate::demo;
 use crate::environment::{SystemClock, SystemEntropy};
@@ -113,7 +114,7 @@ async fn run(
     if args.sandbox {
         sandbox::claim(&args.db, &store, &|key| loaded.named(key))?;
     }
-    let socket = open_socket(args)?;
+    let socket = open_socket(args, log)?;
     let demo = args.demo.filter(|_| args.sandbox);
     let Some(shop) = signals.unless_stopped(log, move || sandbox::beginning(demo)).await? else {
         return Ok(());
@@ -175,24 +176,12 @@ async fn run(
         bulk: Arc::clone(&bulk),
         overlap: args.overlap,
     };
-    tokio::spawn(socket.serve(desk));
+    if let Some(socket) = socket {
+        tokio::spawn(socket.serve(desk));
+    }
     tokio::spawn(keep_house(Arc::clone(&store), clock, checkpoints, Arc::clone(log)));
     tokio::spawn(Arc::clone(&supervisor).watchdog());
-    if args.sandbox {
-        let address = servers.last().unwrap_or(&servers[0]).local_addr();
-        let scheme = if servers.len() > 1 { "http" } else { scheme };
-        log.say(&format!(
-            "SANDBOX: whoever reaches {scheme}://{address} can empty this store (POST /sandbox/reset), turn its clock \
-             and make it fail; this is no server to rely on"
-        ));
-    }
-    if !args.trusted_proxies.is_empty() && args.public_url.is_none() {
-        log.say(
-            "trusted-proxies without public-url: links in answers begin with the scheme and host that these proxies tell, in \
-             Forwarded, else in X-Forwarded-Proto and X-Forwarded-Host",
-        );
-    }
-    log.say(&format!("serving {scheme}://{}{} from {}", servers[0].local_addr(), args.base_path, args.db));
+    announce(args, scheme, &servers, log);
     supervisor.ready();
 
     while std::mem::take(&mut signals.reload_waits) || signals.next().await == Wish::Reload {
@@ -208,6 +197,26 @@ async fn run(
         log.say("stopped");
     }
     ended
+}
+
+/// Says where what is served: the line that says `serving` comes last, since who started the server waits for that.
+fn announce(args: &ServeArgs, scheme: &str, servers: &[Server], log: &Log) {
+    if args.sandbox {
+        let address = servers.last().unwrap_or(&servers[0]).local_addr();
+        let scheme = if servers.len() > 1 { "http" } else { scheme };
+        log.say(&format!(
+            "SANDBOX: whoever reaches {scheme}://{address} can empty this store (POST /sandbox/reset), turn its clock \
+             and make it fail; this is no server to rely on"
+        ));
+    }
+    if !args.trusted_proxies.is_empty() && args.public_url.is_none() {
+        log.say(
+            "trusted-proxies without public-url: links in answers begin with the scheme and host that these proxies tell, in \
+             Forwarded, else in X-Forwarded-Proto and X-Forwarded-Host",
+        );
+    }
+    log.say(&format!("reference and console: {}/docs", page_origin(args, scheme, servers[0].local_addr())));
+    log.say(&format!("serving {scheme}://{}{} from {}", servers[0].local_addr(), args.base_path, args.db));
 }
 
 fn reload(reloader: &Reloader, log: &Log) {
@@ -231,16 +240,31 @@ fn forget_what_is_ahead(store: &MemoryStore, db: &Db, now: Timestamp, log: &Log)
     let accounts = store.forget_usage_after(now.plus(tolerated));
     if accounts > 0 && !is_sandbox {
         log.warn(&format!(
-            "the clock was ahead by more than a week when {accounts} accounts were counted last: what they had used is forgotten"
+            "the clock was ahead by more than a week when {} last counted: what was used is forgotten",
+            if accounts == 1 { "1 account was".to_owned() } else { format!("{accounts} accounts were") }
         ));
     }
 }
 
-fn open_socket(args: &ServeArgs) -> Result<AdminSocket, Failure> {
+/// Opens the socket of the administrative commands. None where it was not asked for by name and cannot be had: a server
+/// that keeps nothing, in a folder that is not its own or beside another one, serves all the same.
+fn open_socket(args: &ServeArgs, log: &Log) -> Result<Option<AdminSocket>, Failure> {
     let path = args.admin_socket();
-    AdminSocket::open(&path).map_err(|error| {
-        Failure::because(format!("the admin socket {} cannot be opened: {error}", path.display()))
-    })
+    match AdminSocket::open(&path) {
+        Ok(socket) => Ok(Some(socket)),
+        Err(error) if args.db == Db::Memory && args.admin_socket.is_none() => {
+            log.warn(&format!(
+                "no admin socket: {} cannot be opened: {error}; the keys, accounts, import, export and reload commands \
+                 do not reach this server unless --admin-socket names another file",
+                path.display()
+            ));
+            Ok(None)
+        }
+        Err(error) => Err(Failure::because(format!(
+            "the admin socket {} cannot be opened: {error}; name another file with --admin-socket",
+            path.display()
+        ))),
+    }
 }
 
 /// Fills an empty store with a demonstration. None if the server is stopped meanwhile.
@@ -289,8 +313,10 @@ fn listen(
     ops: Option<Endpoint>,
     certificate: Option<&Arc<Certificate>>,
 ) -> Result<Vec<Server>, Failure> {
-    let cannot =
-        |place: String, error: io::Error| Failure::because(format!("{place}: cannot listen there: {error}"));
+    let cannot = |place: String, error: io::Error, flag: &str| {
+        let advice = advice(error.kind(), flag);
+        Failure::because(format!("{place}: cannot listen there: {error}{advice}"))
+    };
     let named = |endpoint: &Endpoint, key| match endpoint {
         Endpoint::Address(_) => loaded.named(key),
         Endpoint::Inherited(_) => "the socket that was handed over".to_owned(),
@@ -303,10 +329,10 @@ fn listen(
             http.listen_tls(public, threads, config)
         }
     };
-    let mut servers = vec![server.map_err(|error| cannot(place, error))?];
+    let mut servers = vec![server.map_err(|error| cannot(place, error, "listen"))?];
     if let Some(ops) = ops {
         let place = named(&ops, "ops-listen");
-        servers.push(http.listen_ops(ops).map_err(|error| cannot(place, error))?);
+        servers.push(http.listen_ops(ops).map_err(|error| cannot(place, error, "ops-listen"))?);
     }
     Ok(servers)
 }

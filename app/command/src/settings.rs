@@ -1,5 +1,6 @@
 //! What `petstore serve` may be told: by flags, else by the environment, else by a settings file, else by the defaults.
 
+mod advice;
 mod db;
 pub(crate) mod expected;
 mod file;
@@ -20,7 +21,7 @@ use petstore_service::Policy;
 pub(crate) use self::db::{DEFAULT_DB, Db};
 pub(crate) use self::file::Reading;
 pub(crate) use self::reference::{Form, reference};
-pub(crate) use self::sources::{InForce, LoadError, Loaded, load, meant};
+pub(crate) use self::sources::{InForce, LoadError, Loaded, load, meant, value_of};
 use crate::{Failure, openapi};
 
 /// How `petstore serve` is told what to do: the one table of all settings. The flags, the variables, the keys of the

@@ -1,8 +1,8 @@
 //! The store that a command works on: in memory, or in its file.
 
-use std::fs;
 use std::path::Path;
 use std::sync::Arc;
+use std::{fs, io};
 
 use petstore_http::Idle;
 use petstore_memory::{MemoryStore, Opened};
@@ -58,6 +58,9 @@ fn open_file(file: &Path, epoch_if_new: u64, if_in_use: &str, idle: Idle) -> Res
         OpenError::InUse { .. } => Failure::because(format!("{error}; {if_in_use}")),
         OpenError::Damaged { .. } => Failure::because(format!("{error}{}", hint(true))),
         OpenError::Engine { .. } => Failure::because(format!("{error}{}", hint(false))),
+        OpenError::File { ref source, .. } if is_forbidden(source) => {
+            Failure::because(format!("{error}{IF_FORBIDDEN}"))
+        }
         error => Failure::because(error.to_string()),
     })?;
     let (originals, checkpoints) = (Some(journal.originals()), Some(journal.checkpoint_health()));
@@ -79,6 +82,14 @@ const IF_DAMAGED: &str = "; if it was restored from a backup, restore it again, 
 
 /// A disk that is full, a lock or a mode says nothing against the log, and whoever took it away would lose what is in it.
 const IF_WHOLE: &str = "; leave the -wal beside it where it is: it holds what was acknowledged last";
+
+/// What to do in a folder or with a file that may not be written.
+const IF_FORBIDDEN: &str = "; the file and its folder must be writable for the user that runs petstore: name another file with --db, \
+                            or --db memory, which keeps nothing";
+
+fn is_forbidden(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
+}
 
 /// Whether something is in the log beside a file.
 fn has_log(file: &Path) -> bool {

@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 use self::output::Output;
 use self::progress::Progress;
 use crate::admin::{Answer, NOT_UNDERSTOOD, Request, ask_within, connect};
+use crate::count::counted;
 use crate::environment::Stopwatch;
 use crate::keys::Through;
 use crate::ndjson::{End, Unimported};
@@ -118,8 +119,10 @@ impl TransferArgs {
             backup(file, &self.file).map_err(|error| Failure::because(error.to_string()))?;
         let millis = u64::try_from(watch.elapsed().as_millis()).unwrap_or(u64::MAX);
         let said = format!(
-            "{}: {pets} pets and {orders} orders in {bytes} bytes, written in {millis} ms",
-            self.file.display()
+            "{}: {} and {} in {bytes} bytes, written in {millis} ms",
+            self.file.display(),
+            counted(pets, "pet"),
+            counted(orders, "order")
         );
         let done =
             json!({"file": self.file, "pets": pets, "orders": orders, "bytes": bytes, "millis": millis});
@@ -216,7 +219,7 @@ fn check_readable(file: &Path, nowhere: impl Fn() -> Failure) -> Result<(), Fail
 }
 
 fn lines(count: u64) -> String {
-    if count == 1 { "1 line".to_owned() } else { format!("{count} lines") }
+    counted(count, "line")
 }
 
 fn unwritten(error: &io::Error) -> Failure {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use petstore_domain::{
     Account, AccountId, AccountName, ApiKey, CreateKey, CreateKeyRejection, CreatedKey, KeyHolder, KeyId,
-    KeyLabel, KeyPatch, KeyRecord, LiftBan, Plan, RevokeKey, RotateKey, RotateKeyRejection, Scopes,
+    KeyLabel, KeyPatch, KeyRecord, LiftBan, Limits, Plan, RevokeKey, RotateKey, RotateKeyRejection, Scopes,
     UnknownKey, UpdateAccount, UpdateAccountRejection, UpdateKey,
 };
 use petstore_ports::StoreError;
@@ -125,6 +125,10 @@ impl Administration for Service {
 
     async fn account_named(&self, name: &AccountName) -> Result<Option<Account>, StoreError> {
         self.directory.account_named(name).await
+    }
+
+    fn limits(&self, plan: &Plan) -> Limits {
+        self.gatekeeper.limits(plan)
     }
 
     async fn update_account(

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use dashmap::DashMap;
-use petstore_domain::{ApiKey, KeyId, PlanTable, Timestamp};
+use petstore_domain::{ApiKey, KeyId, Limits, Plan, PlanTable, Timestamp};
 use petstore_ports::api::{Admission, Call, Gate, InFlight, KeyProblem, Refusal};
 use petstore_ports::{
     AddressVerdict, Ask, Cost, Credential, KeyName, KeyReader, Quotas, ScopedReply, StoreError, Verdict,
@@ -60,6 +60,10 @@ impl Gatekeeper {
     pub(crate) async fn knows(&self, secret: &ApiKey) -> Result<bool, StoreError> {
         let found = self.keys.credential(KeyName::Digest(digest::of_key(secret))).await?;
         Ok(found.is_some())
+    }
+
+    pub(crate) fn limits(&self, plan: &Plan) -> Limits {
+        self.plans.limits(plan)
     }
 
     pub(crate) fn set_plans(&self, plans: PlanTable) {

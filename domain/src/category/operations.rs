@@ -118,7 +118,7 @@ pub enum DeleteCategoryRejection {
     #[error(transparent)]
     Precondition(#[from] PreconditionError),
     /// Pets belong to it.
-    #[error("{pets} pets are in this category")]
+    #[error("pets in this category: {pets}")]
     InUse {
         /// How many.
         pets: u64,

@@ -59,7 +59,7 @@ pub enum AdjustStockRejection {
     #[error("there is no such inventory item")]
     NotFound,
     /// Fewer units are free than were to be taken out.
-    #[error("only {left} units are left")]
+    #[error("units left: {left}")]
     InsufficientStock {
         /// The free units.
         left: u64,

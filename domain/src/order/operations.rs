@@ -27,7 +27,7 @@ pub enum PlaceOrderRejection {
         status: PetStatus,
     },
     /// Fewer units are free than were asked for.
-    #[error("only {left} units are left")]
+    #[error("units left: {left}")]
     InsufficientStock {
         /// The free units.
         left: u64,

@@ -5,7 +5,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use petstore_domain::{
     Account, AccountId, AccountName, ApiKey, CreateKeyRejection, CreatedKey, KeyHolder, KeyId, KeyLabel,
-    KeyPatch, KeyRecord, Plan, RotateKeyRejection, Scopes, Timestamp, UnknownKey, UpdateAccountRejection,
+    KeyPatch, KeyRecord, Limits, Plan, RotateKeyRejection, Scopes, Timestamp, UnknownKey,
+    UpdateAccountRejection,
 };
 
 use super::Failure;
@@ -90,6 +91,9 @@ pub trait Administration: Send + Sync {
 
     /// The account of this name.
     async fn account_named(&self, name: &AccountName) -> Result<Option<Account>, StoreError>;
+
+    /// The figures of a plan that are in force now.
+    fn limits(&self, plan: &Plan) -> Limits;
 
     /// Renames an account or moves it to another plan.
     async fn update_account(

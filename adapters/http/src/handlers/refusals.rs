@@ -78,7 +78,7 @@ impl Refuse for UpdatePetRejection {
             Self::InvalidTransition(refused) => conflict(
                 Code::InvalidStatusTransition,
                 format!(
-                    "The pet is {} with {} free units and {} open orders: it cannot become {}.",
+                    "The pet is {} (free units: {}, open orders: {}): it cannot become {}.",
                     refused.from, refused.stock, refused.open_orders, refused.to
                 ),
             ),

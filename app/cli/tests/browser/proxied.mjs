@@ -13,6 +13,8 @@ try {
       await claim(`${name}: the page is drawn, and its console finds the service`, async () => {
         const { page, context, faults } = await open(browser, {}, origin);
         await page.goto(`${origin}${prefix}/docs`);
+        const steps = await page.locator('.guide-section', { hasText: 'First steps' }).locator('pre').innerText();
+        assert.ok(steps.includes(`export PETSTORE_URL=${origin}${prefix}${told.base}\n`), steps);
         const rateLimit = page.locator('#operations-account-getRateLimit');
         await rateLimit.locator('.opblock-summary-control').click();
         await rateLimit.locator('.try-out__btn').click();

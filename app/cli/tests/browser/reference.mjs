@@ -92,6 +92,71 @@ await withBrowser(async (browser) => {
     assert.deepEqual(hidden, ['listOrders']);
   });
 
+  await claim('first steps show the address that the page came from, and a button copies them', async () => {
+    const steps = page.locator('.guide-section', { hasText: 'First steps' });
+    const text = await steps.locator('pre').innerText();
+    assert.ok(text.includes(`export PETSTORE_URL=${told.origin}/v1\n`), text);
+    await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: told.origin });
+    await steps.getByRole('button', { name: 'Copy' }).click();
+    await steps.getByRole('button', { name: 'Copied' }).waitFor();
+    assert.equal(await page.evaluate(() => navigator.clipboard.readText()), text);
+    // As from another machine, over http.
+    await page.evaluate(() => {
+      Object.defineProperty(navigator, 'clipboard', { value: undefined, configurable: true });
+      document.addEventListener('copy', () => { window.copied = document.getSelection().toString() || document.activeElement.value; });
+    });
+    await steps.getByRole('button', { name: 'Copy', exact: true }).click();
+    await until('it is copied', () => page.evaluate(() => window.copied !== undefined));
+    assert.equal(await page.evaluate(() => window.copied), text);
+  });
+
+  await claim('an opened operation shows its success, folds the others, and asks for no choice that there is none of', async () => {
+    for (const operation of operations) {
+      await control(page, operation).click();
+      const at = block(page, operation);
+      await at.locator('.responses-wrapper').waitFor();
+      const codes = async (selector) => {
+        const rows = await at.locator(`.responses-inner > table tr.response${selector}`).all();
+        return Promise.all(rows.map((row) => row.getAttribute('data-code')));
+      };
+      const expected = Object.keys(operation.responses);
+      assert.deepEqual(await codes(':not(.folded-answer)'), expected.filter((code) => code.startsWith('2')), operation.operationId);
+      assert.deepEqual((await codes('.folded-answer')).sort(), expected.filter((code) => !code.startsWith('2')).sort());
+      assert.equal(await at.locator('.response-col_links:visible').count(), 0, 'no column of links');
+      for (const select of await at.locator('select.content-type:visible').all()) {
+        assert.ok((await select.locator('option').count()) > 1, `${operation.operationId}: a choice of one`);
+      }
+      await control(page, operation).click();
+    }
+    const patch = named('updatePet');
+    await control(page, patch).click();
+    assert.equal(await block(page, patch).locator('select.content-type:visible').count(), 1, 'where there are two, there is a choice');
+    const refused = block(page, patch).getByRole('button', { name: /^404/ });
+    assert.equal(await refused.getAttribute('aria-expanded'), 'false');
+    await refused.press('Enter');
+    await block(page, patch).locator('tr.response[data-code="404"] .response-col_description').waitFor();
+    await control(page, patch).click();
+  });
+
+  await claim('no gap is between code and the punctuation behind it', async () => {
+    await page.locator('.guide-section').evaluateAll((all) => all.forEach((one) => { one.open = true; }));
+    const gaps = await page.locator('.info code').evaluateAll((all) => all.flatMap((code) => {
+      const next = code.nextSibling;
+      if (next?.nodeType !== Node.TEXT_NODE || !/^[.,;:)]/.test(next.data)) return [];
+      const range = document.createRange();
+      range.setStart(next, 0);
+      range.setEnd(next, 1);
+      const [mark, last] = [range.getBoundingClientRect(), [...code.getClientRects()].at(-1)];
+      const letters = document.createRange();
+      letters.selectNodeContents(code);
+      const end = [...letters.getClientRects()].at(-1).right;
+      // On another line there is no gap.
+      return mark.top > last.bottom ? [] : [mark.left - end];
+    }));
+    assert.ok(gaps.length > 10, `${gaps.length} places`);
+    assert.ok(gaps.every((gap) => gap < 1), `${Math.max(...gaps)} px`);
+  });
+
   await claim('the search finds by path, method, summary and operationId', async () => {
     const find = page.getByLabel('Find an operation');
     for (const [phrase, expected] of [
@@ -243,6 +308,14 @@ await withBrowser(async (browser) => {
       for (const operation of [named('getPet'), named('listOrders')]) await control(page, operation).click();
       await send(page, named('listPets'));
       await send(page, named('createPet'), JSON.stringify({ name: 'Fiver', categoryId: 1 }));
+      await control(page, named('updatePet')).click();
+      assert.equal(await page.locator('.response-col_links:visible').count(), 0, 'no column of links');
+      for (const words of await page.locator('.opblock-section-request-body h4, .one-media-type code').all()) {
+        const { height } = await words.boundingBox();
+        assert.ok(height < 50, `${await words.innerText()} is ${height} px high`);
+      }
+      await block(page, named('updatePet')).locator('.opblock-section-request-body').scrollIntoViewIfNeeded();
+      await shot(page, `${name}-request-body`);
       await block(page, named('createPet')).scrollIntoViewIfNeeded();
       await shot(page, `${name}-console`);
       await block(page, named('createPet')).locator('.live-responses-table').scrollIntoViewIfNeeded();

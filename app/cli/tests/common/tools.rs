@@ -1,5 +1,8 @@
 //! Other people's programs: what `tests/tools/install` put there, or the machine has.
 
+#[path = "../../../../tests/skips.rs"]
+pub mod skips;
+
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -18,15 +21,13 @@ pub fn node(program: &str) -> PathBuf {
     folder().join("node_modules/.bin").join(program)
 }
 
-/// Whether a program can be started. If not, the test that needs it is skipped, loudly; under `CI=true` it fails.
+/// Whether a program can be started. If not, the test that needs it is skipped with a line, and fails under `CI=true`.
 pub fn can_run(program: impl Into<PathBuf>, version_flag: &str) -> bool {
     let program = program.into();
     let quiet = Command::new(&program).arg(version_flag).stdout(Stdio::null()).stderr(Stdio::null()).status();
     if quiet.is_ok() {
         return true;
     }
-    let name = program.display();
-    assert!(std::env::var_os("CI").is_none(), "{name} is needed here: `bash tests/tools/install` brings it");
-    println!("SKIPPED: there is no {name}; `bash tests/tools/install` brings it");
+    skips::skip(&format!("there is no {}", program.display()));
     false
 }

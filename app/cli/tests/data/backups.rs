@@ -34,6 +34,17 @@ fn no_entity_tag_of_before_fits_what_is_restored() {
 }
 
 #[test]
+fn a_backup_of_one_pet_is_said_to_be_of_one_pet() {
+    let mut site = Site::new("backup-one");
+    site.serve(&["--demo", "1"], &[]);
+    let mut client = Client::connect(site.port, &site.printed_key()).unwrap();
+    let order = client.ask("POST", "/v1/store/orders", "", "{\"petId\":1}").unwrap();
+    assert_eq!(order.status, 201, "{}", order.body);
+    let said = text(&site.run(&["backup", "copy.db"]).stderr);
+    assert!(said.contains("copy.db: 1 pet and 1 order in "), "{said}");
+}
+
+#[test]
 fn a_backup_says_what_it_wrote_and_overwrites_nothing() {
     let site = stocked("backup-said");
     let said = site.run(&["backup", "copy.db"]);

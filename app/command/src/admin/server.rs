@@ -250,20 +250,25 @@ impl Desk {
                 let accounts =
                     self.administration.accounts(after, PAGE).await.map_err(|error| store_fault(&error))?;
                 let more = accounts.len() == PAGE;
-                Ok(Answer::Accounts { accounts: accounts.iter().map(AccountView::from).collect(), more })
+                Ok(Answer::Accounts { accounts: accounts.iter().map(|one| self.view(one)).collect(), more })
             }
             Request::ShowAccount { account } => {
                 let found = self.account(&account).await?;
-                Ok(Answer::Account { account: AccountView::from(&found) })
+                Ok(Answer::Account { account: self.view(&found) })
             }
             Request::UpdateAccount { account, name, plan } => {
                 let found = self.account(&account).await?;
                 let name = name.map(|name| account_name(&name)).transpose()?;
                 let plan = plan.map(super::PlanChoice::plan).transpose()?;
                 let updated = self.administration.update_account(found.id, name, plan).await.map_err(why)?;
-                Ok(Answer::Account { account: AccountView::from(&updated) })
+                Ok(Answer::Account { account: self.view(&updated) })
             }
         }
+    }
+
+    /// An account with the figures of its plan.
+    fn view(&self, account: &Account) -> AccountView {
+        AccountView::new(account, self.administration.limits(&account.plan))
     }
 
     fn key(&self, found: KeyListing, key: KeyRecord) -> Answer {

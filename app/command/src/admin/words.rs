@@ -179,24 +179,21 @@ pub(crate) struct AccountView {
     pub(crate) id: u64,
     pub(crate) name: String,
     pub(crate) plan: String,
-    /// Only of the enterprise plan.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Requests a minute: its plan's, as the server's settings have it, or its own.
     pub(crate) minute: Option<u32>,
-    /// Only of the enterprise plan.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Requests a day, likewise.
     pub(crate) day: Option<u32>,
     pub(crate) created_at: String,
 }
 
-impl From<&Account> for AccountView {
-    fn from(account: &Account) -> Self {
-        let limits = if let Plan::Enterprise(limits) = account.plan { Some(limits) } else { None };
+impl AccountView {
+    pub(crate) fn new(account: &Account, limits: Limits) -> Self {
         Self {
             id: account.id.get(),
             name: account.name.to_string(),
             plan: account.plan.as_str().to_owned(),
-            minute: limits.map(|limits| limits.minute.get()),
-            day: limits.map(|limits| limits.day.get()),
+            minute: Some(limits.minute.get()),
+            day: Some(limits.day.get()),
             created_at: account.created_at.to_string(),
         }
     }

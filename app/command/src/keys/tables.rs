@@ -25,7 +25,7 @@ pub(super) fn keys_table(keys: &[KeyView]) -> Table<8> {
     table
 }
 
-/// Accounts, with the limits of those that have their own.
+/// Accounts, with the figures of their plans.
 pub(super) fn accounts_table(accounts: &[AccountView]) -> Table<6> {
     let mut table = Table::new(["ID", "NAME", "PLAN", "MINUTE", "DAY", "SINCE"]);
     let number = |number: Option<u32>| number.map(|number| number.to_string()).unwrap_or_default();

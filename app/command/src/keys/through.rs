@@ -29,9 +29,18 @@ pub(crate) struct Through {
     /// Print JSON for programs
     #[arg(long, global = true, display_order = LAST)]
     pub(crate) json: bool,
+
+    /// The settings file, which is a flag of every command.
+    #[arg(skip)]
+    config: Option<PathBuf>,
 }
 
 impl Through {
+    /// The same with the settings file, of which a store at rest takes the figures of the plans.
+    pub(crate) fn with_config(self, config: Option<PathBuf>) -> Self {
+        Self { config, ..self }
+    }
+
     pub(crate) fn socket(&self) -> PathBuf {
         self.admin_socket.clone().unwrap_or_else(|| self.db.admin_socket())
     }
@@ -42,7 +51,7 @@ impl Through {
         match (ask(&socket, &request)?, &self.db) {
             (Some(answer), _) => answer.understood(),
             (None, Db::File(file)) if file.exists() => {
-                let answer = at_rest::ask(&self.db, request)?.understood()?;
+                let answer = at_rest::ask(&self.db, self.config.as_deref(), request)?.understood()?;
                 self.tell_that_none_answers(&socket);
                 Ok(answer)
             }

@@ -17,7 +17,8 @@ pub(crate) enum Db {
 }
 
 impl Db {
-    /// Takes a path, or the word `memory`.
+    /// Takes a path, or the word `memory`. Other programs' words for a store in memory and URIs are refused: each would
+    /// make a file of that name, and the data would stay on the disk.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         match text {
             "memory" => Ok(Self::Memory),
@@ -25,6 +26,11 @@ impl Db {
             url if url.contains("://") => {
                 Err("expected a file, or memory: no other store is built in".to_owned())
             }
+            word if means_memory(word) => Err(format!(
+                "expected a file, or memory; for a store that keeps nothing say memory, for a file of that name \
+                 ./{word}"
+            )),
+            uri if has_scheme(uri) => Err("expected a file's path without a scheme, or memory".to_owned()),
             file => Ok(Self::File(file.into())),
         }
     }
@@ -38,11 +44,82 @@ impl Db {
     }
 }
 
+/// Words for a store in memory, as they read without punctuation and in lower case.
+const MEMORY: [&str; 3] = ["memory", "inmemory", "mem"];
+
+/// Schemes that SQLite and its drivers know.
+const SCHEMES: [&str; 3] = ["file:", "sqlite:", "sqlite3:"];
+
+/// Whether a word is another spelling of `memory`, such as `:memory:` or `Memory`. A path with a slash never is.
+fn means_memory(word: &str) -> bool {
+    let word = word.to_lowercase();
+    let bare = scheme_of(&word).map_or(&*word, |scheme| &word[scheme.len()..]);
+    let bare = bare.split('?').next().unwrap_or_default();
+    let letters: String = bare.chars().filter(|c| c.is_alphanumeric()).collect();
+    !bare.contains(['/', '.']) && MEMORY.contains(&letters.as_str())
+}
+
+fn has_scheme(uri: &str) -> bool {
+    scheme_of(&uri.to_lowercase()).is_some()
+}
+
+fn scheme_of(lower_case: &str) -> Option<&'static str> {
+    SCHEMES.into_iter().find(|scheme| lower_case.starts_with(scheme))
+}
+
 impl std::fmt::Display for Db {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Memory => f.write_str("memory"),
             Self::File(file) => file.display().fmt(f),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spellings_of_memory_and_uris_are_refused_and_the_word_or_a_path_is_named() {
+        for word in [
+            ":memory:",
+            ":MEMORY:",
+            "Memory",
+            "MEMORY",
+            " memory",
+            "in-memory",
+            "in_memory",
+            "mem",
+            ":mem:",
+            "memory:",
+            "<memory>",
+            "'memory'",
+            "sqlite::memory:",
+            "sqlite3::memory:",
+            "file::memory:",
+            "file::memory:?cache=shared",
+        ] {
+            let why = Db::parse(word).unwrap_err();
+            assert!(why.contains("say memory") && why.ends_with(&format!("./{word}")), "{word}: {why}");
+            // What the message recommends is understood.
+            assert_eq!(Db::parse(&format!("./{word}")), Ok(Db::File(format!("./{word}").into())));
+        }
+        for uri in ["file:pets.db", "FILE:pets.db?mode=ro", "sqlite:pets.db", "sqlite3:/data/pets.db"] {
+            assert_eq!(
+                Db::parse(uri).unwrap_err(),
+                "expected a file's path without a scheme, or memory",
+                "{uri}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_path_is_a_file_whatever_it_is_called() {
+        assert_eq!(Db::parse("memory"), Ok(Db::Memory));
+        for path in ["memory.db", "./memory", "/data/memory", "memories", "my-memory.db", "pets.db", "files"]
+        {
+            assert_eq!(Db::parse(path), Ok(Db::File(path.into())), "{path}");
         }
     }
 }

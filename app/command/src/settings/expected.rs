@@ -1,16 +1,33 @@
 //! What a value may be: each parser says what it expected, so that a wrong value explains itself wherever it stood.
 
-use std::net::{Ipv6Addr, SocketAddr};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use petstore_domain::Limit;
 use petstore_http::{Cors, HostName, Network, Origin};
 
-/// An address with a port.
+/// An address with a port. `localhost:8080`, `:8080` and `8080` mean this machine alone: other machines reach a server
+/// only where an address says so.
 pub(crate) fn address(text: &str) -> Result<SocketAddr, String> {
-    text.parse()
-        .map_err(|_| "expected an address with a port, such as 127.0.0.1:8080 or [::1]:8080".to_owned())
+    if let Ok(address) = text.parse() {
+        return Ok(address);
+    }
+    let (host, port) = text.rsplit_once(':').unwrap_or(("", text));
+    match (host, port_number(port)) {
+        (host, Some(port)) if host.is_empty() || host.eq_ignore_ascii_case("localhost") => {
+            Ok((Ipv4Addr::LOCALHOST, port).into())
+        }
+        ("*", Some(port)) => Err(format!("expected an address with a port; for all interfaces say 0.0.0.0:{port}")),
+        _ => Err("expected an address with a port, such as 127.0.0.1:8080, [::1]:8080 or localhost:8080; a port alone \
+                  means 127.0.0.1"
+            .to_owned()),
+    }
+}
+
+/// A port in decimal digits alone: numbers of Rust may have a sign.
+fn port_number(text: &str) -> Option<u16> {
+    text.parse().ok().filter(|_| text.bytes().all(|b| b.is_ascii_digit()))
 }
 
 /// A whole number within a range.
@@ -106,9 +123,8 @@ fn origin(text: &str) -> Option<String> {
         _ => (rest, None),
     };
     let name = written_host(name)?;
-    let is_number = |port: &str| port.bytes().all(|b| b.is_ascii_digit());
-    let port: Option<u16> = match port {
-        Some(port) => Some(port.parse().ok().filter(|_| is_number(port))?),
+    let port = match port {
+        Some(port) => Some(port_number(port)?),
         None => None,
     };
     match port.filter(|port| *port != own_port) {
@@ -144,6 +160,38 @@ pub(crate) fn network(text: &str) -> Result<Network, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_port_alone_and_localhost_mean_this_machine() {
+        for (text, meant) in [
+            ("8080", "127.0.0.1:8080"),
+            (":8080", "127.0.0.1:8080"),
+            ("localhost:8080", "127.0.0.1:8080"),
+            ("LocalHost:0", "127.0.0.1:0"),
+            ("0.0.0.0:80", "0.0.0.0:80"),
+            ("[::]:80", "[::]:80"),
+        ] {
+            assert_eq!(address(text).map(|address| address.to_string()).as_deref(), Ok(meant), "{text}");
+        }
+        assert!(address("*:8080").unwrap_err().ends_with("for all interfaces say 0.0.0.0:8080"));
+        for text in [
+            "",
+            ":",
+            "+80",
+            ":+80",
+            "65536",
+            "localhost",
+            "localhost:",
+            "127.0.0.1",
+            "::1",
+            "::1:80",
+            "http://localhost:80",
+            "pets.example:80",
+            "8080:",
+        ] {
+            assert!(address(text).unwrap_err().starts_with("expected an address with a port"), "{text}");
+        }
+    }
 
     #[test]
     fn a_base_path_loses_its_last_slash() {

@@ -8,6 +8,7 @@ use clap::error::{ContextKind, ContextValue};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 
+use super::advice::advised;
 use super::file::{Entry, Reading, SettingsFile};
 use super::{CONFIG_VARIABLE, ServeArgs};
 use crate::{Cli, Failure};
@@ -28,11 +29,12 @@ pub(crate) fn load(arguments: &[OsString], reading: Reading) -> Result<Loaded, L
     let command = crate::command();
     check_environment(&command)?;
     // Made anew for each look: a copy beside this one would be the most memory that an idle server ever had.
-    let (arguments, bare) = match command.try_get_matches_from(arguments) {
+    let (arguments, bare) = match without_empty_variables(command).try_get_matches_from(arguments) {
         Ok(bare) => (arguments.to_vec(), bare),
         Err(fault) => {
-            let arguments = behind_the_command(arguments, &fault).ok_or(fault)?;
-            let bare = crate::command().try_get_matches_from(&arguments)?;
+            let arguments = behind_the_command(arguments, &fault).ok_or_else(|| advised(fault))?;
+            let command = without_empty_variables(crate::command());
+            let bare = command.try_get_matches_from(&arguments).map_err(advised)?;
             (arguments, bare)
         }
     };
@@ -46,7 +48,8 @@ pub(crate) fn load(arguments: &[OsString], reading: Reading) -> Result<Loaded, L
         None => bare,
         Some(file) => {
             check_file(file)?;
-            with_defaults(crate::command(), file).try_get_matches_from(arguments)?
+            let command = without_empty_variables(with_defaults(crate::command(), file));
+            command.try_get_matches_from(arguments)?
         }
     };
     let cli = Cli::from_arg_matches(&matches)?;
@@ -160,11 +163,30 @@ fn config(matches: &ArgMatches) -> Option<PathBuf> {
     innermost(matches).get_one::<PathBuf>(CONFIG).cloned()
 }
 
+/// Returns the value of a variable. An empty one counts as not set: a compose file passes `NAME=` for whatever the host
+/// does not define.
+pub(crate) fn value_of(variable: &str) -> Option<OsString> {
+    std::env::var_os(variable).filter(|value| !value.is_empty())
+}
+
+/// The same command, and its subcommands, whose settings ignore variables that are empty. Comes last: without its
+/// variable a setting is not known for one.
+fn without_empty_variables(command: Command) -> Command {
+    let is_empty = |setting: &Arg| {
+        let variable = setting.get_env().and_then(|name| name.to_str());
+        variable.is_some_and(|variable| value_of(variable).is_none())
+    };
+    let command =
+        command.mut_args(|setting| if is_empty(&setting) { setting.env(None::<&str>) } else { setting });
+    let names: Vec<_> = command.get_subcommands().map(|command| command.get_name().to_owned()).collect();
+    names.iter().fold(command, |command, name| command.mut_subcommand(name, without_empty_variables))
+}
+
 /// Judges what the environment says, so that a fault names the variable and not a flag that nobody used.
 fn check_environment(command: &Command) -> Result<(), Failure> {
     for setting in command.get_arguments().filter(|flag| flag.get_env().is_some()) {
         let variable = variable(setting);
-        let Some(value) = std::env::var_os(variable) else { continue };
+        let Some(value) = value_of(variable) else { continue };
         let value = value.into_string().map_err(|_| Failure::usage(format!("{variable} is not UTF-8")))?;
         judge(setting, &value).map_err(|why| {
             Failure::usage(format!("{variable}={:?} in the environment: {why}", shown(&value)))

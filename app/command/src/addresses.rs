@@ -1,0 +1,40 @@
+//! Addresses as a person needs them: where the reference page is, and what to do about one that cannot be had.
+
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use crate::settings::ServeArgs;
+
+/// The origin under which a person opens the reference page: a browser cannot ask an unspecified address.
+pub(crate) fn page_origin(args: &ServeArgs, scheme: &str, mut address: SocketAddr) -> String {
+    if let Some(public) = &args.public_url {
+        return public.clone();
+    }
+    if address.ip().is_unspecified() {
+        address.set_ip(if address.is_ipv4() {
+            Ipv4Addr::LOCALHOST.into()
+        } else {
+            Ipv6Addr::LOCALHOST.into()
+        });
+    }
+    format!("{scheme}://{address}")
+}
+
+/// The remedy for an address that cannot be listened on, behind the system's own words.
+pub(crate) fn advice(kind: io::ErrorKind, flag: &str) -> String {
+    match kind {
+        io::ErrorKind::AddrInUse => format!(
+            "; another program listens there: stop it, or name another port (--{flag} 127.0.0.1:0 takes a free one)"
+        ),
+        io::ErrorKind::PermissionDenied => format!(
+            "; ports below 1024 are for root and for programs with CAP_NET_BIND_SERVICE: name a higher one, such as \
+             --{flag} 127.0.0.1:9090"
+        ),
+        io::ErrorKind::AddrNotAvailable => {
+            format!(
+                "; no interface of this machine has that address: --{flag} 0.0.0.0:9090 means all of them"
+            )
+        }
+        _ => String::new(),
+    }
+}

@@ -1,0 +1,17 @@
+//! Counts as people read them.
+
+/// A count with its noun, in the singular where there is one: `1 pet`, `2 pets`.
+pub(crate) fn counted(count: u64, noun: &str) -> String {
+    let ending = if count == 1 { "" } else { "s" };
+    format!("{count} {noun}{ending}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_is_singular() {
+        assert_eq!([0, 1, 2].map(|count| counted(count, "pet")), ["0 pets", "1 pet", "2 pets"]);
+    }
+}

@@ -1,0 +1,81 @@
+//! Tests that cannot be done on this machine: each says so in a line on standard error, with a running number.
+//!
+//! A file and not a crate, so that the tests of every crate can take it in with `#[path]` without a dependency.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read, Seek, Write};
+use std::os::unix::process::parent_id;
+use std::path::{Path, PathBuf};
+
+/// The command that installs what the tests need.
+pub const INSTALL: &str = "`bash tests/tools/install`";
+
+/// Says that the current test is skipped, and why. Fails it under `CI=true`, where nothing may be missing.
+#[track_caller]
+pub fn skip(why: &str) {
+    assert!(
+        std::env::var_os("CI").is_none(),
+        "{why}: under CI no test is skipped; {INSTALL} brings what the tests need"
+    );
+    skip_even_under_ci(why);
+}
+
+/// The same for what even a machine of its own may lack, such as a network.
+pub fn skip_even_under_ci(why: &str) {
+    let thread = std::thread::current();
+    let (number, test) = (next_number(), thread.name().unwrap_or("a test"));
+    let why = why.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = format!("SKIPPED {number}: {test}: {why}; {INSTALL} brings what the tests need\n");
+    // Not a macro: what those print is captured. In one piece: other tests write too.
+    let _ = std::io::stderr().write_all(line.as_bytes());
+}
+
+/// The number of a skip within this run of the tests. Each test binary is a process of its own, so they count in a file,
+/// which is the parent's: that is the `cargo test` that runs them all.
+fn next_number() -> u64 {
+    let folder = folder();
+    let own = format!("{PREFIX}{}", run_of(parent_id()));
+    forget_ended_runs(&folder);
+    let file = OpenOptions::new().create(true).truncate(false).read(true).write(true).open(folder.join(own));
+    // Where nothing can be written, the line is worth more than its number.
+    file.and_then(|file| count(&file)).unwrap_or(0)
+}
+
+/// How the name of a file begins in which skips are counted.
+const PREFIX: &str = "skips-of-";
+
+fn count(mut file: &File) -> std::io::Result<u64> {
+    file.lock()?;
+    let mut before = String::new();
+    file.read_to_string(&mut before)?;
+    let number = before.trim().parse().unwrap_or(0) + 1;
+    file.set_len(0)?;
+    file.rewind()?;
+    write!(file, "{number}")?;
+    Ok(number)
+}
+
+/// Beside the test binary, which is in the build's folder.
+fn folder() -> PathBuf {
+    let program = std::env::current_exe().ok();
+    program.and_then(|program| program.parent().map(Path::to_owned)).unwrap_or_else(std::env::temp_dir)
+}
+
+/// A process by its id and the time of its start: ids are used again.
+fn run_of(process: u32) -> String {
+    let told = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    // Behind the name, which may have spaces, the start is the 20th field (proc_pid_stat(5)).
+    let start = told.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(19));
+    format!("{process}-{}", start.unwrap_or("0"))
+}
+
+fn forget_ended_runs(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let Some(run) = name.strip_prefix(PREFIX) else { continue };
+        let process = run.split('-').next().and_then(|id| id.parse().ok());
+        if process.is_none_or(|process| run_of(process) != run) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
