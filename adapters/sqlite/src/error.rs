@@ -106,17 +106,22 @@ impl OpenError {
 /// Without the file's path: what a store says of itself is shown to whoever asks whether it is ready.
 impl From<OpenError> for StoreError {
     fn from(error: OpenError) -> Self {
-        Self::Unavailable(match error {
-            OpenError::InUse { .. } => "another process holds the data file".to_owned(),
-            OpenError::File { source, .. } => format!("the data file cannot be opened: {source}"),
-            OpenError::NotAJournal { .. } => "the data file is not that of a petstore".to_owned(),
+        match error {
+            OpenError::InUse { .. } => Self::Unavailable("another process holds the data file".to_owned()),
+            OpenError::File { source, .. } => {
+                Self::Unavailable(format!("the data file cannot be opened: {source}"))
+            }
+            OpenError::NotAJournal { .. } => {
+                Self::Corrupt("the data file is not that of a petstore".to_owned())
+            }
             OpenError::Version { found, known, .. } => {
-                format!("the data file has {}", versions(found, known))
+                Self::Unavailable(format!("the data file has {}", versions(found, known)))
             }
-            OpenError::Damaged { reason, .. } | OpenError::Engine { reason, .. } => {
-                format!("the data file cannot be used: {reason}")
+            OpenError::Damaged { reason, .. } => Self::Corrupt(format!("the data file: {reason}")),
+            OpenError::Engine { reason, .. } => {
+                Self::Unavailable(format!("the data file cannot be used: {reason}"))
             }
-        })
+        }
     }
 }
 
@@ -152,7 +157,7 @@ pub(crate) fn is_busy(error: &Error) -> bool {
     error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)
 }
 
-/// A failure to read: a damaged file is damaged, whoever asks again.
+/// A failure of the engine: what it calls damage is told as damage.
 pub(crate) fn unreadable(table: &str, error: &Error) -> StoreError {
     if is_damage(error) {
         return StoreError::Corrupt(format!("{table}: {}", reason(error)));

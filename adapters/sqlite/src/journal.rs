@@ -10,7 +10,7 @@ use petstore_ports::{Batch, BatchNumber, Bulk, Header, Journal, Row, StoreError,
 use rusqlite::{Connection, params};
 
 use crate::checkpoint::{self, CheckpointHealth, Log, Settled};
-use crate::error::{is_busy, is_damage, unavailable, unreadable};
+use crate::error::{is_busy, is_damage, unreadable};
 use crate::fold::Fold;
 use crate::open::{Lost, Open};
 use crate::original::{DataFile, Originals, behind};
@@ -115,7 +115,7 @@ impl SqliteJournal {
             self.open = None;
             self.may_have_committed |= !is_busy(&error);
             self.is_suspect |= is_damage(&error);
-            unavailable(doing, &error)
+            unreadable(doing, &error)
         })
     }
 

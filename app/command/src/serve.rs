@@ -311,13 +311,22 @@ async fn keep_house(
     checkpoints: Option<CheckpointHealth>,
     log: Arc<Log>,
 ) {
-    let mut fault = None;
+    let (mut fault, mut refused) = (None, None);
     let mut ticks = tokio::time::interval(HOUSEKEEPING);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
         // What could not be dropped now is dropped later.
         let _ = store.prune(clock.now()).await;
+        // Where no client asks for a change, nothing else brings the storage engine's words into the log.
+        let why = store.journal_fault();
+        if why != refused {
+            match &why {
+                Some(why) => log.complain(&format!("changes are refused: {why}")),
+                None => log.say("changes are taken again"),
+            }
+            refused = why;
+        }
         let now = checkpoints.as_ref().and_then(CheckpointHealth::fault);
         if now != fault {
             // Nothing is refused for that yet, so nobody else would say it.

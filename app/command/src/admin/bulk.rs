@@ -98,7 +98,7 @@ impl Bulk {
         let read = |sink: &mut Sink<'_>| file.read_snapshot(sink);
         let exported = transfer::export_file(file.path(), read, output, |_| begun = true);
         match exported {
-            Err(_) if !begun && self.store.journal_fails() => None,
+            Err(_) if !begun && self.store.journal_fault().is_some() => None,
             exported => Some(exported.map_err(|failure| failure.message)),
         }
     }
