@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use petstore_ports::StoreError;
 use rusqlite::{Error, ErrorCode, ffi};
 
+use crate::Place;
+
 /// Why a journal cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
@@ -50,6 +52,26 @@ pub enum OpenError {
         path: PathBuf,
         /// What the engine says, or which row is wrong.
         reason: String,
+    },
+    /// The log is damaged, and a later transaction stands behind the damage: what was acknowledged would be lost.
+    #[error("{} is damaged in {place}, and changes that were acknowledged stand behind that", path.display())]
+    LogDamaged {
+        /// The log.
+        path: PathBuf,
+        /// Where it is damaged.
+        place: Place,
+    },
+    /// The database was in use and was not closed, and its log is gone.
+    #[error(
+        "{} cannot be used: {}, which holds all that was written since it was made, is missing: bring that back, or move \
+         {} away to begin a new store",
+        path.display(), log.display(), path.display()
+    )]
+    LogMissing {
+        /// The database.
+        path: PathBuf,
+        /// What is missing.
+        log: PathBuf,
     },
     /// The engine cannot read or write it now.
     #[error("{} cannot be used: {reason}", path.display())]
@@ -118,6 +140,13 @@ impl From<OpenError> for StoreError {
                 Self::Unavailable(format!("the data file has {}", versions(found, known)))
             }
             OpenError::Damaged { reason, .. } => Self::Corrupt(format!("the data file: {reason}")),
+            OpenError::LogDamaged { place, .. } => Self::Corrupt(format!(
+                "the -wal is damaged in {place}, and changes that were acknowledged stand behind that"
+            )),
+            OpenError::LogMissing { .. } => Self::Unavailable(
+                "its -wal, which holds all that was written since it was made, is missing: bring that back"
+                    .to_owned(),
+            ),
             OpenError::Engine { reason, .. } => {
                 Self::Unavailable(format!("the data file cannot be used: {reason}"))
             }

@@ -15,7 +15,7 @@ use crate::fold::Fold;
 use crate::open::{Lost, Open};
 use crate::original::{DataFile, Originals, behind};
 use crate::table::put;
-use crate::{OpenError, files, load, meta, schema, tables};
+use crate::{DamagedLog, OpenError, Place, after_crash, files, load, meta, schema, tables};
 
 /// Records of answered requests that one call drops at most: a few milliseconds of the writer's time.
 const PRUNE_MAX: usize = 1_000;
@@ -31,6 +31,7 @@ pub struct SqliteJournal {
     may_have_committed: bool,
     /// Whether the engine has found damage when it wrote.
     is_suspect: bool,
+    dropped: Option<Place>,
     /// Released last, when nothing of the database is open any more.
     _lock: File,
 }
@@ -39,6 +40,15 @@ impl SqliteJournal {
     /// Opens the journal in this file; makes it if there is none. A new one has this epoch from then on, and so has a
     /// copy by [`backup`](crate::backup) that is opened for the first time.
     pub fn open(path: impl AsRef<Path>, epoch_if_new: u64) -> Result<Self, OpenError> {
+        Self::open_after_crash(path, epoch_if_new, DamagedLog::Refuse)
+    }
+
+    /// The same, with a word on what is done about a log that a crash has left and that is damaged in its midst.
+    pub fn open_after_crash(
+        path: impl AsRef<Path>,
+        epoch_if_new: u64,
+        damaged: DamagedLog,
+    ) -> Result<Self, OpenError> {
         let path = path.as_ref();
         let failed = |source| OpenError::File { path: path.into(), source };
         // SQLite would take a path that begins with `file:` for a URI.
@@ -52,6 +62,7 @@ impl SqliteJournal {
             Ok(()) | Err(_) => {}
         }
         let originals = Originals::of(DataFile::open(&path).map_err(failed)?);
+        let dropped = originals.data().recover_log(damaged)?;
         let log = Arc::default();
         let (open, settled) = Open::new(&path, Some(epoch_if_new), &log)?;
         open.cut(settled, &path)?;
@@ -72,8 +83,14 @@ impl SqliteJournal {
             originals,
             may_have_committed: false,
             is_suspect: false,
+            dropped,
             _lock: lock,
         })
+    }
+
+    /// Where its log was damaged, if what stood behind that was dropped when it was opened.
+    pub fn dropped(&self) -> Option<Place> {
+        self.dropped
     }
 
     /// Whether its checkpoints succeed; to be asked at any time, by anyone.
@@ -242,6 +259,9 @@ impl Drop for SqliteJournal {
         let _ = self.look();
         if let Some(open) = &mut self.open {
             open.stop();
+            if self.originals.kept() == BatchNumber(0) {
+                let _ = after_crash::end_young(&open.connection);
+            }
             // What is left in the log is as durable there.
             let _ = checkpoint::settle(&open.connection);
         }

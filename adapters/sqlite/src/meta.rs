@@ -51,7 +51,7 @@ pub(crate) fn write(connection: &Connection, number: BatchNumber, ids: LastIds) 
 
 /// What a copy has until it is opened: not the epoch of its original, which goes on to give that epoch's tags to other
 /// content.
-const NO_EPOCH: u64 = 0;
+pub(crate) const NO_EPOCH: u64 = 0;
 
 /// Takes the epoch from a copy.
 pub(crate) fn forget_epoch(connection: &Connection) -> rusqlite::Result<()> {

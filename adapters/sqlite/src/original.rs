@@ -14,7 +14,7 @@ use petstore_ports::{BatchNumber, Header, Row, StoreError};
 use crate::error::unreadable;
 use crate::files::{MAGIC, ending};
 use crate::open::Lost;
-use crate::{connection, load, meta};
+use crate::{DamagedLog, OpenError, Place, after_crash, connection, files, load, meta};
 
 /// Where a database says which journal it is written and read with, and what stands for the write-ahead log there (file
 /// format, section 1.3.3). It is so for as long as a server has the file, and not so in a copy that was never opened.
@@ -34,6 +34,24 @@ impl DataFile {
     /// Opens it as one that is written: what may only be read is refused before anything is made beside it.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         Original::open(path).map(Self)
+    }
+
+    /// Makes what is in the log last, and judges it, before the engine reads it. Returns where it was damaged, if what is
+    /// behind that has been dropped.
+    pub(crate) fn recover_log(&self, damaged: DamagedLog) -> Result<Option<Place>, OpenError> {
+        let path = &self.0.path;
+        if !files::has_log(path) {
+            return after_crash::check_young(path).map(|()| None);
+        }
+        // A process that was killed may have left a batch that was not synced. What is written behind it must not be on
+        // disk before it is.
+        files::sync_log(path).map_err(|source| OpenError::File { path: path.clone(), source })?;
+        match (after_crash::check_log(path), damaged) {
+            (Err(OpenError::LogDamaged { place, .. }), DamagedLog::Drop) => {
+                after_crash::drop_damaged(path).map(|()| Some(place))
+            }
+            (checked, _) => checked.map(|()| None),
+        }
     }
 
     /// Says what has become of it, if it is not what it was.

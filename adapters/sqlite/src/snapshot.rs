@@ -8,7 +8,7 @@ use petstore_ports::{Header, Row, StoreError};
 use rusqlite::{Connection, ErrorCode};
 
 use crate::error::reason;
-use crate::{BackupError, OpenError, Part, connection, files, load, meta};
+use crate::{BackupError, OpenError, Part, after_crash, connection, files, load, meta};
 
 /// Hands over everything that a journal holds at one moment, in the order of
 /// [`Journal::load`](petstore_ports::Journal::load).
@@ -19,7 +19,9 @@ pub fn read_snapshot(
     path: &Path,
     into: &mut dyn FnMut(Row) -> Result<(), StoreError>,
 ) -> Result<Header, StoreError> {
-    load::hand_over(&connection::reader(&absolute(path)?)?, into)
+    let path = absolute(path)?;
+    after_crash::check_at_rest(&path)?;
+    load::hand_over(&connection::reader(&path)?, into)
 }
 
 /// A copy that was made, and what is in it.
@@ -42,7 +44,9 @@ pub fn backup(source: &Path, target: &Path) -> Result<Copied, BackupError> {
     let unwritten = |reason: String| BackupError::Target { path: target.into(), reason };
     let failed = |error: io::Error| unwritten(error.to_string());
     let unread = |error| OpenError::File { path: source.into(), source: error };
-    let connection = connection::original(&path::absolute(source).map_err(unread)?)?;
+    let database = path::absolute(source).map_err(unread)?;
+    after_crash::check_at_rest(&database)?;
+    let connection = connection::original(&database)?;
     let place = path::absolute(target).map_err(failed)?;
     let is_free = || match fs::symlink_metadata(&place) {
         Ok(_) => Err(BackupError::Exists { path: target.into() }),

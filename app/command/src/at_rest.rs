@@ -6,6 +6,7 @@ use petstore_http::Idle;
 use petstore_ports::Clock;
 use petstore_ports::api::Administration;
 use petstore_service::{Policy, Ports, Service};
+use petstore_sqlite::DamagedLog;
 
 use crate::admin::{Answer, Bulk, Desk, Request};
 use crate::environment::{SystemClock, SystemEntropy};
@@ -16,7 +17,8 @@ use crate::{Failure, single_threaded};
 
 /// Answers a request as the server of this store would.
 pub(crate) fn ask(db: &Db, request: Request) -> Result<Answer, Failure> {
-    let OpenStore { store, originals, .. } = OpenStore::open(db, NAME_ITS_SOCKET, Idle::default())?;
+    let OpenStore { store, originals, .. } =
+        OpenStore::open(db, NAME_ITS_SOCKET, DamagedLog::Refuse, Idle::default())?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let ports = Ports::of_one_store(Arc::clone(&store), Arc::clone(&clock), Arc::new(SystemEntropy));
     let administration: Arc<dyn Administration> = Arc::new(Service::new(ports, Policy::DEFAULT));

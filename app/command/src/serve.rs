@@ -12,7 +12,7 @@ use petstore_memory::MemoryStore;
 use petstore_ports::api::{Administration, Petstore};
 use petstore_ports::{Clock, Housekeeping};
 use petstore_service::{Ports, Service};
-use petstore_sqlite::CheckpointHealth;
+use petstore_sqlite::{CheckpointHealth, Place};
 
 use crate::admin::{AdminSocket, Bulk, Desk};
 use crate::demo;
@@ -107,8 +107,12 @@ async fn run(
         log.warn(&warning);
     }
     let idle = Idle::default();
-    let OpenStore { store, epoch, commits, originals, checkpoints } =
-        OpenStore::open(&args.db, "stop that one, or name another --db", idle.clone())?;
+    let if_in_use = "stop that one, or name another --db";
+    let OpenStore { store, epoch, commits, originals, checkpoints, dropped } =
+        OpenStore::open(&args.db, if_in_use, args.damaged_log(), idle.clone())?;
+    if args.drop_damaged_wal {
+        tell_what_was_dropped(&args.db, dropped, log);
+    }
     forget_what_is_ahead(&store, &args.db, machine.now(), log);
     if args.sandbox {
         sandbox::claim(&args.db, &store, &|key| loaded.named(key))?;
@@ -211,6 +215,17 @@ fn reload(reloader: &Reloader, log: &Log) {
             done.warning.iter().for_each(|warning| log.warn(warning));
         }
         Err(why) => log.complain(&format!("nothing was reloaded: {why}")),
+    }
+}
+
+/// Tells the one who permitted it, each time: a later damage would be dropped like this one.
+fn tell_what_was_dropped(db: &Db, dropped: Option<Place>, log: &Log) {
+    const TAKE_AWAY: &str = "take drop-damaged-wal away, which would do the same for the next damage";
+    match dropped {
+        Some(place) => log.warn(&format!(
+            "{db}-wal was damaged in {place}, and the changes that stood behind that are dropped; {TAKE_AWAY}"
+        )),
+        None => log.warn(&format!("nothing had to be dropped from {db}-wal; {TAKE_AWAY}")),
     }
 }
 

@@ -71,3 +71,76 @@ fn changes_are_503_each_time_once_damage_was_met_and_where_it_is_is_for_the_log(
     assert!((0..TRIES).any(&mut is_told), "{}", logged(&site));
     assert!(text(&site.run(&["export", "-"]).stdout).contains("\"Fine\""));
 }
+
+/// A server with this many categories in the log beside its file, killed.
+fn killed_with(name: &str, count: u32) -> Site {
+    let mut site = Site::served(name, &[]);
+    let mut client = Client::connect(site.port, &site.printed_key()).unwrap();
+    for number in 0..count {
+        assert_eq!(make(&mut client, &format!("Kept {number}"), ""), (201, false));
+    }
+    let mut server = site.server.take().unwrap();
+    server.kill().unwrap();
+    server.wait().unwrap();
+    site
+}
+
+#[test]
+fn a_byte_that_has_changed_in_the_log_after_a_crash_costs_no_acknowledged_change_without_a_word() {
+    let site = killed_with("log-hurt", 12);
+    let log = site.folder.join("petstore.db-wal");
+    let (sound, data) = (fs::read(&log).unwrap(), fs::read(data(&site)).unwrap());
+    let commands: [&[&str]; 5] = [
+        &["--listen", "127.0.0.1:0"],
+        &["keys", "list"],
+        &["export", "-"],
+        &["backup", "copy.db"],
+        &["import", "none"],
+    ];
+    fs::write(site.folder.join("none"), "").unwrap();
+    for (number, at) in (0..12).map(|number| (number, 7 + number * (sound.len() - 2_000) / 12)) {
+        overwrite(&log, &[sound[at] ^ 0xFF], at as u64);
+        let refused = site.run(commands[number % commands.len()]);
+        let why = text(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(1), "byte {at}: {why}");
+        let place =
+            if at < 32 { "its header".to_owned() } else { format!("its frame {}", (at - 32) / 536 + 1) };
+        assert!(
+            why.contains(&format!("-wal is damaged in {place}, and changes that were acknowledged")),
+            "{why}"
+        );
+        assert!(fs::read(crate::damage::data(&site)).unwrap() == data, "and nothing is copied");
+        overwrite(&log, &[sound[at]], at as u64);
+    }
+    let exported = text(&site.run(&["export", "-"]).stdout);
+    assert!((0..12).all(|number| exported.contains(&format!("\"Kept {number}\""))), "{exported}");
+}
+
+#[test]
+fn a_young_file_whose_log_is_missing_is_not_taken_for_a_new_store() {
+    let mut site = killed_with("young", 1);
+    let (log, away) = (site.folder.join("petstore.db-wal"), site.folder.join("away"));
+    fs::rename(&log, &away).unwrap();
+    for args in
+        [&["--listen", "127.0.0.1:0"][..], &["keys", "list"], &["export", "-"], &["backup", "copy.db"]]
+    {
+        let refused = site.run(args);
+        let why = text(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(1), "{args:?}: {why}");
+        assert!(
+            why.contains("-wal, which holds all that was written since it was made, is missing"),
+            "{why}"
+        );
+    }
+    fs::rename(&away, &log).unwrap();
+    site.serve(&[], &[]);
+    assert!(text(&site.run(&["export", "-"]).stdout).contains("\"Kept 0\""));
+
+    // A start that ended before anything was written is none's beginning.
+    let taken = site.port.to_string();
+    let taken = ["--db", "other.db", "--listen", &format!("127.0.0.1:{taken}")];
+    assert_eq!(site.run(&taken).status.code(), Some(1), "the address is taken");
+    assert!(site.folder.join("other.db").exists());
+    let made = site.run(&["keys", "create", "--db", "other.db"]);
+    assert_eq!(made.status.code(), Some(0), "{}", text(&made.stderr));
+}
