@@ -119,6 +119,9 @@ impl OpenError {
     pub(crate) fn engine(path: &Path) -> impl Fn(Error) -> Self {
         |error| match error.sqlite_error_code() {
             Some(ErrorCode::NotADatabase) => Self::NotAJournal { path: path.into() },
+            _ if is_cut(&error) => {
+                Self::Damaged { path: path.into(), reason: "it has been cut short".to_owned() }
+            }
             Some(ErrorCode::DatabaseCorrupt) => Self::Damaged { path: path.into(), reason: reason(&error) },
             _ => Self::Engine { path: path.into(), reason: reason(&error) },
         }
@@ -174,6 +177,11 @@ pub(crate) fn reason(error: &Error) -> String {
 /// A failure to write.
 pub(crate) fn unavailable(doing: &str, error: &Error) -> StoreError {
     StoreError::Unavailable(format!("{doing}: {}", reason(error)))
+}
+
+/// Whether the engine has met the end of the file where it has written more.
+fn is_cut(error: &Error) -> bool {
+    error.sqlite_error().is_some_and(|failure| failure.extended_code == ffi::SQLITE_IOERR_SHORT_READ)
 }
 
 /// Whether the engine has met something that it has not written.

@@ -64,7 +64,7 @@ impl SqliteJournal {
         let originals = Originals::of(DataFile::open(&path).map_err(failed)?);
         let dropped = originals.data().recover_log(damaged)?;
         let log = Arc::default();
-        let (open, settled) = Open::new(&path, Some(epoch_if_new), &log)?;
+        let (open, settled) = Open::new(&originals, Some(epoch_if_new), &log)?;
         open.cut(settled, &path)?;
         originals.follow(open.log());
         let kept = meta::read(&open.connection)
@@ -103,6 +103,15 @@ impl SqliteJournal {
         self.originals.clone()
     }
 
+    /// What has been found to be wrong with the files for good. They are left as they are then.
+    fn check(&mut self) -> Result<(), StoreError> {
+        let Some(damage) = self.originals.damage() else { return Ok(()) };
+        if let Some(open) = self.open.take() {
+            open.leave(false);
+        }
+        Err(damage)
+    }
+
     fn opened(&mut self) -> Result<&mut Open, StoreError> {
         self.open
             .as_mut()
@@ -116,6 +125,7 @@ impl SqliteJournal {
         doing: &str,
         work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
+        self.check()?;
         let log = Arc::clone(&self.log);
         let open = self.opened()?;
         let written = {
@@ -138,11 +148,12 @@ impl SqliteJournal {
 
     /// Looks whether the files are those that were opened. If they are not, nothing is written any more.
     fn look(&mut self) -> Result<(), StoreError> {
+        self.check()?;
         let Some(Err(lost)) = self.open.as_ref().map(|open| open.check(self.originals.data())) else {
             return Ok(());
         };
         if let Some(open) = self.open.take() {
-            open.leave(&lost);
+            open.leave(matches!(lost, Lost::NameOfLog(_)));
         }
         Err(self.originals.damaged(lost.into()))
     }
@@ -192,7 +203,7 @@ impl Journal for SqliteJournal {
         if let Some(damage) = self.originals.damage() {
             return Err(damage);
         }
-        let (open, settled) = Open::new(&self.path, None, &self.log)?;
+        let (open, settled) = Open::new(&self.originals, None, &self.log)?;
         let last = meta::read(&open.connection)?.last_batch;
         let kept = self.originals.kept();
         if last < kept {
@@ -230,6 +241,7 @@ impl Journal for SqliteJournal {
 
     fn prune(&mut self, now: Timestamp) -> Result<usize, StoreError> {
         self.look()?;
+        self.open.iter().for_each(Open::call_for_a_look);
         let sql = "DELETE FROM retries WHERE id IN
              (SELECT id FROM retries WHERE expires_at <= ?1 ORDER BY expires_at LIMIT ?2)";
         self.write("prune", |connection| {

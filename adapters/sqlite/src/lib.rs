@@ -36,6 +36,7 @@ mod snapshot;
 mod table;
 mod tables;
 mod wal;
+mod watch;
 
 pub use after_crash::DamagedLog;
 pub use checkpoint::CheckpointHealth;

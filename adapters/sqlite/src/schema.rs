@@ -7,7 +7,7 @@ use rusqlite::{Connection, TransactionBehavior};
 use crate::{OpenError, meta};
 
 /// `PETS`: what SQLite's header calls the application that a file belongs to.
-const APPLICATION_ID: i32 = 0x5045_5453;
+pub(crate) const APPLICATION_ID: i32 = 0x5045_5453;
 
 /// Each step from one version to the next. A step that has been released is never changed; the next one is added.
 const MIGRATIONS: &[&str] = &[include_str!("schema/1.sql"), include_str!("schema/2.sql")];

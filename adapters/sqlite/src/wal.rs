@@ -57,18 +57,16 @@ impl Sums {
     /// The checksum with further bytes, the number of which is a multiple of eight.
     pub(crate) fn over(self, order: Order, bytes: &[u8]) -> Self {
         let Self(mut one, mut two) = self;
-        for pair in bytes.as_chunks::<8>().0 {
-            let [a, b, c, d, e, f, g, h] = *pair;
-            one = one.wrapping_add(order.word([a, b, c, d])).wrapping_add(two);
-            two = two.wrapping_add(order.word([e, f, g, h])).wrapping_add(one);
+        for pair in bytes.as_chunks::<4>().0.as_chunks::<2>().0 {
+            one = one.wrapping_add(order.word(pair[0])).wrapping_add(two);
+            two = two.wrapping_add(order.word(pair[1])).wrapping_add(one);
         }
         Self(one, two)
     }
 
     #[cfg(test)]
     fn bytes(self) -> [u8; 8] {
-        let ([a, b, c, d], [e, f, g, h]) = (self.0.to_be_bytes(), self.1.to_be_bytes());
-        [a, b, c, d, e, f, g, h]
+        (u64::from(self.0) << 32 | u64::from(self.1)).to_be_bytes()
     }
 }
 
@@ -107,6 +105,11 @@ impl Header {
         let sums = Sums::default().over(order, &bytes[..24]);
         let is_valid = sums == Sums::stored(&bytes[24..]);
         is_valid.then_some(Self { order, page: page as usize, salts: salts(bytes, 16), sums })
+    }
+
+    /// The number of the log's beginning: each counts up by one from a random number.
+    pub(crate) fn beginning(&self) -> u32 {
+        number(&self.salts, 0)
     }
 
     /// Bytes of a frame.

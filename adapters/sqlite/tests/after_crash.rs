@@ -97,20 +97,17 @@ fn what_stands_behind_the_damage_is_dropped_on_demand_and_never_comes_back() {
     let room = Room::new();
     let (_journal, ends) = in_use(&room, 6);
     let sound = Files::of(&room);
-    for batch in 0..4 {
-        let path = sound.hurt(ends[batch] + 100).put(&room);
+    for (batch, end) in (1..5).zip(&ends) {
+        let path = sound.hurt(end + 100).put(&room);
         let mut opened = SqliteJournal::open_after_crash(&path, EPOCH, DamagedLog::Drop).unwrap();
-        let frame = (ends[batch] - HEADER) / FRAME + 1;
-        assert_eq!(
-            (opened.dropped(), last(&mut opened)),
-            (Some(Place::Frame(frame as u64)), batch as u64 + 1)
-        );
+        let frame = (end - HEADER) / FRAME + 1;
+        assert_eq!((opened.dropped(), last(&mut opened)), (Some(Place::Frame(frame as u64)), batch));
         let next = category(7, "Since");
         let changes = [Changes::from([Change::Category(next)])];
-        append(&mut opened, batch as u64 + 2, &changes, IDS).unwrap();
+        append(&mut opened, batch + 1, &changes, IDS).unwrap();
         drop(opened);
         let mut again = SqliteJournal::open(&path, EPOCH).unwrap();
-        assert_eq!((again.dropped(), last(&mut again)), (None, batch as u64 + 2));
+        assert_eq!((again.dropped(), last(&mut again)), (None, batch + 1));
     }
     let mut whole = SqliteJournal::open_after_crash(sound.put(&room), EPOCH, DamagedLog::Drop).unwrap();
     assert_eq!((whole.dropped(), last(&mut whole)), (None, 6));

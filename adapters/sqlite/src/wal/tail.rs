@@ -129,7 +129,9 @@ mod tests {
     /// A log of four transactions, of 3, 1, 2 and 2 frames.
     fn log() -> Written {
         let mut log = Written::new();
-        [3, 1, 2, 2].into_iter().for_each(|frames| log.commit(frames));
+        for frames in [3, 1, 2, 2] {
+            log.commit(frames);
+        }
         log
     }
 
@@ -167,7 +169,9 @@ mod tests {
         }
         let mut parted = Written::new();
         // Frame 42 begins 8 bytes before the end of a sector.
-        [41, 1, 1].into_iter().for_each(|frames| parted.commit(frames));
+        for frames in [41, 1, 1] {
+            parted.commit(frames);
+        }
         assert!(!is_in_one_sector(at(42) as u64));
         let mut hurt = parted.bytes().to_vec();
         hurt[at(42) + 100] ^= 1;

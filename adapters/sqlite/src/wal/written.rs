@@ -52,11 +52,11 @@ impl Written {
     /// Writes a transaction of this many frames, and returns the checksum of the last.
     fn write(&mut self, frames: usize) -> Sums {
         let mut sums = self.sums;
-        for number in 0..frames {
+        for (number, page) in (0..frames).zip(1_u32..) {
             self.ballast = self.ballast.wrapping_mul(5).wrapping_add(1);
             let mut frame = [self.ballast; FRAME];
             let ends = if number + 1 == frames { 37_u32 } else { 0 };
-            frame[..4].copy_from_slice(&(number as u32 + 1).to_be_bytes());
+            frame[..4].copy_from_slice(&page.to_be_bytes());
             frame[4..8].copy_from_slice(&ends.to_be_bytes());
             frame[8..16].copy_from_slice(&self.salts);
             sums = Frame::new(&frame).after(sums, Order::NATIVE);

@@ -3,6 +3,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
@@ -143,4 +144,60 @@ fn a_young_file_whose_log_is_missing_is_not_taken_for_a_new_store() {
     assert!(site.folder.join("other.db").exists());
     let made = site.run(&["keys", "create", "--db", "other.db"]);
     assert_eq!(made.status.code(), Some(0), "{}", text(&made.stderr));
+}
+
+/// What somebody does to the file and to its log, and what is said then.
+type Wound = (&'static str, fn(&Path, &Path), &'static str);
+
+const WOUNDS: [Wound; 4] = [
+    (
+        "log-byte",
+        |_, log| overwrite(log, &[0xA5], 32 + 3 * 536 + 100),
+        "the data file's -wal has been overwritten",
+    ),
+    ("log-header", |_, log| overwrite(log, &[0; 32], 0), "the data file's -wal has been overwritten"),
+    ("log-cut", |_, log| cut(log, 32 + 536), "the data file's -wal has been "),
+    ("data-cut", |data, _| cut(data, 2_048), "the data file has been cut short"),
+];
+
+fn cut(path: &Path, length: u64) {
+    OpenOptions::new().write(true).open(path).unwrap().set_len(length).unwrap();
+}
+
+/// In which a wound is noticed, and as much again for a machine that is busy.
+const NOTICED_WITHIN: Duration = Duration::from_secs(4);
+
+#[allow(clippy::disallowed_methods, reason = "how soon it is noticed is what is measured")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+#[test]
+fn a_file_that_is_hurt_under_a_server_is_noticed_and_nothing_of_what_was_acknowledged_is_lost() {
+    for (name, hurt, what) in WOUNDS {
+        let mut site = Site::served(&format!("hurt-{name}"), &["--demo", "30"]);
+        let mut client = Client::connect(site.port, &site.printed_key()).unwrap();
+        for number in 0..8 {
+            assert_eq!(make(&mut client, &format!("Kept {number}"), ""), (201, false));
+        }
+        hurt(&data(&site), &site.folder.join("petstore.db-wal"));
+        let begun = now();
+        let mut kept = 8;
+        while make(&mut client, &format!("Kept {kept}"), "").0 == 201 {
+            kept += 1;
+            assert!(begun.elapsed() < NOTICED_WITHIN, "{name}: {kept} changes since");
+        }
+        let mut ready = client.ask("GET", "/ready", "", "").unwrap();
+        while ready.status != 503 {
+            assert!(begun.elapsed() < NOTICED_WITHIN, "{name}");
+            ready = client.ask("GET", "/ready", "", "").unwrap();
+        }
+        assert!(ready.body.contains(what), "{name}: {}", ready.body);
+        assert_eq!(make(&mut client, "Refused", ""), (503, true), "{name}");
+        assert_eq!(client.ask("GET", "/v1/pets/1", "", "").unwrap().status, 200, "{name}: reads go on");
+        let exported = text(&site.run(&["export", "-"]).stdout);
+        let is_there = |number| exported.contains(&format!("\"Kept {number}\""));
+        assert!((0..kept).all(is_there) && !exported.contains("Refused"), "{name}");
+        site.stop();
+    }
 }
