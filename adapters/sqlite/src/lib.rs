@@ -22,6 +22,7 @@
 mod after_crash;
 mod checkpoint;
 mod connection;
+mod copy;
 mod error;
 mod files;
 mod fold;
@@ -40,6 +41,7 @@ mod watch;
 
 pub use after_crash::DamagedLog;
 pub use checkpoint::CheckpointHealth;
+pub use copy::{copy_of, keep_copy};
 pub use error::{BackupError, OpenError};
 pub use files::{COMPANIONS, beside, is_database};
 pub use journal::SqliteJournal;

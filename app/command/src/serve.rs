@@ -107,12 +107,8 @@ async fn run(
         log.warn(&warning);
     }
     let idle = Idle::default();
-    let if_in_use = "stop that one, or name another --db";
-    let OpenStore { store, epoch, commits, originals, checkpoints, dropped } =
-        OpenStore::open(&args.db, if_in_use, args.damaged_log(), idle.clone())?;
-    if args.drop_damaged_wal {
-        tell_what_was_dropped(&args.db, dropped, log);
-    }
+    let OpenStore { store, epoch, commits, originals, checkpoints, .. } =
+        open_store(args, idle.clone(), log)?;
     forget_what_is_ahead(&store, &args.db, machine.now(), log);
     if args.sandbox {
         sandbox::claim(&args.db, &store, &|key| loaded.named(key))?;
@@ -216,6 +212,15 @@ fn reload(reloader: &Reloader, log: &Log) {
         }
         Err(why) => log.complain(&format!("nothing was reloaded: {why}")),
     }
+}
+
+fn open_store(args: &ServeArgs, idle: Idle, log: &Log) -> Result<OpenStore, Failure> {
+    let if_in_use = "stop that one, or name another --db";
+    let opened = OpenStore::open(&args.db, if_in_use, args.damaged_log(), idle)?;
+    if args.drop_damaged_wal {
+        tell_what_was_dropped(&args.db, opened.dropped, log);
+    }
+    Ok(opened)
 }
 
 /// Tells the one who permitted it, each time: a later damage would be dropped like this one.

@@ -20,6 +20,7 @@ use serde_json::{Value, json};
 
 use self::output::Output;
 use self::progress::Progress;
+use self::through::Asked;
 use crate::admin::{Answer, NOT_UNDERSTOOD, Request, ask_within, connect};
 use crate::environment::Stopwatch;
 use crate::keys::Through;
@@ -118,12 +119,28 @@ impl TransferArgs {
         let Db::File(file) = &self.through.db else {
             return Err(Failure::because("a store in memory has no file to copy: export it"));
         };
+        let watch = Stopwatch::start();
+        if let Some(copied) = self.backup_of_memory(file)? {
+            return self.copied(copied, &watch);
+        }
         let nowhere = || Failure::because(format!("there is no data in {}: name its --db", self.through.db));
         check_readable(file, nowhere)?;
         self.ask_whether_file_is_well()?;
-        let watch = Stopwatch::start();
-        let Copied { pets, orders, bytes } =
-            backup(file, &self.file).map_err(|error| Failure::because(with_remedy(&error)))?;
+        let copied = backup(file, &self.file).map_err(|error| Failure::because(with_remedy(&error)))?;
+        self.copied(copied, &watch)
+    }
+
+    /// Has a server make the backup of what is in its memory. None if there is no server that does; one that hangs may be why
+    /// the backup is made.
+    fn backup_of_memory(&self, file: &Path) -> Result<Option<Copied>, Failure> {
+        let Ok(Some(server)) = connect(&self.through.socket()) else { return Ok(None) };
+        match through::backup(&server, CHECK_TIME, file, &self.file)? {
+            Asked::Came(copied) => Ok(Some(copied)),
+            Asked::CopyFile => Ok(None),
+        }
+    }
+
+    fn copied(&self, Copied { pets, orders, bytes }: Copied, watch: &Stopwatch) -> Result<(), Failure> {
         let millis = u64::try_from(watch.elapsed().as_millis()).unwrap_or(u64::MAX);
         let said = format!(
             "{}: {pets} pets and {orders} orders in {bytes} bytes, written in {millis} ms",

@@ -198,6 +198,37 @@ fn a_file_that_is_hurt_under_a_server_is_noticed_and_nothing_of_what_was_acknowl
         let exported = text(&site.run(&["export", "-"]).stdout);
         let is_there = |number| exported.contains(&format!("\"Kept {number}\""));
         assert!((0..kept).all(is_there) && !exported.contains("Refused"), "{name}");
+        let made = site.run(&["backup", "copy.db"]);
+        assert_eq!(made.status.code(), Some(0), "{name}: {}", text(&made.stderr));
+        assert_eq!(text(&site.run(&["export", "-", "--db", "copy.db"]).stdout), exported, "{name}");
         site.stop();
     }
+}
+
+#[test]
+fn what_cannot_be_told_is_in_no_export_and_no_backup_of_a_running_server() {
+    let mut site = stocked("untold");
+    let key = site.printed_key();
+    let mut client = Client::connect(site.port, &key).unwrap();
+    assert_eq!(make(&mut client, "Kept", KEYED), (201, false));
+    let sound = text(&site.run(&["export", "-"]).stdout);
+    let busy = Connection::open(data(&site)).unwrap();
+    busy.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+    drop(busy);
+    let mut bytes = fs::read(data(&site)).unwrap();
+    let place = bytes.windows(4).position(|bytes| bytes == b"Kept").unwrap();
+    bytes[place..place + 4].copy_from_slice(b"Lost");
+    overwrite(&data(&site), &bytes, 0);
+
+    assert_eq!(text(&site.run(&["export", "-"]).stdout), sound);
+    assert_eq!(site.run(&["backup", "copy.db"]).status.code(), Some(0));
+    assert_eq!(text(&site.run(&["export", "-", "--db", "copy.db"]).stdout), sound);
+    let listed = text(&site.run(&["keys", "list", "--json"]).stdout);
+    site.stop();
+    // All that a data file has is in the copy: accounts, keys and answers that are kept.
+    assert_eq!(text(&site.run(&["keys", "list", "--json", "--db", "copy.db"]).stdout), listed);
+    site.serve(&["--db", "copy.db"], &[]);
+    let mut client = Client::connect(site.port, &key).unwrap();
+    assert_eq!(make(&mut client, "Kept", KEYED), (201, false), "as it was answered");
+    assert!(text(&site.run(&["accounts", "list", "--db", "copy.db"]).stdout).contains("default"));
 }
