@@ -63,7 +63,7 @@ fn every_target_is_run_or_those_that_are_named() {
 
 #[test]
 fn a_package_that_cannot_be_built_is_a_failure_whichever_it_is() {
-    for package in ["petstore-domain", "petstore-http", "petstore-command"] {
+    for package in ["petstore-domain", "petstore-http", "petstore-command", "petstore-sqlite"] {
         let (is_well, said) = run(package, &[], ("UNBUILT", package));
         assert!(!is_well && !said.contains("Done"), "{package}: {said}");
     }

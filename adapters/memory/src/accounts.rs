@@ -124,6 +124,12 @@ impl Accounts {
         }
     }
 
+    /// What an account has used.
+    pub(crate) fn usage(&self, account: AccountId) -> Option<UsageCount> {
+        let Windows { minute, day } = self.meters.find(slot(account.get())?)?.windows();
+        Some(UsageCount { account, minute, day })
+    }
+
     /// Forgets what accounts have used, in windows of which this is said. How many accounts that was.
     pub(crate) fn forget_usage(&self, goes: impl Fn(Windows) -> bool) -> usize {
         let all: Vec<u32> = self.census.read().all().iter().collect();

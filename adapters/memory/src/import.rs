@@ -22,7 +22,7 @@ use crate::store::{MemoryStore, held_out};
 use crate::tables::Tables;
 
 /// How long a reset waits for an import or an export to end: requests wait for it meanwhile.
-const HOLD_TIME: Duration = Duration::from_secs(1);
+pub(crate) const HOLD_TIME: Duration = Duration::from_secs(1);
 
 /// Why nothing was imported, or why it is not known whether all of it was.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -20,6 +20,7 @@
 //!   what the gate asks of the account, as of a key (`terms`). Requests never wait for the journal: use and bans are
 //!   noted there behind (`unnoted`).
 //! - Tables are filled on opening (`open`) and by a bulk load (`import`), with the same checks (`filling`).
+//! - All of a store is copied between two batches (`still`), without holding readers up.
 //! - A store of a tester's begins anew in one step (`reset`).
 //!
 //! Locks are taken in this order: the one that holds writes out, the committer, stripes, then one lock inside a table.
@@ -58,6 +59,7 @@ mod retries;
 mod search;
 mod showing;
 mod slab;
+mod still;
 mod store;
 mod stripes;
 mod tables;
@@ -72,5 +74,6 @@ pub use figures::Figures;
 pub use filling::Contradiction;
 pub use import::{Import, ImportError};
 pub use open::Opened;
+pub use still::Still;
 pub use store::MemoryStore;
 pub use writer::Writer;

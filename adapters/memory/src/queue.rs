@@ -106,12 +106,26 @@ impl State {
         }
     }
 
-    fn check(&self) -> Result<(), StoreError> {
+    /// Why nothing is taken, in the words of the journal.
+    fn health(&self) -> Result<(), StoreError> {
         match &self.failing {
             Some(error) => Err(error.clone()),
             None if self.closed => Err(StoreError::Unavailable("the store is closed".to_owned())),
             None => Ok(()),
         }
+    }
+
+    fn check(&self) -> Result<(), StoreError> {
+        self.health().map_err(not_taken)
+    }
+}
+
+/// The answer to a write that a failing journal cannot take. To its client a damaged file is a store that does not write:
+/// nothing of the operation itself was found to be wrong.
+fn not_taken(error: StoreError) -> StoreError {
+    match error {
+        StoreError::Corrupt(_) => StoreError::Unavailable(error.to_string()),
+        error => error,
     }
 }
 
@@ -121,16 +135,22 @@ impl Queue {
         self.state.lock().check()
     }
 
-    /// The same at a time at which a chore should be done that was asked for some time before.
+    /// The health of the journal at a time at which a chore should be done that was asked for some time before. Damage is
+    /// told as damage.
     pub(crate) fn check_at(&self, now: Timestamp) -> Result<(), StoreError> {
         let state = self.state.lock();
-        state.check()?;
+        state.health()?;
         match state.chore_since.map(|since| now.since(since)) {
             Some(waited) if waited > CHORE_TIME => Err(StoreError::Unavailable(
                 "the journal does not come to an end with its last write".to_owned(),
             )),
             _ => Ok(()),
         }
+    }
+
+    /// What is wrong with the journal while it fails.
+    pub(crate) fn fault(&self) -> Option<StoreError> {
+        self.state.lock().failing.clone()
     }
 
     /// How many requests wait.
@@ -179,8 +199,9 @@ impl Queue {
         drop(state);
         // It may be somebody else who has found out, while the writer sleeps: it is the writer who asks the journal again.
         self.changed.notify_all();
+        let refused = not_taken(error.clone());
         for request in waiting {
-            request.refuse(error.clone());
+            request.refuse(refused.clone());
         }
     }
 
@@ -332,6 +353,13 @@ mod tests {
         let answer = std::pin::pin!(answer).poll(&mut context);
         assert_eq!(answer, std::task::Poll::Ready(Err(broken.clone())));
         assert_eq!((queue.check(), queue.push(chore())), (Err(broken.clone()), Err(broken)));
+        let damaged = StoreError::Corrupt("a page".to_owned());
+        let refused = StoreError::Unavailable("the store is damaged: a page".to_owned());
+        queue.fail(&damaged);
+        for _ in 0..2 {
+            assert_eq!((queue.check(), queue.push(chore())), (Err(refused.clone()), Err(refused.clone())));
+            assert_eq!(queue.check_at(Timestamp::MAX), Err(damaged.clone()));
+        }
         queue.heal();
         assert_eq!(queue.check_at(Timestamp::MAX), Ok(()), "what was refused is not waited for");
         assert_eq!(queue.push(chore()), Ok(()));

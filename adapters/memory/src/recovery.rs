@@ -30,7 +30,7 @@ pub(crate) fn pause_after(took: Duration) -> Duration {
 }
 
 /// What is said once the writer has given up.
-const PANICKED: &str = "the writer panicked";
+const PANICKED: &str = "the writer panicked, and nothing is written until a restart";
 
 /// A journal that fails.
 pub(crate) struct Trouble {
@@ -137,7 +137,7 @@ impl Committer {
 
     /// The writer itself has failed: nothing is written any more until the store is opened anew.
     pub(crate) fn give_up(&mut self) {
-        self.fail(StoreError::Corrupt(PANICKED.to_owned()));
+        self.fail(StoreError::Unavailable(PANICKED.to_owned()));
         self.queue.close();
         self.is_over = true;
         self.overlay.clear();

@@ -30,6 +30,11 @@ impl Retries {
         self.records.get(name).map(|record| record.clone())
     }
 
+    /// Every record, in no order.
+    pub(crate) fn all(&self) -> impl Iterator<Item = RetryRecord> {
+        self.records.iter().map(|record| record.clone())
+    }
+
     pub(crate) fn holds(&self, name: &RetryName) -> bool {
         self.records.contains_key(name)
     }

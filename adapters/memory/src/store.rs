@@ -122,9 +122,9 @@ impl MemoryStore {
         self.durable.as_ref().map_or(Ok(()), |durable| durable.queue.check_at(now))
     }
 
-    /// Whether there is a journal, and it fails: nothing is written meanwhile.
-    pub fn journal_fails(&self) -> bool {
-        self.durable.as_ref().is_some_and(|durable| durable.queue.check().is_err())
+    /// What is wrong with the journal, if there is one and it fails: nothing is written meanwhile.
+    pub fn journal_fault(&self) -> Option<StoreError> {
+        self.durable.as_ref().and_then(|durable| durable.queue.fault())
     }
 }
 

@@ -6,7 +6,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -46,6 +46,8 @@ pub(crate) struct Log {
     /// Pages, beyond a round's, that the last round had to leave: a reader still needs the state before them.
     stuck: AtomicU32,
     fault: Mutex<Option<String>>,
+    /// Whether what is in the log is not to be trusted.
+    is_halted: AtomicBool,
 }
 
 impl Log {
@@ -61,7 +63,13 @@ impl Log {
         *self.fault.lock() = None;
     }
 
-    fn pages(&self) -> u32 {
+    /// Nothing of the log is copied any more: it has been damaged.
+    pub(crate) fn halt(&self) {
+        self.is_halted.store(true, Ordering::Relaxed);
+    }
+
+    /// Pages in the log after the last commit.
+    pub(crate) fn pages(&self) -> u32 {
         self.pages.load(Ordering::Relaxed)
     }
 
@@ -133,7 +141,7 @@ pub(crate) fn stop(writer: &mut Connection, thread: JoinHandle<()>) {
 fn run(connection: &Connection, log: &Log, woken: &Receiver<()>, retry: Duration) {
     let mut is_well = log.fault.lock().is_none();
     while is_called(woken, (!is_well).then_some(retry)) {
-        if log.is_due() || !is_well {
+        if (log.is_due() || !is_well) && !log.is_halted.load(Ordering::Relaxed) {
             let fault = round(connection, log).err();
             is_well = fault.is_none();
             *log.fault.lock() = fault;
@@ -193,6 +201,11 @@ pub(crate) fn pages_in_log(connection: &Connection) -> rusqlite::Result<u32> {
     checkpoint(connection, "NOOP").map(|found| found.pages)
 }
 
+/// The same for who must not take a log that cannot be asked for an empty one.
+pub(crate) fn frames(connection: &Connection) -> Option<u32> {
+    checkpoint(connection, "NOOP").ok().filter(|found| !found.is_busy).map(|found| found.pages)
+}
+
 /// Ends what counts of a log that could not be emptied. Behind its last page there may be those of a transaction that has
 /// failed, its commit among them: a start that has to read the log, after a crash, would take that for done. A commit that
 /// changes nothing is written over its beginning, and the rest of it no longer follows from what is before it.
@@ -224,7 +237,6 @@ fn checkpoint(connection: &Connection, mode: &str) -> rusqlite::Result<Done> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::AtomicBool;
     use std::sync::mpsc::SyncSender;
 
     use super::*;

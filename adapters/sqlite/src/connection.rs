@@ -73,6 +73,13 @@ fn set(connection: &Connection, path: &Path) -> Result<(), OpenError> {
     set("wal_autocheckpoint", 0)
 }
 
+/// Sets what a copy is made with that is worth nothing before it is whole.
+pub(crate) fn for_a_copy(connection: &Connection) -> rusqlite::Result<()> {
+    connection.pragma_update(None, "page_size", i64::from(PAGE_BYTES))?;
+    connection.pragma_update_and_check(None, "journal_mode", "off", |_| Ok(()))?;
+    connection.pragma_update(None, "synchronous", "off")
+}
+
 fn write_ahead(connection: &Connection, path: &Path) -> Result<(), OpenError> {
     let set = |name, value| connection.pragma_update(None, name, value).map_err(OpenError::engine(path));
     let mode: String = connection

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use petstore_ports::StoreError;
 use rusqlite::{Error, ErrorCode, ffi};
 
+use crate::Place;
+
 /// Why a journal cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
@@ -50,6 +52,26 @@ pub enum OpenError {
         path: PathBuf,
         /// What the engine says, or which row is wrong.
         reason: String,
+    },
+    /// The log is damaged, and a later transaction stands behind the damage: what was acknowledged would be lost.
+    #[error("{} is damaged in {place}, and changes that were acknowledged stand behind that", path.display())]
+    LogDamaged {
+        /// The log.
+        path: PathBuf,
+        /// Where it is damaged.
+        place: Place,
+    },
+    /// The database was in use and was not closed, and its log is gone.
+    #[error(
+        "{} cannot be used: {}, which holds all that was written since it was made, is missing: bring that back, or move \
+         {} away to begin a new store",
+        path.display(), log.display(), path.display()
+    )]
+    LogMissing {
+        /// The database.
+        path: PathBuf,
+        /// What is missing.
+        log: PathBuf,
     },
     /// The engine cannot read or write it now.
     #[error("{} cannot be used: {reason}", path.display())]
@@ -97,6 +119,9 @@ impl OpenError {
     pub(crate) fn engine(path: &Path) -> impl Fn(Error) -> Self {
         |error| match error.sqlite_error_code() {
             Some(ErrorCode::NotADatabase) => Self::NotAJournal { path: path.into() },
+            _ if is_cut(&error) => {
+                Self::Damaged { path: path.into(), reason: "it has been cut short".to_owned() }
+            }
             Some(ErrorCode::DatabaseCorrupt) => Self::Damaged { path: path.into(), reason: reason(&error) },
             _ => Self::Engine { path: path.into(), reason: reason(&error) },
         }
@@ -106,17 +131,29 @@ impl OpenError {
 /// Without the file's path: what a store says of itself is shown to whoever asks whether it is ready.
 impl From<OpenError> for StoreError {
     fn from(error: OpenError) -> Self {
-        Self::Unavailable(match error {
-            OpenError::InUse { .. } => "another process holds the data file".to_owned(),
-            OpenError::File { source, .. } => format!("the data file cannot be opened: {source}"),
-            OpenError::NotAJournal { .. } => "the data file is not that of a petstore".to_owned(),
+        match error {
+            OpenError::InUse { .. } => Self::Unavailable("another process holds the data file".to_owned()),
+            OpenError::File { source, .. } => {
+                Self::Unavailable(format!("the data file cannot be opened: {source}"))
+            }
+            OpenError::NotAJournal { .. } => {
+                Self::Corrupt("the data file is not that of a petstore".to_owned())
+            }
             OpenError::Version { found, known, .. } => {
-                format!("the data file has {}", versions(found, known))
+                Self::Unavailable(format!("the data file has {}", versions(found, known)))
             }
-            OpenError::Damaged { reason, .. } | OpenError::Engine { reason, .. } => {
-                format!("the data file cannot be used: {reason}")
+            OpenError::Damaged { reason, .. } => Self::Corrupt(format!("the data file: {reason}")),
+            OpenError::LogDamaged { place, .. } => Self::Corrupt(format!(
+                "the -wal is damaged in {place}, and changes that were acknowledged stand behind that"
+            )),
+            OpenError::LogMissing { .. } => Self::Unavailable(
+                "its -wal, which holds all that was written since it was made, is missing: bring that back"
+                    .to_owned(),
+            ),
+            OpenError::Engine { reason, .. } => {
+                Self::Unavailable(format!("the data file cannot be used: {reason}"))
             }
-        })
+        }
     }
 }
 
@@ -142,6 +179,11 @@ pub(crate) fn unavailable(doing: &str, error: &Error) -> StoreError {
     StoreError::Unavailable(format!("{doing}: {}", reason(error)))
 }
 
+/// Whether the engine has met the end of the file where it has written more.
+fn is_cut(error: &Error) -> bool {
+    error.sqlite_error().is_some_and(|failure| failure.extended_code == ffi::SQLITE_IOERR_SHORT_READ)
+}
+
 /// Whether the engine has met something that it has not written.
 pub(crate) fn is_damage(error: &Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
@@ -152,7 +194,7 @@ pub(crate) fn is_busy(error: &Error) -> bool {
     error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)
 }
 
-/// A failure to read: a damaged file is damaged, whoever asks again.
+/// A failure of the engine: what it calls damage is told as damage.
 pub(crate) fn unreadable(table: &str, error: &Error) -> StoreError {
     if is_damage(error) {
         return StoreError::Corrupt(format!("{table}: {}", reason(error)));

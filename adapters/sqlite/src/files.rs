@@ -109,6 +109,11 @@ pub(crate) fn check_place(database: &Path) -> io::Result<()> {
     }
 }
 
+/// Whether there is a log beside a database, be it an empty one: the engine takes it away when a use ends in order.
+pub(crate) fn has_log(database: &Path) -> bool {
+    fs::symlink_metadata(ending(database, "-wal")).is_ok()
+}
+
 /// Makes an empty file, whose name survives a power cut. Fails if there is one: an existing database is never opened
 /// here, since closing it would drop the locks that SQLite holds on it.
 pub(crate) fn create(path: &Path) -> io::Result<()> {

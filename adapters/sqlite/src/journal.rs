@@ -10,12 +10,12 @@ use petstore_ports::{Batch, BatchNumber, Bulk, Header, Journal, Row, StoreError,
 use rusqlite::{Connection, params};
 
 use crate::checkpoint::{self, CheckpointHealth, Log, Settled};
-use crate::error::{is_busy, is_damage, unavailable, unreadable};
+use crate::error::{is_busy, is_damage, unreadable};
 use crate::fold::Fold;
 use crate::open::{Lost, Open};
 use crate::original::{DataFile, Originals, behind};
 use crate::table::put;
-use crate::{OpenError, files, load, meta, schema, tables};
+use crate::{DamagedLog, OpenError, Place, after_crash, files, load, meta, schema, tables};
 
 /// Records of answered requests that one call drops at most: a few milliseconds of the writer's time.
 const PRUNE_MAX: usize = 1_000;
@@ -31,6 +31,7 @@ pub struct SqliteJournal {
     may_have_committed: bool,
     /// Whether the engine has found damage when it wrote.
     is_suspect: bool,
+    dropped: Option<Place>,
     /// Released last, when nothing of the database is open any more.
     _lock: File,
 }
@@ -39,6 +40,15 @@ impl SqliteJournal {
     /// Opens the journal in this file; makes it if there is none. A new one has this epoch from then on, and so has a
     /// copy by [`backup`](crate::backup) that is opened for the first time.
     pub fn open(path: impl AsRef<Path>, epoch_if_new: u64) -> Result<Self, OpenError> {
+        Self::open_after_crash(path, epoch_if_new, DamagedLog::Refuse)
+    }
+
+    /// The same, with a word on what is done about a log that a crash has left and that is damaged in its midst.
+    pub fn open_after_crash(
+        path: impl AsRef<Path>,
+        epoch_if_new: u64,
+        damaged: DamagedLog,
+    ) -> Result<Self, OpenError> {
         let path = path.as_ref();
         let failed = |source| OpenError::File { path: path.into(), source };
         // SQLite would take a path that begins with `file:` for a URI.
@@ -52,8 +62,9 @@ impl SqliteJournal {
             Ok(()) | Err(_) => {}
         }
         let originals = Originals::of(DataFile::open(&path).map_err(failed)?);
+        let dropped = originals.data().recover_log(damaged)?;
         let log = Arc::default();
-        let (open, settled) = Open::new(&path, Some(epoch_if_new), &log)?;
+        let (open, settled) = Open::new(&originals, Some(epoch_if_new), &log)?;
         open.cut(settled, &path)?;
         originals.follow(open.log());
         let kept = meta::read(&open.connection)
@@ -72,8 +83,14 @@ impl SqliteJournal {
             originals,
             may_have_committed: false,
             is_suspect: false,
+            dropped,
             _lock: lock,
         })
+    }
+
+    /// Where its log was damaged, if what stood behind that was dropped when it was opened.
+    pub fn dropped(&self) -> Option<Place> {
+        self.dropped
     }
 
     /// Whether its checkpoints succeed; to be asked at any time, by anyone.
@@ -84,6 +101,15 @@ impl SqliteJournal {
     /// Its files, to be read beside it.
     pub fn originals(&self) -> Originals {
         self.originals.clone()
+    }
+
+    /// What has been found to be wrong with the files for good. They are left as they are then.
+    fn check(&mut self) -> Result<(), StoreError> {
+        let Some(damage) = self.originals.damage() else { return Ok(()) };
+        if let Some(open) = self.open.take() {
+            open.leave(false);
+        }
+        Err(damage)
     }
 
     fn opened(&mut self) -> Result<&mut Open, StoreError> {
@@ -99,6 +125,7 @@ impl SqliteJournal {
         doing: &str,
         work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
+        self.check()?;
         let log = Arc::clone(&self.log);
         let open = self.opened()?;
         let written = {
@@ -115,17 +142,18 @@ impl SqliteJournal {
             self.open = None;
             self.may_have_committed |= !is_busy(&error);
             self.is_suspect |= is_damage(&error);
-            unavailable(doing, &error)
+            unreadable(doing, &error)
         })
     }
 
     /// Looks whether the files are those that were opened. If they are not, nothing is written any more.
     fn look(&mut self) -> Result<(), StoreError> {
+        self.check()?;
         let Some(Err(lost)) = self.open.as_ref().map(|open| open.check(self.originals.data())) else {
             return Ok(());
         };
         if let Some(open) = self.open.take() {
-            open.leave(&lost);
+            open.leave(matches!(lost, Lost::NameOfLog(_)));
         }
         Err(self.originals.damaged(lost.into()))
     }
@@ -175,7 +203,7 @@ impl Journal for SqliteJournal {
         if let Some(damage) = self.originals.damage() {
             return Err(damage);
         }
-        let (open, settled) = Open::new(&self.path, None, &self.log)?;
+        let (open, settled) = Open::new(&self.originals, None, &self.log)?;
         let last = meta::read(&open.connection)?.last_batch;
         let kept = self.originals.kept();
         if last < kept {
@@ -213,6 +241,7 @@ impl Journal for SqliteJournal {
 
     fn prune(&mut self, now: Timestamp) -> Result<usize, StoreError> {
         self.look()?;
+        self.open.iter().for_each(Open::call_for_a_look);
         let sql = "DELETE FROM retries WHERE id IN
              (SELECT id FROM retries WHERE expires_at <= ?1 ORDER BY expires_at LIMIT ?2)";
         self.write("prune", |connection| {
@@ -242,6 +271,9 @@ impl Drop for SqliteJournal {
         let _ = self.look();
         if let Some(open) = &mut self.open {
             open.stop();
+            if self.originals.kept() == BatchNumber(0) {
+                let _ = after_crash::end_young(&open.connection);
+            }
             // What is left in the log is as durable there.
             let _ = checkpoint::settle(&open.connection);
         }

@@ -10,6 +10,8 @@
 //! - Checkpoints run beside the writer (`checkpoint`), on a thread and a connection of their own.
 //! - One process owns the file, by a lock on a file beside it (`files`): SQLite's exclusive mode would shut out readers
 //!   too, and its own locks on the database are lost when any descriptor of that file is closed.
+//! - A log that a crash has left is read before SQLite reads it (`after_crash`, `wal`): what was acknowledged is never dropped
+//!   as if it were torn.
 //! - The files stay those that were opened (`original`): once a second it looks whether they have been removed, replaced or
 //!   overwritten, and then it writes no more.
 //! - The tables check again what a single row can show (`schema`), and what is read back is parsed like any input
@@ -17,8 +19,10 @@
 //!
 //! [`read_snapshot`] and [`backup`] read a file that may be in use. A copy is a [`Part`] until it is whole.
 
+mod after_crash;
 mod checkpoint;
 mod connection;
+mod copy;
 mod error;
 mod files;
 mod fold;
@@ -32,11 +36,16 @@ mod schema;
 mod snapshot;
 mod table;
 mod tables;
+mod wal;
+mod watch;
 
+pub use after_crash::DamagedLog;
 pub use checkpoint::CheckpointHealth;
+pub use copy::{copy_of, keep_copy};
 pub use error::{BackupError, OpenError};
 pub use files::{COMPANIONS, beside, is_database};
 pub use journal::SqliteJournal;
 pub use original::Originals;
 pub use part::Part;
 pub use snapshot::{Copied, backup, read_snapshot};
+pub use wal::Place;

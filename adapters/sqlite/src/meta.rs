@@ -49,9 +49,30 @@ pub(crate) fn write(connection: &Connection, number: BatchNumber, ids: LastIds) 
     if changed == 1 { Ok(()) } else { Err(Error::StatementChangedRows(changed)) }
 }
 
+/// Sets all of it, for a copy.
+pub(crate) fn set(connection: &Connection, header: &Header) -> rusqlite::Result<()> {
+    let ids = header.last_ids;
+    let sql =
+        "UPDATE meta SET epoch = ?1, last_batch = ?2, last_pet = ?3, last_category = ?4, last_order = ?5,
+         last_account = ?6, last_key = ?7";
+    let changed = connection.execute(
+        sql,
+        params![
+            digits(header.epoch),
+            header.last_batch.0,
+            ids.pet,
+            ids.category,
+            ids.order,
+            ids.account,
+            ids.key,
+        ],
+    )?;
+    if changed == 1 { Ok(()) } else { Err(Error::StatementChangedRows(changed)) }
+}
+
 /// What a copy has until it is opened: not the epoch of its original, which goes on to give that epoch's tags to other
 /// content.
-const NO_EPOCH: u64 = 0;
+pub(crate) const NO_EPOCH: u64 = 0;
 
 /// Takes the epoch from a copy.
 pub(crate) fn forget_epoch(connection: &Connection) -> rusqlite::Result<()> {

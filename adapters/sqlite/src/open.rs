@@ -8,22 +8,25 @@ use petstore_ports::StoreError;
 use rusqlite::Connection;
 
 use crate::checkpoint::{self, Log, Settled};
-use crate::original::{DataFile, LogFile};
+use crate::original::{DataFile, LogFile, Originals};
+use crate::watch::Watch;
 use crate::{OpenError, connection, files, schema};
 
-/// The writer's connection, and the thread that runs its checkpoints.
+/// The writer's connection, and the threads beside it: one runs its checkpoints, one reads the files again.
 pub(crate) struct Open {
     pub(crate) connection: Connection,
     checkpoints: Option<JoinHandle<()>>,
+    watch: Option<Watch>,
     log: Arc<LogFile>,
 }
 
 impl Open {
     pub(crate) fn new(
-        path: &Path,
+        originals: &Originals,
         epoch_if_new: Option<u64>,
         log: &Arc<Log>,
     ) -> Result<(Self, Settled), OpenError> {
+        let path = originals.path();
         let failed = |source| OpenError::File { path: path.into(), source };
         let mut connection = connection::writer(path, epoch_if_new)?;
         // A process that was killed may have left a batch in the log that was never synced. It is read from here on, so
@@ -36,7 +39,9 @@ impl Open {
         }
         let log_file = Arc::new(LogFile::of(path).map_err(failed)?);
         let checkpoints = Some(checkpoint::start(&mut connection, path, log)?);
-        Ok((Self { connection, checkpoints, log: log_file }, settled))
+        let mut open = Self { connection, checkpoints, watch: None, log: log_file };
+        open.watch = Some(Watch::start(&open.log, log, originals)?);
+        Ok((open, settled))
     }
 
     pub(crate) fn log(&self) -> &Arc<LogFile> {
@@ -59,9 +64,9 @@ impl Open {
 
     /// Ends it and leaves the files that are there as they are. What is in a log that has lost nothing but its name is
     /// copied first: the data file is where it belongs.
-    pub(crate) fn leave(mut self, lost: &Lost) {
+    pub(crate) fn leave(mut self, is_log_sound: bool) {
         self.stop();
-        if let Lost::NameOfLog(_) = lost {
+        if is_log_sound {
             if !self.connection.is_autocommit() {
                 let _ = self.connection.execute_batch("ROLLBACK");
             }
@@ -70,8 +75,16 @@ impl Open {
         let _ = connection::leave_log(&self.connection);
     }
 
-    /// Ends its checkpoints.
+    /// Asks for a look at what is in the files.
+    pub(crate) fn call_for_a_look(&self) {
+        self.watch.iter().for_each(Watch::call);
+    }
+
+    /// Ends its threads.
     pub(crate) fn stop(&mut self) {
+        if let Some(watch) = self.watch.take() {
+            watch.stop();
+        }
         if let Some(thread) = self.checkpoints.take() {
             checkpoint::stop(&mut self.connection, thread);
         }

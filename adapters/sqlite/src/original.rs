@@ -3,10 +3,11 @@
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io;
+use std::ops::Range;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use parking_lot::Mutex;
 use petstore_ports::{BatchNumber, Header, Row, StoreError};
@@ -14,12 +15,21 @@ use petstore_ports::{BatchNumber, Header, Row, StoreError};
 use crate::error::unreadable;
 use crate::files::{MAGIC, ending};
 use crate::open::Lost;
-use crate::{connection, load, meta};
+use crate::schema::APPLICATION_ID;
+use crate::{DamagedLog, OpenError, Place, after_crash, connection, files, load, meta};
 
-/// Where a database says which journal it is written and read with, and what stands for the write-ahead log there (file
-/// format, section 1.3.3). It is so for as long as a server has the file, and not so in a copy that was never opened.
-const MODE_AT: usize = 18;
+/// The bytes that the header of a database begins with and that stay the same while a server has it (file format, section
+/// 1.3): the length of a page is that of when it was made, and a copy that was never opened has another mode than the
+/// write-ahead log.
+const PAGE_SIZE: Range<usize> = 16..18;
+const MODE: Range<usize> = 18..20;
 const WRITE_AHEAD: [u8; 2] = [2, 2];
+const FRACTIONS: Range<usize> = 21..24;
+const ALL_FRACTIONS: [u8; 3] = [64, 32, 32];
+
+/// Where a database says whose it is; zeros until its tables have been copied from the log.
+const APPLICATION: Range<usize> = 68..72;
+const DATA_HEADER_BYTES: usize = 100;
 
 /// What the log begins with, but for its last bit (file format, section 4.1).
 const LOG_MAGIC: u32 = 0x377F_0682;
@@ -28,22 +38,55 @@ const LOG_MAGIC: u32 = 0x377F_0682;
 ///
 /// Dropped when nothing else of it is open any more: who closes a file gives up the locks that SQLite has on it.
 #[derive(Debug)]
-pub(crate) struct DataFile(Original);
+pub(crate) struct DataFile {
+    original: Original,
+    page_size: OnceLock<[u8; 2]>,
+}
 
 impl DataFile {
     /// Opens it as one that is written: what may only be read is refused before anything is made beside it.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
-        Original::open(path).map(Self)
+        Ok(Self { original: Original::open(path)?, page_size: OnceLock::new() })
+    }
+
+    /// The file itself. It is not to be closed.
+    pub(crate) fn file(&self) -> &File {
+        &self.original.file
+    }
+
+    /// Makes what is in the log last, and judges it, before the engine reads it. Returns where it was damaged, if what is
+    /// behind that has been dropped.
+    pub(crate) fn recover_log(&self, damaged: DamagedLog) -> Result<Option<Place>, OpenError> {
+        let path = &self.original.path;
+        if !files::has_log(path) {
+            return after_crash::check_young(path).map(|()| None);
+        }
+        // A process that was killed may have left a batch that was not synced. What is written behind it must not be on
+        // disk before it is.
+        files::sync_log(path).map_err(|source| OpenError::File { path: path.clone(), source })?;
+        match (after_crash::check_log(path), damaged) {
+            (Err(OpenError::LogDamaged { place, .. }), DamagedLog::Drop) => {
+                after_crash::drop_damaged(path).map(|()| Some(place))
+            }
+            (checked, _) => checked.map(|()| None),
+        }
     }
 
     /// Says what has become of it, if it is not what it was.
     pub(crate) fn check(&self) -> Result<(), &'static str> {
         const ANOTHER: &str = "another file is in the place of the data file that was opened";
-        self.0.check_place("the data file has been removed", ANOTHER)?;
-        let begins = self.0.beginning::<{ MODE_AT + WRITE_AHEAD.len() }>();
-        let is_itself =
-            begins.is_none_or(|begins| begins.starts_with(MAGIC) && begins[MODE_AT..] == WRITE_AHEAD);
+        self.original.check_place("the data file has been removed", ANOTHER)?;
+        let is_itself = self.original.beginning().is_none_or(|begins| self.is_its_header(&begins));
         if is_itself { Ok(()) } else { Err("the data file has been overwritten") }
+    }
+
+    fn is_its_header(&self, begins: &[u8; DATA_HEADER_BYTES]) -> bool {
+        let page_size = [begins[PAGE_SIZE.start], begins[PAGE_SIZE.start + 1]];
+        begins.starts_with(MAGIC)
+            && *self.page_size.get_or_init(|| page_size) == page_size
+            && begins[MODE] == WRITE_AHEAD
+            && begins[FRACTIONS] == ALL_FRACTIONS
+            && [APPLICATION_ID, 0].map(i32::to_be_bytes).iter().any(|id| begins[APPLICATION] == *id)
     }
 }
 
@@ -55,6 +98,26 @@ impl LogFile {
     /// That of a database.
     pub(crate) fn of(database: &Path) -> io::Result<Self> {
         Original::open(&ending(database, "-wal")).map(Self)
+    }
+
+    pub(crate) fn file(&self) -> &File {
+        &self.0.file
+    }
+
+    /// Bytes from a place on; none if they cannot be read.
+    pub(crate) fn bytes<const N: usize>(&self, at: u64) -> Result<Option<[u8; N]>, Lost> {
+        let mut bytes = [0; N];
+        Ok(self.fill(&mut bytes, at)?.then_some(bytes))
+    }
+
+    /// Fills bytes from a place on. False if they cannot be read; an error if the file ends before.
+    pub(crate) fn fill(&self, bytes: &mut [u8], at: u64) -> Result<bool, Lost> {
+        match self.0.file.read_exact_at(bytes, at) {
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                Err(Lost::Data("the data file's -wal has been cut short"))
+            }
+            read => Ok(read.is_ok()),
+        }
     }
 
     /// Says what has become of its name, if that is no longer its own.
@@ -85,6 +148,8 @@ struct Opened {
     log: Mutex<Weak<LogFile>>,
     /// The number of the last batch that is known to be on disk.
     kept: AtomicU64,
+    /// How often they have been read again.
+    looks: AtomicU64,
     /// What is wrong with the files for good.
     damage: Mutex<Option<StoreError>>,
 }
@@ -95,13 +160,23 @@ impl Originals {
             data,
             log: Mutex::default(),
             kept: AtomicU64::new(0),
+            looks: AtomicU64::new(0),
             damage: Mutex::default(),
         }))
     }
 
     /// Where the data file is.
     pub fn path(&self) -> &Path {
-        &self.0.data.0.path
+        &self.0.data.original.path
+    }
+
+    /// How often the files have been read again since they were opened.
+    pub fn looks(&self) -> u64 {
+        self.0.looks.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn looked(&self) {
+        self.0.looks.fetch_add(1, Ordering::AcqRel);
     }
 
     /// Says what is wrong with the files for good: then what is in them is not what the store holds, and may be

@@ -7,7 +7,7 @@ use rusqlite::{Connection, TransactionBehavior};
 use crate::{OpenError, meta};
 
 /// `PETS`: what SQLite's header calls the application that a file belongs to.
-const APPLICATION_ID: i32 = 0x5045_5453;
+pub(crate) const APPLICATION_ID: i32 = 0x5045_5453;
 
 /// Each step from one version to the next. A step that has been released is never changed; the next one is added.
 const MIGRATIONS: &[&str] = &[include_str!("schema/1.sql"), include_str!("schema/2.sql")];
@@ -41,7 +41,9 @@ fn found(connection: &Connection, path: &Path, known: u32) -> Result<u32, OpenEr
 /// Whether a file is sound, indexes and all: what is wrong first, if something is. Takes seconds for a million pets.
 pub(crate) fn damage(connection: &Connection) -> rusqlite::Result<Option<String>> {
     let found: String = connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
-    Ok((found != "ok").then_some(found))
+    // Damage is told below a line that names the database.
+    let told = found.lines().find(|line| !line.starts_with("***")).unwrap_or(&found);
+    Ok((found != "ok").then(|| told.to_owned()))
 }
 
 /// Brings a file to this program's version, making it a journal with this epoch if it is empty.

@@ -8,7 +8,7 @@ use petstore_ports::{Header, Row, StoreError};
 use rusqlite::{Connection, ErrorCode};
 
 use crate::error::reason;
-use crate::{BackupError, OpenError, Part, connection, files, load, meta};
+use crate::{BackupError, OpenError, Part, after_crash, connection, files, load, meta};
 
 /// Hands over everything that a journal holds at one moment, in the order of
 /// [`Journal::load`](petstore_ports::Journal::load).
@@ -19,7 +19,9 @@ pub fn read_snapshot(
     path: &Path,
     into: &mut dyn FnMut(Row) -> Result<(), StoreError>,
 ) -> Result<Header, StoreError> {
-    load::hand_over(&connection::reader(&absolute(path)?)?, into)
+    let path = absolute(path)?;
+    after_crash::check_at_rest(&path)?;
+    load::hand_over(&connection::reader(&path)?, into)
 }
 
 /// A copy that was made, and what is in it.
@@ -42,13 +44,11 @@ pub fn backup(source: &Path, target: &Path) -> Result<Copied, BackupError> {
     let unwritten = |reason: String| BackupError::Target { path: target.into(), reason };
     let failed = |error: io::Error| unwritten(error.to_string());
     let unread = |error| OpenError::File { path: source.into(), source: error };
-    let connection = connection::original(&path::absolute(source).map_err(unread)?)?;
+    let database = path::absolute(source).map_err(unread)?;
+    after_crash::check_at_rest(&database)?;
+    let connection = connection::original(&database)?;
     let place = path::absolute(target).map_err(failed)?;
-    let is_free = || match fs::symlink_metadata(&place) {
-        Ok(_) => Err(BackupError::Exists { path: target.into() }),
-        Err(_) => Ok(()),
-    };
-    is_free()?;
+    is_free(&place, target)?;
     let part = begin(&place, source).map_err(failed)?;
     let undo = files::ending(part.path(), "-journal");
     // What a process left behind that was killed.
@@ -61,13 +61,21 @@ pub fn backup(source: &Path, target: &Path) -> Result<Copied, BackupError> {
     // The engine does not sync a copy.
     part.file().sync_all().map_err(failed)?;
     let bytes = part.file().metadata().map_err(failed)?.len();
-    is_free()?;
+    is_free(&place, target)?;
     part.finish().map_err(failed)?;
     Ok(Copied { pets, orders, bytes })
 }
 
+/// Refuses a place where there is something.
+pub(crate) fn is_free(place: &Path, target: &Path) -> Result<(), BackupError> {
+    match fs::symlink_metadata(place) {
+        Ok(_) => Err(BackupError::Exists { path: target.into() }),
+        Err(_) => Ok(()),
+    }
+}
+
 /// Begins a copy, but not where the data itself is, if it has that name.
-fn begin(target: &Path, source: &Path) -> io::Result<Part> {
+pub(crate) fn begin(target: &Path, source: &Path) -> io::Result<Part> {
     let place = fs::canonicalize(Part::path_of(target));
     if place.is_ok_and(|found| fs::canonicalize(source).is_ok_and(|data| data == found)) {
         return Err(io::Error::new(io::ErrorKind::AlreadyExists, "the copy would begin where the data is"));

@@ -81,7 +81,7 @@ fn damage_that_is_met_by_a_write_is_damage_for_whoever_asks_again() {
     // What does not meet it is written.
     keep(&mut journal, 2, [Change::PetDeleted(PetId::FIRST)]).unwrap();
     let failed = journal.prune(time("2090-01-01T00:00:00Z"));
-    assert!(matches!(failed, Err(StoreError::Unavailable(_))), "{failed:?}");
+    assert!(matches!(failed, Err(StoreError::Corrupt(_))), "{failed:?}");
     for _ in 0..2 {
         let found = journal.recover();
         assert!(

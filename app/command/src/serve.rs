@@ -12,7 +12,7 @@ use petstore_memory::MemoryStore;
 use petstore_ports::api::{Administration, Petstore};
 use petstore_ports::{Clock, Housekeeping};
 use petstore_service::{Ports, Service};
-use petstore_sqlite::CheckpointHealth;
+use petstore_sqlite::{CheckpointHealth, Place};
 
 use crate::addresses::{advice, page_origin};
 use crate::admin::{AdminSocket, Bulk, Desk};
@@ -108,8 +108,8 @@ async fn run(
         log.warn(&warning);
     }
     let idle = Idle::default();
-    let OpenStore { store, epoch, commits, originals, checkpoints } =
-        OpenStore::open(&args.db, "stop that one, or name another --db", idle.clone())?;
+    let OpenStore { store, epoch, commits, originals, checkpoints, .. } =
+        open_store(args, idle.clone(), log)?;
     forget_what_is_ahead(&store, &args.db, machine.now(), log);
     if args.sandbox {
         sandbox::claim(&args.db, &store, &|key| loaded.named(key))?;
@@ -229,6 +229,26 @@ fn reload(reloader: &Reloader, log: &Log) {
     }
 }
 
+fn open_store(args: &ServeArgs, idle: Idle, log: &Log) -> Result<OpenStore, Failure> {
+    let if_in_use = "stop that one, or name another --db";
+    let opened = OpenStore::open(&args.db, if_in_use, args.damaged_log(), idle)?;
+    if args.drop_damaged_wal {
+        tell_what_was_dropped(&args.db, opened.dropped, log);
+    }
+    Ok(opened)
+}
+
+/// Tells the one who permitted it, each time: a later damage would be dropped like this one.
+fn tell_what_was_dropped(db: &Db, dropped: Option<Place>, log: &Log) {
+    const TAKE_AWAY: &str = "take drop-damaged-wal away, which would do the same for the next damage";
+    match dropped {
+        Some(place) => log.warn(&format!(
+            "{db}-wal was damaged in {place}, and the changes that stood behind that are dropped; {TAKE_AWAY}"
+        )),
+        None => log.warn(&format!("nothing had to be dropped from {db}-wal; {TAKE_AWAY}")),
+    }
+}
+
 /// Forgets usage and bans of a clock that was ahead, unless it is this one that is behind, as on a machine that does not
 /// know the time yet. A sandbox's may have been turned, and goes with the machine's from now on.
 fn forget_what_is_ahead(store: &MemoryStore, db: &Db, now: Timestamp, log: &Log) {
@@ -343,13 +363,22 @@ async fn keep_house(
     checkpoints: Option<CheckpointHealth>,
     log: Arc<Log>,
 ) {
-    let mut fault = None;
+    let (mut fault, mut refused) = (None, None);
     let mut ticks = tokio::time::interval(HOUSEKEEPING);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
         // What could not be dropped now is dropped later.
         let _ = store.prune(clock.now()).await;
+        // Where no client asks for a change, nothing else brings the storage engine's words into the log.
+        let why = store.journal_fault();
+        if why != refused {
+            match &why {
+                Some(why) => log.complain(&format!("changes are refused: {why}")),
+                None => log.say("changes are taken again"),
+            }
+            refused = why;
+        }
         let now = checkpoints.as_ref().and_then(CheckpointHealth::fault);
         if now != fault {
             // Nothing is refused for that yet, so nobody else would say it.

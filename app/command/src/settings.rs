@@ -17,6 +17,7 @@ use clap::{ArgAction, Args};
 use petstore_domain::{BanPolicy, Limit, Limits, PlanTable};
 use petstore_http::{Bounds, Cors, Deadlines, HostName, HttpSettings, Network};
 use petstore_service::Policy;
+use petstore_sqlite::DamagedLog;
 
 pub(crate) use self::db::{DEFAULT_DB, Db};
 pub(crate) use self::file::Reading;
@@ -72,6 +73,10 @@ pub(crate) struct ServeArgs {
     /// Where the data is kept: a file, or `memory` to keep it until the server stops
     #[arg(long, env = "PETSTORE_DB", default_value = DEFAULT_DB, value_parser = Db::parse, value_name = "FILE|memory", help_heading = "Data")]
     pub(crate) db: Db,
+
+    /// Start on a -wal that a crash has left damaged, without the changes behind the damage; for one start
+    #[arg(long, env = "PETSTORE_DROP_DAMAGED_WAL", default_value = "false", action = ArgAction::Set, num_args = 0..=1, default_missing_value = "true", value_name = "true|false", help_heading = "Data", hide = true)]
+    pub(crate) drop_damaged_wal: bool,
 
     /// Fill an empty store with this many pets, always the same ones
     #[arg(long, env = "PETSTORE_DEMO", value_parser = expected::number::<u32>(1..=10_000_000), value_name = "1..10000000", help_heading = "Data")]
@@ -383,6 +388,11 @@ impl ServeArgs {
             gzip: self.gzip,
             ..HttpSettings::new(epoch, openapi::documents(&self.base_path))
         }
+    }
+
+    /// What is done about a log that a crash has left damaged.
+    pub(crate) fn damaged_log(&self) -> DamagedLog {
+        if self.drop_damaged_wal { DamagedLog::Drop } else { DamagedLog::Refuse }
     }
 
     /// The socket for the administrative commands.

@@ -7,7 +7,7 @@ use std::{fs, io};
 use petstore_http::Idle;
 use petstore_memory::{MemoryStore, Opened};
 use petstore_ports::StoreError;
-use petstore_sqlite::{CheckpointHealth, OpenError, Originals, SqliteJournal, beside};
+use petstore_sqlite::{CheckpointHealth, DamagedLog, OpenError, Originals, Place, SqliteJournal, beside};
 
 use crate::Failure;
 use crate::environment::{Pressure, SystemEntropy};
@@ -29,24 +29,32 @@ pub(crate) struct OpenStore {
     pub(crate) originals: Option<Originals>,
     /// How the file's log does; none if there is no file.
     pub(crate) checkpoints: Option<CheckpointHealth>,
+    /// Where the file's log was damaged, if what stood behind that was dropped.
+    pub(crate) dropped: Option<Place>,
 }
 
 impl OpenStore {
     /// Opens the store, and makes it if it is not there yet. `if_in_use` is what can be done where another process has it,
     /// `idle` is told by whoever serves the store.
-    pub(crate) fn open(db: &Db, if_in_use: &str, idle: Idle) -> Result<Self, Failure> {
+    pub(crate) fn open(db: &Db, if_in_use: &str, damaged: DamagedLog, idle: Idle) -> Result<Self, Failure> {
         let epoch = SystemEntropy::number().map_err(|error| Failure::because(error.to_string()))?;
         match db {
             Db::Memory => {
                 let store = Arc::new(MemoryStore::new());
-                Ok(Self { store, epoch, commits: None, originals: None, checkpoints: None })
+                Ok(Self { store, epoch, commits: None, originals: None, checkpoints: None, dropped: None })
             }
-            Db::File(file) => open_file(file, epoch, if_in_use, idle),
+            Db::File(file) => open_file(file, epoch, if_in_use, damaged, idle),
         }
     }
 }
 
-fn open_file(file: &Path, epoch_if_new: u64, if_in_use: &str, idle: Idle) -> Result<OpenStore, Failure> {
+fn open_file(
+    file: &Path,
+    epoch_if_new: u64,
+    if_in_use: &str,
+    damaged: DamagedLog,
+    idle: Idle,
+) -> Result<OpenStore, Failure> {
     // To open a file is to copy its log into it.
     let had_log = has_log(file);
     let hint = |is_damaged| match is_damaged {
@@ -54,15 +62,18 @@ fn open_file(file: &Path, epoch_if_new: u64, if_in_use: &str, idle: Idle) -> Res
         false if has_log(file) => IF_WHOLE,
         _ => "",
     };
-    let journal = SqliteJournal::open(file, epoch_if_new).map_err(|error| match error {
-        OpenError::InUse { .. } => Failure::because(format!("{error}; {if_in_use}")),
-        OpenError::Damaged { .. } => Failure::because(format!("{error}{}", hint(true))),
-        OpenError::Engine { .. } => Failure::because(format!("{error}{}", hint(false))),
-        OpenError::File { ref source, .. } if is_forbidden(source) => {
-            Failure::because(format!("{error}{IF_FORBIDDEN}"))
-        }
-        error => Failure::because(error.to_string()),
-    })?;
+    let journal =
+        SqliteJournal::open_after_crash(file, epoch_if_new, damaged).map_err(|error| match error {
+            OpenError::InUse { .. } => Failure::because(format!("{error}; {if_in_use}")),
+            OpenError::Damaged { .. } => Failure::because(format!("{error}{}", hint(true))),
+            OpenError::LogDamaged { .. } => Failure::because(format!("{error}{IF_LOG_DAMAGED}")),
+            OpenError::Engine { .. } => Failure::because(format!("{error}{}", hint(false))),
+            OpenError::File { ref source, .. } if is_forbidden(source) => {
+                Failure::because(format!("{error}{IF_FORBIDDEN}"))
+            }
+            error => Failure::because(error.to_string()),
+        })?;
+    let dropped = journal.dropped();
     let (originals, checkpoints) = (Some(journal.originals()), Some(journal.checkpoint_health()));
     let commits = Arc::<Commits>::default();
     let journal = Timed { journal, commits: Arc::clone(&commits) };
@@ -73,12 +84,16 @@ fn open_file(file: &Path, epoch_if_new: u64, if_in_use: &str, idle: Idle) -> Res
         Failure::because(format!("{} cannot be used: {error}{hint}", file.display()))
     })?;
     let store = Arc::new(store);
-    Ok(OpenStore { store, epoch: header.epoch, commits: Some(commits), originals, checkpoints })
+    Ok(OpenStore { store, epoch: header.epoch, commits: Some(commits), originals, checkpoints, dropped })
 }
 
 /// What may be wrong with a file that is damaged: the log that was beside it belonged to the one that was there before.
 const IF_DAMAGED: &str = "; if it was restored from a backup, restore it again, and move the -wal beside it away first: it is another \
                           file's";
+
+/// What can be done about a log that is damaged: all but the first costs what was acknowledged.
+pub(crate) const IF_LOG_DAMAGED: &str = "; bring it back as it was, restore a backup, or copy both files away and start a server once with \
+                              --drop-damaged-wal, which goes on without those changes";
 
 /// A disk that is full, a lock or a mode says nothing against the log, and whoever took it away would lose what is in it.
 const IF_WHOLE: &str = "; leave the -wal beside it where it is: it holds what was acknowledged last";

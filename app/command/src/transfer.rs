@@ -13,18 +13,21 @@ use std::time::Duration;
 use clap::Args;
 use petstore_http::Idle;
 use petstore_ports::{Header, Row, StoreError};
-use petstore_sqlite::{COMPANIONS, Copied, Part, backup, beside, is_database, read_snapshot};
+use petstore_sqlite::{
+    BackupError, COMPANIONS, Copied, DamagedLog, OpenError, Part, backup, beside, is_database, read_snapshot,
+};
 use serde_json::{Value, json};
 
 use self::output::Output;
 use self::progress::Progress;
+use self::through::Asked;
 use crate::admin::{Answer, NOT_UNDERSTOOD, Request, ask_within, connect};
 use crate::count::counted;
 use crate::environment::Stopwatch;
 use crate::keys::Through;
 use crate::ndjson::{End, Unimported};
 use crate::settings::Db;
-use crate::store::{NAME_ITS_SOCKET, OpenStore};
+use crate::store::{IF_LOG_DAMAGED, NAME_ITS_SOCKET, OpenStore};
 use crate::{Failure, ndjson, print, sandbox, tell};
 
 /// How long a backup waits for what the server says of its file: one that hangs may be why it is made.
@@ -56,7 +59,13 @@ impl TransferArgs {
             let count = through::import(server, input, self.progress("sent"), |error| self.fault(error))?;
             (count, "the running server".to_owned(), self.through.socket().display().to_string())
         } else {
-            let store = OpenStore::open(self.file_at_rest(false)?, NAME_ITS_SOCKET, Idle::default())?.store;
+            let store = OpenStore::open(
+                self.file_at_rest(false)?,
+                NAME_ITS_SOCKET,
+                DamagedLog::Refuse,
+                Idle::default(),
+            )?
+            .store;
             let mut progress = self.progress("read");
             let lines = BufReader::new(input);
             let imported = ndjson::import(&store, lines, End::OfInput, |lines| progress.show(lines));
@@ -111,12 +120,28 @@ impl TransferArgs {
         let Db::File(file) = &self.through.db else {
             return Err(Failure::because("a store in memory has no file to copy: export it"));
         };
+        let watch = Stopwatch::start();
+        if let Some(copied) = self.backup_of_memory(file)? {
+            return self.copied(copied, &watch);
+        }
         let nowhere = || Failure::because(format!("there is no data in {}: name its --db", self.through.db));
         check_readable(file, nowhere)?;
         self.ask_whether_file_is_well()?;
-        let watch = Stopwatch::start();
-        let Copied { pets, orders, bytes } =
-            backup(file, &self.file).map_err(|error| Failure::because(error.to_string()))?;
+        let copied = backup(file, &self.file).map_err(|error| Failure::because(with_remedy(&error)))?;
+        self.copied(copied, &watch)
+    }
+
+    /// Has a server make the backup of what is in its memory. None if there is no server that does; one that hangs may be why
+    /// the backup is made.
+    fn backup_of_memory(&self, file: &Path) -> Result<Option<Copied>, Failure> {
+        let Ok(Some(server)) = connect(&self.through.socket()) else { return Ok(None) };
+        match through::backup(&server, CHECK_TIME, file, &self.file)? {
+            Asked::Came(copied) => Ok(Some(copied)),
+            Asked::CopyFile => Ok(None),
+        }
+    }
+
+    fn copied(&self, Copied { pets, orders, bytes }: Copied, watch: &Stopwatch) -> Result<(), Failure> {
         let millis = u64::try_from(watch.elapsed().as_millis()).unwrap_or(u64::MAX);
         let said = format!(
             "{}: {} and {} in {bytes} bytes, written in {millis} ms",
@@ -216,6 +241,14 @@ fn check_readable(file: &Path, nowhere: impl Fn() -> Failure) -> Result<(), Fail
         io::ErrorKind::NotFound => nowhere(),
         _ => Failure::because(format!("{} cannot be read: {error}", file.display())),
     })
+}
+
+/// Why no backup was made, and what can be done.
+fn with_remedy(error: &BackupError) -> String {
+    match error {
+        BackupError::Source(OpenError::LogDamaged { .. }) => format!("{error}{IF_LOG_DAMAGED}"),
+        error => error.to_string(),
+    }
 }
 
 fn lines(count: u64) -> String {

@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use petstore_domain::{Answered, Idempotent, Operation, PlanTable, Repeatable, RetryName, RetryRejection};
 use petstore_ports::api::{FailingCheck, Failure, Readiness, Repeated, Retry};
 use petstore_ports::{
-    AccountDirectory, CategoryReader, Clock, Entropy, KeyReader, OrderReader, PetReader, Quotas, StoreHealth,
-    Transactor, run,
+    AccountDirectory, CategoryReader, Clock, Entropy, KeyReader, OrderReader, PetReader, Quotas, StoreError,
+    StoreHealth, Transactor, run,
 };
 
 use crate::digest;
@@ -190,6 +190,14 @@ impl fmt::Debug for Ports {
 impl Readiness for Service {
     async fn failing_checks(&self) -> Vec<FailingCheck> {
         let store = self.health.check(self.clock.now()).await.err();
-        store.map(|error| FailingCheck { name: "store", reason: error.to_string() }).into_iter().collect()
+        store.map(|error| FailingCheck { name: "store", reason: reason(error) }).into_iter().collect()
+    }
+}
+
+/// The reason as anybody may read it. What a storage engine says of damage names tables and pages: it is for the log.
+fn reason(error: StoreError) -> String {
+    match error {
+        StoreError::Corrupt(_) => "the store is damaged".to_owned(),
+        error => error.to_string(),
     }
 }

@@ -258,3 +258,13 @@ async fn readiness_says_what_the_store_says() {
     assert_eq!(failing[0].name, "store");
     assert!(failing[0].reason.contains("the disk is full"));
 }
+
+#[tokio::test]
+async fn readiness_says_that_a_store_is_damaged_and_not_where() {
+    let mut health = MockStoreHealth::new();
+    let damage = || StoreError::Corrupt("the file: Tree 7 page 12: btreeInitPage() returns 11".to_owned());
+    health.expect_check().returning(move |_| Err(damage()));
+    let service = service(Ports { health: Arc::new(health), ..ports() });
+    let failing = service.failing_checks().await;
+    assert_eq!(failing, [FailingCheck { name: "store", reason: "the store is damaged".to_owned() }]);
+}

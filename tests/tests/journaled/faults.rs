@@ -282,5 +282,5 @@ fn a_writer_that_panics_between_two_batches_lets_nobody_wait() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let failed = (0..10)
         .find_map(|number| runtime.block_on(run(&store, create_category(&format!("Dogs {number}")))).err());
-    assert!(matches!(failed, Some(StoreError::Corrupt(_))), "{failed:?}");
+    assert!(matches!(failed, Some(StoreError::Unavailable(_))), "{failed:?}");
 }

@@ -123,7 +123,7 @@ fn a_write_whose_journal_panics_when_an_import_begins_is_the_end_of_the_store() 
     let driven = Driven::on(&Disk::new());
     driven.disk.fail_call(1, Fault::Panic);
     let waiting = driven.call(create_category("Dogs"));
-    assert!(matches!(driven.store.import(), Err(ImportError::Store(StoreError::Corrupt(_)))));
+    assert!(matches!(driven.store.import(), Err(ImportError::Store(StoreError::Unavailable(_)))));
     let told = driven.finish(waiting);
     assert!(matches!(told, Err(StoreError::Indeterminate(_))), "{told:?}");
     is_over(&driven);
@@ -133,8 +133,8 @@ fn a_write_whose_journal_panics_when_an_import_begins_is_the_end_of_the_store() 
 fn is_over(driven: &Driven) {
     assert_eq!(driven.writer.step(), Step::Failing);
     let refused = driven.finish(Box::pin(run(&driven.store, create_category("Birds"))));
-    assert!(matches!(refused, Err(StoreError::Corrupt(_))), "{refused:?}");
-    assert!(matches!(driven.store.import(), Err(ImportError::Store(StoreError::Corrupt(_)))));
+    assert!(matches!(refused, Err(StoreError::Unavailable(_))), "{refused:?}");
+    assert!(matches!(driven.store.import(), Err(ImportError::Store(StoreError::Unavailable(_)))));
     assert_eq!(driven.snapshot(), Snapshot::default());
     assert_eq!(driven.after_power_cut(), Snapshot::default());
 }

@@ -9,3 +9,4 @@ mod imports;
 mod queue;
 mod resets;
 mod shop;
+mod still;

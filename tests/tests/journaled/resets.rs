@@ -73,7 +73,10 @@ fn a_reset_whose_journal_panics_is_the_end_of_the_store_and_is_never_seen() {
         }
         assert!(matches!(outcome, Err(StoreError::Indeterminate(_))), "call {ordinal}: {outcome:?}");
         assert_eq!(driven.writer.step(), Step::Failing, "call {ordinal}");
-        assert!(matches!(driven.store.reset(shop(), EPOCH), Err(StoreError::Corrupt(_))), "call {ordinal}");
+        assert!(
+            matches!(driven.store.reset(shop(), EPOCH), Err(StoreError::Unavailable(_))),
+            "call {ordinal}"
+        );
         assert_eq!(driven.snapshot(), before, "call {ordinal}");
         assert_eq!(driven.after_power_cut(), before, "call {ordinal}");
     }

@@ -5,6 +5,7 @@ mod common;
 
 mod bans;
 mod bounds;
+mod damage;
 mod deadlines;
 mod log;
 mod serving;
@@ -28,6 +29,7 @@ const CASES: &[Case] = &[
     (&["trusted-proxies", "address-limit"], serving::whose_address_it_is),
     (&["threads"], serving::threads),
     (&["admin-socket", "db", "demo", "initial-key-file"], serving::files),
+    (&["drop-damaged-wal"], damage::drop_damaged_wal),
     (&["cors", "require-if-match"], serving::answers),
     (&["gzip"], serving::gzip),
     (&["tls-cert", "tls-key"], serving::tls),

@@ -4,6 +4,7 @@
 mod common;
 
 mod backups;
+mod damage;
 mod rest;
 mod transfers;
 

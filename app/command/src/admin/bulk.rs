@@ -1,13 +1,13 @@
 //! The shop in and out through the admin socket: lines, after one that asks and before one that ends.
 
-use std::io::{self, BufReader, BufWriter, Write};
+use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::Duration;
 
 use petstore_memory::MemoryStore;
-use petstore_ports::StoreError;
-use petstore_sqlite::Originals;
+use petstore_ports::{Row, StoreError};
+use petstore_sqlite::{Copied, Originals, copy_of};
 use tokio::sync::watch;
 
 use super::{Answer, LINE_TIME};
@@ -21,6 +21,10 @@ const REST_MAX: Duration = Duration::from_mins(5);
 
 /// How long an export of a store in memory may hold writes out.
 const HELD_MAX: Duration = Duration::from_secs(10);
+
+/// Categories, pets and orders that are copied at once to be exported or backed up: some 50 MB of memory, for as long as that
+/// takes, and as many milliseconds in which no batch begins. More are read from the file while that is well.
+const COPIED_MAX: u64 = 250_000;
 
 /// What imports and exports work on. They block: each runs on a thread of its own.
 pub(crate) struct Bulk {
@@ -68,10 +72,59 @@ impl Bulk {
         })
     }
 
-    /// Gives all lines. Those of a file that is well are read from it, so that nobody waits; a store in memory takes no
-    /// writes meanwhile.
+    /// Gives a data file, made of what is in memory: what is wrong with the file is not in that. Only of a large store whose
+    /// file is well a copy is left to the client.
+    pub(super) fn backup(&self, stream: &UnixStream) -> io::Result<()> {
+        prepare(stream)?;
+        let mut output = BufWriter::new(Reader { stream, held: None });
+        let Some(file) = &self.originals else {
+            return say(
+                &mut &*stream,
+                &Answer::Refused { why: "a store in memory has no file to copy".to_owned() },
+            );
+        };
+        let is_well = file.check().is_ok() && self.store.journal_fault().is_none();
+        let made = match self.store.hold_still() {
+            Err(_) if is_well => return say(&mut &*stream, &Answer::CopyFile),
+            Err(why) => Err(why),
+            Ok(still) if is_well && still.shop_len() > COPIED_MAX => {
+                drop(still);
+                return say(&mut &*stream, &Answer::CopyFile);
+            }
+            Ok(still) => {
+                // From here on it takes longer than an answer may.
+                say(&mut &*stream, &Answer::Ready)?;
+                let header = still.header();
+                if still.shop_len() > COPIED_MAX {
+                    copy_of(file.path(), &header, still.rows())
+                } else {
+                    let rows: Vec<_> = still.rows().collect();
+                    drop(still);
+                    copy_of(file.path(), &header, rows.into_iter())
+                }
+            }
+        };
+        match made {
+            Err(why) => say(&mut output, &Answer::Refused { why: why.to_string() })?,
+            Ok((copy, Copied { pets, orders, bytes })) => {
+                say(&mut output, &Answer::Copied { pets, orders, bytes })?;
+                io::copy(&mut copy.take(bytes), &mut output)?;
+            }
+        }
+        output.flush()
+    }
+
+    /// What is in memory, if that is little enough to be copied.
+    fn copied(&self) -> Option<Vec<Row>> {
+        let still = self.store.hold_still().ok()?;
+        (still.shop_len() <= COPIED_MAX).then(|| still.rows().collect())
+    }
+
+    /// Gives all lines, as they are in memory. Those of a large store are read from its file while that is well, so that nobody
+    /// waits; a store without one takes no writes meanwhile.
     pub(super) fn export(&self, stream: &UnixStream) -> io::Result<()> {
         prepare(stream)?;
+        let copied = self.copied();
         let file = self.originals.as_ref().filter(|file| file.check().is_ok());
         // Where there is a file and it is lost, nothing is written in any case.
         let held = self.originals.is_none().then(Stopwatch::start);
@@ -79,9 +132,12 @@ impl Bulk {
         say(&mut output, &Answer::Ready)?;
         // Until it has that the client waits no longer than for any answer; the first lines may take longer.
         output.flush()?;
-        let exported = match file.map(|file| self.export_file(file, &mut output)) {
-            Some(Some(exported)) => exported,
-            Some(None) | None => self.export_memory(&mut output),
+        let exported = match (copied, file) {
+            (Some(rows), _) => write_rows(rows, &mut output),
+            (None, Some(file)) => {
+                self.export_file(file, &mut output).unwrap_or_else(|| self.export_memory(&mut output))
+            }
+            (None, None) => self.export_memory(&mut output),
         };
         let answer = match exported {
             Ok(lines) => Answer::Exported { lines },
@@ -98,7 +154,7 @@ impl Bulk {
         let read = |sink: &mut Sink<'_>| file.read_snapshot(sink);
         let exported = transfer::export_file(file.path(), read, output, |_| begun = true);
         match exported {
-            Err(_) if !begun && self.store.journal_fails() => None,
+            Err(_) if !begun && self.store.journal_fault().is_some() => None,
             exported => Some(exported.map_err(|failure| failure.message)),
         }
     }
@@ -111,6 +167,13 @@ impl Bulk {
         });
         walked.map(|()| lines).map_err(|error| error.to_string())
     }
+}
+
+/// Gives the lines of rows that were copied.
+fn write_rows(rows: Vec<Row>, output: &mut dyn Write) -> Result<u64, String> {
+    rows.into_iter().try_fold(0, |lines, row| {
+        ndjson::write_row(output, &row).map(|more| lines + more).map_err(|error| error.to_string())
+    })
 }
 
 /// Whoever reads an export.

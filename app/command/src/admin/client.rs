@@ -36,10 +36,20 @@ pub(crate) fn begin(
     request: &Request,
     patience: Duration,
 ) -> Result<BufReader<UnixStream>, Failure> {
+    let (answers, first) = begun(server, request, patience)?;
+    first.understood().map(|_| answers)
+}
+
+/// The same for a request that may have another answer first.
+pub(crate) fn begun(
+    server: &UnixStream,
+    request: &Request,
+    patience: Duration,
+) -> Result<(BufReader<UnixStream>, Answer), Failure> {
     let mut answers = send(server, request, patience)?;
-    first_answer(&mut answers)?.understood()?;
+    let first = first_answer(&mut answers)?;
     bound(server, None)?;
-    Ok(answers)
+    Ok((answers, first))
 }
 
 /// Sends a request, and returns what the answers are read from. Either side is waited for no longer than this.

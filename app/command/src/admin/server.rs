@@ -122,6 +122,7 @@ async fn converse(mut stream: UnixStream, desk: &Desk) -> io::Result<()> {
     let answer = match read_request(&mut stream).await? {
         Ok(Request::Import) => return on_a_thread(stream, desk, Bulk::import).await,
         Ok(Request::Export) => return on_a_thread(stream, desk, Bulk::export).await,
+        Ok(Request::Backup) => return on_a_thread(stream, desk, Bulk::backup).await,
         Ok(request) => desk.answer(request).await,
         // What the reader says of it repeats its words, and one of them may be a key.
         Err(_) => Answer::Refused { why: NOT_UNDERSTOOD.to_owned() },
@@ -244,7 +245,9 @@ impl Desk {
                 checked.await.map_err(|error| error.to_string())?.map(|()| Answer::FileIsWell)
             }
             // They are more than an answer: see `converse`.
-            Request::Import | Request::Export => Err("lines go through a server's socket".to_owned()),
+            Request::Import | Request::Export | Request::Backup => {
+                Err("lines and copies go through a server's socket".to_owned())
+            }
             Request::ListAccounts { after } => {
                 let after = after.map(AccountId::new).transpose().map_err(|error| error.to_string())?;
                 let accounts =

@@ -62,6 +62,8 @@ pub(crate) enum Request {
     Import,
     /// Lines of the shop are to follow.
     Export,
+    /// The bytes of a data file are to follow.
+    Backup,
 }
 
 /// What a server answers.
@@ -103,6 +105,14 @@ pub(crate) enum Answer {
     },
     Exported {
         lines: u64,
+    },
+    /// The data file is well, and a copy of it is quicker made by who asks.
+    CopyFile,
+    /// So many bytes follow, and this is in them.
+    Copied {
+        pets: u64,
+        orders: u64,
+        bytes: u64,
     },
     /// Whether all that was sent is there, or nothing, is not known.
     InDoubt {

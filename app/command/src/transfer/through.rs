@@ -3,11 +3,15 @@
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+use petstore_sqlite::{Copied, keep_copy};
 
 use super::progress::Progress;
 use super::{unimported, unwritten};
 use crate::Failure;
-use crate::admin::{Answer, LINE_TIME, Request, begin, cut_off};
+use crate::admin::{Answer, LINE_TIME, NOT_UNDERSTOOD, Request, begin, begun, cut_off};
 use crate::ndjson::{END_LINE, Unimported};
 
 /// Sends lines to a server, which takes all or none. `fault` is what a failure to read them is called.
@@ -88,6 +92,54 @@ pub(super) fn export(
             "the export is not whole: the server went away, or has waited for its reader for too long",
         )),
     }
+}
+
+/// What comes of asking a server for a backup.
+pub(super) enum Asked {
+    /// It has come.
+    Came(Copied),
+    /// The client copies the file itself.
+    CopyFile,
+}
+
+/// Takes a backup that a server gives of what is in its memory. `patience`: how long for its first word.
+pub(super) fn backup(
+    server: &UnixStream,
+    patience: Duration,
+    source: &Path,
+    target: &Path,
+) -> Result<Asked, Failure> {
+    // One that cannot be asked says nothing against its file.
+    let Ok((mut answers, first)) = begun(server, &Request::Backup, patience) else {
+        return Ok(Asked::CopyFile);
+    };
+    match first {
+        Answer::Ready => {}
+        Answer::CopyFile => return Ok(Asked::CopyFile),
+        Answer::Refused { why } if why == NOT_UNDERSTOOD => return Ok(Asked::CopyFile),
+        answer => return Err(not_made(answer)),
+    }
+    let mut line = Vec::new();
+    answers.read_until(b'\n', &mut line).map_err(|error| cut_off(&error))?;
+    match serde_json::from_slice(&line) {
+        Ok(Answer::Copied { pets, orders, bytes }) => {
+            keep_copy(source, target, &mut answers, bytes)
+                .map_err(|error| Failure::because(error.to_string()))?;
+            Ok(Asked::Came(Copied { pets, orders, bytes }))
+        }
+        Ok(answer) => Err(not_made(answer)),
+        Err(_) => Err(Failure::because("no backup was made: the server went away")),
+    }
+}
+
+fn not_made(answer: Answer) -> Failure {
+    let why = match answer {
+        Answer::Refused { why } => why,
+        _ => "the server answered something else: is it of another version?".to_owned(),
+    };
+    Failure::because(format!(
+        "no backup was made: {why}; `petstore export` writes what the server has in its memory"
+    ))
 }
 
 /// What has become of an import. All of it may be there, although nobody says so, or only half a word: only the server

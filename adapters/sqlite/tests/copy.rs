@@ -1,0 +1,51 @@
+//! A data file that is made of rows.
+
+mod common;
+
+use std::fs;
+use std::io::Read;
+
+use common::*;
+use petstore_ports::*;
+use petstore_sqlite::{BackupError, SqliteJournal, copy_of, keep_copy};
+
+fn header() -> Header {
+    Header { last_batch: BatchNumber(7), last_ids: IDS, epoch: 0 }
+}
+
+#[test]
+fn a_copy_of_rows_is_a_journal_with_these_and_leaves_nothing_beside_the_database() {
+    let room = Room::new();
+    let (mut file, copied) = copy_of(&room.database(), &header(), everything().into_iter()).unwrap();
+    assert_eq!((copied.pets, copied.orders), (4, 2));
+    assert_eq!(fs::read_dir(room.path("")).unwrap().count(), 0);
+    let target = room.path("copy.db");
+    keep_copy(&room.database(), &target, &mut file, copied.bytes).unwrap();
+    assert_eq!(fs::metadata(&target).unwrap().len(), copied.bytes);
+    let mut journal = SqliteJournal::open(&target, EPOCH).unwrap();
+    let (found, rows) = load(&mut journal).unwrap();
+    assert_eq!((found, rows), (Header { epoch: EPOCH, ..header() }, everything()));
+    keep(&mut journal, 8, []).unwrap();
+}
+
+#[test]
+fn a_copy_that_does_not_come_to_its_end_or_has_no_place_is_none() {
+    let room = Room::new();
+    let (mut file, copied) = copy_of(&room.database(), &header(), everything().into_iter()).unwrap();
+    let target = room.path("copy.db");
+    let half = keep_copy(&room.database(), &target, &mut file.by_ref().take(1_000), copied.bytes);
+    assert!(matches!(half, Err(BackupError::Target { .. })), "{half:?}");
+    assert_eq!(fs::read_dir(room.path("")).unwrap().count(), 0);
+    fs::write(&target, "somebody's").unwrap();
+    let taken = keep_copy(&room.database(), &target, &mut file, copied.bytes);
+    assert!(matches!(taken, Err(BackupError::Exists { .. })), "{taken:?}");
+    assert_eq!(fs::read(&target).unwrap(), b"somebody's");
+}
+
+#[test]
+fn rows_that_contradict_each_other_make_no_copy() {
+    let room = Room::new();
+    let rows = [Row::Pet(pet(1, 9))];
+    assert!(copy_of(&room.database(), &header(), rows.into_iter()).is_err());
+    assert_eq!(fs::read_dir(room.path("")).unwrap().count(), 0);
+}
