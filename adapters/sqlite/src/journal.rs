@@ -15,7 +15,7 @@ use crate::fold::Fold;
 use crate::open::{Lost, Open};
 use crate::original::{DataFile, Originals, behind};
 use crate::table::put;
-use crate::{OpenError, files, load, meta, schema, tables};
+use crate::{OpenError, files, load, meta, mount, names, schema, tables};
 
 /// Records of answered requests that one call drops at most: a few milliseconds of the writer's time.
 const PRUNE_MAX: usize = 1_000;
@@ -44,6 +44,7 @@ impl SqliteJournal {
         // SQLite would take a path that begins with `file:` for a URI.
         let path = path::absolute(files::followed(path)).map_err(failed)?;
         files::check_place(&path).map_err(failed)?;
+        mount::check(&path).map_err(failed)?;
         let lock = files::lock(&path)?;
         // Again, now that nobody else can make it.
         files::check_place(&path).map_err(failed)?;
@@ -51,7 +52,10 @@ impl SqliteJournal {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(failed(error)),
             Ok(()) | Err(_) => {}
         }
-        let originals = Originals::of(DataFile::open(&path).map_err(failed)?);
+        let data = DataFile::open(&path).map_err(failed)?;
+        names::lock(&data, &path)?;
+        names::check_logs(&path).map_err(failed)?;
+        let originals = Originals::of(data);
         let log = Arc::default();
         let (open, settled) = Open::new(&path, Some(epoch_if_new), &log)?;
         open.cut(settled, &path)?;

@@ -1,7 +1,7 @@
 //! Whether the files are still those that were opened: somebody may remove, replace or overwrite them under a server, which
 //! would go on to write where nobody will look for it.
 
-use std::fs::{self, File, Metadata, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use petstore_ports::{BatchNumber, Header, Row, StoreError};
 
 use crate::error::unreadable;
-use crate::files::{MAGIC, ending};
+use crate::files::{MAGIC, ending, lock_soon};
 use crate::open::Lost;
 use crate::{connection, load, meta};
 
@@ -34,6 +34,14 @@ impl DataFile {
     /// Opens it as one that is written: what may only be read is refused before anything is made beside it.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         Original::open(path).map(Self)
+    }
+
+    /// Takes the lock on the file itself, which lasts as long as this.
+    ///
+    /// On Linux alone: there the lock has nothing to do with those that SQLite takes on the same file. Systems after BSD
+    /// keep both in one list, and the engine would wait for this one.
+    pub(crate) fn lock(&self) -> Result<(), TryLockError> {
+        if cfg!(target_os = "linux") { lock_soon(&self.0.file) } else { Ok(()) }
     }
 
     /// Says what has become of it, if it is not what it was.

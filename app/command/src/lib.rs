@@ -21,6 +21,7 @@ mod signals;
 mod store;
 mod systemd;
 mod table;
+mod terminal;
 mod tls;
 mod transfer;
 mod version;
@@ -44,6 +45,7 @@ use crate::keys::{AccountsCommand, KeysCommand, ReloadArgs, Through};
 use crate::settings::{
     CONFIG_VARIABLE, Form, INITIAL_KEY_VARIABLE, LoadError, Loaded, Reading, ServeArgs, expected,
 };
+use crate::terminal::visible;
 use crate::transfer::TransferArgs;
 
 /// A petstore to point API tools at: stateful, strict, with real keys, limits and deprecations
@@ -233,7 +235,7 @@ fn sync_folder_of(file: &Path) -> std::io::Result<()> {
 
 /// Tells the operator. That standard error cannot be written, as on a full disk, is no reason to stop.
 fn tell(what: &str) {
-    let _ = writeln!(std::io::stderr(), "petstore: {what}");
+    let _ = writeln!(std::io::stderr(), "petstore: {}", visible(what));
 }
 
 /// The last word of a process, which does not wait for ever for somebody to read it: a supervisor waits for the end.

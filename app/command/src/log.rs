@@ -46,7 +46,9 @@ impl Log {
             json,
             clock: Arc::clone(&clock),
             sink: Sink::to_standard_error(move |lost| {
-                let message = format!("{lost} lines of the log were dropped: nobody read those before");
+                let message = format!(
+                    "{lost} lines of the log were lost: they could not be written, or not as fast as they came"
+                );
                 text_of(&Line::new(clock.now(), Level::Warn, &message), json)
             }),
         }
@@ -72,7 +74,7 @@ impl Log {
         self.write(&self.line(Level::Error, what));
     }
 
-    /// Lines that were dropped because nobody read those before.
+    /// Lines that were lost: nobody read those before, or they could not be written.
     pub(crate) fn dropped(&self) -> u64 {
         self.sink.dropped()
     }

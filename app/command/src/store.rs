@@ -55,7 +55,9 @@ fn open_file(file: &Path, epoch_if_new: u64, if_in_use: &str, idle: Idle) -> Res
         _ => "",
     };
     let journal = SqliteJournal::open(file, epoch_if_new).map_err(|error| match error {
-        OpenError::InUse { .. } => Failure::because(format!("{error}; {if_in_use}")),
+        OpenError::InUse { .. } | OpenError::InUseByAnotherName { .. } => {
+            Failure::because(format!("{error}; {if_in_use}"))
+        }
         OpenError::Damaged { .. } => Failure::because(format!("{error}{}", hint(true))),
         OpenError::Engine { .. } => Failure::because(format!("{error}{}", hint(false))),
         error => Failure::because(error.to_string()),

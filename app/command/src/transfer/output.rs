@@ -1,10 +1,12 @@
 //! Where an export goes: standard output, a device, or a file that is whole or stays what it was.
 
 use std::fs::{self, OpenOptions};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 
 use petstore_sqlite::Part;
+
+use crate::terminal::Lines;
 
 /// What is written to. A file has its name when all is written; until then it is another beside it.
 pub(super) struct Output {
@@ -15,8 +17,10 @@ pub(super) struct Output {
 }
 
 impl Output {
+    /// Standard output. On a terminal, what would be a command to that is written out.
     pub(super) fn standard() -> Self {
-        Self::unnamed(io::stdout())
+        let output = io::stdout();
+        if output.is_terminal() { Self::unnamed(Lines::new(output)) } else { Self::unnamed(output) }
     }
 
     /// What is written as it comes.
