@@ -127,8 +127,9 @@ impl OpenError {
 impl From<OpenError> for StoreError {
     fn from(error: OpenError) -> Self {
         Self::Unavailable(match error {
-            OpenError::InUse { .. } | OpenError::InUseByAnotherName { .. } => {
-                "another process holds the data file".to_owned()
+            OpenError::InUse { .. } => "another process holds the data file".to_owned(),
+            OpenError::InUseByAnotherName { .. } => {
+                "another process holds the data file under another name".to_owned()
             }
             OpenError::Foreign { .. } => {
                 "the data file has another schema than a petstore gives it".to_owned()

@@ -45,6 +45,7 @@ impl SqliteJournal {
         let path = path::absolute(files::followed(path)).map_err(failed)?;
         files::check_place(&path).map_err(failed)?;
         mount::check(&path).map_err(failed)?;
+        names::check_is_used(&path)?;
         let lock = files::lock(&path)?;
         // Again, now that nobody else can make it.
         files::check_place(&path).map_err(failed)?;

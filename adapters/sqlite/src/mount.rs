@@ -20,15 +20,16 @@ pub(crate) fn check(database: &Path) -> io::Result<()> {
     for end in ["", "-wal"] {
         let file = ending(database, end);
         if is_mount(&file) {
-            return Err(io::Error::other(refusal(&file, database)));
+            let place = fs::canonicalize(database).unwrap_or_else(|_| database.into());
+            return Err(io::Error::other(refusal(end, &place)));
         }
     }
     Ok(())
 }
 
-fn refusal(file: &Path, database: &Path) -> String {
+fn refusal(end: &str, database: &Path) -> String {
     let folder = database.parent().unwrap_or(database);
-    let subject = if file == database { "it" } else { "its -wal" };
+    let subject = if end.is_empty() { "it" } else { "its -wal" };
     format!(
         "{subject} is a mount of its own, and what is kept beside a data file would be stored elsewhere and lost: mount \
          the folder {} instead",
@@ -105,9 +106,9 @@ mod tests {
     #[test]
     fn the_refusal_names_the_folder_to_mount() {
         let database = Path::new("/data/petstore.db");
-        let refused = refusal(database, database);
+        let refused = refusal("", database);
         assert!(refused.starts_with("it is a mount of its own"), "{refused}");
         assert!(refused.ends_with("mount the folder /data instead"), "{refused}");
-        assert!(refusal(&ending(database, "-wal"), database).starts_with("its -wal is a mount of its own"));
+        assert!(refusal("-wal", database).starts_with("its -wal is a mount of its own"));
     }
 }

@@ -63,6 +63,20 @@ pub(crate) fn check_in_use(database: &Path) -> Result<(), OpenError> {
     if is_elsewhere { Err(in_use(database)) } else { Ok(()) }
 }
 
+/// Refuses a further name of a file that no journal has been opened by: its last one may have ended without copying its
+/// log, which then stands beside another name, in any folder. A name that was used has a lock file beside it.
+pub(crate) fn check_is_used(database: &Path) -> Result<(), OpenError> {
+    const UNUSED: &str = "it is a hard link, and was not opened by this name before: what was written last may be in the -wal \
+                          beside another name of it; open it by that name, or make a copy and open that";
+    if !has_names(database) || beside(database, ".lock").exists() {
+        return Ok(());
+    }
+    check_in_use(database)?;
+    let failed = |source| OpenError::File { path: database.into(), source };
+    check_logs(database).map_err(failed)?;
+    Err(failed(io::Error::other(UNUSED)))
+}
+
 /// Refuses a file of whose other names in the same folder one has a log: it holds what was written last, and what would
 /// be written without it would be overwritten.
 pub(crate) fn check_logs(database: &Path) -> io::Result<()> {

@@ -4,6 +4,7 @@
 mod common;
 
 mod backups;
+mod names;
 mod rest;
 mod transfers;
 
