@@ -52,7 +52,10 @@ pub(crate) fn writer(path: &Path, epoch_if_new: Option<u64>) -> Result<Connectio
     if epoch_if_new.is_none() && found != schema::VERSION {
         return Err(OpenError::NotAJournal { path: path.into() });
     }
-    foreign::check(&connection, path, found)?;
+    // Before a step runs. What is added later neither runs here nor is reason enough to refuse a recovery.
+    if epoch_if_new.is_some() {
+        foreign::check(&connection, path, found)?;
+    }
     set(&connection, path)?;
     if let Some(epoch) = epoch_if_new {
         schema::migrate(&mut connection, path, epoch)?;

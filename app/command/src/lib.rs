@@ -227,6 +227,10 @@ fn unwritten(error: &std::io::Error) -> Failure {
     Failure::because(format!("standard output cannot be written: {error}"))
 }
 
+/// Why a file cannot be replaced by one that is whole; the system says only that it is busy.
+const MOUNTED: &str =
+    "it is a mount of its own, and no file can take its place: mount its folder, or name another file";
+
 /// Makes a file's name last, in a folder that may be read; where it may not, the system writes it in its own time.
 fn sync_folder_of(file: &Path) -> std::io::Result<()> {
     let file = std::path::absolute(file)?;

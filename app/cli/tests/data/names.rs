@@ -143,6 +143,26 @@ fn a_data_file_that_is_a_mount_of_its_own_is_refused_and_its_folder_is_named() {
     assert!(!is_empty(&site.folder.join("host/shop.db")));
 }
 
+#[test]
+fn a_file_that_is_to_be_replaced_and_is_a_mount_of_its_own_is_told_as_that() {
+    if !has_mounts() {
+        return;
+    }
+    let site = stocked("mounted-outputs");
+    for name in ["host", "out"] {
+        std::fs::write(site.folder.join(name), "").unwrap();
+    }
+    let key = ["--db", "memory", "--initial-key-file", "out", "--listen", "127.0.0.1:0"];
+    for args in [&["export", "out"][..], &key] {
+        let why = refused(&mounted(&site, "host", "out", args));
+        assert!(
+            why.contains("it is a mount of its own") && why.contains("mount its folder"),
+            "{args:?}: {why}"
+        );
+        assert!(is_empty(&site.folder.join("host")) && !site.folder.join("out.part").exists());
+    }
+}
+
 fn is_empty(file: &Path) -> bool {
     file.metadata().unwrap().len() == 0
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use petstore_sqlite::Part;
 
+use crate::MOUNTED;
 use crate::terminal::Lines;
 
 /// What is written to. A file has its name when all is written; until then it is another beside it.
@@ -51,7 +52,11 @@ impl Output {
     /// All is written: from now on it is there.
     pub(super) fn finish(&mut self) -> io::Result<()> {
         self.flush()?;
-        self.file.take().map_or(Ok(()), Part::finish)
+        let finished = self.file.take().map_or(Ok(()), Part::finish);
+        finished.map_err(|error| match error.kind() {
+            io::ErrorKind::ResourceBusy => io::Error::other(MOUNTED),
+            _ => error,
+        })
     }
 
     /// Whether a write has failed because nobody reads any more: whoever did has seen enough.
