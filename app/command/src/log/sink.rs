@@ -97,7 +97,7 @@ fn write_all(
             is_torn = text.as_bytes()[written - 1] != b'\n';
         }
         let unwritten = text.as_bytes()[..of_lines].get(written.max(ended.len())..).unwrap_or_default();
-        let unwritten = unwritten.iter().filter(|byte| **byte == b'\n').count();
+        let unwritten = unwritten.split(|byte| *byte == b'\n').count() - 1;
         dropped.fetch_add(unwritten as u64, Ordering::Relaxed);
     }
 }
