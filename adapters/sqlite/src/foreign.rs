@@ -24,20 +24,40 @@ struct Object {
     words: Vec<String>,
 }
 
+/// An object that is not as it should be.
+#[derive(Debug, PartialEq, Eq)]
+struct Fault {
+    what: String,
+    /// What puts it right; none where a backup is what helps.
+    statement: Option<String>,
+}
+
 /// Refuses a file whose schema is not that of its version.
 pub(crate) fn check(connection: &Connection, path: &Path, version: u32) -> Result<(), OpenError> {
     let found = faults(connection, version).map_err(OpenError::engine(path))?;
     if found.is_empty() {
-        return Ok(());
+        Ok(())
+    } else {
+        Err(OpenError::Foreign { path: path.into(), reason: reason(&found) })
     }
-    let (named, others) = found.split_at(found.len().min(NAMED_MAX));
-    let more = (!others.is_empty()).then(|| format!("and {} more", others.len()));
-    let reason = named.iter().cloned().chain(more).collect::<Vec<_>>().join("; ");
-    Err(OpenError::Foreign { path: path.into(), reason })
 }
 
-/// A sentence for each object that is not as it should be, in an order in which they can be removed.
-fn faults(connection: &Connection, version: u32) -> rusqlite::Result<Vec<String>> {
+/// The objects, and the statements that remove them.
+fn reason(faults: &[Fault]) -> String {
+    let (named, others) = faults.split_at(faults.len().min(NAMED_MAX));
+    let more = (!others.is_empty()).then(|| format!("and {} more", others.len()));
+    let whats = named.iter().map(|fault| fault.what.clone()).chain(more).collect::<Vec<_>>().join(", ");
+    let statements: Vec<_> = named.iter().filter_map(|fault| fault.statement.as_deref()).collect();
+    let removed = match statements.as_slice() {
+        [] => String::new(),
+        statements => format!("; remove them with an SQLite tool: {}", statements.join(" ")),
+    };
+    let is_lost = named.iter().any(|fault| fault.statement.is_none());
+    format!("{whats}{removed}{}", if is_lost { "; restore a backup" } else { "" })
+}
+
+/// Each object that is not as it should be, in an order in which they can be removed.
+fn faults(connection: &Connection, version: u32) -> rusqlite::Result<Vec<Fault>> {
     let made = schema::made_by_steps(version)?;
     let expected: BTreeMap<_, _> = objects(&made)?.into_iter().map(|object| (key(&object), object)).collect();
     let found = objects(connection)?;
@@ -60,7 +80,9 @@ fn faults(connection: &Connection, version: u32) -> rusqlite::Result<Vec<String>
     let is_missing =
         |object: &&Object| object.kind == "table" && !found.iter().any(|one| key(one) == key(object));
     let missing = expected.values().filter(is_missing);
-    faults.extend(missing.map(|table| format!("the table {} is missing: restore a backup", table.name)));
+    faults.extend(
+        missing.map(|table| Fault { what: format!("the table {} is missing", table.name), statement: None }),
+    );
     Ok(faults)
 }
 
@@ -112,21 +134,21 @@ fn quoted(text: &str, mark: char) -> usize {
 }
 
 /// Says how a table differs from the one of its name that is expected, if it does.
-fn changed(found: &Connection, made: &Connection, table: &Object) -> rusqlite::Result<Option<String>> {
+fn changed(found: &Connection, made: &Connection, table: &Object) -> rusqlite::Result<Option<Fault>> {
     let name = &table.name;
     let known = columns(made, name)?;
     let added: Vec<_> = columns(found, name)?.into_iter().filter(|column| !known.contains(column)).collect();
-    let dropped = added.iter().map(|one| format!("ALTER TABLE {} DROP COLUMN {};", quote(name), quote(one)));
-    let dropped = dropped.collect::<Vec<_>>().join(" ");
+    if !added.is_empty() {
+        let drop = |column| format!("ALTER TABLE {} DROP COLUMN {};", quote(name), quote(column));
+        let statement = added.iter().map(|column| drop(column)).collect::<Vec<_>>().join(" ");
+        let what = format!("further columns of the table {name}");
+        return Ok(Some(Fault { what, statement: Some(statement) }));
+    }
     // Such a clause replaces or leaves out rows without an error. No table of ours has one.
     let has_clause = table.words.iter().any(|word| word.eq_ignore_ascii_case("conflict"));
-    Ok(if !added.is_empty() {
-        Some(format!("the table {name} has further columns, which an SQLite tool removes with {dropped}"))
-    } else if has_clause || structure(found, name)? != structure(made, name)? {
-        Some(format!("the table {name} has another definition: restore a backup"))
-    } else {
-        None
-    })
+    let is_changed = has_clause || structure(found, name)? != structure(made, name)?;
+    let what = format!("another definition of the table {name}");
+    Ok(is_changed.then_some(Fault { what, statement: None }))
 }
 
 /// What a table is, but for its checks: a line for each column, reference and unique constraint.
@@ -167,14 +189,12 @@ fn is_plain(connection: &Connection, index: &str) -> rusqlite::Result<bool> {
 }
 
 /// What an object is, and the statement that removes it.
-fn removal(object: &Object) -> String {
+fn removal(object: &Object) -> Fault {
     let Object { kind, name, .. } = object;
-    let shown = shown(name);
-    format!(
-        "the {kind} {shown}, which an SQLite tool removes with DROP {} {};",
-        kind.to_uppercase(),
-        quote(name)
-    )
+    Fault {
+        what: format!("the {kind} {}", shown(name)),
+        statement: Some(format!("DROP {} {};", kind.to_uppercase(), quote(name))),
+    }
 }
 
 /// A name as a statement has it.
@@ -195,7 +215,7 @@ mod tests {
     fn after(version: u32, statements: &str) -> Vec<String> {
         let connection = schema::made_by_steps(version).unwrap();
         connection.execute_batch(statements).unwrap();
-        faults(&connection, version).unwrap()
+        faults(&connection, version).unwrap().into_iter().map(|fault| reason(&[fault])).collect()
     }
 
     #[test]
@@ -238,9 +258,9 @@ mod tests {
             connection.execute_batch(made).unwrap();
             let found = faults(&connection, schema::VERSION).unwrap();
             let [fault] = &found[..] else { panic!("{made}: {found:?}") };
-            assert!(fault.ends_with(statement), "{made}: {fault}");
+            assert_eq!(fault.statement.as_deref(), Some(statement), "{made}");
             connection.execute_batch(statement).unwrap();
-            assert_eq!(faults(&connection, schema::VERSION).unwrap(), [""; 0], "{made}");
+            assert_eq!(faults(&connection, schema::VERSION).unwrap(), [], "{made}");
         }
     }
 
@@ -258,9 +278,9 @@ mod tests {
         let cascade =
             "DROP TABLE usage; CREATE TABLE usage (account_id INTEGER PRIMARY KEY, minute_number INTEGER,
              minute_used INTEGER, day_number INTEGER, day_used INTEGER)";
-        let other = "the table usage has another definition: restore a backup";
+        let other = "another definition of the table usage; restore a backup";
         assert_eq!(after(schema::VERSION, cascade), [other]);
-        let missing = "the table usage is missing: restore a backup";
+        let missing = "the table usage is missing; restore a backup";
         assert_eq!(after(schema::VERSION, "DROP TABLE usage"), [missing]);
     }
 
@@ -272,7 +292,11 @@ mod tests {
         }
         let refused = check(&connection, Path::new("shop.db"), schema::VERSION).unwrap_err().to_string();
         assert!(refused.starts_with("shop.db has another schema than a petstore gives it"), "{refused}");
-        assert!(refused.ends_with("; and 2 more") && !refused.contains('\x1b'), "{refused}");
+        assert!(
+            refused.contains(", and 2 more; remove them with an SQLite tool: DROP VIEW")
+                && !refused.contains('\x1b'),
+            "{refused}"
+        );
         assert_eq!(refused.matches("DROP VIEW").count(), NAMED_MAX);
     }
 

@@ -135,7 +135,7 @@ fn a_server_of_another_user_is_told_nothing_unless_the_data_is_that_user_s() {
         let refused = site.run(&[args, &socket].concat());
         let why = String::from_utf8_lossy(&refused.stderr);
         assert_eq!(refused.status.code(), Some(1), "{args:?}: {why}");
-        let said = "a process of user 65534 answers at theirs/petstore.db.sock, who is neither you nor root";
+        let said = "a process of user 65534 answers at theirs/petstore.db.sock, who is not you, nor root, nor the owner of petstore.db";
         assert!(why.contains(said) && why.contains("nothing was sent to it"), "{args:?}: {why}");
         assert_eq!(refused.stdout, b"", "{args:?}");
     }

@@ -137,9 +137,9 @@ fn is_trusted(peer: u32, own: u32, owner_of_data: Option<u32>) -> bool {
 }
 
 fn foreign(server: &ServerAddress, peer: u32) -> Failure {
-    let data = server.data.as_ref().map(|file| format!(" or the owner of {}", file.display()));
+    let data = server.data.as_ref().map(|file| format!(", nor the owner of {}", file.display()));
     Failure::because(format!(
-        "a process of user {peer} answers at {}, who is neither you nor root{}: nothing was sent to it; if it is your \
+        "a process of user {peer} answers at {}, who is not you, nor root{}: nothing was sent to it; if it is your \
          server, name its data file with --db, or run this as that user",
         server.socket.display(),
         data.unwrap_or_default()
