@@ -7,7 +7,7 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
-use crate::{OpenError, meta, schema};
+use crate::{OpenError, foreign, meta, schema};
 
 /// Bytes of a page. A batch of orders changes pets all over the file, and every page that it touches is written to the
 /// log, and later to the file, whole. Orders a second, each one pet's row and one new row, 100,000 pets, checkpoints
@@ -51,6 +51,10 @@ pub(crate) fn writer(path: &Path, epoch_if_new: Option<u64>) -> Result<Connectio
     let found = schema::version(&connection, path)?;
     if epoch_if_new.is_none() && found != schema::VERSION {
         return Err(OpenError::NotAJournal { path: path.into() });
+    }
+    // Before a step runs. What is added later neither runs here nor is reason enough to refuse a recovery.
+    if epoch_if_new.is_some() {
+        foreign::check(&connection, path, found)?;
     }
     set(&connection, path)?;
     if let Some(epoch) = epoch_if_new {
@@ -139,6 +143,10 @@ pub(crate) fn open(path: &Path) -> rusqlite::Result<Connection> {
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(BUSY_WAIT)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS_KEPT);
+    // The schema has none of these. Somebody may add one at any time, and nothing of it is to run on these connections.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
     Ok(connection)
 }
 

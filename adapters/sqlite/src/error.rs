@@ -21,6 +21,18 @@ pub enum OpenError {
         /// The process, as it has written into that file.
         holder: Option<u32>,
     },
+    /// Another process has it open under another name.
+    #[error(
+        "{} is in use under another name, by a hard link or another mount: {} holds it",
+        path.display(),
+        named(*holder)
+    )]
+    InUseByAnotherName {
+        /// The database.
+        path: PathBuf,
+        /// The process, where the system says it.
+        holder: Option<u32>,
+    },
     /// A file cannot be made or opened.
     #[error("{} cannot be opened: {source}", path.display())]
     File {
@@ -44,6 +56,14 @@ pub enum OpenError {
         found: u32,
         /// The version that this program knows.
         known: u32,
+    },
+    /// It holds objects that no version of the program makes.
+    #[error("{} has another schema than a petstore gives it, which can destroy data: {reason}", path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// Which objects, and the statements that remove them.
+        reason: String,
     },
     /// What was read back is not what was written.
     #[error("{} cannot be used: {reason}", path.display())]
@@ -133,6 +153,12 @@ impl From<OpenError> for StoreError {
     fn from(error: OpenError) -> Self {
         match error {
             OpenError::InUse { .. } => Self::Unavailable("another process holds the data file".to_owned()),
+            OpenError::InUseByAnotherName { .. } => {
+                Self::Unavailable("another process holds the data file under another name".to_owned())
+            }
+            OpenError::Foreign { .. } => {
+                Self::Unavailable("the data file has another schema than a petstore gives it".to_owned())
+            }
             OpenError::File { source, .. } => {
                 Self::Unavailable(format!("the data file cannot be opened: {source}"))
             }

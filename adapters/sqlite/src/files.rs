@@ -38,7 +38,8 @@ pub(crate) fn ending(path: &Path, end: &str) -> PathBuf {
     name.into()
 }
 
-/// Where a database is: the file itself, if the path is a link to it. (A second hard link is not told from the first.)
+/// Where a database is: the file itself, if the path is a symbolic link to it. Hard links are found by their inode, see
+/// [`names`](crate::names).
 pub(crate) fn followed(path: &Path) -> PathBuf {
     let is_link = fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink());
     let followed = if is_link { fs::canonicalize(path).ok() } else { None };
@@ -79,7 +80,7 @@ pub(crate) fn lock(database: &Path) -> Result<File, OpenError> {
 }
 
 /// A lock that somebody else may give back soon: a command on a file at rest has it for as long as it takes to load it.
-fn lock_soon(file: &File) -> Result<(), TryLockError> {
+pub(crate) fn lock_soon(file: &File) -> Result<(), TryLockError> {
     const TRIES: u32 = 40;
     const REST: Duration = Duration::from_millis(50);
     for _ in 1..TRIES {

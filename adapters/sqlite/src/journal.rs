@@ -15,7 +15,7 @@ use crate::fold::Fold;
 use crate::open::{Lost, Open};
 use crate::original::{DataFile, Originals, behind};
 use crate::table::put;
-use crate::{DamagedLog, OpenError, Place, after_crash, files, load, meta, schema, tables};
+use crate::{DamagedLog, OpenError, Place, after_crash, files, load, meta, mount, names, schema, tables};
 
 /// Records of answered requests that one call drops at most: a few milliseconds of the writer's time.
 const PRUNE_MAX: usize = 1_000;
@@ -54,6 +54,8 @@ impl SqliteJournal {
         // SQLite would take a path that begins with `file:` for a URI.
         let path = path::absolute(files::followed(path)).map_err(failed)?;
         files::check_place(&path).map_err(failed)?;
+        mount::check(&path).map_err(failed)?;
+        names::check_is_used(&path)?;
         let lock = files::lock(&path)?;
         // Again, now that nobody else can make it.
         files::check_place(&path).map_err(failed)?;
@@ -61,7 +63,10 @@ impl SqliteJournal {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(failed(error)),
             Ok(()) | Err(_) => {}
         }
-        let originals = Originals::of(DataFile::open(&path).map_err(failed)?);
+        let data = DataFile::open(&path).map_err(failed)?;
+        names::lock(&data, &path)?;
+        names::check_logs(&path).map_err(failed)?;
+        let originals = Originals::of(data);
         let dropped = originals.data().recover_log(damaged)?;
         let log = Arc::default();
         let (open, settled) = Open::new(&originals, Some(epoch_if_new), &log)?;

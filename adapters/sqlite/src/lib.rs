@@ -8,14 +8,16 @@
 //! - Write-ahead log and `synchronous=FULL`: a commit returns when its pages in the log are on disk.
 //! - Small pages (`connection`): a batch changes rows all over the file, and writes each page it touches.
 //! - Checkpoints run beside the writer (`checkpoint`), on a thread and a connection of their own.
-//! - One process owns the file, by a lock on a file beside it (`files`): SQLite's exclusive mode would shut out readers
-//!   too, and its own locks on the database are lost when any descriptor of that file is closed.
+//! - One process owns the file, by a lock on a file beside it (`files`), which names the process, and by one on the file
+//!   itself (`names`), which holds whatever the file is called: SQLite's exclusive mode would shut out readers too, and
+//!   its own locks on the database are lost when any descriptor of that file is closed.
+//! - What SQLite keeps beside the file is stored with it: a file that is a mount of its own is refused (`mount`).
 //! - A log that a crash has left is read before SQLite reads it (`after_crash`, `wal`): what was acknowledged is never dropped
 //!   as if it were torn.
 //! - The files stay those that were opened (`original`): once a second it looks whether they have been removed, replaced or
 //!   overwritten, and then it writes no more.
 //! - The tables check again what a single row can show (`schema`), and what is read back is parsed like any input
-//!   (`table`, `tables`).
+//!   (`table`, `tables`). Triggers and views never run, and a file that holds any is refused (`foreign`).
 //!
 //! [`read_snapshot`] and [`backup`] read a file that may be in use. A copy is a [`Part`] until it is whole.
 
@@ -26,9 +28,12 @@ mod copy;
 mod error;
 mod files;
 mod fold;
+mod foreign;
 mod journal;
 mod load;
 mod meta;
+mod mount;
+mod names;
 mod open;
 mod original;
 mod part;

@@ -1,7 +1,7 @@
 //! Whether the files are still those that were opened: somebody may remove, replace or overwrite them under a server, which
 //! would go on to write where nobody will look for it.
 
-use std::fs::{self, File, Metadata, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::io;
 use std::ops::Range;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use petstore_ports::{BatchNumber, Header, Row, StoreError};
 
 use crate::error::unreadable;
-use crate::files::{MAGIC, ending};
+use crate::files::{MAGIC, ending, lock_soon};
 use crate::open::Lost;
 use crate::schema::APPLICATION_ID;
 use crate::{DamagedLog, OpenError, Place, after_crash, connection, files, load, meta};
@@ -70,6 +70,14 @@ impl DataFile {
             }
             (checked, _) => checked.map(|()| None),
         }
+    }
+
+    /// Takes the lock on the file itself, which lasts as long as this.
+    ///
+    /// On Linux alone: there the lock has nothing to do with those that SQLite takes on the same file. Systems after BSD
+    /// keep both in one list, and the engine would wait for this one.
+    pub(crate) fn lock(&self) -> Result<(), TryLockError> {
+        if cfg!(target_os = "linux") { lock_soon(&self.0.file) } else { Ok(()) }
     }
 
     /// Says what has become of it, if it is not what it was.

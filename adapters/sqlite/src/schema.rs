@@ -46,6 +46,16 @@ pub(crate) fn damage(connection: &Connection) -> rusqlite::Result<Option<String>
     Ok((found != "ok").then(|| told.to_owned()))
 }
 
+/// An empty journal of a version, in memory: what the steps up to that one leave.
+pub(crate) fn made_by_steps(version: u32) -> rusqlite::Result<Connection> {
+    const NO_EPOCH: u64 = 0;
+    let mut connection = Connection::open_in_memory()?;
+    for (version, step) in (1..=version).zip(MIGRATIONS) {
+        apply(&mut connection, version, step, NO_EPOCH)?;
+    }
+    Ok(connection)
+}
+
 /// Brings a file to this program's version, making it a journal with this epoch if it is empty.
 pub(crate) fn migrate(connection: &mut Connection, path: &Path, epoch: u64) -> Result<(), OpenError> {
     run(connection, path, epoch, MIGRATIONS)

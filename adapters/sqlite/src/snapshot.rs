@@ -8,7 +8,7 @@ use petstore_ports::{Header, Row, StoreError};
 use rusqlite::{Connection, ErrorCode};
 
 use crate::error::reason;
-use crate::{BackupError, OpenError, Part, after_crash, connection, files, load, meta};
+use crate::{BackupError, OpenError, Part, after_crash, connection, files, load, meta, mount, names};
 
 /// Hands over everything that a journal holds at one moment, in the order of
 /// [`Journal::load`](petstore_ports::Journal::load).
@@ -20,6 +20,7 @@ pub fn read_snapshot(
     into: &mut dyn FnMut(Row) -> Result<(), StoreError>,
 ) -> Result<Header, StoreError> {
     let path = absolute(path)?;
+    check(&path)?;
     after_crash::check_at_rest(&path)?;
     load::hand_over(&connection::reader(&path)?, into)
 }
@@ -44,9 +45,10 @@ pub fn backup(source: &Path, target: &Path) -> Result<Copied, BackupError> {
     let unwritten = |reason: String| BackupError::Target { path: target.into(), reason };
     let failed = |error: io::Error| unwritten(error.to_string());
     let unread = |error| OpenError::File { path: source.into(), source: error };
-    let database = path::absolute(source).map_err(unread)?;
-    after_crash::check_at_rest(&database)?;
-    let connection = connection::original(&database)?;
+    let original = path::absolute(source).map_err(unread)?;
+    check(&original)?;
+    after_crash::check_at_rest(&original)?;
+    let connection = connection::original(&original)?;
     let place = path::absolute(target).map_err(failed)?;
     is_free(&place, target)?;
     let part = begin(&place, source).map_err(failed)?;
@@ -106,6 +108,15 @@ fn finish(copy: &Path) -> rusqlite::Result<(u64, u64)> {
     meta::forget_epoch(&connection)?;
     let sql = "SELECT (SELECT count(*) FROM pets), (SELECT count(*) FROM orders)";
     connection.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))
+}
+
+/// Refuses a file whose log stands beside another name of it: without that, what was written last would be missing.
+fn check(path: &Path) -> Result<(), OpenError> {
+    let path = files::followed(path);
+    let failed = |source| OpenError::File { path: path.clone(), source };
+    mount::check(&path).map_err(failed)?;
+    names::check_in_use(&path)?;
+    names::check_logs(&path).map_err(failed)
 }
 
 /// An absolute path: SQLite would take one that begins with `file:` for a URI.

@@ -56,6 +56,27 @@ fn a_visit_shows_up_in_every_family() {
 }
 
 #[test]
+fn lines_of_the_log_that_a_full_disk_does_not_take_are_counted() {
+    let mut site = Site::new("log-full");
+    let key = site.new_key();
+    let mut server = site.command(&["--db", "memory", "--log", "requests"]);
+    server.env("PETSTORE_INITIAL_KEY", &key).stdout(std::process::Stdio::null());
+    server.stderr(std::fs::File::options().write(true).open("/dev/full").unwrap());
+    site.server = Some(server.spawn().unwrap());
+    while std::net::TcpStream::connect(("127.0.0.1", site.port)).is_err() {
+        std::thread::yield_now();
+    }
+    let mut client = Client::connect(site.port, &key).unwrap();
+    for _ in 0..10 {
+        assert_eq!(client.ask("GET", "/v1/pets", "", "").unwrap().status, 200);
+    }
+    // The log is written beside the answers: the ten lines, and that it serves.
+    let mut lost = || scrape(&mut client)["petstore_log_lines_dropped_total"];
+    let is_all = |lost: f64| (lost - 11.0).abs() < f64::EPSILON;
+    assert!((0..10_000).any(|_| is_all(lost())), "{}", lost());
+}
+
+#[test]
 fn metrics_are_on_the_ops_listener_alone_where_there_is_one() {
     let mut site = Site::new("ops-metrics");
     let ops = free_port();

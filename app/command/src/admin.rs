@@ -9,7 +9,7 @@ mod server;
 mod words;
 
 pub(crate) use bulk::Bulk;
-pub(crate) use client::{ask, ask_within, begin, begun, connect, cut_off};
+pub(crate) use client::{ServerAddress, ask, ask_within, begin, begun, connect, cut_off};
 pub(crate) use server::{AdminSocket, Desk};
 pub(crate) use words::{
     AccountView, Answer, KeyRef, KeyView, PlanChoice, PlanName, Replaced, Request, account_name, key_label,

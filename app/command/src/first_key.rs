@@ -12,7 +12,7 @@ use petstore_ports::api::{Administration, InitialKey};
 use crate::environment::SystemEntropy;
 use crate::log::Log;
 use crate::settings::{INITIAL_KEY_VARIABLE, value_of};
-use crate::{Failure, print_to_its_end, sync_folder_of};
+use crate::{Failure, MOUNTED, print_to_its_end, sync_folder_of};
 
 /// The account of the first key, as the service makes it.
 const OF_FIRST: &str = "`default` (Business plan)";
@@ -120,7 +120,11 @@ fn new_key_in(file: &Path) -> Result<ApiKey, Failure> {
 
 fn write_key(file: &Path, key: &ApiKey) -> io::Result<()> {
     // A file that is there already keeps its mode when it is opened, so it is replaced.
-    let _ = fs::remove_file(file);
+    match fs::remove_file(file) {
+        Err(error) if error.kind() == io::ErrorKind::ResourceBusy => return Err(io::Error::other(MOUNTED)),
+        // Whatever else is in the way is met again.
+        Ok(()) | Err(_) => {}
+    }
     let mut written = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file)?;
     writeln!(written, "{}", key.reveal())?;
     // The account that it opens is on disk next; after a power cut nobody could open that otherwise.

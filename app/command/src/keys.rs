@@ -19,6 +19,7 @@ use crate::admin::{Answer, KeyRef, Request, account_name, ask, key_label};
 use crate::environment::SystemEntropy;
 use crate::settings::expected::duration;
 use crate::table::show;
+use crate::terminal::visible;
 use crate::{Failure, print};
 
 /// Which server.
@@ -31,14 +32,14 @@ pub(crate) struct ReloadArgs {
 impl ReloadArgs {
     /// Has the server read its settings anew, and says what became of them.
     pub(crate) fn run(&self) -> Result<(), Failure> {
-        let socket = self.through.socket();
-        match ask(&socket, &Request::Reload)?.map(Answer::understood).transpose()? {
+        let server = self.through.server();
+        match ask(&server, &Request::Reload)?.map(Answer::understood).transpose()? {
             Some(Answer::Reloaded { lines }) if self.through.json => print_json(&lines),
-            Some(Answer::Reloaded { lines }) => print(&(lines.join("\n") + "\n")),
+            Some(Answer::Reloaded { lines }) => print(&visible(&(lines.join("\n") + "\n"))),
             Some(_) => Err(unexpected()),
             None => Err(Failure::because(format!(
                 "no server answers at {}: name its --admin-socket or --db",
-                socket.display()
+                server.socket.display()
             ))),
         }
     }

@@ -24,6 +24,7 @@ mod signals;
 mod store;
 mod systemd;
 mod table;
+mod terminal;
 mod tls;
 mod transfer;
 mod version;
@@ -47,6 +48,7 @@ use crate::keys::{AccountsCommand, KeysCommand, ReloadArgs, Through};
 use crate::settings::{
     CONFIG_VARIABLE, Form, INITIAL_KEY_VARIABLE, LoadError, Loaded, Reading, ServeArgs, expected,
 };
+use crate::terminal::visible;
 use crate::transfer::TransferArgs;
 
 /// A petstore to point API tools at: stateful, strict, with real keys, limits and deprecations
@@ -229,6 +231,10 @@ fn unwritten(error: &std::io::Error) -> Failure {
     Failure::because(format!("standard output cannot be written: {error}"))
 }
 
+/// Why a file cannot be replaced by one that is whole; the system says only that it is busy.
+const MOUNTED: &str =
+    "it is a mount of its own, and no file can take its place: mount its folder, or name another file";
+
 /// Makes a file's name last, in a folder that may be read; where it may not, the system writes it in its own time.
 fn sync_folder_of(file: &Path) -> std::io::Result<()> {
     let file = std::path::absolute(file)?;
@@ -237,7 +243,7 @@ fn sync_folder_of(file: &Path) -> std::io::Result<()> {
 
 /// Tells the operator. That standard error cannot be written, as on a full disk, is no reason to stop.
 fn tell(what: &str) {
-    let _ = writeln!(std::io::stderr(), "petstore: {what}");
+    let _ = writeln!(std::io::stderr(), "petstore: {}", visible(what));
 }
 
 /// The last word of a process, which does not wait for ever for somebody to read it: a supervisor waits for the end.

@@ -50,8 +50,10 @@ impl Log {
             tells_clients: args.log_client,
             clock: Arc::clone(&clock),
             sink: Sink::to_standard_error(move |lost| {
-                let message =
-                    format!("{} of the log dropped: nobody read those before", counted(lost, "line"));
+                let message = format!(
+                    "{} of the log lost: not written, or not as fast as they came",
+                    counted(lost, "line")
+                );
                 text_of(&Line::new(clock.now(), Level::Warn, &message), json)
             }),
         }
@@ -77,7 +79,7 @@ impl Log {
         self.write(&self.line(Level::Error, what));
     }
 
-    /// Lines that were dropped because nobody read those before.
+    /// Lines that were lost: nobody read those before, or they could not be written.
     pub(crate) fn dropped(&self) -> u64 {
         self.sink.dropped()
     }

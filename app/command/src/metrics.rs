@@ -74,7 +74,7 @@ impl Collector for Snapshot {
         let mut families = Families(encoder);
         self.transport(&mut families)?;
         self.store(&mut families)?;
-        let help = "Lines of the log that were dropped because nobody read those before";
+        let help = "Lines of the log that were lost: nobody read those before, or they could not be written, as on a full disk";
         families.counter("petstore_log_lines_dropped", help, self.dropped)?;
         let build = [("version", version::NUMBER.to_owned()), ("commit", version::COMMIT.to_owned())];
         families.gauges("petstore_build_info", "What this is", [(build, 1)])?;

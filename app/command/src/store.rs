@@ -64,7 +64,9 @@ fn open_file(
     };
     let journal =
         SqliteJournal::open_after_crash(file, epoch_if_new, damaged).map_err(|error| match error {
-            OpenError::InUse { .. } => Failure::because(format!("{error}; {if_in_use}")),
+            OpenError::InUse { .. } | OpenError::InUseByAnotherName { .. } => {
+                Failure::because(format!("{error}; {if_in_use}"))
+            }
             OpenError::Damaged { .. } => Failure::because(format!("{error}{}", hint(true))),
             OpenError::LogDamaged { .. } => Failure::because(format!("{error}{IF_LOG_DAMAGED}")),
             OpenError::Engine { .. } => Failure::because(format!("{error}{}", hint(false))),

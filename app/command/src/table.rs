@@ -5,6 +5,7 @@ use std::io::IsTerminal;
 
 use clap::builder::styling::Style;
 
+use crate::terminal::visible_line;
 use crate::{Failure, print};
 
 /// Rows of text under headings.
@@ -23,8 +24,9 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
         Self { paint, ..self }
     }
 
+    /// Adds a row. What its cells hold comes from an answer or a file, and is no command to a terminal.
     pub(crate) fn row(&mut self, row: [String; COLUMNS]) {
-        self.rows.push(row);
+        self.rows.push(row.map(|cell| visible_line(&cell).into_owned()));
     }
 
     /// The text, plain or with the escape codes of its styles.
@@ -78,6 +80,14 @@ mod tests {
     #[test]
     fn columns_are_as_wide_as_their_widest_cell() {
         assert_eq!(table().render(false), "ID   NAME\n1    Ñandú\n100\n");
+    }
+
+    #[test]
+    fn a_cell_is_no_command_to_a_terminal_and_keeps_its_line() {
+        let mut table = table();
+        table.row(["2".to_owned(), "\u{1b}[2J\n\u{9b}31m".to_owned()]);
+        let last = "2    \\u{1b}[2J\\u{a}\\u{9b}31m\n";
+        assert!(table.render(false).ends_with(last), "{}", table.render(false));
     }
 
     #[test]

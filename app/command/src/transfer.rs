@@ -28,6 +28,7 @@ use crate::keys::Through;
 use crate::ndjson::{End, Unimported};
 use crate::settings::Db;
 use crate::store::{IF_LOG_DAMAGED, NAME_ITS_SOCKET, OpenStore};
+use crate::terminal::visible_json;
 use crate::{Failure, ndjson, print, sandbox, tell};
 
 /// How long a backup waits for what the server says of its file: one that hangs may be why it is made.
@@ -157,7 +158,7 @@ impl TransferArgs {
     /// A server knows what has become of its file. To open another one that is in its place would be to copy into it what
     /// is in the log of the one that was there. Who cannot be asked, or does not understand, says nothing against it.
     fn ask_whether_file_is_well(&self) -> Result<(), Failure> {
-        match ask_within(CHECK_TIME, &self.through.socket(), &Request::CheckFile) {
+        match ask_within(CHECK_TIME, &self.through.server(), &Request::CheckFile) {
             Ok(Some(Answer::Refused { why })) if why != NOT_UNDERSTOOD => Err(Failure::because(format!(
                 "no backup was made: {why}; what the server has is in its memory, and `petstore export` writes it"
             ))),
@@ -168,7 +169,7 @@ impl TransferArgs {
     /// Says what was done, to a program or to a person.
     fn done(&self, json: &Value, said: &str) -> Result<(), Failure> {
         if self.through.json {
-            return print(&format!("{json:#}\n"));
+            return print(&visible_json(&format!("{json:#}\n")));
         }
         if !self.quiet {
             tell(said);
@@ -210,7 +211,7 @@ impl TransferArgs {
     }
 
     fn server(&self) -> Result<Option<UnixStream>, Failure> {
-        connect(&self.through.socket())
+        connect(&self.through.server())
     }
 
     /// The store that no server serves. An import may make it; an export must find it.

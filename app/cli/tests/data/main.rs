@@ -5,6 +5,7 @@ mod common;
 
 mod backups;
 mod damage;
+mod names;
 mod rest;
 mod transfers;
 

@@ -6,10 +6,13 @@ use std::sync::Once;
 use clap::Args;
 
 use super::tables::keys_table;
-use crate::admin::{AccountView, Answer, KeyView, Replaced, Request, ask, connect};
+use petstore_domain::ApiKey;
+
+use crate::admin::{AccountView, Answer, KeyView, Replaced, Request, ServerAddress, ask, connect};
 use crate::at_rest;
 use crate::settings::{DEFAULT_DB, Db};
 use crate::table::show;
+use crate::terminal::{visible, visible_json};
 use crate::{Failure, print, print_to_its_end, tell};
 
 /// Behind what is a command's own.
@@ -45,14 +48,20 @@ impl Through {
         self.admin_socket.clone().unwrap_or_else(|| self.db.admin_socket())
     }
 
+    /// The server that a command means, and whose it may be.
+    pub(crate) fn server(&self) -> ServerAddress {
+        let data = if let Db::File(file) = &self.db { Some(file.clone()) } else { None };
+        ServerAddress { socket: self.socket(), data }
+    }
+
     /// Asks the server that owns the store, or where none runs the store itself.
     pub(super) fn ask(&self, request: Request) -> Result<Answer, Failure> {
-        let socket = self.socket();
-        match (ask(&socket, &request)?, &self.db) {
+        let server = self.server();
+        match (ask(&server, &request)?, &self.db) {
             (Some(answer), _) => answer.understood(),
             (None, Db::File(file)) if file.exists() => {
                 let answer = at_rest::ask(&self.db, self.config.as_deref(), request)?.understood()?;
-                self.tell_that_none_answers(&socket);
+                self.tell_that_none_answers(&server.socket);
                 Ok(answer)
             }
             (None, _) => Err(self.nowhere()),
@@ -83,6 +92,7 @@ impl Through {
     fn hint(&self) -> &'static str {
         let in_memory = Db::Memory.admin_socket();
         let is_there = self.admin_socket.is_none() && self.socket() != in_memory;
+        let in_memory = ServerAddress { socket: in_memory, data: None };
         if is_there && matches!(connect(&in_memory), Ok(Some(_))) {
             "; a server with --db memory runs in this folder: say that to mean it"
         } else {
@@ -93,6 +103,10 @@ impl Through {
     pub(super) fn created(&self, request: Request, quiet: bool) -> Result<(), Failure> {
         let is_rotation = matches!(request, Request::RotateKey { .. });
         let Answer::Created { secret, key, replaced } = self.ask(request)? else { return Err(unexpected()) };
+        // It is printed as it is.
+        if ApiKey::parse(secret.as_bytes()).is_err() {
+            return Err(unexpected());
+        }
         // If it cannot be shown it is lost, but it opens doors: whoever made it must know which one to revoke.
         let id = key.id;
         // Nobody said that it was to have one: it has as long a life as the one that it replaces was given.
@@ -104,7 +118,7 @@ impl Through {
             if let Some(replaced) = replaced {
                 json["replaced"] = serde_json::json!(replaced);
             }
-            print_to_its_end(&format!("{json:#}\n"))
+            print_to_its_end(&visible_json(&format!("{json:#}\n")))
         } else if quiet {
             // Whoever planned for the whole overlap must know all the same.
             let cut_short = replaced.iter().filter(|old| old.is_cut_short).map(lives_until);
@@ -115,7 +129,7 @@ impl Through {
             let words: String = words.map(|word| word + ".\n").collect();
             let said =
                 format!("{secret}\n\nThis is the one time that the key is shown. Its id is {id}.\n{words}");
-            print_to_its_end(&said).and_then(|()| show(&keys_table(&[key])))
+            print_to_its_end(&visible(&said)).and_then(|()| show(&keys_table(&[key])))
         };
         shown.map_err(|failure| {
             Failure::because(format!("{}; key {id} was made and is lost: revoke it", failure.message))
@@ -187,5 +201,5 @@ pub(super) fn unexpected() -> Failure {
 
 pub(super) fn print_json<T: serde::Serialize>(value: &T) -> Result<(), Failure> {
     let json = serde_json::to_string_pretty(value).map_err(|error| Failure::because(error.to_string()))?;
-    print(&format!("{json}\n"))
+    print(&visible_json(&format!("{json}\n")))
 }

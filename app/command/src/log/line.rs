@@ -1,11 +1,17 @@
 //! One line of the log, in both its forms.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 use std::net::IpAddr;
 
 use petstore_domain::Timestamp;
 use petstore_http::Exchange;
 use serde_json::{Value, json};
+
+use crate::terminal::{visible_json, visible_line};
+
+/// The field with what was wrong, in the words of whatever has met it.
+const FAULT: &str = "fault";
 
 /// How bad it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,7 +56,7 @@ impl<'l> Line<'l> {
         self.put("account", json!(exchange.account.map(petstore_domain::AccountId::get)));
         self.put("key", json!(exchange.key));
         self.put("traceparent", json!(exchange.traceparent.filter(|text| is_traceparent(text))));
-        self.put("fault", json!(exchange.fault));
+        self.put(FAULT, json!(exchange.fault));
         self
     }
 
@@ -64,11 +70,15 @@ impl<'l> Line<'l> {
     /// For programs: an object.
     pub(super) fn as_json(&self) -> String {
         let (time, level) = (self.time.to_string(), self.level.as_str());
-        let mut line =
-            format!("{{\"time\":{},\"level\":\"{level}\",\"message\":{}", json!(time), json!(self.message));
+        let message = json!(self.message).to_string();
+        let message = visible_json(&message);
+        let mut line = format!("{{\"time\":{},\"level\":\"{level}\",\"message\":{message}", json!(time));
         for (name, value) in &self.fields {
-            // Writing to a String does not fail.
-            let _ = write!(line, ",\"{name}\":{value}");
+            // Writing to a String does not fail. The other fields are of few characters.
+            let _ = match *name {
+                FAULT => write!(line, ",\"{name}\":{}", visible_json(&value.to_string())),
+                name => write!(line, ",\"{name}\":{value}"),
+            };
         }
         line.push_str("}\n");
         line
@@ -76,21 +86,27 @@ impl<'l> Line<'l> {
 
     /// For people: what matters first, the rest as `name=value`.
     pub(super) fn as_text(&self) -> String {
-        let mut line = format!("{} {:5} {}", self.time, self.level.as_str().to_uppercase(), self.message);
+        let (level, message) = (self.level.as_str().to_uppercase(), visible_line(self.message));
+        let mut line = format!("{} {level:5} {message}", self.time);
         for (name, value) in &self.fields {
             // Writing to a String does not fail.
             let _ = match (*name, value) {
                 ("method" | "route", Value::String(text)) => write!(line, " {text}"),
                 ("status", value) => write!(line, " {value}"),
-                (name, Value::String(text)) if !text.contains([' ', '"', '=', '\n']) => {
+                (name, Value::String(text)) if !text.contains([' ', '"', '=']) && is_visible(text) => {
                     write!(line, " {name}={text}")
                 }
-                (name, value) => write!(line, " {name}={value}"),
+                (name, value) => write!(line, " {name}={}", visible_json(&value.to_string())),
             };
         }
         line.push('\n');
         line
     }
+}
+
+/// Whether a text is shown as it is.
+fn is_visible(text: &str) -> bool {
+    matches!(visible_line(text), Cow::Borrowed(_))
 }
 
 /// What a traceparent may consist of (W3C Trace Context, section 3.2): anything else stays out of the log.
@@ -131,6 +147,20 @@ mod tests {
                         \"client\":\"192.0.2.1\",\"account\":7,\
                         \"key\":\"pet_01234567\",\"traceparent\":\"00-ab-01\"}\n";
         assert_eq!(line(None, Some("00-ab-01"), true).as_json(), expected);
+    }
+
+    #[test]
+    fn nothing_that_is_logged_is_a_command_to_a_terminal() {
+        let time = Timestamp::parse("2030-01-01T00:00:00Z").unwrap();
+        for line in
+            [line(Some("\u{1b}[2J\u{9b}m"), None), Line::new(time, Level::Warn, "a\u{1b}[2J\u{9b}m\nb")]
+        {
+            for text in [line.as_json(), line.as_text()] {
+                assert!(!text.trim_end().contains(char::is_control), "{text:?}");
+            }
+            let read: Value = serde_json::from_str(&line.as_json()).unwrap();
+            assert!(read.to_string().contains("[2J\u{9b}m"), "{read}");
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
-/// Lines that may wait. Further ones are dropped, and counted.
+/// Lines that may wait. Further ones are dropped, and counted, as are those that cannot be written.
 const LINES_MAX: usize = 8_192;
 
 /// How long the end of the process waits for whoever reads the log.
@@ -37,7 +37,7 @@ impl Sink {
         let dropped = Arc::new(AtomicU64::new(0));
         let counted = Arc::clone(&dropped);
         let writer = move || {
-            write_all(&mut lines, &counted, lost);
+            write_all(&mut lines, &mut io::stderr(), &counted, lost);
             drop(alive);
         };
         // Without a thread there is no log; the first line that is not taken says nothing, but serving goes on.
@@ -67,21 +67,148 @@ impl Sink {
 }
 
 /// Writes lines until none can come any more; those that wait are written together.
-fn write_all(lines: &mut Receiver<String>, dropped: &AtomicU64, tell: impl Fn(u64) -> String) {
-    let mut told = 0;
+fn write_all(
+    lines: &mut Receiver<String>,
+    output: &mut impl Write,
+    dropped: &AtomicU64,
+    tell: impl Fn(u64) -> String,
+) {
+    let (mut told, mut is_torn) = (0, false);
     while let Some(first) = lines.blocking_recv() {
-        let mut text = first;
+        // What comes after half a line has a line of its own.
+        let ended = if is_torn { "\n" } else { "" };
+        let mut text = ended.to_owned() + &first;
         while text.len() < 64 * 1024
             && let Ok(line) = lines.try_recv()
         {
             text.push_str(&line);
         }
         let lost = dropped.load(Ordering::Relaxed);
+        let of_lines = text.len();
         if lost > told {
             text.push_str(&tell(lost - told));
-            told = lost;
         }
         // A log that cannot be written is no reason to stop serving.
-        let _ = io::stderr().lock().write_all(text.as_bytes());
+        let written = write_some(output, text.as_bytes());
+        if written == text.len() {
+            told = lost;
+        }
+        if written > 0 {
+            is_torn = text.as_bytes()[written - 1] != b'\n';
+        }
+        let unwritten = text.as_bytes()[..of_lines].get(written.max(ended.len())..).unwrap_or_default();
+        let unwritten = unwritten.split(|byte| *byte == b'\n').count() - 1;
+        dropped.fetch_add(unwritten as u64, Ordering::Relaxed);
+    }
+}
+
+/// Writes as much as there is room for, and says how many bytes that was.
+fn write_some(output: &mut impl Write, bytes: &[u8]) -> usize {
+    let mut written = 0;
+    while written < bytes.len() {
+        match output.write(&bytes[written..]) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Ok(0) | Err(_) => break,
+            Ok(length) => written += length,
+        }
+    }
+    written
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A disk that has room for so many bytes more.
+    struct Disk {
+        text: Vec<u8>,
+        room: usize,
+    }
+
+    impl Write for Disk {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let length = bytes.len().min(self.room);
+            if length == 0 {
+                return Err(io::ErrorKind::StorageFull.into());
+            }
+            self.room -= length;
+            self.text.extend_from_slice(&bytes[..length]);
+            Ok(length)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn told(lost: u64) -> String {
+        format!("{lost} lost\n")
+    }
+
+    /// What a disk with this much room takes of lines that come together, and how many are counted as lost.
+    fn after(disk: &mut Disk, dropped: &AtomicU64, lines: &[&str]) -> (String, u64) {
+        let (sender, mut receiver) = channel(LINES_MAX);
+        for line in lines {
+            sender.try_send((*line).to_owned()).unwrap();
+        }
+        drop(sender);
+        write_all(&mut receiver, disk, dropped, told);
+        (String::from_utf8(std::mem::take(&mut disk.text)).unwrap(), dropped.load(Ordering::Relaxed))
+    }
+
+    #[test]
+    fn lines_that_a_full_disk_does_not_take_are_counted() {
+        for (room, text, lost) in [
+            (100, "one\ntwo\nthree\n", 0),
+            (8, "one\ntwo\n", 1),
+            (6, "one\ntw", 2),
+            (7, "one\ntwo", 2),
+            (0, "", 3),
+        ] {
+            let mut disk = Disk { text: Vec::new(), room };
+            let written = after(&mut disk, &AtomicU64::new(0), &["one\n", "two\n", "three\n"]);
+            assert_eq!(written, (text.to_owned(), lost), "{room}");
+        }
+    }
+
+    #[test]
+    fn what_was_lost_is_told_once_there_is_room_and_is_not_counted_itself() {
+        let (dropped, mut disk) = (AtomicU64::new(2), Disk { text: Vec::new(), room: 4 });
+        assert_eq!(after(&mut disk, &dropped, &["one\n"]), ("one\n".to_owned(), 2));
+        disk.room = 100;
+        assert_eq!(after(&mut disk, &dropped, &["two\n"]), ("two\n2 lost\n".to_owned(), 2));
+    }
+
+    #[test]
+    fn a_line_after_half_a_line_has_one_of_its_own() {
+        /// Takes four bytes, once.
+        struct Torn(Vec<Vec<u8>>);
+        impl Write for Torn {
+            fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+                // Nothing of the rest, and then nothing of the next line.
+                if (1..3).contains(&self.0.len()) {
+                    self.0.push(Vec::new());
+                    return Err(io::ErrorKind::StorageFull.into());
+                }
+                let length = if self.0.is_empty() { 4 } else { bytes.len() };
+                self.0.push(bytes[..length].to_vec());
+                Ok(length)
+            }
+
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let (sender, mut receiver) = channel(LINES_MAX);
+        // Longer than what is written at once, so that the next line is not written with it.
+        let long = format!("{}\n", "x".repeat(64 * 1024));
+        for line in [&long, &long, "next\n"] {
+            sender.try_send(line.to_owned()).unwrap();
+        }
+        drop(sender);
+        let (mut torn, dropped) = (Torn(Vec::new()), AtomicU64::new(0));
+        write_all(&mut receiver, &mut torn, &dropped, told);
+        assert_eq!(torn.0.concat(), b"xxxx\nnext\n2 lost\n");
+        assert_eq!(dropped.load(Ordering::Relaxed), 2);
     }
 }

@@ -1,10 +1,13 @@
 //! Where an export goes: standard output, a device, or a file that is whole or stays what it was.
 
 use std::fs::{self, OpenOptions};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 
 use petstore_sqlite::Part;
+
+use crate::MOUNTED;
+use crate::terminal::Lines;
 
 /// What is written to. A file has its name when all is written; until then it is another beside it.
 pub(super) struct Output {
@@ -15,8 +18,10 @@ pub(super) struct Output {
 }
 
 impl Output {
+    /// Standard output. On a terminal, what would be a command to that is written out.
     pub(super) fn standard() -> Self {
-        Self::unnamed(io::stdout())
+        let output = io::stdout();
+        if output.is_terminal() { Self::unnamed(Lines::new(output)) } else { Self::unnamed(output) }
     }
 
     /// What is written as it comes.
@@ -47,7 +52,11 @@ impl Output {
     /// All is written: from now on it is there.
     pub(super) fn finish(&mut self) -> io::Result<()> {
         self.flush()?;
-        self.file.take().map_or(Ok(()), Part::finish)
+        let finished = self.file.take().map_or(Ok(()), Part::finish);
+        finished.map_err(|error| match error.kind() {
+            io::ErrorKind::ResourceBusy => io::Error::other(MOUNTED),
+            _ => error,
+        })
     }
 
     /// Whether a write has failed because nobody reads any more: whoever did has seen enough.

@@ -1,0 +1,114 @@
+//! Data files that are a mount of their own, as `docker run -v ./petstore.db:/data/petstore.db` makes them.
+//!
+//! SQLite keeps the `-wal` beside the file, by its name. Where the file alone is mounted, that place belongs to another file
+//! system, which goes with the container: what was acknowledged last would be lost.
+
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use rustix::fs::{AtFlags, CWD, StatxAttributes, StatxFlags, statx};
+
+use crate::files::ending;
+
+/// The kernel's list of the mounts that this process sees.
+const MOUNTS: &str = "/proc/self/mountinfo";
+
+/// Refuses a database that is a mount of its own, or whose log is one. A file that does not exist is neither.
+pub(crate) fn check(database: &Path) -> io::Result<()> {
+    for end in ["", "-wal"] {
+        let file = ending(database, end);
+        if is_mount(&file) {
+            let place = fs::canonicalize(database).unwrap_or_else(|_| database.into());
+            return Err(io::Error::other(refusal(end, &place)));
+        }
+    }
+    Ok(())
+}
+
+fn refusal(end: &str, database: &Path) -> String {
+    let folder = database.parent().unwrap_or(database);
+    let subject = if end.is_empty() { "it" } else { "its -wal" };
+    format!(
+        "{subject} is a mount of its own, and what is kept beside a data file would be stored elsewhere and lost: mount \
+         the folder {} instead",
+        folder.display()
+    )
+}
+
+/// Whether something is mounted on exactly this path. Where the system tells it in neither way, nothing is.
+fn is_mount(file: &Path) -> bool {
+    let Ok(file) = fs::canonicalize(file) else { return false };
+    let is_root = StatxAttributes::MOUNT_ROOT;
+    match statx(CWD, &file, AtFlags::empty(), StatxFlags::empty()) {
+        Ok(found) if found.stx_attributes_mask.contains(is_root) => found.stx_attributes.contains(is_root),
+        // Linux before 5.8 does not say it of a file.
+        Ok(_) | Err(_) => fs::read(MOUNTS).is_ok_and(|mounts| is_listed(&mounts, &file)),
+    }
+}
+
+/// Whether a list of mounts (proc_pid_mountinfo(5)) has this path.
+fn is_listed(mounts: &[u8], file: &Path) -> bool {
+    const PLACE: usize = 4;
+    let lines = mounts.split(|byte| *byte == b'\n');
+    let mut places = lines.filter_map(|line| line.split(|byte| *byte == b' ').nth(PLACE));
+    places.any(|place| unescaped(place) == file.as_os_str().as_bytes())
+}
+
+/// A path as it is: space, tab, line feed and backslash are listed as a backslash and three octal digits.
+fn unescaped(place: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(place.len());
+    let mut rest = place;
+    while let Some((first, after)) = rest.split_first() {
+        let digits = after.get(..3).and_then(|digits| str::from_utf8(digits).ok());
+        let escaped =
+            digits.filter(|_| *first == b'\\').and_then(|digits| u8::from_str_radix(digits, 8).ok());
+        bytes.push(escaped.unwrap_or(*first));
+        rest = if escaped.is_some() { &after[3..] } else { after };
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LISTED: &[u8] = b"22 28 0:21 / /sys rw,nosuid shared:7 - sysfs sysfs rw\n\
+        901 800 8:1 /home/pets/petstore.db /data/petstore.db rw,relatime - ext4 /dev/sda1 rw\n\
+        902 800 8:1 /x /a\\040shop/pets\\134.db rw - ext4 /dev/sda1 rw\n\
+        903\n";
+
+    #[test]
+    fn a_path_is_a_mount_if_the_kernel_lists_exactly_that_one() {
+        for (path, expected) in [
+            ("/data/petstore.db", true),
+            ("/a shop/pets\\.db", true),
+            ("/data", false),
+            ("/data/petstore.db-wal", false),
+            ("/home/pets/petstore.db", false),
+            ("/x", false),
+        ] {
+            assert_eq!(is_listed(LISTED, Path::new(path)), expected, "{path}");
+        }
+        assert!(!is_listed(b"", Path::new("/")));
+        assert_eq!(unescaped(b"\\04"), b"\\04");
+        assert_eq!(unescaped(b"\\999\\"), b"\\999\\");
+    }
+
+    #[test]
+    fn the_roots_of_mounts_are_told_from_what_is_in_them() {
+        assert!(is_mount(Path::new("/proc")));
+        assert!(!is_mount(Path::new("/proc/self/mountinfo")));
+        assert!(!is_mount(Path::new("/no/such/file")));
+    }
+
+    #[test]
+    fn the_refusal_names_the_folder_to_mount() {
+        let database = Path::new("/data/petstore.db");
+        let refused = refusal("", database);
+        assert!(refused.starts_with("it is a mount of its own"), "{refused}");
+        assert!(refused.ends_with("mount the folder /data instead"), "{refused}");
+        assert!(refusal("-wal", database).starts_with("its -wal is a mount of its own"));
+    }
+}

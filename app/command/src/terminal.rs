@@ -1,0 +1,111 @@
+//! Text of others on its way to a terminal, which takes some characters for commands.
+//!
+//! An answer may come from a process that only looks like the server, and a data file from anywhere. So whatever is printed
+//! for a person goes through [`visible`], and JSON for programs through [`visible_json`], which changes no value.
+
+use std::borrow::Cow;
+use std::io::{self, Write};
+
+/// A text whose control characters are written out, but for line feeds.
+pub(crate) fn visible(text: &str) -> Cow<'_, str> {
+    written_out(text, |sign| sign != '\n' && acts(sign), |sign| sign.escape_unicode().to_string())
+}
+
+/// The same for one line: line feeds are written out, too.
+pub(crate) fn visible_line(text: &str) -> Cow<'_, str> {
+    written_out(text, acts, |sign| sign.escape_unicode().to_string())
+}
+
+/// JSON of the same value whose control characters are written out. In JSON they stand in strings alone, and a line feed
+/// stands between values.
+pub(crate) fn visible_json(json: &str) -> Cow<'_, str> {
+    // All of them are in the basic plane, so that four digits are enough.
+    written_out(json, |sign| sign != '\n' && acts(sign), |sign| format!("\\u{:04x}", u32::from(sign)))
+}
+
+/// Whether a terminal acts on a character or shows what follows in another order: controls, and marks of direction.
+fn acts(sign: char) -> bool {
+    sign.is_control()
+        || matches!(sign, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+fn written_out(text: &str, is_meant: impl Fn(char) -> bool, form: impl Fn(char) -> String) -> Cow<'_, str> {
+    if !text.contains(&is_meant) {
+        return Cow::Borrowed(text);
+    }
+    let mut written = String::with_capacity(text.len() + 16);
+    for sign in text.chars() {
+        if is_meant(sign) { written.push_str(&form(sign)) } else { written.push(sign) }
+    }
+    Cow::Owned(written)
+}
+
+/// Lines of JSON on their way to a terminal. What is not UTF-8 is no JSON, and is replaced.
+pub(crate) struct Lines<W> {
+    output: W,
+    /// The line that has begun.
+    begun: Vec<u8>,
+}
+
+impl<W: Write> Lines<W> {
+    pub(crate) fn new(output: W) -> Self {
+        Self { output, begun: Vec::new() }
+    }
+}
+
+impl<W: Write> Write for Lines<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let length = bytes.iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |end| end + 1);
+        self.begun.extend_from_slice(&bytes[..length]);
+        if self.begun.last() == Some(&b'\n') {
+            let line = std::mem::take(&mut self.begun);
+            self.output.write_all(visible_json(&String::from_utf8_lossy(&line)).as_bytes())?;
+        }
+        Ok(length)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.output.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_terminal_acts_on_is_written_out() {
+        for (text, expected) in [
+            ("Ñandú 🐇, 兎 and \u{200d}", "Ñandú 🐇, 兎 and \u{200d}"),
+            ("\u{1b}]0;x\u{7}", "\\u{1b}]0;x\\u{7}"),
+            ("a\rb\tc\u{8}", "a\\u{d}b\\u{9}c\\u{8}"),
+            ("\u{9b}2J\u{7f}", "\\u{9b}2J\\u{7f}"),
+            ("\u{202e}txt", "\\u{202e}txt"),
+        ] {
+            assert_eq!(visible(text), expected);
+            assert_eq!(visible_line(text), expected);
+        }
+        assert_eq!((visible("a\nb"), visible_line("a\nb")), ("a\nb".into(), "a\\u{a}b".into()));
+    }
+
+    #[test]
+    fn json_keeps_its_value() {
+        let value = serde_json::json!({"name": "\u{1b}[2J\u{9b}\u{7f}\u{202e} \\ \" é\n"});
+        let shown = visible_json(&format!("{value:#}\n")).into_owned();
+        assert!(!shown.contains(|sign| sign != '\n' && acts(sign)), "{shown}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).unwrap(), value);
+    }
+
+    #[test]
+    fn lines_are_written_out_whole_however_they_come() {
+        let text = "{\"name\":\"\u{9b}é\"}\n{}\n".as_bytes();
+        for size in 1..text.len() {
+            let mut lines = Lines::new(Vec::new());
+            text.chunks(size).for_each(|part| lines.write_all(part).unwrap());
+            assert_eq!(lines.output, "{\"name\":\"\\u009bé\"}\n{}\n".as_bytes(), "{size}");
+        }
+        let mut lines = Lines::new(Vec::new());
+        lines.write_all(b"\xff\x1b\n").unwrap();
+        assert_eq!(lines.output, "\u{fffd}\\u001b\n".as_bytes());
+    }
+}
