@@ -15,7 +15,7 @@ use crate::fold::Fold;
 use crate::open::{Lost, Open};
 use crate::original::{DataFile, Originals, behind};
 use crate::table::put;
-use crate::{OpenError, files, load, meta, schema, tables};
+use crate::{IfNamesakes, Mended, OpenError, files, load, meta, schema, tables};
 
 /// Records of answered requests that one call drops at most: a few milliseconds of the writer's time.
 const PRUNE_MAX: usize = 1_000;
@@ -39,6 +39,16 @@ impl SqliteJournal {
     /// Opens the journal in this file; makes it if there is none. A new one has this epoch from then on, and so has a
     /// copy by [`backup`](crate::backup) that is opened for the first time.
     pub fn open(path: impl AsRef<Path>, epoch_if_new: u64) -> Result<Self, OpenError> {
+        Self::open_mending(path, epoch_if_new, IfNamesakes::Refuse).map(|(journal, _)| journal)
+    }
+
+    /// The same, saying what an older version has stored and had to be put right, and with an answer to categories whose
+    /// names read the same.
+    pub fn open_mending(
+        path: impl AsRef<Path>,
+        epoch_if_new: u64,
+        if_namesakes: IfNamesakes,
+    ) -> Result<(Self, Mended), OpenError> {
         let path = path.as_ref();
         let failed = |source| OpenError::File { path: path.into(), source };
         // SQLite would take a path that begins with `file:` for a URI.
@@ -53,7 +63,8 @@ impl SqliteJournal {
         }
         let originals = Originals::of(DataFile::open(&path).map_err(failed)?);
         let log = Arc::default();
-        let (open, settled) = Open::new(&path, Some(epoch_if_new), &log)?;
+        let (mut open, settled) = Open::new(&path, Some(epoch_if_new), if_namesakes, &log)?;
+        let mended = std::mem::take(&mut open.mended);
         open.cut(settled, &path)?;
         originals.follow(open.log());
         let kept = meta::read(&open.connection)
@@ -65,7 +76,7 @@ impl SqliteJournal {
             })?
             .last_batch;
         originals.keep(kept);
-        Ok(Self {
+        let journal = Self {
             path,
             log,
             open: Some(open),
@@ -73,7 +84,8 @@ impl SqliteJournal {
             may_have_committed: false,
             is_suspect: false,
             _lock: lock,
-        })
+        };
+        Ok((journal, mended))
     }
 
     /// Whether its checkpoints succeed; to be asked at any time, by anyone.
@@ -175,7 +187,7 @@ impl Journal for SqliteJournal {
         if let Some(damage) = self.originals.damage() {
             return Err(damage);
         }
-        let (open, settled) = Open::new(&self.path, None, &self.log)?;
+        let (open, settled) = Open::new(&self.path, None, IfNamesakes::Refuse, &self.log)?;
         let last = meta::read(&open.connection)?.last_batch;
         let kept = self.originals.kept();
         if last < kept {

@@ -14,6 +14,8 @@
 //!   overwritten, and then it writes no more.
 //! - The tables check again what a single row can show (`schema`), and what is read back is parsed like any input
 //!   (`table`, `tables`).
+//! - A migration is one transaction (`schema`). With it, values that older versions have stored and that are not taken any
+//!   more are put right (`mend`), and names are folded by the rule of today (`namesakes`).
 //!
 //! [`read_snapshot`] and [`backup`] read a file that may be in use. A copy is a [`Part`] until it is whole.
 
@@ -24,7 +26,10 @@ mod files;
 mod fold;
 mod journal;
 mod load;
+mod mend;
+mod mended;
 mod meta;
+mod namesakes;
 mod open;
 mod original;
 mod part;
@@ -37,6 +42,7 @@ pub use checkpoint::CheckpointHealth;
 pub use error::{BackupError, OpenError};
 pub use files::{COMPANIONS, beside, is_database};
 pub use journal::SqliteJournal;
+pub use mended::{IfNamesakes, Mended};
 pub use original::Originals;
 pub use part::Part;
 pub use snapshot::{Copied, backup, read_snapshot};

@@ -9,11 +9,12 @@ use rusqlite::Connection;
 
 use crate::checkpoint::{self, Log, Settled};
 use crate::original::{DataFile, LogFile};
-use crate::{OpenError, connection, files, schema};
+use crate::{IfNamesakes, Mended, OpenError, connection, files, schema};
 
 /// The writer's connection, and the thread that runs its checkpoints.
 pub(crate) struct Open {
     pub(crate) connection: Connection,
+    pub(crate) mended: Mended,
     checkpoints: Option<JoinHandle<()>>,
     log: Arc<LogFile>,
 }
@@ -22,10 +23,11 @@ impl Open {
     pub(crate) fn new(
         path: &Path,
         epoch_if_new: Option<u64>,
+        if_namesakes: IfNamesakes,
         log: &Arc<Log>,
     ) -> Result<(Self, Settled), OpenError> {
         let failed = |source| OpenError::File { path: path.into(), source };
-        let mut connection = connection::writer(path, epoch_if_new)?;
+        let (mut connection, mended) = connection::writer(path, epoch_if_new, if_namesakes)?;
         // A process that was killed may have left a batch in the log that was never synced. It is read from here on, so
         // it must be on disk before: in the database, or while somebody reads an older state of it, in the log.
         let settled = checkpoint::settle(&connection).map_err(OpenError::engine(path))?;
@@ -36,7 +38,7 @@ impl Open {
         }
         let log_file = Arc::new(LogFile::of(path).map_err(failed)?);
         let checkpoints = Some(checkpoint::start(&mut connection, path, log)?);
-        Ok((Self { connection, checkpoints, log: log_file }, settled))
+        Ok((Self { connection, mended, checkpoints, log: log_file }, settled))
     }
 
     pub(crate) fn log(&self) -> &Arc<LogFile> {
