@@ -12,7 +12,7 @@ use petstore_memory::MemoryStore;
 use petstore_ports::api::{Administration, Petstore};
 use petstore_ports::{Clock, Housekeeping};
 use petstore_service::{Ports, Service};
-use petstore_sqlite::CheckpointHealth;
+use petstore_sqlite::{CheckpointHealth, IfNamesakes};
 
 use crate::admin::{AdminSocket, Bulk, Desk};
 use crate::demo;
@@ -28,7 +28,7 @@ use crate::signals::{Signals, Wish};
 use crate::store::OpenStore;
 use crate::systemd::{self, Supervisor};
 use crate::tls::{self, Certificate};
-use crate::{Failure, single_threaded};
+use crate::{Failure, mended, single_threaded};
 
 /// How often counts and bans are noted, and what has expired is dropped. A crash forgets what was counted since then and
 /// while it was being noted: with a whole second it was up to 1.02 s on a busy machine, and a second is promised.
@@ -107,8 +107,10 @@ async fn run(
         log.warn(&warning);
     }
     let idle = Idle::default();
-    let OpenStore { store, epoch, commits, originals, checkpoints } =
-        OpenStore::open(&args.db, "stop that one, or name another --db", idle.clone())?;
+    let if_namesakes = if args.rename_collisions { IfNamesakes::Rename } else { IfNamesakes::Refuse };
+    let OpenStore { store, epoch, commits, originals, checkpoints, mended } =
+        OpenStore::open_mending(&args.db, "stop that one, or name another --db", idle.clone(), if_namesakes)?;
+    mended::lines(&mended).iter().for_each(|line| log.warn(line));
     forget_what_is_ahead(&store, &args.db, machine.now(), log);
     if args.sandbox {
         sandbox::claim(&args.db, &store, &|key| loaded.named(key))?;

@@ -76,6 +76,10 @@ pub(crate) struct ServeArgs {
     #[arg(long, env = "PETSTORE_DEMO", value_parser = expected::number::<u32>(1..=10_000_000), value_name = "1..10000000", help_heading = "Data")]
     pub(crate) demo: Option<u32>,
 
+    /// Rename categories of an older data file whose names read the same: the younger one gets its id behind its name
+    #[arg(long, env = "PETSTORE_RENAME_COLLISIONS", default_value = "false", action = ArgAction::Set, num_args = 0..=1, default_missing_value = "true", value_name = "true|false", hide_possible_values = true, help_heading = "Data", hide = true)]
+    pub(crate) rename_collisions: bool,
+
     /// The first start's key: read from this file if it holds one, else written to it (mode 0600)
     #[arg(long, env = "PETSTORE_INITIAL_KEY_FILE", value_name = "FILE", help_heading = "Data")]
     pub(crate) initial_key_file: Option<PathBuf>,

@@ -7,12 +7,13 @@ use std::sync::Arc;
 use petstore_http::Idle;
 use petstore_memory::{MemoryStore, Opened};
 use petstore_ports::StoreError;
-use petstore_sqlite::{CheckpointHealth, OpenError, Originals, SqliteJournal, beside};
+use petstore_sqlite::{CheckpointHealth, IfNamesakes, Mended, OpenError, Originals, SqliteJournal, beside};
 
-use crate::Failure;
 use crate::environment::{Pressure, SystemEntropy};
+use crate::mended;
 use crate::metrics::{Commits, Timed};
 use crate::settings::Db;
+use crate::{Failure, tell};
 
 /// What a command can do that finds no server, and its file taken.
 pub(crate) const NAME_ITS_SOCKET: &str =
@@ -29,24 +30,46 @@ pub(crate) struct OpenStore {
     pub(crate) originals: Option<Originals>,
     /// How the file's log does; none if there is no file.
     pub(crate) checkpoints: Option<CheckpointHealth>,
+    /// What an older version has stored in the file and had to be put right.
+    pub(crate) mended: Mended,
 }
 
 impl OpenStore {
     /// Opens the store, and makes it if it is not there yet. `if_in_use` is what can be done where another process has it,
     /// `idle` is told by whoever serves the store.
+    /// What had to be put right in the file of an older version is told on standard error.
     pub(crate) fn open(db: &Db, if_in_use: &str, idle: Idle) -> Result<Self, Failure> {
+        let opened = Self::open_mending(db, if_in_use, idle, IfNamesakes::Refuse)?;
+        mended::lines(&opened.mended).iter().for_each(|line| tell(line));
+        Ok(opened)
+    }
+
+    /// The same with an answer to categories whose names read the same; what was put right is for the caller to tell.
+    pub(crate) fn open_mending(
+        db: &Db,
+        if_in_use: &str,
+        idle: Idle,
+        if_namesakes: IfNamesakes,
+    ) -> Result<Self, Failure> {
         let epoch = SystemEntropy::number().map_err(|error| Failure::because(error.to_string()))?;
         match db {
             Db::Memory => {
                 let store = Arc::new(MemoryStore::new());
-                Ok(Self { store, epoch, commits: None, originals: None, checkpoints: None })
+                let mended = Mended::default();
+                Ok(Self { store, epoch, commits: None, originals: None, checkpoints: None, mended })
             }
-            Db::File(file) => open_file(file, epoch, if_in_use, idle),
+            Db::File(file) => open_file(file, epoch, if_in_use, idle, if_namesakes),
         }
     }
 }
 
-fn open_file(file: &Path, epoch_if_new: u64, if_in_use: &str, idle: Idle) -> Result<OpenStore, Failure> {
+fn open_file(
+    file: &Path,
+    epoch_if_new: u64,
+    if_in_use: &str,
+    idle: Idle,
+    if_namesakes: IfNamesakes,
+) -> Result<OpenStore, Failure> {
     // To open a file is to copy its log into it.
     let had_log = has_log(file);
     let hint = |is_damaged| match is_damaged {
@@ -54,8 +77,10 @@ fn open_file(file: &Path, epoch_if_new: u64, if_in_use: &str, idle: Idle) -> Res
         false if has_log(file) => IF_WHOLE,
         _ => "",
     };
-    let journal = SqliteJournal::open(file, epoch_if_new).map_err(|error| match error {
+    let opened = SqliteJournal::open_mending(file, epoch_if_new, if_namesakes);
+    let (journal, mended) = opened.map_err(|error| match error {
         OpenError::InUse { .. } => Failure::because(format!("{error}; {if_in_use}")),
+        OpenError::Namesakes { .. } => Failure::because(format!("{error}; {IF_NAMESAKES}")),
         OpenError::Damaged { .. } => Failure::because(format!("{error}{}", hint(true))),
         OpenError::Engine { .. } => Failure::because(format!("{error}{}", hint(false))),
         error => Failure::because(error.to_string()),
@@ -70,8 +95,12 @@ fn open_file(file: &Path, epoch_if_new: u64, if_in_use: &str, idle: Idle) -> Res
         Failure::because(format!("{} cannot be used: {error}{hint}", file.display()))
     })?;
     let store = Arc::new(store);
-    Ok(OpenStore { store, epoch: header.epoch, commits: Some(commits), originals, checkpoints })
+    Ok(OpenStore { store, epoch: header.epoch, commits: Some(commits), originals, checkpoints, mended })
 }
+
+/// What can be done where an older version took names for different ones that are the same now.
+const IF_NAMESAKES: &str = "start once with --rename-collisions, and the younger one of each gets its id behind its name, or rename \
+                            them with the version that wrote the file";
 
 /// What may be wrong with a file that is damaged: the log that was beside it belonged to the one that was there before.
 const IF_DAMAGED: &str = "; if it was restored from a backup, restore it again, and move the -wal beside it away first: it is another \

@@ -120,7 +120,10 @@ impl Drop for AdminSocket {
 async fn converse(mut stream: UnixStream, desk: &Desk) -> io::Result<()> {
     // A client that goes away or takes too long is its own affair.
     let answer = match read_request(&mut stream).await? {
-        Ok(Request::Import) => return on_a_thread(stream, desk, Bulk::import).await,
+        Ok(Request::Import { rename_collisions }) => {
+            let import = move |bulk: &Bulk, stream: &_| bulk.import(stream, rename_collisions);
+            return on_a_thread(stream, desk, import).await;
+        }
         Ok(Request::Export) => return on_a_thread(stream, desk, Bulk::export).await,
         Ok(request) => desk.answer(request).await,
         // What the reader says of it repeats its words, and one of them may be a key.
@@ -141,7 +144,7 @@ async fn read_request(stream: &mut UnixStream) -> io::Result<serde_json::Result<
 async fn on_a_thread(
     stream: UnixStream,
     desk: &Desk,
-    work: fn(&Bulk, &StdStream) -> io::Result<()>,
+    work: impl FnOnce(&Bulk, &StdStream) -> io::Result<()> + Send + 'static,
 ) -> io::Result<()> {
     let (stream, bulk) = (stream.into_std()?, Arc::clone(&desk.bulk));
     tokio::task::spawn_blocking(move || work(&bulk, &stream)).await?
@@ -244,7 +247,7 @@ impl Desk {
                 checked.await.map_err(|error| error.to_string())?.map(|()| Answer::FileIsWell)
             }
             // They are more than an answer: see `converse`.
-            Request::Import | Request::Export => Err("lines go through a server's socket".to_owned()),
+            Request::Import { .. } | Request::Export => Err("lines go through a server's socket".to_owned()),
             Request::ListAccounts { after } => {
                 let after = after.map(AccountId::new).transpose().map_err(|error| error.to_string())?;
                 let accounts =
