@@ -30,8 +30,10 @@ mod account;
 mod api_key;
 mod ban;
 mod category;
+mod folding;
 mod id;
 mod inventory;
+mod namesakes;
 mod number;
 mod operation;
 mod order;
@@ -41,9 +43,11 @@ mod plan;
 mod quota;
 mod retry;
 mod state;
+mod stored;
 mod text;
 mod time;
 mod version;
+mod visible;
 
 pub use account::{
     Account, AccountName, CreateKey, CreateKeyRejection, CreatedKey, KeyHolder, KeyPatch, LiftBan, RevokeKey,
@@ -56,10 +60,12 @@ pub use category::{
     DeleteCategory, DeleteCategoryRejection, Description, NewCategory, UpdateCategory,
     UpdateCategoryRejection,
 };
+pub use folding::{FOLDING, FoldedName};
 pub use id::{AccountId, CategoryId, ID_MAX, IdError, KeyId, OrderId, PetId};
 pub use inventory::{
     AdjustStock, AdjustStockRejection, InventoryItem, SetStock, SetStockRejection, StockDelta, StockLevel,
 };
+pub use namesakes::{Namesakes, Renamed};
 pub use number::RangeError;
 pub use operation::Operation;
 pub use order::{
@@ -78,7 +84,8 @@ pub use retry::{
     RetryRecord, RetryRejection, RetryScope,
 };
 pub use state::{Change, Changes, Footprint, Name, View};
-pub use text::{DESCRIPTION_MAX, FoldedName, NAME_MAX, TextError};
+pub use stored::{Stored, stored_name, stored_time};
+pub use text::{DESCRIPTION_MAX, NAME_MAX, TextError};
 pub use time::{Timestamp, TimestampError};
 pub use version::{Precondition, PreconditionError, Version, Versioned};
 

@@ -5,7 +5,10 @@ use std::time::Duration;
 
 use chrono::{DateTime, Datelike, SecondsFormat, Timelike, Utc};
 
-/// A point in time: milliseconds since 1970-01-01T00:00:00Z, in the years 0000 to 9999.
+/// A point in time: milliseconds since 1970-01-01T00:00:00Z, in the years 0001 to 9999.
+///
+/// The range is what common languages can hold: RFC 3339 could write the year 0000, and clients that read an answer with it
+/// fail on all of that answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Timestamp(i64);
 
@@ -15,8 +18,8 @@ pub enum TimestampError {
     /// Not RFC 3339 with an offset.
     #[error("must be an RFC 3339 date and time with an offset, such as 2030-12-05T14:30:00Z")]
     NotRfc3339,
-    /// In UTC outside the years 0000 to 9999, the ones that RFC 3339 can write.
-    #[error("must be in the years 0000 to 9999 in UTC")]
+    /// In UTC outside the years 0001 to 9999.
+    #[error("must be from 0001-01-01T00:00:00Z to 9999-12-31T23:59:59.999Z in UTC")]
     OutOfRange,
 }
 
@@ -27,8 +30,8 @@ impl Timestamp {
     /// The latest point in time: 9999-12-31T23:59:59.999Z.
     pub const MAX: Self = Self(253_402_300_799_999);
 
-    /// The earliest point in time: 0000-01-01T00:00:00Z.
-    pub const MIN: Self = Self(-62_167_219_200_000);
+    /// The earliest point in time: 0001-01-01T00:00:00Z.
+    pub const MIN: Self = Self(-62_135_596_800_000);
 
     /// Takes milliseconds since the epoch.
     pub fn from_millis(millis: i64) -> Result<Self, TimestampError> {
@@ -91,7 +94,7 @@ impl From<DateTime<Utc>> for Timestamp {
 
 impl From<Timestamp> for DateTime<Utc> {
     fn from(time: Timestamp) -> Self {
-        DateTime::from_timestamp_millis(time.0).expect("the years 0000 to 9999 are chrono's too")
+        DateTime::from_timestamp_millis(time.0).expect("the years 0001 to 9999 are chrono's too")
     }
 }
 
@@ -112,7 +115,8 @@ mod tests {
             ("2030-12-05T00:00:00Z", "2030-12-05T00:00:00.000Z"),
             ("2030-12-05T00:00:00.123456789+02:00", "2030-12-04T22:00:00.123Z"),
             ("2030-12-05t00:00:00.5z", "2030-12-05T00:00:00.500Z"),
-            ("0000-01-01T00:00:00Z", "0000-01-01T00:00:00.000Z"),
+            ("0001-01-01T00:00:00Z", "0001-01-01T00:00:00.000Z"),
+            ("0000-12-31T23:00:00-01:00", "0001-01-01T00:00:00.000Z"),
             ("9999-12-31T23:59:59.999Z", "9999-12-31T23:59:59.999Z"),
         ];
         for (text, expected) in cases {
@@ -137,7 +141,13 @@ mod tests {
         ] {
             assert_eq!(Timestamp::parse(text), Err(TimestampError::NotRfc3339), "{text}");
         }
-        for text in ["9999-12-31T23:59:59-01:00", "0000-01-01T00:00:00+01:00"] {
+        for text in [
+            "9999-12-31T23:59:59-01:00",
+            "9999-12-31T23:59:60Z",
+            "0001-01-01T00:00:00+01:00",
+            "0000-12-31T23:59:59.999Z",
+            "0000-01-01T00:00:00+01:00",
+        ] {
             assert_eq!(Timestamp::parse(text), Err(TimestampError::OutOfRange), "{text}");
         }
     }
@@ -145,7 +155,7 @@ mod tests {
     #[test]
     fn the_bounds_are_what_they_say() {
         assert_eq!(Timestamp::MAX.to_string(), "9999-12-31T23:59:59.999Z");
-        assert_eq!(Timestamp::MIN.to_string(), "0000-01-01T00:00:00.000Z");
+        assert_eq!(Timestamp::MIN.to_string(), "0001-01-01T00:00:00.000Z");
         assert_eq!(Timestamp::MAX.plus(Duration::from_secs(1)), Timestamp::MAX);
         assert_eq!(Timestamp::from_millis(1_001).map(Timestamp::as_secs_ceil), Ok(2));
     }

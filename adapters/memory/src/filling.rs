@@ -51,6 +51,14 @@ pub enum Contradiction {
         /// What is another one's.
         what: &'static str,
     },
+    /// Two categories have names that read the same.
+    #[error("category {id} has a name that reads the same as that of category {of}")]
+    Namesake {
+        /// The category that came later.
+        id: u64,
+        /// The one that has the name.
+        of: u64,
+    },
     /// A row belongs to another one that is not there.
     #[error("{kind} {id} belongs to {owner} {missing}, which is not there")]
     Orphan {
@@ -124,8 +132,8 @@ impl<'a> Filling<'a> {
     pub(crate) fn category(&mut self, record: CategoryRecord) -> Result<(), Contradiction> {
         let (categories, id) = (&self.tables.categories, record.category.id);
         let slot = place("category", id.get(), categories.read(id, |_| ()).is_some())?;
-        if categories.named(&record.category.name.folded()).is_some() {
-            return Err(taken("category", id.get(), "name of another one, without regard to case"));
+        if let Some(of) = categories.named(&record.category.name.folded()) {
+            return Err(Contradiction::Namesake { id: id.get(), of: of.get() });
         }
         categories.put(slot, record);
         Ok(())

@@ -4,13 +4,14 @@
 //! twice, and the end is one step. Writes are refused meanwhile. With a journal, everything goes there last, in one
 //! commit, once it is known that no row contradicts another one.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use foldhash::fast::RandomState;
 use parking_lot::{MutexGuard, RwLockWriteGuard};
 use petstore_domain::{
-    Category, CategoryRecord, InventoryItem, Order, OrderRecord, Pet, PetId, PetRecord, Version,
+    Category, CategoryId, CategoryName, CategoryRecord, InventoryItem, Namesakes, Order, OrderRecord, Pet,
+    PetId, PetRecord, Renamed, Version,
 };
 use petstore_ports::{LastIds, StoreError};
 use roaring::RoaringBitmap;
@@ -62,6 +63,9 @@ pub struct Import<'a> {
     unsettled: HashMap<PetId, u64, RandomState>,
     /// The last ids as they were before.
     before: LastIds,
+    /// Categories that came with a name that another one had, where such are renamed: they have no name of their own before
+    /// the end.
+    namesakes: BTreeMap<CategoryId, CategoryName>,
     /// None once the end has been settled.
     hold: Option<Hold<'a>>,
 }
@@ -113,6 +117,7 @@ impl MemoryStore {
             row: 0,
             items: RoaringBitmap::new(),
             unsettled: HashMap::default(),
+            namesakes: BTreeMap::new(),
             before,
             hold: Some(hold),
         })
@@ -128,6 +133,54 @@ impl Import<'_> {
     /// Adds a category.
     pub fn category(&mut self, category: Category, version: Version) -> Result<(), ImportError> {
         self.take(|import| import.filling.category(CategoryRecord { category, version, pets: 0 }))
+    }
+
+    /// Adds a category, which is renamed at the end if an older one has a name that reads the same.
+    pub fn category_or_renamed(
+        &mut self,
+        mut category: Category,
+        version: Version,
+    ) -> Result<(), ImportError> {
+        if self.tables.categories.named(&category.name.folded()).is_some() {
+            // A later category with this very name collides too, and all names are settled at the end.
+            let stand_in = self.stand_in(&mut Namesakes::default(), category.id);
+            let name = std::mem::replace(&mut category.name, stand_in);
+            self.namesakes.insert(category.id, name);
+        }
+        self.category(category, version)
+    }
+
+    /// A name that no category has.
+    fn stand_in(&self, made: &mut Namesakes, id: CategoryId) -> CategoryName {
+        loop {
+            let name = CategoryName::parse(&format!("category {id}")).expect("short and printable");
+            let name = made.add_made(id, name);
+            if self.tables.categories.named(&name.folded()).is_none() {
+                return name;
+            }
+        }
+    }
+
+    /// Gives each category the name that it came with, or one made of it if an older one has that.
+    fn rename(&mut self) -> Vec<Renamed> {
+        if self.namesakes.is_empty() {
+            return Vec::new();
+        }
+        let mut names = Namesakes::default();
+        for CategoryRecord { category, .. } in self.tables.categories.all() {
+            let came_with = self.namesakes.get(&category.id).cloned();
+            names.add(category.id, came_with.unwrap_or(category.name));
+        }
+        let renamed = names.rename();
+        let mut final_names = std::mem::take(&mut self.namesakes);
+        final_names.extend(renamed.iter().map(|one| (one.id, one.to.clone())));
+        for (id, name) in final_names {
+            if let (Some(slot), Some(mut record)) = (slot(id.get()), self.tables.categories.get(id)) {
+                record.category.name = name;
+                self.tables.categories.put(slot, record);
+            }
+        }
+        renamed
     }
 
     /// Adds a pet, whose inventory item follows.
@@ -207,18 +260,21 @@ impl Import<'_> {
         Err(ImportError::Contradiction { row, why })
     }
 
-    /// Keeps all that was added, if no row contradicts another one. On an error, nothing.
-    pub fn finish(mut self) -> Result<(), ImportError> {
+    /// Keeps all that was added, if no row contradicts another one. On an error, nothing. Says which categories were
+    /// renamed.
+    pub fn finish(mut self) -> Result<Vec<Renamed>, ImportError> {
         self.check_settled()?;
+        let renamed = self.rename();
         self.filling.count_pets();
         self.filling.index_names();
-        let Some(hold) = self.hold.take() else { return Ok(()) };
+        let Some(hold) = self.hold.take() else { return Ok(renamed) };
         if let Some(mut committer) = hold.committer {
             // From here on it is the committer who shows or drops what was added, as the disk has it.
-            return Ok(committer.commit_import(self.before)?);
+            committer.commit_import(self.before)?;
+            return Ok(renamed);
         }
         self.tables.veil.lower();
-        Ok(())
+        Ok(renamed)
     }
 }
 

@@ -62,7 +62,7 @@ fn refusal(
     let mut import = store.import().unwrap();
     begin(&mut import).unwrap();
     let refused = match rows(&mut import) {
-        Ok(()) => import.finish(),
+        Ok(()) => import.finish().map(drop),
         refused => refused,
     };
     match refused {

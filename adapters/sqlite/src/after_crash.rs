@@ -25,9 +25,10 @@ const LOOKS_MAX: usize = 3;
 const PAGE_SIZES: [usize; 8] = [512, 1_024, 2_048, 4_096, 8_192, 16_384, 32_768, 65_536];
 
 /// What is done about a log that is damaged where that costs acknowledged changes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DamagedLog {
     /// The file is not opened, and stays as it is.
+    #[default]
     Refuse,
     /// What stands behind the damage is dropped.
     Drop,

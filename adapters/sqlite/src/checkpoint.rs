@@ -240,6 +240,7 @@ mod tests {
     use std::sync::mpsc::SyncSender;
 
     use super::*;
+    use crate::IfNamesakes;
 
     /// A database, what it is written with, and what checks it.
     struct Pair {
@@ -255,7 +256,7 @@ mod tests {
                 std::env::temp_dir().join(format!("petstore-checkpoint-{name}-{}", std::process::id()));
             let _ = std::fs::remove_file(&path);
             crate::files::create(&path).unwrap();
-            let mut writer = connection::writer(&path, Some(1)).unwrap();
+            let (mut writer, _) = connection::writer(&path, Some(1), IfNamesakes::Refuse).unwrap();
             let beside = connection::checkpointer(&path).unwrap();
             let log = Arc::default();
             let woken = watch(&mut writer, &log).unwrap();

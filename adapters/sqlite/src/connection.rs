@@ -7,7 +7,7 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
-use crate::{OpenError, foreign, meta, schema};
+use crate::{IfNamesakes, Mended, OpenError, foreign, meta, schema};
 
 /// Bytes of a page. A batch of orders changes pets all over the file, and every page that it touches is written to the
 /// log, and later to the file, whole. Orders a second, each one pet's row and one new row, 100,000 pets, checkpoints
@@ -42,7 +42,11 @@ const NO_SHARED_MEMORY: &str = "its file system cannot share memory between thos
 
 /// Opens a database for writing. With an epoch it is made if it is empty, and brought to this program's schema; that
 /// epoch is a new file's and an unopened copy's. Without one it must be what it was.
-pub(crate) fn writer(path: &Path, epoch_if_new: Option<u64>) -> Result<Connection, OpenError> {
+pub(crate) fn writer(
+    path: &Path,
+    epoch_if_new: Option<u64>,
+    if_namesakes: IfNamesakes,
+) -> Result<(Connection, Mended), OpenError> {
     let mut connection = open(path).map_err(OpenError::engine(path))?;
     // Before anything is asked of it: the index of the log is made with the file's mode, and would stay like that.
     if connection.is_readonly("main").map_err(OpenError::engine(path))? {
@@ -57,13 +61,14 @@ pub(crate) fn writer(path: &Path, epoch_if_new: Option<u64>) -> Result<Connectio
         foreign::check(&connection, path, found)?;
     }
     set(&connection, path)?;
+    let mut mended = Mended::default();
     if let Some(epoch) = epoch_if_new {
-        schema::migrate(&mut connection, path, epoch)?;
+        mended = schema::migrate(&mut connection, path, epoch, if_namesakes)?;
         meta::begin_epoch(&connection, epoch).map_err(OpenError::engine(path))?;
     }
     // Only now: a migration may have to build a table anew.
     connection.pragma_update(None, "foreign_keys", true).map_err(OpenError::engine(path))?;
-    Ok(connection)
+    Ok((connection, mended))
 }
 
 fn set(connection: &Connection, path: &Path) -> Result<(), OpenError> {
@@ -112,7 +117,7 @@ pub(crate) fn checkpointer(path: &Path) -> Result<Connection, OpenError> {
 /// last one of this kind to leave takes the log with it. A file that may not be written is opened read-only all the same.
 pub(crate) fn reader(path: &Path) -> Result<Connection, OpenError> {
     match known(path)? {
-        (connection, schema::VERSION) => Ok(connection),
+        (connection, schema::VERSION) => schema::check_folding(&connection, path).map(|()| connection),
         (_, found) => Err(OpenError::Version { path: path.into(), found, known: schema::VERSION }),
     }
 }
@@ -170,7 +175,7 @@ mod tests {
     fn a_writer_copies_nothing_by_itself_and_gives_back_what_the_log_has_grown_beyond_its_bound() {
         let path = std::env::temp_dir().join(format!("petstore-pragmas-{}", std::process::id()));
         crate::files::create(&path).unwrap();
-        let writer = writer(&path, Some(1)).unwrap();
+        let (writer, _) = writer(&path, Some(1), IfNamesakes::Refuse).unwrap();
         let set = |name| writer.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).unwrap();
         assert_eq!((set("wal_autocheckpoint"), set("journal_size_limit")), (0, i64::from(LOG_BYTES_KEPT)));
         drop(writer);

@@ -10,7 +10,7 @@ use rusqlite::Connection;
 use crate::error::unavailable;
 use crate::files::ending;
 use crate::snapshot::{begin, is_free};
-use crate::{BackupError, Copied, Part, connection, meta, schema, tables};
+use crate::{BackupError, Copied, IfNamesakes, Part, connection, meta, schema, tables};
 
 /// Bytes of a copy that are handed on at once.
 const PIECE_BYTES: usize = 256 * 1024;
@@ -35,7 +35,8 @@ fn fill(path: &Path, header: &Header, rows: impl Iterator<Item = Row>) -> Result
     let failed = |error| unavailable("the copy", &error);
     let mut connection = connection::open(path).map_err(failed)?;
     connection::for_a_copy(&connection).map_err(failed)?;
-    schema::migrate(&mut connection, path, meta::NO_EPOCH)?;
+    // Nothing in a file that is made here has to be put right.
+    let _mended = schema::migrate(&mut connection, path, meta::NO_EPOCH, IfNamesakes::Refuse)?;
     let counts = write(&connection, header, rows).map_err(failed)?;
     connection.close().map_err(|(_, error)| failed(error))?;
     Ok(counts)

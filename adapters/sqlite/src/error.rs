@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use petstore_domain::CategoryId;
 use petstore_ports::StoreError;
 use rusqlite::{Error, ErrorCode, ffi};
 
@@ -65,6 +66,24 @@ pub enum OpenError {
         /// Which objects, and the statements that remove them.
         reason: String,
     },
+    /// Its names are folded by another rule than this program's.
+    #[error("{} has {}", path.display(), rules(*found, *known))]
+    Folding {
+        /// The file.
+        path: PathBuf,
+        /// The version of its rule.
+        found: u32,
+        /// The version that this program knows.
+        known: u32,
+    },
+    /// Categories have names that read the same, of which an older version took each for another one.
+    #[error("{} has categories whose names read the same: {}", path.display(), listed(pairs))]
+    Namesakes {
+        /// The file, which is as it was.
+        path: PathBuf,
+        /// Each category with the older one that has its name.
+        pairs: Vec<(CategoryId, CategoryId)>,
+    },
     /// What was read back is not what was written.
     #[error("{} cannot be used: {reason}", path.display())]
     Damaged {
@@ -107,6 +126,27 @@ pub enum OpenError {
 fn versions(found: u32, known: u32) -> String {
     let raised = if found < known { ", to which a server that starts on it brings it" } else { "" };
     format!("schema version {found}, and this program reads version {known}{raised}")
+}
+
+/// Which rule a file's names are folded by, which one this program has, and how an older one is raised.
+fn rules(found: u32, known: u32) -> String {
+    let end = if found < known {
+        ", to which a server that starts on it brings it"
+    } else {
+        ": open it with the version that wrote it, or a newer one"
+    };
+    format!("names that are compared by rule {found}, and this program knows rule {known}{end}")
+}
+
+/// Categories that one message names.
+const LISTED_MAX: usize = 20;
+
+fn listed(pairs: &[(CategoryId, CategoryId)]) -> String {
+    let shown: Vec<_> =
+        pairs.iter().take(LISTED_MAX).map(|(id, of)| format!("{id} has the name of {of}")).collect();
+    let rest = pairs.len().saturating_sub(LISTED_MAX);
+    let more = if rest > 0 { format!(", and {rest} more") } else { String::new() };
+    format!("{}{more}", shown.join(", "))
 }
 
 fn named(holder: Option<u32>) -> String {
@@ -168,6 +208,13 @@ impl From<OpenError> for StoreError {
             OpenError::Version { found, known, .. } => {
                 Self::Unavailable(format!("the data file has {}", versions(found, known)))
             }
+            OpenError::Folding { found, known, .. } => {
+                Self::Unavailable(format!("the data file has {}", rules(found, known)))
+            }
+            OpenError::Namesakes { pairs, .. } => Self::Unavailable(format!(
+                "the data file has categories whose names read the same: {}",
+                listed(&pairs)
+            )),
             OpenError::Damaged { reason, .. } => Self::Corrupt(format!("the data file: {reason}")),
             OpenError::LogDamaged { place, .. } => Self::Corrupt(format!(
                 "the -wal is damaged in {place}, and changes that were acknowledged stand behind that"

@@ -15,7 +15,10 @@ use crate::fold::Fold;
 use crate::open::{Lost, Open};
 use crate::original::{DataFile, Originals, behind};
 use crate::table::put;
-use crate::{DamagedLog, OpenError, Place, after_crash, files, load, meta, mount, names, schema, tables};
+use crate::{
+    IfNamesakes, Mended, OpenError, OpenOptions, Place, after_crash, files, load, meta, mount, names, schema,
+    tables,
+};
 
 /// Records of answered requests that one call drops at most: a few milliseconds of the writer's time.
 const PRUNE_MAX: usize = 1_000;
@@ -40,15 +43,15 @@ impl SqliteJournal {
     /// Opens the journal in this file; makes it if there is none. A new one has this epoch from then on, and so has a
     /// copy by [`backup`](crate::backup) that is opened for the first time.
     pub fn open(path: impl AsRef<Path>, epoch_if_new: u64) -> Result<Self, OpenError> {
-        Self::open_after_crash(path, epoch_if_new, DamagedLog::Refuse)
+        Self::open_with(path, epoch_if_new, OpenOptions::default()).map(|(journal, _)| journal)
     }
 
-    /// The same, with a word on what is done about a log that a crash has left and that is damaged in its midst.
-    pub fn open_after_crash(
+    /// The same with the owner's choices. Returns in addition the values of an older version that were put right.
+    pub fn open_with(
         path: impl AsRef<Path>,
         epoch_if_new: u64,
-        damaged: DamagedLog,
-    ) -> Result<Self, OpenError> {
+        options: OpenOptions,
+    ) -> Result<(Self, Mended), OpenError> {
         let path = path.as_ref();
         let failed = |source| OpenError::File { path: path.into(), source };
         // SQLite would take a path that begins with `file:` for a URI.
@@ -67,9 +70,10 @@ impl SqliteJournal {
         names::lock(&data, &path)?;
         names::check_logs(&path).map_err(failed)?;
         let originals = Originals::of(data);
-        let dropped = originals.data().recover_log(damaged)?;
+        let dropped = originals.data().recover_log(options.damaged_log)?;
         let log = Arc::default();
-        let (open, settled) = Open::new(&originals, Some(epoch_if_new), &log)?;
+        let (mut open, settled) = Open::new(&originals, Some(epoch_if_new), options.if_namesakes, &log)?;
+        let mended = std::mem::take(&mut open.mended);
         open.cut(settled, &path)?;
         originals.follow(open.log());
         let kept = meta::read(&open.connection)
@@ -81,7 +85,7 @@ impl SqliteJournal {
             })?
             .last_batch;
         originals.keep(kept);
-        Ok(Self {
+        let journal = Self {
             path,
             log,
             open: Some(open),
@@ -90,7 +94,8 @@ impl SqliteJournal {
             is_suspect: false,
             dropped,
             _lock: lock,
-        })
+        };
+        Ok((journal, mended))
     }
 
     /// Where its log was damaged, if what stood behind that was dropped when it was opened.
@@ -208,7 +213,7 @@ impl Journal for SqliteJournal {
         if let Some(damage) = self.originals.damage() {
             return Err(damage);
         }
-        let (open, settled) = Open::new(&self.originals, None, &self.log)?;
+        let (open, settled) = Open::new(&self.originals, None, IfNamesakes::Refuse, &self.log)?;
         let last = meta::read(&open.connection)?.last_batch;
         let kept = self.originals.kept();
         if last < kept {

@@ -18,6 +18,8 @@
 //!   overwritten, and then it writes no more.
 //! - The tables check again what a single row can show (`schema`), and what is read back is parsed like any input
 //!   (`table`, `tables`). Triggers and views never run, and a file that holds any is refused (`foreign`).
+//! - A migration is one transaction (`schema`). With it, values that older versions have stored and that are not taken any
+//!   more are put right (`mend`), and names are folded by the rule of today (`namesakes`).
 //!
 //! [`read_snapshot`] and [`backup`] read a file that may be in use. A copy is a [`Part`] until it is whole.
 
@@ -31,10 +33,14 @@ mod fold;
 mod foreign;
 mod journal;
 mod load;
+mod mend;
+mod mended;
 mod meta;
 mod mount;
 mod names;
+mod namesakes;
 mod open;
+mod open_options;
 mod original;
 mod part;
 mod schema;
@@ -50,6 +56,8 @@ pub use copy::{copy_of, keep_copy};
 pub use error::{BackupError, OpenError};
 pub use files::{COMPANIONS, beside, is_database};
 pub use journal::SqliteJournal;
+pub use mended::{IfNamesakes, Mended};
+pub use open_options::OpenOptions;
 pub use original::Originals;
 pub use part::Part;
 pub use snapshot::{Copied, backup, read_snapshot};

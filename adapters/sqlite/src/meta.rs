@@ -70,6 +70,16 @@ pub(crate) fn set(connection: &Connection, header: &Header) -> rusqlite::Result<
     if changed == 1 { Ok(()) } else { Err(Error::StatementChangedRows(changed)) }
 }
 
+/// The rule by which the file's names are folded; none if the row is missing.
+pub(crate) fn folding(connection: &Connection) -> rusqlite::Result<Option<u32>> {
+    connection.query_row("SELECT folding FROM meta", [], |row| row.get(0)).optional()
+}
+
+/// From now on the file's names are folded by this rule.
+pub(crate) fn set_folding(connection: &Connection, rule: u32) -> rusqlite::Result<()> {
+    connection.execute("UPDATE meta SET folding = ?1", [rule]).map(drop)
+}
+
 /// What a copy has until it is opened: not the epoch of its original, which goes on to give that epoch's tags to other
 /// content.
 pub(crate) const NO_EPOCH: u64 = 0;

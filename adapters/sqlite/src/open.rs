@@ -10,11 +10,12 @@ use rusqlite::Connection;
 use crate::checkpoint::{self, Log, Settled};
 use crate::original::{DataFile, LogFile, Originals};
 use crate::watch::Watch;
-use crate::{OpenError, connection, files, schema};
+use crate::{IfNamesakes, Mended, OpenError, connection, files, schema};
 
 /// The writer's connection, and the threads beside it: one runs its checkpoints, one reads the files again.
 pub(crate) struct Open {
     pub(crate) connection: Connection,
+    pub(crate) mended: Mended,
     checkpoints: Option<JoinHandle<()>>,
     watch: Option<Watch>,
     log: Arc<LogFile>,
@@ -24,11 +25,12 @@ impl Open {
     pub(crate) fn new(
         originals: &Originals,
         epoch_if_new: Option<u64>,
+        if_namesakes: IfNamesakes,
         log: &Arc<Log>,
     ) -> Result<(Self, Settled), OpenError> {
         let path = originals.path();
         let failed = |source| OpenError::File { path: path.into(), source };
-        let mut connection = connection::writer(path, epoch_if_new)?;
+        let (mut connection, mended) = connection::writer(path, epoch_if_new, if_namesakes)?;
         // A process that was killed may have left a batch in the log that was never synced. It is read from here on, so
         // it must be on disk before: in the database, or while somebody reads an older state of it, in the log.
         let settled = checkpoint::settle(&connection).map_err(OpenError::engine(path))?;
@@ -39,7 +41,7 @@ impl Open {
         }
         let log_file = Arc::new(LogFile::of(path).map_err(failed)?);
         let checkpoints = Some(checkpoint::start(&mut connection, path, log)?);
-        let mut open = Self { connection, checkpoints, watch: None, log: log_file };
+        let mut open = Self { connection, mended, checkpoints, watch: None, log: log_file };
         open.watch = Some(Watch::start(&open.log, log, originals)?);
         Ok((open, settled))
     }

@@ -77,7 +77,7 @@ impl DataFile {
     /// On Linux alone: there the lock has nothing to do with those that SQLite takes on the same file. Systems after BSD
     /// keep both in one list, and the engine would wait for this one.
     pub(crate) fn lock(&self) -> Result<(), TryLockError> {
-        if cfg!(target_os = "linux") { lock_soon(&self.0.file) } else { Ok(()) }
+        if cfg!(target_os = "linux") { lock_soon(self.file()) } else { Ok(()) }
     }
 
     /// Says what has become of it, if it is not what it was.

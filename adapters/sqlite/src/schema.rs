@@ -2,23 +2,53 @@
 
 use std::path::Path;
 
+use petstore_domain::FOLDING;
 use rusqlite::{Connection, TransactionBehavior};
 
-use crate::{OpenError, meta};
+use crate::mended::MendError;
+use crate::{IfNamesakes, Mended, OpenError, mend, meta};
 
 /// `PETS`: what SQLite's header calls the application that a file belongs to.
 pub(crate) const APPLICATION_ID: i32 = 0x5045_5453;
 
 /// Each step from one version to the next. A step that has been released is never changed; the next one is added.
-const MIGRATIONS: &[&str] = &[include_str!("schema/1.sql"), include_str!("schema/2.sql")];
+const MIGRATIONS: &[&str] =
+    &[include_str!("schema/1.sql"), include_str!("schema/2.sql"), include_str!("schema/3.sql")];
+
+/// The schema version from which on a file says by which rule its names are folded.
+const SAYS_FOLDING_SINCE: u32 = 3;
 
 /// The version that this program writes and reads.
 #[expect(clippy::cast_possible_truncation, reason = "there will never be 2^32 of them")]
 pub(crate) const VERSION: u32 = MIGRATIONS.len() as u32;
 
-/// The schema version of a file; 0 if it is empty. Refuses what is not a journal, and what is newer than this program.
+/// The schema version of a file; 0 if it is empty. Refuses what is not a journal, and what is newer than this program: its
+/// schema, or the rule by which its names are folded.
 pub(crate) fn version(connection: &Connection, path: &Path) -> Result<u32, OpenError> {
-    found(connection, path, VERSION)
+    let version = found(connection, path, VERSION)?;
+    match folding(connection, path, version)? {
+        folding if folding > FOLDING => {
+            Err(OpenError::Folding { path: path.into(), found: folding, known: FOLDING })
+        }
+        _ => Ok(version),
+    }
+}
+
+/// Refuses a file whose names are folded by an older rule than this program's: to be opened as a journal, it is migrated.
+pub(crate) fn check_folding(connection: &Connection, path: &Path) -> Result<(), OpenError> {
+    match folding(connection, path, VERSION)? {
+        FOLDING => Ok(()),
+        found => Err(OpenError::Folding { path: path.into(), found, known: FOLDING }),
+    }
+}
+
+/// The rule by which a file's names are folded. A file that does not say so is damaged, which is told when it is loaded.
+fn folding(connection: &Connection, path: &Path, version: u32) -> Result<u32, OpenError> {
+    match version {
+        0 => Ok(FOLDING),
+        1..SAYS_FOLDING_SINCE => Ok(0),
+        _ => Ok(meta::folding(connection).map_err(OpenError::engine(path))?.unwrap_or(FOLDING)),
+    }
 }
 
 fn found(connection: &Connection, path: &Path, known: u32) -> Result<u32, OpenError> {
@@ -49,37 +79,59 @@ pub(crate) fn damage(connection: &Connection) -> rusqlite::Result<Option<String>
 /// An empty journal of a version, in memory: what the steps up to that one leave.
 pub(crate) fn made_by_steps(version: u32) -> rusqlite::Result<Connection> {
     const NO_EPOCH: u64 = 0;
-    let mut connection = Connection::open_in_memory()?;
+    let connection = Connection::open_in_memory()?;
     for (version, step) in (1..=version).zip(MIGRATIONS) {
-        apply(&mut connection, version, step, NO_EPOCH)?;
+        apply(&connection, version, step, NO_EPOCH)?;
     }
     Ok(connection)
 }
 
-/// Brings a file to this program's version, making it a journal with this epoch if it is empty.
-pub(crate) fn migrate(connection: &mut Connection, path: &Path, epoch: u64) -> Result<(), OpenError> {
-    run(connection, path, epoch, MIGRATIONS)
+/// Brings a file to this program's version and its values to this program's rules, making it a journal with this epoch if it
+/// is empty. Says what had to be put right.
+pub(crate) fn migrate(
+    connection: &mut Connection,
+    path: &Path,
+    epoch: u64,
+    if_namesakes: IfNamesakes,
+) -> Result<Mended, OpenError> {
+    let found = version(connection, path)?;
+    if found == VERSION && folding(connection, path, found)? == FOLDING {
+        return Ok(Mended::default());
+    }
+    run(connection, path, epoch, MIGRATIONS, |connection| mend::put_right(connection, found, if_namesakes))
 }
 
-/// Each step is one transaction with its version number: one that is interrupted leaves the version before it.
-fn run(connection: &mut Connection, path: &Path, epoch: u64, steps: &[&str]) -> Result<(), OpenError> {
+/// All steps and `finish` are one transaction with the version number: one that is interrupted leaves the file as it was.
+fn run<T>(
+    connection: &mut Connection,
+    path: &Path,
+    epoch: u64,
+    steps: &[&str],
+    finish: impl FnOnce(&Connection) -> Result<T, MendError>,
+) -> Result<T, OpenError> {
     let known = u32::try_from(steps.len()).unwrap_or(u32::MAX);
     let found = found(connection, path, known)?;
+    let failed = OpenError::engine(path);
+    let transaction =
+        connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(&failed)?;
     for (version, step) in (1..=known).zip(steps).skip(found as usize) {
-        apply(connection, version, step, epoch).map_err(OpenError::engine(path))?;
+        apply(&transaction, version, step, epoch).map_err(&failed)?;
     }
-    Ok(())
+    let finished = finish(&transaction).map_err(|error| match error {
+        MendError::Engine(error) => failed(error),
+        MendError::Namesakes(pairs) => OpenError::Namesakes { path: path.into(), pairs },
+    })?;
+    transaction.commit().map_err(failed)?;
+    Ok(finished)
 }
 
-fn apply(connection: &mut Connection, version: u32, step: &str, epoch: u64) -> rusqlite::Result<()> {
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    transaction.execute_batch(step)?;
+fn apply(connection: &Connection, version: u32, step: &str, epoch: u64) -> rusqlite::Result<()> {
+    connection.execute_batch(step)?;
     if version == 1 {
-        transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
-        transaction.execute("INSERT INTO meta VALUES (1, ?1, 0, 0, 0, 0, 0, 0)", [meta::digits(epoch)])?;
+        connection.pragma_update(None, "application_id", APPLICATION_ID)?;
+        connection.execute("INSERT INTO meta VALUES (1, ?1, 0, 0, 0, 0, 0, 0)", [meta::digits(epoch)])?;
     }
-    transaction.pragma_update(None, "user_version", version)?;
-    transaction.commit()
+    connection.pragma_update(None, "user_version", version)
 }
 
 #[cfg(test)]
@@ -99,22 +151,27 @@ mod tests {
         let mut connection = Connection::open_in_memory().unwrap();
         let path = Path::new("some.db");
         for steps in [&[FIRST][..], &[FIRST, "CREATE TABLE two (a)", "DROP TABLE one"][..]] {
-            run(&mut connection, path, 7, steps).unwrap();
-            run(&mut connection, path, 7, steps).unwrap();
+            run(&mut connection, path, 7, steps, |_| Ok(())).unwrap();
+            run(&mut connection, path, 7, steps, |_| Ok(())).unwrap();
         }
         assert_eq!(names(&connection), "meta two");
         assert_eq!(found(&connection, path, 3).unwrap(), 3);
     }
 
     #[test]
-    fn a_step_that_breaks_off_leaves_the_version_before_it() {
+    fn a_step_that_breaks_off_leaves_the_file_as_it_was() {
         let mut connection = Connection::open_in_memory().unwrap();
         let path = Path::new("some.db");
-        let broken = [FIRST, "CREATE TABLE two (a); DROP TABLE one; INSERT INTO nowhere VALUES (1)"];
-        assert!(run(&mut connection, path, 7, &broken).is_err());
-        assert_eq!((names(&connection).as_str(), found(&connection, path, 2).unwrap()), ("meta one", 1));
+        run(&mut connection, path, 7, &[FIRST], |_| Ok(())).unwrap();
+        let two = "CREATE TABLE two (a)";
+        let broken = [FIRST, two, "DROP TABLE one; INSERT INTO nowhere VALUES (1)"];
+        assert!(run(&mut connection, path, 7, &broken, |_| Ok(())).is_err());
+        assert_eq!((names(&connection).as_str(), found(&connection, path, 3).unwrap()), ("meta one", 1));
+        let refuse = |_: &Connection| Err::<(), _>(MendError::Namesakes(vec![]));
+        assert!(run(&mut connection, path, 7, &[FIRST, two], refuse).is_err());
+        assert_eq!((names(&connection).as_str(), found(&connection, path, 3).unwrap()), ("meta one", 1));
 
-        run(&mut connection, path, 7, &[FIRST, "CREATE TABLE two (a)"]).unwrap();
+        run(&mut connection, path, 7, &[FIRST, two], |_| Ok(())).unwrap();
         assert_eq!((names(&connection).as_str(), found(&connection, path, 2).unwrap()), ("meta one two", 2));
     }
 }

@@ -10,6 +10,7 @@ mod retries;
 mod usage;
 
 pub(crate) use keys::note_ban;
+pub(crate) use outcome::mended as mended_outcome;
 
 use petstore_ports::Row;
 use rusqlite::Connection;

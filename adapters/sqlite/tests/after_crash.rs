@@ -3,12 +3,12 @@
 mod common;
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use common::*;
 use petstore_domain::*;
 use petstore_ports::*;
-use petstore_sqlite::{DamagedLog, OpenError, Place, SqliteJournal, backup, read_snapshot};
+use petstore_sqlite::{DamagedLog, OpenError, OpenOptions, Place, SqliteJournal, backup, read_snapshot};
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 
@@ -18,6 +18,12 @@ const FRAME: usize = 24 + 512;
 
 /// Bytes that reach the disk together.
 const SECTOR: usize = 512;
+
+/// Opens a file, and drops what stands behind a damage of its log.
+fn open_dropping(path: impl AsRef<Path>) -> Result<SqliteJournal, OpenError> {
+    let options = OpenOptions { damaged_log: DamagedLog::Drop, ..OpenOptions::default() };
+    SqliteJournal::open_with(path, EPOCH, options).map(|(journal, _)| journal)
+}
 
 /// The files of a database as they are at one moment.
 #[derive(Clone, PartialEq)]
@@ -99,7 +105,7 @@ fn what_stands_behind_the_damage_is_dropped_on_demand_and_never_comes_back() {
     let sound = Files::of(&room);
     for (batch, end) in (1..5).zip(&ends) {
         let path = sound.hurt(end + 100).put(&room);
-        let mut opened = SqliteJournal::open_after_crash(&path, EPOCH, DamagedLog::Drop).unwrap();
+        let mut opened = open_dropping(&path).unwrap();
         let frame = (end - HEADER) / FRAME + 1;
         assert_eq!((opened.dropped(), last(&mut opened)), (Some(Place::Frame(frame as u64)), batch));
         let next = category(7, "Since");
@@ -109,7 +115,7 @@ fn what_stands_behind_the_damage_is_dropped_on_demand_and_never_comes_back() {
         let mut again = SqliteJournal::open(&path, EPOCH).unwrap();
         assert_eq!((again.dropped(), last(&mut again)), (None, batch + 1));
     }
-    let mut whole = SqliteJournal::open_after_crash(sound.put(&room), EPOCH, DamagedLog::Drop).unwrap();
+    let mut whole = open_dropping(sound.put(&room)).unwrap();
     assert_eq!((whole.dropped(), last(&mut whole)), (None, 6));
 }
 
@@ -121,7 +127,7 @@ fn nothing_is_dropped_while_another_program_has_the_file_open() {
     let tool = Connection::open(&path).unwrap();
     tool.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).unwrap();
     let _count: u64 = tool.query_row("SELECT count(*) FROM categories", [], |row| row.get(0)).unwrap();
-    let open = || SqliteJournal::open_after_crash(&path, EPOCH, DamagedLog::Drop);
+    let open = || open_dropping(&path);
     assert!(matches!(open(), Err(OpenError::Engine { .. })), "{:?}", open().err());
     drop(tool);
     assert_eq!(last(&mut open().unwrap()), 1);

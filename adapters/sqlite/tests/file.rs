@@ -121,7 +121,7 @@ fn the_tables_refuse_what_no_record_can_be() {
         "UPDATE retries SET scope = 'place_order', idempotency_key = 'same'",
         "UPDATE usage SET minute_used = -1",
         "UPDATE meta SET last_pet = 9007199254740992",
-        "INSERT INTO meta VALUES (2, '0123456789abcdef', 0, 0, 0, 0, 0, 0)",
+        "INSERT INTO meta VALUES (2, '0123456789abcdef', 0, 0, 0, 0, 0, 0, 1)",
     ] {
         let refused = tool.execute_batch(nonsense).unwrap_err();
         assert_eq!(refused.sqlite_error_code(), Some(rusqlite::ErrorCode::ConstraintViolation), "{nonsense}");
@@ -200,7 +200,7 @@ fn a_sink_may_end_the_reading() {
 fn what_is_no_journal_of_this_program_is_refused_by_name() {
     let room = Room::new();
     for (edit, expected) in [
-        ("PRAGMA user_version = 99", "has schema version 99, and this program reads version 2"),
+        ("PRAGMA user_version = 99", "has schema version 99, and this program reads version 3"),
         ("PRAGMA application_id = 1", "is not the data file of a petstore"),
         ("PRAGMA user_version = 0", "is not the data file of a petstore"),
     ] {
@@ -305,7 +305,7 @@ fn a_file_of_an_older_schema_is_copied_as_it_is_and_read_once_it_has_been_opened
     std::fs::copy(fixtures().join("schema-1.db"), room.database()).unwrap();
     let before = std::fs::read(room.database()).unwrap();
     let refused = snapshot(&room.database()).unwrap_err().to_string();
-    let said = "has schema version 1, and this program reads version 2, to which a server that starts on it brings it";
+    let said = "has schema version 1, and this program reads version 3, to which a server that starts on it brings it";
     assert!(refused.contains(said), "{refused}");
     let copy = room.path("copy.db");
     backup(&room.database(), &copy).unwrap();

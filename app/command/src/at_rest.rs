@@ -8,7 +8,6 @@ use petstore_http::Idle;
 use petstore_ports::Clock;
 use petstore_ports::api::Administration;
 use petstore_service::{Policy, Ports, Service};
-use petstore_sqlite::DamagedLog;
 
 use crate::admin::{Answer, Bulk, Desk, Request};
 use crate::environment::{SystemClock, SystemEntropy};
@@ -19,8 +18,7 @@ use crate::{Failure, single_threaded};
 
 /// Answers a request as the server of this store would, one that is started with this settings file.
 pub(crate) fn ask(db: &Db, config: Option<&Path>, request: Request) -> Result<Answer, Failure> {
-    let OpenStore { store, originals, .. } =
-        OpenStore::open(db, NAME_ITS_SOCKET, DamagedLog::Refuse, Idle::default())?;
+    let OpenStore { store, originals, .. } = OpenStore::open(db, NAME_ITS_SOCKET, Idle::default())?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let ports = Ports::of_one_store(Arc::clone(&store), Arc::clone(&clock), Arc::new(SystemEntropy));
     let administration: Arc<dyn Administration> = Arc::new(Service::new(ports, policy(config)));

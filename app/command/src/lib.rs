@@ -13,6 +13,7 @@ mod healthcheck;
 mod help;
 mod keys;
 mod log;
+mod mended;
 mod metrics;
 mod ndjson;
 mod openapi;
@@ -49,7 +50,7 @@ use crate::settings::{
     CONFIG_VARIABLE, Form, INITIAL_KEY_VARIABLE, LoadError, Loaded, Reading, ServeArgs, expected,
 };
 use crate::terminal::visible;
-use crate::transfer::TransferArgs;
+use crate::transfer::{ImportArgs, TransferArgs};
 
 /// A petstore to point API tools at: stateful, strict, with real keys, limits and deprecations
 #[derive(Debug, Parser)]
@@ -99,7 +100,7 @@ enum Command {
         command: AccountsCommand,
     },
     /// Load a whole shop into an empty store, from newline-delimited JSON
-    Import(TransferArgs),
+    Import(ImportArgs),
     /// Write the whole shop as newline-delimited JSON
     Export(TransferArgs),
     /// Copy the data file, also while a server uses it

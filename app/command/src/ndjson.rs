@@ -14,9 +14,9 @@ use std::io::{self, BufRead, Write};
 
 use petstore_domain::{
     Category, CategoryId, CategoryName, Description, InventoryItem, Order, OrderId, OrderQuantity, Pet,
-    PetId, PetName, PetStatus, Timestamp, Version,
+    PetId, PetName, PetStatus, Renamed, Timestamp, Version,
 };
-use petstore_memory::{Import, ImportError, MemoryStore};
+use petstore_memory::{Contradiction, Import, ImportError, MemoryStore};
 use petstore_ports::{Row, StoreError};
 use serde::{Deserialize, Serialize};
 
@@ -27,6 +27,9 @@ const WHY_MAX: usize = 200;
 
 /// Bytes of one line. The longest that an export writes, a category, has under 10,000.
 const LINE_MAX: u64 = 64 * 1024;
+
+/// What some editors put before a text in UTF-8.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Units of an item: the last integer that every reader of JSON holds exactly.
 const QUANTITY_MAX: u64 = (1 << 53) - 1;
@@ -175,20 +178,30 @@ impl From<String> for Unimported {
     }
 }
 
+/// What was imported.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Imported {
+    /// How many lines: resources.
+    pub(crate) lines: u64,
+    /// Categories whose name read like that of an older one.
+    pub(crate) renamed: Vec<Renamed>,
+}
+
 /// Imports all lines into an empty store, or none. Says how many there were, or which one is wrong and why.
 pub(crate) fn import(
     store: &MemoryStore,
     lines: impl BufRead,
     end: End,
+    rename_collisions: bool,
     progress: impl FnMut(u64),
-) -> Result<u64, Unimported> {
+) -> Result<Imported, Unimported> {
     let mut import = store.import().map_err(|error| match error {
         ImportError::NotEmpty => format!("{error}, and an import fills one that is: name another --db"),
         error => error.to_string(),
     })?;
-    let number = add_all(&mut import, lines, end, progress)?;
+    let lines = add_all(&mut import, lines, end, rename_collisions, progress)?;
     match import.finish() {
-        Ok(()) => Ok(number),
+        Ok(renamed) => Ok(Imported { lines, renamed }),
         // Each line is a row.
         Err(ImportError::Contradiction { row, why }) => {
             Err(Unimported::Nothing(format!("line {row}: {why}")))
@@ -204,9 +217,12 @@ fn add_all(
     import: &mut Import<'_>,
     mut lines: impl BufRead,
     end: End,
+    rename_collisions: bool,
     mut progress: impl FnMut(u64),
 ) -> Result<u64, String> {
     let mut line = Vec::new();
+    // Blank lines that have come since the last resource: they are no fault if nothing follows.
+    let mut blank = 0;
     let mut number = 0;
     loop {
         line.clear();
@@ -226,11 +242,21 @@ fn add_all(
         if read == 0 || end == End::Said && line == END_LINE && is_at_end(&mut lines) {
             return Ok(number);
         }
+        if number + blank == 0 && line.starts_with(BYTE_ORDER_MARK) {
+            line.drain(..BYTE_ORDER_MARK.len());
+        }
+        if line.trim_ascii().is_empty() && (read as u64) < LINE_MAX {
+            blank += 1;
+            continue;
+        }
+        if blank > 0 {
+            return Err(format!("line {}: it is empty: each line is one resource", number + 1));
+        }
         number += 1;
         if line.last() != Some(&b'\n') && read as u64 == LINE_MAX {
             return Err(format!("line {number}: longer than {LINE_MAX} bytes"));
         }
-        add(import, &line).map_err(|why| format!("line {number}: {why}"))?;
+        add(import, &line, rename_collisions).map_err(|why| format!("line {number}: {why}"))?;
         progress(number);
     }
 }
@@ -245,9 +271,12 @@ fn is_at_end(lines: &mut impl BufRead) -> bool {
     }
 }
 
-fn add(import: &mut Import<'_>, line: &[u8]) -> Result<(), String> {
+fn add(import: &mut Import<'_>, line: &[u8], rename_collisions: bool) -> Result<(), String> {
     let line = serde_json::from_slice(line).map_err(|error| printable(&explain(line, &error)))?;
     let said = |error| match error {
+        ImportError::Contradiction { why: why @ Contradiction::Namesake { .. }, .. } => {
+            format!("{why}: rename one of them, or import with --rename-collisions")
+        }
         ImportError::Contradiction { why, .. } => why.to_string(),
         error => error.to_string(),
     };
@@ -261,7 +290,11 @@ fn add(import: &mut Import<'_>, line: &[u8]) -> Result<(), String> {
                     .transpose()
                     .map_err(|error| format!("description {error}"))?,
             };
-            import.category(category, Version::FIRST).map_err(said)
+            if rename_collisions {
+                import.category_or_renamed(category, Version::FIRST).map_err(said)
+            } else {
+                import.category(category, Version::FIRST).map_err(said)
+            }
         }
         Line::Pet(PetLine { name, category_id, status, id }) => {
             let pet = Pet {
@@ -337,7 +370,10 @@ mod tests {
     fn a_signal_between_the_last_line_and_the_end_is_no_line() {
         let lines = b"{\"category\":{\"name\":\"Dogs\",\"id\":1}}\n\n";
         let lines = io::BufReader::new(io::Read::chain(&lines[..], Interrupted::default()));
-        assert_eq!(import(&MemoryStore::new(), lines, End::Said, |_| {}), Ok(1));
+        assert_eq!(
+            import(&MemoryStore::new(), lines, End::Said, false, |_| {}).map(|done| done.lines),
+            Ok(1)
+        );
     }
 
     #[test]
@@ -345,7 +381,7 @@ mod tests {
         let line = b"{\"category\":{\"name\":\"Dogs\",\"id\":1}}\n";
         let lines = io::BufReader::new(io::Read::chain(&line[..], Late));
         let store = MemoryStore::new();
-        let Err(Unimported::Nothing(why)) = import(&store, lines, End::Said, |_| {}) else { panic!() };
+        let Err(Unimported::Nothing(why)) = import(&store, lines, End::Said, false, |_| {}) else { panic!() };
         assert!(why.starts_with("nothing came for too long after line 1"), "{why}");
         assert!(store.import().is_ok(), "nothing of it is left");
     }

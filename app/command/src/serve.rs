@@ -29,7 +29,7 @@ use crate::signals::{Signals, Wish};
 use crate::store::OpenStore;
 use crate::systemd::{self, Supervisor};
 use crate::tls::{self, Certificate};
-use crate::{Failure, single_threaded};
+use crate::{Failure, mended, single_threaded};
 
 /// How often counts and bans are noted, and what has expired is dropped. A crash forgets what was counted since then and
 /// while it was being noted: with a whole second it was up to 1.02 s on a busy machine, and a second is promised.
@@ -231,7 +231,10 @@ fn reload(reloader: &Reloader, log: &Log) {
 
 fn open_store(args: &ServeArgs, idle: Idle, log: &Log) -> Result<OpenStore, Failure> {
     let if_in_use = "stop that one, or name another --db";
-    let opened = OpenStore::open(&args.db, if_in_use, args.damaged_log(), idle)?;
+    let opened = OpenStore::open_with(&args.db, if_in_use, idle, args.open_options())?;
+    for line in mended::lines(&opened.mended) {
+        log.warn(&line);
+    }
     if args.drop_damaged_wal {
         tell_what_was_dropped(&args.db, opened.dropped, log);
     }

@@ -17,7 +17,7 @@ use clap::{ArgAction, Args};
 use petstore_domain::{BanPolicy, Limit, Limits, PlanTable};
 use petstore_http::{Bounds, Cors, Deadlines, HostName, HttpSettings, Network};
 use petstore_service::Policy;
-use petstore_sqlite::DamagedLog;
+use petstore_sqlite::{DamagedLog, IfNamesakes, OpenOptions};
 
 pub(crate) use self::db::{DEFAULT_DB, Db};
 pub(crate) use self::file::Reading;
@@ -81,6 +81,10 @@ pub(crate) struct ServeArgs {
     /// Fill an empty store with this many pets, always the same ones
     #[arg(long, env = "PETSTORE_DEMO", value_parser = expected::number::<u32>(1..=10_000_000), value_name = "1..10000000", help_heading = "Data")]
     pub(crate) demo: Option<u32>,
+
+    /// Rename categories of an older data file whose names read the same: the younger one gets its id behind its name
+    #[arg(long, env = "PETSTORE_RENAME_COLLISIONS", default_value = "false", action = ArgAction::Set, num_args = 0..=1, default_missing_value = "true", value_name = "true|false", hide_possible_values = true, help_heading = "Data", hide = true)]
+    pub(crate) rename_collisions: bool,
 
     /// The first start's key: read from this file if it holds one, else written to it (mode 0600)
     #[arg(long, env = "PETSTORE_INITIAL_KEY_FILE", value_name = "FILE", help_heading = "Data")]
@@ -390,9 +394,12 @@ impl ServeArgs {
         }
     }
 
-    /// What is done about a log that a crash has left damaged.
-    pub(crate) fn damaged_log(&self) -> DamagedLog {
-        if self.drop_damaged_wal { DamagedLog::Drop } else { DamagedLog::Refuse }
+    /// The choices for opening the data file.
+    pub(crate) fn open_options(&self) -> OpenOptions {
+        OpenOptions {
+            damaged_log: if self.drop_damaged_wal { DamagedLog::Drop } else { DamagedLog::Refuse },
+            if_namesakes: if self.rename_collisions { IfNamesakes::Rename } else { IfNamesakes::Refuse },
+        }
     }
 
     /// The socket for the administrative commands.

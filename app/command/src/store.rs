@@ -7,12 +7,15 @@ use std::{fs, io};
 use petstore_http::Idle;
 use petstore_memory::{MemoryStore, Opened};
 use petstore_ports::StoreError;
-use petstore_sqlite::{CheckpointHealth, DamagedLog, OpenError, Originals, Place, SqliteJournal, beside};
+use petstore_sqlite::{
+    CheckpointHealth, Mended, OpenError, OpenOptions, Originals, Place, SqliteJournal, beside,
+};
 
-use crate::Failure;
 use crate::environment::{Pressure, SystemEntropy};
+use crate::mended;
 use crate::metrics::{Commits, Timed};
 use crate::settings::Db;
+use crate::{Failure, tell};
 
 /// What a command can do that finds no server, and its file taken.
 pub(crate) const NAME_ITS_SOCKET: &str =
@@ -31,19 +34,45 @@ pub(crate) struct OpenStore {
     pub(crate) checkpoints: Option<CheckpointHealth>,
     /// Where the file's log was damaged, if what stood behind that was dropped.
     pub(crate) dropped: Option<Place>,
+    /// What an older version has stored in the file and had to be put right.
+    pub(crate) mended: Mended,
 }
 
 impl OpenStore {
     /// Opens the store, and makes it if it is not there yet. `if_in_use` is what can be done where another process has it,
     /// `idle` is told by whoever serves the store.
-    pub(crate) fn open(db: &Db, if_in_use: &str, damaged: DamagedLog, idle: Idle) -> Result<Self, Failure> {
+    /// What had to be put right in the file of an older version is told on standard error.
+    pub(crate) fn open(db: &Db, if_in_use: &str, idle: Idle) -> Result<Self, Failure> {
+        let opened = Self::open_with(db, if_in_use, idle, OpenOptions::default())?;
+        for line in mended::lines(&opened.mended) {
+            tell(&line);
+        }
+        Ok(opened)
+    }
+
+    /// The same with the owner's choices; what was put right is for the caller to tell.
+    pub(crate) fn open_with(
+        db: &Db,
+        if_in_use: &str,
+        idle: Idle,
+        options: OpenOptions,
+    ) -> Result<Self, Failure> {
         let epoch = SystemEntropy::number().map_err(|error| Failure::because(error.to_string()))?;
         match db {
             Db::Memory => {
                 let store = Arc::new(MemoryStore::new());
-                Ok(Self { store, epoch, commits: None, originals: None, checkpoints: None, dropped: None })
+                let mended = Mended::default();
+                Ok(Self {
+                    store,
+                    epoch,
+                    commits: None,
+                    originals: None,
+                    checkpoints: None,
+                    dropped: None,
+                    mended,
+                })
             }
-            Db::File(file) => open_file(file, epoch, if_in_use, damaged, idle),
+            Db::File(file) => open_file(file, epoch, if_in_use, idle, options),
         }
     }
 }
@@ -52,8 +81,8 @@ fn open_file(
     file: &Path,
     epoch_if_new: u64,
     if_in_use: &str,
-    damaged: DamagedLog,
     idle: Idle,
+    options: OpenOptions,
 ) -> Result<OpenStore, Failure> {
     // To open a file is to copy its log into it.
     let had_log = has_log(file);
@@ -62,19 +91,20 @@ fn open_file(
         false if has_log(file) => IF_WHOLE,
         _ => "",
     };
-    let journal =
-        SqliteJournal::open_after_crash(file, epoch_if_new, damaged).map_err(|error| match error {
-            OpenError::InUse { .. } | OpenError::InUseByAnotherName { .. } => {
-                Failure::because(format!("{error}; {if_in_use}"))
-            }
-            OpenError::Damaged { .. } => Failure::because(format!("{error}{}", hint(true))),
-            OpenError::LogDamaged { .. } => Failure::because(format!("{error}{IF_LOG_DAMAGED}")),
-            OpenError::Engine { .. } => Failure::because(format!("{error}{}", hint(false))),
-            OpenError::File { ref source, .. } if is_forbidden(source) => {
-                Failure::because(format!("{error}{IF_FORBIDDEN}"))
-            }
-            error => Failure::because(error.to_string()),
-        })?;
+    let opened = SqliteJournal::open_with(file, epoch_if_new, options);
+    let (journal, mended) = opened.map_err(|error| match error {
+        OpenError::InUse { .. } | OpenError::InUseByAnotherName { .. } => {
+            Failure::because(format!("{error}; {if_in_use}"))
+        }
+        OpenError::Namesakes { .. } => Failure::because(format!("{error}; {IF_NAMESAKES}")),
+        OpenError::Damaged { .. } => Failure::because(format!("{error}{}", hint(true))),
+        OpenError::LogDamaged { .. } => Failure::because(format!("{error}{IF_LOG_DAMAGED}")),
+        OpenError::Engine { .. } => Failure::because(format!("{error}{}", hint(false))),
+        OpenError::File { ref source, .. } if is_forbidden(source) => {
+            Failure::because(format!("{error}{IF_FORBIDDEN}"))
+        }
+        error => Failure::because(error.to_string()),
+    })?;
     let dropped = journal.dropped();
     let (originals, checkpoints) = (Some(journal.originals()), Some(journal.checkpoint_health()));
     let commits = Arc::<Commits>::default();
@@ -86,8 +116,13 @@ fn open_file(
         Failure::because(format!("{} cannot be used: {error}{hint}", file.display()))
     })?;
     let store = Arc::new(store);
-    Ok(OpenStore { store, epoch: header.epoch, commits: Some(commits), originals, checkpoints, dropped })
+    let commits = Some(commits);
+    Ok(OpenStore { store, epoch: header.epoch, commits, originals, checkpoints, dropped, mended })
 }
+
+/// What can be done where an older version took names for different ones that are the same now.
+const IF_NAMESAKES: &str = "start once with --rename-collisions, and the younger one of each gets its id behind its name, or rename \
+                            them with the version that wrote the file";
 
 /// What may be wrong with a file that is damaged: the log that was beside it belonged to the one that was there before.
 const IF_DAMAGED: &str = "; if it was restored from a backup, restore it again, and move the -wal beside it away first: it is another \

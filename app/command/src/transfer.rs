@@ -14,7 +14,7 @@ use clap::Args;
 use petstore_http::Idle;
 use petstore_ports::{Header, Row, StoreError};
 use petstore_sqlite::{
-    BackupError, COMPANIONS, Copied, DamagedLog, OpenError, Part, backup, beside, is_database, read_snapshot,
+    BackupError, COMPANIONS, Copied, OpenError, Part, backup, beside, is_database, read_snapshot,
 };
 use serde_json::{Value, json};
 
@@ -25,11 +25,11 @@ use crate::admin::{Answer, NOT_UNDERSTOOD, Request, ask_within, connect};
 use crate::count::counted;
 use crate::environment::Stopwatch;
 use crate::keys::Through;
-use crate::ndjson::{End, Unimported};
+use crate::ndjson::{End, Imported, Unimported};
 use crate::settings::Db;
 use crate::store::{IF_LOG_DAMAGED, NAME_ITS_SOCKET, OpenStore};
 use crate::terminal::visible_json;
-use crate::{Failure, ndjson, print, sandbox, tell};
+use crate::{Failure, mended, ndjson, print, sandbox, tell};
 
 /// How long a backup waits for what the server says of its file: one that hangs may be why it is made.
 const CHECK_TIME: Duration = Duration::from_secs(2);
@@ -48,33 +48,50 @@ pub(crate) struct TransferArgs {
     quiet: bool,
 }
 
-impl TransferArgs {
+/// The same for an import.
+#[derive(Debug, Args)]
+pub(crate) struct ImportArgs {
+    #[command(flatten)]
+    transfer: TransferArgs,
+
+    /// Rename categories whose names read the same: the younger one gets its id behind its name
+    #[arg(long)]
+    rename_collisions: bool,
+}
+
+impl ImportArgs {
     /// Loads a file into an empty store: all of it or nothing.
     pub(crate) fn import(&self) -> Result<(), Failure> {
+        self.transfer.import(self.rename_collisions)
+    }
+}
+
+impl TransferArgs {
+    /// Loads a file into an empty store: all of it or nothing.
+    fn import(&self, rename: bool) -> Result<(), Failure> {
         let input: Box<dyn Read> = if self.is_standard() {
             Box::new(io::stdin())
         } else {
             Box::new(open(&self.file).map_err(|error| self.fault(&error))?)
         };
-        let (count, place, into) = if let Some(server) = self.server()? {
-            let count = through::import(server, input, self.progress("sent"), |error| self.fault(error))?;
-            (count, "the running server".to_owned(), self.through.socket().display().to_string())
+        let (count, renamed, place, into) = if let Some(server) = self.server()? {
+            let sent = self.progress("sent");
+            let (count, renamed) = through::import(server, input, rename, sent, |error| self.fault(error))?;
+            (count, renamed, "the running server".to_owned(), self.through.socket().display().to_string())
         } else {
-            let store = OpenStore::open(
-                self.file_at_rest(false)?,
-                NAME_ITS_SOCKET,
-                DamagedLog::Refuse,
-                Idle::default(),
-            )?
-            .store;
+            let store = OpenStore::open(self.file_at_rest(false)?, NAME_ITS_SOCKET, Idle::default())?.store;
             let mut progress = self.progress("read");
             let lines = BufReader::new(input);
-            let imported = ndjson::import(&store, lines, End::OfInput, |lines| progress.show(lines));
+            let imported = ndjson::import(&store, lines, End::OfInput, rename, |lines| progress.show(lines));
             store.close();
             // Whoever meant a server that keeps nothing sees that it was not that one.
             let db = self.through.db.to_string();
-            (imported.map_err(|why| unimported(&why))?, db.clone(), db)
+            let Imported { lines, renamed } = imported.map_err(|why| unimported(&why))?;
+            (lines, mended::renamed(&renamed), db.clone(), db)
         };
+        for line in &renamed {
+            tell(line);
+        }
         self.done(&json!({"lines": count, "into": into}), &format!("{} imported into {place}", lines(count)))
     }
 
@@ -135,7 +152,7 @@ impl TransferArgs {
     /// Has a server make the backup of what is in its memory. None if there is no server that does; one that hangs may be why
     /// the backup is made.
     fn backup_of_memory(&self, file: &Path) -> Result<Option<Copied>, Failure> {
-        let Ok(Some(server)) = connect(&self.through.socket()) else { return Ok(None) };
+        let Ok(Some(server)) = connect(&self.through.server()) else { return Ok(None) };
         match through::backup(&server, CHECK_TIME, file, &self.file)? {
             Asked::Came(copied) => Ok(Some(copied)),
             Asked::CopyFile => Ok(None),

@@ -13,6 +13,8 @@ const WORDS: &[&str] = &[
     "2026-11-21T00:00:00",
     "2026-11-21 00:00:00",
     "0000-01-01T",
+    "0000-12-31T",
+    "0001-01-01T",
     "9999-12-31T",
     "-",
     ":",
@@ -37,6 +39,9 @@ const WORDS: &[&str] = &[
     "999999999",
     "\u{2212}",
 ];
+
+/// Milliseconds of a day.
+const DAY: i64 = 86_400_000;
 
 /// RFC 3339, section 5.6. The numbers are judged apart.
 static GRAMMAR: LazyLock<Regex> = LazyLock::new(|| {
@@ -80,7 +85,9 @@ fn millis(text: &str) -> Result<i64, TimestampError> {
     let fraction = parts.get(7).map_or("", |digits| digits.as_str());
     let fraction: i64 = format!("{fraction}000")[..3].parse().unwrap();
     let millis = (minutes * 60 + second) * 1_000 + fraction;
-    Timestamp::from_millis(millis).map(Timestamp::as_millis)
+    // From the first of the year 1 to the last of the year 9999.
+    let range = -719_162 * DAY..(-719_162 + 3_652_059) * DAY;
+    if range.contains(&millis) { Ok(millis) } else { Err(TimestampError::OutOfRange) }
 }
 
 #[test]

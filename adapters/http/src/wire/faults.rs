@@ -32,7 +32,7 @@ impl From<TextError> for Fault {
         let code = match error {
             TextError::Empty => "too_short",
             TextError::TooLong { .. } => "too_long",
-            TextError::ControlCharacter => "invalid_character",
+            TextError::ControlCharacter | TextError::Invisible => "invalid_character",
         };
         Self::new(code, error.to_string())
     }

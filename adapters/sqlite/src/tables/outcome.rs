@@ -4,7 +4,7 @@ use std::error::Error;
 
 use petstore_domain::{
     Category, CategoryId, CategoryName, Description, InventoryItem, Order, OrderId, OrderQuantity, Outcome,
-    Pet, PetId, PetName, PetStatus, Timestamp, Version, Versioned,
+    Pet, PetId, PetName, PetStatus, Timestamp, Version, Versioned, stored_name, stored_time,
 };
 use serde::{Deserialize, Serialize};
 
@@ -100,6 +100,24 @@ pub(super) fn parse(text: &str) -> Result<Outcome, Box<dyn Error>> {
         Kept::PetNotAvailable { status } => Outcome::PetNotAvailable(parse_status(&status)?),
         Kept::InsufficientStock { left } => Outcome::InsufficientStock(left),
     })
+}
+
+/// The answer's JSON with a date and a name of today, if an older version has kept one that is not taken any more.
+pub(crate) fn mended(text: &str) -> Option<String> {
+    let mut kept = serde_json::from_str(text).ok()?;
+    match &mut kept {
+        Kept::Pet { id, name, .. } => *name = stored_name(name, "pet", *id).ok()?.mended()?,
+        Kept::Category { id, name, .. } => *name = stored_name(name, "category", *id).ok()?.mended()?,
+        Kept::Order { ship_date, .. } => {
+            let date = stored_time(ship_date.as_deref()?).ok()?.mended()?;
+            *ship_date = Some(date.to_string());
+        }
+        Kept::Item { .. }
+        | Kept::CategoryNameTaken { .. }
+        | Kept::PetNotAvailable { .. }
+        | Kept::InsufficientStock { .. } => return None,
+    }
+    serde_json::to_string(&kept).ok()
 }
 
 fn parse_status(word: &str) -> Result<PetStatus, &'static str> {

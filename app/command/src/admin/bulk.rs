@@ -12,9 +12,9 @@ use tokio::sync::watch;
 
 use super::{Answer, LINE_TIME};
 use crate::environment::Stopwatch;
-use crate::ndjson::{End, Unimported};
+use crate::ndjson::{End, Imported, Unimported};
 use crate::transfer::Sink;
-use crate::{ndjson, transfer};
+use crate::{mended, ndjson, transfer};
 
 /// How long the reader of an export may rest, where nobody waits for it: only the log of the file cannot begin anew.
 const REST_MAX: Duration = Duration::from_mins(5);
@@ -51,15 +51,18 @@ impl Bulk {
     }
 
     /// Takes lines until the client has said that these are all.
-    pub(super) fn import(&self, stream: &UnixStream) -> io::Result<()> {
+    pub(super) fn import(&self, stream: &UnixStream, rename_collisions: bool) -> io::Result<()> {
         let _owed = self.owe();
         prepare(stream)?;
         say(&mut &*stream, &Answer::Ready)?;
-        let answer = match ndjson::import(&self.store, BufReader::new(stream), End::Said, |_| {}) {
-            Ok(lines) => Answer::Imported { lines },
-            Err(Unimported::Nothing(why)) => Answer::Refused { why },
-            Err(Unimported::InDoubt(why)) => Answer::InDoubt { why },
-        };
+        let answer =
+            match ndjson::import(&self.store, BufReader::new(stream), End::Said, rename_collisions, |_| {}) {
+                Ok(Imported { lines, renamed }) => {
+                    Answer::Imported { lines, renamed: mended::renamed(&renamed) }
+                }
+                Err(Unimported::Nothing(why)) => Answer::Refused { why },
+                Err(Unimported::InDoubt(why)) => Answer::InDoubt { why },
+            };
         say(&mut &*stream, &answer)
     }
 
@@ -233,7 +236,7 @@ mod tests {
         let (mut client, server) = UnixStream::pair().unwrap();
         let import = std::thread::spawn({
             let bulk = Arc::clone(&bulk);
-            move || bulk.import(&server)
+            move || bulk.import(&server, false)
         });
         let mut answers = BufReader::new(client.try_clone().unwrap());
         let mut answer = String::new();
@@ -267,7 +270,7 @@ mod tests {
     #[test]
     fn an_answer_is_written_at_once() {
         let mut writes = Writes::default();
-        say(&mut writes, &Answer::Imported { lines: 7 }).unwrap();
+        say(&mut writes, &Answer::Imported { lines: 7, renamed: vec![] }).unwrap();
         assert_eq!(writes.0, [b"{\"answer\":\"imported\",\"lines\":7}\n"]);
     }
 }

@@ -201,7 +201,7 @@ mod tests {
     #[test]
     fn a_server_that_says_nothing_is_waited_for_as_long_as_a_line_may_take_and_its_lines_for_longer() {
         const PATIENCE: Duration = Duration::from_millis(20);
-        for request in [Request::Import, Request::Export] {
+        for request in [Request::Import { rename_collisions: false }, Request::Export] {
             let (client, mut server) = UnixStream::pair().unwrap();
             let Err(late) = begin(&client, &request, PATIENCE) else {
                 panic!("{request:?}: it said nothing")

@@ -120,7 +120,10 @@ impl Drop for AdminSocket {
 async fn converse(mut stream: UnixStream, desk: &Desk) -> io::Result<()> {
     // A client that goes away or takes too long is its own affair.
     let answer = match read_request(&mut stream).await? {
-        Ok(Request::Import) => return on_a_thread(stream, desk, Bulk::import).await,
+        Ok(Request::Import { rename_collisions }) => {
+            let import = move |bulk: &Bulk, stream: &_| bulk.import(stream, rename_collisions);
+            return on_a_thread(stream, desk, import).await;
+        }
         Ok(Request::Export) => return on_a_thread(stream, desk, Bulk::export).await,
         Ok(Request::Backup) => return on_a_thread(stream, desk, Bulk::backup).await,
         Ok(request) => desk.answer(request).await,
@@ -142,7 +145,7 @@ async fn read_request(stream: &mut UnixStream) -> io::Result<serde_json::Result<
 async fn on_a_thread(
     stream: UnixStream,
     desk: &Desk,
-    work: fn(&Bulk, &StdStream) -> io::Result<()>,
+    work: impl FnOnce(&Bulk, &StdStream) -> io::Result<()> + Send + 'static,
 ) -> io::Result<()> {
     let (stream, bulk) = (stream.into_std()?, Arc::clone(&desk.bulk));
     tokio::task::spawn_blocking(move || work(&bulk, &stream)).await?
@@ -245,7 +248,7 @@ impl Desk {
                 checked.await.map_err(|error| error.to_string())?.map(|()| Answer::FileIsWell)
             }
             // They are more than an answer: see `converse`.
-            Request::Import | Request::Export | Request::Backup => {
+            Request::Import { .. } | Request::Export | Request::Backup => {
                 Err("lines and copies go through a server's socket".to_owned())
             }
             Request::ListAccounts { after } => {

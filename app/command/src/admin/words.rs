@@ -59,7 +59,11 @@ pub(crate) enum Request {
     /// Say what is wrong with the data file for good.
     CheckFile,
     /// Lines of the shop follow, up to the end of what the client sends.
-    Import,
+    Import {
+        /// Whether a category is renamed whose name reads like that of an older one.
+        #[serde(default)]
+        rename_collisions: bool,
+    },
     /// Lines of the shop are to follow.
     Export,
     /// The bytes of a data file are to follow.
@@ -102,6 +106,9 @@ pub(crate) enum Answer {
     Ready,
     Imported {
         lines: u64,
+        /// The categories that were renamed, for a person.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        renamed: Vec<String>,
     },
     Exported {
         lines: u64,

@@ -39,11 +39,25 @@ pub(super) fn explain(line: &[u8], fault: &Error) -> String {
         return "it is empty: each line is one resource".to_owned();
     }
     match serde_json::from_slice::<Value>(line) {
+        Err(error) if error.classify() == Category::Eof && is_begun(line) => {
+            "it ends within a resource, as in JSON that was laid out over several lines: one resource a line (`jq -c .` \
+             brings it to that)"
+                .to_owned()
+        }
         Err(error) if error.classify() == Category::Eof => "it is no JSON: it ends too early".to_owned(),
         Err(error) => format!("it is no JSON: {} in column {}", without_place(&error), error.column()),
         // What a value shows no more, such as a field that comes twice.
         Ok(value) => misshapen(&value).unwrap_or_else(|| without_place(fault)),
     }
+}
+
+/// Whether a line is only the beginning of an object or a list.
+fn is_begun(line: &[u8]) -> bool {
+    let line = line.trim_ascii();
+    line.len() <= 2 && line.starts_with(b"{")
+        || line.starts_with(b"[")
+        || line.ends_with(b"{")
+        || line.ends_with(b",")
 }
 
 /// What the reader says. It counts lines too, but of one line.

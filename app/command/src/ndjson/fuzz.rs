@@ -45,14 +45,17 @@ fn exported(store: &MemoryStore) -> Vec<u8> {
 
 fn check(lines: &[u8]) {
     let store = MemoryStore::new();
-    match import(&store, lines, End::OfInput, |_| {}) {
-        Ok(count) => {
+    match import(&store, lines, End::OfInput, false, |_| {}) {
+        Ok(Imported { lines: count, .. }) => {
             let first = exported(&store);
             assert_eq!(first.split_inclusive(|byte| *byte == b'\n').count() as u64, count);
             let again = MemoryStore::new();
-            assert!(import(&again, &*first, End::Said, |_| {}).is_err(), "the end was not said");
+            assert!(import(&again, &*first, End::Said, false, |_| {}).is_err(), "the end was not said");
             assert_eq!(exported(&again), b"");
-            assert_eq!(import(&again, &*[&first, END_LINE].concat(), End::Said, |_| {}), Ok(count));
+            assert_eq!(
+                import(&again, &*[&first, END_LINE].concat(), End::Said, false, |_| {}).map(|it| it.lines),
+                Ok(count)
+            );
             assert_eq!(exported(&again), first);
         }
         Err(Unimported::InDoubt(why)) => panic!("memory is never in doubt: {why}"),

@@ -18,10 +18,11 @@ use crate::ndjson::{END_LINE, Unimported};
 pub(super) fn import(
     mut server: UnixStream,
     input: impl Read,
+    rename_collisions: bool,
     progress: Progress,
     fault: impl Fn(&io::Error) -> Failure,
-) -> Result<u64, Failure> {
-    let mut answers = begin(&server, &Request::Import, LINE_TIME)?;
+) -> Result<(u64, Vec<String>), Failure> {
+    let mut answers = begin(&server, &Request::Import { rename_collisions }, LINE_TIME)?;
     let sent = send_lines(input, &mut server, progress);
     // Closed without the line that ends them, what was sent is dropped.
     let _ = server.shutdown(Shutdown::Write);
@@ -30,7 +31,7 @@ pub(super) fn import(
     }
     // The server may refuse a line while we are still sending: why, it says afterwards.
     match outcome(&mut answers)? {
-        Answer::Imported { lines } => Ok(lines),
+        Answer::Imported { lines, renamed } => Ok((lines, renamed)),
         Answer::Refused { why } => Err(unimported(&Unimported::Nothing(why))),
         Answer::InDoubt { why } => Err(unimported(&Unimported::InDoubt(why))),
         _ => Err(in_doubt("the server answered something else: is it of another version?")),
@@ -174,9 +175,9 @@ mod tests {
             assert!(sent.ends_with(END_LINE));
             server.write_all(&last).unwrap();
         });
-        let imported = import(client, &b"{}\n"[..], Progress::new("sent", true), cut_off);
+        let imported = import(client, &b"{}\n"[..], false, Progress::new("sent", true), cut_off);
         server.join().unwrap();
-        imported
+        imported.map(|(lines, _)| lines)
     }
 
     #[test]

@@ -1,0 +1,111 @@
+//! A file with values that are not taken any more, as an older version wrote it.
+//!
+//! `old-values.db` was made by the server of commit ba9a590: ship dates in the year 0000, names without a visible character
+//! of a pet, a category and an account, categories whose names read the same, and the answers that were kept of all of these.
+
+mod common;
+
+use std::path::Path;
+
+use common::*;
+use petstore_domain::*;
+use petstore_ports::*;
+use petstore_sqlite::{
+    DamagedLog, IfNamesakes, Mended, OpenError, OpenOptions, SqliteJournal, backup, read_snapshot,
+};
+
+const RENAME: OpenOptions =
+    OpenOptions { damaged_log: DamagedLog::Refuse, if_namesakes: IfNamesakes::Rename };
+
+fn old_file(room: &Room) {
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/old-values.db");
+    std::fs::copy(fixture, room.database()).unwrap();
+}
+
+fn text(room: &Room, sql: &str) -> String {
+    room.tool().query_row(sql, [], |row| row.get(0)).unwrap()
+}
+
+const CATEGORIES: &str = "SELECT group_concat(id || ' ' || name || ' ' || version, ', ') FROM categories";
+
+#[test]
+fn names_that_read_the_same_are_told_with_their_ids_and_the_file_stays_as_it_was() {
+    let room = Room::new();
+    old_file(&room);
+    let before = std::fs::read(room.database()).unwrap();
+    let refused = SqliteJournal::open(room.database(), 1).err().unwrap();
+    let OpenError::Namesakes { pairs, .. } = &refused else { panic!("{refused}") };
+    let pairs: Vec<_> = pairs.iter().map(|(id, of)| (id.get(), of.get())).collect();
+    assert_eq!(pairs, [(2, 1), (4, 3)]);
+    let said = "has categories whose names read the same: 2 has the name of 1, 4 has the name of 3";
+    assert!(refused.to_string().ends_with(said), "{refused}");
+    assert_eq!(std::fs::read(room.database()).unwrap(), before);
+    assert!(!room.path("petstore.db-wal").exists());
+}
+
+#[test]
+fn every_old_value_is_put_right_counted_and_then_loads() {
+    let room = Room::new();
+    old_file(&room);
+    let (mut journal, mended) = SqliteJournal::open_with(room.database(), 1, RENAME).unwrap();
+    let Mended { dates, pets, categories, accounts, answers, renamed } = &mended;
+    assert_eq!((*dates, *pets, *categories, *accounts, *answers), (1, 1, 1, 1, 3));
+    let renamed: Vec<_> = renamed.iter().map(|one| (one.id.get(), one.of.get(), one.to.as_str())).collect();
+    assert_eq!(renamed, [(2, 1, "Cafe\u{301} (2)"), (4, 3, "STRASSE (4)")]);
+
+    let (header, rows) = load(&mut journal).unwrap();
+    assert_eq!(header.last_ids.category, 7);
+    for row in rows {
+        match row {
+            Row::Pet(pet) if pet.pet.id.get() == 1 => {
+                assert_eq!((pet.pet.name.as_str(), pet.version.get()), ("pet 1", 3));
+            }
+            Row::Order(order) if order.order.id.get() == 1 => {
+                assert_eq!((order.order.ship_date, order.version.get()), (Some(Timestamp::MIN), 2));
+            }
+            Row::Order(order) => assert_eq!(order.version, Version::FIRST, "it was sound"),
+            Row::Account(account) => assert!(!account.name.as_str().contains('\u{200b}')),
+            Row::Retry(retry) => match retry.outcome {
+                Outcome::Pet(pet) if pet.value.id.get() == 1 => assert_eq!(pet.value.name.as_str(), "pet 1"),
+                Outcome::Category(one) if one.value.id.get() == 5 => {
+                    assert_eq!(one.value.name.as_str(), "category 5");
+                }
+                Outcome::Order(one) if one.value.id.get() == 1 => {
+                    assert_eq!(one.value.ship_date, Some(Timestamp::MIN));
+                }
+                _ => {}
+            },
+            _ => {}
+        }
+    }
+    drop(journal);
+    let expected = "1 Café 1, 2 Cafe\u{301} (2) 2, 3 Straße 1, 4 STRASSE (4) 2, 5 category 5 (5) 2, 6 Category 5 1, 7 ΑΣ 1";
+    assert_eq!(text(&room, CATEGORIES), expected);
+    let names = "SELECT group_concat(id || ' ' || name, ', ') FROM (SELECT * FROM accounts ORDER BY id)";
+    assert_eq!(text(&room, names), "1 default, 2 account-2");
+
+    let (_, again) = SqliteJournal::open_with(room.database(), 1, OpenOptions::default()).unwrap();
+    assert!(again.is_empty(), "{again:?}");
+}
+
+#[test]
+fn a_file_whose_names_are_folded_by_a_newer_rule_is_refused_and_by_an_older_one_folded_again() {
+    let room = Room::new();
+    fill(&mut room.open());
+    let read = || read_snapshot(&room.database(), &mut |_| Ok(()));
+
+    room.tool().execute_batch("UPDATE meta SET folding = 99").unwrap();
+    let refused = SqliteJournal::open(room.database(), 1).err().unwrap().to_string();
+    let said = "has names that are compared by rule 99, and this program knows rule 1: \
+                open it with the version that wrote it, or a newer one";
+    assert!(refused.ends_with(said), "{refused}");
+    assert!(read().is_err() && backup(&room.database(), &room.path("copy.db")).is_err());
+
+    let old = "UPDATE meta SET folding = 0; UPDATE categories SET folded_name = 'größe ς' WHERE id = 2";
+    room.tool().execute_batch(old).unwrap();
+    let refused = read().unwrap_err().to_string();
+    assert!(refused.contains("to which a server that starts on it brings it"), "{refused}");
+    drop(room.open());
+    assert_eq!(text(&room, "SELECT folded_name FROM categories WHERE id = 2"), "grösse σ");
+    assert!(read().is_ok());
+}
