@@ -186,12 +186,7 @@ async fn run(
              and make it fail; this is no server to rely on"
         ));
     }
-    if !args.trusted_proxies.is_empty() && args.public_url.is_none() {
-        log.say(
-            "trusted-proxies without public-url: links in answers begin with the scheme and host that these proxies tell, in \
-             Forwarded, else in X-Forwarded-Proto and X-Forwarded-Host",
-        );
-    }
+    say_what_links_follow(args, log);
     log.say(&format!("serving {scheme}://{}{} from {}", servers[0].local_addr(), args.base_path, args.db));
     supervisor.ready();
 
@@ -208,6 +203,16 @@ async fn run(
         log.say("stopped");
     }
     ended
+}
+
+/// Says where links get their origin from, if it is from proxies.
+fn say_what_links_follow(args: &ServeArgs, log: &Log) {
+    if !args.trusted_proxies.is_empty() && args.public_url.is_none() {
+        log.say(
+            "trusted-proxies without public-url: links in answers begin with the scheme and host that these proxies tell, in \
+             Forwarded, else in X-Forwarded-Proto and X-Forwarded-Host",
+        );
+    }
 }
 
 fn reload(reloader: &Reloader, log: &Log) {
