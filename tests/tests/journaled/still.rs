@@ -1,6 +1,5 @@
 //! A store that is held between two batches.
 
-use petstore_domain::*;
 use petstore_memory::Step;
 use petstore_ports::{Header, Quotas, Row, StoreError};
 use petstore_tests::Disk;
