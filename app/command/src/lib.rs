@@ -149,9 +149,8 @@ fn command() -> clap::Command {
     let command = command.mut_subcommand("reload", |reload| {
         reload.mut_arg("db", |db| db.help("Where the data is kept: the server's socket is beside it"))
     });
-    // A backup reads the file, whoever has it: there is no server to find.
+    // A backup asks a server that is found beside the file, and else reads the file itself.
     let command = command.mut_subcommand("backup", |backup| {
-        let backup = backup.mut_arg("admin_socket", |socket| socket.hide(true));
         backup.mut_arg("db", |db| db.help("Where the data is kept").help_heading(None::<&str>))
     });
     help::with_examples(command)
