@@ -96,7 +96,7 @@ pub enum Contradiction {
         status: PetStatus,
     },
     /// A pet's status does not agree with its units and orders.
-    #[error("pet {id} is {status} with free units: {stock}, open orders: {open_orders}")]
+    #[error("pet {id} is {status} (free units: {stock}, open orders: {open_orders})")]
     Unsound {
         /// The pet.
         id: PetId,

@@ -113,17 +113,17 @@ fn each_row_is_checked_and_a_refused_import_leaves_nothing() {
         (
             |it| add_pet(it, 8, 4, Available).and_then(|()| add_item(it, 8, 0, Available)),
             5,
-            "pet 8 is available with 0 free units and 0 open orders",
+            "pet 8 is available (free units: 0, open orders: 0)",
         ),
         (
             |it| add_pet(it, 8, 4, Pending).and_then(|()| add_item(it, 8, 0, Pending)),
             5,
-            "pet 8 is pending with 0 free units and 0 open orders",
+            "pet 8 is pending (free units: 0, open orders: 0)",
         ),
         (
             |it| add_pet(it, 8, 4, Sold).and_then(|()| add_item(it, 8, 1, Sold)),
             5,
-            "pet 8 is sold with 1 free units and 0 open orders",
+            "pet 8 is sold (free units: 1, open orders: 0)",
         ),
         (
             |it| {
@@ -133,7 +133,7 @@ fn each_row_is_checked_and_a_refused_import_leaves_nothing() {
                 add_order(it, 2, 8, false)
             },
             7,
-            "pet 8 is sold with 0 free units and 1 open orders",
+            "pet 8 is sold (free units: 0, open orders: 1)",
         ),
         // Of several, the first.
         (

@@ -167,7 +167,7 @@ fn a_pet_whose_status_does_not_follow_from_its_units_is_named() {
     ] {
         let rows = vec![kind(1, "Dogs", 1), animal(1, 1, status, stock, 0)];
         let refused = MemoryStore::open(Box::new(Rows(rows))).map(drop);
-        let named = format!("pet 1 is {said} with {stock} free units and 0 open orders");
+        let named = format!("pet 1 is {said} (free units: {stock}, open orders: 0)");
         assert_eq!(refused, Err(StoreError::Corrupt(named)));
     }
 }
