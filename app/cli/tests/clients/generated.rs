@@ -1,7 +1,7 @@
 //! The clients that openapi-generator makes: all of them in one run, since most of its time is the start of its JVM.
 
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
 
@@ -79,6 +79,19 @@ fn settings(options: &str) -> String {
         }
     }
     settings
+}
+
+/// The command that `docs/import.md` has for another generator, to be run in a folder, into which the contract is copied.
+pub(super) fn documented(generator: &Path, folder: &Path) -> Command {
+    let page = std::fs::read_to_string(source("docs/import.md")).unwrap();
+    let name = generator.file_name().unwrap().to_str().unwrap();
+    let (_, command) =
+        page.split_once(&format!("`{name} ")).unwrap_or_else(|| panic!("no command of {name}"));
+    let arguments = command.split('`').next().unwrap().split_whitespace();
+    std::fs::copy(source("openapi.yaml"), folder.join("openapi.yaml")).unwrap();
+    let mut command = Command::new(generator);
+    command.args(arguments).current_dir(folder);
+    command
 }
 
 /// A user who copies the options of `docs/import.md` gets the client that is tried here.

@@ -48,11 +48,7 @@ fn the_types_of_openapi_typescript_are_generated_checked_and_used() {
         return;
     }
     let folder = package("typescript");
-    // A member with a default may be left out of a request.
-    run(Command::new(generator)
-        .arg(source("openapi.yaml"))
-        .args(["--default-non-nullable", "false", "-o", "petstore.ts"])
-        .current_dir(&folder));
+    run(&mut generated::documented(&generator, &folder));
     compile_and_run("typescript", &folder);
 }
 
@@ -79,12 +75,7 @@ fn the_client_of_hey_api_is_type_checked() {
         return;
     }
     let folder = strict("hey-api");
-    run(Command::new(generator)
-        .arg("-i")
-        .arg(source("openapi.yaml"))
-        .args(["-o", "client", "-p", "@hey-api/client-fetch", "@hey-api/typescript", "@hey-api/sdk"])
-        .env("CI", "true")
-        .current_dir(&folder));
+    run(generated::documented(&generator, &folder).env("CI", "true"));
     run(Command::new(tools::node("tsc")).current_dir(&folder));
 }
 
@@ -95,10 +86,6 @@ fn the_client_of_orval_is_type_checked() {
         return;
     }
     let folder = strict("orval");
-    run(Command::new(generator)
-        .arg("--input")
-        .arg(source("openapi.yaml"))
-        .args(["--output", "client/petstore.ts", "--client", "fetch"])
-        .current_dir(&folder));
+    run(&mut generated::documented(&generator, &folder));
     run(Command::new(tools::node("tsc")).current_dir(&folder));
 }
