@@ -5,6 +5,7 @@ mod at_rest;
 mod check_config;
 mod completions;
 mod demo;
+mod edited;
 mod environment;
 mod first_key;
 mod healthcheck;

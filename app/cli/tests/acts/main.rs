@@ -28,6 +28,7 @@ const CASES: &[Case] = &[
     (&["trusted-proxies", "address-limit"], serving::whose_address_it_is),
     (&["threads"], serving::threads),
     (&["admin-socket", "db", "demo", "initial-key-file"], serving::files),
+    (&["rename-collisions"], serving::names_that_read_the_same),
     (&["cors", "require-if-match"], serving::answers),
     (&["gzip"], serving::gzip),
     (&["tls-cert", "tls-key"], serving::tls),
