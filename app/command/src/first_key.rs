@@ -9,6 +9,7 @@ use petstore_domain::ApiKey;
 use petstore_ports::Entropy;
 use petstore_ports::api::{Administration, InitialKey};
 
+use crate::edited::without_mark;
 use crate::environment::SystemEntropy;
 use crate::log::Log;
 use crate::settings::{INITIAL_KEY_VARIABLE, value_of};
@@ -48,7 +49,7 @@ impl<'a> FirstKey<'a> {
                 "{file} is no file: a key is written to one, and found there again"
             )));
         }
-        match fs::read_to_string(file) {
+        match fs::read_to_string(file).map(|text| without_mark(&text).to_owned()) {
             Ok(text) if text.trim().is_empty() => Ok(Self::ToFile(file)),
             Ok(text) => Self::parse(&text, &format!("what stands in {}", file.display())),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self::ToFile(file)),

@@ -7,6 +7,7 @@ mod check_config;
 mod completions;
 mod count;
 mod demo;
+mod edited;
 mod environment;
 mod first_key;
 mod healthcheck;

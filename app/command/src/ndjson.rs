@@ -21,15 +21,13 @@ use petstore_ports::{Row, StoreError};
 use serde::{Deserialize, Serialize};
 
 use self::explain::explain;
+use crate::edited::bytes_without_mark;
 
 /// Characters that are said of what is wrong with a line.
 const WHY_MAX: usize = 200;
 
 /// Bytes of one line. The longest that an export writes, a category, has under 10,000.
 const LINE_MAX: u64 = 64 * 1024;
-
-/// What some editors put before a text in UTF-8.
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Units of an item: the last integer that every reader of JSON holds exactly.
 const QUANTITY_MAX: u64 = (1 << 53) - 1;
@@ -242,9 +240,8 @@ fn add_all(
         if read == 0 || end == End::Said && line == END_LINE && is_at_end(&mut lines) {
             return Ok(number);
         }
-        if number + blank == 0 && line.starts_with(BYTE_ORDER_MARK) {
-            line.drain(..BYTE_ORDER_MARK.len());
-        }
+        let is_first = number + blank == 0;
+        let line = if is_first { bytes_without_mark(&line) } else { &line };
         if line.trim_ascii().is_empty() && (read as u64) < LINE_MAX {
             blank += 1;
             continue;
@@ -256,7 +253,7 @@ fn add_all(
         if line.last() != Some(&b'\n') && read as u64 == LINE_MAX {
             return Err(format!("line {number}: longer than {LINE_MAX} bytes"));
         }
-        add(import, &line, rename_collisions).map_err(|why| format!("line {number}: {why}"))?;
+        add(import, line, rename_collisions).map_err(|why| format!("line {number}: {why}"))?;
         progress(number);
     }
 }

@@ -15,6 +15,7 @@ use rustls::sign::CertifiedKey;
 use rustls::{CertificateError, Error, InconsistentKeys, RootCertStore, ServerConfig};
 
 use crate::Failure;
+use crate::edited::bytes_without_mark;
 use crate::settings::{Loaded, Reading, ServeArgs};
 
 pub(crate) mod client;
@@ -100,7 +101,7 @@ fn chain(file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
 
 fn key(file: &Path) -> Result<PrivateKeyDer<'static>, String> {
     let text = std::fs::read(file).map_err(|error| unreadable(file, &pem::Error::Io(error)))?;
-    PrivateKeyDer::from_pem_slice(&text).map_err(|error| match error {
+    PrivateKeyDer::from_pem_slice(bytes_without_mark(&text)).map_err(|error| match error {
         // In the older form, with lines before its base64, it is no PEM to the reader.
         _ if is_encrypted(&text) => {
             format!("{} is encrypted: `openssl pkey` takes the passphrase off", file.display())

@@ -30,6 +30,7 @@ const CASES: &[Case] = &[
     (&["threads"], serving::threads),
     (&["admin-socket", "db", "demo", "initial-key-file"], serving::files),
     (&["drop-damaged-wal"], damage::drop_damaged_wal),
+    (&["rename-collisions"], serving::names_that_read_the_same),
     (&["cors", "require-if-match"], serving::answers),
     (&["gzip"], serving::gzip),
     (&["tls-cert", "tls-key"], serving::tls),

@@ -132,3 +132,22 @@ pub(crate) fn the_sandbox() {
     site.serve(&["--db", "memory", "--sandbox", "--sandbox-anywhere", "--listen", &everywhere], &[]);
     assert_eq!(reset(&Trial { site, key: String::new() }), 204);
 }
+
+/// A file that an older version wrote, with two pairs of categories whose names read the same.
+pub(super) fn names_that_read_the_same() {
+    let old = concat!(env!("CARGO_MANIFEST_DIR"), "/../../adapters/sqlite/tests/fixtures/old-values.db");
+    let mut site = Site::new("acts-namesakes");
+    std::fs::copy(old, site.path("petstore.db")).unwrap();
+    let refused = site.run(&["--listen", "127.0.0.1:0", "--db", "petstore.db"]);
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("2 has the name of 1, 4 has the name of 3; start once with --rename-collisions"),
+        "{said}"
+    );
+    site.serve(&["--db", "petstore.db", "--rename-collisions"], &[]);
+    let made = site.run(&["keys", "create", "--db", "petstore.db", "--quiet"]);
+    let key = String::from_utf8(made.stdout).unwrap().trim().to_owned();
+    let answer = Client::connect(site.port, &key).unwrap().ask("GET", "/v1/categories/4", "", "").unwrap();
+    assert!(answer.text().contains("\"STRASSE (4)\""), "{}", answer.text());
+}

@@ -7,6 +7,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue, Error};
 
 use crate::Failure;
+use crate::edited::without_mark;
 
 /// Which time it is that a file is read, the settings' own or one that they name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,7 +61,7 @@ impl SettingsFile {
             return Err(unreadable(&format_args!("it has more than {FILE_MAX} bytes")));
         }
         let text = fs::read_to_string(path).map_err(|error| unreadable(&error))?;
-        let entries = entries(&text)
+        let entries = entries(without_mark(&text))
             .map_err(|(line, why)| Failure::usage(format!("{}:{line}: {why}", path.display())))?;
         Ok(Self { path: path.to_owned(), entries })
     }
