@@ -1,0 +1,8 @@
+//! Answers, before they are bytes.
+
+pub(crate) mod answer;
+pub(crate) mod arena;
+pub(crate) mod deprecation;
+pub(crate) mod gzip;
+pub(crate) mod header_templates;
+pub(crate) mod quota_headers;

@@ -1,0 +1,137 @@
+//! State that all threads of a server share.
+
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use petstore_ports::api::Petstore;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use crate::base::mix::mix;
+use crate::base::settings::HttpSettings;
+use crate::base::stats::Figures;
+use crate::counts::counters::Tallies;
+use crate::response::gzip::Packed;
+use crate::thread::live_cors::LiveCors;
+use crate::thread::sandbox::Sandbox;
+
+/// What a listener serves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Serves {
+    /// The contract, and what an operator asks.
+    Everything,
+    /// The contract alone.
+    Contract,
+    /// What an operator asks alone.
+    Ops,
+}
+
+pub(crate) struct App {
+    pub(crate) api: Arc<dyn Petstore>,
+    pub(crate) settings: HttpSettings,
+    /// [`HttpSettings::cors`], until it is changed.
+    pub(crate) cors: LiveCors,
+    pub(crate) tallies: Tallies,
+    pub(crate) sandbox: Option<Sandbox>,
+    /// The contract as gzip, in both forms.
+    pub(crate) packed_yaml: Packed,
+    pub(crate) packed_json: Packed,
+    /// Whether connections wait to be accepted.
+    held: watch::Sender<bool>,
+    /// How many threads have begun to serve, whatever they serve.
+    workers: AtomicU64,
+    /// Since when the first of its listeners is to stop.
+    draining: OnceLock<Instant>,
+    panics: AtomicU64,
+    overloads: AtomicU64,
+}
+
+impl App {
+    /// The state of one server: its settings, and nothing counted yet.
+    pub(crate) fn new(api: Arc<dyn Petstore>, settings: HttpSettings) -> Self {
+        let cors = LiveCors::new(settings.cors.clone());
+        let sandbox = settings.sandbox.clone().map(|port| Sandbox::new(port, settings.epoch));
+        Self {
+            api,
+            settings,
+            cors,
+            tallies: Tallies::default(),
+            sandbox,
+            packed_yaml: Packed::default(),
+            packed_json: Packed::default(),
+            held: watch::Sender::new(false),
+            workers: AtomicU64::new(0),
+            draining: OnceLock::new(),
+            panics: AtomicU64::new(0),
+            overloads: AtomicU64::new(0),
+        }
+    }
+
+    /// Handlers that panicked since the start.
+    pub(crate) fn panics(&self) -> u64 {
+        self.panics.load(Ordering::Relaxed)
+    }
+
+    /// Requests that were refused by load shedding since the start.
+    pub(crate) fn overloads(&self) -> u64 {
+        self.overloads.load(Ordering::Relaxed)
+    }
+
+    /// Keeps new connections in the kernel's queue, or accepts those that wait there.
+    pub(crate) fn hold(&self, is_held: bool) {
+        self.held.send_replace(is_held);
+    }
+
+    /// Waits until connections may be accepted.
+    pub(crate) async fn opened(&self) {
+        // The sender is ours, so there is no error.
+        let _ = self.held.subscribe().wait_for(|held| !held).await;
+    }
+
+    /// Where the request ids of another thread begin: no two come to the same ones.
+    pub(crate) fn next_request_ids(&self) -> u64 {
+        let number = self.workers.fetch_add(1, Ordering::Relaxed) + 1;
+        mix(self.settings.request_ids ^ mix(number))
+    }
+
+    /// One of its listeners is to stop. Says since when the first of them is.
+    pub(crate) fn begin_drain(&self) -> Instant {
+        let since = *self.draining.get_or_init(Instant::now);
+        if let Some(sandbox) = &self.sandbox {
+            sandbox.hurry();
+        }
+        since
+    }
+
+    pub(crate) fn is_draining(&self) -> bool {
+        self.draining.get().is_some()
+    }
+
+    pub(crate) fn figures(&self) -> Figures {
+        let (panics, shed) = (&self.panics, &self.overloads);
+        self.tallies.figures(panics.load(Ordering::Relaxed), shed.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn count_panic(&self) {
+        self.panics.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn count_overload(&self) {
+        self.overloads.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn report_accept_error(&self, error: &io::Error) {
+        if let Some(observer) = &self.settings.observer {
+            observer.trouble(&format!("a connection could not be accepted: {error}"));
+        }
+    }
+
+    pub(crate) fn report_unfinished(&self, connections: usize) {
+        if let Some(observer) = &self.settings.observer {
+            observer.trouble(&format!(
+                "{connections} connections were still owed an answer at the end of the drain"
+            ));
+        }
+    }
+}
