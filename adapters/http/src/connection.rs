@@ -6,3 +6,6 @@ pub(crate) mod http1;
 pub(crate) mod http2;
 pub(crate) mod read_filter;
 pub(crate) mod tls;
+
+#[cfg(test)]
+mod streams;

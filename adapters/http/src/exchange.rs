@@ -9,6 +9,7 @@ pub(crate) mod gate;
 pub(crate) mod host;
 pub(crate) mod operations;
 pub(crate) mod reference;
+pub(crate) mod response_body;
 pub(crate) mod sandbox;
 
 use std::net::IpAddr;
@@ -19,7 +20,6 @@ use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Request, Response, StatusCode, Version};
@@ -34,10 +34,12 @@ use crate::exchange::body::RequestBody;
 use crate::exchange::credentials::{asker, presented};
 use crate::exchange::finish_response::{RequestId, Seal, seal};
 use crate::exchange::operations::Call;
+use crate::exchange::response_body::ResponseBody;
 use crate::exchange::sandbox::Interrupted;
 use crate::io::activity::Activity;
 use crate::io::socket::LETTER_MAX;
 use crate::response::answer::Answer;
+use crate::response::body::Body;
 use crate::response::deprecation::is_deprecated;
 use crate::response::quota_headers::QuotaNote;
 use crate::thread::shared::Serves;
@@ -101,7 +103,7 @@ pub(crate) fn exchange<const SECURE: bool>(
     activity: Rc<Activity>,
     peer: IpAddr,
     request: Request<Incoming>,
-) -> impl Future<Output = Result<Response<Full<Bytes>>, Dropped>> {
+) -> impl Future<Output = Result<Response<ResponseBody>, Dropped>> {
     // Taken apart out here: an `async fn` would keep its arguments beside what is made of them.
     let (mut parts, incoming) = request.into_parts();
     let mut body = RequestBody::new(incoming);
@@ -128,10 +130,13 @@ pub(crate) fn exchange<const SECURE: bool>(
         if notes.dropped {
             return Err(Dropped);
         }
-        let answer = judged.unwrap_or_else(|| {
+        let mut answer = judged.unwrap_or_else(|| {
             worker.app.count_panic();
             Answer::failed("a handler panicked")
         });
+        if parts.method == Method::HEAD && answer.body.whole().is_none() {
+            answer.body = Body::EMPTY;
+        }
         let _making = is_http2.then(|| activity.making(answer.body.len()));
         if notes.under_base && notes.quota.is_none() {
             // Refused before the gate: nothing was counted, and what is left to the address is what can be said.
@@ -175,14 +180,15 @@ pub(crate) fn exchange<const SECURE: bool>(
             close: !is_http2 && (!lives_on || worker.app.is_draining()),
         };
         // A client that waits for a 100 may be sent it with the answer, and the lines belong behind the answer's status.
-        let may_bypass = !SECURE && !head.expects && answer.body.len() <= BODY_BESIDE_LINES_MAX;
+        let is_short = answer.body.whole().is_some_and(|body| body.len() <= BODY_BESIDE_LINES_MAX);
+        let may_bypass = !SECURE && !head.expects && is_short;
         let bypass = if may_bypass && activity.lines.may_wait() {
             Some((&activity.lines, emptied(&mut parts.headers)))
         } else {
             activity.lines.have_none();
             None
         };
-        let response = seal(worker, answer, sealed, bypass);
+        let response = seal(worker, &activity, answer, sealed, bypass);
         if is_http2 && !lives_on {
             tokio::task::spawn_local(body.linger());
         }

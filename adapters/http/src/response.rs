@@ -2,6 +2,7 @@
 
 pub(crate) mod answer;
 pub(crate) mod arena;
+pub(crate) mod body;
 pub(crate) mod deprecation;
 pub(crate) mod gzip;
 pub(crate) mod header_templates;

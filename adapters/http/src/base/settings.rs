@@ -115,6 +115,8 @@ pub struct Deadlines {
     pub idle_crowded: Duration,
     /// Without the client taking a byte of the answer.
     pub write_stall: Duration,
+    /// The same for a streaming answer, whose client may be busy with what it got so far.
+    pub stream_stall: Duration,
     /// From a whole request that changes something to the store's word on it; then it is 503.
     pub store: Duration,
     /// From the wish to stop to the last answer.
@@ -131,15 +133,16 @@ impl Deadlines {
         idle: Duration::from_mins(1),
         idle_crowded: Duration::from_secs(1),
         write_stall: Duration::from_secs(10),
+        stream_stall: Duration::from_mins(1),
         store: Duration::from_secs(2),
         drain: Duration::from_secs(8),
         turn: Duration::from_millis(20),
     };
 
-    /// When a client has taken nothing for too long, if it has since then. From the server's wish to stop on it has half of
-    /// the drain's time at most: whoever takes nothing has no answer coming to it that an end could still wait for.
-    pub(crate) fn end_of_stall(&self, since: Instant, stop: Option<Instant>) -> Instant {
-        let end = since + self.write_stall;
+    /// The point in time at which a client has taken nothing for too long, which is `limit` after `since`. Once the server
+    /// stops, a client has half of the drain time at most: no answer is coming to it that a stop could still wait for.
+    pub(crate) fn end_of_stall(&self, limit: Duration, since: Instant, stop: Option<Instant>) -> Instant {
+        let end = since + limit;
         stop.map_or(end, |stop| end.min(since.max(stop) + self.drain / 2))
     }
 }
@@ -154,11 +157,14 @@ pub struct Bounds {
     pub connections: usize,
     /// Connections at once to such a listener: supervisors, balancers and readers of metrics are few.
     pub ops_connections: usize,
+    /// Streaming answers at once; further ones are refused with 503 `overloaded`.
+    pub streams: usize,
 }
 
 impl Bounds {
     /// A mebibyte, and fewer connections than a process may usually open files.
-    pub const DEFAULT: Self = Self { body: 1024 * 1024, connections: 10_000, ops_connections: 100 };
+    pub const DEFAULT: Self =
+        Self { body: 1024 * 1024, connections: 10_000, ops_connections: 100, streams: 1_000 };
 }
 
 /// Bytes of a request target (path and query): 8 KiB, as RFC 9110 section 4.1 recommends at least.

@@ -11,8 +11,6 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use bytes::Bytes;
-use http_body_util::Full;
 use hyper::StatusCode;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -29,6 +27,7 @@ use crate::connection::read_filter::{ReadBy, Reader};
 use crate::counts::counters::UNKNOWN;
 use crate::exchange::exchange;
 use crate::exchange::finish_response::RequestId;
+use crate::exchange::response_body::ResponseBody;
 use crate::io::activity::{Activity, Phase};
 use crate::io::socket::{SendNow, Socket, Stream};
 use crate::thread::thread_state::Worker;
@@ -220,7 +219,7 @@ enum Draining {
 impl<T, S> Connection<T, S>
 where
     T: Stream,
-    S: HttpService<Incoming, ResBody = Full<Bytes>>,
+    S: HttpService<Incoming, ResBody = ResponseBody>,
     S::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     fn new(
@@ -256,6 +255,7 @@ where
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Ended> {
         if self.draining == Draining::No && self.stop.is_there(context) {
             self.draining = Draining::Since(Instant::now());
+            self.activity.stop_streams();
         }
         if let Poll::Ready(result) = Pin::new(&mut self.http).poll(context) {
             return Poll::Ready(Ended::by_hyper(result));
@@ -299,7 +299,7 @@ where
     /// early: it was set when the connection was idle before.
     fn is_calm(&self) -> bool {
         let in_time = match self.phase.value.0 {
-            Phase::Busy => true,
+            Phase::Busy | Phase::Streaming => true,
             Phase::Idle => self.alarm.deadline() <= self.phase.since + self.deadlines.idle,
             Phase::Head => false,
         };
@@ -322,11 +322,15 @@ where
                 let last = self.phase.since.max(since) + LAST_REQUEST_TIME;
                 Some((end_of_head.min(last), Some(Ended::Idle)))
             }
-            (Phase::Busy, _) => None,
+            (Phase::Busy | Phase::Streaming, _) => None,
         };
         let (stalled, _) = self.stall.value;
         let stall = stalled.then(|| {
-            (self.deadlines.end_of_stall(self.stall.since, self.stop.since()), Some(Ended::Stalled))
+            let limit = match phase {
+                Phase::Streaming => self.deadlines.stream_stall,
+                Phase::Idle | Phase::Head | Phase::Busy => self.deadlines.write_stall,
+            };
+            (self.deadlines.end_of_stall(limit, self.stall.since, self.stop.since()), Some(Ended::Stalled))
         });
         let drain = match self.draining {
             // A head has its own end: to hyper a connection on which one has begun may still be idle.
@@ -338,3 +342,6 @@ where
         [waiting, stall, drain].into_iter().flatten().min_by_key(|(deadline, _)| *deadline)
     }
 }
+
+#[cfg(test)]
+mod streaming_tests;

@@ -59,35 +59,23 @@ pub(crate) async fn serve<T: Stream>(stream: T, visit: Visit) {
             Ok::<_, Dropped>(Tracked::response(response, is_head, turn))
         }
     });
-    let left = Rc::new(Cell::new(READ_TURN_MAX));
-    let http = http2::Builder::new(ThisThread)
+    let stop = StopWish::new(&drain);
+    let connection = Connection::new(stream, service, activity, answers, deadlines, stop);
+    connection.serve().await;
+}
+
+/// hyper's state machine under the bounds of [`settings`](crate::base::settings).
+fn builder() -> http2::Builder<ThisThread> {
+    let mut builder = http2::Builder::new(ThisThread);
+    builder
         .max_concurrent_streams(STREAMS_MAX)
         .max_header_list_size(u32::try_from(READ_BUFFER_MAX).unwrap_or(u32::MAX))
         .max_pending_accept_reset_streams(PENDING_RESETS_MAX)
         .max_local_error_reset_streams(LOCAL_RESETS_MAX)
         .max_send_buf_size(SEND_BUFFER_MAX)
         .initial_stream_window_size(STREAM_WINDOW)
-        .initial_connection_window_size(CONNECTION_WINDOW)
-        .serve_connection(TokioIo::new(ReadBy { reader: Paced { left: Rc::clone(&left) }, stream }), service);
-    let now = Instant::now();
-    let mut connection = Connection {
-        http,
-        busy: Watch { value: (false, 0), since: now },
-        stall: Watch { value: activity.stall(), since: now },
-        activity,
-        answers,
-        left,
-        alarm: Alarm::at(now + deadlines.idle),
-        deadlines,
-        stop: StopWish::new(&drain),
-        is_stopping: false,
-        ending: None,
-    };
-    std::future::poll_fn(|context| connection.poll(context)).await;
-    let answers = Rc::clone(&connection.answers);
-    drop(connection);
-    // Only now may its place be another one's, and the thread end.
-    answers.end().await;
+        .initial_connection_window_size(CONNECTION_WINDOW);
+    builder
 }
 
 /// Of a head with too many fields no more is kept until its turn than what tells that there are too many: each may be a byte
@@ -136,9 +124,45 @@ where
     S: HttpService<Incoming, ResBody = Tracked, Error = Dropped, Future = F>,
     F: Future<Output = Result<hyper::Response<Tracked>, Dropped>> + 'static,
 {
+    fn new(
+        stream: T,
+        service: S,
+        activity: Rc<Activity>,
+        answers: Rc<Answers>,
+        deadlines: Deadlines,
+        stop: StopWish,
+    ) -> Self {
+        let left = Rc::new(Cell::new(READ_TURN_MAX));
+        let stream = ReadBy { reader: Paced { left: Rc::clone(&left) }, stream };
+        let now = Instant::now();
+        Self {
+            http: builder().serve_connection(TokioIo::new(stream), service),
+            busy: Watch { value: (false, 0), since: now },
+            stall: Watch { value: activity.stall(), since: now },
+            activity,
+            answers,
+            left,
+            alarm: Alarm::at(now + deadlines.idle),
+            deadlines,
+            stop,
+            is_stopping: false,
+            ending: None,
+        }
+    }
+
+    /// Serves the connection to its end, and then the exchanges whose clients gave them up.
+    async fn serve(mut self) {
+        std::future::poll_fn(|context| self.poll(context)).await;
+        let answers = Rc::clone(&self.answers);
+        drop(self);
+        // Only now may its place be another one's, and the thread end.
+        answers.end().await;
+    }
+
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
         if !self.is_stopping && self.stop.is_there(context) {
             self.is_stopping = true;
+            self.activity.stop_streams();
             if self.ending.is_none() {
                 self.end();
             }
@@ -177,7 +201,7 @@ where
     fn look(&mut self, now: Instant) {
         let (phase, requests) = self.activity.phase();
         // Frames that belong to no request change nothing: a client that only sends pings is idle.
-        self.busy.see((phase == Phase::Busy, requests), || now);
+        self.busy.see((phase.is_owed(), requests), || now);
         self.stall.see(self.activity.stall(), || now);
     }
 
@@ -187,12 +211,16 @@ where
             Some(since) => (since.max(self.busy.since) + LAST_REQUEST_TIME, End::Cut),
             None => (self.busy.since + self.deadlines.idle, End::Told),
         });
-        let end_of_stall = |since| self.deadlines.end_of_stall(since, self.stop.since());
-        let stall = self.stall.value.0.then(|| (end_of_stall(self.stall.since), End::Cut));
+        let end_of_stall = |limit, since| self.deadlines.end_of_stall(limit, since, self.stop.since());
+        let limit = match self.activity.phase().0 {
+            Phase::Streaming => self.deadlines.stream_stall,
+            Phase::Idle | Phase::Head | Phase::Busy => self.deadlines.write_stall,
+        };
+        let stall = self.stall.value.0.then(|| (end_of_stall(limit, self.stall.since), End::Cut));
         // Others may be taken meanwhile, and have as much time again.
-        let stuck = self.answers.oldest().map(|moved| match self.ending {
-            Some(since) => (end_of_stall(since.max(moved)), End::Cut),
-            None => (end_of_stall(moved), End::Told),
+        let stuck = self.answers.first_due(&self.deadlines).map(|(limit, moved)| match self.ending {
+            Some(since) => (end_of_stall(limit, since.max(moved)), End::Cut),
+            None => (end_of_stall(limit, moved), End::Told),
         });
         [idle, stall, stuck].into_iter().flatten().min_by_key(|(deadline, _)| *deadline)
     }
@@ -231,6 +259,9 @@ impl Reader for Paced {
         poll
     }
 }
+
+#[cfg(test)]
+mod streaming_tests;
 
 #[cfg(test)]
 mod tests {

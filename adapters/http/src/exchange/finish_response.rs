@@ -1,12 +1,14 @@
 //! The headers that every answer carries.
 
-use bytes::Bytes;
-use http_body_util::Full;
+use std::rc::Rc;
+
 use hyper::header::{CONNECTION, HeaderValue};
 use hyper::{HeaderMap, Response};
 use petstore_domain::ApiKey;
 
 use crate::exchange::cors;
+use crate::exchange::response_body::ResponseBody;
+use crate::io::activity::Activity;
 use crate::io::raw_headers::Lines;
 use crate::response::answer::Answer;
 use crate::response::header_templates::{Values, push_lines};
@@ -67,10 +69,11 @@ impl RequestId {
 /// hyper itself must see; else as a map.
 pub(crate) fn seal(
     worker: &Worker,
+    activity: &Rc<Activity>,
     mut answer: Answer,
     seal: Seal,
     bypass: Option<(&Lines, HeaderMap)>,
-) -> Response<Full<Bytes>> {
+) -> Response<ResponseBody> {
     cors::put_on(&mut answer.headers, seal.origin);
     let values = Values {
         request_id: seal.id.as_bytes(),
@@ -98,7 +101,7 @@ pub(crate) fn seal(
     if seal.close {
         headers.insert(CONNECTION, const { HeaderValue::from_static("close") });
     }
-    let mut response = Response::new(Full::new(answer.body));
+    let mut response = Response::new(ResponseBody::new(answer.body, activity));
     *response.status_mut() = answer.status;
     *response.headers_mut() = headers;
     response

@@ -48,7 +48,7 @@ pub(crate) fn answer(file: &PageFile, headers: &HeaderMap) -> Result<Answer, Api
     } else {
         let body = if is_packed { Ok(file.packed().clone()) } else { file.unpacked() };
         match body {
-            Ok(body) => Answer { body, content: Content::Told, ..Answer::empty(StatusCode::OK) }
+            Ok(body) => Answer { body: body.into(), content: Content::Told, ..Answer::empty(StatusCode::OK) }
                 .with_header(CONTENT_TYPE, file.content_type().clone()),
             Err(fault) => return Ok(Answer::failed(fault)),
         }

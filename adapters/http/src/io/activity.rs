@@ -1,8 +1,9 @@
 //! What happens on a connection, for its deadlines: only written on the hot path, never timed there.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::io;
-use std::task::Poll;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
 
 use tokio::time::Instant;
 
@@ -18,6 +19,16 @@ pub(crate) enum Phase {
     Head,
     /// A request is being answered; what it may take is bounded where it is done.
     Busy,
+    /// No request is being answered, and a streaming answer is being sent: not idle, and bounded by how long the client
+    /// takes nothing of it.
+    Streaming,
+}
+
+impl Phase {
+    /// Tells whether the client is owed an answer, or the rest of one.
+    pub(crate) const fn is_owed(self) -> bool {
+        matches!(self, Self::Busy | Self::Streaming)
+    }
 }
 
 /// What happens on a connection.
@@ -27,6 +38,11 @@ pub(crate) struct Activity {
     requests: Cell<u64>,
     /// Requests that are being answered: one at most, but with HTTP/2.
     open: Cell<usize>,
+    /// Streaming answers that are being sent.
+    streams: Cell<usize>,
+    /// Whether the server stops, and the tasks of streams to be woken then: more than one only with HTTP/2.
+    stopping: Cell<bool>,
+    stream_tasks: RefCell<Vec<StreamTask>>,
     stalled: Cell<bool>,
     writes: Cell<u64>,
     /// Answers, and bytes of them, that were made and are still with us: not where there is one at a time.
@@ -43,6 +59,9 @@ impl Activity {
             phase: Cell::new(Phase::Idle),
             requests: Cell::new(0),
             open: Cell::new(0),
+            streams: Cell::new(0),
+            stopping: Cell::new(false),
+            stream_tasks: RefCell::default(),
             stalled: Cell::new(false),
             writes: Cell::new(0),
             made: Cell::default(),
@@ -77,7 +96,17 @@ impl Activity {
         let open = self.open.get() - 1;
         self.open.set(open);
         if open == 0 {
-            self.phase.set(Phase::Idle);
+            self.phase.set(if self.streams.get() == 0 { Phase::Idle } else { Phase::Streaming });
+        }
+    }
+
+    /// The server stops: streams are woken, and their sources end.
+    pub(crate) fn stop_streams(&self) {
+        self.stopping.set(true);
+        for task in self.stream_tasks.borrow().iter() {
+            if let StreamTask::Waiting(waker) = task {
+                waker.wake_by_ref();
+            }
         }
     }
 
@@ -114,6 +143,62 @@ impl Activity {
         self.stalled.set(poll.is_pending());
         if poll.is_ready() {
             self.writes.set(self.writes.get().wrapping_add(1));
+        }
+    }
+}
+
+/// A place in the list of streams of a connection.
+#[derive(Debug)]
+enum StreamTask {
+    Free,
+    Taken,
+    Waiting(Waker),
+}
+
+/// The time in which a streaming answer is sent.
+pub(crate) struct Streaming {
+    activity: Rc<Activity>,
+    place: usize,
+}
+
+impl Streaming {
+    pub(crate) fn begin(activity: &Rc<Activity>) -> Self {
+        activity.streams.set(activity.streams.get() + 1);
+        let mut tasks = activity.stream_tasks.borrow_mut();
+        let free = tasks.iter().position(|task| matches!(task, StreamTask::Free));
+        let place = free.unwrap_or_else(|| {
+            tasks.push(StreamTask::Free);
+            tasks.len() - 1
+        });
+        tasks[place] = StreamTask::Taken;
+        Self { activity: Rc::clone(activity), place }
+    }
+
+    /// Tells whether the server stops. If not, the task is woken when it does.
+    pub(crate) fn is_stopping(&self, context: &Context<'_>) -> bool {
+        let is_stopping = self.activity.stopping.get();
+        if !is_stopping {
+            let task = &mut self.activity.stream_tasks.borrow_mut()[self.place];
+            match task {
+                StreamTask::Waiting(waker) => waker.clone_from(context.waker()),
+                StreamTask::Free | StreamTask::Taken => {
+                    *task = StreamTask::Waiting(context.waker().clone());
+                }
+            }
+        }
+        is_stopping
+    }
+}
+
+impl Drop for Streaming {
+    fn drop(&mut self) {
+        let activity = &self.activity;
+        activity.stream_tasks.borrow_mut()[self.place] = StreamTask::Free;
+        let streams = activity.streams.get() - 1;
+        activity.streams.set(streams);
+        if streams == 0 && activity.open.get() == 0 {
+            activity.requests.set(activity.requests.get().wrapping_add(1));
+            activity.phase.set(Phase::Idle);
         }
     }
 }

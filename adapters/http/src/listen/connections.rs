@@ -65,7 +65,7 @@ impl Connections {
 
     /// How many are owed an answer, or some of one. Not so one that has sent half a head, or nothing.
     pub(crate) fn owed(&self) -> usize {
-        let is_owed = |guest: &&Guest| guest.activity.phase().0 == Phase::Busy || guest.activity.stall().0;
+        let is_owed = |guest: &&Guest| guest.activity.phase().0.is_owed() || guest.activity.stall().0;
         self.places.borrow().iter().flatten().filter(is_owed).count()
     }
 
@@ -104,7 +104,7 @@ impl Connections {
             let Some(guest) = &mut places[hand] else { continue };
             let sign = guest.activity.phase();
             // Neither whoever waits for an answer nor whoever is still taking one: that has a deadline of its own.
-            if sign.0 == Phase::Busy || guest.activity.stall().0 {
+            if sign.0.is_owed() || guest.activity.stall().0 {
                 guest.seen = None;
                 continue;
             }

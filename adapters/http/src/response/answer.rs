@@ -1,10 +1,10 @@
 //! An answer before its common headers are put on.
 
-use bytes::Bytes;
 use hyper::StatusCode;
 use hyper::header::{ALLOW, HeaderName, HeaderValue, RETRY_AFTER};
 use petstore_ports::StoreError;
 
+use crate::response::body::Body;
 use crate::wire::error::{ApiError, Code};
 use crate::wire::{self, EntityTag};
 
@@ -69,10 +69,10 @@ impl Location {
 }
 
 /// An answer: what is particular to it. It is handed through several futures, and moves by itself up to 128 bytes.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
-    pub(crate) body: Bytes,
+    pub(crate) body: Body,
     pub(crate) content: Content,
     pub(crate) coding: Coding,
     /// The entity tag of what the answer shows.
@@ -90,7 +90,7 @@ impl Answer {
     pub(crate) const fn empty(status: StatusCode) -> Self {
         Self {
             status,
-            body: Bytes::new(),
+            body: Body::EMPTY,
             content: Content::Nothing,
             coding: Coding::Fixed,
             tag: None,
@@ -101,7 +101,7 @@ impl Answer {
     }
 
     /// An answer with a JSON body.
-    pub(crate) fn json(status: StatusCode, body: impl Into<Bytes>) -> Self {
+    pub(crate) fn json(status: StatusCode, body: impl Into<Body>) -> Self {
         Self { content: Content::Json, body: body.into(), ..Self::empty(status) }
     }
 

@@ -35,14 +35,14 @@ impl Packer {
 
     /// The answer as gzip, if that is worth it and the client takes it.
     pub(crate) fn pack(&self, answer: Answer, headers: &HeaderMap) -> Answer {
-        if answer.body.len() < PACKED_MIN || !wire::prefers_gzip(headers) {
+        let Some(body) = answer.body.whole().filter(|body| is_worth_it(body, headers)) else {
             return answer.varying();
-        }
+        };
         let mut deflate = self.deflate.borrow_mut();
         let deflate = deflate.get_or_insert_with(|| compressor(PAGE_LEVEL));
         deflate.reset();
-        match gzip(deflate, &answer.body) {
-            Some(body) => Answer { body, coding: Coding::Gzip, ..answer },
+        match gzip(deflate, body) {
+            Some(body) => Answer { body: body.into(), coding: Coding::Gzip, ..answer },
             None => answer.varying(),
         }
     }
@@ -55,14 +55,19 @@ pub(crate) struct Packed(OnceLock<Option<Bytes>>);
 impl Packed {
     /// The answer as gzip, if that is worth it and the client takes it.
     pub(crate) fn pack(&self, answer: Answer, headers: &HeaderMap) -> Answer {
-        if answer.body.len() < PACKED_MIN || !wire::prefers_gzip(headers) {
+        let Some(body) = answer.body.whole().filter(|body| is_worth_it(body, headers)) else {
             return answer.varying();
-        }
-        match self.0.get_or_init(|| gzip(&mut compressor(DOCUMENT_LEVEL), &answer.body)) {
-            Some(body) => Answer { body: body.clone(), coding: Coding::Gzip, ..answer },
+        };
+        match self.0.get_or_init(|| gzip(&mut compressor(DOCUMENT_LEVEL), body)) {
+            Some(body) => Answer { body: body.clone().into(), coding: Coding::Gzip, ..answer },
             None => answer.varying(),
         }
     }
+}
+
+/// Tells whether gzip pays for a body that this client takes so.
+fn is_worth_it(body: &Bytes, headers: &HeaderMap) -> bool {
+    body.len() >= PACKED_MIN && wire::prefers_gzip(headers)
 }
 
 fn compressor(level: u32) -> Compress {
@@ -109,7 +114,7 @@ mod tests {
             let answer = packer.pack(Answer::json(StatusCode::OK, page(length)), &asks("gzip"));
             assert!(answer.coding == Coding::Gzip && answer.body.len() < length / 4, "{}", answer.body.len());
             let mut unpacked = vec![];
-            GzDecoder::new(&*answer.body).read_to_end(&mut unpacked).unwrap();
+            GzDecoder::new(answer.body.whole().unwrap().as_ref()).read_to_end(&mut unpacked).unwrap();
             assert_eq!(unpacked, page(length));
         }
     }
@@ -128,7 +133,11 @@ mod tests {
         let cases = [(page(PACKED_MIN - 1), "gzip"), (page(5_000), "identity"), (page(5_000), "gzip;q=0")];
         for (body, codings) in cases {
             let answer = Packer::new().pack(Answer::json(StatusCode::OK, body.clone()), &asks(codings));
-            assert_eq!((answer.coding, answer.body), (Coding::Plain, Bytes::from(body)), "{codings}");
+            assert_eq!(
+                (answer.coding, answer.body.whole()),
+                (Coding::Plain, Some(&Bytes::from(body))),
+                "{codings}"
+            );
         }
         assert_eq!(gzip(&mut compressor(PAGE_LEVEL), &noise), None);
     }
@@ -137,7 +146,7 @@ mod tests {
     fn a_document_is_packed_once() {
         let packed = Packed::default();
         let pack = || packed.pack(Answer::json(StatusCode::OK, page(5_000)), &asks("gzip")).body;
-        assert_eq!(pack().as_ptr(), pack().as_ptr());
+        assert_eq!(pack().whole().unwrap().as_ptr(), pack().whole().unwrap().as_ptr());
     }
 
     /// A list of as many items, each of them written by its number.

@@ -12,6 +12,7 @@ use crate::base::mix::mix;
 use crate::base::settings::HttpSettings;
 use crate::base::stats::Figures;
 use crate::counts::counters::Tallies;
+use crate::response::body::StreamPlaces;
 use crate::response::gzip::Packed;
 use crate::thread::live_cors::LiveCors;
 use crate::thread::sandbox::Sandbox;
@@ -37,6 +38,9 @@ pub(crate) struct App {
     /// The contract as gzip, in both forms.
     pub(crate) packed_yaml: Packed,
     pub(crate) packed_json: Packed,
+    /// Streaming answers that are open, at most [`Bounds::streams`](crate::base::settings::Bounds::streams).
+    #[expect(dead_code, reason = "nothing streams yet: the event stream will")]
+    pub(crate) streams: StreamPlaces,
     /// Whether connections wait to be accepted.
     held: watch::Sender<bool>,
     /// How many threads have begun to serve, whatever they serve.
@@ -60,6 +64,7 @@ impl App {
             sandbox,
             packed_yaml: Packed::default(),
             packed_json: Packed::default(),
+            streams: StreamPlaces::default(),
             held: watch::Sender::new(false),
             workers: AtomicU64::new(0),
             draining: OnceLock::new(),

@@ -2,21 +2,23 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
-use std::convert::Infallible;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll, Waker, ready};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use bytes::{Buf, Bytes};
-use http_body_util::Full;
 use hyper::body::{Body, Frame, SizeHint};
 use hyper::header::{CONTENT_LENGTH, HeaderValue};
 use hyper::{Request, Response};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::base::settings::{FIELD_PLACE, STREAMS_MAX, UNTAKEN_FEW, UNTAKEN_MAX, WAITING_HEADS_MAX};
+use crate::base::settings::{
+    Deadlines, FIELD_PLACE, STREAMS_MAX, UNTAKEN_FEW, UNTAKEN_MAX, WAITING_HEADS_MAX,
+};
+use crate::exchange::response_body::{ResponseBody, StreamCut};
 use crate::io::activity::Activity;
 
 /// The answers of a connection that the client has not taken yet, and the requests that wait for that.
@@ -25,8 +27,8 @@ pub(super) struct Answers {
     /// Bytes of all of them that are with h2.
     bytes: Cell<usize>,
     count: Cell<usize>,
-    /// When something of each was last taken; none in a place that is free.
-    moved: RefCell<Vec<Option<Instant>>>,
+    /// When the client last took something of each, and its kind; none in a place that is free.
+    moved: RefCell<Vec<Option<(Instant, Kind)>>>,
     /// Who waits for room, in the order in which they came.
     line: RefCell<VecDeque<(u64, Waker)>>,
     tickets: Cell<u64>,
@@ -63,9 +65,16 @@ impl Answers {
         }
     }
 
-    /// When something was last taken of the one of which that is the longest ago.
-    pub(super) fn oldest(&self) -> Option<Instant> {
-        self.moved.borrow().iter().flatten().min().copied()
+    /// The answer that is the first to be taken for stalled: how long it may stall, and when the client last took
+    /// something of it.
+    pub(super) fn first_due(&self, deadlines: &Deadlines) -> Option<(Duration, Instant)> {
+        let limit_of = |kind| match kind {
+            Kind::Whole => deadlines.write_stall,
+            Kind::Stream => deadlines.stream_stall,
+        };
+        let moved = self.moved.borrow();
+        let dues = moved.iter().flatten().map(|(moved, kind)| (limit_of(*kind), *moved));
+        dues.min_by_key(|(limit, moved)| *moved + *limit)
     }
 
     /// Waits until the client has taken so much that another answer may be made: what it asks for and leaves with us is
@@ -108,16 +117,16 @@ impl Answers {
         self.wake_first();
     }
 
-    fn add(self: &Rc<Self>, bytes: usize) -> Untaken {
+    fn add(self: &Rc<Self>, bytes: usize, kind: Kind) -> Untaken {
         let mut moved = self.moved.borrow_mut();
         let place = moved.iter().position(Option::is_none).unwrap_or_else(|| {
             moved.push(None);
             moved.len() - 1
         });
-        moved[place] = Some(Instant::now());
+        moved[place] = Some((Instant::now(), kind));
         self.bytes.set(self.bytes.get() + bytes);
         self.count.set(self.count.get() + 1);
-        Untaken { answers: Rc::clone(self), place, bytes }
+        Untaken { answers: Rc::clone(self), place, bytes, kind }
     }
 }
 
@@ -167,15 +176,23 @@ impl Drop for Place<'_> {
 }
 
 /// An answer that the client has not taken as a whole.
-struct Untaken {
+pub(super) struct Untaken {
     answers: Rc<Answers>,
     place: usize,
     bytes: usize,
+    kind: Kind,
+}
+
+/// Kinds of answers, which may stall for different times.
+#[derive(Debug, Clone, Copy)]
+enum Kind {
+    Whole,
+    Stream,
 }
 
 impl Untaken {
     fn take(&mut self, bytes: usize) {
-        self.answers.moved.borrow_mut()[self.place] = Some(Instant::now());
+        self.answers.moved.borrow_mut()[self.place] = Some((Instant::now(), self.kind));
         self.bytes -= bytes;
         self.answers.less(bytes, 0);
     }
@@ -227,51 +244,89 @@ impl Drop for InProgress {
     }
 }
 
-/// A body that knows whether it has been taken; none where there is nothing to take.
-pub(super) struct Tracked(Option<(Full<Bytes>, Untaken, Turn)>);
+/// A body of which it is known how much the client has taken.
+pub(super) enum Tracked {
+    /// There is nothing to take, or h2 has it.
+    Done,
+    Whole {
+        bytes: Bytes,
+        untaken: Untaken,
+        turn: Turn,
+    },
+    /// Its turn ended when the stream began; each chunk is tracked by itself.
+    Stream {
+        body: ResponseBody,
+        answers: Rc<Answers>,
+    },
+}
 
 /// What h2 holds until the client has taken it.
 pub(super) struct Piece {
     bytes: Bytes,
     untaken: Untaken,
-    _turn: Turn,
+    _turn: Option<Turn>,
 }
 
 impl Tracked {
     /// The same answer. hyper leaves it to the service to send no body where only the head was asked for.
-    pub(super) fn response(response: Response<Full<Bytes>>, is_head: bool, turn: Turn) -> Response<Self> {
+    pub(super) fn response(response: Response<ResponseBody>, is_head: bool, turn: Turn) -> Response<Self> {
         let (mut parts, body) = response.into_parts();
-        let length = body.size_hint().exact().unwrap_or(0);
-        if is_head && length > 0 {
-            parts.headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
-        }
-        let bytes = usize::try_from(length).unwrap_or(usize::MAX);
-        let body = (!is_head && length > 0).then(|| (body, turn.0.add(bytes), turn));
-        Response::from_parts(parts, Self(body))
+        let answers = Rc::clone(&turn.0);
+        let body = match body {
+            ResponseBody::Whole(None) => Self::Done,
+            ResponseBody::Whole(Some(bytes)) if is_head => {
+                parts.headers.insert(CONTENT_LENGTH, HeaderValue::from(bytes.len()));
+                Self::Done
+            }
+            ResponseBody::Whole(Some(bytes)) => {
+                let untaken = answers.add(bytes.len(), Kind::Whole);
+                Self::Whole { bytes, untaken, turn }
+            }
+            body @ ResponseBody::Stream(_) => Self::Stream { body, answers },
+        };
+        Response::from_parts(parts, body)
     }
 }
 
 impl Body for Tracked {
     type Data = Piece;
-    type Error = Infallible;
+    type Error = StreamCut;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Piece>, Infallible>>> {
-        let Some((mut body, untaken, turn)) = self.0.take() else { return Poll::Ready(None) };
-        // A body in one piece is there at once.
-        let frame = ready!(Pin::new(&mut body).poll_frame(context));
-        let bytes = frame.and_then(Result::ok).and_then(|frame| frame.into_data().ok());
-        Poll::Ready(bytes.map(|bytes| Ok(Frame::data(Piece { bytes, untaken, _turn: turn }))))
+    ) -> Poll<Option<Result<Frame<Piece>, StreamCut>>> {
+        if let Self::Stream { body, answers } = &mut *self {
+            let answers = Rc::clone(answers);
+            return Pin::new(body).poll_frame(context).map_ok(|frame| {
+                frame.map_data(|bytes| {
+                    let untaken = answers.add(bytes.len(), Kind::Stream);
+                    Piece { bytes, untaken, _turn: None }
+                })
+            });
+        }
+        match std::mem::replace(&mut *self, Self::Done) {
+            Self::Whole { bytes, untaken, turn } => {
+                Poll::Ready(Some(Ok(Frame::data(Piece { bytes, untaken, _turn: Some(turn) }))))
+            }
+            Self::Done | Self::Stream { .. } => Poll::Ready(None),
+        }
     }
 
     fn is_end_stream(&self) -> bool {
-        self.0.is_none()
+        match self {
+            Self::Done => true,
+            Self::Whole { .. } => false,
+            Self::Stream { body, .. } => body.is_end_stream(),
+        }
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.0.as_ref().map_or_else(|| SizeHint::with_exact(0), |(body, ..)| body.size_hint())
+        match self {
+            Self::Done => SizeHint::with_exact(0),
+            Self::Whole { bytes, .. } => SizeHint::with_exact(bytes.len() as u64),
+            Self::Stream { body, .. } => body.size_hint(),
+        }
     }
 }
 
