@@ -1,5 +1,18 @@
 //! One request and its answer, in the order of the contract's checks.
 
+pub(crate) mod body;
+pub(crate) mod builtin_endpoints;
+pub(crate) mod cors;
+pub(crate) mod credentials;
+pub(crate) mod finish_response;
+pub(crate) mod forwarded;
+pub(crate) mod gate;
+pub(crate) mod host;
+pub(crate) mod operations;
+pub(crate) mod reference;
+pub(crate) mod response_body;
+pub(crate) mod sandbox;
+
 use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
@@ -8,7 +21,6 @@ use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Request, Response, StatusCode, Version};
@@ -16,27 +28,29 @@ use petstore_domain::{AccountId, KeyPrefix, Scope};
 use petstore_ports::{Cost, StoreError, api};
 use tokio::time::{Instant, timeout};
 
-use crate::activity::Activity;
-use crate::answer::Answer;
-use crate::app::Serves;
-use crate::beside::Beside;
-use crate::body::RequestBody;
-use crate::credentials::{asker, presented};
-use crate::error::{ApiError, Code};
-use crate::forwarded::{self, Outer};
-use crate::gate::{self, QuotaNote};
-use crate::handlers::{self, Call};
-use crate::head::{Head, bounds};
-use crate::http2::Crowded;
-use crate::observe::{Exchange, Observer};
-use crate::route::{self, Operation, Resource, Takes};
-use crate::sandbox::Interrupted;
-use crate::seal::{RequestId, Seal, seal};
-use crate::socket::LETTER_MAX;
-use crate::tally::{Decision, Route};
+use crate::base::observe::{Exchange, Observer};
+use crate::counts::counters;
+use crate::counts::counters::{Decision, Route};
+use crate::exchange::body::RequestBody;
+use crate::exchange::credentials::{asker, presented};
+use crate::exchange::finish_response::{RequestId, Seal, seal};
+use crate::exchange::forwarded::Outer;
+use crate::exchange::operations::Call;
+use crate::exchange::response_body::ResponseBody;
+use crate::exchange::sandbox::Interrupted;
+use crate::io::activity::Activity;
+use crate::io::socket::LETTER_MAX;
+use crate::response::answer::Answer;
+use crate::response::body::Body;
+use crate::response::deprecation::is_deprecated;
+use crate::response::quota_headers::QuotaNote;
+use crate::thread::shared::{App, Serves};
+use crate::thread::thread_state::Worker;
 use crate::wire;
-use crate::worker::Worker;
-use crate::{cors, host, ops, sandbox, tally};
+use crate::wire::builtin_routes::Beside;
+use crate::wire::error::{ApiError, Code};
+use crate::wire::request_head::{Head, bounds};
+use crate::wire::route::{self, Operation, Resource, Takes};
 
 /// The longest body whose answer's lines go past hyper: with them it is still gathered with the answers of others.
 const BODY_BESIDE_LINES_MAX: usize = LETTER_MAX / 2;
@@ -62,6 +76,10 @@ struct Notes {
 #[derive(Debug, thiserror::Error)]
 #[error("planned: the connection is dropped")]
 pub(crate) struct Dropped;
+
+/// A request that may not even wait until there is room for its answer.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Crowded;
 
 impl Notes {
     /// Takes in what a planned failure leaves.
@@ -89,7 +107,7 @@ pub(crate) fn exchange<const SECURE: bool>(
     activity: Rc<Activity>,
     peer: IpAddr,
     request: Request<Incoming>,
-) -> impl Future<Output = Result<Response<Full<Bytes>>, Dropped>> {
+) -> impl Future<Output = Result<Response<ResponseBody>, Dropped>> {
     // Taken apart out here: an `async fn` would keep its arguments beside what is made of them.
     let (mut parts, incoming) = request.into_parts();
     let mut body = RequestBody::new(incoming);
@@ -119,10 +137,13 @@ pub(crate) fn exchange<const SECURE: bool>(
         if notes.dropped {
             return Err(Dropped);
         }
-        let answer = judged.unwrap_or_else(|| {
+        let mut answer = judged.unwrap_or_else(|| {
             worker.app.count_panic();
             Answer::failed("a handler panicked")
         });
+        if parts.method == Method::HEAD && answer.body.whole().is_none() {
+            answer.body = Body::EMPTY;
+        }
         let _making = is_http2.then(|| activity.making(answer.body.len()));
         if notes.under_base && notes.quota.is_none() {
             // Refused before the gate: nothing was counted, and what is left to the address is what can be said.
@@ -132,7 +153,7 @@ pub(crate) fn exchange<const SECURE: bool>(
             notes.quota = verdict.map(|address| QuotaNote::of_address(&address));
         }
         if let Some(outer) = &notes.outer {
-            worker.app.note_outer(peer, outer, notes.under_base);
+            note_outer(&worker.app, peer, outer, notes.under_base);
         }
         let made = Instant::now();
         let (lives_on, ended) = if head.coded {
@@ -165,24 +186,36 @@ pub(crate) fn exchange<const SECURE: bool>(
             quota: notes.quota,
             id,
             origin: worker.app.cors.allowed_origin(&head),
-            deprecated: notes.resource.filter(|resource| is_read && handlers::is_deprecated(resource)),
+            deprecated: notes.resource.filter(|resource| is_read && is_deprecated(resource)),
             // A connection that speaks HTTP/2 is told in its own way, and lives on without the rest of a body.
             close: !is_http2 && (!lives_on || worker.app.is_draining()),
         };
         // A client that waits for a 100 may be sent it with the answer, and the lines belong behind the answer's status.
-        let may_bypass = !SECURE && !head.expects && answer.body.len() <= BODY_BESIDE_LINES_MAX;
+        let is_short = answer.body.whole().is_some_and(|body| body.len() <= BODY_BESIDE_LINES_MAX);
+        let may_bypass = !SECURE && !head.expects && is_short;
         let bypass = if may_bypass && activity.lines.may_wait() {
             Some((&activity.lines, emptied(&mut parts.headers)))
         } else {
             activity.lines.have_none();
             None
         };
-        let response = seal(worker, answer, sealed, bypass);
+        let response = seal(worker, &activity, answer, sealed, bypass);
         if is_http2 && !lives_on {
             tokio::task::spawn_local(body.linger());
         }
         drop(answering);
         Ok(response)
+    }
+}
+
+/// Counts what is ignored of what a trusted proxy tells, and logs once that links cannot follow one: only for requests of
+/// the contract, since a balancer's own probes are forwarded from nowhere.
+fn note_outer(app: &App, proxy: IpAddr, outer: &Outer, under_base: bool) {
+    if outer.ignored > 0 {
+        app.count_ignored_values(outer.ignored);
+    }
+    if outer.lacks_scheme && under_base {
+        app.advise_scheme_lacks(proxy);
     }
 }
 
@@ -201,7 +234,7 @@ fn observe(observer: &dyn Observer, asked: &Asked<'_>, answer: &Answer, id: &Req
     let key = asked.account.and_then(|_| presented(asked.head, &asked.parts.headers).ok());
     let key = key.and_then(|key| str::from_utf8(key.get(..KeyPrefix::LEN)?).ok());
     observer.answered(&Exchange {
-        method: tally::method_name(&asked.parts.method),
+        method: counters::method_name(&asked.parts.method),
         route: asked.route.template(),
         status: answer.status.as_u16(),
         request_id: id.as_str(),
@@ -243,7 +276,7 @@ async fn judge<const SECURE: bool>(
         if let Some(route) = sandbox::routes::Route::find(parts.uri.path(), worker) {
             return Box::pin(sandbox::routes::answer(route, worker, parts, head, body)).await;
         }
-        return Box::pin(ops::answer(worker, parts, head)).await;
+        return Box::pin(builtin_endpoints::answer(worker, parts, head)).await;
     }
     if parts.method == Method::OPTIONS {
         return match resource {
@@ -262,7 +295,7 @@ async fn judge<const SECURE: bool>(
         None => None,
         // Boxed: what only a tester's server does must not make every request's future larger.
         Some(sandbox) => {
-            let meeting = sandbox.meet(worker, client, parts, head, resource, cost);
+            let meeting = sandbox::meet(sandbox, worker, client, parts, head, resource, cost);
             match Box::pin(meeting).await {
                 Ok(inside) => Some(inside),
                 Err(interrupted) => return notes.interrupt(interrupted),
@@ -311,12 +344,12 @@ async fn judge<const SECURE: bool>(
         Call { worker, parts, head, authority, outer, is_secure: SECURE, admission: &admission, body: &body };
     let handled = if operation.scope() == Scope::Read {
         // Made where it runs, so that it is not moved.
-        handlers::handle(&call, operation, resource).await
+        operations::handle(&call, operation, resource).await
     } else {
         // A disk may neither write nor fail. What becomes of the change then is not known: the store, not we, has it.
         let unanswered = || StoreError::Indeterminate("the store did not answer in time".to_owned());
         let handling = async {
-            let handling = pin!(handlers::handle(&call, operation, resource));
+            let handling = pin!(operations::handle(&call, operation, resource));
             timeout(settings.deadlines.store, worker.mailbox.wakes(handling)).await
         };
         match Box::pin(handling).await {
@@ -333,7 +366,7 @@ async fn judge<const SECURE: bool>(
 fn locate(worker: &Worker, path: &str) -> (bool, Option<Resource>) {
     let base = &worker.app.settings.base_path;
     // Under an empty base path everything would be the contract's, the pages beside it too.
-    if worker.serves == Serves::Ops || (base.is_empty() && ops::is_page(path, worker)) {
+    if worker.serves == Serves::Ops || (base.is_empty() && builtin_endpoints::is_page(path, worker)) {
         return (false, None);
     }
     // A path that cannot be decoded names nothing, but what it stands under can be told.
@@ -348,11 +381,7 @@ fn under_base<'r>(path: &'r str, base: &str) -> Option<&'r str> {
 }
 
 /// The bounds of a head, and of those that wait on a connection.
-fn check_bounds<const SECURE: bool>(
-    app: &crate::app::App,
-    parts: &Parts,
-    head: &Head<'_>,
-) -> Result<(), Answer> {
+fn check_bounds<const SECURE: bool>(app: &App, parts: &Parts, head: &Head<'_>) -> Result<(), Answer> {
     bounds::check(parts, head)?;
     if SECURE && parts.extensions.get::<Crowded>().is_some() {
         app.count_overload();
@@ -361,12 +390,7 @@ fn check_bounds<const SECURE: bool>(
     Ok(())
 }
 
-async fn read_body(
-    app: &crate::app::App,
-    takes: Takes,
-    parts: &Parts,
-    body: &mut RequestBody,
-) -> Result<Bytes, Answer> {
+async fn read_body(app: &App, takes: Takes, parts: &Parts, body: &mut RequestBody) -> Result<Bytes, Answer> {
     let is_patch = takes == Takes::MergePatch;
     wire::check_content_type(&parts.headers, is_patch).map_err(|unsupported| {
         let answer = Answer::from(unsupported);

@@ -23,67 +23,31 @@
 //! }
 //! ```
 
-mod activity;
-mod alarm;
-mod answer;
-mod app;
-mod arena;
-mod authority;
-mod beside;
-mod body;
-mod closing;
+mod base;
 mod connection;
-mod connections;
-mod cors;
-mod credentials;
-mod drain;
-mod error;
+mod counts;
 mod exchange;
-mod forms;
-mod forwarded;
-mod gate;
-mod handlers;
-mod head;
-mod host;
-mod http2;
-mod idle;
-mod lines;
-mod load;
-mod local;
-mod mailbox;
-mod observe;
-mod ops;
-mod outbox;
-mod packer;
-mod read_by;
-mod reference;
-mod route;
-mod sandbox;
-mod seal;
-mod server;
-mod settings;
-mod socket;
-mod tally;
-mod tcp;
-mod tls;
-mod visit;
+mod http;
+mod io;
+mod listen;
+mod response;
+mod thread;
 #[cfg(test)]
 mod wakes;
 mod wire;
-mod worker;
 
 #[cfg(test)]
 #[path = "../../../tests/fuzz/woven.rs"]
 mod woven;
 
-pub use app::Http;
-pub use authority::{HostName, Origin};
-pub use beside::is_reserved;
-pub use idle::Idle;
-pub use local::LocalServer;
-pub use observe::{Exchange, Exposition, Observer};
-pub use reference::PageFile;
+pub use base::authority::{HostName, Origin};
+pub use base::idle_time::Idle;
+pub use base::observe::{Exchange, Exposition, Observer};
+pub use base::page_file::PageFile;
+pub use base::settings::{Bounds, Cors, Deadlines, Documents, HttpSettings, Network};
+pub use base::stats::{Decisions, Figures, Latencies, Requests};
+pub use http::Http;
+pub use listen::local::LocalServer;
+pub use listen::server::{Endpoint, Server};
 pub use rustls;
-pub use server::{Endpoint, Server};
-pub use settings::{Bounds, Cors, Deadlines, Documents, HttpSettings, Network};
-pub use tally::{Decisions, Figures, Latencies, Requests};
+pub use wire::builtin_routes::is_reserved;

@@ -2,21 +2,24 @@
 //!
 //! Pure functions over bytes and text. Nothing here knows a connection, a port or the time; what is parsed comes out as
 //! the domain's types, and nobody checks it again. Every parser takes whatever a stranger may send: it answers with a
-//! value or an [`ApiError`](crate::error::ApiError), and never panics.
+//! value or an [`ApiError`](crate::wire::error::ApiError), and never panics.
 
 mod accept;
-mod bodies;
+pub(crate) mod bodies;
+pub(crate) mod builtin_routes;
 mod checksum;
 mod conditional;
 mod cursor;
-mod faults;
-mod fields;
+pub(crate) mod error;
+pub(crate) mod faults;
+pub(crate) mod fields;
 mod hex;
-mod json;
+pub(crate) mod json;
 mod links;
 mod query;
 mod render;
-mod sandbox;
+pub(crate) mod request_head;
+pub(crate) mod route;
 
 pub(crate) use accept::{
     ACCEPT_PATCH, PATCH_TYPES, Unsupported, accepts_gzip, accepts_json, check_content_type, prefers_gzip,
@@ -33,4 +36,3 @@ pub(crate) use render::{
     FinishedPage, Page, push_category, push_item, push_number, push_order, push_pet, render_error,
     render_rate_limit,
 };
-pub(crate) use sandbox::{clock_turn, fault_plan};

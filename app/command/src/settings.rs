@@ -387,6 +387,7 @@ impl ServeArgs {
                 store: self.store_timeout,
                 drain: self.drain_timeout,
                 turn: self.turn_timeout,
+                ..Deadlines::DEFAULT
             },
             bounds: self.bounds(ops_apart),
             gzip: self.gzip,
@@ -421,7 +422,7 @@ impl ServeArgs {
         // Where files are few, most are for the contract.
         let of_ops = if ops_apart { ops_connections.min(left / 4) } else { 0 };
         let connections = self.connections_max.unwrap_or(connections).min(left - of_ops).max(1);
-        Bounds { body: self.body_max, connections, ops_connections: of_ops.max(1) }
+        Bounds { body: self.body_max, connections, ops_connections: of_ops.max(1), ..Bounds::DEFAULT }
     }
 }
 

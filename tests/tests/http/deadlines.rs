@@ -19,6 +19,7 @@ const LENIENT: Deadlines = Deadlines {
     idle: LONG,
     idle_crowded: LONG,
     write_stall: LONG,
+    stream_stall: LONG,
     store: LONG,
     drain: LONG,
     turn: LONG,

@@ -3,7 +3,7 @@
 use hyper::HeaderMap;
 use hyper::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue};
 
-use crate::error::{ApiError, Code};
+use crate::wire::error::{ApiError, Code};
 
 /// The header that tells which types of patch an operation takes (RFC 5789).
 pub(crate) const ACCEPT_PATCH: HeaderName = HeaderName::from_static("accept-patch");

@@ -11,7 +11,7 @@ use petstore_domain::{
 use super::faults::{Fault, listed};
 use super::fields::{Fields, boolean, integer, text};
 use super::json::Node;
-use crate::error::ApiError;
+use crate::wire::error::ApiError;
 
 /// Characters of a date. RFC 3339 allows any number of digits in a fraction; beyond the 24 that mean something here
 /// this leaves room for whatever a client's clock can tell.
@@ -140,7 +140,7 @@ fn status(node: &Node<'_>) -> Result<PetStatus, Fault> {
     PetStatus::parse(text(node)?).ok_or_else(unknown_status)
 }
 
-pub(super) fn date(node: &Node<'_>) -> Result<Timestamp, Fault> {
+pub(crate) fn date(node: &Node<'_>) -> Result<Timestamp, Fault> {
     let text = text(node)?;
     if text.chars().nth(DATE_MAX).is_some() {
         return Err(Fault::new("too_long", format!("must have at most {DATE_MAX} characters")));

@@ -10,7 +10,7 @@ use hyper::header::{GetAll, HeaderName, HeaderValue, IF_MATCH, IF_NONE_MATCH};
 use petstore_domain::{Precondition, Version};
 
 use super::hex;
-use crate::error::{ApiError, Code};
+use crate::wire::error::{ApiError, Code};
 
 /// Bytes of the longest tag: quotes, two numbers and the hyphen between them.
 const TAG_MAX: usize = 2 * hex::FULL_LEN + 3;

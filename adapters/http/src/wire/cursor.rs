@@ -8,7 +8,7 @@ use petstore_ports::{CategoryFilter, OrderFilter, PageOrder, PetFilter};
 
 use super::checksum::Checksum;
 use super::hex;
-use crate::error::{ApiError, Code};
+use crate::wire::error::{ApiError, Code};
 
 /// The form of the cursors that this code writes. Another form gets another letter.
 const FORM: u8 = b'1';

@@ -5,7 +5,7 @@ use std::fmt::{Display, Write as _};
 
 use petstore_domain::{IdError, RangeError, TextError, TimestampError};
 
-use crate::error::{ApiError, Code, Detail};
+use crate::wire::error::{ApiError, Code, Detail};
 
 /// The most faults that one answer lists.
 pub(crate) const DETAILS_MAX: usize = 100;

@@ -15,7 +15,7 @@ use petstore_domain::Patch;
 
 use super::faults::{Fault, Faults};
 use super::json::{self, Members, Node};
-use crate::error::ApiError;
+use crate::wire::error::ApiError;
 
 /// The members of a body that nobody has asked for yet.
 pub(crate) struct Fields<'a> {
@@ -184,7 +184,7 @@ pub(crate) fn boolean(node: &Node<'_>) -> Result<bool, Fault> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::Code;
+    use crate::wire::error::Code;
 
     fn found(body: &str) -> Vec<(String, &'static str)> {
         let mut fields = Fields::of(body.as_bytes()).expect("an object");

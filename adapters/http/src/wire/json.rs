@@ -7,7 +7,7 @@
 
 use std::borrow::Cow;
 
-use crate::error::{ApiError, Code};
+use crate::wire::error::{ApiError, Code};
 
 /// How deep arrays and objects may be nested, the outermost counting as 1. The resources need 1; a reader that calls
 /// itself needs a bound that no stack can fail to hold.

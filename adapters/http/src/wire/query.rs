@@ -8,7 +8,7 @@ use petstore_ports::{CategoryFilter, OrderFilter, PageOrder, PageRequest, PetFil
 use super::bodies::unknown_status;
 use super::cursor::{Bind, List, Walk};
 use super::links;
-use crate::error::ApiError;
+use crate::wire::error::ApiError;
 use parameters::{Parameters, number};
 
 use super::faults::Fault;

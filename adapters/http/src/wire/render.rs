@@ -5,7 +5,7 @@ use std::io::Write as _;
 use petstore_domain::{Category, InventoryItem, Order, Pet, PetStatus, Plan, Usage, WindowUsage};
 
 use super::faults::{DETAILS_MAX, FIELD_MAX, printable};
-use crate::error::ApiError;
+use crate::wire::error::ApiError;
 
 mod ids;
 mod page;

@@ -4,7 +4,7 @@ use petstore_domain::{Category, InventoryItem, Order, OrderId, Patch, Pet};
 use serde_json::{Map, Value, json};
 
 use super::*;
-use crate::error::Code;
+use crate::wire::error::Code;
 use crate::wire::json::{self as ours, Node};
 use crate::wire::{push_category, push_item, push_order, push_pet, render_error};
 use crate::woven::both;

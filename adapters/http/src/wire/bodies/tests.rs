@@ -4,7 +4,7 @@ use petstore_domain::Patch;
 use proptest::prelude::*;
 
 use super::*;
-use crate::error::Code;
+use crate::wire::error::Code;
 
 /// `field code` of each fault.
 fn faults<T: std::fmt::Debug>(parsed: Result<T, ApiError>) -> Vec<String> {

@@ -8,8 +8,8 @@ use petstore_domain::ID_MAX;
 use serde_json::Value;
 
 use super::*;
-use crate::error::Code;
-use crate::settings::TARGET_MAX;
+use crate::base::settings::TARGET_MAX;
+use crate::wire::error::Code;
 use crate::wire::render_error;
 use crate::woven::both;
 

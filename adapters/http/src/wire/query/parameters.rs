@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::super::faults::{Fault, Faults};
 use super::super::links::push_parameter;
 use super::decode;
-use crate::error::ApiError;
+use crate::wire::error::ApiError;
 
 /// Values of one parameter that takes several: commas and repetitions together.
 const VALUES_MAX: usize = 100;

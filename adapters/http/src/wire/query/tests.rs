@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::error::Code;
+use crate::wire::error::Code;
 
 const EPOCH: u64 = 3;
 

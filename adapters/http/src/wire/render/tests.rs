@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::super::bodies;
 use super::*;
-use crate::error::{Code, Detail};
+use crate::wire::error::{Code, Detail};
 
 fn text(body: Vec<u8>) -> String {
     String::from_utf8(body).expect("UTF-8")

@@ -1,0 +1,10 @@
+//! Settings, and small pieces without a layer of their own.
+
+pub(crate) mod authority;
+pub(crate) mod drain;
+pub(crate) mod idle_time;
+pub(crate) mod mix;
+pub(crate) mod observe;
+pub(crate) mod page_file;
+pub(crate) mod settings;
+pub(crate) mod stats;

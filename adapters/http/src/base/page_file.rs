@@ -1,0 +1,117 @@
+//! A file of the reference page: a gzip member that the owner hands in, unpacked when a client wants it so.
+
+use std::io::Read;
+use std::sync::OnceLock;
+
+use bytes::Bytes;
+use flate2::Compression;
+use flate2::read::{GzDecoder, GzEncoder};
+use hyper::header::HeaderValue;
+
+/// Bytes of the longest file, unpacked.
+const UNPACKED_MAX: u32 = 16 * 1024 * 1024;
+
+/// A file of the reference page.
+#[derive(Debug)]
+pub struct PageFile {
+    name: &'static str,
+    content_type: HeaderValue,
+    packed: Bytes,
+    /// Made when the first client comes that takes no gzip, and kept: it costs milliseconds, and asking costs nothing.
+    unpacked: OnceLock<Bytes>,
+    /// The CRC-32 and the length of what is packed.
+    trailer: [u8; 8],
+}
+
+impl PageFile {
+    /// A file whose content is this gzip member. `name` is what follows `/docs/`, and is empty for the page itself.
+    ///
+    /// # Panics
+    /// If `content_type` cannot stand in a header, or the member is too short to be one.
+    pub fn new(name: &'static str, content_type: &'static str, gzip: &'static [u8]) -> Self {
+        Self {
+            name,
+            content_type: HeaderValue::from_static(content_type),
+            packed: Bytes::from_static(gzip),
+            unpacked: OnceLock::new(),
+            trailer: *gzip.last_chunk().expect("a gzip member ends with eight bytes about its content"),
+        }
+    }
+
+    /// The same with content that is not packed yet.
+    pub fn of(name: &'static str, content_type: &'static str, content: String) -> Self {
+        let mut member = Vec::new();
+        let packed = GzEncoder::new(content.as_bytes(), Compression::best()).read_to_end(&mut member);
+        packed.expect("what is in memory can be read");
+        let trailer = *member.last_chunk().expect("a gzip member ends with eight bytes about its content");
+        Self {
+            name,
+            content_type: HeaderValue::from_static(content_type),
+            packed: member.into(),
+            unpacked: OnceLock::from(Bytes::from(content)),
+            trailer,
+        }
+    }
+
+    /// The last segment of the file's path; empty for the page itself.
+    pub(crate) const fn name(&self) -> &'static str {
+        self.name
+    }
+
+    pub(crate) const fn content_type(&self) -> &HeaderValue {
+        &self.content_type
+    }
+
+    /// The content as a gzip member.
+    pub(crate) const fn packed(&self) -> &Bytes {
+        &self.packed
+    }
+
+    /// The CRC-32 and the length of the content, which identify it.
+    pub(crate) const fn trailer(&self) -> [u8; 8] {
+        self.trailer
+    }
+
+    /// The content, unpacked once and kept. An error says why it cannot be unpacked.
+    pub(crate) fn unpacked(&self) -> Result<Bytes, &'static str> {
+        if let Some(bytes) = self.unpacked.get() {
+            return Ok(bytes.clone());
+        }
+        let [.., a, b, c, d] = self.trailer;
+        let length = u32::from_le_bytes([a, b, c, d]);
+        if length > UNPACKED_MAX {
+            return Err("a file of the reference page is too long to be unpacked");
+        }
+        let mut bytes = Vec::with_capacity(length as usize);
+        let unpacked = GzDecoder::new(&*self.packed).take(u64::from(length)).read_to_end(&mut bytes);
+        unpacked.map_err(|_| "a file of the reference page cannot be unpacked")?;
+        Ok(self.unpacked.get_or_init(|| bytes.into()).clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Five bytes, stored.
+    const HELLO: &[u8] = b"\x1f\x8b\x08\0\0\0\0\0\x02\xff\x01\x05\0\xfa\xffhello\x86\xa6\x10\x36\x05\0\0\0";
+
+    #[test]
+    fn a_file_is_unpacked_once() {
+        let file = PageFile::new("", "text/plain", HELLO);
+        let first = file.unpacked().unwrap();
+        assert_eq!(first, "hello");
+        assert_eq!(file.unpacked().unwrap().as_ptr(), first.as_ptr());
+    }
+
+    #[test]
+    fn content_that_comes_unpacked_is_packed_as_it_is() {
+        let file = PageFile::of("", "text/plain", "hello".repeat(100));
+        assert_eq!(file.unpacked().unwrap(), "hello".repeat(100));
+        let packed = PageFile::new("", "text/plain", file.packed.to_vec().leak());
+        assert_eq!(
+            (packed.unpacked().unwrap(), packed.trailer()),
+            (file.unpacked().unwrap(), file.trailer())
+        );
+    }
+}

@@ -1,0 +1,313 @@
+//! One connection that speaks HTTP/2: hyper's and h2's state machine under our bounds and deadlines.
+//!
+//! The deadlines are those of HTTP/1.1 as far as they apply. Body, store and drain are the same. A connection without
+//! a request, or with half a head, ends when it has been idle for too long. A client that takes nothing is found at
+//! the socket and, because it may also shut the windows of its streams, by each answer that is still with us. Of those
+//! only so many are made ahead of it. Pings are not needed beside these: nobody stays who does nothing.
+
+use std::cell::Cell;
+use std::io;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use hyper::body::Incoming;
+use hyper::rt::Executor;
+use hyper::server::conn::http2;
+use hyper::service::{HttpService, service_fn};
+use hyper::{HeaderMap, Method, Request};
+use hyper_util::rt::TokioIo;
+use tokio::io::ReadBuf;
+use tokio::time::Instant;
+
+use crate::base::settings::{
+    CONNECTION_WINDOW, Deadlines, FIELDS_MAX, LOCAL_RESETS_MAX, PENDING_RESETS_MAX, READ_BUFFER_MAX,
+    READ_TURN_MAX, SEND_BUFFER_MAX, STREAM_WINDOW, STREAMS_MAX,
+};
+use crate::connection::context::Visit;
+use crate::connection::deadline_timer::{Alarm, StopWish};
+use crate::connection::http1::{LAST_REQUEST_TIME, Watch};
+use crate::connection::read_filter::{ReadBy, Reader};
+use crate::exchange::{Crowded, Dropped, exchange};
+use crate::io::activity::{Activity, Phase};
+use crate::io::socket::Stream;
+
+mod detached_exchange;
+mod flow_control;
+
+use detached_exchange::Begun;
+use flow_control::{Answers, Tracked, Turn};
+
+/// Serves a stream on which HTTP/2 was agreed on to its end.
+pub(crate) async fn serve<T: Stream>(stream: T, visit: Visit) {
+    let Visit { peer, worker, activity, drain } = visit;
+    let deadlines = worker.app.settings.deadlines;
+    let answers = Rc::new(Answers::new(&activity));
+    let (noted, untaken) = (Rc::clone(&activity), Rc::clone(&answers));
+    let service = service_fn(move |mut request: Request<Incoming>| {
+        let (turn, answers) = (Turn::begin(&untaken, worker.load.opened()), Rc::clone(&untaken));
+        let (worker, noted) = (Rc::clone(&worker), Rc::clone(&noted));
+        let is_head = request.method() == Method::HEAD;
+        cut(request.headers_mut());
+        async move {
+            if !answers.room(&request).await {
+                request.extensions_mut().insert(Crowded);
+            }
+            // Made only now: those that wait are kept without it.
+            let answering = exchange::<true>(worker, noted, peer, request);
+            let response = Begun::new(answering, &answers).await?;
+            Ok::<_, Dropped>(Tracked::response(response, is_head, turn))
+        }
+    });
+    let stop = StopWish::new(&drain);
+    let connection = Connection::new(stream, service, activity, answers, deadlines, stop);
+    connection.serve().await;
+}
+
+/// hyper's state machine under the bounds of [`settings`](crate::base::settings).
+fn builder() -> http2::Builder<ThisThread> {
+    let mut builder = http2::Builder::new(ThisThread);
+    builder
+        .max_concurrent_streams(STREAMS_MAX)
+        .max_header_list_size(u32::try_from(READ_BUFFER_MAX).unwrap_or(u32::MAX))
+        .max_pending_accept_reset_streams(PENDING_RESETS_MAX)
+        .max_local_error_reset_streams(LOCAL_RESETS_MAX)
+        .max_send_buf_size(SEND_BUFFER_MAX)
+        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW);
+    builder
+}
+
+/// Of a head with too many fields no more is kept until its turn than what tells that there are too many: each may be a byte
+/// on the wire, and takes a hundred here.
+fn cut(headers: &mut HeaderMap) {
+    if headers.len() > FIELDS_MAX {
+        let mut kept = HeaderMap::new();
+        kept.extend(headers.drain().take(FIELDS_MAX + 1));
+        *headers = kept;
+    }
+}
+
+/// Runs the answers of a connection on its own thread.
+#[derive(Clone, Copy)]
+struct ThisThread;
+
+impl<F: Future<Output = ()> + 'static> Executor<F> for ThisThread {
+    fn execute(&self, future: F) {
+        tokio::task::spawn_local(future);
+    }
+}
+
+/// A connection and its deadlines.
+struct Connection<T: Stream, S: HttpService<Incoming>> {
+    http: http2::Connection<TokioIo<ReadBy<Paced, T>>, S, ThisThread>,
+    activity: Rc<Activity>,
+    answers: Rc<Answers>,
+    /// What may still be read in this turn.
+    left: Rc<Cell<usize>>,
+    deadlines: Deadlines,
+    alarm: Alarm,
+    /// Whether there are requests, and a number that is another one when there was one in between.
+    busy: Watch<(bool, u64)>,
+    /// Whether the client takes nothing from the socket.
+    stall: Watch<(bool, u64)>,
+    stop: StopWish,
+    /// Whether the server wishes to stop.
+    is_stopping: bool,
+    /// Since when the client has known that this connection ends.
+    ending: Option<Instant>,
+}
+
+impl<T, S, F> Connection<T, S>
+where
+    T: Stream,
+    S: HttpService<Incoming, ResBody = Tracked, Error = Dropped, Future = F>,
+    F: Future<Output = Result<hyper::Response<Tracked>, Dropped>> + 'static,
+{
+    fn new(
+        stream: T,
+        service: S,
+        activity: Rc<Activity>,
+        answers: Rc<Answers>,
+        deadlines: Deadlines,
+        stop: StopWish,
+    ) -> Self {
+        let left = Rc::new(Cell::new(READ_TURN_MAX));
+        let stream = ReadBy { reader: Paced { left: Rc::clone(&left) }, stream };
+        let now = Instant::now();
+        Self {
+            http: builder().serve_connection(TokioIo::new(stream), service),
+            busy: Watch { value: (false, 0), since: now },
+            stall: Watch { value: activity.stall(), since: now },
+            activity,
+            answers,
+            left,
+            alarm: Alarm::at(now + deadlines.idle),
+            deadlines,
+            stop,
+            is_stopping: false,
+            ending: None,
+        }
+    }
+
+    /// Serves the connection to its end, and then the exchanges whose clients gave them up.
+    async fn serve(mut self) {
+        std::future::poll_fn(|context| self.poll(context)).await;
+        let answers = Rc::clone(&self.answers);
+        drop(self);
+        // Only now may its place be another one's, and the thread end.
+        answers.end().await;
+    }
+
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        if !self.is_stopping && self.stop.is_there(context) {
+            self.is_stopping = true;
+            self.activity.stop_streams();
+            if self.ending.is_none() {
+                self.end();
+            }
+        }
+        self.left.set(READ_TURN_MAX);
+        loop {
+            if Pin::new(&mut self.http).poll(context).is_ready() {
+                return Poll::Ready(());
+            }
+            let now = Instant::now();
+            self.look(now);
+            // A request that its client gives up ends unseen from here: hence a look now and then.
+            let (look, end) = self.deadline().unwrap_or((now + self.deadlines.idle, End::Told));
+            if look <= now {
+                match end {
+                    End::Told => self.end(),
+                    End::Cut => return Poll::Ready(()),
+                }
+                continue;
+            }
+            if look < self.alarm.deadline() || !self.alarm.waits() {
+                self.alarm.set(look);
+            }
+            if !self.alarm.rings(context) {
+                return Poll::Pending;
+            }
+        }
+    }
+
+    /// Tells the client that no request beyond those on their way is served here.
+    fn end(&mut self) {
+        self.ending = Some(Instant::now());
+        Pin::new(&mut self.http).graceful_shutdown();
+    }
+
+    fn look(&mut self, now: Instant) {
+        let (phase, requests) = self.activity.phase();
+        // Frames that belong to no request change nothing: a client that only sends pings is idle.
+        self.busy.see((phase.is_owed(), requests), || now);
+        self.stall.see(self.activity.stall(), || now);
+    }
+
+    /// When the connection ends unless something moves, and how.
+    fn deadline(&self) -> Option<(Instant, End)> {
+        let idle = (!self.busy.value.0).then(|| match self.ending {
+            Some(since) => (since.max(self.busy.since) + LAST_REQUEST_TIME, End::Cut),
+            None => (self.busy.since + self.deadlines.idle, End::Told),
+        });
+        let end_of_stall = |limit, since| self.deadlines.end_of_stall(limit, since, self.stop.since());
+        let limit = match self.activity.phase().0 {
+            Phase::Streaming => self.deadlines.stream_stall,
+            Phase::Idle | Phase::Head | Phase::Busy => self.deadlines.write_stall,
+        };
+        let stall = self.stall.value.0.then(|| (end_of_stall(limit, self.stall.since), End::Cut));
+        // Others may be taken meanwhile, and have as much time again.
+        let stuck = self.answers.first_due(&self.deadlines).map(|(limit, moved)| match self.ending {
+            Some(since) => (end_of_stall(limit, since.max(moved)), End::Cut),
+            None => (end_of_stall(limit, moved), End::Told),
+        });
+        [idle, stall, stuck].into_iter().flatten().min_by_key(|(deadline, _)| *deadline)
+    }
+}
+
+/// How a connection ends that is past a deadline.
+#[derive(Debug, Clone, Copy)]
+enum End {
+    /// The client is told, and what it has asked for is answered.
+    Told,
+    /// At once.
+    Cut,
+}
+
+/// Reads only so much in one turn of its connection: h2 reads for as long as there is something, and a client that sends
+/// nothing but small frames would keep all others of the thread waiting meanwhile.
+struct Paced {
+    left: Rc<Cell<usize>>,
+}
+
+impl Reader for Paced {
+    fn poll_read<T: Stream>(
+        &mut self,
+        stream: &mut T,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        if self.left.get() == 0 {
+            // At the end of the line.
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        let before = buffer.filled().len();
+        let poll = Pin::new(stream).poll_read(context, buffer);
+        self.left.set(self.left.get().saturating_sub(buffer.filled().len() - before));
+        poll
+    }
+}
+
+#[cfg(test)]
+mod streaming_tests;
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+
+    use hyper::header::{HeaderName, HeaderValue};
+    use tokio::io::{AsyncRead, AsyncWriteExt};
+
+    use super::*;
+
+    #[test]
+    fn a_head_with_too_many_fields_is_kept_as_one_and_takes_the_room_of_few() {
+        let headers = |fields: usize| {
+            let name = |number| HeaderName::try_from(format!("x-{number}")).unwrap();
+            (0..fields).map(|number| (name(number), HeaderValue::from_static(""))).collect::<HeaderMap>()
+        };
+        for (fields, kept) in [(0, 0), (FIELDS_MAX, FIELDS_MAX), (990, FIELDS_MAX + 1)] {
+            let mut headers = headers(fields);
+            cut(&mut headers);
+            assert_eq!(headers.len(), kept);
+            assert!(headers.capacity() < 2 * FIELDS_MAX);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_turn_reads_no_more_than_its_bound_and_the_next_one_reads_on() {
+        let (near, mut far) = tokio::io::duplex(4 * READ_TURN_MAX);
+        far.write_all(&vec![b'x'; 3 * READ_TURN_MAX / 2]).await.unwrap();
+        let left = Rc::new(Cell::new(READ_TURN_MAX));
+        let mut paced = ReadBy { reader: Paced { left: Rc::clone(&left) }, stream: near };
+        let mut read = 0;
+        let mut turn = async || {
+            left.set(READ_TURN_MAX);
+            poll_fn(|context| {
+                let mut space = [0; 1_000];
+                let mut buffer = ReadBuf::new(&mut space);
+                while Pin::new(&mut paced).poll_read(context, &mut buffer).is_ready() {
+                    read += buffer.filled().len();
+                    buffer.clear();
+                }
+                Poll::Ready(read)
+            })
+            .await
+        };
+        // The last look may take a little more.
+        assert!((READ_TURN_MAX..READ_TURN_MAX + 1_000).contains(&turn().await));
+        assert_eq!(turn().await, 3 * READ_TURN_MAX / 2);
+    }
+}

@@ -1,0 +1,97 @@
+//! An exchange that has begun. hyper drops it when the client gives its stream up; what the store has been asked for by
+//! then is done all the same. So it goes on to its end without the client: it is logged and counted, and its account's
+//! place in flight is taken for as long as it lasts.
+
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use tokio::task::spawn_local;
+
+use super::flow_control::{Answers, InProgress};
+
+/// An exchange that runs to its end, whoever waits for it.
+pub(super) struct Begun<F: Future<Output: 'static> + 'static>(Option<(Pin<Box<F>>, InProgress)>);
+
+impl<F: Future<Output: 'static> + 'static> Begun<F> {
+    pub(super) fn new(exchange: F, answers: &Rc<Answers>) -> Self {
+        Self(Some((Box::pin(exchange), InProgress::begin(answers))))
+    }
+}
+
+impl<F: Future<Output: 'static> + 'static> Future for Begun<F> {
+    type Output = F::Output;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
+        // Taken out meanwhile: one that panics does not go on.
+        let (mut exchange, in_progress) = self.0.take().expect("nobody asks after its end");
+        let poll = exchange.as_mut().poll(context);
+        if poll.is_pending() {
+            self.0 = Some((exchange, in_progress));
+        }
+        poll
+    }
+}
+
+impl<F: Future<Output: 'static> + 'static> Drop for Begun<F> {
+    fn drop(&mut self) {
+        if let Some((exchange, in_progress)) = self.0.take() {
+            spawn_local(async move {
+                exchange.await;
+                drop(in_progress);
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::task::Waker;
+
+    use tokio::sync::Notify;
+    use tokio::task::LocalSet;
+
+    use super::*;
+    use crate::io::activity::Activity;
+
+    #[tokio::test]
+    async fn what_is_given_up_goes_on_and_its_connection_ends_after_it() {
+        LocalSet::new()
+            .run_until(async {
+                let answers = Rc::new(Answers::new(&Rc::new(Activity::new())));
+                let (gate, done) = (Rc::new(Notify::new()), Rc::new(Cell::new(false)));
+                let (opened, did) = (Rc::clone(&gate), Rc::clone(&done));
+                let exchange = async move {
+                    opened.notified().await;
+                    did.set(true);
+                };
+                let mut begun = Begun::new(exchange, &answers);
+                let mut context = Context::from_waker(Waker::noop());
+                assert!(Pin::new(&mut begun).poll(&mut context).is_pending());
+                drop(begun);
+                let mut end = Box::pin(answers.end());
+                assert!(end.as_mut().poll(&mut context).is_pending());
+                gate.notify_one();
+                end.await;
+                assert!(done.get());
+            })
+            .await;
+    }
+
+    #[tokio::test]
+    async fn what_panics_does_not_go_on() {
+        LocalSet::new()
+            .run_until(async {
+                let answers = Rc::new(Answers::new(&Rc::new(Activity::new())));
+                let mut begun = Begun::new(async { panic!("planned") }, &answers);
+                let mut context = Context::from_waker(Waker::noop());
+                let polled = catch_unwind(AssertUnwindSafe(|| Pin::new(&mut begun).poll(&mut context)));
+                assert!(polled.is_err());
+                drop(begun);
+                answers.end().await;
+            })
+            .await;
+    }
+}

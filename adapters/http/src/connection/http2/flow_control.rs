@@ -1,0 +1,371 @@
+//! Answers on their way through HTTP/2. hyper's part ends when h2 has an answer's body; the client may leave it there.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use bytes::{Buf, Bytes};
+use hyper::body::{Body, Frame, SizeHint};
+use hyper::header::{CONTENT_LENGTH, HeaderValue};
+use hyper::{Request, Response};
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use crate::base::settings::{
+    Deadlines, FIELD_PLACE, STREAMS_MAX, UNTAKEN_FEW, UNTAKEN_MAX, WAITING_HEADS_MAX,
+};
+use crate::exchange::response_body::{ResponseBody, StreamCut};
+use crate::io::activity::Activity;
+use crate::thread::overload::Open;
+
+/// The answers of a connection that the client has not taken yet, and the requests that wait for that.
+pub(super) struct Answers {
+    activity: Rc<Activity>,
+    /// Bytes of all of them that are with h2.
+    bytes: Cell<usize>,
+    count: Cell<usize>,
+    /// When the client last took something of each, and its kind; none in a place that is free.
+    moved: RefCell<Vec<Option<(Instant, Kind)>>>,
+    /// Who waits for room, in the order in which they came.
+    line: RefCell<VecDeque<(u64, Waker)>>,
+    tickets: Cell<u64>,
+    /// Bytes of their heads.
+    waiting: Cell<usize>,
+    /// Exchanges that have begun and not ended, those included whose client has given them up.
+    in_progress: Cell<u32>,
+    /// Told when the last of them has ended.
+    quiet: Notify,
+    is_over: Cell<bool>,
+}
+
+impl Answers {
+    pub(super) fn new(activity: &Rc<Activity>) -> Self {
+        Self {
+            activity: Rc::clone(activity),
+            bytes: Cell::default(),
+            count: Cell::default(),
+            moved: RefCell::default(),
+            line: RefCell::default(),
+            tickets: Cell::default(),
+            waiting: Cell::default(),
+            in_progress: Cell::default(),
+            quiet: Notify::new(),
+            is_over: Cell::default(),
+        }
+    }
+
+    /// The connection is at its end: no exchange begins any more, and those that have begun are waited for.
+    pub(super) async fn end(&self) {
+        self.is_over.set(true);
+        while self.in_progress.get() > 0 {
+            self.quiet.notified().await;
+        }
+    }
+
+    /// The answer that is the first to be taken for stalled: how long it may stall, and when the client last took
+    /// something of it.
+    pub(super) fn first_due(&self, deadlines: &Deadlines) -> Option<(Duration, Instant)> {
+        let limit_of = |kind| match kind {
+            Kind::Whole => deadlines.write_stall,
+            Kind::Stream => deadlines.stream_stall,
+        };
+        let moved = self.moved.borrow();
+        let dues = moved.iter().flatten().map(|(moved, kind)| (limit_of(*kind), *moved));
+        dues.min_by_key(|(limit, moved)| *moved + *limit)
+    }
+
+    /// Waits until the client has taken so much that another answer may be made: what it asks for and leaves with us is
+    /// bounded by that, but for small answers to what it sends bodies with. Says whether there is room: where the heads of
+    /// those who wait are too much already, nobody waits.
+    pub(super) async fn room<B>(&self, request: &Request<B>) -> bool {
+        if self.line.borrow().is_empty() && self.has_room() {
+            return true;
+        }
+        let bytes = bytes_of(request);
+        if self.waiting.get() + bytes > WAITING_HEADS_MAX {
+            return false;
+        }
+        self.waiting.set(self.waiting.get() + bytes);
+        let mut place = Place { answers: self, ticket: None, bytes };
+        poll_fn(|context| place.poll(context)).await;
+        true
+    }
+
+    fn has_room(&self) -> bool {
+        // Who gives requests up has no more of them answered at once than who waits for them.
+        if self.is_over.get() || self.in_progress.get() >= STREAMS_MAX {
+            return false;
+        }
+        // Those that are made, and are not with h2 since the end of a request's body is awaited.
+        let (count, bytes) = self.activity.made();
+        self.bytes.get() + bytes < UNTAKEN_MAX || self.count.get() + count < UNTAKEN_FEW
+    }
+
+    /// Wakes whoever is the first in the line, if there is room.
+    fn wake_first(&self) {
+        if let Some((_, first)) = self.line.borrow().front().filter(|_| self.has_room()) {
+            first.wake_by_ref();
+        }
+    }
+
+    fn less(&self, bytes: usize, count: usize) {
+        self.bytes.set(self.bytes.get() - bytes);
+        self.count.set(self.count.get() - count);
+        self.wake_first();
+    }
+
+    fn add(self: &Rc<Self>, bytes: usize, kind: Kind) -> Untaken {
+        let mut moved = self.moved.borrow_mut();
+        let place = moved.iter().position(Option::is_none).unwrap_or_else(|| {
+            moved.push(None);
+            moved.len() - 1
+        });
+        moved[place] = Some((Instant::now(), kind));
+        self.bytes.set(self.bytes.get() + bytes);
+        self.count.set(self.count.get() + 1);
+        Untaken { answers: Rc::clone(self), place, bytes, kind }
+    }
+}
+
+/// Bytes that a head takes while it is kept: its text, and the places of hyper's map, which a client may fill with a byte
+/// each (RFC 7541, section 6.1).
+fn bytes_of<B>(request: &Request<B>) -> usize {
+    let (uri, headers) = (request.uri(), request.headers());
+    let target = uri.path_and_query().map_or(0, |target| target.as_str().len())
+        + uri.authority().map_or(0, |authority| authority.as_str().len());
+    let text: usize = headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
+    request.method().as_str().len() + target + text + headers.capacity().max(headers.len()) * FIELD_PLACE
+}
+
+/// A place in the line of those who wait for room. Whoever leaves it, by its turn or before, makes way for the next.
+struct Place<'a> {
+    answers: &'a Answers,
+    ticket: Option<u64>,
+    /// Bytes of its head.
+    bytes: usize,
+}
+
+impl Place<'_> {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let mut line = self.answers.line.borrow_mut();
+        let ticket = *self.ticket.get_or_insert_with(|| {
+            let ticket = self.answers.tickets.get();
+            self.answers.tickets.set(ticket + 1);
+            line.push_back((ticket, context.waker().clone()));
+            ticket
+        });
+        if line.front().is_some_and(|(first, _)| *first == ticket) && self.answers.has_room() {
+            return Poll::Ready(());
+        }
+        if let Some((_, waker)) = line.iter_mut().find(|(waiting, _)| *waiting == ticket) {
+            waker.clone_from(context.waker());
+        }
+        Poll::Pending
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.answers.line.borrow_mut().retain(|(waiting, _)| Some(*waiting) != self.ticket);
+        self.answers.waiting.set(self.answers.waiting.get() - self.bytes);
+        self.answers.wake_first();
+    }
+}
+
+/// An answer that the client has not taken as a whole.
+pub(super) struct Untaken {
+    answers: Rc<Answers>,
+    place: usize,
+    bytes: usize,
+    kind: Kind,
+}
+
+/// Kinds of answers, which may stall for different times.
+#[derive(Debug, Clone, Copy)]
+enum Kind {
+    Whole,
+    Stream,
+}
+
+impl Untaken {
+    fn take(&mut self, bytes: usize) {
+        self.answers.moved.borrow_mut()[self.place] = Some((Instant::now(), self.kind));
+        self.bytes -= bytes;
+        self.answers.less(bytes, 0);
+    }
+}
+
+impl Drop for Untaken {
+    fn drop(&mut self) {
+        self.answers.moved.borrow_mut()[self.place] = None;
+        self.answers.less(self.bytes, 1);
+    }
+}
+
+/// A request's time on its connection: until its answer is on the way as a whole, or the client has given it up.
+pub(super) struct Turn(Rc<Answers>, #[expect(dead_code, reason = "it counts until it is dropped")] Open);
+
+impl Turn {
+    pub(super) fn begin(answers: &Rc<Answers>, open: Open) -> Self {
+        answers.activity.begin();
+        Self(Rc::clone(answers), open)
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.0.activity.end();
+        // Its answer may have been made, and given up before h2 had it.
+        self.0.wake_first();
+    }
+}
+
+/// The time of an exchange, from its beginning to its end.
+pub(super) struct InProgress(Rc<Answers>);
+
+impl InProgress {
+    pub(super) fn begin(answers: &Rc<Answers>) -> Self {
+        answers.in_progress.set(answers.in_progress.get() + 1);
+        Self(Rc::clone(answers))
+    }
+}
+
+impl Drop for InProgress {
+    fn drop(&mut self) {
+        let left = self.0.in_progress.get() - 1;
+        self.0.in_progress.set(left);
+        if left == 0 {
+            self.0.quiet.notify_one();
+        }
+        self.0.wake_first();
+    }
+}
+
+/// A body of which it is known how much the client has taken.
+pub(super) enum Tracked {
+    /// There is nothing to take, or h2 has it.
+    Done,
+    Whole {
+        bytes: Bytes,
+        untaken: Untaken,
+        turn: Turn,
+    },
+    /// Its turn ended when the stream began; each chunk is tracked by itself.
+    Stream {
+        body: ResponseBody,
+        answers: Rc<Answers>,
+    },
+}
+
+/// What h2 holds until the client has taken it.
+pub(super) struct Piece {
+    bytes: Bytes,
+    untaken: Untaken,
+    _turn: Option<Turn>,
+}
+
+impl Tracked {
+    /// The same answer. hyper leaves it to the service to send no body where only the head was asked for.
+    pub(super) fn response(response: Response<ResponseBody>, is_head: bool, turn: Turn) -> Response<Self> {
+        let (mut parts, body) = response.into_parts();
+        let answers = Rc::clone(&turn.0);
+        let body = match body {
+            ResponseBody::Whole(None) => Self::Done,
+            ResponseBody::Whole(Some(bytes)) if is_head => {
+                parts.headers.insert(CONTENT_LENGTH, HeaderValue::from(bytes.len()));
+                Self::Done
+            }
+            ResponseBody::Whole(Some(bytes)) => {
+                let untaken = answers.add(bytes.len(), Kind::Whole);
+                Self::Whole { bytes, untaken, turn }
+            }
+            body @ ResponseBody::Stream(_) => Self::Stream { body, answers },
+        };
+        Response::from_parts(parts, body)
+    }
+}
+
+impl Body for Tracked {
+    type Data = Piece;
+    type Error = StreamCut;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Piece>, StreamCut>>> {
+        if let Self::Stream { body, answers } = &mut *self {
+            let answers = Rc::clone(answers);
+            return Pin::new(body).poll_frame(context).map_ok(|frame| {
+                frame.map_data(|bytes| {
+                    let untaken = answers.add(bytes.len(), Kind::Stream);
+                    Piece { bytes, untaken, _turn: None }
+                })
+            });
+        }
+        match std::mem::replace(&mut *self, Self::Done) {
+            Self::Whole { bytes, untaken, turn } => {
+                Poll::Ready(Some(Ok(Frame::data(Piece { bytes, untaken, _turn: Some(turn) }))))
+            }
+            Self::Done | Self::Stream { .. } => Poll::Ready(None),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::Done => true,
+            Self::Whole { .. } => false,
+            Self::Stream { body, .. } => body.is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Done => SizeHint::with_exact(0),
+            Self::Whole { bytes, .. } => SizeHint::with_exact(bytes.len() as u64),
+            Self::Stream { body, .. } => body.size_hint(),
+        }
+    }
+}
+
+impl Buf for Piece {
+    fn remaining(&self) -> usize {
+        self.bytes.remaining()
+    }
+
+    fn chunk(&self) -> &[u8] {
+        self.bytes.chunk()
+    }
+
+    fn advance(&mut self, count: usize) {
+        self.untaken.take(count);
+        self.bytes.advance(count);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hyper::Method;
+    use hyper::header::HeaderName;
+
+    use super::*;
+
+    #[test]
+    fn as_many_heads_of_a_browser_may_wait_as_there_may_be() {
+        let mut request = Request::get("https://pets.example/v1/pets?limit=100").body(()).unwrap();
+        for number in 0..24 {
+            let name = HeaderName::try_from(format!("sec-some-field-{number}")).unwrap();
+            let value = HeaderValue::from_static("some forty bytes as they are in the mean");
+            request.headers_mut().insert(name, value);
+        }
+        let bytes = bytes_of(&request);
+        assert!(bytes * STREAMS_MAX as usize <= WAITING_HEADS_MAX, "{bytes}");
+        let target = "x".repeat(10_000);
+        *request.uri_mut() = format!("https://pets.example/{target}").parse().unwrap();
+        *request.method_mut() = Method::from_bytes(target.as_bytes()).unwrap();
+        assert!(bytes_of(&request) >= bytes + 19_000, "whatever part of it is long");
+    }
+}

@@ -1,0 +1,72 @@
+//! A stream that is read in a way of one's own, and written to as it is.
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use crate::io::socket::Stream;
+
+/// How a stream is read.
+pub(crate) trait Reader: Unpin + 'static {
+    fn poll_read<T: Stream>(
+        &mut self,
+        stream: &mut T,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>>;
+}
+
+/// A stream, and who reads it.
+pub(crate) struct ReadBy<R, T> {
+    pub(crate) reader: R,
+    pub(crate) stream: T,
+}
+
+// Inlined: over HTTP/1.1 a call for each is 200 instructions of a GET.
+impl<R: Reader, T: Stream> AsyncRead for ReadBy<R, T> {
+    #[inline]
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let this = &mut *self;
+        this.reader.poll_read(&mut this.stream, context, buffer)
+    }
+}
+
+impl<R: Reader, T: Stream> AsyncWrite for ReadBy<R, T> {
+    #[inline]
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    #[inline]
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(context, slices)
+    }
+
+    #[inline]
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    #[inline]
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}

@@ -1,0 +1,48 @@
+//! Connections under TLS: the handshake under a deadline, then HTTP/2 or HTTP/1.1, as the client chose.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use rustls::ServerConfig;
+use tokio::io::AsyncWriteExt;
+use tokio::time::{sleep, timeout};
+use tokio_rustls::TlsAcceptor;
+
+use crate::connection::context::Visit;
+use crate::connection::http1::{LAST_REQUEST_TIME, serve_http1};
+use crate::connection::http2;
+use crate::io::socket::{SendNow, Socket, Stream};
+
+/// The name of HTTP/2 in the handshake (RFC 9113, section 3.2).
+const HTTP_2: &[u8] = b"h2";
+
+/// Accepts connections under TLS. The certificate is the owner's business; what is spoken beneath it is ours.
+pub(crate) fn acceptor(mut config: ServerConfig) -> TlsAcceptor {
+    config.alpn_protocols = vec![HTTP_2.to_vec(), b"http/1.1".to_vec()];
+    Arc::new(config).into()
+}
+
+/// Serves a stream to its end.
+pub(crate) async fn serve_tls<T: Stream>(stream: T, send: SendNow<T>, acceptor: TlsAcceptor, visit: Visit) {
+    let socket = Socket::new(stream, send, Rc::clone(&visit.activity), Rc::clone(&visit.worker.outbox));
+    let handshake = acceptor.accept(socket).into_fallible();
+    let stop = async {
+        visit.drain.wished().await;
+        sleep(LAST_REQUEST_TIME).await;
+    };
+    let shaken = tokio::select! {
+        shaken = timeout(visit.worker.app.settings.deadlines.head, handshake) => shaken,
+        () = stop => return,
+    };
+    let stream = match shaken {
+        Ok(Ok(stream)) => stream,
+        // The alert is on its way. What the client still sends is read over, so that it gets to see it.
+        Ok(Err((_, mut stream))) => return drop(stream.shutdown().await),
+        Err(_) => return,
+    };
+    if stream.get_ref().1.alpn_protocol() == Some(HTTP_2) {
+        http2::serve(stream, visit).await;
+    } else {
+        serve_http1::<_, true>(stream, visit).await;
+    }
+}

@@ -1,0 +1,3 @@
+//! Counters of requests and connections.
+
+pub(crate) mod counters;

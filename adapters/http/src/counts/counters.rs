@@ -1,0 +1,382 @@
+//! What the transport counts, for whoever watches it.
+//!
+//! Each thread has a tally that it alone writes, so that counting is a load and a store, without a lock or a fight for
+//! a cache line; whoever asks adds the tallies up.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use hyper::{Method, StatusCode};
+use parking_lot::Mutex;
+use petstore_domain::Plan;
+
+use crate::base::stats::{Decisions, Figures, Latencies, Requests};
+use crate::wire::builtin_routes::Beside;
+use crate::wire::route::Resource;
+
+/// The route templates of the contract.
+const CONTRACT: [&str; 10] = [
+    "/pets",
+    "/pets/{petId}",
+    "/categories",
+    "/categories/{categoryId}",
+    "/store/orders",
+    "/store/orders/{orderId}",
+    "/inventory",
+    "/inventory/{petId}",
+    "/inventory/{petId}/adjustments",
+    "/rate-limit",
+];
+
+/// Route templates that are told apart: those of the contract, then what stands beside it, then all that is none.
+const ROUTES: [&str; CONTRACT.len() + Beside::ALL.len() + 1] = {
+    let mut routes = [UNKNOWN; CONTRACT.len() + Beside::ALL.len() + 1];
+    let (contract, rest) = routes.split_at_mut(CONTRACT.len());
+    contract.copy_from_slice(&CONTRACT);
+    let mut at = 0;
+    while at < Beside::ALL.len() {
+        rest[at] = Beside::ALL[at].template();
+        at += 1;
+    }
+    routes
+};
+
+/// Stands for what has no name of ours: a path or a method may be anything, a label may not.
+pub(crate) const UNKNOWN: &str = "-";
+
+const METHODS: [&str; 8] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", UNKNOWN];
+
+/// The statuses that are answered; anything else would be counted as the last.
+const STATUSES: [u16; 25] = [
+    200, 201, 204, 302, 304, 400, 401, 403, 404, 405, 406, 408, 409, 410, 412, 413, 414, 415, 422, 428, 429,
+    431, 500, 503, 0,
+];
+
+/// Which of [`STATUSES`] a status is.
+const STATUS_INDEX: [u8; 600] = {
+    let mut index = [24; 600];
+    let mut at: u8 = 0;
+    while at < 24 {
+        index[STATUSES[at as usize] as usize] = at;
+        at += 1;
+    }
+    index
+};
+
+/// Upper bounds of the latency histogram, in microseconds.
+const LATENCY_BOUNDS: [u64; 14] =
+    [50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 1_000_000, 2_500_000];
+
+/// How the gate decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Decision {
+    Admitted,
+    MinuteExceeded,
+    DayExceeded,
+    TooManyInFlight,
+    Banned,
+}
+
+const DECISIONS: [&str; 5] = ["admitted", "minute_exceeded", "day_exceeded", "too_many_in_flight", "banned"];
+
+const PLANS: [&str; 4] = ["free", "pro", "business", "enterprise"];
+
+/// A number that one thread writes and any may read.
+#[derive(Default)]
+struct Counter(AtomicU64);
+
+impl Counter {
+    fn add(&self, more: u64) {
+        // The only writer: no read-modify-write is needed, which would cost twenty times as much.
+        // Whoever sees the sum sees what was counted before it, too.
+        self.0.store(self.0.load(Ordering::Relaxed).wrapping_add(more), Ordering::Release);
+    }
+
+    fn get(&self) -> u64 {
+        self.0.load(Ordering::Acquire)
+    }
+}
+
+#[derive(Default)]
+struct Latency {
+    buckets: [Counter; LATENCY_BOUNDS.len() + 1],
+    sum_micros: Counter,
+}
+
+/// What one thread counts.
+pub(crate) struct Tally {
+    /// By route, method and status.
+    requests: Box<[Counter]>,
+    /// By route.
+    latencies: [Latency; ROUTES.len()],
+    /// By plan and decision.
+    decisions: [[Counter; DECISIONS.len()]; PLANS.len()],
+    begun: Counter,
+    ended: Counter,
+    accepted: Counter,
+    closed: Counter,
+}
+
+impl Default for Tally {
+    fn default() -> Self {
+        let cells = ROUTES.len() * METHODS.len() * STATUSES.len();
+        Self {
+            requests: std::iter::repeat_with(Counter::default).take(cells).collect(),
+            latencies: Default::default(),
+            decisions: Default::default(),
+            begun: Counter::default(),
+            ended: Counter::default(),
+            accepted: Counter::default(),
+            closed: Counter::default(),
+        }
+    }
+}
+
+impl Tally {
+    /// A request has come; it has gone when what is returned is dropped, answered or not.
+    pub(crate) fn request(&self) -> InFlight<'_> {
+        self.begun.add(1);
+        InFlight(self)
+    }
+
+    /// A request has been answered, so long after it came.
+    pub(crate) fn answered(&self, route: Route, method: &Method, status: StatusCode, after: Duration) {
+        self.count(route, method_index(method), status, after);
+    }
+
+    /// One has been answered of which not even the head had come: what it would have asked is not known.
+    pub(crate) fn answered_unread(&self, status: StatusCode) {
+        self.count(Route::NONE, METHODS.len() - 1, status, Duration::ZERO);
+    }
+
+    fn count(&self, Route(route): Route, method: usize, status: StatusCode, after: Duration) {
+        let status =
+            STATUS_INDEX.get(usize::from(status.as_u16())).map_or(STATUSES.len() - 1, |at| usize::from(*at));
+        let cell = (route * METHODS.len() + method) * STATUSES.len() + status;
+        self.requests[cell].add(1);
+        let micros = u64::try_from(after.as_micros()).unwrap_or(u64::MAX);
+        let bucket = LATENCY_BOUNDS.iter().take_while(|bound| micros > **bound).count();
+        let latency = &self.latencies[route];
+        latency.buckets[bucket].add(1);
+        latency.sum_micros.add(micros);
+    }
+
+    /// The gate has decided about a request of an account.
+    pub(crate) fn decided(&self, plan: &Plan, decision: Decision) {
+        let plan = match plan {
+            Plan::Free => 0,
+            Plan::Pro => 1,
+            Plan::Business => 2,
+            Plan::Enterprise(_) => 3,
+        };
+        self.decisions[plan][decision as usize].add(1);
+    }
+
+    /// A connection has been accepted.
+    pub(crate) fn connected(&self) {
+        self.accepted.add(1);
+    }
+
+    /// A connection has been closed.
+    pub(crate) fn disconnected(&self) {
+        self.closed.add(1);
+    }
+}
+
+/// A request that is being answered.
+pub(crate) struct InFlight<'t>(&'t Tally);
+
+impl Drop for InFlight<'_> {
+    fn drop(&mut self) {
+        self.0.ended.add(1);
+    }
+}
+
+/// A route template, by its place among [`ROUTES`].
+#[derive(Clone, Copy)]
+pub(crate) struct Route(usize);
+
+impl Route {
+    /// The templates of the contract.
+    pub(crate) const OF_CONTRACT: &[&'static str] = &CONTRACT;
+
+    /// A path that is none.
+    pub(crate) const NONE: Self = Self(ROUTES.len() - 1);
+
+    /// The route of an operation.
+    pub(crate) const fn of(resource: &Resource) -> Self {
+        Self(match resource {
+            Resource::Pets => 0,
+            Resource::Pet(_) => 1,
+            Resource::Categories => 2,
+            Resource::Category(_) => 3,
+            Resource::Orders => 4,
+            Resource::Order(_) => 5,
+            Resource::Inventory => 6,
+            Resource::Item(_) => 7,
+            Resource::Adjustments(_) => 8,
+            Resource::RateLimit => 9,
+        })
+    }
+
+    /// The route of a path outside the base path.
+    pub(crate) fn beside(path: &str) -> Self {
+        Beside::find(path).map_or(Self::NONE, |one| Self(CONTRACT.len() + one as usize))
+    }
+
+    /// The template.
+    pub(crate) fn template(self) -> &'static str {
+        ROUTES[self.0]
+    }
+}
+
+/// A method by its name; `-` for one that is not HTTP's, which may be any word, a secret too.
+pub(crate) fn method_name(method: &Method) -> &'static str {
+    METHODS[method_index(method)]
+}
+
+fn method_index(method: &Method) -> usize {
+    match *method {
+        Method::GET => 0,
+        Method::HEAD => 1,
+        Method::POST => 2,
+        Method::PUT => 3,
+        Method::PATCH => 4,
+        Method::DELETE => 5,
+        Method::OPTIONS => 6,
+        _ => 7,
+    }
+}
+
+/// The tallies of all threads.
+#[derive(Default)]
+pub(crate) struct Tallies(Mutex<Vec<Arc<Tally>>>);
+
+impl Tallies {
+    /// One more thread's.
+    pub(crate) fn another(&self) -> Arc<Tally> {
+        let tally = Arc::new(Tally::default());
+        self.0.lock().push(Arc::clone(&tally));
+        tally
+    }
+
+    /// What all threads have counted together. What is not counted by thread is 0 here.
+    pub(crate) fn figures(&self) -> Figures {
+        let tallies = self.0.lock();
+        let sum = |pick: &dyn Fn(&Tally) -> u64| tallies.iter().map(|tally| pick(tally)).sum::<u64>();
+        let (accepted, connections) =
+            begun_and_left(|| sum(&|tally| tally.accepted.get()), || sum(&|tally| tally.closed.get()));
+        let (_, in_flight) =
+            begun_and_left(|| sum(&|tally| tally.begun.get()), || sum(&|tally| tally.ended.get()));
+        let mut figures = Figures {
+            requests: vec![],
+            latencies: vec![],
+            decisions: vec![],
+            in_flight,
+            accepted,
+            connections,
+            panics: 0,
+            shed: 0,
+            forwarded_ignored: 0,
+        };
+        for (route, template) in ROUTES.iter().enumerate() {
+            for (method, name) in METHODS.iter().enumerate() {
+                for (status, code) in STATUSES.iter().enumerate() {
+                    let cell = (route * METHODS.len() + method) * STATUSES.len() + status;
+                    let count = sum(&|tally| tally.requests[cell].get());
+                    if count > 0 {
+                        let (route, method, status) = (*template, *name, *code);
+                        figures.requests.push(Requests { route, method, status, count });
+                    }
+                }
+            }
+            let count_of = |bucket: usize| sum(&|tally| tally.latencies[route].buckets[bucket].get());
+            let buckets: Vec<_> = (0..=LATENCY_BOUNDS.len()).map(count_of).collect();
+            if buckets.iter().any(|count| *count > 0) {
+                let bounds = LATENCY_BOUNDS.iter().copied().map(Duration::from_micros);
+                let bounds = bounds.chain([Duration::MAX]);
+                let sum_micros = sum(&|tally| tally.latencies[route].sum_micros.get());
+                figures.latencies.push(Latencies {
+                    route: template,
+                    sum: Duration::from_micros(sum_micros),
+                    buckets: bounds.zip(buckets).collect(),
+                });
+            }
+        }
+        for (plan, name) in PLANS.iter().enumerate() {
+            for (decision, word) in DECISIONS.iter().enumerate() {
+                let count = sum(&|tally| tally.decisions[plan][decision].get());
+                figures.decisions.push(Decisions { plan: name, decision: word, count });
+            }
+        }
+        figures
+    }
+}
+
+/// How many have begun, and how many of them have not ended. What has ended is read first: who comes and goes between the
+/// two looks is then one too many, and would otherwise be missing among those who are there all the time.
+fn begun_and_left(begun: impl FnOnce() -> u64, ended: impl FnOnce() -> u64) -> (u64, u64) {
+    let ended = ended();
+    let begun = begun();
+    (begun, begun.saturating_sub(ended))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_two_threads_count_is_added_up() {
+        let tallies = Tallies::default();
+        let (one, two) = (tallies.another(), tallies.another());
+        let pet = Route::of(&Resource::find("/pets/1").unwrap());
+        one.answered(pet, &Method::GET, StatusCode::OK, Duration::from_micros(50));
+        two.answered(pet, &Method::GET, StatusCode::OK, Duration::from_micros(51));
+        two.answered(pet, &Method::GET, StatusCode::IM_A_TEAPOT, Duration::from_mins(1));
+        let running = one.request();
+        drop(two.request());
+        one.connected();
+        two.connected();
+        two.disconnected();
+        one.decided(&Plan::Pro, Decision::Banned);
+        let figures = tallies.figures();
+        drop(running);
+        let counts: Vec<_> =
+            figures.requests.iter().map(|one| (one.route, one.method, one.status, one.count)).collect();
+        assert_eq!(counts, [("/pets/{petId}", "GET", 200, 2), ("/pets/{petId}", "GET", 0, 1)]);
+        let buckets: Vec<_> = figures.latencies[0].buckets.iter().map(|(_, count)| *count).collect();
+        assert_eq!(buckets, [1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
+        assert_eq!(figures.latencies[0].sum, Duration::from_micros(60_000_101));
+        assert_eq!((figures.in_flight, figures.accepted, figures.connections), (1, 2, 1));
+        let banned: Vec<_> = figures.decisions.iter().filter(|one| one.count > 0).collect();
+        assert_eq!(banned, [&Decisions { plan: "pro", decision: "banned", count: 1 }]);
+    }
+
+    #[test]
+    fn who_comes_and_goes_between_two_looks_takes_nobodys_place() {
+        let tally = Tally::default();
+        tally.connected();
+        let read = |counter: &Counter| {
+            let count = counter.get();
+            tally.connected();
+            tally.disconnected();
+            count
+        };
+        let (accepted, connections) = begun_and_left(|| read(&tally.accepted), || read(&tally.closed));
+        assert!((1..=accepted).contains(&connections), "{connections} of {accepted}");
+    }
+
+    #[test]
+    fn every_route_has_a_place_of_its_own() {
+        for template in Route::OF_CONTRACT {
+            let path =
+                template.replace("{petId}", "1").replace("{categoryId}", "1").replace("{orderId}", "1");
+            assert_eq!(Route::of(&Resource::find(&path).unwrap()).template(), *template);
+        }
+        for one in Beside::ALL {
+            assert_eq!(Route::beside(one.template()).template(), one.template());
+        }
+        assert_eq!(Route::beside("/nowhere").template(), UNKNOWN);
+    }
+}

@@ -1,0 +1,176 @@
+//! The key that a request presents, and how requests are told apart by it.
+
+use std::net::IpAddr;
+
+use hyper::HeaderMap;
+use hyper::header::{AUTHORIZATION, HeaderName};
+use petstore_domain::ApiKey;
+
+use crate::thread::known_keys::{KnownKeys, number_of};
+use crate::wire::request_head::{Field, Head};
+
+const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
+
+/// Why a request presents no key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NoKey {
+    /// There is none: another scheme than Bearer and an empty token are none too.
+    Missing,
+    /// There are two different ones: it would depend on the reader which one counts.
+    Ambiguous,
+}
+
+/// The key in `Authorization: Bearer` (RFC 6750 section 2.1) or in `X-API-Key`.
+pub(crate) fn presented<'r>(head: &Head<'r>, headers: &'r HeaderMap) -> Result<&'r [u8], NoKey> {
+    let key = match (head.authorization, head.api_key) {
+        (Field::Absent, Field::Absent) => return Err(NoKey::Missing),
+        (Field::Once(authorization), Field::Absent) => bearer_token(authorization.as_bytes()),
+        (Field::Absent, Field::Once(key)) => key.as_bytes().trim_ascii(),
+        _ => return the_usable_one(headers),
+    };
+    if key.len() == ApiKey::LEN { Ok(key) } else { the_usable_one(headers) }
+}
+
+/// The one value among all that has the form of a key, however often it is repeated; beside it blank values, other
+/// schemes and junk mean nothing. Where none has that form, the first value that is not blank: it is judged as junk.
+///
+/// A gateway may have joined repeated fields with commas, and no key has a comma in it.
+#[cold]
+fn the_usable_one(headers: &HeaderMap) -> Result<&[u8], NoKey> {
+    let values = |name: &HeaderName| headers.get_all(name).iter().flat_map(|value| parts(value.as_bytes()));
+    let tokens = values(&AUTHORIZATION).map(bearer_token).chain(values(&API_KEY));
+    let (mut usable, mut first) = (None, None);
+    for token in tokens.filter(|token| !token.is_empty()) {
+        first = first.or(Some(token));
+        if ApiKey::parse(token).is_ok() && *usable.get_or_insert(token) != token {
+            return Err(NoKey::Ambiguous);
+        }
+    }
+    usable.or(first).ok_or(NoKey::Missing)
+}
+
+fn parts(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+    value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii)
+}
+
+/// Who asks, as a number, before it is known whose key it is: for a key that has lately been good mostly another one than
+/// for others, and for all other requests that of their address.
+pub(crate) fn asker(head: &Head<'_>, headers: &HeaderMap, client: IpAddr, keys: &KnownKeys) -> u64 {
+    let number = presented(head, headers).ok().and_then(number_of).filter(|number| keys.knows(*number));
+    // An IPv4 address is the same where the listener takes both kinds, and gives it as IPv6.
+    number.unwrap_or_else(|| match client.to_canonical() {
+        IpAddr::V4(address) => u64::from(address.to_bits()),
+        // A network's upper half; the lower one is its owner's to choose.
+        IpAddr::V6(address) => u64::try_from(address.to_bits() >> 64).unwrap_or(0),
+    })
+}
+
+/// The token after the scheme, which is compared without regard to case (RFC 9110 section 11.1).
+fn bearer_token(authorization: &[u8]) -> &[u8] {
+    const SCHEME: &[u8] = b"bearer ";
+    match authorization.split_at_checked(SCHEME.len()) {
+        Some((scheme, token)) if scheme.eq_ignore_ascii_case(SCHEME) => token.trim_ascii(),
+        _ => b"",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hyper::header::HeaderValue;
+
+    use super::*;
+
+    /// A well-formed key of this number.
+    fn key(number: u8) -> String {
+        ApiKey::from_entropy([number; 32]).reveal().to_owned()
+    }
+
+    #[test]
+    fn one_usable_key_is_the_key_whatever_stands_beside_it() {
+        type Case<'c> = (&'c [(HeaderName, &'c str)], Result<&'c str, NoKey>);
+        let (one, other) = (key(1), key(2));
+        let (bearer, others) = (format!("Bearer {one}"), format!("Bearer {other}"));
+        let twice = format!("{bearer}, bearer  {one}");
+        let joined = format!("junk,{one} , ,{one}");
+        let broken = format!("{}0", &one[..ApiKey::LEN - 1]);
+        assert!(ApiKey::parse(broken.as_bytes()).is_err());
+        let cases: [Case<'_>; 24] = [
+            (&[], Err(NoKey::Missing)),
+            (&[(AUTHORIZATION, &bearer)], Ok(&one)),
+            (&[(API_KEY, &one)], Ok(&one)),
+            (&[(AUTHORIZATION, "bEARER   abc ")], Ok("abc")),
+            (&[(API_KEY, "abc")], Ok("abc")),
+            (&[(AUTHORIZATION, "Basic abc")], Err(NoKey::Missing)),
+            (&[(AUTHORIZATION, &one)], Err(NoKey::Missing)),
+            (&[(AUTHORIZATION, "Bearer")], Err(NoKey::Missing)),
+            (&[(AUTHORIZATION, "Bearer "), (API_KEY, "  ")], Err(NoKey::Missing)),
+            (&[(API_KEY, &one), (API_KEY, &one)], Ok(&one)),
+            (&[(AUTHORIZATION, &bearer), (AUTHORIZATION, &bearer), (API_KEY, &one)], Ok(&one)),
+            (&[(AUTHORIZATION, &bearer), (API_KEY, "")], Ok(&one)),
+            (&[(AUTHORIZATION, "Basic abc"), (API_KEY, &one)], Ok(&one)),
+            (&[(AUTHORIZATION, "Bearer junk"), (API_KEY, &one)], Ok(&one)),
+            (&[(AUTHORIZATION, "Bearer junk"), (AUTHORIZATION, &bearer), (API_KEY, "junk")], Ok(&one)),
+            (&[(API_KEY, &broken), (AUTHORIZATION, &bearer)], Ok(&one)),
+            (&[(AUTHORIZATION, &twice)], Ok(&one)),
+            (&[(API_KEY, &joined)], Ok(&one)),
+            (&[(AUTHORIZATION, &bearer), (API_KEY, &other)], Err(NoKey::Ambiguous)),
+            (&[(AUTHORIZATION, &bearer), (AUTHORIZATION, &others)], Err(NoKey::Ambiguous)),
+            (&[(API_KEY, &one), (API_KEY, "junk"), (API_KEY, &other)], Err(NoKey::Ambiguous)),
+            (&[(AUTHORIZATION, "Basic abc"), (API_KEY, "junk")], Ok("junk")),
+            (&[(API_KEY, ""), (API_KEY, "x"), (AUTHORIZATION, "Bearer")], Ok("x")),
+            (&[(API_KEY, "b"), (AUTHORIZATION, "Bearer a")], Ok("a")),
+        ];
+        for (fields, expected) in cases {
+            let mut headers = HeaderMap::new();
+            for (name, value) in fields {
+                headers.append(name, value.parse().unwrap());
+            }
+            let expected = expected.map(str::as_bytes);
+            assert_eq!(presented(&Head::read(&headers), &headers), expected, "{fields:?}");
+        }
+    }
+
+    /// As whom one asks with this key from this address.
+    fn asks(keys: &KnownKeys, key: &ApiKey, client: &str) -> u64 {
+        let mut headers = HeaderMap::new();
+        headers.insert(API_KEY, HeaderValue::from_str(key.reveal()).unwrap());
+        asker(&Head::read(&headers), &headers, client.parse().unwrap(), keys)
+    }
+
+    #[test]
+    fn keys_that_nobody_knows_are_no_more_than_their_address_and_known_ones_are_told_apart() {
+        const HERE: &str = "192.0.2.1";
+        let keys = KnownKeys::new();
+        let stranger = asker(&Head::default(), &HeaderMap::new(), HERE.parse().unwrap(), &keys);
+        let invented: Vec<_> = (0..=255).map(|byte| ApiKey::from_entropy([byte; 32])).collect();
+        assert!(invented.iter().all(|key| asks(&keys, key, HERE) == stranger));
+        assert_ne!(asks(&keys, &invented[0], "192.0.2.2"), stranger);
+        for key in &invented[..2] {
+            keys.remember(key.as_bytes());
+        }
+        let [one, two] = [0, 1].map(|known| asks(&keys, &invented[known], HERE));
+        assert!(one != two && one != stranger && two != stranger);
+        assert_eq!(asks(&keys, &invented[0], "2001:db8::1"), one, "wherever it comes from");
+        assert!(invented[2..].iter().all(|key| asks(&keys, key, HERE) == stranger));
+    }
+
+    #[test]
+    fn an_ipv4_address_is_the_same_in_both_forms_and_a_network_is_one_address() {
+        let number = |client: &str| {
+            asker(&Head::default(), &HeaderMap::new(), client.parse().unwrap(), &KnownKeys::new())
+        };
+        assert_eq!(number("192.0.2.1"), number("::ffff:192.0.2.1"));
+        assert_ne!(number("::ffff:192.0.2.1"), number("::ffff:192.0.2.2"));
+        assert_eq!(number("2001:db8::1"), number("2001:db8::ffff:2"));
+        assert_ne!(number("2001:db8::1"), number("2001:db8:0:1::1"));
+    }
+
+    #[test]
+    fn many_keys_have_a_place_each() {
+        let keys = KnownKeys::new();
+        let known = (0..=255).map(|byte| ApiKey::from_entropy([byte; 32]));
+        let known: Vec<_> = known.inspect(|key| keys.remember(key.as_bytes())).collect();
+        let kept = known.iter().filter(|key| keys.knows(number_of(key.as_bytes()).unwrap())).count();
+        assert!(kept > 192, "{kept} of {}", known.len());
+    }
+}

@@ -1,0 +1,291 @@
+//! What trusted proxies tell of a request: its client's address, and the scheme and host that the client asked.
+//!
+//! Each proxy adds an element about the peer that it has the request from. The elements are read from the last one on,
+//! which our own peer has added, for as long as they name trusted proxies. Whatever stands before the element that names
+//! the client, the client may have invented.
+
+use std::net::{IpAddr, SocketAddr};
+
+use hyper::HeaderMap;
+use hyper::header::{FORWARDED, HeaderName};
+
+use crate::base::authority::is_valid;
+use crate::base::settings::{HttpSettings, Network};
+use crate::exchange::host::is_served;
+
+mod elements;
+
+use elements::{Element, pieces};
+
+pub(crate) const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
+const FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
+
+/// The scheme and host that the client asked, as far as a trusted proxy names them.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Outer {
+    pub(crate) scheme: Option<&'static str>,
+    /// With its port, if it has one.
+    pub(crate) host: Option<Box<str>>,
+    /// Whether the proxy names no scheme at all, not even one that is ignored.
+    pub(crate) lacks_scheme: bool,
+    /// Values that were ignored.
+    pub(crate) ignored: u32,
+}
+
+/// The client's address, and what is told besides; nothing where the peer is no trusted proxy.
+pub(crate) fn told(
+    peer: IpAddr,
+    headers: &HeaderMap,
+    settings: &HttpSettings,
+) -> (IpAddr, Option<Box<Outer>>) {
+    let proxies = &settings.trusted_proxies;
+    if !is_trusted(proxies, peer) {
+        return (peer, None);
+    }
+    let hop = Hop::find(proxies, peer, headers);
+    let outer = settings.public_url.is_none().then(|| Box::new(hop.outer(settings)));
+    (hop.client, outer)
+}
+
+fn is_trusted(proxies: &[Network], address: IpAddr) -> bool {
+    proxies.iter().any(|network| network.contains(address))
+}
+
+/// What is told of the hop that names the client.
+#[derive(Debug)]
+pub(crate) struct Hop {
+    pub(crate) client: IpAddr,
+    proto: Option<String>,
+    host: Option<String>,
+    /// Whether the element that tells of the hop cannot be read.
+    is_broken: bool,
+}
+
+impl Hop {
+    /// Finds it in `Forwarded` (RFC 7239) if there is one, else in the `X-Forwarded` headers. The peer is a trusted proxy.
+    pub(crate) fn find(proxies: &[Network], peer: IpAddr, headers: &HeaderMap) -> Self {
+        if !headers.contains_key(FORWARDED) {
+            let addresses = from_last(headers, &FORWARDED_FOR);
+            let (client, hop) = walk(proxies, peer, addresses.into_iter().map(parse_address));
+            let of_hop = |name| of_hop(headers, name, hop);
+            return Self {
+                client,
+                proto: of_hop(&FORWARDED_PROTO),
+                host: of_hop(&FORWARDED_HOST),
+                is_broken: false,
+            };
+        }
+        let elements: Vec<_> = from_last(headers, &FORWARDED).into_iter().map(Element::parse).collect();
+        let addresses = elements.iter().map(|element| element.as_ref()?.address());
+        let (client, hop) = walk(proxies, peer, addresses);
+        let element = elements.into_iter().nth(hop);
+        let is_broken = element.as_ref().is_some_and(Option::is_none);
+        let Element { proto, host, .. } = element.flatten().unwrap_or_default();
+        Self { client, proto, host, is_broken }
+    }
+
+    fn outer(&self, settings: &HttpSettings) -> Outer {
+        let scheme = self.proto.as_deref().map(|proto| match proto {
+            proto if proto.eq_ignore_ascii_case("https") => Some("https://"),
+            proto if proto.eq_ignore_ascii_case("http") => Some("http://"),
+            _ => None,
+        });
+        let is_good = |host: &str| is_valid(host) && is_served(host, settings.hosts.as_deref());
+        let host = self.host.as_deref().map(|host| is_good(host).then(|| host.into()));
+        let is_ignored = [self.is_broken, scheme == Some(None), host == Some(None)];
+        Outer {
+            lacks_scheme: scheme.is_none() && !self.is_broken,
+            scheme: scheme.flatten(),
+            host: host.flatten(),
+            ignored: is_ignored.into_iter().map(u32::from).sum(),
+        }
+    }
+}
+
+/// Follows the addresses from the last one on. Says whose the request is, and the place of the address that says so: the
+/// first that is not a trusted proxy's. One that cannot be read ends the walk, since what stands before it may be the
+/// client's own.
+fn walk(
+    proxies: &[Network],
+    peer: IpAddr,
+    addresses: impl Iterator<Item = Option<IpAddr>>,
+) -> (IpAddr, usize) {
+    let (mut client, mut hop) = (peer, 0);
+    for (place, address) in addresses.enumerate() {
+        hop = place;
+        let Some(address) = address else { break };
+        client = address;
+        if !is_trusted(proxies, address) {
+            break;
+        }
+    }
+    (client, hop)
+}
+
+/// The elements of a header from the last one on. One may be empty (RFC 9110, section 5.6.1.2), and means nothing. A line
+/// that cannot be read is an element that cannot.
+fn from_last<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Vec<&'h str> {
+    let lines: Vec<_> = headers.get_all(name).iter().collect();
+    let lines = lines.into_iter().rev().map(|line| line.to_str().unwrap_or("?"));
+    lines.flat_map(|line| pieces(line, ',')).filter(|element| !element.is_empty()).collect()
+}
+
+/// The element of a list that belongs to a hop. A list that is shorter was begun by a proxy on the way, and its first
+/// element tells what that one has seen.
+fn of_hop(headers: &HeaderMap, name: &HeaderName, hop: usize) -> Option<String> {
+    from_last(headers, name).into_iter().take(hop + 1).next_back().map(str::to_owned)
+}
+
+/// An address, which some proxies write with the port, or in the brackets that a port needs.
+pub(crate) fn parse_address(text: &str) -> Option<IpAddr> {
+    let bracketed = || text.strip_prefix('[')?.strip_suffix(']')?.parse().map(IpAddr::V6).ok();
+    let with_port = || text.parse::<SocketAddr>().ok().map(|address| address.ip());
+    text.parse().ok().or_else(with_port).or_else(bracketed)
+}
+
+#[cfg(test)]
+mod fuzz;
+
+#[cfg(test)]
+mod tests {
+    use hyper::header::HeaderValue;
+
+    use super::*;
+    use crate::base::authority::HostName;
+    use crate::base::settings::Documents;
+
+    /// What is told by the fields of a request that comes from 10.0.0.9, behind proxies in 10.0.0.0/8: the client, and what
+    /// links begin with (`-` where nothing tells it), and the ignored values.
+    fn told_by(fields: &[(&str, &str)]) -> String {
+        let documents = Documents { yaml: "".into(), json: "".into(), page: [].into() };
+        let settings = HttpSettings {
+            trusted_proxies: vec![Network::parse("10.0.0.0/8").unwrap()],
+            hosts: Some(
+                ["pets.example", "[2001:db8::7]"].map(|host| HostName::parse(host).unwrap()).to_vec(),
+            ),
+            ..HttpSettings::new(1, documents)
+        };
+        let mut headers = HeaderMap::new();
+        for (name, value) in fields {
+            let name: HeaderName = name.parse().unwrap();
+            headers.append(name, HeaderValue::from_bytes(value.as_bytes()).unwrap());
+        }
+        let (client, outer) = told("10.0.0.9".parse().unwrap(), &headers, &settings);
+        let Outer { scheme, host, ignored, .. } = *outer.unwrap();
+        let (scheme, host) = (scheme.unwrap_or("-"), host.as_deref().unwrap_or("-"));
+        format!("{client} {scheme} {host} {ignored}")
+    }
+
+    #[test]
+    fn x_forwarded_headers_are_read_at_the_hop_that_names_the_client() {
+        let (by, proto, host) = ("x-forwarded-for", "x-forwarded-proto", "x-forwarded-host");
+        for (fields, expected) in [
+            (&[][..], "10.0.0.9 - - 0"),
+            (&[(proto, "https")], "10.0.0.9 https:// - 0"),
+            (
+                &[(by, "192.0.2.1"), (proto, "HTTPS"), (host, "pets.example:8443")],
+                "192.0.2.1 https:// pets.example:8443 0",
+            ),
+            // What the client has sent itself stands before what the proxy adds.
+            (
+                &[
+                    (by, "198.51.100.1, 192.0.2.1"),
+                    (proto, "http, https"),
+                    (host, "evil.example,pets.example"),
+                ],
+                "192.0.2.1 https:// pets.example 0",
+            ),
+            // Two proxies: the outer one saw https, the inner one http.
+            (
+                &[(by, "192.0.2.1, 10.0.0.1"), (proto, "https, http"), (host, "pets.example, inner")],
+                "192.0.2.1 https:// pets.example 0",
+            ),
+            (
+                &[(by, "198.51.100.1"), (by, "192.0.2.1, 10.0.0.1"), (proto, "http"), (proto, "https,http")],
+                "192.0.2.1 https:// - 0",
+            ),
+            // The outer one alone tells it.
+            (
+                &[(by, "192.0.2.1, 10.0.0.2, 10.0.0.1"), (proto, "https"), (host, "pets.example")],
+                "192.0.2.1 https:// pets.example 0",
+            ),
+            (&[(by, "junk, 10.0.0.1"), (proto, "http, https, http")], "10.0.0.1 https:// - 0"),
+            (&[(proto, "wss"), (host, "pets.example/x")], "10.0.0.9 - - 2"),
+            (&[(proto, "https"), (host, "evil.example")], "10.0.0.9 https:// - 1"),
+            (&[(proto, "https://"), (host, "[2001:db8:0::7]:443")], "10.0.0.9 - [2001:db8:0::7]:443 1"),
+            (&[(proto, "\u{e9}"), (host, "pets.example:99999")], "10.0.0.9 - - 2"),
+            (&[(proto, ""), (host, " , ")], "10.0.0.9 - - 0"),
+        ] {
+            assert_eq!(told_by(fields), expected, "{fields:?}");
+        }
+    }
+
+    #[test]
+    fn forwarded_is_read_at_the_hop_that_names_the_client_and_alone() {
+        let x = [
+            ("x-forwarded-for", "198.51.100.9"),
+            ("x-forwarded-proto", "http"),
+            ("x-forwarded-host", "pets.example:1"),
+        ];
+        for (lines, expected) in [
+            (&["for=192.0.2.1;proto=https;host=pets.example"][..], "192.0.2.1 https:// pets.example 0"),
+            (
+                &["For=\"192.0.2.1:4711\"; Proto=HTTPS ; HOST=\"pets.example:8443\""],
+                "192.0.2.1 https:// pets.example:8443 0",
+            ),
+            (&["for=\"[2001:db8::1]:80\";by=_me;proto=https;secret=x"], "2001:db8::1 https:// - 0"),
+            (
+                &["for=198.51.100.1;proto=http;host=evil.example, for=192.0.2.1;proto=https"],
+                "192.0.2.1 https:// - 0",
+            ),
+            (
+                &["for=192.0.2.1;proto=https;host=pets.example", "for=10.0.0.1;proto=http;host=inner"],
+                "192.0.2.1 https:// pets.example 0",
+            ),
+            (&["for=192.0.2.1, for=10.0.0.1;proto=https"], "192.0.2.1 - - 0"),
+            // Whom a proxy does not name it has seen all the same.
+            (&["for=unknown;proto=https, for=10.0.0.1;proto=http"], "10.0.0.1 https:// - 0"),
+            (&["proto=https;host=pets.example"], "10.0.0.9 https:// pets.example 0"),
+            (&["for=_hidden;proto=https"], "10.0.0.9 https:// - 0"),
+            // A quote that a client leaves open does not swallow what the proxy adds.
+            (&["for=\"192.0.2.9, for=192.0.2.1;proto=https"], "192.0.2.1 https:// - 0"),
+            (&["for=192.0.2.1;proto=ftp;host=evil.example"], "192.0.2.1 - - 2"),
+            (&["for=192.0.2.1;proto=https;proto=http"], "10.0.0.9 - - 1"),
+            (&["junk"], "10.0.0.9 - - 1"),
+            (&["\u{e9}"], "10.0.0.9 - - 1"),
+            (&["for=10.0.0.1, \u{e9}"], "10.0.0.9 - - 1"),
+            (&[""], "10.0.0.9 - - 0"),
+        ] {
+            let lines = lines.iter().map(|line| ("forwarded", *line));
+            let fields: Vec<_> = lines.chain(x).collect();
+            assert_eq!(told_by(&fields), expected, "{fields:?}");
+        }
+    }
+
+    #[test]
+    fn a_peer_that_is_no_proxy_tells_nothing_and_a_public_url_needs_nothing() {
+        let documents = || Documents { yaml: "".into(), json: "".into(), page: [].into() };
+        let mut settings = HttpSettings {
+            trusted_proxies: vec![Network::parse("10.0.0.0/8").unwrap()],
+            ..HttpSettings::new(1, documents())
+        };
+        let mut headers = HeaderMap::new();
+        headers.insert(FORWARDED, HeaderValue::from_static("for=192.0.2.1;proto=https;host=pets.example"));
+        let [stranger, proxy, client] =
+            ["203.0.113.5", "::ffff:10.0.0.9", "192.0.2.1"].map(|address| address.parse().unwrap());
+        assert_eq!(told(stranger, &headers, &settings), (stranger, None));
+        let (address, outer) = told(proxy, &headers, &settings);
+        assert_eq!((address, outer.unwrap().scheme), (client, Some("https://")));
+        settings.public_url = Some("https://pets.example".to_owned());
+        assert_eq!(told(proxy, &headers, &settings), (client, None));
+        let outer = |headers: &HeaderMap| {
+            let settings = HttpSettings {
+                trusted_proxies: settings.trusted_proxies.clone(),
+                ..HttpSettings::new(1, documents())
+            };
+            *told(proxy, headers, &settings).1.unwrap()
+        };
+        assert!(outer(&HeaderMap::new()).lacks_scheme && !outer(&headers).lacks_scheme);
+    }
+}

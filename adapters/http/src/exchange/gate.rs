@@ -1,0 +1,124 @@
+//! What the gate in front of every handler says: the service judges, this tells the client.
+
+use std::net::IpAddr;
+
+use hyper::header::{HeaderValue, WWW_AUTHENTICATE};
+use petstore_domain::{KeyFault, Plan, Timestamp, WindowKind};
+use petstore_ports::api::{KeyProblem, Refusal};
+use petstore_ports::{AddressVerdict, Cost};
+
+use crate::counts::counters::Decision;
+use crate::exchange::credentials::NoKey;
+use crate::response::answer::Answer;
+use crate::response::quota_headers::QuotaNote;
+use crate::thread::shared::App;
+use crate::wire::error::{ApiError, Code};
+
+/// Counts a request without a key against its address, and says what it lacks. The quota note is written.
+pub(crate) async fn without_key(
+    app: &App,
+    client: IpAddr,
+    lack: NoKey,
+    now: Timestamp,
+    note: &mut Option<QuotaNote>,
+) -> Answer {
+    let address = match app.api.admit_address(client, Cost::One, now).await {
+        Ok(address) => address,
+        Err(error) => return error.into(),
+    };
+    *note = Some(QuotaNote::of_address(&address));
+    if !address.admitted {
+        return address_exceeded(&address, now);
+    }
+    match lack {
+        NoKey::Missing => {
+            let message = "This operation needs an API key, as a bearer token or in X-API-Key.";
+            let code = Code::MissingApiKey;
+            Answer::from(ApiError::new(code, message)).with_header(WWW_AUTHENTICATE, challenge(code))
+        }
+        NoKey::Ambiguous => {
+            let message = "The request has two different API keys: send the one that is meant.";
+            ApiError::new(Code::AmbiguousCredentials, message).into()
+        }
+    }
+}
+
+/// What a 401 challenges with (RFC 6750, section 3): no error where no key came.
+pub(crate) fn challenge(code: Code) -> HeaderValue {
+    HeaderValue::from_static(match code {
+        Code::MissingApiKey => "Bearer realm=\"petstore\"",
+        _ => "Bearer realm=\"petstore\", error=\"invalid_token\"",
+    })
+}
+
+/// What was decided about an account's request that is refused; none where there was no account.
+pub(crate) const fn decision(refusal: &Refusal) -> Option<(&Plan, Decision)> {
+    match refusal {
+        Refusal::TooManyInFlight { plan, .. } => Some((plan, Decision::TooManyInFlight)),
+        Refusal::Banned { plan, .. } => Some((plan, Decision::Banned)),
+        Refusal::Exceeded { plan, usage, .. } => match usage.binding() {
+            (WindowKind::Minute, _) => Some((plan, Decision::MinuteExceeded)),
+            (WindowKind::Day, _) => Some((plan, Decision::DayExceeded)),
+        },
+        Refusal::Key { .. } | Refusal::Store(_) => None,
+    }
+}
+
+/// Says why the service refuses a request. The quota note is written unless the service could not count.
+pub(crate) fn refused(refusal: Refusal, now: Timestamp, note: &mut Option<QuotaNote>) -> Answer {
+    match refusal {
+        Refusal::Key { problem, address } => {
+            *note = Some(QuotaNote::of_address(&address));
+            if !address.admitted {
+                return address_exceeded(&address, now);
+            }
+            let (code, message) = match problem {
+                KeyProblem::Invalid => (Code::InvalidApiKey, "There is no such API key."),
+                KeyProblem::Dead(KeyFault::Expired) => (Code::ApiKeyExpired, "The API key has expired."),
+                KeyProblem::Dead(KeyFault::Revoked) => (Code::ApiKeyRevoked, "The API key has been revoked."),
+            };
+            Answer::from(ApiError::new(code, message)).with_header(WWW_AUTHENTICATE, challenge(code))
+        }
+        Refusal::TooManyInFlight { usage, .. } => {
+            *note = Some(QuotaNote::of_account(&usage));
+            let message =
+                "The account has as many requests in flight as it may; try again when one is answered.";
+            Answer::from(ApiError::new(Code::TooManyConcurrentRequests, message)).with_retry_after(1)
+        }
+        Refusal::Banned { until, limits, .. } => {
+            *note = Some(QuotaNote::banned(limits.minute.get(), until.as_secs_ceil()));
+            let message =
+                format!("The API key is banned until {until}: it kept asking after it had been refused.");
+            let wait = until.since(now).as_millis().div_ceil(1_000);
+            Answer::from(ApiError::new(Code::KeyBanned, message))
+                .with_retry_after(u64::try_from(wait).unwrap_or(u64::MAX))
+        }
+        Refusal::Exceeded { usage, .. } => {
+            *note = Some(QuotaNote::of_account(&usage));
+            // An exhausted day binds before an exhausted minute: the window that lifts last.
+            let (kind, window) = usage.binding();
+            let (code, span) = match kind {
+                WindowKind::Minute => (Code::RateLimitExceeded, "minute"),
+                WindowKind::Day => (Code::QuotaExceeded, "day"),
+            };
+            let message = match window.limit {
+                1 => format!("The one request of this {span} is used up."),
+                limit => format!("The {limit} requests of this {span} are used up."),
+            };
+            Answer::from(ApiError::new(code, message)).with_retry_after(secs_until(window.reset_secs, now))
+        }
+        Refusal::Store(error) => Answer::from(error),
+    }
+}
+
+fn address_exceeded(address: &AddressVerdict, now: Timestamp) -> Answer {
+    let message = "Too many requests without a valid API key came from this address in this minute.";
+    Answer::from(ApiError::new(Code::RateLimitExceeded, message))
+        .with_retry_after(secs_until(address.usage.reset_secs, now))
+}
+
+/// Whole seconds from now to then, rounded up, at least one.
+fn secs_until(then_secs: u64, now: Timestamp) -> u64 {
+    let now_millis = u64::try_from(now.as_millis()).unwrap_or(0);
+    then_secs.saturating_mul(1_000).saturating_sub(now_millis).div_ceil(1_000).max(1)
+}

@@ -1,0 +1,272 @@
+//! The operations: each parses what is its own, calls the petstore, and renders what comes back.
+
+mod categories;
+mod inventory;
+mod orders;
+mod pets;
+mod rejections;
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use hyper::StatusCode;
+use hyper::header::{HeaderName, HeaderValue, IF_MATCH, IF_NONE_MATCH, IF_UNMODIFIED_SINCE, LINK};
+use hyper::http::request::Parts;
+use petstore_domain::{Answered, IdError, IdempotencyKey, Precondition, Version, Versioned};
+use petstore_ports::api::{Admission, Petstore, Repeated, Retry};
+
+use crate::base::settings::HttpSettings;
+use crate::exchange::forwarded::Outer;
+use crate::response::answer::{Answer, Location};
+use crate::thread::sandbox::Sandbox;
+use crate::thread::thread_state::Worker;
+use crate::wire::error::{ApiError, Code, Detail};
+use crate::wire::request_head::Head;
+use crate::wire::route::{Operation, Resource};
+use crate::wire::{self, EntityTag, FinishedPage, IfNoneMatch, Listing};
+use rejections::Refuse;
+
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
+
+/// A request that has passed the gate, and whose body has been read.
+pub(crate) struct Call<'a> {
+    pub(crate) worker: &'a Worker,
+    pub(crate) parts: &'a Parts,
+    pub(crate) head: &'a Head<'a>,
+    /// The Host.
+    pub(crate) authority: &'a HeaderValue,
+    /// The scheme and host that the client asked, as far as a trusted proxy tells them.
+    pub(crate) outer: Option<&'a Outer>,
+    /// Whether it came under TLS.
+    pub(crate) is_secure: bool,
+    pub(crate) admission: &'a Admission<'a>,
+    pub(crate) body: &'a Bytes,
+}
+
+/// An answer, or the answer to what is wrong.
+type Handled = Result<Answer, Answer>;
+
+/// Does what the request asks for.
+pub(crate) async fn handle(call: &Call<'_>, operation: Operation, resource: Resource) -> Handled {
+    use {Operation as Op, Resource as Of};
+    match (operation, resource) {
+        (Op::GetPet, Of::Pet(id)) => pets::get(call, id).await,
+        (Op::ListPets, _) => Box::pin(pets::list(call)).await,
+        (Op::CreatePet, _) => pets::create(call).await,
+        (Op::ReplacePet, Of::Pet(id)) => pets::replace(call, id).await,
+        (Op::UpdatePet, Of::Pet(id)) => pets::update(call, id).await,
+        (Op::DeletePet, Of::Pet(id)) => pets::delete(call, id).await,
+        (Op::ListCategories, _) => Box::pin(categories::list(call)).await,
+        (Op::CreateCategory, _) => categories::create(call).await,
+        (Op::GetCategory, Of::Category(id)) => categories::get(call, id).await,
+        (Op::ReplaceCategory, Of::Category(id)) => categories::replace(call, id).await,
+        (Op::UpdateCategory, Of::Category(id)) => categories::update(call, id).await,
+        (Op::DeleteCategory, Of::Category(id)) => categories::delete(call, id).await,
+        (Op::ListOrders, _) => Box::pin(orders::list(call)).await,
+        (Op::PlaceOrder, _) => orders::place(call).await,
+        (Op::GetOrder, Of::Order(id)) => orders::get(call, id).await,
+        (Op::UpdateOrder, Of::Order(id)) => orders::update(call, id).await,
+        (Op::CancelOrder, Of::Order(id)) => orders::cancel(call, id).await,
+        (Op::ListInventory, _) => Box::pin(inventory::list(call)).await,
+        (Op::GetInventoryItem, Of::Item(id)) => inventory::get(call, id).await,
+        (Op::UpdateInventory, Of::Item(id)) => inventory::set(call, id).await,
+        (Op::AdjustInventory, Of::Adjustments(id)) => inventory::adjust(call, id).await,
+        (Op::GetRateLimit, _) => rate_limit(call),
+        // A resource answers with its own operations alone: see `Resource::operation`.
+        _ => Err(ApiError::new(Code::NotFound, "There is no such operation.").into()),
+    }
+}
+
+fn rate_limit(call: &Call<'_>) -> Handled {
+    wire::no_parameters(call.query())?;
+    let body = wire::render_rate_limit(&call.admission.plan, &call.admission.usage);
+    Ok(Answer::json(StatusCode::OK, body))
+}
+
+impl<'a> Call<'a> {
+    fn api(&self) -> &'a dyn Petstore {
+        &*self.worker.app.api
+    }
+
+    fn settings(&self) -> &'a HttpSettings {
+        &self.worker.app.settings
+    }
+
+    fn query(&self) -> Option<&'a str> {
+        self.parts.uri.query()
+    }
+
+    fn epoch(&self) -> u64 {
+        self.worker.app.sandbox.as_ref().map_or(self.settings().epoch, Sandbox::epoch)
+    }
+
+    fn known(&self) -> Result<IfNoneMatch<'a>, ApiError> {
+        if !self.head.knows {
+            return Ok(IfNoneMatch::NOTHING);
+        }
+        wire::if_none_match(&self.parts.headers)
+    }
+
+    /// What the request demands of the version that it changes.
+    fn precondition(&self) -> Result<Precondition, ApiError> {
+        let absent =
+            if self.settings().require_if_match { Precondition::Required } else { Precondition::None };
+        let headers = &self.parts.headers;
+        let stated = wire::if_match(headers, self.epoch())?.unwrap_or(absent);
+        if self.head.knows { wire::unless_known(headers, self.epoch(), stated) } else { Ok(stated) }
+    }
+
+    /// Refuses preconditions where none is held against anything, as on every POST: a client that sends one means to be
+    /// guarded by it.
+    fn no_precondition(&self) -> Result<(), ApiError> {
+        let conditions = [
+            (IF_MATCH, "If-Match"),
+            (IF_NONE_MATCH, "If-None-Match"),
+            (IF_UNMODIFIED_SINCE, "If-Unmodified-Since"),
+        ];
+        for (name, title) in conditions {
+            if self.parts.headers.contains_key(name) {
+                let message = format!("A POST depends on no version: send it without {title}.");
+                return Err(ApiError::new(Code::InvalidHeader, message));
+            }
+        }
+        Ok(())
+    }
+
+    /// The client's name for its request.
+    fn idempotency_key(&self) -> Result<Option<IdempotencyKey>, ApiError> {
+        let invalid = |message: String| ApiError::new(Code::InvalidHeader, message);
+        let mut values = self.parts.headers.get_all(IDEMPOTENCY_KEY).iter();
+        let text = match (values.next(), values.next()) {
+            (None, _) => return Ok(None),
+            (Some(value), None) => value.as_bytes(),
+            (Some(_), Some(_)) => return Err(invalid("A request has one Idempotency-Key.".to_owned())),
+        };
+        let key = IdempotencyKey::parse(text);
+        key.map(Some).map_err(|error| invalid(format!("Idempotency-Key {error}.")))
+    }
+
+    fn retry<'k>(&'k self, key: Option<&'k IdempotencyKey>) -> Option<Retry<'k>> {
+        key.map(|key| Retry { account: self.admission.account, key, body: self.body })
+    }
+
+    fn tag(&self, version: Version) -> EntityTag {
+        match &self.worker.app.sandbox {
+            None => self.worker.tags.tag(version),
+            Some(sandbox) => EntityTag::strong(sandbox.epoch(), version),
+        }
+    }
+
+    /// A resource that was asked for, or that the client has it already.
+    fn shown<T>(
+        &self,
+        found: Option<Versioned<T>>,
+        known: &IfNoneMatch<'_>,
+        push: fn(&mut Vec<u8>, &T),
+    ) -> Handled {
+        let Versioned { value, version } = found.ok_or_else(not_found)?;
+        let tag = self.tag(version);
+        if known.matches(&tag) {
+            return Ok(Answer::empty(StatusCode::NOT_MODIFIED).with_tag(tag));
+        }
+        Ok(self.resource(StatusCode::OK, &value, tag, push))
+    }
+
+    /// A resource and its tag.
+    fn resource<T>(
+        &self,
+        status: StatusCode,
+        value: &T,
+        tag: EntityTag,
+        push: fn(&mut Vec<u8>, &T),
+    ) -> Answer {
+        Answer::json(status, self.worker.arena.cut(|out| push(out, value))).with_tag(tag)
+    }
+
+    /// A resource that was changed, or why it was not.
+    fn changed<T>(&self, changed: Result<Versioned<T>, impl Refuse>, push: fn(&mut Vec<u8>, &T)) -> Handled {
+        let Versioned { value, version } = changed.map_err(|failure| failure.answer(self.epoch()))?;
+        Ok(self.resource(StatusCode::OK, &value, self.tag(version), push))
+    }
+
+    /// That a resource is gone, or why it is not.
+    fn gone(&self, gone: Result<(), impl Refuse>) -> Handled {
+        gone.map_err(|failure| failure.answer(self.epoch()))?;
+        Ok(Answer::empty(StatusCode::NO_CONTENT))
+    }
+
+    /// What became of a request that may have been made before.
+    fn repeated<T, R: Refuse>(
+        &self,
+        repeated: Repeated<Versioned<T>, R>,
+        status: StatusCode,
+        push: fn(&mut Vec<u8>, &T),
+        location: impl FnOnce(&T) -> Option<Location>,
+    ) -> Answer {
+        let Answered { result, replayed } = match repeated {
+            Ok(answered) => answered,
+            Err(failure) => return failure.answer(self.epoch()),
+        };
+        let mut answer = match result {
+            Ok(made) => {
+                let answer = self.resource(status, &made.value, self.tag(made.version), push);
+                Answer { location: location(&made.value), ..answer }
+            }
+            Err(rejection) => rejection.answer(self.epoch()),
+        };
+        if replayed {
+            answer = answer.with_header(IDEMPOTENT_REPLAYED, HeaderValue::from_static("true"));
+        }
+        answer
+    }
+
+    /// The origin that links begin with: the public one, else the one that the client asked.
+    fn origin(&self) -> Cow<'a, str> {
+        if let Some(url) = &self.settings().public_url {
+            return Cow::Borrowed(url);
+        }
+        let own_scheme = if self.is_secure { "https://" } else { "http://" };
+        let scheme = self.outer.and_then(|outer| outer.scheme).unwrap_or(own_scheme);
+        let host = self.outer.and_then(|outer| outer.host.as_deref());
+        let host = host.unwrap_or_else(|| self.authority.to_str().unwrap_or_default());
+        Cow::Owned([scheme, host].concat())
+    }
+
+    /// A page, or that the client has it already.
+    fn paged<F>(&self, page: FinishedPage, listing: &Listing<F>, known: &IfNoneMatch<'_>) -> Answer {
+        let gzip = self.settings().gzip;
+        if known.matches(&page.tag) {
+            let answer = Answer::empty(StatusCode::NOT_MODIFIED).with_tag(page.tag);
+            return if gzip { answer.varying() } else { answer };
+        }
+        let links = listing.links(&self.origin(), self.parts.uri.path(), page.next);
+        let answer =
+            Answer::json(StatusCode::OK, page.body).with_tag(page.tag).with_header(LINK, text_value(links));
+        // The tag is weak: it is the page's in either coding.
+        if gzip { self.worker.packer.pack(answer, &self.parts.headers) } else { answer }
+    }
+}
+
+/// A header value made of paths and parameters that were percent-encoded.
+fn text_value(text: String) -> HeaderValue {
+    HeaderValue::from_maybe_shared(Bytes::from(text)).unwrap_or_else(|_| HeaderValue::from_static(""))
+}
+
+/// An id in a path: another form is a fault of the request. A number out of range is none, and not found: but that is
+/// said where it is asked what exists, after everything else has been found valid.
+fn path_id<T>(name: &'static str, parsed: Result<T, IdError>) -> Result<Option<T>, ApiError> {
+    match parsed {
+        Ok(id) => Ok(Some(id)),
+        Err(IdError::OutOfRange) => Ok(None),
+        Err(IdError::NotDecimal) => {
+            let message = "An id is a plain decimal number.";
+            let detail = Detail { field: name.to_owned(), code: "invalid_format", message: message.into() };
+            Err(ApiError::with_details(Code::InvalidParameter, message, vec![detail]))
+        }
+    }
+}
+
+fn not_found() -> ApiError {
+    ApiError::new(Code::NotFound, "There is no such resource.")
+}

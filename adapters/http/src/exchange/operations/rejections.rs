@@ -1,0 +1,215 @@
+//! What the rules refuse, and what the client is told of it.
+
+use petstore_domain::{
+    AdjustStockRejection, CancelOrderRejection, CreateCategoryRejection, CreatePetRejection,
+    DeleteCategoryRejection, DeletePetRejection, PlaceOrderRejection, PreconditionError, SetStockRejection,
+    StockLevel, UpdateCategoryRejection, UpdateOrderRejection, UpdatePetRejection,
+};
+use petstore_ports::api::Failure;
+
+use super::not_found;
+use crate::response::answer::Answer;
+use crate::wire::EntityTag;
+use crate::wire::error::{ApiError, Code, Detail};
+
+/// Something that has an answer of its own.
+pub(super) trait Refuse {
+    /// The answer. The epoch is what entity tags are made with.
+    fn answer(self, epoch: u64) -> Answer;
+}
+
+impl<R: Refuse> Refuse for Failure<R> {
+    fn answer(self, epoch: u64) -> Answer {
+        match self {
+            Self::Rejected(rejection) => rejection.answer(epoch),
+            Self::RetryInProgress => {
+                let message = "The first request with this Idempotency-Key is still being answered.";
+                ApiError::new(Code::IdempotencyInProgress, message).into()
+            }
+            Self::RetryKeyReused => {
+                let message = "This Idempotency-Key was used with another body.";
+                ApiError::new(Code::IdempotencyKeyReused, message).into()
+            }
+            Self::TooManyRetries => {
+                let message = "The account has as many answers kept under an Idempotency-Key as it may have; each is \
+                               forgotten when its time is over.";
+                Answer::comes_again(Code::Overloaded, message)
+                    .with_fault("the account has too many live idempotency keys")
+            }
+            Self::Store(error) => error.into(),
+        }
+    }
+}
+
+impl Refuse for PreconditionError {
+    fn answer(self, epoch: u64) -> Answer {
+        let (code, message, current) = match self {
+            Self::Failed { current } => {
+                (Code::PreconditionFailed, "The resource has been changed since it was read.", current)
+            }
+            Self::Excluded { current } => {
+                let message = "The resource is as If-None-Match says that it must not be.";
+                (Code::PreconditionFailed, message, current)
+            }
+            Self::Required { current } => (
+                Code::PreconditionRequired,
+                "This request needs If-Match: which version does it change?",
+                current,
+            ),
+        };
+        Answer::from(ApiError::new(code, message)).with_tag(EntityTag::strong(epoch, current))
+    }
+}
+
+impl Refuse for CreatePetRejection {
+    fn answer(self, _epoch: u64) -> Answer {
+        match self {
+            Self::UnknownCategory(id) => unknown("category", id.get()),
+        }
+    }
+}
+
+impl Refuse for UpdatePetRejection {
+    fn answer(self, epoch: u64) -> Answer {
+        match self {
+            Self::NotFound => not_found().into(),
+            Self::Precondition(error) => error.answer(epoch),
+            Self::UnknownCategory(id) => unknown("category", id.get()),
+            Self::InvalidTransition(refused) => conflict(
+                Code::InvalidStatusTransition,
+                format!(
+                    "The pet is {} (free units: {}, open orders: {}): it cannot become {}.",
+                    refused.from, refused.stock, refused.open_orders, refused.to
+                ),
+            ),
+        }
+    }
+}
+
+impl Refuse for DeletePetRejection {
+    fn answer(self, epoch: u64) -> Answer {
+        match self {
+            Self::NotFound => not_found().into(),
+            Self::Precondition(error) => error.answer(epoch),
+            Self::HasOpenOrders { open_orders } => conflict(
+                Code::PetHasOpenOrders,
+                format!("Open orders for the pet: {open_orders}. Complete or cancel them first."),
+            ),
+        }
+    }
+}
+
+impl Refuse for CreateCategoryRejection {
+    fn answer(self, _epoch: u64) -> Answer {
+        match self {
+            Self::NameTaken(other) => name_taken(other.get()),
+        }
+    }
+}
+
+impl Refuse for UpdateCategoryRejection {
+    fn answer(self, epoch: u64) -> Answer {
+        match self {
+            Self::NotFound => not_found().into(),
+            Self::Precondition(error) => error.answer(epoch),
+            Self::NameTaken(other) => name_taken(other.get()),
+        }
+    }
+}
+
+impl Refuse for DeleteCategoryRejection {
+    fn answer(self, epoch: u64) -> Answer {
+        match self {
+            Self::NotFound => not_found().into(),
+            Self::Precondition(error) => error.answer(epoch),
+            Self::InUse { pets } => conflict(
+                Code::CategoryInUse,
+                format!("Pets in the category: {pets}. Move or delete them first."),
+            ),
+        }
+    }
+}
+
+impl Refuse for PlaceOrderRejection {
+    fn answer(self, _epoch: u64) -> Answer {
+        match self {
+            Self::UnknownPet(id) => unknown("pet", id.get()),
+            Self::PetNotAvailable { status } => conflict(
+                Code::PetNotAvailable,
+                format!("The pet is {status}: only an available one can be ordered."),
+            ),
+            Self::InsufficientStock { left } => insufficient(left),
+        }
+    }
+}
+
+impl Refuse for UpdateOrderRejection {
+    fn answer(self, epoch: u64) -> Answer {
+        match self {
+            Self::NotFound => not_found().into(),
+            Self::Precondition(error) => error.answer(epoch),
+            Self::AlreadyComplete => complete(),
+        }
+    }
+}
+
+impl Refuse for CancelOrderRejection {
+    fn answer(self, epoch: u64) -> Answer {
+        match self {
+            Self::NotFound => not_found().into(),
+            Self::Precondition(error) => error.answer(epoch),
+            Self::AlreadyComplete => complete(),
+        }
+    }
+}
+
+impl Refuse for SetStockRejection {
+    fn answer(self, epoch: u64) -> Answer {
+        match self {
+            Self::NotFound => not_found().into(),
+            Self::Precondition(error) => error.answer(epoch),
+        }
+    }
+}
+
+impl Refuse for AdjustStockRejection {
+    fn answer(self, _epoch: u64) -> Answer {
+        match self {
+            Self::NotFound => not_found().into(),
+            Self::InsufficientStock { left } => insufficient(left),
+            Self::AboveMaximum { stock } => {
+                let max = StockLevel::MAX;
+                let message = format!("The stock is {stock} and may be raised to at most {max}.");
+                let detail = Detail {
+                    field: "delta".to_owned(),
+                    code: "out_of_range",
+                    message: message.clone().into(),
+                };
+                ApiError::with_details(Code::ValidationFailed, message, vec![detail]).into()
+            }
+        }
+    }
+}
+
+fn conflict(code: Code, message: String) -> Answer {
+    ApiError::new(code, message).into()
+}
+
+fn unknown(what: &str, id: u64) -> Answer {
+    ApiError::new(Code::UnknownReference, format!("There is no {what} {id}.")).into()
+}
+
+fn name_taken(other: u64) -> Answer {
+    conflict(
+        Code::CategoryExists,
+        format!("Category {other} has this name; names are compared without regard to case."),
+    )
+}
+
+fn insufficient(left: u64) -> Answer {
+    conflict(Code::InsufficientStock, format!("Units left: {left}."))
+}
+
+fn complete() -> Answer {
+    conflict(Code::OrderAlreadyComplete, "The order is complete: it does not change any more.".to_owned())
+}

@@ -1,0 +1,105 @@
+//! The reference page at `/docs`: the owner's files, sent as they are.
+
+use hyper::header::{
+    CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue, REFERRER_POLICY, VARY,
+};
+use hyper::{HeaderMap, StatusCode};
+
+use crate::base::page_file::PageFile;
+use crate::response::answer::{Answer, Content};
+use crate::wire::builtin_routes::DOCS_PATH;
+use crate::wire::error::ApiError;
+use crate::wire::{self, EntityTag};
+
+/// The page's own files and this server's answers, and nothing else: no inline script or style, no `eval`, no frame.
+/// Icons in the style sheet are `data:`.
+const POLICY: HeaderValue = HeaderValue::from_static(
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri \
+     'none'; form-action 'none'; frame-ancestors 'none'",
+);
+
+const NO_REFERRER: HeaderValue = HeaderValue::from_static("no-referrer");
+
+/// A page of another origin that opens this one gets no hold of its window, where a key may be typed in.
+const OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
+const SAME_ORIGIN: HeaderValue = HeaderValue::from_static("same-origin");
+
+/// The entity tag of a file, in one of its two codings.
+fn tag_of(file: &PageFile, is_packed: bool) -> EntityTag {
+    EntityTag::of_file(u64::from_be_bytes(file.trailer()), is_packed)
+}
+
+/// The file at a path.
+pub(crate) fn find<'f>(files: &'f [PageFile], path: &str) -> Option<&'f PageFile> {
+    let name = match path.strip_prefix(DOCS_PATH)? {
+        "" => "",
+        // The page itself has one address.
+        rest => rest.strip_prefix('/').filter(|name| !name.is_empty())?,
+    };
+    files.iter().find(|file| file.name() == name)
+}
+
+/// A file, in the coding that the client takes, or that the client has it already.
+pub(crate) fn answer(file: &PageFile, headers: &HeaderMap) -> Result<Answer, ApiError> {
+    let is_packed = wire::accepts_gzip(headers);
+    let tag = tag_of(file, is_packed);
+    let answer = if wire::if_none_match(headers)?.matches(&tag) {
+        Answer::empty(StatusCode::NOT_MODIFIED)
+    } else {
+        let body = if is_packed { Ok(file.packed().clone()) } else { file.unpacked() };
+        match body {
+            Ok(body) => Answer { body: body.into(), content: Content::Told, ..Answer::empty(StatusCode::OK) }
+                .with_header(CONTENT_TYPE, file.content_type().clone()),
+            Err(fault) => return Ok(Answer::failed(fault)),
+        }
+    };
+    let answer = answer
+        .with_tag(tag)
+        .with_header(VARY, const { HeaderValue::from_static("Accept-Encoding") })
+        .with_header(CONTENT_SECURITY_POLICY, POLICY)
+        .with_header(REFERRER_POLICY, NO_REFERRER)
+        .with_header(OPENER_POLICY, SAME_ORIGIN);
+    if is_packed && answer.status == StatusCode::OK {
+        return Ok(answer.with_header(CONTENT_ENCODING, const { HeaderValue::from_static("gzip") }));
+    }
+    Ok(answer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Five bytes, stored.
+    const HELLO: &[u8] = b"\x1f\x8b\x08\0\0\0\0\0\x02\xff\x01\x05\0\xfa\xffhello\x86\xa6\x10\x36\x05\0\0\0";
+
+    #[test]
+    fn the_page_and_its_files_have_one_address_each() {
+        let files = [PageFile::new("", "text/html", HELLO), PageFile::new("a.js", "text/javascript", HELLO)];
+        let found = |path| find(&files, path).map(PageFile::name);
+        assert_eq!((found("/docs"), found("/docs/a.js")), (Some(""), Some("a.js")));
+        for path in ["/docs/", "/docs//a.js", "/docsa.js", "/docs/a.js/", "/docs/A.js", "/doc", "/", ""] {
+            assert_eq!(found(path), None, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_broken_or_says_too_much_of_itself_is_an_error() {
+        let mut broken = HELLO.to_vec();
+        broken[12] = 6;
+        assert!(PageFile::new("", "text/plain", broken.leak()).unpacked().is_err());
+        let mut huge = HELLO.to_vec();
+        let end = huge.len();
+        huge[end - 1] = 0x7F;
+        let file = PageFile::new("", "text/plain", huge.leak());
+        assert!(file.unpacked().is_err());
+        let answer = answer(&file, &HeaderMap::new()).unwrap();
+        assert_eq!((answer.status, answer.fault.is_some()), (StatusCode::INTERNAL_SERVER_ERROR, true));
+    }
+
+    #[test]
+    fn the_tag_tells_the_coding_too() {
+        let file = PageFile::new("", "text/plain", HELLO);
+        assert_eq!(tag_of(&file, true).as_bytes(), b"\"86a6103605000000-gzip\"");
+        assert_eq!(tag_of(&file, false).as_bytes(), b"\"86a6103605000000\"");
+    }
+}

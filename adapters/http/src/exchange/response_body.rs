@@ -1,0 +1,110 @@
+//! The body that hyper sends: the whole bytes of an answer, or its stream under the bounds of a streaming answer.
+
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use hyper::body::{Body as HyperBody, Frame, SizeHint};
+use tokio::time::{Duration, Sleep, sleep};
+
+use crate::io::activity::{Activity, Streaming};
+use crate::response::body::{Body, CHUNK_MAX, StreamBody};
+
+/// Time that a source has for its last chunk once the server stops. It needs no more than to write a few bytes.
+pub(crate) const STREAM_END_TIME: Duration = Duration::from_secs(1);
+
+/// A stream was cut: its source did not end in time after the server had begun to stop, or broke its bound.
+#[derive(Debug, thiserror::Error)]
+#[error("the stream was cut")]
+pub(crate) struct StreamCut;
+
+/// The body of a response.
+pub(crate) enum ResponseBody {
+    /// `None` once it was handed over, or where there are no bytes.
+    Whole(Option<Bytes>),
+    Stream(Box<OpenStream>),
+}
+
+/// A stream that is being sent.
+pub(crate) struct OpenStream {
+    body: StreamBody,
+    /// Marks the connection as streaming, which is not idle.
+    streaming: Streaming,
+    /// Runs from the server's wish to stop.
+    end_timer: Option<Pin<Box<Sleep>>>,
+    is_over: bool,
+}
+
+impl ResponseBody {
+    pub(crate) fn new(body: Body, activity: &Rc<Activity>) -> Self {
+        match body {
+            Body::Whole(bytes) => Self::Whole(Some(bytes).filter(|bytes| !bytes.is_empty())),
+            Body::Stream(body) => Self::Stream(Box::new(OpenStream {
+                body: *body,
+                streaming: Streaming::begin(activity),
+                end_timer: None,
+                is_over: false,
+            })),
+        }
+    }
+}
+
+impl OpenStream {
+    fn poll_chunk(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, StreamCut>>> {
+        if self.is_over {
+            return Poll::Ready(None);
+        }
+        let is_stopping = self.streaming.is_stopping(context);
+        match self.body.source.poll_chunk(context, is_stopping) {
+            Poll::Ready(Some(chunk)) if chunk.len() <= CHUNK_MAX => Poll::Ready(Some(Ok(chunk))),
+            Poll::Ready(Some(_)) => self.cut(),
+            Poll::Ready(None) => {
+                self.is_over = true;
+                Poll::Ready(None)
+            }
+            Poll::Pending if is_stopping => {
+                let timer = self.end_timer.get_or_insert_with(|| Box::pin(sleep(STREAM_END_TIME)));
+                match timer.as_mut().poll(context) {
+                    Poll::Ready(()) => self.cut(),
+                    Poll::Pending => Poll::Pending,
+                }
+            }
+            Poll::Pending => Poll::Pending,
+        }
+    }
+
+    fn cut(&mut self) -> Poll<Option<Result<Bytes, StreamCut>>> {
+        self.is_over = true;
+        Poll::Ready(Some(Err(StreamCut)))
+    }
+}
+
+impl HyperBody for ResponseBody {
+    type Data = Bytes;
+    type Error = StreamCut;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, StreamCut>>> {
+        match &mut *self {
+            Self::Whole(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
+            Self::Stream(stream) => stream.poll_chunk(context).map(|chunk| Some(chunk?.map(Frame::data))),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::Whole(bytes) => bytes.is_none(),
+            Self::Stream(stream) => stream.is_over,
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Whole(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64)),
+            Self::Stream(_) => SizeHint::default(),
+        }
+    }
+}

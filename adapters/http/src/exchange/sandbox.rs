@@ -1,0 +1,121 @@
+//! The sandbox in the way of a request: planned failures, and the routes that a tester calls.
+
+mod bodies;
+pub(crate) mod routes;
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use hyper::header::{ALLOW, HeaderValue, WWW_AUTHENTICATE};
+use hyper::http::request::Parts;
+use petstore_domain::{AccountId, WindowKind};
+use petstore_ports::{Cost, api};
+use tokio::time::timeout;
+
+use crate::counts::counters::{Decision, Route};
+use crate::exchange::credentials::presented;
+use crate::exchange::gate;
+use crate::response::answer::Answer;
+use crate::response::quota_headers::QuotaNote;
+use crate::thread::sandbox::faults::End;
+use crate::thread::sandbox::{Inside, Sandbox};
+use crate::thread::thread_state::Worker;
+use crate::wire::error::{ApiError, Code};
+use crate::wire::request_head::Head;
+use crate::wire::route::Resource;
+
+/// A planned failure, as it ends a request.
+pub(crate) enum Interrupted {
+    /// The connection ends without an answer.
+    Dropped,
+    /// With an answer, and what is known of the caller.
+    Answered { answer: Answer, quota: Option<QuotaNote>, account: Option<AccountId> },
+}
+
+/// Lets a request in, unless a failure is planned for it. One that fails by a status has passed the gate like any other,
+/// and costs what such an answer costs: a 429 nothing.
+pub(crate) async fn meet(
+    sandbox: &Sandbox,
+    worker: &Worker,
+    client: IpAddr,
+    parts: &Parts,
+    head: &Head<'_>,
+    resource: Option<Resource>,
+    cost: Cost,
+) -> Result<Inside, Interrupted> {
+    let mut haste = sandbox.haste();
+    let resets = haste.borrow_and_update().resets;
+    let met =
+        resource.and_then(|resource| sandbox.faults().meet(&parts.method, Route::of(&resource).template()));
+    let delay = met.as_ref().map_or(Duration::ZERO, |met| met.delay);
+    let is_delayed = !delay.is_zero() && !worker.app.is_draining();
+    if is_delayed {
+        let _ = timeout(delay, haste.changed()).await;
+    }
+    let inside = sandbox.enter().await;
+    if is_delayed && haste.borrow().resets != resets {
+        return Err(Interrupted::Dropped);
+    }
+    match met.map_or(End::Served, |met| met.end) {
+        End::Served => Ok(inside),
+        End::Dropped => Err(Interrupted::Dropped),
+        End::Answered { code, retry_after } => {
+            let (now, mut quota) = (worker.time(), None);
+            let key = match presented(head, &parts.headers) {
+                Ok(key) => key,
+                Err(lack) => {
+                    let answer = gate::without_key(&worker.app, client, lack, now, &mut quota).await;
+                    return Err(Interrupted::Answered { answer, quota, account: None });
+                }
+            };
+            let is_refusal = code.status() == hyper::StatusCode::TOO_MANY_REQUESTS;
+            let cost = if is_refusal { Cost::Nothing } else { cost };
+            let call = api::Call { key, address: client, cost, now };
+            let admission = match worker.app.api.admit(call).await {
+                Ok(admission) => admission,
+                Err(refusal) => {
+                    if let Some((plan, decision)) = gate::decision(&refusal) {
+                        worker.tally.decided(plan, decision);
+                    }
+                    let answer = gate::refused(refusal, now, &mut quota);
+                    return Err(Interrupted::Answered { answer, quota, account: None });
+                }
+            };
+            worker.tally.decided(&admission.plan, Decision::Admitted);
+            // A window that is said to be exhausted lifts when the client may come again.
+            let wait = Duration::from_secs(retry_after.unwrap_or(0));
+            let reset_secs = admission.now.plus(wait).as_secs_ceil();
+            let note = match code {
+                Code::RateLimitExceeded => {
+                    QuotaNote::exhausted(&admission.usage, WindowKind::Minute, reset_secs)
+                }
+                Code::QuotaExceeded => QuotaNote::exhausted(&admission.usage, WindowKind::Day, reset_secs),
+                Code::KeyBanned => QuotaNote::banned(admission.usage.minute.limit, reset_secs),
+                _ => QuotaNote::of_account(&admission.usage),
+            };
+            let answer = planned_error(code, retry_after);
+            let answer = match resource {
+                Some(resource) if code == Code::MethodNotAllowed => {
+                    answer.with_header(ALLOW, HeaderValue::from_static(resource.allow()))
+                }
+                _ => answer,
+            };
+            let account = Some(admission.account);
+            Err(Interrupted::Answered { answer, quota: Some(note), account })
+        }
+    }
+}
+
+/// The answer of a planned failure: what the contract has for such an error.
+fn planned_error(code: Code, retry_after: Option<u64>) -> Answer {
+    let answer = Answer::from(ApiError::new(code, "This failure is planned: see /sandbox/faults."));
+    let answer = if code.status() == hyper::StatusCode::UNAUTHORIZED {
+        answer.with_header(WWW_AUTHENTICATE, gate::challenge(code))
+    } else {
+        answer
+    };
+    match retry_after {
+        Some(secs) => answer.with_retry_after(secs),
+        None => answer,
+    }
+}

@@ -1,0 +1,264 @@
+//! The bodies that a tester sends to a sandbox.
+
+use std::time::Duration;
+
+use hyper::Method;
+use petstore_ports::api::{ClockTurn, Hands};
+
+use crate::counts::counters::Route;
+use crate::thread::sandbox::faults::{DELAY_MAX, End, Plan, RULES_MAX, Rule, When};
+use crate::wire::bodies::date;
+use crate::wire::error::{ApiError, Code};
+use crate::wire::faults::{Fault, listed};
+use crate::wire::fields::{Fields, boolean, integer, text};
+use crate::wire::json::Node;
+
+/// Methods that a rule may be for.
+const METHODS: [Method; 6] =
+    [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
+
+/// The largest number that every JSON client has exactly.
+const EXACT_MAX: u64 = (1 << 53) - 1;
+
+/// Seconds that a planned failure may ask a client to wait: a day.
+const RETRY_AFTER_MAX: u64 = 86_400;
+
+/// `POST /sandbox/clock`.
+pub(crate) fn clock_turn(body: &[u8]) -> Result<ClockTurn, ApiError> {
+    let mut fields = Fields::of(body)?;
+    let set = fields.optional("set", date);
+    let advance = fields.optional("advance", |node| duration(node, Duration::MAX));
+    let freeze = fields.optional("freeze", boolean);
+    if set.is_some() && advance.is_some() {
+        fields.refuse("advance", &Fault::new("conflict", "cannot be there together with set"));
+    }
+    let hands = set.map(Hands::Set).or(advance.map(Hands::Advance));
+    if hands.is_none() && freeze.is_none() {
+        fields.require_one("The body must have one of set, advance and freeze.");
+    }
+    fields.finish(|| Some(ClockTurn { hands, freeze }))
+}
+
+/// `PUT /sandbox/faults`.
+pub(crate) fn fault_plan(body: &[u8]) -> Result<Plan, ApiError> {
+    let mut fields = Fields::with_arrays(body)?;
+    let seed = fields.optional("seed", |node| number(node, 0, EXACT_MAX));
+    let elements = fields.required("faults", elements).unwrap_or_default();
+    let mut rules = Vec::with_capacity(elements.len());
+    for (place, element) in elements.into_iter().enumerate() {
+        match rule(element, format!("faults[{place}]")) {
+            Ok(rule) => rules.push(rule),
+            Err(error) => fields.take_in(error),
+        }
+    }
+    fields.finish(|| Some(Plan { seed: seed.unwrap_or(0), rules }))
+}
+
+fn elements<'a>(node: &Node<'a>) -> Result<Vec<Node<'a>>, Fault> {
+    match node {
+        Node::Array(elements) if elements.len() <= RULES_MAX => Ok(elements.clone()),
+        Node::Array(_) => Err(Fault::new("too_long", format!("must have at most {RULES_MAX} elements"))),
+        _ => Err(Fault::new("invalid_type", "must be an array")),
+    }
+}
+
+/// One rule. What a plan says of its past is read over: so a plan can be put as it was shown.
+fn rule(element: Node<'_>, within: String) -> Result<Rule, ApiError> {
+    let mut fields = Fields::nested(element, within)?;
+    let method = fields.optional("method", method);
+    let route = fields.optional("route", route);
+    let first = fields.optional("first", |node| number(node, 1, EXACT_MAX));
+    let percent = fields.optional("percent", |node| number(node, 1, 100));
+    let latency = fields.optional("latency", |node| duration(node, DELAY_MAX));
+    let jitter = fields.optional("jitter", |node| duration(node, DELAY_MAX));
+    let status = fields.optional("status", |node| number(node, 400, 599));
+    let word = fields.optional("code", code);
+    let retry_after = fields.optional("retryAfter", |node| number(node, 1, RETRY_AFTER_MAX));
+    let drop = fields.optional("drop", boolean).unwrap_or(false);
+    for name in ["calls", "acted"] {
+        let _past = fields.optional(name, |node| number(node, 0, EXACT_MAX));
+    }
+    if first.is_some() && percent.is_some() {
+        fields.refuse("percent", &Fault::new("conflict", "cannot be there together with first"));
+    }
+    if drop && (status.is_some() || word.is_some()) {
+        fields.refuse("drop", &Fault::new("conflict", "cannot be there together with status and code"));
+    }
+    let code = error_code(&mut fields, status, word);
+    let may_wait =
+        code.is_some_and(|code| code == Code::KeyBanned || matches!(code.status().as_u16(), 429 | 503));
+    if retry_after.is_some() && !may_wait {
+        let rule = "goes with status 429 or 503 and with code key_banned alone";
+        fields.refuse("retryAfter", &Fault::new("conflict", rule));
+    }
+    if fields.is_sound() && code.is_none() && !drop && latency.is_none() && jitter.is_none() {
+        fields.refuse("", &Fault::new("required", "must have one of status, code, latency, jitter and drop"));
+    }
+    let end = match code {
+        // The contract has a Retry-After on each of these.
+        Some(code) => End::Answered { code, retry_after: may_wait.then_some(retry_after.unwrap_or(1)) },
+        None if drop => End::Dropped,
+        None => End::Served,
+    };
+    let when = match (first, percent) {
+        (Some(calls), _) => When::First(calls),
+        (None, Some(percent)) => When::Percent(percent),
+        (None, None) => When::Always,
+    };
+    let (latency, jitter) = (latency.unwrap_or_default(), jitter.unwrap_or_default());
+    fields.finish(|| Some(Rule { method, route, when, latency, jitter, end, calls: 0, acted: 0 }))
+}
+
+/// The error that a rule answers with: by its word, or the contract's first one of that status.
+fn error_code(fields: &mut Fields<'_>, status: Option<u64>, word: Option<Code>) -> Option<Code> {
+    let of_status = |code: Code| status.is_none_or(|status| u64::from(code.status().as_u16()) == status);
+    match (status, word) {
+        (None, None) => None,
+        (_, Some(code)) if of_status(code) => Some(code),
+        (_, Some(code)) => {
+            let rule = format!("has the status {}", code.status().as_u16());
+            fields.refuse("code", &Fault::new("conflict", rule));
+            None
+        }
+        (Some(_), None) => {
+            let code = Code::ALL.iter().copied().find(|code| of_status(*code));
+            if code.is_none() {
+                fields.refuse("status", &Fault::new("unknown_value", "must be an error of the contract"));
+            }
+            code
+        }
+    }
+}
+
+fn method(node: &Node<'_>) -> Result<Method, Fault> {
+    let word = text(node)?;
+    let found = METHODS.into_iter().find(|method| method.as_str() == word);
+    found.ok_or_else(|| Fault::new("unknown_value", format!("must be one of {}", listed(METHODS))))
+}
+
+fn route(node: &Node<'_>) -> Result<&'static str, Fault> {
+    let word = text(node)?;
+    let found = Route::OF_CONTRACT.iter().copied().find(|template| *template == word);
+    found.ok_or_else(|| Fault::new("unknown_value", format!("must be one of {}", listed(Route::OF_CONTRACT))))
+}
+
+fn code(node: &Node<'_>) -> Result<Code, Fault> {
+    let word = text(node)?;
+    let found = Code::ALL.iter().copied().find(|code| code.as_str() == word);
+    found.ok_or_else(|| Fault::new("unknown_value", "must be an error code of the contract"))
+}
+
+fn number(node: &Node<'_>, from: u64, to: u64) -> Result<u64, Fault> {
+    let number = u64::try_from(integer(node)?).ok().filter(|number| (from..=to).contains(number));
+    number.ok_or_else(|| Fault::new("out_of_range", format!("must be from {from} to {to}")))
+}
+
+fn duration(node: &Node<'_>, most: Duration) -> Result<Duration, Fault> {
+    let time = humantime::parse_duration(text(node)?)
+        .map_err(|_| Fault::new("invalid_format", "must be a time such as 250ms, 90s or 36h"))?;
+    if time > most {
+        let most = humantime::format_duration(most);
+        return Err(Fault::new("out_of_range", format!("must be at most {most}")));
+    }
+    Ok(time)
+}
+
+#[cfg(test)]
+mod fuzz;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn faults<T>(parsed: Result<T, ApiError>) -> Vec<(String, &'static str)> {
+        let Err(error) = parsed else { return vec![] };
+        assert_eq!(error.code, Code::ValidationFailed);
+        error.details.into_iter().map(|detail| (detail.field, detail.code)).collect()
+    }
+
+    #[test]
+    fn a_turn_of_the_clock_says_where_to() {
+        let time = petstore_domain::Timestamp::parse("2030-12-05T00:00:01Z").unwrap();
+        let taken = [
+            (r#"{"set":"2030-12-05T00:00:01Z"}"#, Some(Hands::Set(time)), None),
+            (r#"{"advance":"36h"}"#, Some(Hands::Advance(Duration::from_hours(36))), None),
+            (r#"{"freeze":true}"#, None, Some(true)),
+            (r#"{"set":"2030-12-05T00:00:01Z","freeze":false}"#, Some(Hands::Set(time)), Some(false)),
+        ];
+        for (body, hands, freeze) in taken {
+            assert_eq!(clock_turn(body.as_bytes()), Ok(ClockTurn { hands, freeze }), "{body}");
+        }
+        let refused = [
+            ("{}", "", "required"),
+            ("[]", "", "invalid_type"),
+            (r#"{"set":"tomorrow"}"#, "set", "invalid_format"),
+            (r#"{"advance":36}"#, "advance", "invalid_type"),
+            (r#"{"advance":"-1h"}"#, "advance", "invalid_format"),
+            (r#"{"set":"2030-12-05T00:00:01Z","advance":"1s"}"#, "advance", "conflict"),
+            (r#"{"freeze":"yes"}"#, "freeze", "invalid_type"),
+            (r#"{"freeze":true,"speed":2}"#, "speed", "unknown_member"),
+        ];
+        for (body, field, code) in refused {
+            assert!(
+                faults(clock_turn(body.as_bytes())).contains(&(field.to_owned(), code)),
+                "{body}: {:?}",
+                faults(clock_turn(body.as_bytes()))
+            );
+        }
+    }
+
+    #[test]
+    fn a_rule_that_only_keeps_calls_from_the_next_is_shown_so_that_it_can_be_sent_again() {
+        let plan = fault_plan(br#"{"faults":[{"first":3,"jitter":"0s"},{"status":503}]}"#).unwrap();
+        let shown = crate::exchange::sandbox::routes::render_plan(&plan);
+        assert!(shown.contains(r#"{"first":3,"latency":"0s","calls":0,"acted":0}"#), "{shown}");
+        assert_eq!(fault_plan(shown.as_bytes()), Ok(plan));
+    }
+
+    #[test]
+    fn a_plan_is_taken_whole_or_every_fault_of_it_is_named() {
+        let plan = fault_plan(
+            br#"{"seed":7,"faults":[{"method":"GET","route":"/pets/{petId}","first":2,"status":503,"retryAfter":3},
+                {"percent":10,"latency":"200ms","jitter":"1s","calls":4,"acted":1},{"drop":true},{"code":"quota_exceeded"},
+                {"code":"key_banned","retryAfter":9}]}"#,
+        )
+        .unwrap();
+        let ends: Vec<_> = plan.rules.iter().map(|rule| (rule.when, rule.end)).collect();
+        let answered = |code, secs| End::Answered { code, retry_after: Some(secs) };
+        let expected = [
+            (When::First(2), answered(Code::Unavailable, 3)),
+            (When::Percent(10), End::Served),
+            (When::Always, End::Dropped),
+            (When::Always, answered(Code::QuotaExceeded, 1)),
+            (When::Always, answered(Code::KeyBanned, 9)),
+        ];
+        assert_eq!(ends, expected);
+        assert_eq!((plan.seed, plan.rules[1].calls), (7, 0));
+        assert!(fault_plan(br#"{"faults":[]}"#).unwrap().rules.is_empty());
+
+        let found = faults(fault_plan(
+            br#"{"seed":-1,"faults":[{"route":"/pet","method":"get","status":200},{},{"drop":true,"status":500},
+                {"status":500,"retryAfter":1},{"first":0,"percent":101,"latency":"2h"},{"status":502},
+                {"status":500,"code":"overloaded"},[],{"chance":1,"drop":true}]}"#,
+        ));
+        let expected = [
+            ("seed", "out_of_range"),
+            ("faults[0].method", "unknown_value"),
+            ("faults[0].route", "unknown_value"),
+            ("faults[0].status", "out_of_range"),
+            ("faults[1]", "required"),
+            ("faults[2].drop", "conflict"),
+            ("faults[3].retryAfter", "conflict"),
+            ("faults[4].first", "out_of_range"),
+            ("faults[4].percent", "out_of_range"),
+            ("faults[4].latency", "out_of_range"),
+            ("faults[5].status", "unknown_value"),
+            ("faults[6].code", "conflict"),
+            ("faults[7]", "invalid_type"),
+            ("faults[8].chance", "unknown_member"),
+        ];
+        assert_eq!(found, expected.map(|(field, code)| (field.to_owned(), code)));
+        let many = format!(r#"{{"faults":[{}]}}"#, vec![r#"{"drop":true}"#; RULES_MAX + 1].join(","));
+        assert_eq!(faults(fault_plan(many.as_bytes())), [("faults".to_owned(), "too_long")]);
+    }
+}

@@ -1,0 +1,64 @@
+//! What a tester sends: taken as something that can be shown and sent again, or refused with what is wrong.
+
+use super::*;
+use crate::exchange::sandbox::routes::render_plan;
+use crate::woven::both;
+
+const WORDS: &[&str] = &[
+    "{",
+    "}",
+    "[",
+    "]",
+    ",",
+    ":",
+    "{\"faults\":[",
+    "]}",
+    "{\"seed\":",
+    "\"faults\":[{",
+    "},{",
+    "\"method\":\"GET\"",
+    "\"route\":\"/pets/{petId}\"",
+    "\"first\":",
+    "\"percent\":",
+    "\"latency\":\"",
+    "\"jitter\":\"",
+    "\"status\":",
+    "\"code\":\"overloaded\"",
+    "\"retryAfter\":",
+    "\"drop\":true",
+    "\"calls\":1",
+    "\"set\":\"2030-12-05T00:00:00Z\"",
+    "\"advance\":\"",
+    "\"freeze\":false",
+    "\"",
+    "1",
+    "0",
+    "42",
+    "503",
+    "429",
+    "-",
+    "ms",
+    "h",
+    "9999999999999999999",
+];
+
+#[test]
+fn a_plan_can_be_sent_as_it_was_shown() {
+    bolero::check!(name = "sandbox").for_each(|input| both(input, WORDS, check));
+}
+
+fn check(body: &[u8]) {
+    match fault_plan(body) {
+        Ok(plan) => {
+            assert!(plan.rules.len() <= RULES_MAX);
+            assert!(plan.rules.iter().all(|rule| rule.latency <= DELAY_MAX && rule.jitter <= DELAY_MAX));
+            let shown = render_plan(&plan);
+            assert_eq!(fault_plan(shown.as_bytes()).as_ref(), Ok(&plan), "{shown}");
+        }
+        Err(error) => assert!(error.code == Code::InvalidJson || !error.details.is_empty()),
+    }
+    match clock_turn(body) {
+        Ok(turn) => assert!(turn.hands.is_some() || turn.freeze.is_some()),
+        Err(error) => assert!(error.code == Code::InvalidJson || !error.details.is_empty()),
+    }
+}

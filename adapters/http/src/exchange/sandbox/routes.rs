@@ -1,0 +1,216 @@
+//! What a tester asks for: `/sandbox/reset`, `/sandbox/clock`, `/sandbox/faults`. No key, no quota; where health is served.
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use hyper::http::request::Parts;
+use hyper::{Method, StatusCode};
+use petstore_ports::StoreError;
+use petstore_ports::api::{ClockFace, ClockTurn, Hands};
+
+use super::bodies::{clock_turn, fault_plan};
+use crate::exchange::body::RequestBody;
+use crate::exchange::cors;
+use crate::response::answer::Answer;
+use crate::thread::sandbox::Sandbox;
+use crate::thread::sandbox::faults::{End, Plan, Rule, When};
+use crate::thread::shared::{App, Serves};
+use crate::thread::thread_state::Worker;
+use crate::wire;
+use crate::wire::error::{ApiError, Code};
+use crate::wire::request_head::Head;
+
+/// Bytes of a body: a full plan takes some 20 KiB.
+const BODY_MAX: usize = 64 * 1024;
+
+/// The paths of a sandbox.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Route {
+    Reset,
+    Clock,
+    Faults,
+}
+
+impl Route {
+    pub(crate) const ALL: [Self; 3] = [Self::Reset, Self::Clock, Self::Faults];
+
+    /// What a path names on this listener; nothing without a sandbox.
+    pub(crate) fn find(path: &str, worker: &Worker) -> Option<Self> {
+        if worker.app.sandbox.is_none() || worker.serves == Serves::Contract {
+            return None;
+        }
+        Self::ALL.into_iter().find(|route| route.path() == path)
+    }
+
+    /// Its path.
+    pub(crate) const fn path(self) -> &'static str {
+        match self {
+            Self::Reset => "/sandbox/reset",
+            Self::Clock => "/sandbox/clock",
+            Self::Faults => "/sandbox/faults",
+        }
+    }
+
+    const fn allow(self) -> &'static str {
+        match self {
+            Self::Reset => "POST, OPTIONS",
+            Self::Clock => "GET, HEAD, POST, DELETE, OPTIONS",
+            Self::Faults => "GET, HEAD, PUT, DELETE, OPTIONS",
+        }
+    }
+}
+
+/// Does what a tester asks for.
+pub(crate) async fn answer(
+    route: Route,
+    worker: &Worker,
+    parts: &Parts,
+    head: &Head<'_>,
+    body: &mut RequestBody,
+) -> Answer {
+    let app = &worker.app;
+    let Some(sandbox) = &app.sandbox else { return Answer::empty(StatusCode::NOT_FOUND) };
+    if parts.method == Method::OPTIONS {
+        return cors::options(route.allow(), &app.cors, head, &parts.headers);
+    }
+    let only_reads = matches!(parts.method, Method::GET | Method::HEAD);
+    let done = match (route, &parts.method) {
+        _ if !only_reads && !app.cors.may_act(head) => Err(ApiError::new(
+            Code::InvalidHeader,
+            "A page of this Origin may not change the sandbox: it is neither on this machine nor listed in cors.",
+        )
+        .into()),
+        _ if wire::no_parameters(parts.uri.query()).is_err() => {
+            Err(ApiError::new(Code::InvalidParameter, "There are no parameters here.").into())
+        }
+        (Route::Reset, &Method::POST) => reset(app, sandbox).await,
+        (Route::Clock, &Method::GET | &Method::HEAD) => Ok(clock(sandbox.port().clock())),
+        (Route::Clock, &Method::POST) => match read(app, parts, body, clock_turn).await {
+            Ok(turn) => turn_clock(sandbox, turn).await,
+            Err(answer) => Err(answer),
+        },
+        (Route::Clock, &Method::DELETE) => {
+            turn_clock(sandbox, ClockTurn { hands: Some(Hands::Machine), freeze: Some(false) }).await
+        }
+        (Route::Faults, &Method::GET | &Method::HEAD) => Ok(plan(&sandbox.faults().plan())),
+        (Route::Faults, &Method::PUT) => read(app, parts, body, fault_plan).await.map(|planned| {
+            sandbox.plan(planned);
+            plan(&sandbox.faults().plan())
+        }),
+        (Route::Faults, &Method::DELETE) => {
+            sandbox.plan(Plan::default());
+            Ok(Answer::empty(StatusCode::NO_CONTENT))
+        }
+        _ => Err(Answer::not_allowed(route.allow())),
+    };
+    match done {
+        Ok(answer) | Err(answer) => answer,
+    }
+}
+
+async fn read<T>(
+    app: &App,
+    parts: &Parts,
+    body: &mut RequestBody,
+    parse: fn(&[u8]) -> Result<T, ApiError>,
+) -> Result<T, Answer> {
+    wire::check_content_type(&parts.headers, false)?;
+    let bytes = body.read(BODY_MAX, app.settings.deadlines.body).await?;
+    Ok(parse(&bytes)?)
+}
+
+/// Begins anew while no request is in flight. Goes on to its end if the caller goes away.
+async fn reset(app: &Arc<App>, sandbox: &Sandbox) -> Result<Answer, Answer> {
+    let alone = sandbox.alone().await?;
+    let app = Arc::clone(app);
+    blocking(move || {
+        let _alone = alone;
+        let Some(sandbox) = &app.sandbox else { return Ok(()) };
+        let epoch = sandbox.port().new_epoch()?;
+        let done = sandbox.port().reset(epoch);
+        // One in doubt may turn out to have happened: no tag of before may then fit what is new. If it has not, tags of
+        // before merely fit no more.
+        if matches!(done, Ok(()) | Err(StoreError::Indeterminate(_))) {
+            sandbox.begun(epoch);
+        }
+        done
+    })
+    .await?;
+    Ok(Answer::empty(StatusCode::NO_CONTENT))
+}
+
+/// Turns the clock while no request is in flight: each request is of one time.
+async fn turn_clock(sandbox: &Sandbox, turn: ClockTurn) -> Result<Answer, Answer> {
+    let alone = sandbox.alone().await?;
+    let port = Arc::clone(sandbox.port());
+    let face = blocking(move || {
+        let _alone = alone;
+        port.set_clock(turn)
+    });
+    Ok(clock(face.await?))
+}
+
+/// Runs what waits for a disk where it keeps nobody waiting.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, StoreError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|_| Err(StoreError::Corrupt("the sandbox panicked".to_owned())))
+}
+
+fn clock(face: ClockFace) -> Answer {
+    let ClockFace { now, frozen } = face;
+    Answer::json(StatusCode::OK, format!("{{\"now\":\"{now}\",\"frozen\":{frozen}}}"))
+}
+
+fn plan(plan: &Plan) -> Answer {
+    Answer::json(StatusCode::OK, render_plan(plan))
+}
+
+/// A plan, with what has come of it, as it may be sent again.
+pub(crate) fn render_plan(plan: &Plan) -> String {
+    let mut text = format!("{{\"seed\":{},\"faults\":[", plan.seed);
+    for (place, rule) in plan.rules.iter().enumerate() {
+        text.push_str(if place == 0 { "{" } else { ",{" });
+        // Writing to a string does not fail.
+        let _ = write_rule(&mut text, rule);
+        text.push('}');
+    }
+    text.push_str("]}");
+    text
+}
+
+/// The members of a rule. None of the words needs an escape.
+fn write_rule(text: &mut String, rule: &Rule) -> std::fmt::Result {
+    if let Some(method) = &rule.method {
+        write!(text, "\"method\":\"{method}\",")?;
+    }
+    if let Some(route) = rule.route {
+        write!(text, "\"route\":\"{route}\",")?;
+    }
+    match rule.when {
+        When::Always => {}
+        When::First(calls) => write!(text, "\"first\":{calls},")?,
+        When::Percent(percent) => write!(text, "\"percent\":{percent},")?,
+    }
+    for (name, time) in [("latency", rule.latency), ("jitter", rule.jitter)] {
+        if !time.is_zero() {
+            write!(text, "\"{name}\":\"{}\",", humantime::format_duration(time))?;
+        }
+    }
+    match rule.end {
+        // There only to keep calls from the rules after it.
+        End::Served if rule.latency.is_zero() && rule.jitter.is_zero() => {
+            text.push_str("\"latency\":\"0s\",");
+        }
+        End::Served => {}
+        End::Answered { code, retry_after } => {
+            write!(text, "\"status\":{},\"code\":\"{}\",", code.status().as_u16(), code.as_str())?;
+            if let Some(secs) = retry_after {
+                write!(text, "\"retryAfter\":{secs},")?;
+            }
+        }
+        End::Dropped => text.push_str("\"drop\":true,"),
+    }
+    write!(text, "\"calls\":{},\"acted\":{}", rule.calls, rule.acted)
+}

@@ -1,0 +1,7 @@
+//! Sockets: reading, sending, and the state of a connection.
+
+pub(crate) mod activity;
+pub(crate) mod raw_headers;
+pub(crate) mod send_batch;
+pub(crate) mod socket;
+pub(crate) mod tcp;

@@ -1,0 +1,73 @@
+//! Connections that somebody else accepts.
+
+use std::net::IpAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::task::AbortHandle;
+use tokio::time::Instant;
+
+use crate::base::drain::Drain;
+use crate::connection::context::Visit;
+use crate::connection::http1::serve_connection;
+use crate::io::activity::Activity;
+use crate::io::socket;
+use crate::thread::shared::{App, Serves};
+use crate::thread::thread_state::Worker;
+
+/// Serves connections that its owner accepts, on the owner's runtime: over another transport than TCP, or over the
+/// links of a simulation. It belongs to one thread, as everything that serves does.
+pub struct LocalServer {
+    worker: Rc<Worker>,
+    drain: Arc<Drain>,
+    keepers: Rc<Keepers>,
+}
+
+/// The tasks that all connections need. They end with the last of these.
+struct Keepers([AbortHandle; 2]);
+
+impl Drop for Keepers {
+    fn drop(&mut self) {
+        self.0.iter().for_each(AbortHandle::abort);
+    }
+}
+
+impl LocalServer {
+    pub(crate) fn start(app: &Arc<App>, serves: Serves) -> Self {
+        let worker = Rc::new(Worker::new(Arc::clone(app), serves));
+        let keepers = Rc::new(Keepers(worker.keep()));
+        Self { worker, drain: Arc::default(), keepers }
+    }
+
+    /// Serves a connection to its end. `peer` is whom it comes from: who has no valid key is counted by it.
+    ///
+    /// How many there may be at once is the owner's business, and so is the load: nothing is refused as too much here.
+    pub fn serve_connection<T>(&self, stream: T, peer: IpAddr) -> impl Future<Output = ()> + 'static + use<T>
+    where
+        T: AsyncRead + AsyncWrite + Unpin + 'static,
+    {
+        let (worker, drain) = (Rc::clone(&self.worker), Arc::clone(&self.drain));
+        let keepers = Rc::clone(&self.keepers);
+        async move {
+            let activity = Rc::new(Activity::new());
+            let visit = Visit { peer, worker: Rc::clone(&worker), activity, drain };
+            serve_connection(stream, socket::send, visit).await;
+            // A last word is sent before nobody is left who would.
+            worker.outbox.send();
+            drop(keepers);
+        }
+    }
+
+    /// Ends connections that are idle, and lets those that are busy answer first.
+    pub fn drain(&self) {
+        self.drain.wish(self.worker.app.begin_drain());
+    }
+}
+
+impl Drop for LocalServer {
+    /// Its connections end like those of a server that drains.
+    fn drop(&mut self) {
+        self.drain.wish(Instant::now());
+    }
+}

@@ -1,0 +1,9 @@
+//! Answers, before they are bytes.
+
+pub(crate) mod answer;
+pub(crate) mod arena;
+pub(crate) mod body;
+pub(crate) mod deprecation;
+pub(crate) mod gzip;
+pub(crate) mod header_templates;
+pub(crate) mod quota_headers;

@@ -1,0 +1,38 @@
+//! The headers of the deprecated operation (RFC 9745, RFC 8594), and the date at which it ends.
+
+use hyper::header::{HeaderName, HeaderValue};
+
+use crate::wire;
+use crate::wire::route::Resource;
+
+pub(crate) const DEPRECATION: HeaderName = HeaderName::from_static("deprecation");
+pub(crate) const SUNSET: HeaderName = HeaderName::from_static("sunset");
+
+/// When getPet was deprecated: 2025-07-09, as RFC 9745 writes it.
+pub(crate) const DEPRECATED_AT: HeaderValue = HeaderValue::from_static("@1752019200");
+
+/// The date in the contract, as RFC 8594 writes it.
+pub(crate) const SUNSET_AT: HeaderValue = HeaderValue::from_static("Thu, 05 Dec 2030 00:00:00 GMT");
+
+/// The same in milliseconds since 1970, for whoever holds a time against it.
+pub(crate) const SUNSET_MILLIS: i64 = 1_922_659_200_000;
+
+/// Whether reading this is deprecated: getPet is.
+pub(crate) const fn is_deprecated(resource: &Resource) -> bool {
+    matches!(resource, Resource::Pet(_))
+}
+
+/// The links of a deprecated operation: where that is written, and what takes its place.
+pub(crate) fn push_deprecated_links(out: &mut Vec<u8>, resource: Resource, base_path: &str) {
+    // The fragment opens the operation on the reference page.
+    const DOCUMENTED: &[u8] =
+        b"</docs#/animals/getPet>; rel=\"deprecation\", </docs#/animals/getPet>; rel=\"sunset\", <";
+    out.extend_from_slice(DOCUMENTED);
+    out.extend_from_slice(base_path.as_bytes());
+    out.extend_from_slice(b"/pets");
+    if let Resource::Pet(Ok(id)) = resource {
+        out.extend_from_slice(b"?id=");
+        wire::push_number(out, id.get());
+    }
+    out.extend_from_slice(b">; rel=\"successor-version\"");
+}

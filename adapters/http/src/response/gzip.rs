@@ -1,0 +1,198 @@
+//! gzip for answers that are worth it: lists from a KiB, and the contract.
+
+use std::cell::RefCell;
+use std::sync::OnceLock;
+
+use bytes::Bytes;
+use flate2::{Compress, Compression, Crc, FlushCompress, Status};
+use hyper::HeaderMap;
+
+use crate::response::answer::{Answer, Coding};
+use crate::wire;
+
+/// Bytes below which a body stays as it is: what gzip saves there is less than a segment.
+const PACKED_MIN: usize = 1024;
+
+/// For what is made for one answer: the first level that packs records nearly as well as the last, in half its time. The
+/// figures are in `tests/benches/FINDINGS.md`.
+const PAGE_LEVEL: u32 = 4;
+
+/// For what is packed once and kept.
+const DOCUMENT_LEVEL: u32 = 9;
+
+/// What a member begins with (RFC 1952, section 2.3): deflate, no name, no time, no system.
+const HEAD: [u8; 10] = [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 0xFF];
+
+/// A thread's compressor. Its tables are a quarter of a MiB, so they are made once.
+pub(crate) struct Packer {
+    deflate: RefCell<Option<Compress>>,
+}
+
+impl Packer {
+    pub(crate) const fn new() -> Self {
+        Self { deflate: RefCell::new(None) }
+    }
+
+    /// The answer as gzip, if that is worth it and the client takes it.
+    pub(crate) fn pack(&self, answer: Answer, headers: &HeaderMap) -> Answer {
+        let Some(body) = answer.body.whole().filter(|body| is_worth_it(body, headers)) else {
+            return answer.varying();
+        };
+        let mut deflate = self.deflate.borrow_mut();
+        let deflate = deflate.get_or_insert_with(|| compressor(PAGE_LEVEL));
+        deflate.reset();
+        match gzip(deflate, body) {
+            Some(body) => Answer { body: body.into(), coding: Coding::Gzip, ..answer },
+            None => answer.varying(),
+        }
+    }
+}
+
+/// A document's packed form, made when the first client asks for it, and kept.
+#[derive(Default)]
+pub(crate) struct Packed(OnceLock<Option<Bytes>>);
+
+impl Packed {
+    /// The answer as gzip, if that is worth it and the client takes it.
+    pub(crate) fn pack(&self, answer: Answer, headers: &HeaderMap) -> Answer {
+        let Some(body) = answer.body.whole().filter(|body| is_worth_it(body, headers)) else {
+            return answer.varying();
+        };
+        match self.0.get_or_init(|| gzip(&mut compressor(DOCUMENT_LEVEL), body)) {
+            Some(body) => Answer { body: body.clone().into(), coding: Coding::Gzip, ..answer },
+            None => answer.varying(),
+        }
+    }
+}
+
+/// Tells whether gzip pays for a body that this client takes so.
+fn is_worth_it(body: &Bytes, headers: &HeaderMap) -> bool {
+    body.len() >= PACKED_MIN && wire::prefers_gzip(headers)
+}
+
+fn compressor(level: u32) -> Compress {
+    Compress::new(Compression::new(level), false)
+}
+
+/// A gzip member; none if it would be longer than what it holds.
+fn gzip(deflate: &mut Compress, body: &[u8]) -> Option<Bytes> {
+    let mut member = Vec::with_capacity(body.len());
+    member.extend_from_slice(&HEAD);
+    let status = deflate.compress_vec(body, &mut member, FlushCompress::Finish);
+    if !matches!(status, Ok(Status::StreamEnd)) {
+        return None;
+    }
+    let mut crc = Crc::new();
+    crc.update(body);
+    member.extend_from_slice(&crc.sum().to_le_bytes());
+    member.extend_from_slice(&crc.amount().to_le_bytes());
+    Some(member.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+
+    use flate2::read::GzDecoder;
+    use hyper::StatusCode;
+    use hyper::header::{ACCEPT_ENCODING, HeaderValue};
+
+    use super::*;
+
+    fn asks(codings: &'static str) -> HeaderMap {
+        HeaderMap::from_iter([(ACCEPT_ENCODING, HeaderValue::from_static(codings))])
+    }
+
+    fn page(bytes: usize) -> Vec<u8> {
+        br#"{"name":"Hazel","id":1},"#.iter().copied().cycle().take(bytes).collect()
+    }
+
+    #[test]
+    fn what_is_packed_is_what_was_there_time_and_again() {
+        let packer = Packer::new();
+        for length in [PACKED_MIN, 5_000, PACKED_MIN, 400_000] {
+            let answer = packer.pack(Answer::json(StatusCode::OK, page(length)), &asks("gzip"));
+            assert!(answer.coding == Coding::Gzip && answer.body.len() < length / 4, "{}", answer.body.len());
+            let mut unpacked = vec![];
+            GzDecoder::new(answer.body.whole().unwrap().as_ref()).read_to_end(&mut unpacked).unwrap();
+            assert_eq!(unpacked, page(length));
+        }
+    }
+
+    #[test]
+    fn what_is_short_or_cannot_be_packed_or_is_not_wanted_so_stays_as_it_is() {
+        let mut state = 1_u64;
+        let noise: Vec<u8> = std::iter::repeat_with(|| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state.to_le_bytes()[0]
+        })
+        .take(5_000)
+        .collect();
+        let cases = [(page(PACKED_MIN - 1), "gzip"), (page(5_000), "identity"), (page(5_000), "gzip;q=0")];
+        for (body, codings) in cases {
+            let answer = Packer::new().pack(Answer::json(StatusCode::OK, body.clone()), &asks(codings));
+            assert_eq!(
+                (answer.coding, answer.body.whole()),
+                (Coding::Plain, Some(&Bytes::from(body))),
+                "{codings}"
+            );
+        }
+        assert_eq!(gzip(&mut compressor(PAGE_LEVEL), &noise), None);
+    }
+
+    #[test]
+    fn a_document_is_packed_once() {
+        let packed = Packed::default();
+        let pack = || packed.pack(Answer::json(StatusCode::OK, page(5_000)), &asks("gzip")).body;
+        assert_eq!(pack().whole().unwrap().as_ptr(), pack().whole().unwrap().as_ptr());
+    }
+
+    /// A list of as many items, each of them written by its number.
+    fn list(items: usize, item: impl Fn(usize) -> String) -> Vec<u8> {
+        format!("[{}]", (1..=items).map(item).collect::<Vec<_>>().join(",")).into()
+    }
+
+    #[test]
+    #[ignore = "a measurement, which it prints: to be run by hand, of a release build"]
+    #[expect(clippy::disallowed_methods, reason = "it is time that is measured")]
+    fn what_each_level_costs() {
+        let prose: String =
+            include_str!("../../../../openapi.yaml").split_whitespace().collect::<Vec<_>>().join(" ");
+        let prose: String = prose.chars().filter(|char| char.is_ascii() && *char != '"').collect();
+        let pet =
+            |id| format!(r#"{{"name":"Hazel {id}","categoryId":{},"status":"available","id":{id}}}"#, id % 8);
+        let order = |id| {
+            let (pet, day) = (id * 7 % 900, 10 + id % 19);
+            let date = format!("2027-0{}-{day}T0{}:{day}:{day}.000Z", id % 9 + 1, id % 7);
+            format!(
+                r#"{{"id":{id},"petId":{pet},"quantity":{},"shipDate":"{date}","complete":false}}"#,
+                id % 5 + 1
+            )
+        };
+        let category = |id| {
+            let begin = id * 1_000 % (prose.len() - 1_000);
+            format!(r#"{{"name":"Kind {id}","description":"{}","id":{id}}}"#, &prose[begin..begin + 1_000])
+        };
+        for body in
+            [list(16, pet), list(100, pet), list(100, order), list(100, category), list(1_000, category)]
+        {
+            println!("{} bytes", body.len());
+            for level in 1..=9 {
+                let mut deflate = compressor(level);
+                let mut times: Vec<_> = (0..(20_000_000 / body.len()).min(5_000))
+                    .map(|_| {
+                        let begun = std::time::Instant::now();
+                        deflate.reset();
+                        let member = gzip(&mut deflate, &body).unwrap();
+                        (begun.elapsed(), member.len())
+                    })
+                    .collect();
+                times.sort_unstable();
+                let (time, length) = times[times.len() / 2];
+                println!("  level {level}: {length} bytes in {time:?}");
+            }
+        }
+    }
+}

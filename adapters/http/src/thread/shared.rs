@@ -1,0 +1,169 @@
+//! State that all threads of a server share.
+
+use std::io;
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use petstore_ports::api::Petstore;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use crate::base::mix::mix;
+use crate::base::settings::HttpSettings;
+use crate::base::stats::Figures;
+use crate::counts::counters::Tallies;
+use crate::response::body::StreamPlaces;
+use crate::response::gzip::Packed;
+use crate::thread::live_cors::LiveCors;
+use crate::thread::sandbox::Sandbox;
+
+/// What a listener serves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Serves {
+    /// The contract, and what an operator asks.
+    Everything,
+    /// The contract alone.
+    Contract,
+    /// What an operator asks alone.
+    Ops,
+}
+
+pub(crate) struct App {
+    pub(crate) api: Arc<dyn Petstore>,
+    pub(crate) settings: HttpSettings,
+    /// [`HttpSettings::cors`], until it is changed.
+    pub(crate) cors: LiveCors,
+    pub(crate) tallies: Tallies,
+    pub(crate) sandbox: Option<Sandbox>,
+    /// The contract as gzip, in both forms.
+    pub(crate) packed_yaml: Packed,
+    pub(crate) packed_json: Packed,
+    /// Streaming answers that are open, at most [`Bounds::streams`](crate::base::settings::Bounds::streams).
+    #[expect(dead_code, reason = "nothing streams yet: the event stream will")]
+    pub(crate) streams: StreamPlaces,
+    /// Whether connections wait to be accepted.
+    held: watch::Sender<bool>,
+    /// How many threads have begun to serve, whatever they serve.
+    workers: AtomicU64,
+    /// Since when the first of its listeners is to stop.
+    draining: OnceLock<Instant>,
+    panics: AtomicU64,
+    overloads: AtomicU64,
+    /// Values in forwarding headers of trusted proxies that were ignored.
+    ignored_values: AtomicU64,
+    /// Whether the missing scheme of a trusted proxy has been logged.
+    said_scheme_lacks: AtomicBool,
+}
+
+impl App {
+    /// The state of one server: its settings, and nothing counted yet.
+    pub(crate) fn new(api: Arc<dyn Petstore>, settings: HttpSettings) -> Self {
+        let cors = LiveCors::new(settings.cors.clone());
+        let sandbox = settings.sandbox.clone().map(|port| Sandbox::new(port, settings.epoch));
+        Self {
+            api,
+            settings,
+            cors,
+            tallies: Tallies::default(),
+            sandbox,
+            packed_yaml: Packed::default(),
+            packed_json: Packed::default(),
+            streams: StreamPlaces::default(),
+            held: watch::Sender::new(false),
+            workers: AtomicU64::new(0),
+            draining: OnceLock::new(),
+            panics: AtomicU64::new(0),
+            overloads: AtomicU64::new(0),
+            ignored_values: AtomicU64::new(0),
+            said_scheme_lacks: AtomicBool::new(false),
+        }
+    }
+
+    /// Handlers that panicked since the start.
+    pub(crate) fn panics(&self) -> u64 {
+        self.panics.load(Ordering::Relaxed)
+    }
+
+    /// Requests that were refused by load shedding since the start.
+    pub(crate) fn overloads(&self) -> u64 {
+        self.overloads.load(Ordering::Relaxed)
+    }
+
+    /// Keeps new connections in the kernel's queue, or accepts those that wait there.
+    pub(crate) fn hold(&self, is_held: bool) {
+        self.held.send_replace(is_held);
+    }
+
+    /// Waits until connections may be accepted.
+    pub(crate) async fn opened(&self) {
+        // The sender is ours, so there is no error.
+        let _ = self.held.subscribe().wait_for(|held| !held).await;
+    }
+
+    /// Where the request ids of another thread begin: no two come to the same ones.
+    pub(crate) fn next_request_ids(&self) -> u64 {
+        let number = self.workers.fetch_add(1, Ordering::Relaxed) + 1;
+        mix(self.settings.request_ids ^ mix(number))
+    }
+
+    /// One of its listeners is to stop. Says since when the first of them is.
+    pub(crate) fn begin_drain(&self) -> Instant {
+        let since = *self.draining.get_or_init(Instant::now);
+        if let Some(sandbox) = &self.sandbox {
+            sandbox.hurry();
+        }
+        since
+    }
+
+    pub(crate) fn is_draining(&self) -> bool {
+        self.draining.get().is_some()
+    }
+
+    pub(crate) fn figures(&self) -> Figures {
+        let [panics, shed, forwarded_ignored] =
+            [&self.panics, &self.overloads, &self.ignored_values].map(|count| count.load(Ordering::Relaxed));
+        Figures { panics, shed, forwarded_ignored, ..self.tallies.figures() }
+    }
+
+    /// Counts values in forwarding headers of a trusted proxy that were ignored.
+    pub(crate) fn count_ignored_values(&self, count: u32) {
+        self.ignored_values.fetch_add(u64::from(count), Ordering::Relaxed);
+    }
+
+    /// Logs once that a trusted proxy names no scheme, so that links cannot follow one.
+    pub(crate) fn advise_scheme_lacks(&self, proxy: IpAddr) {
+        if self.said_scheme_lacks.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        if let Some(observer) = &self.settings.observer {
+            observer.advise(&format!(
+                "the trusted proxy {} names no scheme, neither in Forwarded nor in X-Forwarded-Proto: links in answers begin \
+                 with the scheme of its own connection; have it send X-Forwarded-Proto and X-Forwarded-Host, or set public-url",
+                proxy.to_canonical()
+            ));
+        }
+    }
+
+    pub(crate) fn count_panic(&self) {
+        self.panics.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn count_overload(&self) {
+        self.overloads.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn report_accept_error(&self, error: &io::Error) {
+        if let Some(observer) = &self.settings.observer {
+            observer.trouble(&format!("a connection could not be accepted: {error}"));
+        }
+    }
+
+    pub(crate) fn report_unfinished(&self, connections: usize) {
+        if let Some(observer) = &self.settings.observer {
+            observer.trouble(&format!(
+                "connections that were still owed an answer at the end of the drain: {connections}"
+            ));
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! What one thread of a server keeps to itself: no other thread ever waits for it.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use hyper::header::HeaderValue;
+use petstore_domain::Timestamp;
+use tokio::task::{AbortHandle, spawn_local};
+
+use crate::base::mix::mix;
+use crate::counts::counters::Tally;
+use crate::io::send_batch::Outbox;
+use crate::response::arena::Arena;
+use crate::response::gzip::Packer;
+use crate::response::header_templates::Forms;
+use crate::thread::known_keys::KnownKeys;
+use crate::thread::overload::Load;
+use crate::thread::shared::{App, Serves};
+use crate::thread::wakeups::Mailbox;
+use crate::wire;
+
+/// One thread's own state.
+pub(crate) struct Worker {
+    pub(crate) app: Arc<App>,
+    pub(crate) serves: Serves,
+    /// What the entity tags of this store begin with.
+    pub(crate) tags: wire::TagPrefix,
+    pub(crate) arena: Arena,
+    pub(crate) forms: Forms,
+    pub(crate) packer: Packer,
+    /// Through which requests that write are woken.
+    pub(crate) mailbox: Mailbox,
+    /// Through which answers are sent.
+    pub(crate) outbox: Rc<Outbox>,
+    pub(crate) tally: Arc<Tally>,
+    pub(crate) load: Load,
+    /// By which the load tells who asks.
+    pub(crate) known_keys: KnownKeys,
+    request_ids: Cell<u64>,
+    host: RefCell<Option<HeaderValue>>,
+}
+
+impl Worker {
+    pub(crate) fn new(app: Arc<App>, serves: Serves) -> Self {
+        Self {
+            request_ids: Cell::new(app.next_request_ids()),
+            tags: wire::TagPrefix::new(app.settings.epoch),
+            arena: Arena::new(),
+            forms: Forms::new(),
+            packer: Packer::new(),
+            mailbox: Mailbox::default(),
+            outbox: Rc::new(Outbox::new()),
+            tally: app.tallies.another(),
+            load: Load::new(app.settings.deadlines.turn),
+            known_keys: KnownKeys::new(),
+            app,
+            serves,
+            host: RefCell::new(None),
+        }
+    }
+
+    /// The time of day, for a request.
+    pub(crate) fn time(&self) -> Timestamp {
+        let look = || self.app.api.now();
+        // A tester's clock is turned by requests, and whoever comes after one sees that.
+        if self.app.sandbox.is_some() { look() } else { self.outbox.time(look) }
+    }
+
+    /// Starts the tasks that all connections of this thread need.
+    pub(crate) fn keep(&self) -> [AbortHandle; 2] {
+        [spawn_local(self.mailbox.keep()), spawn_local(self.outbox.keep())].map(|task| task.abort_handle())
+    }
+
+    /// Whether this Host was found good last time. A server mostly has one name, and judging it anew costs as much as
+    /// reading the pet.
+    pub(crate) fn knows_host(&self, host: &HeaderValue) -> bool {
+        self.host.borrow().as_ref() == Some(host)
+    }
+
+    /// This Host is good.
+    pub(crate) fn remember_host(&self, host: &HeaderValue) {
+        *self.host.borrow_mut() = Some(host.clone());
+    }
+
+    /// An id for a request that brought none: 16 hexadecimal digits that look random and do not repeat.
+    pub(crate) fn next_request_id(&self) -> [u8; wire::HEX_LEN] {
+        let number = self.request_ids.get().wrapping_add(0x9E37_79B9_7F4A_7C15);
+        self.request_ids.set(number);
+        wire::hex(mix(number))
+    }
+}

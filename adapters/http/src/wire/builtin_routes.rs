@@ -1,0 +1,124 @@
+//! What stands beside the contract: the one list of it.
+
+/// Where the reference page is.
+pub(crate) const DOCS_PATH: &str = "/docs";
+
+/// A path outside the base path, or a family of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Beside {
+    Health,
+    Ready,
+    Metrics,
+    OpenapiYaml,
+    OpenapiJson,
+    Root,
+    Docs,
+    DocsFile,
+    SandboxTool,
+}
+
+impl Beside {
+    /// All of them, each at its own place.
+    pub(crate) const ALL: [Self; 9] = [
+        Self::Health,
+        Self::Ready,
+        Self::Metrics,
+        Self::OpenapiYaml,
+        Self::OpenapiJson,
+        Self::Root,
+        Self::Docs,
+        Self::DocsFile,
+        Self::SandboxTool,
+    ];
+
+    /// The path; what is in braces stands for any end.
+    pub(crate) const fn template(self) -> &'static str {
+        match self {
+            Self::Health => "/health",
+            Self::Ready => "/ready",
+            Self::Metrics => "/metrics",
+            Self::OpenapiYaml => "/openapi.yaml",
+            Self::OpenapiJson => "/openapi.json",
+            Self::Root => "/",
+            Self::Docs => DOCS_PATH,
+            Self::DocsFile => "/docs/{file}",
+            Self::SandboxTool => "/sandbox/{tool}",
+        }
+    }
+
+    /// What a path is, whether this server serves it or not.
+    pub(crate) fn find(path: &str) -> Option<Self> {
+        // Under an empty base path this is asked of every request.
+        Self::ALL.into_iter().find(|one| match one.family() {
+            Some(family) => path.starts_with(family),
+            None => path == one.template(),
+        })
+    }
+
+    /// What all paths of a family begin with.
+    const fn family(self) -> Option<&'static str> {
+        match self {
+            Self::DocsFile => Some("/docs/"),
+            Self::SandboxTool => Some("/sandbox/"),
+            _ => None,
+        }
+    }
+
+    /// Whether it is asked by whoever watches the server.
+    pub(crate) const fn is_probe(self) -> bool {
+        matches!(self, Self::Health | Self::Ready | Self::Metrics)
+    }
+
+    fn first_segment(self) -> &'static str {
+        self.template().split('/').nth(1).unwrap_or_default()
+    }
+}
+
+/// Whether paths that begin with this segment are the server's own: a base path that does so would hide them.
+///
+/// ```
+/// assert!(petstore_http::is_reserved("health") && !petstore_http::is_reserved("v1"));
+/// ```
+pub fn is_reserved(segment: &str) -> bool {
+    !segment.is_empty() && Beside::ALL.into_iter().any(|one| one.first_segment() == segment)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_known_by_its_template() {
+        for (path, template) in [
+            ("/health", Some("/health")),
+            ("/", Some("/")),
+            ("/docs", Some("/docs")),
+            ("/docs/", Some("/docs/{file}")),
+            ("/docs/page.js", Some("/docs/{file}")),
+            ("/sandbox/reset", Some("/sandbox/{tool}")),
+            ("/sandbox", None),
+            ("/healthy", None),
+            ("/health/", None),
+            ("/docsx", None),
+            ("*", None),
+            ("", None),
+        ] {
+            assert_eq!(Beside::find(path).map(Beside::template), template, "{path}");
+        }
+        for (place, one) in Beside::ALL.into_iter().enumerate() {
+            assert_eq!((one as usize, Beside::find(one.template())), (place, Some(one)));
+            let family = one.template().split_once('{').map(|(family, _)| family);
+            assert_eq!(one.family(), family);
+        }
+    }
+
+    #[test]
+    fn a_base_path_may_begin_with_none_of_them() {
+        for segment in ["health", "ready", "metrics", "openapi.yaml", "openapi.json", "docs", "sandbox"] {
+            assert!(is_reserved(segment), "{segment}");
+        }
+        for segment in ["", "v1", "doc", "{file}", "healthy"] {
+            assert!(!is_reserved(segment), "{segment}");
+        }
+    }
+}
