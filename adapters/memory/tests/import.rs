@@ -81,7 +81,7 @@ fn each_row_is_checked_and_a_refused_import_leaves_nothing() {
         (
             |it| add_category(it, 5, "DOGS"),
             4,
-            "category 5 has the name of another one, without regard to case",
+            "category 5 has a name that reads the same as that of category 4",
         ),
         (|it| add_pet(it, 7, 4, Sold), 4, "pet 7 is there twice"),
         (|it| add_pet(it, 8, 5, Sold), 4, "pet 8 belongs to category 5, which is not there"),
@@ -259,4 +259,22 @@ fn exported(store: &MemoryStore) -> Vec<Row> {
     assert_eq!(walked, Ok(()));
     assert_eq!(store.export(|_| Err("full")), Err("full"), "a sink may stop the walk");
     rows
+}
+
+#[test]
+fn a_younger_category_whose_name_reads_the_same_is_renamed_if_asked() {
+    let names = [(1, "Café"), (2, "CAFE\u{301}"), (3, "category 2"), (9, "Dogs")];
+    for order in [[0, 1, 2, 3], [3, 2, 1, 0], [1, 2, 0, 3]] {
+        let store = MemoryStore::new();
+        let mut import = store.import().unwrap();
+        for (id, name) in order.map(|at: usize| names[at]) {
+            import.category_or_renamed(category(id, name).category, Version::FIRST).unwrap();
+        }
+        let renamed = import.finish().unwrap();
+        let renamed: Vec<_> =
+            renamed.iter().map(|one| (one.id.get(), one.of.get(), one.to.as_str())).collect();
+        assert_eq!(renamed, [(2, 1, "CAFE\u{301} (2)")], "{order:?}");
+        let name = |id| ready(store.category(category_id(id))).unwrap().unwrap().category.name.to_string();
+        assert_eq!([1, 2, 3].map(name), ["Café", "CAFE\u{301} (2)", "category 2"], "{order:?}");
+    }
 }

@@ -127,7 +127,7 @@ fn rows_that_agree_are_a_store() {
 fn rows_that_contradict_each_other_are_named() {
     let cases = [
         (kind(1, "Birds", 0), "category 1 is there twice"),
-        (kind(9, "dogs", 0), "category 9 has the name of another one, without regard to case"),
+        (kind(9, "dogs", 0), "category 9 has a name that reads the same as that of category 1"),
         (kind(51, "Birds", 0), "category 51 is above 50, the last id that was given"),
         (kind(9, "Birds", 1), "category 9 should have 1 pets, and has 0"),
         (animal(1, 1, PetStatus::Available, 3, 0), "pet 1 is there twice"),

@@ -374,6 +374,24 @@ mod tests {
     }
 
     #[test]
+    fn a_mark_before_the_lines_and_blank_ones_behind_them_are_no_lines() {
+        let category = "{\"category\":{\"name\":\"Dogs\",\"id\":1}}";
+        for text in [
+            format!("\u{feff}{category}\r\n"),
+            format!("{category}\n\n \r\n\n"),
+            format!("\u{feff}{category}\r\n\r\n"),
+        ] {
+            for (end, close) in [(End::OfInput, ""), (End::Said, "\n")] {
+                let lines = format!("{text}{close}");
+                let done = import(&MemoryStore::new(), lines.as_bytes(), end, false, |_| {});
+                assert_eq!(done.map(|done| done.lines), Ok(1), "{lines:?}");
+            }
+        }
+        let twice = format!("{category}\n\u{feff}{category}");
+        assert!(import(&MemoryStore::new(), twice.as_bytes(), End::OfInput, false, |_| {}).is_err());
+    }
+
+    #[test]
     fn whoever_sends_nothing_for_too_long_is_told_so() {
         let line = b"{\"category\":{\"name\":\"Dogs\",\"id\":1}}\n";
         let lines = io::BufReader::new(io::Read::chain(&line[..], Late));

@@ -137,7 +137,7 @@ pub(crate) fn the_sandbox() {
 pub(super) fn names_that_read_the_same() {
     let old = concat!(env!("CARGO_MANIFEST_DIR"), "/../../adapters/sqlite/tests/fixtures/old-values.db");
     let mut site = Site::new("acts-namesakes");
-    std::fs::copy(old, site.path("petstore.db")).unwrap();
+    std::fs::copy(old, site.folder.join("petstore.db")).unwrap();
     let refused = site.run(&["--listen", "127.0.0.1:0", "--db", "petstore.db"]);
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert_eq!(refused.status.code(), Some(1), "{said}");
@@ -149,5 +149,5 @@ pub(super) fn names_that_read_the_same() {
     let made = site.run(&["keys", "create", "--db", "petstore.db", "--quiet"]);
     let key = String::from_utf8(made.stdout).unwrap().trim().to_owned();
     let answer = Client::connect(site.port, &key).unwrap().ask("GET", "/v1/categories/4", "", "").unwrap();
-    assert!(answer.text().contains("\"STRASSE (4)\""), "{}", answer.text());
+    assert!(answer.body.contains("\"STRASSE (4)\""), "{}", answer.body);
 }

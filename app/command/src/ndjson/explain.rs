@@ -35,9 +35,6 @@ const KINDS: [(&str, &[(&str, Holds)]); 4] = [
 
 /// Why a line was not understood. `fault` is what its reader says.
 pub(super) fn explain(line: &[u8], fault: &Error) -> String {
-    if line.trim_ascii().is_empty() {
-        return "it is empty: each line is one resource".to_owned();
-    }
     match serde_json::from_slice::<Value>(line) {
         Err(error) if error.classify() == Category::Eof && is_begun(line) => {
             "it ends within a resource, as in JSON that was laid out over several lines: one resource a line (`jq -c .` \
@@ -124,7 +121,7 @@ mod tests {
 
     fn refused(line: &str) -> String {
         let lines = format!("{{\"category\":{{\"name\":\"Rabbits\",\"id\":1}}}}\n{line}\n");
-        match import(&MemoryStore::new(), lines.as_bytes(), End::OfInput, |_| {}) {
+        match import(&MemoryStore::new(), lines.as_bytes(), End::OfInput, false, |_| {}) {
             Err(Unimported::Nothing(why)) => why,
             other => panic!("{other:?}"),
         }
@@ -133,8 +130,12 @@ mod tests {
     #[test]
     fn what_is_wrong_with_a_line_is_said_without_its_readers_words() {
         let cases = [
-            ("", "it is empty: each line is one resource"),
-            (" \r", "it is empty: each line is one resource"),
+            ("\n{}", "it is empty: each line is one resource"),
+            (" \r\n\n{}", "it is empty: each line is one resource"),
+            (
+                "{",
+                "it ends within a resource, as in JSON that was laid out over several lines: one resource a line (`jq -c .` brings it to that)",
+            ),
             ("{\"pet\":", "it is no JSON: it ends too early"),
             ("{'pet':1}", "it is no JSON: key must be a string in column 2"),
             ("id,name", "it is no JSON: expected value in column 1"),
