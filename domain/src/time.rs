@@ -1,4 +1,4 @@
-//! Points in time, to the millisecond. The domain never asks for the time: it is told.
+//! Points in time, to the millisecond. The domain reads no clock: the time is an argument.
 
 use std::fmt;
 use std::time::Duration;
@@ -75,7 +75,7 @@ impl Timestamp {
         Self(self.0.saturating_add(millis).min(Self::MAX.0))
     }
 
-    /// How long after `earlier` this is; zero if it is not after it.
+    /// Returns the time since `earlier`; zero if this is not after it.
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_millis(u64::try_from(self.0 - earlier.0).unwrap_or(0))
     }

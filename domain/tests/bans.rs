@@ -1,4 +1,4 @@
-//! Bans: strikes, and what becomes of a key that has too many.
+//! Bans: strikes, and the ban of a key with too many of them.
 
 mod common;
 
@@ -99,7 +99,7 @@ fn each_further_ban_within_the_memory_is_twice_as_long_up_to_the_longest() {
         let next = POLICY.next_ban(last, start);
         let length = mins(minutes);
         assert_eq!(next, Ban { since: start, until: start.plus(length), length }, "{minutes} minutes");
-        // It goes on as soon as it may.
+        // The client goes on as soon as the ban ends.
         start = next.until;
         last = Some(next);
     }

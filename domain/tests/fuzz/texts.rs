@@ -37,7 +37,7 @@ const WORDS: &[&str] = &[
     "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
 ];
 
-/// What the contract says of a name.
+/// The contract's rule for a name.
 fn name(text: &str) -> Result<&str, TextError> {
     let trimmed = text.trim();
     match trimmed.chars().count() {
