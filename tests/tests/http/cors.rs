@@ -1,18 +1,18 @@
-//! What pages of other origins may do.
+//! Access by pages of other origins.
 
 use std::collections::BTreeSet;
 
 use petstore_domain::Plan;
 use petstore_http::Cors;
 
-use crate::harness::{Answer, Shop, Wish};
+use crate::harness::{Answer, Shop, ShopOptions};
 
 const PAGE: &str = "https://page.example";
 
 fn shop(cors: Cors) -> Shop {
-    let mut wish = Wish::default();
-    wish.http.cors = cors;
-    Shop::open_as(wish)
+    let mut options = ShopOptions::default();
+    options.http.cors = cors;
+    Shop::open_as(options)
 }
 
 /// A preflight from this origin.
@@ -22,7 +22,7 @@ fn preflight(shop: &Shop, path: &str, origin: &str) -> Answer {
         ("access-control-request-method", "PATCH"),
         ("access-control-request-headers", "authorization,content-type,if-match"),
     ];
-    shop.stranger().send("OPTIONS", path, &headers, None)
+    shop.anonymous().send("OPTIONS", path, &headers, None)
 }
 
 /// The words of a list in a header, lower case.
@@ -35,7 +35,7 @@ fn set(words: &[&str]) -> BTreeSet<String> {
     words.iter().map(|word| word.to_ascii_lowercase()).collect()
 }
 
-/// Whether any Vary of the answer names this header.
+/// Returns whether any Vary of the answer names this header.
 fn varies_by(answer: &Answer, header: &str) -> bool {
     let values = answer.headers.iter().filter(|(name, _)| name == "vary");
     values.flat_map(|(_, value)| value.split(',')).any(|word| word.trim().eq_ignore_ascii_case(header))
@@ -56,10 +56,10 @@ fn options_is_204_with_allow_and_costs_nothing() {
         ("/v1/inventory/1/adjustments", "OPTIONS, POST"),
         ("/v1/rate-limit", "GET, HEAD, OPTIONS"),
         ("/health", "GET, HEAD, OPTIONS"),
-        // The server as a whole: no resource of it takes everything.
+        // The server as a whole: no single resource takes all these methods.
         ("*", "DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT"),
     ] {
-        let answer = shop.stranger().send("OPTIONS", path, &[], None);
+        let answer = shop.anonymous().send("OPTIONS", path, &[], None);
         assert_eq!((answer.status, answer.body.len()), (204, 0), "{path}");
         let allowed: Vec<_> = words(&answer, "allow").into_iter().map(|word| word.to_uppercase()).collect();
         assert_eq!(allowed.join(", "), allow, "{path}");
@@ -97,7 +97,7 @@ fn a_preflight_from_anywhere_names_methods_headers_and_max_age() {
 }
 
 #[test]
-fn a_page_that_mistyped_a_path_reads_its_404() {
+fn a_page_can_read_the_404_of_a_wrong_path() {
     let shop = shop(Cors::Origins(vec![PAGE.to_owned()]));
     for path in ["/v1/pet/1", "/pets/1"] {
         let answer = preflight(&shop, path, PAGE);
@@ -111,9 +111,9 @@ fn a_page_that_mistyped_a_path_reads_its_404() {
         assert_eq!(answer.header("allow"), None, "it takes nothing");
         let answer = shop.client(Plan::Free).send("PATCH", path, &[("origin", PAGE)], None);
         assert_eq!((answer.status, answer.header("access-control-allow-origin")), (404, Some(PAGE)));
-        // Whom no preflight is of use is told the truth.
+        // A preflight that cannot succeed anyway gets the 404.
         assert_eq!(preflight(&shop, path, "https://other.example").status, 404);
-        assert_eq!(shop.stranger().send("OPTIONS", path, &[], None).status, 404);
+        assert_eq!(shop.anonymous().send("OPTIONS", path, &[], None).status, 404);
     }
 }
 
@@ -142,8 +142,8 @@ fn every_answer_to_a_page_may_be_read_with_the_headers_that_matter() {
         (&client, "GET", "/v1/nothing", 404),
         (&client, "TRACE", "/v1/pets", 405),
         (&client, "POST", "/v1/pets", 415),
-        (&shop.stranger(), "GET", "/v1/pets", 401),
-        (&shop.stranger(), "GET", "/health", 200),
+        (&shop.anonymous(), "GET", "/v1/pets", 401),
+        (&shop.anonymous(), "GET", "/health", 200),
     ] {
         let answer = client.send(method, path, &origin, None);
         assert_eq!(answer.status, status, "{path}");
@@ -152,11 +152,11 @@ fn every_answer_to_a_page_may_be_read_with_the_headers_that_matter() {
         assert!(varies_by(&answer, "origin"), "without an origin nothing is allowed");
     }
     let without = client.get("/v1/pets");
-    assert_eq!(without.header("access-control-allow-origin"), None, "nobody asked");
+    assert_eq!(without.header("access-control-allow-origin"), None, "no origin was sent");
 }
 
 #[test]
-fn of_a_list_of_origins_only_those_may_read() {
+fn only_the_origins_of_the_list_may_read() {
     let shop = shop(Cors::Origins(vec![PAGE.to_owned(), "http://localhost:3000".to_owned()]));
     let client = shop.client(Plan::Business);
     for (origin, allowed) in [
