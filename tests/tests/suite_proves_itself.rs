@@ -1,5 +1,5 @@
-//! The suite proves itself: a store that is right passes every case, and one with a planted bug fails the case that is
-//! named for it.
+//! The suite tests itself: a correct store passes every case, and a store with a planted bug fails the case
+//! that is named for it.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use petstore_tests::{
 store_conformance!(Subject::of(&Arc::new(ReferenceStore::new())));
 reset_conformance!(ResetSubject::of(&Arc::new(ReferenceStore::new())));
 
-/// Tries of a case on a store with a planted bug. A race may pass once; not ten times.
+/// Attempts of a case on a store with a planted bug. A race may pass once, but not ten times.
 const TRIES: usize = 10;
 
-/// Whether a case fails on a store with this bug.
+/// Returns whether a case fails on a store with this bug.
 fn fails<F>(bug: Bug, case: impl Fn(ResetSubject) -> F) -> bool
 where
     F: Future<Output = ()> + Send + 'static,
@@ -28,7 +28,7 @@ where
     })
 }
 
-/// Stamps one test for each bug: every case that is named with it must fail.
+/// Defines one test for each bug: every named case must fail.
 macro_rules! caught {
     ($($name:ident: $bug:ident by $($group:ident::$case:ident),+;)*) => {
         mod planted {

@@ -2,10 +2,10 @@
 
 mod batches;
 mod conformance;
-mod driven;
 mod faults;
-mod house;
+mod housekeeping;
 mod imports;
 mod queue;
 mod resets;
 mod shop;
+mod stepped_store;
