@@ -1,4 +1,4 @@
-//! Many pets and many callers: what happens to one is no matter of the others, and nothing gets lost between them.
+//! Many pets and many callers: they do not affect each other, and no unit gets lost.
 
 use std::sync::Arc;
 

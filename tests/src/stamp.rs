@@ -1,17 +1,18 @@
-//! One test for each case, on whatever store a macro call makes.
+//! Macros that define one test for each case, on any store.
 
 use std::panic::resume_unwind;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-/// How long a case may take. Cases take seconds at most: one that is still running waits for something that never comes.
+/// The time limit of a case. Cases take seconds at most: one that is still running waits for something that
+/// never comes.
 const DEADLINE: Duration = Duration::from_mins(2);
 
-/// Threads of a case: more than the machines have on which it runs, so that tasks come between one another anywhere.
+/// Threads of a case: more than the processors of the test machines, so that tasks interleave everywhere.
 const THREADS: usize = 8;
 
-/// Runs a case on a runtime of its own, under a deadline.
+/// Runs a case on its own runtime, under a deadline.
 pub fn run_case(case: impl Future<Output = ()>) {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(THREADS)
@@ -19,30 +20,33 @@ pub fn run_case(case: impl Future<Output = ()>) {
         .build()
         .expect("a runtime can be made");
     let outcome = runtime.block_on(async { tokio::time::timeout(DEADLINE, case).await });
-    // A store that has lost a wake-up may hang on to a thread; the test must end all the same.
+    // A store that has lost a wake-up may block a thread for ever; the test must end all the same.
     runtime.shutdown_background();
-    assert!(outcome.is_ok(), "every call of a store ends: the case was still running after {DEADLINE:?}");
+    assert!(
+        outcome.is_ok(),
+        "every call of a store must return: the case was still running after {DEADLINE:?}"
+    );
 }
 
-/// Runs the case that this makes as [`run_case`] does, on a thread of its own: a store that takes a lock twice never gives
-/// back the thread that asks it, and no deadline drops what is not waiting.
+/// Runs a case as [`run_case`] does, on its own thread: a store that locks twice blocks its caller's thread for
+/// ever, and no deadline can drop a blocked task.
 pub fn run_case_apart<F: Future<Output = ()>>(make: impl FnOnce() -> F + Send + 'static) {
-    /// For a case to be dropped in, when its deadline has come.
+    /// The time after the deadline within which a case must be dropped.
     const GRACE: Duration = Duration::from_secs(5);
-    // Nothing is sent: it closes with the thread.
+    // Nothing is sent: the channel closes with the thread.
     let (running, ended) = sync_channel::<()>(0);
     let case = thread::spawn(move || {
         let _running = running;
         run_case(make());
     });
     let is_stuck = ended.recv_timeout(DEADLINE + GRACE) == Err(RecvTimeoutError::Timeout);
-    assert!(!is_stuck, "every call of a store ends: one has not given its thread back after {DEADLINE:?}");
+    assert!(!is_stuck, "every call of a store must return: one still blocks its thread after {DEADLINE:?}");
     if let Err(panic) = case.join() {
         resume_unwind(panic);
     }
 }
 
-/// Stamps one test for each case of the suite.
+/// Defines one test for each case of the suite.
 ///
 /// The expression makes a fresh, empty [`Subject`](crate::Subject); it is evaluated once a case, inside the case's
 /// runtime, and may await. Call the macro once in a module.
@@ -211,7 +215,7 @@ macro_rules! store_conformance {
     };
 }
 
-/// Stamps one test for each case about what survives the end of a process.
+/// Defines one test for each case about durability.
 ///
 /// The expression makes a fresh, empty [`DurableSubject`](crate::DurableSubject); it is evaluated once a case, inside the
 /// case's runtime, and may await.
@@ -246,7 +250,7 @@ macro_rules! durable_conformance {
     };
 }
 
-/// Stamps one test for each case about beginning anew.
+/// Defines one test for each case about resets.
 ///
 /// The expression makes a fresh, empty [`ResetSubject`](crate::ResetSubject); it is evaluated once a case, inside the
 /// case's runtime, and may await.
@@ -279,7 +283,7 @@ macro_rules! reset_conformance {
     };
 }
 
-/// Stamps tests for the named cases. Part of [`store_conformance!`], [`durable_conformance!`] and
+/// Defines tests for the named cases. Part of [`store_conformance!`], [`durable_conformance!`] and
 /// [`reset_conformance!`].
 #[doc(hidden)]
 #[macro_export]
