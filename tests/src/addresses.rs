@@ -45,7 +45,7 @@ fn six(network: u64, host: u64) -> IpAddr {
 
 /// An address is admitted exactly up to its limit in a minute, is told how many requests are left, and shares
 /// nothing with another.
-pub async fn an_address_is_admitted_so_often(subject: &Subject) {
+pub async fn an_address_has_a_limit(subject: &Subject) {
     for address in [four(0x0A00_0001), four(0x0A00_0002), six(0x2001_0DB8_0000_0001, 1)] {
         for left in (0..LIMIT).rev() {
             let verdict = subject.address(address, Cost::One, at(7)).await;
@@ -61,7 +61,7 @@ pub async fn an_address_is_admitted_so_often(subject: &Subject) {
 }
 
 /// The same with 32 concurrent callers.
-pub async fn an_address_is_admitted_so_often_however_many_ask(subject: &Subject) {
+pub async fn the_limit_of_an_address_holds_under_concurrency(subject: &Subject) {
     for round in 0..10 {
         let counts = together(32, |_| {
             let subject = subject.clone();
@@ -73,7 +73,7 @@ pub async fn an_address_is_admitted_so_often_however_many_ask(subject: &Subject)
 }
 
 /// The next minute has a new count; a clock that steps back grants nothing, and neither does housekeeping.
-pub async fn a_minute_later_an_address_begins_anew(subject: &Subject) {
+pub async fn an_address_has_a_new_count_each_minute(subject: &Subject) {
     let address = four(0x0A00_0001);
     assert_eq!(subject.admitted(address, 40, at(600)).await, LIMIT);
     for secs in [599, 0, 659] {
@@ -84,7 +84,7 @@ pub async fn a_minute_later_an_address_begins_anew(subject: &Subject) {
 }
 
 /// A free request is told how many requests are left, and counts nothing.
-pub async fn a_look_at_an_address_counts_nothing(subject: &Subject) {
+pub async fn a_free_request_counts_nothing_for_an_address(subject: &Subject) {
     let address = four(0x0A00_0001);
     for used in [0, 10] {
         assert_eq!(subject.admitted(address, used, at(0)).await, used);
@@ -122,7 +122,7 @@ pub async fn a_network_of_ipv6_is_one_address(subject: &Subject) {
 
 /// A dual-stack listener reports an IPv4 address as IPv6. It counts as that IPv4 address, although all of them
 /// are in one /64.
-pub async fn an_ipv4_address_is_itself_however_it_is_written(subject: &Subject) {
+pub async fn an_ipv4_mapped_address_is_the_ipv4_address(subject: &Subject) {
     let written = |number| IpAddr::V6(Ipv4Addr::from_bits(number).to_ipv6_mapped());
     for number in [0x0A00_0001, 0x0A00_0002] {
         assert_eq!(subject.admitted(written(number), 40, at(0)).await, LIMIT, "each has its own count");
@@ -132,7 +132,7 @@ pub async fn an_ipv4_address_is_itself_however_it_is_written(subject: &Subject) 
 
 /// However many addresses flood the table, none is admitted above its limit: neither the earlier ones, nor a
 /// repeated one of the flood.
-pub async fn a_flood_of_addresses_grants_nothing(subject: &Subject) {
+pub async fn a_flood_of_addresses_grants_no_extra_requests(subject: &Subject) {
     let early = four(0xC0A8_0001);
     let before = subject.admitted(early, LIMIT - 1, at(0)).await;
     let meanwhile = together(FLOODERS as usize, |flooder| {

@@ -32,7 +32,7 @@ fn empty_one(emptied: PetId, other: PetId) -> impl Operation<Output = (), Reject
 }
 
 /// The records that `decide` has read are unchanged when its changes are written, also those that it does not write.
-pub async fn no_two_transitions_decide_on_what_the_other_changes(subject: &Subject) {
+pub async fn transitions_have_no_write_skew(subject: &Subject) {
     let category = subject.add_category("Dogs").await;
     let (left, right) = (subject.add_pet(category, 1).await, subject.add_pet(category, 1).await);
     for round in 0..400 {
@@ -87,7 +87,7 @@ impl Operation for Audit {
 
 /// A commit is visible whole or not at all, also to a transition that then writes nothing: pets move between
 /// two categories, whose counts always match.
-pub async fn a_commit_is_seen_whole(subject: &Subject) {
+pub async fn a_commit_is_visible_whole(subject: &Subject) {
     let categories = [subject.add_category("Dogs").await, subject.add_category("Cats").await];
     let mut pets = Vec::new();
     for _ in 0..4 {
@@ -128,7 +128,7 @@ pub async fn a_commit_is_seen_whole(subject: &Subject) {
 
 /// A growing footprint keeps its earlier names locked: all callers move one pet, which names its category only
 /// after it has been loaded, and every category counts the pets in it.
-pub async fn a_footprint_that_grows_keeps_what_it_has_named(subject: &Subject) {
+pub async fn a_growing_footprint_keeps_its_earlier_names(subject: &Subject) {
     let mut categories = Vec::new();
     for name in ["Dogs", "Cats", "Birds", "Fish"] {
         categories.push(subject.add_category(name).await);
@@ -158,7 +158,7 @@ pub async fn a_footprint_that_grows_keeps_what_it_has_named(subject: &Subject) {
 }
 
 /// After many concurrent creations, moves and deletions each category counts the pets that are in it.
-pub async fn counters_of_categories_hold(subject: &Subject) {
+pub async fn counters_of_categories_are_exact(subject: &Subject) {
     let mut categories = Vec::new();
     for name in ["Dogs", "Cats", "Birds"] {
         categories.push(subject.add_category(name).await);

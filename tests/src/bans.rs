@@ -25,7 +25,7 @@ fn banned_until(secs: u64) -> Verdict {
 }
 
 /// On the Free plan 60 requests are admitted, 60 refused, and the 121st bans for two minutes.
-pub async fn the_strike_after_the_last_bans(subject: &Subject) {
+pub async fn the_first_strike_over_the_limit_bans(subject: &Subject) {
     let made = subject.add_account(Plan::Free).await;
     let request = |secs| ask(made.key.id, made.account.id, FREE, at(secs));
     subject.exhaust(&request(0), 60).await;
@@ -45,7 +45,7 @@ pub async fn the_strike_after_the_last_bans(subject: &Subject) {
 }
 
 /// The same with 32 concurrent callers: 60 admitted, 60 refused, and from then on banned.
-pub async fn strikes_are_exact_however_many_ask(subject: &Subject) {
+pub async fn strikes_are_exact_under_concurrency(subject: &Subject) {
     for _ in 0..20 {
         let made = subject.add_account(Plan::Free).await;
         let request = ask(made.key.id, made.account.id, FREE, at(0));
@@ -75,7 +75,7 @@ pub async fn strikes_are_exact_however_many_ask(subject: &Subject) {
 
 /// The strikes are cleared by a ban: a client whose day is used up is refused as often as before, and only then
 /// banned again.
-pub async fn a_ban_spends_the_strikes(subject: &Subject) {
+pub async fn a_ban_clears_the_strikes(subject: &Subject) {
     let made = subject.add_account(Plan::Free).await;
     let bans = BanPolicy { strikes: Some(2), ..BanPolicy::DEFAULT };
     let request = |secs| Ask { bans, ..ask(made.key.id, made.account.id, limits(60, 3), at(secs)) };
@@ -117,7 +117,7 @@ pub async fn the_length_of_a_ban_doubles(subject: &Subject) {
 }
 
 /// A ban applies to one key: another key of the account is admitted.
-pub async fn a_ban_is_the_keys(subject: &Subject) {
+pub async fn a_ban_applies_to_one_key(subject: &Subject) {
     let made = subject.add_account(Plan::Free).await;
     let second = subject.add_key(&made.account).await;
     subject.exhaust(&impatient(&made, 0), 1).await;
@@ -140,7 +140,7 @@ pub async fn a_ban_shows_in_the_directory(subject: &Subject) {
 
 /// Lifting a ban ends it at once and clears the strikes; the usage stays, and the length of the next ban still
 /// depends on this one.
-pub async fn a_lifted_ban_takes_the_strikes_with_it(subject: &Subject) {
+pub async fn lifting_a_ban_clears_the_strikes(subject: &Subject) {
     let made = subject.add_account(Plan::Free).await;
     let bans = BanPolicy { strikes: Some(3), ..BanPolicy::DEFAULT };
     let request = |secs| Ask { bans, ..ask(made.key.id, made.account.id, limits(2, 1_000), at(secs)) };

@@ -25,7 +25,7 @@ where
 }
 
 /// A name that another category gets concurrently is taken: for a new category and for a renamed one.
-pub async fn a_category_name_given_meanwhile_is_taken(subject: &Subject) {
+pub async fn a_concurrently_given_category_name_is_taken(subject: &Subject) {
     let rename = |id: CategoryId, name: &str| UpdateCategory {
         id,
         patch: rename_category(name),
@@ -49,7 +49,7 @@ pub async fn a_category_name_given_meanwhile_is_taken(subject: &Subject) {
 }
 
 /// The same of an account's; but a key for an account that is created concurrently belongs to that account.
-pub async fn an_account_name_given_meanwhile_is_taken(subject: &Subject) {
+pub async fn a_concurrently_given_account_name_is_taken(subject: &Subject) {
     let create = |name: &str| create_key(KeyHolder::Named { name: account_name(name), plan: None });
     let rename = |id: AccountId, name: &str| UpdateAccount { id, name: Some(account_name(name)), plan: None };
     let (one, two) = (subject.add_account(Plan::Free).await, subject.add_account(Plan::Free).await);
@@ -72,7 +72,7 @@ pub async fn an_account_name_given_meanwhile_is_taken(subject: &Subject) {
 
 /// An idempotency record that expires, is pruned and is created again concurrently is another one: of two
 /// requests one has an effect.
-pub async fn an_answer_made_anew_meanwhile_is_seen(subject: &Subject) {
+pub async fn a_concurrently_recreated_record_is_seen(subject: &Subject) {
     let account = subject.add_account(Plan::Free).await.account.id;
     let category = subject.add_category("Dogs").await;
     let pets = [subject.add_pet(category, 9).await, subject.add_pet(category, 9).await];

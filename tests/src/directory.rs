@@ -64,7 +64,7 @@ pub async fn keys_are_created_changed_and_revoked(subject: &Subject) {
 }
 
 /// Rotation creates a second key, and the first one ends after the overlap.
-pub async fn a_rotated_key_lives_on_beside_the_new_one(subject: &Subject) {
+pub async fn a_rotated_key_stays_valid_beside_the_new_one(subject: &Subject) {
     let old = subject.add_account(Plan::Free).await.key;
     let (digest, prefix) = fresh_secret();
     let rotate = RotateKey { id: old.id, overlap: Duration::from_mins(1), digest, prefix, now: at(10) };
@@ -107,7 +107,7 @@ pub async fn accounts_are_renamed_and_found_by_name(subject: &Subject) {
 }
 
 /// An account without a name is named after its id, with a suffix if an operator has taken that name.
-pub async fn an_account_without_a_name_gets_one_that_is_free(subject: &Subject) {
+pub async fn an_account_without_a_name_gets_a_free_one(subject: &Subject) {
     // Ids may have gaps, so the next one can only be guessed: the same distance as the last time.
     const GUESSES: usize = 5;
     let (mut last, mut step) = (subject.add_account(Plan::Free).await.account.id.get(), 2);

@@ -59,7 +59,7 @@ async fn furnish(subject: &Subject, mut after_each: impl AsyncFnMut(&Subject)) {
 }
 
 /// A store that was closed gracefully shows the same state after it is opened again.
-pub async fn an_orderly_end_loses_nothing(subject: &dyn DurableSubject) {
+pub async fn a_graceful_stop_loses_nothing(subject: &dyn DurableSubject) {
     let store = subject.open().await;
     assert_eq!(store.snapshot().await.pets, [], "a fresh store is empty");
     furnish(&store, async |_| {}).await;
@@ -73,7 +73,7 @@ pub async fn an_orderly_end_loses_nothing(subject: &dyn DurableSubject) {
 }
 
 /// Every acknowledged write survives a power cut right after it, and nothing else appears.
-pub async fn a_power_cut_loses_nothing_that_was_answered(subject: &dyn DurableSubject) {
+pub async fn a_power_cut_loses_no_acknowledged_write(subject: &dyn DurableSubject) {
     let store = subject.open().await;
     furnish(&store, async |store| {
         let opened = subject.after_power_cut().await.open().await;
@@ -166,7 +166,7 @@ pub async fn a_power_cut_leaves_each_operation_whole(subject: &dyn DurableSubjec
 }
 
 /// Ids of deleted records are not reused by a store that was opened again.
-pub async fn ids_of_before_are_never_given_again(subject: &dyn DurableSubject) {
+pub async fn ids_are_not_reused_after_a_restart(subject: &dyn DurableSubject) {
     let store = subject.open().await;
     let category = store.add_category("Dogs").await;
     let pet = store.add_pet(category, 5).await;
@@ -188,7 +188,7 @@ pub async fn ids_of_before_are_never_given_again(subject: &dyn DurableSubject) {
 }
 
 /// A retry after a power cut gets the first answer, or has the first effect: never both effects.
-pub async fn an_answer_is_kept_with_its_effect(subject: &dyn DurableSubject) {
+pub async fn an_idempotency_record_is_durable_with_its_effect(subject: &dyn DurableSubject) {
     let store = subject.open().await;
     let account = store.add_account(Plan::Free).await.account.id;
     let pet = store.add_only_pet(1_000).await;
@@ -206,7 +206,7 @@ pub async fn an_answer_is_kept_with_its_effect(subject: &dyn DurableSubject) {
 }
 
 /// Housekeeping notes usage and bans; both survive a power cut.
-pub async fn use_and_bans_are_as_they_were_noted(subject: &dyn DurableSubject) {
+pub async fn noted_usage_and_bans_survive(subject: &dyn DurableSubject) {
     let store = subject.open().await;
     let (banned, busy) = (store.add_account(Plan::Free).await, store.add_account(Plan::Free).await);
     let request = ask(busy.key.id, busy.account.id, limits(10, 100), at(0));
@@ -226,7 +226,7 @@ pub async fn use_and_bans_are_as_they_were_noted(subject: &dyn DurableSubject) {
 
 /// A later note of usage replaces the earlier one, with a separate count for each window: notes by housekeeping
 /// and by a graceful stop.
-pub async fn use_is_as_it_was_noted_last(subject: &dyn DurableSubject) {
+pub async fn the_last_noted_usage_survives(subject: &dyn DurableSubject) {
     let store = subject.open().await;
     let busy = store.add_account(Plan::Free).await;
     let request = |secs| ask(busy.key.id, busy.account.id, limits(10, 100), at(secs));
@@ -246,7 +246,7 @@ pub async fn use_is_as_it_was_noted_last(subject: &dyn DurableSubject) {
 }
 
 /// A store that is closed gracefully notes usage and bans by itself. No request is in flight afterwards.
-pub async fn an_orderly_end_notes_use(subject: &dyn DurableSubject) {
+pub async fn a_graceful_stop_notes_usage(subject: &dyn DurableSubject) {
     let store = subject.open().await;
     let (banned, busy) = (store.add_account(Plan::Free).await, store.add_account(Plan::Free).await);
     let request = Ask { in_flight_max: 1, ..ask(busy.key.id, busy.account.id, limits(10, 100), at(0)) };
@@ -270,7 +270,7 @@ async fn check_left(store: &Subject, request: &Ask, left: (u32, u32)) {
 }
 
 /// Pruned idempotency records do not come back, and live ones stay.
-pub async fn what_was_pruned_stays_gone(subject: &dyn DurableSubject) {
+pub async fn pruned_records_stay_gone(subject: &dyn DurableSubject) {
     let store = subject.open().await;
     let account = store.add_account(Plan::Free).await.account.id;
     let pet = store.add_only_pet(10).await;

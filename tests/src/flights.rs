@@ -14,7 +14,7 @@ use crate::quota_model::{ask, tally};
 use crate::together::together;
 
 /// However many requests begin at once, exactly the bound is in flight; each that leaves makes room for one.
-pub async fn so_many_requests_are_in_flight_and_no_more(subject: &Subject) {
+pub async fn requests_in_flight_are_bounded(subject: &Subject) {
     for _ in 0..10 {
         let made = subject.add_account(Plan::Free).await;
         let request =
@@ -65,7 +65,7 @@ pub async fn a_dropped_reply_holds_no_place_in_flight(subject: &Subject) {
 }
 
 /// A request over the bound is not counted, and is no strike; a free request takes a place like any other.
-pub async fn a_request_too_many_is_neither_counted_nor_a_strike(subject: &Subject) {
+pub async fn a_request_over_the_bound_is_neither_counted_nor_a_strike(subject: &Subject) {
     let made = subject.add_account(Plan::Free).await;
     let bans = BanPolicy { strikes: Some(0), ..BanPolicy::DEFAULT };
     let request = Ask { in_flight_max: 2, bans, ..ask(made.key.id, made.account.id, limits(5, 50), at(0)) };

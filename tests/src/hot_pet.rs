@@ -18,7 +18,7 @@ const CALLERS: usize = 60;
 
 /// In 200 rounds of 60 callers that order, cancel, complete, count and hold one pet, every decision follows
 /// from the one before it, every caller sees the earlier answers, and the open orders are those of the pet.
-pub async fn every_decision_follows_from_the_one_before(subject: &Subject) {
+pub async fn decisions_on_one_pet_are_serial(subject: &Subject) {
     let pet = subject.add_only_pet(5).await;
     let history = Arc::new(History::of(subject, pet).await);
     let orders: Arc<Mutex<Vec<OrderId>>> = Arc::default();

@@ -22,7 +22,7 @@ async fn make_one_of_each(subject: &Subject, name: &str) -> [u64; 5] {
 const KINDS: [&str; 5] = ["pets", "categories", "orders", "accounts", "keys"];
 
 /// Of two ids of a kind, the one that was assigned later is greater, also with refused operations between them.
-pub async fn ids_rise(subject: &Subject) {
+pub async fn ids_increase(subject: &Subject) {
     let mut last = [0; 5];
     for round in 0..20 {
         let given = make_one_of_each(subject, &format!("Kind {round}")).await;
@@ -35,7 +35,7 @@ pub async fn ids_rise(subject: &Subject) {
 }
 
 /// The id of a deleted record is never reused, not even the highest.
-pub async fn ids_of_the_deleted_are_never_given_again(subject: &Subject) {
+pub async fn ids_of_deleted_records_are_never_reused(subject: &Subject) {
     let category = subject.add_category("Dogs").await;
     let (mut last_pet, mut last_order, mut last_category) = (0, 0, category.get());
     for _ in 0..5 {
@@ -55,7 +55,7 @@ pub async fn ids_of_the_deleted_are_never_given_again(subject: &Subject) {
 }
 
 /// No id is assigned twice, and each caller sees them increase, however many callers there are.
-pub async fn ids_are_given_once_however_many_ask(subject: &Subject) {
+pub async fn ids_are_unique_under_concurrency(subject: &Subject) {
     let given = together(16, |number| {
         let subject = subject.clone();
         async move {

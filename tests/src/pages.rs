@@ -221,7 +221,7 @@ pub async fn a_page_knows_whether_it_is_the_last(subject: &Subject) {
 }
 
 /// A page has as many records as requested: one more than a client may request, or all.
-pub async fn a_page_is_as_long_as_is_asked(subject: &Subject) {
+pub async fn a_page_has_the_requested_length(subject: &Subject) {
     let (there, _) = pets_with_gaps(subject).await;
     assert!(there.len() > 101, "the case has too few pets: {} pets", there.len());
     for (order, limit) in ORDERS.into_iter().flat_map(|order| [101, usize::MAX].map(|limit| (order, limit))) {

@@ -152,7 +152,7 @@ pub async fn a_clock_that_steps_back_grants_nothing(subject: &Subject) {
 }
 
 /// A free request is admitted in every state of the windows, shows them unchanged, and is counted nowhere.
-pub async fn what_costs_nothing_is_not_counted(subject: &Subject) {
+pub async fn free_requests_are_not_counted(subject: &Subject) {
     let made = subject.add_account(Plan::Free).await;
     let plan = limits(2, 100);
     let paid = ask(made.key.id, made.account.id, plan, at(0));
@@ -195,7 +195,7 @@ pub async fn a_change_of_plan_keeps_the_counts(subject: &Subject) {
 }
 
 /// Keys of one account share its windows; accounts share nothing.
-pub async fn windows_are_the_accounts(subject: &Subject) {
+pub async fn windows_belong_to_the_account(subject: &Subject) {
     let (made, other) = (subject.add_account(Plan::Free).await, subject.add_account(Plan::Free).await);
     let second = subject.add_key(&made.account).await;
     let plan = limits(4, 40);

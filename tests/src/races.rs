@@ -158,7 +158,7 @@ pub async fn a_pet_and_the_deletion_of_its_category_exclude_each_other(subject: 
 }
 
 /// A pet moves into a category or the category is deleted, never both.
-pub async fn a_move_and_the_deletion_of_its_goal_exclude_each_other(subject: &Subject) {
+pub async fn a_move_and_the_deletion_of_its_target_exclude_each_other(subject: &Subject) {
     let home = subject.add_category("Home").await;
     let pet = subject.add_pet(home, 1).await;
     for round in 0..ROUNDS {

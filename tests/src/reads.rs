@@ -27,7 +27,7 @@ async fn is_absent(subject: &Subject, id: u64) {
 }
 
 /// A missing record is an answer, not an error: in an empty store, and beyond the last id.
-pub async fn what_is_not_there_is_absent(subject: &Subject) {
+pub async fn missing_records_are_absent(subject: &Subject) {
     for id in [1, 2, 1_000, 1 << 32, petstore_domain::ID_MAX] {
         is_absent(subject, id).await;
     }
@@ -198,7 +198,7 @@ impl Joint {
 }
 
 /// The records of one commit become visible together: a reader that has seen one of them finds the others.
-pub async fn what_changes_together_is_seen_together(subject: &Subject) {
+pub async fn the_records_of_a_commit_become_visible_together(subject: &Subject) {
     let category = subject.add_category("Dogs").await;
     for round in 0..200 {
         let pet = subject.add_pet(category, 1).await;
@@ -232,7 +232,7 @@ pub async fn what_changes_together_is_seen_together(subject: &Subject) {
 }
 
 /// The same of an account and its first key.
-pub async fn an_account_is_seen_together_with_its_first_key(subject: &Subject) {
+pub async fn an_account_becomes_visible_together_with_its_first_key(subject: &Subject) {
     for round in 0..200 {
         let name = account_name(&format!("Zoo {round}"));
         let whole = together(4, |number| {
@@ -259,7 +259,7 @@ pub async fn an_account_is_seen_together_with_its_first_key(subject: &Subject) {
 }
 
 /// A second read never shows an older state.
-pub async fn versions_never_fall(subject: &Subject) {
+pub async fn versions_never_decrease(subject: &Subject) {
     let pet = subject.add_only_pet(1_000).await;
     let falls = together(6, |number| {
         let subject = subject.clone();

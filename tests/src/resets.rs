@@ -183,7 +183,7 @@ pub async fn a_reset_forgets_answers(subject: &ResetSubject) {
 }
 
 /// Rows that contradict each other are refused before anything has changed.
-pub async fn a_shop_that_contradicts_itself_changes_nothing(subject: &ResetSubject) {
+pub async fn inconsistent_rows_change_nothing(subject: &ResetSubject) {
     let store = &subject.subject;
     let pet = store.add_only_pet(5).await;
     let before = store.snapshot().await;
@@ -231,7 +231,7 @@ pub async fn a_reset_is_one_step_among_transitions(subject: &ResetSubject) {
 }
 
 /// Usage is cleared without a change of the shop: windows start again, also at a time before the earlier ones.
-pub async fn usage_is_forgotten_by_itself(subject: &ResetSubject) {
+pub async fn usage_can_be_cleared_separately(subject: &ResetSubject) {
     let store = &subject.subject;
     let made = store.add_account(Plan::Free).await;
     store.add_only_pet(5).await;

@@ -75,7 +75,7 @@ where
 }
 
 /// Of 32 equal concurrent requests one has an effect, and all get its answer.
-pub async fn retries_at_once_have_one_effect(subject: &Subject) {
+pub async fn concurrent_retries_have_one_effect(subject: &Subject) {
     let account = subject.add_account(Plan::Free).await.account.id;
     let pet = subject.add_only_pet(100).await;
     for round in 1..=10 {
@@ -150,7 +150,7 @@ async fn names_of_the_same_characters(subject: &Subject) -> Vec<(AccountId, Stri
 }
 
 /// A record lives until its expiry, also if its resource is gone: no adjustment is repeated, or refused instead.
-pub async fn an_answer_outlives_what_it_was_about(subject: &Subject) {
+pub async fn an_idempotency_record_outlives_its_resource(subject: &Subject) {
     let account = subject.add_account(Plan::Free).await.account.id;
     let pet = subject.add_only_pet(10).await;
     let category = subject.pet(pet).await.expect("the pet is there").pet.category_id;
@@ -176,7 +176,7 @@ pub async fn an_answer_outlives_what_it_was_about(subject: &Subject) {
 }
 
 /// A refusal by the state of the shop is an answer: it is recorded, and replayed after the state has changed.
-pub async fn a_refusal_by_the_state_is_kept(subject: &Subject) {
+pub async fn a_refusal_by_the_state_is_recorded(subject: &Subject) {
     let account = subject.add_account(Plan::Free).await.account.id;
     let category = subject.add_category("Dogs").await;
     let pet = subject.add_pet(category, 1_000).await;
@@ -213,7 +213,7 @@ pub async fn a_refusal_by_the_state_is_kept(subject: &Subject) {
 }
 
 /// A refusal of the request itself is not recorded: a retry may succeed.
-pub async fn what_may_be_tried_again_is_not_kept(subject: &Subject) {
+pub async fn a_refusal_of_the_request_is_not_recorded(subject: &Subject) {
     let account = subject.add_account(Plan::Free).await.account.id;
     let gone = subject.add_category("Dogs").await;
     subject.run(delete_category(gone)).await.expect("no pet is in it");

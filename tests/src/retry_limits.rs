@@ -97,7 +97,7 @@ pub async fn a_record_that_is_replaced_counts_once(subject: &Subject) {
 
 /// An expired record makes room for one: of eight requests that use its key again, each for another pet, one
 /// has an effect.
-pub async fn an_expired_record_is_replaced_once_however_many_ask(subject: &Subject) {
+pub async fn an_expired_record_is_replaced_once_under_concurrency(subject: &Subject) {
     let account = subject.add_account(Plan::Free).await.account.id;
     let category = subject.add_category("Dogs").await;
     let mut pets = Vec::new();
@@ -167,7 +167,7 @@ pub async fn the_limit_holds_however_many_ask(subject: &Subject) {
 
 /// Pruning drops the expired records, all of them in the end, and makes room for as many new ones. The shop,
 /// the accounts and the keys stay, also those that are sold, complete, expired or revoked.
-pub async fn pruning_drops_the_expired_and_nothing_else(subject: &Subject) {
+pub async fn pruning_drops_expired_records_only(subject: &Subject) {
     write_values(subject).await;
     let taker = Taker::new(subject, 60).await;
     for number in 0..40 {

@@ -40,7 +40,7 @@ pub async fn output_and_changes_agree(subject: &Subject) {
 }
 
 /// A transition that writes nothing, for any reason, has no effect.
-pub async fn a_rejection_leaves_no_trace(subject: &Subject) {
+pub async fn a_rejection_has_no_effect(subject: &Subject) {
     let category = subject.add_category("Dogs").await;
     let pet = subject.add_pet(category, 3).await;
     let order = subject.add_order(pet, 2).await;
@@ -61,7 +61,7 @@ pub async fn a_rejection_leaves_no_trace(subject: &Subject) {
 }
 
 /// An empty change is a success, and has no effect either.
-pub async fn a_change_of_nothing_succeeds(subject: &Subject) {
+pub async fn an_empty_change_succeeds(subject: &Subject) {
     let pet = subject.add_only_pet(3).await;
     let before = subject.snapshot().await;
     let item = subject.run(set_stock(pet, 3)).await.expect("a stock may be set to what it is");
@@ -97,7 +97,7 @@ impl Operation for CategoryOfOrder {
 }
 
 /// A footprint is computed again until it names no new record: an order names its pet, and the pet its category.
-pub async fn a_footprint_grows_until_nothing_new_is_named(subject: &Subject) {
+pub async fn a_footprint_grows_until_it_names_no_new_record(subject: &Subject) {
     let category = subject.add_category("Dogs").await;
     let pet = subject.add_pet(category, 1).await;
     let order = subject.add_order(pet, 1).await;
@@ -111,7 +111,7 @@ pub async fn a_footprint_grows_until_nothing_new_is_named(subject: &Subject) {
 }
 
 /// An operation sees the records that it names, as present or as absent, and no others.
-pub async fn what_the_footprint_does_not_name_is_not_there(subject: &Subject) {
+pub async fn records_outside_the_footprint_are_not_visible(subject: &Subject) {
     let category = subject.add_category("Dogs").await;
     let (named, other) = (subject.add_pet(category, 2).await, subject.add_pet(category, 2).await);
     let order = subject.add_order(named, 1).await;

@@ -246,7 +246,7 @@ fn the_flood_case_calls_a_slow_store_concurrently() {
         let quotas =
             SlowQuotas { store: Arc::clone(&store), waiting: Arc::default(), most: Arc::clone(&most) };
         let subject = Subject { quotas: Arc::new(quotas), ..Subject::of(&store) };
-        addresses::a_flood_of_addresses_grants_nothing(&subject).await;
+        addresses::a_flood_of_addresses_grants_no_extra_requests(&subject).await;
     });
     // In sequence, a hundred thousand calls of two milliseconds would exceed the deadline of a case.
     assert!(most.load(Ordering::SeqCst) >= 16, "{most:?} at once");

@@ -68,13 +68,13 @@ macro_rules! caught {
 }
 
 caught! {
-    a_reply_before_the_commit: RepliesBeforeCommit by a_power_cut_loses_nothing_that_was_answered;
-    a_commit_without_sync: CommitsWithoutSync by a_power_cut_loses_nothing_that_was_answered;
+    a_reply_before_the_commit: RepliesBeforeCommit by a_power_cut_loses_no_acknowledged_write;
+    a_commit_without_sync: CommitsWithoutSync by a_power_cut_loses_no_acknowledged_write;
     a_batch_half_applied: TearsBatches by a_power_cut_leaves_each_operation_whole;
-    columns_too_narrow: NarrowColumns by an_orderly_end_loses_nothing;
-    a_counter_reused: ReusesIds by ids_of_before_are_never_given_again;
-    an_answer_outside_the_commit: SplitsAnswers by an_answer_is_kept_with_its_effect;
-    a_minute_noted_as_the_day: MinuteNotedAsDay by use_is_as_it_was_noted_last;
-    use_noted_once: NotesUsageOnce by use_is_as_it_was_noted_last;
-    use_added_up: AddsUsage by use_is_as_it_was_noted_last;
+    columns_too_narrow: NarrowColumns by a_graceful_stop_loses_nothing;
+    a_counter_reused: ReusesIds by ids_are_not_reused_after_a_restart;
+    an_answer_outside_the_commit: SplitsAnswers by an_idempotency_record_is_durable_with_its_effect;
+    a_minute_noted_as_the_day: MinuteNotedAsDay by the_last_noted_usage_survives;
+    use_noted_once: NotesUsageOnce by the_last_noted_usage_survives;
+    use_added_up: AddsUsage by the_last_noted_usage_survives;
 }
