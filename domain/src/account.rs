@@ -1,4 +1,4 @@
-//! Accounts: who calls, and on which plan.
+//! Accounts: the owners of keys, each with a plan.
 
 mod operations;
 

@@ -125,7 +125,7 @@ fn crc32(bytes: &[u8]) -> u32 {
     })
 }
 
-/// The first characters of a key: what lists and logs show of it.
+/// The first characters of a key: the part that lists and logs show.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct KeyPrefix([u8; KeyPrefix::LEN]);
 

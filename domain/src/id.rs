@@ -27,7 +27,7 @@ fn parse(text: &str) -> Result<NonZeroU64, IdError> {
         if value > 9 {
             return Err(IdError::NotDecimal);
         }
-        // More digits than a u64 holds end out of range, whatever follows.
+        // A number with more digits than a u64 holds saturates, and is out of range.
         number = number.saturating_mul(10).saturating_add(u64::from(value));
     }
     check(number)
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn takes_plain_decimals_in_range_and_says_which_rule_the_others_break() {
+    fn takes_plain_decimals_in_range_and_names_the_rule_that_others_break() {
         let cases = [
             ("1", Ok(1)),
             ("42", Ok(42)),

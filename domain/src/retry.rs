@@ -105,7 +105,7 @@ pub struct RetryRecord {
     pub expires_at: Timestamp,
 }
 
-/// An operation whose answer can be kept and given again.
+/// An operation whose answer can be recorded and replayed.
 pub trait Repeatable: Operation {
     /// Returns the scope within which its keys are unique.
     fn retry_scope(&self) -> RetryScope;

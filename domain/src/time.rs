@@ -36,7 +36,7 @@ impl Timestamp {
         if (Self::MIN..=Self::MAX).contains(&time) { Ok(time) } else { Err(TimestampError::OutOfRange) }
     }
 
-    /// Takes RFC 3339 (section 5.6) with an offset; what is finer than a millisecond is cut off.
+    /// Takes RFC 3339 (section 5.6) with an offset; digits finer than a millisecond are cut off.
     pub fn parse(text: &str) -> Result<Self, TimestampError> {
         // chrono takes a space for the `T` and a Unicode minus for the ASCII one; the standard's grammar does not.
         if !matches!(text.as_bytes().get(10), Some(b'T' | b't')) || !text.is_ascii() {
@@ -82,7 +82,7 @@ impl Timestamp {
 }
 
 impl From<DateTime<Utc>> for Timestamp {
-    /// Cuts off what is finer than a millisecond; a time outside the range becomes its nearest end.
+    /// Cuts off digits finer than a millisecond; a time outside the range becomes its nearest end.
     fn from(time: DateTime<Utc>) -> Self {
         let (first, last) = (Self::MIN.0, Self::MAX.0);
         Self(time.timestamp_millis().clamp(first, last))

@@ -121,7 +121,7 @@ fn a_clock_that_steps_back_does_not_forget_a_ban() {
 }
 
 #[test]
-fn no_ban_is_longer_than_the_longest_whatever_the_figures() {
+fn no_ban_is_longer_than_the_maximum() {
     let short = BanPolicy { length: mins(9), length_max: mins(5), ..POLICY };
     assert_eq!(short.next_ban(None, now()).length, mins(5));
     let endless = BanPolicy { length_max: Duration::MAX, ..POLICY };

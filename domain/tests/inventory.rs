@@ -115,7 +115,7 @@ fn rejects_setting_or_adjusting_an_item_that_is_not_there() {
 }
 
 #[test]
-fn rejects_taking_out_more_than_is_free_and_says_what_is() {
+fn rejects_taking_out_more_than_is_free_with_the_free_units() {
     for (state, units, left) in [
         ((Available, 3, 0), -4, 3),
         ((Available, 3, 2), -5, 3),

@@ -139,7 +139,7 @@ fn an_account_is_called_after_its_id_as_far_as_that_is_free() {
 }
 
 #[test]
-fn a_rotated_key_has_a_successor_like_it_and_lives_on_for_the_overlap() {
+fn a_rotated_key_has_a_successor_like_it_and_stays_valid_for_the_overlap() {
     let mut shop = shop();
     let fresh = shop.run(&rotate(Duration::from_hours(1))).unwrap();
     let expected = KeyRecord {

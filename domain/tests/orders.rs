@@ -90,7 +90,7 @@ fn rejects_an_order_of_a_pet_that_is_not_available_however_many_units_it_has() {
 }
 
 #[test]
-fn rejects_an_order_larger_than_the_stock_and_says_what_is_left() {
+fn rejects_an_order_larger_than_the_stock_with_the_units_left() {
     for (stock, units) in [(3, 4), (1, 10_000), (9_999, 10_000)] {
         let rejected = Err(PlaceOrderRejection::InsufficientStock { left: stock });
         assert_eq!(shop(Available, stock, 0).decide(&place(units)), rejected, "{units} of {stock}");

@@ -96,7 +96,7 @@ impl Seen {
     fn note(&mut self, before: &Shop, after: &Shop) {
         let before = names(before);
         for name in names(after).difference(&before) {
-            assert!(self.0.insert(name.clone()), "{name:?} is given for the second time");
+            assert!(self.0.insert(name.clone()), "{name:?} is assigned for the second time");
         }
     }
 }
@@ -115,7 +115,7 @@ proptest! {
     #![proptest_config(cases(400))]
 
     #[test]
-    fn units_are_conserved_and_ids_never_given_twice_whatever_is_done(steps in steps(80)) {
+    fn units_are_conserved_and_ids_never_assigned_twice_by_any_operations(steps in steps(80)) {
         let mut shop = shop(PetStatus::Available, 3, 1);
         let (mut ledger, mut seen) = (Ledger::open(&shop), Seen(names(&shop)));
         for Step { wait, act, retry } in &steps {
@@ -135,7 +135,7 @@ proptest! {
     }
 
     #[test]
-    fn a_request_that_is_sent_twice_has_one_effect_whatever_comes_between(
+    fn a_request_that_is_sent_twice_has_one_effect_whatever_runs_between(
         first in steps(40),
         act in any_repeatable(),
         between in steps(20),

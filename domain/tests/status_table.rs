@@ -106,14 +106,14 @@ fn the_table_has_every_state_and_every_move_once() {
 }
 
 #[test]
-fn a_patch_of_the_status_moves_as_the_table_says() {
+fn a_patch_of_the_status_follows_the_table() {
     for (state, to, expected) in TABLE {
         check(state, &PetPatch { status: Some(to), ..PetPatch::default() }, to, expected);
     }
 }
 
 #[test]
-fn a_replacement_with_a_status_moves_as_the_table_says() {
+fn a_replacement_with_a_status_follows_the_table() {
     for (state, to, expected) in TABLE {
         check(state, &PetPatch::from(new_pet("Rex", DOGS, Some(to))), to, expected);
     }

@@ -31,7 +31,7 @@ fn empty_one(emptied: PetId, other: PetId) -> impl Operation<Output = (), Reject
     })
 }
 
-/// The records that `decide` has read are unchanged when its changes are written, also those that it does not write.
+/// The records that `decide` has read are unchanged when its changes are written, also the ones that it does not write.
 pub async fn transitions_have_no_write_skew(subject: &Subject) {
     let category = subject.add_category("Dogs").await;
     let (left, right) = (subject.add_pet(category, 1).await, subject.add_pet(category, 1).await);

@@ -25,7 +25,7 @@ use crate::{DurableSubject, Subject};
 const CUTS: usize = 30;
 
 /// Writes records of every kind, one operation after the other.
-async fn furnish(subject: &Subject, mut after_each: impl AsyncFnMut(&Subject)) {
+async fn write_all_kinds(subject: &Subject, mut after_each: impl AsyncFnMut(&Subject)) {
     macro_rules! done {
         ($operation:expr) => {{
             let answer = subject.run($operation).await.expect("the request is accepted");
@@ -62,7 +62,7 @@ async fn furnish(subject: &Subject, mut after_each: impl AsyncFnMut(&Subject)) {
 pub async fn a_graceful_stop_loses_nothing(subject: &dyn DurableSubject) {
     let store = subject.open().await;
     assert_eq!(store.snapshot().await.pets, [], "a fresh store is empty");
-    furnish(&store, async |_| {}).await;
+    write_all_kinds(&store, async |_| {}).await;
     write_values(&store).await;
     let before = store.snapshot().await;
     drop(store);
@@ -75,7 +75,7 @@ pub async fn a_graceful_stop_loses_nothing(subject: &dyn DurableSubject) {
 /// Every acknowledged write survives a power cut right after it, and nothing else appears.
 pub async fn a_power_cut_loses_no_acknowledged_write(subject: &dyn DurableSubject) {
     let store = subject.open().await;
-    furnish(&store, async |store| {
+    write_all_kinds(&store, async |store| {
         let opened = subject.after_power_cut().await.open().await;
         assert_eq!(opened.snapshot().await, store.snapshot().await, "a power cut loses nothing answered");
     })

@@ -14,7 +14,7 @@ use crate::Subject;
 
 /// An operation that reports the record that it decided on.
 #[derive(Clone)]
-pub(crate) struct Witness<O> {
+pub(crate) struct Observed<O> {
     pet: PetId,
     operation: O,
 }
@@ -26,7 +26,7 @@ pub(crate) struct Seen<T> {
     answer: T,
 }
 
-impl<O: Operation> Operation for Witness<O> {
+impl<O: Operation> Operation for Observed<O> {
     type Output = Seen<O::Output>;
     type Rejection = Seen<O::Rejection>;
 
@@ -103,7 +103,7 @@ impl History {
         operation: O,
     ) -> Result<O::Output, O::Rejection> {
         let floor = self.floor();
-        let (before, after, answer) = match subject.run(Witness { pet: self.pet, operation }).await {
+        let (before, after, answer) = match subject.run(Observed { pet: self.pet, operation }).await {
             Ok(seen) => (seen.before, seen.after, Ok(seen.answer)),
             Err(seen) => (seen.before, seen.after, Err(seen.answer)),
         };

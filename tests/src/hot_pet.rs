@@ -17,7 +17,7 @@ const ROUNDS: usize = 200;
 const CALLERS: usize = 60;
 
 /// In 200 rounds of 60 callers that order, cancel, complete, count and hold one pet, every decision follows
-/// from the one before it, every caller sees the earlier answers, and the open orders are those of the pet.
+/// from the one before it, every caller sees the earlier answers, and the pet counts exactly the open orders.
 pub async fn decisions_on_one_pet_are_serial(subject: &Subject) {
     let pet = subject.add_only_pet(5).await;
     let history = Arc::new(History::of(subject, pet).await);
@@ -84,7 +84,7 @@ pub async fn a_hot_pet_conserves_its_units(subject: &Subject) {
     let pet = subject.add_only_pet(50).await;
     let put_in: i64 = together(32, |caller| {
         let subject = subject.clone();
-        async move { trade(&subject, &[pet], caller as u64, 40).await }
+        async move { run_random_orders(&subject, &[pet], caller as u64, 40).await }
     })
     .await
     .into_iter()
@@ -93,7 +93,7 @@ pub async fn a_hot_pet_conserves_its_units(subject: &Subject) {
 }
 
 /// Runs random operations on the pets, and returns the units put in, less those taken out.
-pub(crate) async fn trade(subject: &Subject, pets: &[PetId], seed: u64, times: usize) -> i64 {
+pub(crate) async fn run_random_orders(subject: &Subject, pets: &[PetId], seed: u64, times: usize) -> i64 {
     let mut random = Random::seeded(seed);
     let mut mine: Vec<OrderId> = Vec::new();
     let mut put_in = 0;

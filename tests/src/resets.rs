@@ -51,7 +51,7 @@ fn shop() -> Arc<[Row]> {
 }
 
 /// A complete order for a deleted pet.
-fn remembered() -> Arc<[Row]> {
+fn complete_order_of_a_deleted_pet() -> Arc<[Row]> {
     let quantity = OrderQuantity::ONE;
     let order = Order { id: OrderId::FIRST, pet_id: pet_id(7), quantity, ship_date: None, complete: true };
     Arc::new([Row::Order(OrderRecord { order, version: Version::FIRST })])
@@ -98,7 +98,7 @@ impl ResetSubject {
     }
 }
 
-/// The old shop is gone and the new one is there, by its names too; ids continue after those of the new rows,
+/// The old shop is gone and the new one is there, by its names too; ids continue after the ids of the new rows,
 /// and start at 1 without any.
 pub async fn a_reset_replaces_the_shop(subject: &ResetSubject) {
     let ResetSubject { subject: store, .. } = subject;
@@ -118,7 +118,7 @@ pub async fn a_reset_replaces_the_shop(subject: &ResetSubject) {
         assert_eq!(store.add_order(pet, 1).await.get(), 1, "ids begin at 1 where none came");
         assert_eq!(store.add_order(pet_id(1), 1).await.get(), 2, "what came can be ordered");
         // A new pet must not get the id of a deleted pet that an order refers to.
-        subject.reset(remembered());
+        subject.reset(complete_order_of_a_deleted_pet());
         let category = store.add_category("Birds").await;
         assert_eq!(store.add_pet(category, 1).await.get(), 8, "a gone pet's id follows those that came");
         subject.reset(Arc::new([]));

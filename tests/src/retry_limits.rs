@@ -166,7 +166,7 @@ pub async fn the_limit_holds_however_many_ask(subject: &Subject) {
 }
 
 /// Pruning drops the expired records, all of them in the end, and makes room for as many new ones. The shop,
-/// the accounts and the keys stay, also those that are sold, complete, expired or revoked.
+/// the accounts and the keys stay, also sold, complete, expired or revoked ones.
 pub async fn pruning_drops_expired_records_only(subject: &Subject) {
     write_values(subject).await;
     let taker = Taker::new(subject, 60).await;

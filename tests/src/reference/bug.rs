@@ -25,7 +25,7 @@ pub enum Bug {
     AskedAfterwards,
     /// Derives the next id from the highest existing one.
     IdReused,
-    /// Shows an operation every pet, whatever it named.
+    /// Shows an operation every pet, named or not.
     GenerousView,
     /// Asks for the footprint once.
     FootprintOnce,

@@ -139,7 +139,7 @@ fn fresh<I, E: std::fmt::Debug>(id: Result<I, E>) -> I {
 }
 
 impl State {
-    /// Writes what was decided.
+    /// Writes the changes of a decision.
     pub(super) fn apply(&mut self, changes: Changes) {
         for change in changes {
             self.apply_one(change);

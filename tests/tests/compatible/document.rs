@@ -59,7 +59,7 @@ impl<'d> Part<'d> {
         self.value[name] == true
     }
 
-    /// The rules of a schema, with those of its `allOf`.
+    /// The rules of a schema, with the rules of its `allOf`.
     pub(super) fn rules(self) -> Rules<'d> {
         let mut rules: Rules<'d> = members(self.value).filter(|(name, _)| *name != "allOf").collect();
         for part in items(&self.value["allOf"]) {

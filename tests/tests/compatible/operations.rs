@@ -84,14 +84,14 @@ impl<'d> Operation<'d> {
         }
     }
 
-    /// Its parameters by place and name. The operation's parameters override those of the path.
+    /// Its parameters by place and name. The operation's parameters override the path's.
     fn parameters(self) -> BTreeMap<(&'d str, &'d str), Part<'d>> {
         let lists = [self.path, self.this].map(|part| &part.value()["parameters"]);
         let parameters = lists.into_iter().flat_map(items).map(|one| self.root.at(one));
         parameters.map(|one| ((one.word("in"), one.word("name")), one)).collect()
     }
 
-    /// Its security requirements: its own, or else those of the whole document.
+    /// Its security requirements: its own, or else the whole document's.
     fn security(self) -> &'d Value {
         self.this.value().get("security").unwrap_or(&self.root.value()["security"])
     }

@@ -89,7 +89,7 @@ fn a_body_whose_content_length_is_too_long_is_not_read() {
 }
 
 #[test]
-fn a_body_that_is_framed_wrongly_ends_the_connection_and_its_answer_says_so() {
+fn a_wrongly_framed_body_is_answered_with_connection_close() {
     let stall = Stall::open();
     let mut connection = Connection::open(stall.client.address);
     let mut bytes = chunked(&stall.client, "/v1/categories");

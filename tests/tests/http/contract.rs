@@ -71,7 +71,7 @@ fn an_operation_that_takes_if_match_takes_if_none_match() {
 
 /// Some generators read the response type from the operation only, and generate a void method otherwise.
 #[test]
-fn every_success_with_a_body_stands_at_its_operation() {
+fn every_success_with_a_body_is_defined_at_its_operation() {
     for operation in document::operations() {
         let success = &operation.answers[&operation.success()];
         if success.content.is_some() {
@@ -105,14 +105,14 @@ fn values_may_be_joined_or_repeated() {
 }
 
 #[test]
-fn whatever_a_schema_permits_is_taken() {
+fn every_value_that_a_schema_permits_is_accepted() {
     let mut checker = Checker::default();
     boundary_values::send(&mut checker);
     checker.finish_without_coverage();
 }
 
 #[test]
-fn whatever_a_schema_forbids_is_refused() {
+fn every_value_that_a_schema_forbids_is_refused() {
     let mut checker = Checker::default();
     violations::send_bodies(&mut checker);
     violations::send_parameters(&mut checker);
@@ -199,7 +199,7 @@ fn head_is_get_without_the_body() {
 }
 
 #[test]
-fn options_tells_the_methods_and_counts_nothing() {
+fn options_lists_the_methods_and_counts_nothing() {
     let (shop, client) = stock::open();
     let left = || {
         let account = client.get("/v1/rate-limit").json();

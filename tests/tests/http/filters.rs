@@ -109,7 +109,7 @@ fn names_are_found_in_any_case_of_any_script() {
 }
 
 #[test]
-fn all_faults_of_a_query_are_told_at_once() {
+fn all_faults_of_a_query_are_reported_at_once() {
     let stall = Stall::open();
     let answer =
         stall.client.get("/v1/pets?limit=0&status=lost&id=x&id=1&colour=red&sort=id&sort=id&categoryId=");

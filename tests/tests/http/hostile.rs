@@ -69,7 +69,7 @@ fn shop() -> Shop {
 }
 
 #[test]
-fn whatever_bytes_come_each_request_has_one_answer_below_500_and_the_server_lives() {
+fn each_hostile_request_has_one_answer_below_500_and_the_server_survives() {
     let shop = shop();
     let client = shop.client(PLENTY);
     let key = client.key.clone().unwrap();

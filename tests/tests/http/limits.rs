@@ -165,7 +165,7 @@ fn the_headers_show_the_binding_window() {
 }
 
 #[test]
-fn whatever_the_answer_an_authenticated_request_costs_one() {
+fn an_authenticated_request_costs_one_whatever_its_answer() {
     let shop = Shop::open();
     let reader = shop.client_with(Plan::Free, Scopes::parse("read").unwrap());
     let json = [("content-type", "application/json")];

@@ -106,7 +106,7 @@ fn judge(is_good: bool, figures: String) -> Result<String, String> {
 }
 
 /// Returns whether every answer is a page, or an `overloaded` error with a Retry-After.
-fn all_are_told(results: &[RequestResult]) -> bool {
+fn all_are_answered(results: &[RequestResult]) -> bool {
     results.iter().all(|result| match result.status {
         Some(200) => true,
         Some(503) => result.is_overload,
@@ -115,7 +115,7 @@ fn all_are_told(results: &[RequestResult]) -> bool {
 }
 
 #[test]
-fn at_three_times_the_capacity_most_of_it_is_served_and_the_rest_is_told_at_once() {
+fn at_three_times_the_capacity_most_of_it_is_served_and_the_rest_refused_at_once() {
     let (shop, server) = open();
     let client = Client { address: server.local_addr(), ..shop.client(PLENTY) };
     let capacity = capacity(&client);
@@ -126,11 +126,11 @@ fn at_three_times_the_capacity_most_of_it_is_served_and_the_rest_is_told_at_once
         let goodput = f64::from(u32::try_from(in_time).unwrap()) / JUDGED.as_secs_f64() / capacity;
         let refused = p99(results.iter().filter(|result| result.status == Some(503)));
         // Without a refusal there is no latency to report.
-        let told = all_are_told(&results) && count(&results, 503) > 0;
+        let told = all_are_answered(&results) && count(&results, 503) > 0;
         judge(
             goodput >= GOODPUT_MIN && refused <= REFUSED_MAX && told,
             format!(
-                "goodput {goodput:.2} of {capacity:.0} a second, refused within {refused:?}, all told: {told}"
+                "goodput {goodput:.2} of {capacity:.0} a second, refused within {refused:?}, all answered: {told}"
             ),
         )
     });

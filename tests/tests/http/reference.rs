@@ -69,7 +69,7 @@ fn the_page_names_its_files_and_no_other_origin() {
 }
 
 #[test]
-fn a_client_that_has_the_file_is_told_so() {
+fn a_client_that_has_the_file_gets_304() {
     let shop = Shop::open();
     for file in FILES {
         let path = path(file.name);
@@ -129,7 +129,7 @@ fn the_root_and_a_slash_too_many_lead_to_the_page() {
 }
 
 #[test]
-fn what_is_not_a_file_of_the_page_is_404() {
+fn a_path_that_is_no_file_of_the_page_is_404() {
     let shop = Shop::open();
     let names = [
         "x.js",

@@ -51,7 +51,7 @@ fn a_head_has_at_most_16_kib() {
 }
 
 #[test]
-fn what_the_parser_itself_refuses_is_answered_and_closed() {
+fn a_head_that_the_parser_refuses_is_answered_and_closed() {
     let shop = Shop::open();
     let client = shop.client(Plan::Business);
     let fields: Vec<_> = (0..101).map(|number| (format!("x-{number}"), "x")).collect();

@@ -1,6 +1,6 @@
 //! Validation against the document's schemas: the part of OpenAPI 3.0's dialect that the document uses.
 //!
-//! It is stricter than the standard in one way: an object has no members but those that its schema names, in
+//! It is stricter than the standard in one way: an object has only the members that its schema names, in
 //! answers too. Clients must tolerate more, but this server sends nothing that is not documented. An unknown
 //! keyword or format fails the test, so that no rule is silently unchecked.
 
