@@ -1,4 +1,4 @@
-//! Accounts: who calls, and on which plan.
+//! Accounts: the owners of keys, each with a plan.
 
 mod operations;
 
@@ -28,11 +28,12 @@ pub struct Account {
     pub created_at: Timestamp,
 }
 
-/// Names that are tried for an account without one.
+/// Number of candidate names for an account that is created without a name.
 const MADE_NAMES: u32 = 8;
 
 impl AccountName {
-    /// Names for an account that is made for a key without one, the best first: an operator may have taken some.
+    /// Returns candidate names for an account that is created with its key, in order of preference. An operator
+    /// may have taken some of them.
     pub fn made_for(id: AccountId) -> impl Iterator<Item = Self> {
         let ends = std::iter::once(String::new()).chain((2..=MADE_NAMES).map(|number| format!("-{number}")));
         ends.map(move |end| Self::parse(&format!("account-{id}{end}")).expect("short and printable"))

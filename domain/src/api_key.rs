@@ -1,11 +1,11 @@
-//! API keys: how they look, what is kept of them, and what they permit.
+//! API keys: their format, the record that is stored, and their scopes.
 
 use std::fmt;
 
 use crate::text::{NAME_MAX, ShortText, TextError};
 use crate::{AccountId, Ban, KeyId, Timestamp};
 
-/// What every key begins with, so that a leaked one is recognised.
+/// Prefix of every key, by which a leaked one is recognised.
 const PREFIX: &[u8] = b"pet_";
 const PREFIX_LEN: usize = PREFIX.len();
 
@@ -55,7 +55,7 @@ impl ApiKey {
         if well_formed { Ok(Self(key)) } else { Err(ApiKeyError) }
     }
 
-    /// The secret itself. To be shown once, to the one who asked for the key.
+    /// Returns the secret itself. It is shown once, to the requester of the key.
     pub fn reveal(&self) -> &str {
         std::str::from_utf8(&self.0).expect("base62 is ASCII")
     }
@@ -100,7 +100,8 @@ fn check_digits(body: &[u8]) -> [u8; CHECK_LEN] {
     digits
 }
 
-/// CRC-32 as IEEE 802.3 has it. Half a byte a step: the table is one cache line, and 47 bytes of a key are summed.
+/// Computes the CRC-32 of IEEE 802.3, four bits a step: the table fits one cache line, and the input is only 47
+/// bytes.
 fn crc32(bytes: &[u8]) -> u32 {
     const TABLE: [u32; 16] = {
         let mut table = [0; 16];
@@ -124,7 +125,7 @@ fn crc32(bytes: &[u8]) -> u32 {
     })
 }
 
-/// The first characters of a key: what lists and logs show of it.
+/// The first characters of a key: the part that lists and logs show.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct KeyPrefix([u8; KeyPrefix::LEN]);
 
@@ -162,17 +163,17 @@ impl fmt::Display for KeyPrefix {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct KeyDigest(pub [u8; 32]);
 
-/// What a key permits.
+/// The scopes that a key grants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Scopes {
-    /// To look: GET and HEAD.
+    /// Reading: GET and HEAD.
     pub read: bool,
-    /// To change: everything else.
+    /// Writing: every other method.
     pub write: bool,
 }
 
 impl Scopes {
-    /// Both: what a key has unless it is told otherwise.
+    /// Both scopes: the default.
     pub const ALL: Self = Self { read: true, write: true };
 
     /// Takes a list such as `read,write`; at least one word.
@@ -198,7 +199,7 @@ impl Scopes {
         }
     }
 
-    /// Whether the key permits this.
+    /// Returns whether the key grants this scope.
     pub const fn permits(self, scope: Scope) -> bool {
         match scope {
             Scope::Read => self.read,
@@ -207,16 +208,16 @@ impl Scopes {
     }
 }
 
-/// One thing that a key may permit.
+/// One scope of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
-    /// To look.
+    /// Reading.
     Read,
-    /// To change.
+    /// Writing.
     Write,
 }
 
-/// What an operator calls a key: at most 100 characters, no control character.
+/// An operator's label for a key: at most 100 characters, no control character.
 #[derive(Clone, PartialEq, Eq)]
 pub struct KeyLabel(ShortText);
 
@@ -256,16 +257,16 @@ pub struct KeyRecord {
     pub digest: KeyDigest,
     /// The first characters of the secret.
     pub prefix: KeyPrefix,
-    /// What an operator calls it.
+    /// The operator's label for it.
     pub label: KeyLabel,
-    /// What it permits.
+    /// The scopes that it grants.
     pub scopes: Scopes,
     /// When it was made.
     pub created_at: Timestamp,
-    /// When its own life is over, if ever. A successor's is as long.
+    /// Its expiry, if it has one. A successor gets a lifetime of the same length.
     pub expires_at: Option<Timestamp>,
-    /// When its overlap with a successor is over, if it has been replaced. Apart from its own end, or the next
-    /// successor's life would be no longer than the overlap.
+    /// The end of its overlap with a successor, if it was rotated. Kept apart from `expires_at`: otherwise the
+    /// next successor's lifetime would be only as long as the overlap.
     pub replaced_until: Option<Timestamp>,
     /// When an operator revoked it.
     pub revoked_at: Option<Timestamp>,
@@ -273,19 +274,19 @@ pub struct KeyRecord {
     pub ban: Option<Ban>,
 }
 
-/// Why a key that exists opens nothing.
+/// Why an existing key is not valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum KeyFault {
     /// An operator revoked it.
     #[error("the key has been revoked")]
     Revoked,
-    /// Its time is over.
+    /// It has expired.
     #[error("the key has expired")]
     Expired,
 }
 
 impl KeyFault {
-    /// What is wrong at a time with a key that may have been revoked, and may have an end.
+    /// Returns the fault of a key at a time, if it has one.
     pub fn of(is_revoked: bool, valid_until: Option<Timestamp>, now: Timestamp) -> Option<Self> {
         if is_revoked {
             return Some(Self::Revoked);
@@ -295,12 +296,13 @@ impl KeyFault {
 }
 
 impl KeyRecord {
-    /// When it ceases to be valid, if ever: with its own life or with its overlap, whichever is over first.
+    /// Returns the time from which it is not valid, if there is one: the earlier of its expiry and the end of
+    /// its overlap.
     pub fn valid_until(&self) -> Option<Timestamp> {
         [self.expires_at, self.replaced_until].into_iter().flatten().min()
     }
 
-    /// Whether the key is valid at a time.
+    /// Checks that the key is valid at a time.
     pub fn check(&self, now: Timestamp) -> Result<(), KeyFault> {
         KeyFault::of(self.revoked_at.is_some(), self.valid_until(), now).map_or(Ok(()), Err)
     }
@@ -343,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_printed_of_a_key_is_its_prefix() {
+    fn debug_output_of_a_key_shows_only_its_prefix() {
         let key = ApiKey::from_entropy([7; 32]);
         let printed = format!("{key:?}");
         assert!(printed.contains(key.display_prefix().as_str()));

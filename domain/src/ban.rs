@@ -1,21 +1,22 @@
-//! Bans: what becomes of a key that keeps asking after it has been refused.
+//! Bans: a key that goes on sending requests after refusals is locked out for a time.
 
 use std::time::Duration;
 
 use crate::{Limits, Timestamp};
 
-/// The figures of the ban rule.
+/// The parameters of the ban rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BanPolicy {
     /// Strikes that a key may collect in one window; none: the plan's requests a minute, at least
     /// [`BanPolicy::STRIKES_MIN`].
     pub strikes: Option<u32>,
-    /// How long the first ban lasts.
+    /// The length of the first ban.
     pub length: Duration,
-    /// How long after the start of a ban the next one counts as a further one, and lasts twice as long; at least as
-    /// long again as the ban lasted, or the longest ban would be forgotten the moment it ends.
+    /// The time after the start of a ban within which the next one counts as a repetition and lasts twice as
+    /// long. It is at least twice the length of the ban: otherwise the longest ban would be forgotten the
+    /// moment it ends.
     pub memory: Duration,
-    /// How long a ban lasts at most.
+    /// The maximum length of a ban.
     pub length_max: Duration,
 }
 
@@ -52,17 +53,17 @@ pub struct Ban {
     pub since: Timestamp,
     /// When it ends; earlier than its length says if an operator lifted it.
     pub until: Timestamp,
-    /// How long it was meant to last.
+    /// The length that was imposed.
     pub length: Duration,
 }
 
 impl Ban {
-    /// Whether it is in force.
+    /// Returns whether it is in force.
     pub fn in_force(&self, now: Timestamp) -> bool {
         now < self.until
     }
 
-    /// Whether it has not begun yet: a clock that was ahead of this time noted it.
+    /// Returns whether it begins after `now`. It was then recorded by a clock that was ahead.
     pub fn is_ahead_of(&self, now: Timestamp) -> bool {
         self.since > now
     }
@@ -79,12 +80,12 @@ impl Ban {
 pub struct Strikes {
     /// When the window ends, in seconds since the epoch.
     pub reset_secs: u64,
-    /// How often it has refused this key.
+    /// Refusals of this key by that window.
     pub count: u32,
 }
 
 impl Strikes {
-    /// One more refusal by the window that ends at `reset_secs`; none if that is one more than allowed.
+    /// Counts one more refusal by the window that ends at `reset_secs`. Returns none if that exceeds `allowed`.
     pub fn strike(self, reset_secs: u64, allowed: u32) -> Option<Self> {
         let count = if self.reset_secs == reset_secs { self.count } else { 0 };
         (count < allowed).then_some(Self { reset_secs, count: count.saturating_add(1) })

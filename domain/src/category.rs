@@ -53,7 +53,7 @@ impl std::fmt::Debug for Description {
 pub struct NewCategory {
     /// Its name.
     pub name: CategoryName,
-    /// What it is.
+    /// Its description.
     pub description: Option<Description>,
 }
 
@@ -64,11 +64,11 @@ pub struct Category {
     pub id: CategoryId,
     /// Its name.
     pub name: CategoryName,
-    /// What it is.
+    /// Its description.
     pub description: Option<Description>,
 }
 
-/// What a caller changes of a category.
+/// The fields of a category that a caller changes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CategoryPatch {
     /// The new name; absent, it stays.
@@ -91,8 +91,8 @@ pub struct CategoryRecord {
     pub category: Category,
     /// Its version.
     pub version: Version,
-    /// How many pets belong to it. A count, not a question asked of the pets, so that deleting the category and
-    /// adding a pet to it meet in the same record.
+    /// The number of pets that belong to it. It is stored and not derived from the pets, so that the deletion
+    /// of a category and the creation of a pet in it conflict in the same record.
     pub pets: u64,
 }
 

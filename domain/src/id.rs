@@ -1,4 +1,4 @@
-//! Identifiers: made by the store only, rising, never used twice.
+//! Identifiers: assigned by the store only, increasing, never reused.
 
 use std::num::NonZeroU64;
 
@@ -27,7 +27,7 @@ fn parse(text: &str) -> Result<NonZeroU64, IdError> {
         if value > 9 {
             return Err(IdError::NotDecimal);
         }
-        // More digits than a u64 holds end out of range, whatever follows.
+        // A number with more digits than a u64 holds saturates, and is out of range.
         number = number.saturating_mul(10).saturating_add(u64::from(value));
     }
     check(number)
@@ -44,7 +44,7 @@ macro_rules! id_type {
         pub struct $name(NonZeroU64);
 
         impl $name {
-            /// The id that a store gives first.
+            /// The first id that a store assigns.
             pub const FIRST: Self = Self(NonZeroU64::MIN);
 
             /// Takes a number between 1 and [`ID_MAX`].
@@ -72,15 +72,15 @@ macro_rules! id_type {
 }
 
 id_type! {
-    /// Names a pet, and the inventory item that tracks it.
+    /// The id of a pet, and of the inventory item that tracks it.
     PetId
-    /// Names a category.
+    /// The id of a category.
     CategoryId
-    /// Names an order.
+    /// The id of an order.
     OrderId
-    /// Names an account.
+    /// The id of an account.
     AccountId
-    /// Names an API key. Not the secret: an operator may write it down.
+    /// The id of an API key. It is not the secret: an operator may write it down.
     KeyId
 }
 
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn takes_plain_decimals_in_range_and_says_which_rule_the_others_break() {
+    fn takes_plain_decimals_in_range_and_names_the_rule_that_others_break() {
         let cases = [
             ("1", Ok(1)),
             ("42", Ok(42)),
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn an_absent_id_costs_nothing() {
+    fn an_optional_id_takes_eight_bytes() {
         assert_eq!(size_of::<Option<PetId>>(), 8);
     }
 }

@@ -1,4 +1,4 @@
-//! The inventory: one item for each pet, living and dying with it.
+//! The inventory: one item for each pet, created and deleted with it.
 
 mod operations;
 
@@ -11,8 +11,7 @@ use crate::{PetId, PetStatus, RangeError};
 pub struct InventoryItem {
     /// The pet that it tracks.
     pub pet_id: PetId,
-    /// Free units. Units given back by a cancelled order may take it above [`StockLevel::MAX`], as may what a store is
-    /// filled with.
+    /// Free units. A cancelled order or an import may raise them above [`StockLevel::MAX`].
     pub quantity: u64,
     /// The pet's status.
     pub status: PetStatus,

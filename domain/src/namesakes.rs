@@ -108,7 +108,9 @@ mod tests {
 
     fn renamed(names: &[(u64, &str)]) -> Vec<(u64, u64, String)> {
         let mut namesakes = Namesakes::default();
-        names.iter().for_each(|(number, text)| namesakes.add(id(*number), name(text)));
+        for (number, text) in names {
+            namesakes.add(id(*number), name(text));
+        }
         namesakes.rename().iter().map(|one| (one.id.get(), one.of.get(), one.to.to_string())).collect()
     }
 

@@ -7,7 +7,7 @@ pub struct RangeError {
     pub min: i64,
     /// The largest number that is taken.
     pub max: i64,
-    /// Whether 0, though between the two, is refused.
+    /// `true` if 0, though between the two, is refused.
     pub but_not_zero: bool,
 }
 

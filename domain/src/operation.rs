@@ -1,12 +1,13 @@
-//! A change as a pure operation: what it looks at, and what it decides.
+//! A change as a pure operation: the records that it reads, and its decision.
 
 use crate::state::{Changes, Footprint, View};
 
 /// One change of the petstore, as a pure function of the records it names.
 ///
-/// A store loads what the operation names, asks it, and applies the answer under its own lock or transaction. It may
-/// ask any number of times, on any thread; the last decision it made is the one in force. So an operation holds no
-/// state that changes, and reads no clock and no randomness: what it needs of them it carries.
+/// A store loads the records that the operation names, lets it decide, and applies the changes under its own
+/// lock or transaction. It may call the operation any number of times, on any thread; the last decision counts.
+/// So an operation has no mutable state and reads no clock and no randomness: it carries the values that it
+/// needs.
 ///
 /// ```
 /// use petstore_domain::{CategoryId, CreatePet, NewPet, Operation, PetName, View};
@@ -18,15 +19,15 @@ use crate::state::{Changes, Footprint, View};
 /// assert!(CreatePet { new }.decide(&view).is_err());
 /// ```
 pub trait Operation: Send + Sync + 'static {
-    /// What the caller gets when the change is made.
+    /// The caller's result when the change is made.
     type Output: Send;
     /// Why the change was not made.
     type Rejection: Send;
 
-    /// Names every record that [`Operation::decide`] may look at, given what is loaded so far.
+    /// Returns every record that [`Operation::decide`] may read, given the records that are loaded so far.
     ///
-    /// A store asks again after loading, until nothing new is named: an order names its pet. It must never stop
-    /// naming what it has named for the same view.
+    /// A store calls it again after loading, until it names no new record: an order, once loaded, names its
+    /// pet. With more records loaded it must still name every record that it named before.
     fn footprint(&self, seen: &View) -> Footprint;
 
     /// Decides on the records of the footprint. It sees nothing else.

@@ -1,4 +1,4 @@
-//! Orders: units of a pet that somebody wants.
+//! Orders: units of a pet that a customer reserves and then buys.
 
 mod operations;
 
@@ -13,7 +13,7 @@ use crate::{OrderId, Patch, PetId, RangeError, Timestamp, Version, Versioned};
 pub struct OrderQuantity(u32);
 
 impl OrderQuantity {
-    /// One unit: what an order without a quantity is for.
+    /// One unit: the quantity of an order that states none.
     pub const ONE: Self = Self(1);
 
     /// The most units of one order.
@@ -35,7 +35,7 @@ impl OrderQuantity {
 pub struct NewOrder {
     /// The pet it is for.
     pub pet_id: PetId,
-    /// How many units.
+    /// The number of units.
     pub quantity: OrderQuantity,
     /// When they are expected to ship.
     pub ship_date: Option<Timestamp>,
@@ -48,20 +48,20 @@ pub struct Order {
     pub id: OrderId,
     /// The pet it is for. A complete order outlives its pet.
     pub pet_id: PetId,
-    /// How many units.
+    /// The number of units.
     pub quantity: OrderQuantity,
     /// When they are expected to ship, or did.
     pub ship_date: Option<Timestamp>,
-    /// Whether the order has been fulfilled.
+    /// `true` once the order has been fulfilled.
     pub complete: bool,
 }
 
-/// What a caller changes of an order.
+/// The fields of an order that a caller changes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct OrderPatch {
     /// The new ship date.
     pub ship_date: Patch<Timestamp>,
-    /// Whether it has been fulfilled; absent, that stays as it is.
+    /// The new completeness; absent, it stays as it is.
     pub complete: Option<bool>,
 }
 

@@ -1,6 +1,6 @@
 //! One field of a merge patch (RFC 7396), where absent and null are different things.
 
-/// What a patch does to an optional field.
+/// The effect of a patch on an optional field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Patch<T> {
     /// Absent: the field stays as it is.
@@ -13,7 +13,7 @@ pub enum Patch<T> {
 }
 
 impl<T: Clone> Patch<T> {
-    /// Does to `field` what the patch says.
+    /// Applies the patch to `field`.
     pub fn apply(&self, field: &mut Option<T>) {
         match self {
             Self::Keep => {}

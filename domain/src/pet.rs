@@ -1,4 +1,4 @@
-//! Pets: what they are, and how their status and their stock move together.
+//! Pets: their fields, and the rules that tie status, stock and open orders together.
 
 mod operations;
 
@@ -15,7 +15,7 @@ name_type! {
     PetName
 }
 
-/// Where a pet stands in the shop.
+/// The status of a pet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum PetStatus {
     /// It can be ordered.
@@ -75,7 +75,7 @@ pub struct Pet {
     pub status: PetStatus,
 }
 
-/// What a caller changes of a pet; what is absent stays as it is.
+/// The fields of a pet that a caller changes; an absent field stays as it is.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PetPatch {
     /// The new name.
@@ -93,7 +93,7 @@ impl From<NewPet> for PetPatch {
     }
 }
 
-/// A move that the status table does not allow.
+/// A change of status that the status table does not allow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a pet that is {from} (free units: {stock}, open orders: {open_orders}) cannot become {to}")]
 pub struct InvalidTransition {
@@ -143,7 +143,7 @@ impl PetRecord {
         InventoryItem { pet_id: self.pet.id, quantity: self.stock, status: self.pet.status }
     }
 
-    /// Whether status, stock and open orders agree, as they do after every change.
+    /// Returns whether status, stock and open orders agree, as they must after every change.
     pub fn is_sound(&self) -> bool {
         match self.pet.status {
             PetStatus::Available => self.stock > 0,
@@ -182,7 +182,7 @@ impl PetRecord {
         Ok(())
     }
 
-    /// Takes units for an order; the caller has seen that the pet is available and the units are there.
+    /// Takes units for an order. The caller has checked that the pet is available and has the units.
     pub(crate) fn take(&mut self, quantity: OrderQuantity) {
         self.stock = self.stock.saturating_sub(u64::from(quantity.get()));
         self.open_orders = self.open_orders.saturating_add(1);
@@ -200,7 +200,7 @@ impl PetRecord {
         self.open_orders = self.open_orders.saturating_sub(1);
     }
 
-    /// One of its open orders has been fulfilled.
+    /// Counts one open order as fulfilled. The pet is sold if that was the last one and no unit is free.
     pub(crate) fn fulfil(&mut self) {
         self.open_orders = self.open_orders.saturating_sub(1);
         if self.stock == 0 && self.open_orders == 0 {
@@ -208,12 +208,12 @@ impl PetRecord {
         }
     }
 
-    /// Counts the shelf anew.
+    /// Sets the free units to the level that a request gave.
     pub(crate) fn set_stock(&mut self, level: StockLevel) {
         self.restock(u64::from(level.get()));
     }
 
-    /// Sets the free units, from whatever source, and the status that follows from them.
+    /// Sets the free units and the status that follows from them.
     pub(crate) fn restock(&mut self, stock: u64) {
         if stock == 0 {
             self.pet.status = if self.open_orders > 0 { PetStatus::Pending } else { PetStatus::Sold };
@@ -223,7 +223,8 @@ impl PetRecord {
         self.stock = stock;
     }
 
-    /// The record after a change: the pet and its item each get a new version if what they show has changed.
+    /// Returns the record after a change: the pet and its item each get a new version if their representation
+    /// has changed.
     pub(crate) fn succeeded_by(&self, mut next: Self) -> Self {
         if next.pet != self.pet {
             next.version = self.version.next();

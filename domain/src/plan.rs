@@ -1,4 +1,4 @@
-//! Plans: how many requests an account may make.
+//! Plans: the number of requests that an account may make.
 
 /// Requests that a window admits: 1 to [`Limit::MAX`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -19,7 +19,7 @@ impl Limit {
     }
 }
 
-/// What an account may use in one UTC minute and in one UTC day.
+/// The limits of an account: requests in one UTC minute and in one UTC day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Requests a minute.
@@ -29,12 +29,12 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// One word: the minute's in the upper half, the day's in the lower. Neither half is 0.
+    /// Packs the limits into one word: the minute's in the upper half, the day's in the lower. Neither half is 0.
     pub const fn to_word(self) -> u64 {
         ((self.minute.get() as u64) << 32) | self.day.get() as u64
     }
 
-    /// The limits that [`Limits::to_word`] made the word of; none of any other word.
+    /// Unpacks the limits from a word that [`Limits::to_word`] returned. Any other word gives none.
     ///
     /// ```
     /// use petstore_domain::{Limit, Limits};
@@ -52,7 +52,7 @@ impl Limits {
     }
 }
 
-/// What an account has agreed to.
+/// The plan of an account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Plan {
     /// For trying things out.
@@ -96,7 +96,7 @@ impl PlanTable {
         business: Limits { minute: Limit(1_000), day: Limit(100_000) },
     };
 
-    /// What a plan admits.
+    /// Returns the limits of a plan.
     pub const fn limits(&self, plan: &Plan) -> Limits {
         match plan {
             Plan::Free => self.free,

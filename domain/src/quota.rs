@@ -24,14 +24,14 @@ impl WindowKind {
 
     /// The number of the window that a time falls in, counted from 1970.
     pub fn number_at(self, now: Timestamp) -> u32 {
-        // Minutes fit 32 bits until the year 10136, after the last time there is.
+        // The number of a minute fits 32 bits until the year 10136, which is after `Timestamp::MAX`.
         u32::try_from(now.as_secs() / self.secs()).unwrap_or(u32::MAX)
     }
 }
 
 /// The use of one window: its number and how many requests it has admitted.
 ///
-/// Its number never falls: a clock that steps back finds the window it left, with the use it had.
+/// The number never decreases: after a clock step backwards the later window stays in force, with its use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Window {
     number: u32,
@@ -65,7 +65,7 @@ impl Window {
         if self.used < limit.get() { Some(Self { number: self.number, used: self.used + 1 }) } else { None }
     }
 
-    /// What a caller is told of it.
+    /// Returns the usage that is reported to the caller.
     pub fn usage(self, kind: WindowKind, limit: Limit) -> WindowUsage {
         WindowUsage {
             limit: limit.get(),
@@ -75,7 +75,7 @@ impl Window {
     }
 }
 
-/// One window, as a caller is told of it.
+/// The usage of one window, as reported to the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WindowUsage {
     /// Requests that it admits.
@@ -86,7 +86,7 @@ pub struct WindowUsage {
     pub reset_secs: u64,
 }
 
-/// Both windows of an account, as a caller is told of them.
+/// The usage of both windows of an account, as reported to the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Usage {
     /// The minute.
@@ -105,7 +105,7 @@ impl Usage {
     }
 }
 
-/// Both windows of an account. What a store decides atomically, on plain values.
+/// Both windows of an account. A store checks and counts both in one atomic step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Windows {
     /// The minute.
@@ -124,7 +124,7 @@ impl Windows {
         }
     }
 
-    /// Whether either has a number that is not in force yet: it was counted by a clock that was ahead of this time.
+    /// Returns whether either window begins after `now`. It was then counted by a clock that was ahead.
     pub fn are_ahead_of(self, now: Timestamp) -> bool {
         self.minute.number() > WindowKind::Minute.number_at(now)
             || self.day.number() > WindowKind::Day.number_at(now)
@@ -136,7 +136,7 @@ impl Windows {
         Some(Self { minute: current.minute.take(limits.minute)?, day: current.day.take(limits.day)? })
     }
 
-    /// What a caller is told of them.
+    /// Returns the usage that is reported to the caller.
     pub fn usage(self, limits: Limits) -> Usage {
         Usage {
             minute: self.minute.usage(WindowKind::Minute, limits.minute),

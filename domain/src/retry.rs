@@ -28,7 +28,8 @@ impl IdempotencyKey {
     /// Takes the characters bare, or in double quotes that are not part of the key.
     pub fn parse(text: &[u8]) -> Result<Self, IdempotencyKeyError> {
         let key = match text {
-            // Without escapes: whoever sends a backslash here would mean one thing and be understood as another.
+            // Escapes are not supported. A quoted backslash is refused: the client would mean another key than
+            // the one read.
             [b'"', key @ .., b'"'] if !key.iter().any(|byte| matches!(byte, b'"' | b'\\')) => key,
             [b'"', ..] => return Err(IdempotencyKeyError),
             bare => bare,
@@ -44,7 +45,7 @@ impl IdempotencyKey {
     }
 }
 
-/// What a key is unique within, besides the account: the method and path of the request.
+/// The scope within which a key is unique for an account: the method and path of the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum RetryScope {
     /// Creating pets.
@@ -57,7 +58,7 @@ pub enum RetryScope {
     AdjustStock(PetId),
 }
 
-/// The name of a record: whose request, of which kind, under which key.
+/// The name of an idempotency record: account, scope and key.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RetryName {
     /// The account.
@@ -72,7 +73,7 @@ pub struct RetryName {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fingerprint(pub [u8; 32]);
 
-/// An answer that is worth keeping: success, or a refusal by the state of the shop.
+/// An answer that is recorded: a success, or a rejection by the state of the shop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     /// A pet was created.
@@ -91,28 +92,28 @@ pub enum Outcome {
     InsufficientStock(u64),
 }
 
-/// The record of an answer.
+/// An idempotency record: the answer to a request, kept for its retries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RetryRecord {
     /// Its name.
     pub name: RetryName,
-    /// The body that was answered.
+    /// The fingerprint of the body that was answered.
     pub fingerprint: Fingerprint,
     /// The answer.
     pub outcome: Outcome,
-    /// When it ceases to be looked at.
+    /// The time from which it is ignored.
     pub expires_at: Timestamp,
 }
 
-/// An operation whose answer can be kept and given again.
+/// An operation whose answer can be recorded and replayed.
 pub trait Repeatable: Operation {
-    /// What its keys are unique within.
+    /// Returns the scope within which its keys are unique.
     fn retry_scope(&self) -> RetryScope;
 
-    /// The answer to keep; none if the request may be tried again instead.
+    /// Returns the answer to record; none if a retry is to be decided again.
     fn outcome(decided: Result<&Self::Output, &Self::Rejection>) -> Option<Outcome>;
 
-    /// The answer that was kept; none if it belongs to another kind of operation.
+    /// Returns the recorded answer; none if it belongs to another kind of operation.
     fn replay(outcome: &Outcome) -> Option<Result<Self::Output, Self::Rejection>>;
 }
 
@@ -127,18 +128,18 @@ pub struct Idempotent<O> {
     pub fingerprint: Fingerprint,
     /// The time of the request.
     pub now: Timestamp,
-    /// When its record will cease to be looked at.
+    /// The expiry of its record.
     pub expires_at: Timestamp,
-    /// Records that one account may have. Those that have expired count until the store drops them.
+    /// The maximum number of records of one account. Expired records count until the store drops them.
     pub records_max: u32,
 }
 
-/// An answer, and whether it was given before.
+/// An answer, with a mark on a replayed one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answered<T, R> {
-    /// What was answered: success, or a refusal that is kept like one.
+    /// The answer: a success, or a rejection that is recorded like one.
     pub result: Result<T, R>,
-    /// Whether this is the record of an earlier answer.
+    /// `true` if this is the recorded answer to an earlier request.
     pub replayed: bool,
 }
 
@@ -165,7 +166,7 @@ impl<O: Repeatable> Operation for Idempotent<O> {
         let mut footprint = if seen.holds(&record) && self.kept(seen).is_none() {
             self.operation.footprint(seen)
         } else {
-            // An answer that is kept is given again: that takes nothing else, an id of its own least of all.
+            // A recorded answer is replayed: that reads no other record and, in particular, draws no id.
             Footprint::default()
         };
         footprint.add(record);
@@ -181,7 +182,7 @@ impl<O: Repeatable> Operation for Idempotent<O> {
             let result = O::replay(&record.outcome).ok_or(RetryRejection::KeyReused)?;
             return Ok((Changes::none(), Answered { result, replayed: true }));
         }
-        // One that has expired is replaced, and then there are no more of them.
+        // An expired record is overwritten, which does not raise their number.
         let is_another = view.retry(&self.name).is_none();
         if is_another && view.retries_of(self.name.account) >= self.records_max {
             return Err(RetryRejection::TooManyRecords);
@@ -207,7 +208,7 @@ impl<O: Repeatable> Operation for Idempotent<O> {
 }
 
 impl<O> Idempotent<O> {
-    /// The answer that was given to the same request, if it is still kept.
+    /// Returns the live record of the same request, if there is one.
     fn kept<'v>(&self, view: &'v View) -> Option<&'v RetryRecord> {
         view.retry(&self.name).filter(|record| record.expires_at > self.now)
     }

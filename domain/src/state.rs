@@ -1,44 +1,45 @@
-//! What operations look at and what they change: the vocabulary between the rules and a store.
+//! The interface between the rules and a store: the records that operations read, and the changes that they make.
 
 use crate::{
     Account, AccountId, AccountName, CategoryId, CategoryRecord, FoldedName, KeyId, KeyRecord, OrderId,
     OrderRecord, PetId, PetRecord, RetryName, RetryRecord,
 };
 
-/// The name of one thing that an operation may look at. Stores lock names in their order.
+/// A reference to one record that an operation may read. Stores lock them in their order.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Name {
     /// A pet with its stock.
     Pet(PetId),
     /// A category.
     Category(CategoryId),
-    /// Which category has this name.
+    /// The index entry from this name to its category.
     CategoryName(FoldedName),
     /// An order.
     Order(OrderId),
     /// An account.
     Account(AccountId),
-    /// Which account has this name.
+    /// The index entry from this name to its account.
     AccountName(AccountName),
     /// A key.
     Key(KeyId),
-    /// The record of an answered request.
+    /// An idempotency record.
     Retry(RetryName),
-    /// How many such records an account has.
+    /// The number of idempotency records of an account.
     RetriesOf(AccountId),
-    /// An id for a pet: rising, and none is written twice; one with which nothing is written may come again, or leave a gap.
+    /// The next pet id. Ids increase and are never reused once written; an id that was drawn but not written
+    /// may be reissued or skipped.
     NextPet,
-    /// An id for a category.
+    /// The next category id.
     NextCategory,
-    /// An id for an order.
+    /// The next order id.
     NextOrder,
-    /// An id for an account.
+    /// The next account id.
     NextAccount,
-    /// An id for a key.
+    /// The next key id.
     NextKey,
 }
 
-/// The names of all that an operation may look at: sorted, each once.
+/// References to all records that an operation may read: sorted, without duplicates.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Footprint(Vec<Name>);
 
@@ -65,7 +66,7 @@ impl<const N: usize> From<[Name; N]> for Footprint {
     }
 }
 
-/// A few records, found by a scan: an operation looks at two or three.
+/// A few records, found by a linear scan: an operation reads two or three.
 #[derive(Debug, Clone)]
 struct Loaded<K, V>(Vec<(K, Option<V>)>);
 
@@ -97,7 +98,7 @@ macro_rules! view {
         $(#[$doc:meta])*
         $field:ident: $key:ty => $value:ty, $name:ident, $load:ident;
     )*) => {
-        /// What a store has loaded for an operation. Whatever was not loaded is not there.
+        /// The records that a store has loaded for an operation. A record that was not loaded reads as absent.
         #[derive(Debug, Clone, Default)]
         pub struct View {
             $($field: Loaded<$key, $value>,)*
@@ -110,7 +111,7 @@ macro_rules! view {
         }
 
         impl View {
-            /// Whether a name has been loaded, be it as absent.
+            /// Returns whether a name has been loaded, also if its record is absent.
             pub fn holds(&self, name: &Name) -> bool {
                 match name {
                     $(Name::$name(key) => self.$field.entry(key).is_some(),)*
@@ -138,17 +139,17 @@ view! {
     pets: PetId => PetRecord, Pet, load_pet;
     /// Loads a category, or its absence.
     categories: CategoryId => CategoryRecord, Category, load_category;
-    /// Loads which category has a name.
+    /// Loads the category that has a name, or its absence.
     category_names: FoldedName => CategoryId, CategoryName, load_category_name;
     /// Loads an order, or its absence.
     orders: OrderId => OrderRecord, Order, load_order;
     /// Loads an account, or its absence.
     accounts: AccountId => Account, Account, load_account;
-    /// Loads which account has a name.
+    /// Loads the account that has a name, or its absence.
     account_names: AccountName => AccountId, AccountName, load_account_name;
     /// Loads a key, or its absence.
     keys: KeyId => KeyRecord, Key, load_key;
-    /// Loads the record of an answered request, or its absence.
+    /// Loads an idempotency record, or its absence.
     retries: RetryName => RetryRecord, Retry, load_retry;
 }
 
@@ -188,17 +189,17 @@ impl View {
         self.keys.value(&id)
     }
 
-    /// The record of an answered request.
+    /// An idempotency record.
     pub fn retry(&self, name: &RetryName) -> Option<&RetryRecord> {
         self.retries.value(name)
     }
 
-    /// How many records of answered requests an account has.
+    /// The number of idempotency records of an account.
     pub fn retries_of(&self, account: AccountId) -> u32 {
         self.retries_of.value(&account).copied().unwrap_or(0)
     }
 
-    /// Loads how many records of answered requests an account has.
+    /// Loads the number of idempotency records of an account.
     pub fn load_retries_of(&mut self, account: AccountId, count: u32) {
         self.retries_of.set(account, Some(count));
     }
@@ -210,7 +211,7 @@ macro_rules! next_ids {
             #[doc = concat!("The id for a new ", $name, ".")]
             ///
             /// # Panics
-            /// If it was not loaded: a footprint names it, and whoever asks for a decision loads what that names.
+            /// If it was not loaded. The footprint names it, and the caller of `decide` loads the whole footprint.
             pub fn $field(&self) -> $id {
                 self.$field.expect(concat!("an id for a new ", $name, " was loaded, as the footprint demands"))
             }
@@ -232,7 +233,7 @@ next_ids! {
 }
 
 impl View {
-    /// The id for a new account, once it has been loaded: its name follows from it.
+    /// Returns the next account id, if it has been loaded. The candidate names of a new account derive from it.
     pub(crate) fn next_account_if_seen(&self) -> Option<AccountId> {
         self.next_account
     }
@@ -243,30 +244,30 @@ impl View {
 pub enum Change {
     /// A pet with its stock, new or changed.
     Pet(PetRecord),
-    /// A pet is gone, and its inventory item with it.
+    /// The deletion of a pet and its inventory item.
     PetDeleted(PetId),
     /// A category, new or changed.
     Category(CategoryRecord),
-    /// A category is gone.
+    /// The deletion of a category.
     CategoryDeleted(CategoryId),
     /// An order, new or changed.
     Order(OrderRecord),
-    /// An order is gone: it was cancelled.
+    /// The deletion of an order that was cancelled.
     OrderDeleted(OrderId),
     /// An account, new or changed.
     Account(Account),
     /// A key, new or changed.
     Key(Box<KeyRecord>),
-    /// The record of an answered request.
+    /// An idempotency record.
     Retry(Box<RetryRecord>),
 }
 
-/// All that one decision writes: together or not at all.
+/// The changes of one decision, applied together or not at all.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Changes(Vec<Change>);
 
 impl Changes {
-    /// Nothing is written.
+    /// Returns no changes.
     pub const fn none() -> Self {
         Self(Vec::new())
     }
@@ -281,7 +282,7 @@ impl Changes {
         &self.0
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -1,12 +1,12 @@
-//! Text that people type: what is allowed in it, and how it is kept.
+//! Text values: their rules and their storage.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
 use crate::visible::has_visible;
 
-/// Bytes kept in place. With its length and tag a [`ShortText`] is 32 bytes, and nearly every name fits:
-/// a read of the record then touches no second cache line.
+/// Bytes that are stored inline. With length and tag a [`ShortText`] then has 32 bytes. Nearly every name fits,
+/// so that reading a record touches no second cache line.
 const INLINE_MAX: usize = 27;
 
 /// A string that lives inside its record when it is short, on the heap otherwise.
@@ -18,7 +18,7 @@ enum Repr {
 }
 
 impl Clone for ShortText {
-    /// What is in place is copied in place, whole.
+    /// Copies an inline text as one block.
     #[inline]
     fn clone(&self) -> Self {
         match &self.0 {
@@ -28,8 +28,8 @@ impl Clone for ShortText {
     }
 }
 
-/// Text in place. A copy of it is four moves: a tag of one byte would leave fifteen odd ones, which are moved in pieces
-/// that overlap and wait for each other, 10 ns a name.
+/// Inline text. The tag has four bytes so that a copy is four aligned moves. A tag of one byte would leave an
+/// odd rest, which is copied in overlapping pieces that wait for each other.
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct Inline {
@@ -38,7 +38,7 @@ struct Inline {
     tag: Tag,
 }
 
-/// The tag of [`Repr`] takes the values that this does not have.
+/// The tag of an inline text. [`Repr`] stores its discriminant in the values that this type does not have.
 #[derive(Clone, Copy)]
 #[repr(u32)]
 enum Tag {
@@ -57,7 +57,7 @@ impl ShortText {
         }
     }
 
-    /// Seldom needed, and no part of the code that copies a record.
+    /// Allocates a long text. It is rare, so it stays out of the code that copies records.
     #[cold]
     #[inline(never)]
     fn on_heap(text: &str) -> Self {
@@ -71,7 +71,7 @@ impl ShortText {
         }
     }
 
-    /// The same bytes without the check that makes them a `str`: what a renderer needs.
+    /// Returns the bytes without the UTF-8 check of `as_str`. Rendering needs no `str`.
     pub(crate) fn as_bytes(&self) -> &[u8] {
         match &self.0 {
             Repr::Inline(Inline { bytes, len, .. }) => &bytes[..usize::from(*len)],
@@ -112,7 +112,7 @@ impl fmt::Debug for ShortText {
     }
 }
 
-/// Why a text is not what its field takes.
+/// Why a text is not valid for its field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TextError {
     /// Nothing is left after trimming.

@@ -1,4 +1,4 @@
-//! Points in time, to the millisecond. The domain never asks for the time: it is told.
+//! Points in time, to the millisecond. The domain reads no clock: the time is an argument.
 
 use std::fmt;
 use std::time::Duration;
@@ -39,7 +39,7 @@ impl Timestamp {
         if (Self::MIN..=Self::MAX).contains(&time) { Ok(time) } else { Err(TimestampError::OutOfRange) }
     }
 
-    /// Takes RFC 3339 (section 5.6) with an offset; what is finer than a millisecond is cut off.
+    /// Takes RFC 3339 (section 5.6) with an offset; digits finer than a millisecond are cut off.
     pub fn parse(text: &str) -> Result<Self, TimestampError> {
         // chrono takes a space for the `T` and a Unicode minus for the ASCII one; the standard's grammar does not.
         if !matches!(text.as_bytes().get(10), Some(b'T' | b't')) || !text.is_ascii() {
@@ -78,14 +78,14 @@ impl Timestamp {
         Self(self.0.saturating_add(millis).min(Self::MAX.0))
     }
 
-    /// How long after `earlier` this is; zero if it is not after it.
+    /// Returns the time since `earlier`; zero if this is not after it.
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_millis(u64::try_from(self.0 - earlier.0).unwrap_or(0))
     }
 }
 
 impl From<DateTime<Utc>> for Timestamp {
-    /// Cuts off what is finer than a millisecond; a time outside the range becomes its nearest end.
+    /// Cuts off digits finer than a millisecond; a time outside the range becomes its nearest end.
     fn from(time: DateTime<Utc>) -> Self {
         let (first, last) = (Self::MIN.0, Self::MAX.0);
         Self(time.timestamp_millis().clamp(first, last))

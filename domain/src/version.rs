@@ -1,4 +1,4 @@
-//! Versions of a resource, and what a caller may demand of them (RFC 9110, section 13).
+//! Versions of a resource, and preconditions on them (RFC 9110, section 13).
 
 use std::num::NonZeroU64;
 
@@ -36,16 +36,16 @@ pub struct Versioned<T> {
     pub version: Version,
 }
 
-/// What a caller demands of the resource before it is changed.
+/// The caller's condition on the resource before it is changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Precondition {
-    /// Nothing.
+    /// No condition.
     None,
-    /// Nothing was stated, but this service demands that something is.
+    /// No condition was stated, but the service requires one.
     Required,
     /// That it exists (`If-Match: *`).
     Exists,
-    /// That its version is one of these. None of them: the caller named only versions of other resources.
+    /// That its version is one of these. An empty list: the caller named only versions of other resources.
     AnyOf(Vec<Version>),
     /// That its version is none of these (`If-None-Match`).
     NoneOf(Vec<Version>),
@@ -53,7 +53,7 @@ pub enum Precondition {
     Absent,
 }
 
-/// Why a precondition does not hold; the caller is told which version there is.
+/// Why a precondition does not hold, with the current version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PreconditionError {
     /// The resource has another version than the ones named.
@@ -77,7 +77,7 @@ pub enum PreconditionError {
 }
 
 impl Precondition {
-    /// Holds the precondition against the version of a resource that exists.
+    /// Checks the precondition against the version of an existing resource.
     pub fn check(&self, current: Version) -> Result<(), PreconditionError> {
         match self {
             Self::Required => Err(PreconditionError::Required { current }),

@@ -1,4 +1,4 @@
-//! Bans: strikes, and what becomes of a key that has too many.
+//! Bans: strikes, and the ban of a key with too many of them.
 
 mod common;
 
@@ -99,7 +99,7 @@ fn each_further_ban_within_the_memory_is_twice_as_long_up_to_the_longest() {
         let next = POLICY.next_ban(last, start);
         let length = mins(minutes);
         assert_eq!(next, Ban { since: start, until: start.plus(length), length }, "{minutes} minutes");
-        // It goes on as soon as it may.
+        // The client goes on as soon as the ban ends.
         start = next.until;
         last = Some(next);
     }
@@ -121,7 +121,7 @@ fn a_clock_that_steps_back_does_not_forget_a_ban() {
 }
 
 #[test]
-fn no_ban_is_longer_than_the_longest_whatever_the_figures() {
+fn no_ban_is_longer_than_the_maximum() {
     let short = BanPolicy { length: mins(9), length_max: mins(5), ..POLICY };
     assert_eq!(short.next_ban(None, now()).length, mins(5));
     let endless = BanPolicy { length_max: Duration::MAX, ..POLICY };

@@ -9,7 +9,7 @@ use common::{
     only, version,
 };
 
-/// Dogs, described, and Cats; nobody in either.
+/// The categories Dogs, with a description, and Cats; both without pets.
 fn shop() -> Shop {
     let mut dogs = category(DOGS, "Dogs");
     dogs.category.description = Some(description("They bark."));

@@ -1,6 +1,6 @@
-//! What operations name before they decide: a store locks exactly this, so it must be enough, and no more.
+//! Footprints: a store locks exactly the records that an operation names, so they must be sufficient and no more.
 //!
-//! That it is enough is checked everywhere, since the shop of these tests shows and lets change nothing else.
+//! Sufficiency is checked in every test, since the shop hides all other records and refuses changes to them.
 
 mod common;
 
@@ -38,7 +38,7 @@ fn an_order_names_its_pet_once_it_is_known() {
 }
 
 #[test]
-fn a_request_that_was_answered_takes_nothing_but_its_answer() {
+fn a_replayed_request_names_only_its_idempotency_records() {
     let mut shop = rex();
     let request = idempotent(place(1), 1);
     let kept = [Name::Retry(request.name.clone()), Name::RetriesOf(request.name.account)];
@@ -46,7 +46,7 @@ fn a_request_that_was_answered_takes_nothing_but_its_answer() {
     let all = [&[Name::Pet(REX)][..], &kept, &[Name::NextOrder]].concat();
     assert_eq!(shop.footprint(&request).names(), all);
     shop.run(&request).unwrap();
-    assert_eq!(shop.footprint(&request).names(), kept, "no id least of all");
+    assert_eq!(shop.footprint(&request).names(), kept, "in particular no id");
     let later = Idempotent { now: request.expires_at, ..request };
     assert_eq!(shop.footprint(&later).names(), all);
 }
@@ -95,7 +95,7 @@ fn stock_and_new_orders_name_one_pet() {
 }
 
 #[test]
-fn a_key_of_an_operation_adds_its_record_and_the_count_of_them() {
+fn an_idempotency_key_adds_its_record_and_the_number_of_records() {
     let operation = idempotent(place(1), 1);
     let record = Name::Retry(operation.name.clone());
     let expected = [Name::Pet(REX), record, Name::RetriesOf(account_id(1)), Name::NextOrder];
@@ -103,7 +103,7 @@ fn a_key_of_an_operation_adds_its_record_and_the_count_of_them() {
 }
 
 #[test]
-fn an_account_that_is_made_names_the_names_that_follow_from_its_id() {
+fn a_new_account_names_the_candidates_for_its_name() {
     let operation = common::create_key(KeyHolder::New { plan: Plan::Free });
     let mut names = vec![Name::AccountName(account_name("account-1"))];
     names.extend((2..=8).map(|number| Name::AccountName(account_name(&format!("account-1-{number}")))));
@@ -112,7 +112,7 @@ fn an_account_that_is_made_names_the_names_that_follow_from_its_id() {
 }
 
 #[test]
-fn names_are_sorted_and_each_there_once() {
+fn a_footprint_is_sorted_and_without_duplicates() {
     let mut footprint = Footprint::from([Name::NextPet, Name::Pet(REX), Name::NextPet]);
     footprint.add(Name::Category(DOGS));
     footprint.add(Name::Pet(REX));

@@ -1,4 +1,4 @@
-//! Whatever text a stranger may send, held against the rules of the value that it becomes.
+//! Fuzz targets for text from untrusted clients, each checked against the rules of the value that it is parsed into.
 //!
 //! Each target is a plain test, which tries its corpus and a second of random input; CONTRIBUTING.md tells how to run it
 //! for longer.

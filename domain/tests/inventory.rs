@@ -40,7 +40,7 @@ fn set(units: u64) -> SetStock {
     SetStock { id: REX, level: level(units.cast_signed()), precondition: Precondition::None }
 }
 
-/// Does to the shop what `run` does, and compares the record, its versions and the answer with the row.
+/// Calls `run` on the shop, and compares the record, its versions and the answer with the row.
 fn check(
     state: State,
     stock: u64,
@@ -67,7 +67,7 @@ fn a_stock_that_is_set_has_the_status_that_follows_from_it() {
 }
 
 #[test]
-fn a_stock_that_is_adjusted_is_as_one_that_is_set() {
+fn an_adjusted_stock_has_the_status_that_follows_from_it() {
     for (state, stock, status) in TABLE {
         let difference = stock.cast_signed() - state.1.cast_signed();
         if difference != 0 {
@@ -86,7 +86,7 @@ fn a_stock_that_is_set_to_what_it_is_writes_nothing() {
 }
 
 #[test]
-fn the_precondition_of_an_item_is_held_against_the_item_and_not_its_pet() {
+fn the_precondition_of_an_item_is_checked_against_the_item_and_not_its_pet() {
     let current = version(ITEM_VERSION);
     let failed = Some(PreconditionError::Failed { current });
     let cases = [
@@ -115,7 +115,7 @@ fn rejects_setting_or_adjusting_an_item_that_is_not_there() {
 }
 
 #[test]
-fn rejects_taking_out_more_than_is_free_and_says_what_is() {
+fn rejects_taking_out_more_than_is_free_with_the_free_units() {
     for (state, units, left) in [
         ((Available, 3, 0), -4, 3),
         ((Available, 3, 2), -5, 3),

@@ -1,4 +1,4 @@
-//! What an operator does to accounts and their keys.
+//! Operations of an operator on accounts and their keys.
 
 mod common;
 
@@ -124,14 +124,14 @@ fn rejects_a_key_for_an_account_on_another_plan_than_the_one_named() {
 
 #[test]
 fn an_account_is_called_after_its_id_as_far_as_that_is_free() {
-    // The third account would be account-3, but somebody has named the second one so.
+    // The third account would be account-3, but the second one has been renamed to that.
     let mut shop = shop();
     let rename = UpdateAccount { id: account_id(2), name: Some(account_name("account-3")), plan: None };
     shop.run(&rename).unwrap();
     let create = create_key(KeyHolder::New { plan: Plan::Free });
     let made = shop.run(&create).map(|created| (created.account.id, created.account.name));
     assert_eq!(made, Ok((account_id(3), account_name("account-3-2"))));
-    // Four to eleven have all the names that the twelfth could have.
+    // Accounts 4 to 11 take all candidate names of the twelfth.
     for name in AccountName::made_for(account_id(12)) {
         shop.run(&create_key(KeyHolder::Named { name, plan: None })).unwrap();
     }
@@ -139,7 +139,7 @@ fn an_account_is_called_after_its_id_as_far_as_that_is_free() {
 }
 
 #[test]
-fn a_rotated_key_has_a_successor_like_it_and_lives_on_for_the_overlap() {
+fn a_rotated_key_has_a_successor_like_it_and_stays_valid_for_the_overlap() {
     let mut shop = shop();
     let fresh = shop.run(&rotate(Duration::from_hours(1))).unwrap();
     let expected = KeyRecord {
@@ -147,9 +147,9 @@ fn a_rotated_key_has_a_successor_like_it_and_lives_on_for_the_overlap() {
         digest: KeyDigest([8; 32]),
         prefix: ApiKey::from_entropy([8; 32]).display_prefix(),
         created_at: now(),
-        // As long a life as the old one had from its beginning, not the rest of it.
+        // The full lifetime of the old key, not the rest of it.
         expires_at: key().expires_at.map(|end| now().plus(end.since(key().created_at))),
-        // Its ban too, or a banned key would be free again for the asking.
+        // The ban too: a rotation must not clear it.
         ..key()
     };
     assert_eq!(fresh, expected);
@@ -174,7 +174,7 @@ fn a_rotation_never_lengthens_the_life_of_the_old_key() {
 }
 
 #[test]
-fn a_key_that_is_rotated_again_gives_its_own_life_and_keeps_the_overlap_that_ends_first() {
+fn a_second_rotation_gives_the_full_lifetime_and_keeps_the_overlap_that_ends_first() {
     for own in [None, Some(hours(9))] {
         for (first, second, end) in [(1, 2, 1), (2, 1, 1), (1, 1, 1)] {
             let mut shop = shop_with(|key| key.expires_at = own);
@@ -190,7 +190,7 @@ fn a_key_that_is_rotated_again_gives_its_own_life_and_keeps_the_overlap_that_end
 }
 
 #[test]
-fn a_new_end_of_life_takes_the_place_of_an_overlap() {
+fn a_new_expiry_replaces_the_end_of_an_overlap() {
     for (expires_at, end) in [(Patch::Set(hours(5)), Some(hours(5))), (Patch::Clear, None)] {
         let mut shop = shop();
         shop.run(&rotate(Duration::from_hours(1))).unwrap();
@@ -205,14 +205,14 @@ fn a_new_end_of_life_takes_the_place_of_an_overlap() {
 }
 
 #[test]
-fn an_endless_overlap_ends_with_time_itself() {
+fn an_unbounded_overlap_ends_at_the_last_timestamp() {
     let mut shop = shop_with(|key| key.expires_at = None);
     shop.run(&rotate(Duration::MAX)).unwrap();
     assert_eq!(shop.keys[&KEY].valid_until(), Some(Timestamp::MAX));
 }
 
 #[test]
-fn rejects_to_bring_a_dead_key_back_by_rotating_it() {
+fn rejects_the_rotation_of_an_expired_or_revoked_key() {
     let revoked = shop_with(|key| key.revoked_at = Some(now()));
     let expired = shop_with(|key| key.expires_at = Some(now()));
     let replaced = shop_with(|key| key.replaced_until = Some(now()));
@@ -223,7 +223,7 @@ fn rejects_to_bring_a_dead_key_back_by_rotating_it() {
 }
 
 #[test]
-fn a_key_is_revoked_once_and_keeps_the_time_of_it() {
+fn a_second_revocation_keeps_the_time_of_the_first() {
     let mut shop = shop();
     let revoked = KeyRecord { revoked_at: Some(now()), ..key() };
     assert_eq!(shop.run(&RevokeKey { id: KEY, now: now() }), Ok(revoked.clone()));
@@ -319,7 +319,7 @@ fn rejects_an_account_that_is_not_there_or_a_name_that_is_taken() {
 }
 
 #[test]
-fn a_key_opens_until_it_expires_or_is_revoked() {
+fn a_key_is_valid_until_it_expires_or_is_revoked() {
     let cases = [
         (None, None, None, Ok(())),
         (Some(hours(1)), None, None, Ok(())),

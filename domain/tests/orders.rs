@@ -34,7 +34,7 @@ fn shop_with_complete_order() -> Shop {
     shop(Available, 3, 0).with_order(record)
 }
 
-/// Compares Rex with what he should have become; a status belongs to both versions, the units to the item's.
+/// Compares Rex with the expected state. A change of status changes both versions, a change of units only the item's.
 fn check_rex(shop: &Shop, was: (PetStatus, u64), is: (PetStatus, u64, u32), context: &str) {
     let (status, stock, _) = is;
     let rex = shop.rex();
@@ -90,7 +90,7 @@ fn rejects_an_order_of_a_pet_that_is_not_available_however_many_units_it_has() {
 }
 
 #[test]
-fn rejects_an_order_larger_than_the_stock_and_says_what_is_left() {
+fn rejects_an_order_larger_than_the_stock_with_the_units_left() {
     for (stock, units) in [(3, 4), (1, 10_000), (9_999, 10_000)] {
         let rejected = Err(PlaceOrderRejection::InsufficientStock { left: stock });
         assert_eq!(shop(Available, stock, 0).decide(&place(units)), rejected, "{units} of {stock}");
@@ -108,7 +108,7 @@ fn of_many_buyers_of_one_unit_exactly_one_gets_it() {
 }
 
 #[test]
-fn a_ship_date_is_set_and_removed_and_the_pet_does_not_notice() {
+fn a_ship_date_is_set_and_removed_and_the_pet_stays_unchanged() {
     for (before, patch, after) in [
         (None, Patch::Set(hours(1)), Some(hours(1))),
         (Some(hours(1)), Patch::Set(hours(2)), Some(hours(2))),
@@ -162,7 +162,7 @@ fn rejects_every_change_of_a_complete_order() {
 }
 
 #[test]
-fn a_completed_order_ships_when_it_is_told_or_was_told_or_now() {
+fn the_ship_date_of_a_completed_order_is_the_new_one_the_old_one_or_now() {
     for (before, patch, after) in [
         (None, Patch::Keep, now()),
         (None, Patch::Clear, now()),
@@ -201,7 +201,7 @@ fn a_cancelled_order_gives_its_units_back() {
     for (status, stock, open_orders, after) in [
         (Available, 3, 0, Available),
         (Available, 3, 2, Available),
-        // Somebody put it on hold while it had units: cancelling is not their say.
+        // A caller put it on hold while units were free. A cancelled order does not end that hold.
         (Pending, 3, 0, Pending),
         (Pending, 3, 2, Pending),
         (Pending, 0, 0, Available),

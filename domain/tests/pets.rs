@@ -99,14 +99,14 @@ fn a_patch_that_changes_nothing_writes_nothing() {
 }
 
 #[test]
-fn a_pet_that_moves_is_counted_where_it_goes_and_no_more_where_it_was() {
+fn a_pet_that_changes_category_is_counted_in_the_new_one_only() {
     let mut shop = shop(Available, 3, 0);
     assert_eq!(counts(&shop), (1, 0));
     shop.run(&update(to_category(cats()))).unwrap();
     assert_eq!(counts(&shop), (0, 1));
     shop.run(&update(to_category(DOGS))).unwrap();
     assert_eq!(counts(&shop), (1, 0));
-    // Who belongs to a category is no part of the category itself.
+    // The pets of a category are not part of its representation.
     for record in shop.categories.values() {
         assert_eq!(record.version, version(CATEGORY_VERSION));
     }
@@ -138,7 +138,7 @@ fn existence_comes_before_the_precondition_before_references_before_the_state() 
 }
 
 #[test]
-fn the_precondition_of_a_pet_is_held_against_the_pet_and_not_its_item() {
+fn the_precondition_of_a_pet_is_checked_against_the_pet_and_not_its_item() {
     let patch = PetPatch { name: Some(pet_name("Bella")), ..PetPatch::default() };
     let with = |number| UpdatePet { id: REX, patch: patch.clone(), precondition: only(number) };
     let current = version(PET_VERSION);
@@ -156,7 +156,7 @@ fn a_precondition_fails_even_where_the_patch_would_change_nothing() {
 }
 
 #[test]
-fn a_deleted_pet_takes_its_units_along_and_leaves_its_category() {
+fn a_deleted_pet_is_gone_with_its_units_and_not_counted_any_more() {
     for (status, stock) in [(Available, 3), (Pending, 3), (Sold, 0)] {
         let mut shop = shop(status, stock, 0);
         assert_eq!(shop.run(&delete(only(PET_VERSION))), Ok(()), "{status}");

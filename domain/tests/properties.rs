@@ -1,10 +1,10 @@
-//! Random sequences of all operations, against what must hold after each of them.
+//! Random sequences of all operations, checked against the invariants after each of them.
 //!
 //! The shop of these tests checks its invariants, its versions and the footprints at every step by itself; here are
 //! the claims that span steps: units are conserved, ids are not given twice, and retries have one effect.
 
 mod common;
-// Beside this file it would be a test of its own.
+// A file beside this one would be compiled as a test binary.
 #[path = "properties/steps.rs"]
 mod steps;
 
@@ -24,13 +24,13 @@ struct Ledger {
 }
 
 impl Ledger {
-    /// Begins with what is there already.
+    /// Starts with the units that are in the shop.
     fn open(shop: &Shop) -> Self {
         let (free, ordered) = units(shop);
         Self { put_in: free + ordered, taken_out: 0 }
     }
 
-    /// Books an operation that had its effect on the shop as it was before.
+    /// Records an operation that took effect; `before` is the shop before it.
     fn book(&mut self, act: &Act, before: &Shop) {
         match act {
             Act::CreatePet(create) => self.put_in += u64::from(create.new.status != Some(PetStatus::Sold)),
@@ -87,16 +87,16 @@ fn units(shop: &Shop) -> (u64, u64) {
     (free, ordered)
 }
 
-/// Every id that was ever there, of every kind.
+/// Every id that was ever assigned, of every kind.
 #[derive(Debug)]
 struct Seen(BTreeSet<Name>);
 
 impl Seen {
-    /// What is there now and was not there before must never have been there.
+    /// Checks that no new id was assigned before.
     fn note(&mut self, before: &Shop, after: &Shop) {
         let before = names(before);
         for name in names(after).difference(&before) {
-            assert!(self.0.insert(name.clone()), "{name:?} is given for the second time");
+            assert!(self.0.insert(name.clone()), "{name:?} is assigned for the second time");
         }
     }
 }
@@ -115,7 +115,7 @@ proptest! {
     #![proptest_config(cases(400))]
 
     #[test]
-    fn units_are_conserved_and_ids_never_given_twice_whatever_is_done(steps in steps(80)) {
+    fn units_are_conserved_and_ids_never_assigned_twice_by_any_operations(steps in steps(80)) {
         let mut shop = shop(PetStatus::Available, 3, 1);
         let (mut ledger, mut seen) = (Ledger::open(&shop), Seen(names(&shop)));
         for Step { wait, act, retry } in &steps {
@@ -135,7 +135,7 @@ proptest! {
     }
 
     #[test]
-    fn a_request_that_is_sent_twice_has_one_effect_whatever_comes_between(
+    fn a_request_that_is_sent_twice_has_one_effect_whatever_runs_between(
         first in steps(40),
         act in any_repeatable(),
         between in steps(20),

@@ -1,4 +1,4 @@
-//! Quotas: what is admitted under any clock, and what a caller is told of it.
+//! Quotas: the requests that are admitted under any clock, and the usage that a caller is told.
 
 mod common;
 
@@ -13,7 +13,7 @@ use common::{cases, limits, now};
 /// More than any of these tests asks for: the other window is to be the one that binds.
 const PLENTY: u32 = Limit::MAX;
 
-/// Clock readings that walk forth, stay, and step back; mostly by seconds, now and then by hours.
+/// Clock readings that go forward, stay, and step back; mostly by seconds, sometimes by hours.
 fn readings() -> impl Strategy<Value = Vec<Timestamp>> {
     let step = prop_oneof![
         8 => Just(0),

@@ -30,8 +30,8 @@ fn rex() -> Shop {
     shop(Available, 3, 0)
 }
 
-/// Runs the operation under a key and without one: the same answer and effect, and beside it the record. Then again:
-/// the same answer, and nothing written.
+/// Runs the operation with and without a key: both give the same answer and effect, and the key adds a record.
+/// A second run with the key gives the same answer and writes nothing.
 fn check_kept<O: Comparable>(shop: &Shop, operation: &O, outcome: Outcome) {
     let (mut with, mut without) = (shop.clone(), shop.clone());
     let request = idempotent(operation.clone(), 1);
@@ -53,7 +53,7 @@ fn check_kept<O: Comparable>(shop: &Shop, operation: &O, outcome: Outcome) {
     assert_eq!(with.decide(&request), Ok((Changes::none(), again)));
 }
 
-/// Runs the operation under a key: it is rejected, nothing is kept, and the next try is decided anew.
+/// Runs the operation under a key: it is rejected, and no record is written, so that a retry is decided again.
 fn check_not_kept<O: Comparable>(shop: &Shop, operation: &O, rejection: O::Rejection) {
     let mut after = shop.clone();
     assert_eq!(after.run(&idempotent(operation.clone(), 1)), Err(RetryRejection::Rejected(rejection)));
@@ -61,7 +61,7 @@ fn check_not_kept<O: Comparable>(shop: &Shop, operation: &O, rejection: O::Rejec
 }
 
 #[test]
-fn a_success_is_kept_in_the_step_of_its_effect_and_given_again() {
+fn a_success_is_recorded_with_its_effect_and_replayed() {
     let mut shop = rex();
     let pet = shop.clone().run(&create_pet()).unwrap();
     check_kept(&shop, &create_pet(), Outcome::Pet(pet));
@@ -74,7 +74,7 @@ fn a_success_is_kept_in_the_step_of_its_effect_and_given_again() {
 }
 
 #[test]
-fn a_refusal_by_the_state_of_the_shop_is_kept_and_given_again() {
+fn a_refusal_by_the_state_of_the_shop_is_recorded_and_replayed() {
     let taken = CreateCategory { new: new_category("cats") };
     check_kept(&rex(), &taken, Outcome::CategoryNameTaken(cats()));
     check_kept(&rex(), &place(4), Outcome::InsufficientStock(3));
@@ -84,18 +84,18 @@ fn a_refusal_by_the_state_of_the_shop_is_kept_and_given_again() {
 }
 
 #[test]
-fn a_mistake_of_the_request_is_not_kept() {
+fn a_mistake_of_the_request_is_not_recorded() {
     let unknown = CreatePet { new: new_pet("Bella", category_id(9), None) };
     check_not_kept(&rex(), &unknown, CreatePetRejection::UnknownCategory(category_id(9)));
-    let nobody = PlaceOrder { new: NewOrder { pet_id: pet_id(8), ..place(1).new } };
-    check_not_kept(&rex(), &nobody, PlaceOrderRejection::UnknownPet(pet_id(8)));
+    let no_pet = PlaceOrder { new: NewOrder { pet_id: pet_id(8), ..place(1).new } };
+    check_not_kept(&rex(), &no_pet, PlaceOrderRejection::UnknownPet(pet_id(8)));
     check_not_kept(&rex(), &adjust(999_998), AdjustStockRejection::AboveMaximum { stock: 3 });
-    let nowhere = AdjustStock { id: pet_id(8), ..adjust(1) };
-    check_not_kept(&rex(), &nowhere, AdjustStockRejection::NotFound);
+    let no_item = AdjustStock { id: pet_id(8), ..adjust(1) };
+    check_not_kept(&rex(), &no_item, AdjustStockRejection::NotFound);
 }
 
 #[test]
-fn what_was_answered_is_given_again_whatever_has_happened_since() {
+fn a_recorded_answer_is_replayed_whatever_has_changed_since() {
     let mut shop = rex();
     let sold_out = idempotent(place(4), 1);
     let mut adjusted = idempotent(adjust(-2), 2);
@@ -112,7 +112,7 @@ fn what_was_answered_is_given_again_whatever_has_happened_since() {
 }
 
 #[test]
-fn a_request_that_was_not_kept_may_succeed_at_the_next_try() {
+fn a_request_that_was_not_recorded_may_succeed_at_the_next_try() {
     let mut shop = rex();
     let create = idempotent(CreatePet { new: new_pet("Bella", category_id(3), None) }, 1);
     assert!(shop.run(&create).is_err());
@@ -132,12 +132,12 @@ fn rejects_another_body_under_the_same_key() {
     check_key_reused(&create_category());
     check_key_reused(&place(1));
     check_key_reused(&adjust(1));
-    // A refusal that was kept holds its key as well.
+    // A recorded refusal binds its key as well.
     check_key_reused(&place(4));
 }
 
 #[test]
-fn a_key_is_the_accounts_and_the_paths_own() {
+fn a_key_is_unique_within_an_account_and_a_path() {
     let other_pet = AdjustStock { id: pet_id(2), ..adjust(1) };
     let mut shop = rex();
     shop.run(&create_pet()).unwrap();
@@ -205,7 +205,7 @@ fn check_bound<O: Comparable>(operation: &O) {
     let full = shop.clone();
     assert_eq!(shop.run(&request(b"third", 1)), Err(RetryRejection::TooManyRecords));
     assert_eq!(shop, full);
-    // What is there is still given again, and still held against another body.
+    // Existing records are still replayed, and another body is still refused.
     assert!(shop.run(&request(b"second", 1)).unwrap().replayed);
     assert_eq!(shop.run(&request(b"second", 2)), Err(RetryRejection::KeyReused));
 }
@@ -226,7 +226,7 @@ fn a_record_that_has_expired_makes_room() {
     request.name.key = IdempotencyKey::parse(b"second").unwrap();
     shop.now = now();
     assert_eq!(shop.run(&request), Err(RetryRejection::TooManyRecords));
-    // One in the place of the other is not one more, dropped or not.
+    // A record that is overwritten does not raise the number, also before the store drops the expired one.
     let same = Idempotent { records_max: 1, now: hours(24), ..idempotent(place(1), 1) };
     assert!(!shop.clone().run(&same).unwrap().replayed);
     shop.now = hours(24);

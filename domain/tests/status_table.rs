@@ -10,7 +10,7 @@ use common::{DOGS, ITEM_VERSION, PET_VERSION, REX, Shop, new_pet, shop, version}
 /// A status, whether there are free units, and whether there are open orders.
 type State = (PetStatus, bool, bool);
 
-/// What a move does to the free units.
+/// The effect of a move on the free units.
 #[derive(Debug, Clone, Copy)]
 enum Units {
     /// They stay as they are.
@@ -43,8 +43,8 @@ const TABLE: [(State, PetStatus, Option<Units>); 18] = [
     ((Sold, false, false), Sold, Some(Units::Stay)),
 ];
 
-/// Moves by this patch, with one unit or several and one order or several where the state has any, and compares the
-/// record, its versions and the answer with the row.
+/// Applies the patch, with one unit or several and one order or several where the state has any, and compares
+/// the record, its versions and the answer with the row.
 fn check(state: State, patch: &PetPatch, to: PetStatus, expected: Option<Units>) {
     let (from, has_units, has_orders) = state;
     for units in if has_units { [1, 3] } else { [0, 0] } {
@@ -106,14 +106,14 @@ fn the_table_has_every_state_and_every_move_once() {
 }
 
 #[test]
-fn a_patch_of_the_status_moves_as_the_table_says() {
+fn a_patch_of_the_status_follows_the_table() {
     for (state, to, expected) in TABLE {
         check(state, &PetPatch { status: Some(to), ..PetPatch::default() }, to, expected);
     }
 }
 
 #[test]
-fn a_replacement_with_a_status_moves_as_the_table_says() {
+fn a_replacement_with_a_status_follows_the_table() {
     for (state, to, expected) in TABLE {
         check(state, &PetPatch::from(new_pet("Rex", DOGS, Some(to))), to, expected);
     }
@@ -129,7 +129,7 @@ fn a_replacement_without_a_status_keeps_it_in_every_state() {
 }
 
 #[test]
-fn a_refused_move_takes_the_rest_of_the_patch_with_it() {
+fn a_refused_move_refuses_the_whole_patch() {
     for (state, to, expected) in TABLE {
         if expected.is_none() {
             check(state, &PetPatch::from(new_pet("Bella", DOGS, Some(to))), to, expected);

@@ -1,4 +1,4 @@
-//! Requests without a valid key: counted by address, in a table that does not grow.
+//! Requests without a valid key: counted by address, in a table of bounded size.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -9,23 +9,23 @@ use crate::Subject;
 use crate::make::at;
 use crate::together::together;
 
-/// What an address may ask a minute, in these cases.
+/// Requests a minute of an address, in these cases.
 const LIMIT: u32 = 30;
 
-/// Addresses of the flood: more than a table of fixed size has places for.
+/// Addresses of the flood: more than a table of bounded size holds.
 const FLOOD: u32 = 100_000;
 
-/// Callers that the flood comes from: one alone would take minutes where a call takes a millisecond.
+/// Concurrent callers of the flood: one alone would take minutes where a call takes a millisecond.
 const FLOODERS: u32 = 32;
 
 impl Subject {
     async fn address(&self, address: IpAddr, cost: Cost, now: Timestamp) -> AddressVerdict {
         let limit = Limit::new(LIMIT).expect("a limit");
         let verdict = self.quotas.take_address(address, limit, cost, now).await;
-        verdict.expect("a store that is well counts addresses")
+        verdict.expect("a healthy store counts addresses")
     }
 
-    /// Asks so often. How often it was admitted.
+    /// Sends this many requests. Returns the number of admitted ones.
     async fn admitted(&self, address: IpAddr, times: u32, now: Timestamp) -> u32 {
         let mut admitted = 0;
         for _ in 0..times {
@@ -43,14 +43,15 @@ fn six(network: u64, host: u64) -> IpAddr {
     IpAddr::V6(Ipv6Addr::from_bits(u128::from(network) << 64 | u128::from(host)))
 }
 
-/// An address is admitted exactly so often a minute, is told what is left, and shares nothing with its neighbour.
-pub async fn an_address_is_admitted_so_often(subject: &Subject) {
+/// An address is admitted exactly up to its limit in a minute, is told how many requests are left, and shares
+/// nothing with another.
+pub async fn an_address_has_a_limit(subject: &Subject) {
     for address in [four(0x0A00_0001), four(0x0A00_0002), six(0x2001_0DB8_0000_0001, 1)] {
         for left in (0..LIMIT).rev() {
             let verdict = subject.address(address, Cost::One, at(7)).await;
             let told =
                 (verdict.admitted, verdict.usage.limit, verdict.usage.remaining, verdict.usage.reset_secs);
-            assert_eq!(told, (true, LIMIT, left, at(60).as_secs()), "{address} is told what is left");
+            assert_eq!(told, (true, LIMIT, left, at(60).as_secs()), "{address} is told how many are left");
         }
         for _ in 0..3 {
             let verdict = subject.address(address, Cost::One, at(59)).await;
@@ -59,8 +60,8 @@ pub async fn an_address_is_admitted_so_often(subject: &Subject) {
     }
 }
 
-/// The same with 32 callers at once.
-pub async fn an_address_is_admitted_so_often_however_many_ask(subject: &Subject) {
+/// The same with 32 concurrent callers.
+pub async fn the_limit_of_an_address_holds_under_concurrency(subject: &Subject) {
     for round in 0..10 {
         let counts = together(32, |_| {
             let subject = subject.clone();
@@ -71,19 +72,19 @@ pub async fn an_address_is_admitted_so_often_however_many_ask(subject: &Subject)
     }
 }
 
-/// The next minute begins anew; a clock that steps back grants nothing, and neither does housekeeping.
-pub async fn a_minute_later_an_address_begins_anew(subject: &Subject) {
+/// The next minute has a new count; a clock that steps back grants nothing, and neither does housekeeping.
+pub async fn an_address_has_a_new_count_each_minute(subject: &Subject) {
     let address = four(0x0A00_0001);
     assert_eq!(subject.admitted(address, 40, at(600)).await, LIMIT);
     for secs in [599, 0, 659] {
-        subject.housekeeping.prune(at(secs)).await.expect("a store that is well keeps house");
+        subject.housekeeping.prune(at(secs)).await.expect("a healthy store runs housekeeping");
         assert_eq!(subject.admitted(address, 3, at(secs)).await, 0, "a clock that steps back grants nothing");
     }
-    assert_eq!(subject.admitted(address, 40, at(660)).await, LIMIT, "a minute later it begins anew");
+    assert_eq!(subject.admitted(address, 40, at(660)).await, LIMIT, "a minute later the count starts again");
 }
 
-/// A request that costs nothing is told what is left, and counts nothing.
-pub async fn a_look_at_an_address_counts_nothing(subject: &Subject) {
+/// A free request is told how many requests are left, and counts nothing.
+pub async fn a_free_request_counts_nothing_for_an_address(subject: &Subject) {
     let address = four(0x0A00_0001);
     for used in [0, 10] {
         assert_eq!(subject.admitted(address, used, at(0)).await, used);
@@ -92,16 +93,16 @@ pub async fn a_look_at_an_address_counts_nothing(subject: &Subject) {
             assert_eq!((verdict.admitted, verdict.usage.remaining), (true, LIMIT - used), "a look");
         }
     }
-    assert_eq!(subject.admitted(address, 40, at(0)).await, LIMIT - 10, "a look counts nothing");
+    assert_eq!(subject.admitted(address, 40, at(0)).await, LIMIT - 10, "a free request counts nothing");
     let verdict = subject.address(address, Cost::Nothing, at(0)).await;
     assert_eq!(
         (verdict.admitted, verdict.usage.remaining),
         (true, 0),
-        "a look is admitted when nothing is left"
+        "a free request is admitted when nothing is left"
     );
 }
 
-/// Whoever has a /64 of IPv6 has 2^64 addresses: they are one. The next network is another.
+/// A client with a /64 of IPv6 has 2^64 addresses: they count as one. The next network is another.
 pub async fn a_network_of_ipv6_is_one_address(subject: &Subject) {
     let network = 0x2001_0DB8_0000_0001;
     let mut admitted = 0;
@@ -112,11 +113,16 @@ pub async fn a_network_of_ipv6_is_one_address(subject: &Subject) {
     assert_eq!(subject.admitted(six(network + 1, 1), 40, at(0)).await, LIMIT, "the next one is another");
     assert_eq!(subject.admitted(four(1), 40, at(0)).await, LIMIT, "and IPv4 is neither");
     assert_eq!(subject.admitted(six(0, 1), 40, at(0)).await, LIMIT);
-    assert_eq!(subject.admitted(four(0), 40, at(0)).await, LIMIT, "not even where the bits are the same");
+    assert_eq!(
+        subject.admitted(four(0), 40, at(0)).await,
+        LIMIT,
+        "an IPv4 address is another, also with equal bits"
+    );
 }
 
-/// A listener of both kinds is told an IPv4 address as IPv6. It is that address: all of them are in one /64.
-pub async fn an_ipv4_address_is_itself_however_it_is_written(subject: &Subject) {
+/// A dual-stack listener reports an IPv4 address as IPv6. It counts as that IPv4 address, although all of them
+/// are in one /64.
+pub async fn an_ipv4_mapped_address_is_the_ipv4_address(subject: &Subject) {
     let written = |number| IpAddr::V6(Ipv4Addr::from_bits(number).to_ipv6_mapped());
     for number in [0x0A00_0001, 0x0A00_0002] {
         assert_eq!(subject.admitted(written(number), 40, at(0)).await, LIMIT, "each has its own count");
@@ -124,9 +130,9 @@ pub async fn an_ipv4_address_is_itself_however_it_is_written(subject: &Subject) 
     }
 }
 
-/// However many addresses flood the table, none is admitted more than its limit: not those that came before, not one of
-/// the flood that comes back.
-pub async fn a_flood_of_addresses_grants_nothing(subject: &Subject) {
+/// However many addresses flood the table, none is admitted above its limit: neither the earlier ones, nor a
+/// repeated one of the flood.
+pub async fn a_flood_of_addresses_grants_no_extra_requests(subject: &Subject) {
     let early = four(0xC0A8_0001);
     let before = subject.admitted(early, LIMIT - 1, at(0)).await;
     let meanwhile = together(FLOODERS as usize, |flooder| {
@@ -143,16 +149,16 @@ pub async fn a_flood_of_addresses_grants_nothing(subject: &Subject) {
         }
     });
     let admitted = before + meanwhile.await.into_iter().sum::<u32>();
-    assert!(admitted <= LIMIT, "no flood lets an address ask again: {admitted} of {LIMIT}");
+    assert!(admitted <= LIMIT, "a flood grants no extra requests to an address: {admitted} of {LIMIT}");
     for number in (0..FLOOD).step_by(10_000) {
         let more = subject.admitted(four(0x0A00_0000 + number), 2 * LIMIT, at(0)).await;
-        assert!(more < LIMIT, "one of a flood has asked before: {more} more of {LIMIT}");
+        assert!(more < LIMIT, "an address of the flood was counted before: {more} more of {LIMIT}");
     }
     let late = subject.admitted(four(0xC0A8_0002), 2 * LIMIT, at(0)).await;
-    assert!(late <= LIMIT, "one that comes late is admitted no more than others: {late}");
+    assert!(late <= LIMIT, "a late address is admitted no more than others: {late}");
     assert_eq!(
         subject.admitted(four(0xC0A8_0003), 2 * LIMIT, at(60)).await,
         LIMIT,
-        "a minute later all is well"
+        "a minute later the limit is as usual"
     );
 }

@@ -1,4 +1,4 @@
-//! Several records that must agree: what one transition decides on, no other changes under it.
+//! Records that must agree: the records that a transition decides on do not change before its write.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +15,7 @@ use crate::probe::{Probe, Refused};
 use crate::random::Random;
 use crate::together::{joined, together};
 
-/// Empties one of two pets, but only while the other has units left: it looks at both and writes one.
+/// Empties one of two pets, but only while the other has units left: it reads both and writes one.
 fn empty_one(emptied: PetId, other: PetId) -> impl Operation<Output = (), Rejection = Refused> + Clone {
     Probe::new([Name::Pet(emptied), Name::Pet(other)], move |view: &View| {
         let left = view.pet(other).ok_or(Refused)?.stock;
@@ -31,8 +31,8 @@ fn empty_one(emptied: PetId, other: PetId) -> impl Operation<Output = (), Reject
     })
 }
 
-/// What `decide` saw still holds when its changes are made, also of records that it does not write.
-pub async fn no_two_transitions_decide_on_what_the_other_changes(subject: &Subject) {
+/// The records that `decide` has read are unchanged when its changes are written, also the ones that it does not write.
+pub async fn transitions_have_no_write_skew(subject: &Subject) {
     let category = subject.add_category("Dogs").await;
     let (left, right) = (subject.add_pet(category, 1).await, subject.add_pet(category, 1).await);
     for round in 0..400 {
@@ -55,12 +55,12 @@ pub async fn no_two_transitions_decide_on_what_the_other_changes(subject: &Subje
     }
 }
 
-/// Looks at categories and pets in one step: for each category, what it counts and what is there.
+/// Reads categories and pets in one step: for each category, its count and the number of pets.
 #[derive(Clone)]
 struct Audit {
     categories: [CategoryId; 2],
     pets: Vec<PetId>,
-    /// Whether it says that as a refusal: to a store that is None, as if it had nothing to say.
+    /// `true` if it returns that as a rejection: to a store that is `None`, like a transition without changes.
     refuses: bool,
 }
 
@@ -85,9 +85,9 @@ impl Operation for Audit {
     }
 }
 
-/// All changes of a commit are seen or none, also by who then writes nothing: pets move between two categories, whose
-/// counts always fit.
-pub async fn a_commit_is_seen_whole(subject: &Subject) {
+/// A commit is visible whole or not at all, also to a transition that then writes nothing: pets move between
+/// two categories, whose counts always match.
+pub async fn a_commit_is_visible_whole(subject: &Subject) {
     let categories = [subject.add_category("Dogs").await, subject.add_category("Cats").await];
     let mut pets = Vec::new();
     for _ in 0..4 {
@@ -126,9 +126,9 @@ pub async fn a_commit_is_seen_whole(subject: &Subject) {
     assert_eq!(torn, None, "a commit is seen whole: pets counted and pets there, for each category");
 }
 
-/// A footprint that has grown still holds what it has named before: everybody moves one pet, which names its category
-/// only when it has been looked at, and every category counts it when it is there.
-pub async fn a_footprint_that_grows_keeps_what_it_has_named(subject: &Subject) {
+/// A growing footprint keeps its earlier names locked: all callers move one pet, which names its category only
+/// after it has been loaded, and every category counts the pets in it.
+pub async fn a_growing_footprint_keeps_its_earlier_names(subject: &Subject) {
     let mut categories = Vec::new();
     for name in ["Dogs", "Cats", "Birds", "Fish"] {
         categories.push(subject.add_category(name).await);
@@ -157,8 +157,8 @@ pub async fn a_footprint_that_grows_keeps_what_it_has_named(subject: &Subject) {
     }
 }
 
-/// After any number of creations, moves and deletions at once, each category counts the pets that are in it.
-pub async fn counters_of_categories_hold(subject: &Subject) {
+/// After many concurrent creations, moves and deletions each category counts the pets that are in it.
+pub async fn counters_of_categories_are_exact(subject: &Subject) {
     let mut categories = Vec::new();
     for name in ["Dogs", "Cats", "Birds"] {
         categories.push(subject.add_category(name).await);
@@ -176,7 +176,7 @@ pub async fn counters_of_categories_hold(subject: &Subject) {
                     mine.push(pet.value.id);
                 } else if random.once_in(3) {
                     let pet = mine.pop().expect("there is one");
-                    subject.run(delete_pet(pet)).await.expect("nobody else deletes it");
+                    subject.run(delete_pet(pet)).await.expect("no other task deletes it");
                 } else {
                     subject.run(move_pet(*random.pick(&mine), category)).await.expect("it is there");
                 }
@@ -192,7 +192,7 @@ pub async fn counters_of_categories_hold(subject: &Subject) {
     }
 }
 
-/// A name that many want at once is given once, whatever its case, and a name that is given up is free.
+/// A name that many callers claim at once is given once, in any case, and a name that is given up is free.
 pub async fn a_category_name_is_given_once(subject: &Subject) {
     for round in 0..20 {
         let (upper, lower) = (format!("ÉCLAIR {round}"), format!("éclair {round}"));
@@ -206,7 +206,11 @@ pub async fn a_category_name_is_given_once(subject: &Subject) {
         assert_eq!(given.len(), 1, "a name that many want at once is given once");
         let id = given[0].value.id;
         for answer in answers.iter().filter_map(|answer| answer.as_ref().err()) {
-            assert_eq!(*answer, CreateCategoryRejection::NameTaken(id), "a name belongs to who has it");
+            assert_eq!(
+                *answer,
+                CreateCategoryRejection::NameTaken(id),
+                "the rejection names the category that has the name"
+            );
         }
         // The second name is the first in another case.
         for name in [format!("CRÊPE {round}"), format!("Crêpe {round}")] {
@@ -221,7 +225,7 @@ pub async fn a_category_name_is_given_once(subject: &Subject) {
     }
 }
 
-/// Of many categories that are renamed to one name at once one is given it, whatever its case.
+/// Of many categories that are renamed to one name at once one gets it, in any case.
 pub async fn a_category_name_is_taken_once(subject: &Subject) {
     let mut ids = Vec::new();
     for number in 0..8 {
@@ -239,6 +243,6 @@ pub async fn a_category_name_is_taken_once(subject: &Subject) {
         assert_eq!(given.len(), 1, "of many categories one is renamed to a name: round {round}: {given:?}");
         let taken = UpdateCategoryRejection::NameTaken(given[0].value.id);
         let refused = renamed.iter().filter_map(|answer| answer.as_ref().err()).all(|why| *why == taken);
-        assert!(refused, "a name belongs to who has it: {renamed:?}");
+        assert!(refused, "the others are rejected: {renamed:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! Bans: strikes are counted exactly, and a ban lasts as long as it should.
+//! Bans: strikes are counted exactly, and a ban has exactly its length.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -17,7 +17,7 @@ use crate::together::{joined, together};
 /// The Free plan: 60 a minute, and so 60 strikes.
 const FREE: Limits = PlanTable::SPECIFICATION.free;
 
-/// The length of a default ban's first, in seconds.
+/// The length of the first default ban, in seconds.
 const LENGTH: u64 = BanPolicy::DEFAULT.length.as_secs();
 
 fn banned_until(secs: u64) -> Verdict {
@@ -25,7 +25,7 @@ fn banned_until(secs: u64) -> Verdict {
 }
 
 /// On the Free plan 60 requests are admitted, 60 refused, and the 121st bans for two minutes.
-pub async fn the_strike_after_the_last_bans(subject: &Subject) {
+pub async fn the_first_strike_over_the_limit_bans(subject: &Subject) {
     let made = subject.add_account(Plan::Free).await;
     let request = |secs| ask(made.key.id, made.account.id, FREE, at(secs));
     subject.exhaust(&request(0), 60).await;
@@ -39,13 +39,13 @@ pub async fn the_strike_after_the_last_bans(subject: &Subject) {
         assert_eq!(subject.take(&request(secs)).await, banned_until(end), "and nothing prolongs the ban");
     }
     let look = Ask { cost: Cost::Nothing, ..request(30) };
-    assert_eq!(subject.take(&look).await, banned_until(end), "a ban refuses a look too");
+    assert_eq!(subject.take(&look).await, banned_until(end), "a ban refuses a free request too");
     let Verdict::Admitted(usage) = subject.take(&request(end)).await else { panic!("a ban ends") };
     assert_eq!(usage.day.remaining, FREE.day.get() - 61, "requests during a ban do not count");
 }
 
-/// The same with 32 callers at once: 60 admitted, 60 refused, and from then on banned.
-pub async fn strikes_are_exact_however_many_ask(subject: &Subject) {
+/// The same with 32 concurrent callers: 60 admitted, 60 refused, and from then on banned.
+pub async fn strikes_are_exact_under_concurrency(subject: &Subject) {
     for _ in 0..20 {
         let made = subject.add_account(Plan::Free).await;
         let request = ask(made.key.id, made.account.id, FREE, at(0));
@@ -73,8 +73,9 @@ pub async fn strikes_are_exact_however_many_ask(subject: &Subject) {
     }
 }
 
-/// Who waits for the end of a ban in a day that is used up is refused as often as before, and only then banned again.
-pub async fn a_ban_spends_the_strikes(subject: &Subject) {
+/// The strikes are cleared by a ban: a client whose day is used up is refused as often as before, and only then
+/// banned again.
+pub async fn a_ban_clears_the_strikes(subject: &Subject) {
     let made = subject.add_account(Plan::Free).await;
     let bans = BanPolicy { strikes: Some(2), ..BanPolicy::DEFAULT };
     let request = |secs| Ask { bans, ..ask(made.key.id, made.account.id, limits(60, 3), at(secs)) };
@@ -90,8 +91,8 @@ pub async fn a_ban_spends_the_strikes(subject: &Subject) {
     }
 }
 
-/// Each further ban within a day of the one before lasts twice as long, at most a day; after a day of peace the next
-/// one is a first one.
+/// Each further ban within a day of the one before lasts twice as long, at most a day; after a day without a
+/// ban the next one has the first length.
 pub async fn the_length_of_a_ban_doubles(subject: &Subject) {
     let made = subject.add_account(Plan::Free).await;
     let mut secs = 0;
@@ -115,8 +116,8 @@ pub async fn the_length_of_a_ban_doubles(subject: &Subject) {
     assert_eq!(subject.take(&capped).await, banned_until(secs + LENGTH + 30), "a ban has a longest length");
 }
 
-/// A ban is the key's: another key of the account goes on.
-pub async fn a_ban_is_the_keys(subject: &Subject) {
+/// A ban applies to one key: another key of the account is admitted.
+pub async fn a_ban_applies_to_one_key(subject: &Subject) {
     let made = subject.add_account(Plan::Free).await;
     let second = subject.add_key(&made.account).await;
     subject.exhaust(&impatient(&made, 0), 1).await;
@@ -137,9 +138,9 @@ pub async fn a_ban_shows_in_the_directory(subject: &Subject) {
     assert_eq!(shown, Some(expected), "the directory shows a ban as it is in force now");
 }
 
-/// Lifting a ban ends it at once and takes the strikes with it; what was used stays used, and the length of the next
-/// ban does not forget this one.
-pub async fn a_lifted_ban_takes_the_strikes_with_it(subject: &Subject) {
+/// Lifting a ban ends it at once and clears the strikes; the usage stays, and the length of the next ban still
+/// depends on this one.
+pub async fn lifting_a_ban_clears_the_strikes(subject: &Subject) {
     let made = subject.add_account(Plan::Free).await;
     let bans = BanPolicy { strikes: Some(3), ..BanPolicy::DEFAULT };
     let request = |secs| Ask { bans, ..ask(made.key.id, made.account.id, limits(2, 1_000), at(secs)) };
@@ -147,13 +148,16 @@ pub async fn a_lifted_ban_takes_the_strikes_with_it(subject: &Subject) {
     for round in 0..2 {
         for _ in 0..3 {
             let verdict = subject.take(&request(round)).await;
-            assert!(matches!(verdict, Verdict::Exceeded(_)), "strikes begin anew: {round}: {verdict:?}");
+            assert!(
+                matches!(verdict, Verdict::Exceeded(_)),
+                "the count of strikes starts again: {round}: {verdict:?}"
+            );
         }
         let until = round + LENGTH * (round + 1);
         assert_eq!(subject.take(&request(round)).await, banned_until(until), "round {round}");
         let lifted = subject.run(LiftBan { id: made.key.id, now: at(round + 1) }).await.expect("the key");
         assert_eq!(lifted.ban.map(|ban| ban.until), Some(at(round + 1)), "a lifted ban ends now");
-        assert_eq!(subject.key(made.key.id).await, Some(lifted), "and the directory says so");
+        assert_eq!(subject.key(made.key.id).await, Some(lifted), "and the directory shows it");
     }
     let verdict = subject.take(&request(2)).await;
     assert!(matches!(verdict, Verdict::Exceeded(_)), "a lifted ban is over: {verdict:?}");
@@ -194,7 +198,7 @@ pub async fn strikes_go_with_a_lifted_ban(subject: &Subject) {
     );
 }
 
-/// A key that takes the place of a banned one is banned too.
+/// The successor of a banned key is banned too.
 pub async fn a_rotated_key_keeps_the_ban(subject: &Subject) {
     let made = subject.add_account(Plan::Free).await;
     subject.exhaust(&impatient(&made, 0), 1).await;
@@ -205,14 +209,10 @@ pub async fn a_rotated_key_keeps_the_ban(subject: &Subject) {
     let fresh = subject.run(rotate).await.expect("the key is there");
     assert_eq!(fresh.ban.map(|ban| ban.until), Some(at(LENGTH)), "an operation sees a ban that is in force");
     let request = Ask { key: fresh.id, ..impatient(&made, 60) };
-    assert_eq!(
-        subject.take(&request).await,
-        banned_until(LENGTH),
-        "a ban is not shed by asking for a new key"
-    );
+    assert_eq!(subject.take(&request).await, banned_until(LENGTH), "a rotation does not clear a ban");
 }
 
-/// A ban that begins while an operator changes the key is not lost in the change.
+/// A ban that begins during an operator's changes of the key is not overwritten by them.
 pub async fn a_ban_survives_changes_of_its_key(subject: &Subject) {
     for round in 0..30 {
         let made = subject.add_account(Plan::Free).await;
@@ -233,7 +233,7 @@ pub async fn a_ban_survives_changes_of_its_key(subject: &Subject) {
                 }
             }
         });
-        // The ban comes in the middle of the changes, each round in another place.
+        // The ban is decided in the middle of the changes, each round at another point.
         while changed.load(Ordering::Relaxed) < 1 + round % 4 {
             tokio::task::yield_now().await;
         }

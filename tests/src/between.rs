@@ -1,4 +1,4 @@
-//! What comes between a transition's look and its write: each of two that exclude each other, while the other one decides.
+//! Interleavings: pairs of operations that exclude each other, one of them run while the other decides.
 
 use petstore_domain::{
     AccountId, CategoryId, CategoryRecord, Fingerprint, Idempotent, KeyHolder, Operation, PetId, PlaceOrder,
@@ -12,7 +12,7 @@ use crate::make::{
 };
 use crate::retries::{EXPIRES_SECS, under_key};
 
-/// Runs two operations, the second while the first one decides. Whether each was done.
+/// Runs two operations, the second while the first decides. Returns whether each succeeded.
 async fn both<A, B>(subject: &Subject, first: A, second: B) -> [bool; 2]
 where
     A: Operation + Clone,
@@ -24,8 +24,8 @@ where
     [first.is_ok(), second]
 }
 
-/// A name that a category is given meanwhile is taken: for one that is made and for one that is renamed.
-pub async fn a_category_name_given_meanwhile_is_taken(subject: &Subject) {
+/// A name that another category gets concurrently is taken: for a new category and for a renamed one.
+pub async fn a_concurrently_given_category_name_is_taken(subject: &Subject) {
     let rename = |id: CategoryId, name: &str| UpdateCategory {
         id,
         patch: rename_category(name),
@@ -42,14 +42,14 @@ pub async fn a_category_name_given_meanwhile_is_taken(subject: &Subject) {
     for (name, [first, second]) in done {
         assert!(first != second, "of two one is given the name {name}: {first}, {second}");
         let folded = category_name(name).folded();
-        // Whoever had it may have been renamed since.
+        // The category that had the name may have been renamed since.
         let have = categories.iter().filter(|record| folded.matches(record.category.name.as_str())).count();
         assert!(have <= 1, "a name that a category is given meanwhile is taken: {have} have {name}");
     }
 }
 
-/// The same of an account's; but a key for an account that is made meanwhile is that account's.
-pub async fn an_account_name_given_meanwhile_is_taken(subject: &Subject) {
+/// The same of an account's; but a key for an account that is created concurrently belongs to that account.
+pub async fn a_concurrently_given_account_name_is_taken(subject: &Subject) {
     let create = |name: &str| create_key(KeyHolder::Named { name: account_name(name), plan: None });
     let rename = |id: AccountId, name: &str| UpdateAccount { id, name: Some(account_name(name)), plan: None };
     let (one, two) = (subject.add_account(Plan::Free).await, subject.add_account(Plan::Free).await);
@@ -70,9 +70,9 @@ pub async fn an_account_name_given_meanwhile_is_taken(subject: &Subject) {
     assert_eq!(have("Ark").await, 1, "and for one that is made");
 }
 
-/// A record of an answer that expires, is pruned and is made anew meanwhile is another one: of two requests one has an
-/// effect.
-pub async fn an_answer_made_anew_meanwhile_is_seen(subject: &Subject) {
+/// An idempotency record that expires, is pruned and is created again concurrently is another one: of two
+/// requests one has an effect.
+pub async fn a_concurrently_recreated_record_is_seen(subject: &Subject) {
     let account = subject.add_account(Plan::Free).await.account.id;
     let category = subject.add_category("Dogs").await;
     let pets = [subject.add_pet(category, 9).await, subject.add_pet(category, 9).await];
@@ -80,17 +80,21 @@ pub async fn an_answer_made_anew_meanwhile_is_seen(subject: &Subject) {
         let request = under_key(place_order(pet, 1), account, "k", at(secs));
         Idempotent { fingerprint: Fingerprint([body; 32]), ..request }
     };
-    let old = subject.run(request(pets[0], 0, 0)).await.expect("nothing stands against it");
+    let old = subject.run(request(pets[0], 0, 0)).await.expect("the request is accepted");
     old.result.expect("a unit is left");
     let (rival, second) = (subject.clone(), request(pets[1], 2, EXPIRES_SECS));
     let second = async move {
-        while rival.housekeeping.prune(at(EXPIRES_SECS)).await.expect("a store that is well prunes") > 0 {}
+        while rival.housekeeping.prune(at(EXPIRES_SECS)).await.expect("a healthy store prunes") > 0 {}
         rival.run(second).await
     };
     let (first, second) = subject.run_meanwhile(request(pets[0], 1, EXPIRES_SECS), second).await;
     let (done, refused) = if first.is_ok() { (first, second) } else { (second, first) };
     let done = done.expect("an expired answer is replaced");
     done.result.expect("a unit is left");
-    assert_eq!(refused, Err(RetryRejection::KeyReused), "an answer that is made anew meanwhile is seen");
+    assert_eq!(
+        refused,
+        Err(RetryRejection::KeyReused),
+        "a record that is created again concurrently is seen"
+    );
     assert_eq!(all::<petstore_domain::OrderRecord>(subject).await.len(), 2, "each answer has one effect");
 }

@@ -1,9 +1,9 @@
-//! Many pets and many callers: what happens to one is no matter of the others, and nothing gets lost between them.
+//! Many pets and many callers: they do not affect each other, and no unit gets lost.
 
 use std::sync::Arc;
 
 use crate::Subject;
-use crate::hot_pet::{check_units, trade};
+use crate::hot_pet::{check_units, run_random_orders};
 use crate::together::together;
 
 /// Orders, cancellations, completions and adjustments of many pets create no unit and lose none.
@@ -16,7 +16,7 @@ pub async fn many_pets_conserve_their_units(subject: &Subject) {
     let pets = Arc::new(pets);
     let put_in: i64 = together(32, |caller| {
         let (subject, pets) = (subject.clone(), Arc::clone(&pets));
-        async move { trade(&subject, &pets, 1_000 + caller as u64, 60).await }
+        async move { run_random_orders(&subject, &pets, 1_000 + caller as u64, 60).await }
     })
     .await
     .into_iter()

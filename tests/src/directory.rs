@@ -1,4 +1,4 @@
-//! Accounts and keys as an operator sees them.
+//! Accounts and keys in the directory for operators.
 
 use std::time::Duration;
 
@@ -63,8 +63,8 @@ pub async fn keys_are_created_changed_and_revoked(subject: &Subject) {
     assert_eq!(subject.run(RevokeKey { id: unknown, now: at(5) }).await, Err(UnknownKey));
 }
 
-/// Rotation makes a second key, and the first one ends after the overlap.
-pub async fn a_rotated_key_lives_on_beside_the_new_one(subject: &Subject) {
+/// Rotation creates a second key, and the first one ends after the overlap.
+pub async fn a_rotated_key_stays_valid_beside_the_new_one(subject: &Subject) {
     let old = subject.add_account(Plan::Free).await.key;
     let (digest, prefix) = fresh_secret();
     let rotate = RotateKey { id: old.id, overlap: Duration::from_mins(1), digest, prefix, now: at(10) };
@@ -74,7 +74,7 @@ pub async fn a_rotated_key_lives_on_beside_the_new_one(subject: &Subject) {
     assert_eq!(subject.all_keys().await, [ending, fresh], "both keys are listed");
 }
 
-/// Accounts are found by their name, case and all; a name that is given up is free.
+/// Accounts are found by their exact name; a name that is given up is free.
 pub async fn accounts_are_renamed_and_found_by_name(subject: &Subject) {
     let zoo = KeyHolder::Named { name: account_name("Zoo"), plan: Some(Plan::Pro) };
     let first = subject.run(create_key(zoo.clone())).await.expect("a fresh name").account;
@@ -93,7 +93,7 @@ pub async fn accounts_are_renamed_and_found_by_name(subject: &Subject) {
         async move { subject.accounts.account_named(&name).await.expect("accounts are found") }
     };
     assert_eq!(named("Zoo").await.as_ref(), Some(&first), "an account is found by its name");
-    assert_eq!(named("zoo").await.as_ref(), Some(&park), "case and all");
+    assert_eq!(named("zoo").await.as_ref(), Some(&park), "with its exact case");
     assert_eq!(named("ZOO").await, None, "and by no other");
 
     let taken = UpdateAccount { id: park.id, name: Some(account_name("Zoo")), plan: None };
@@ -106,9 +106,9 @@ pub async fn accounts_are_renamed_and_found_by_name(subject: &Subject) {
     assert_eq!(subject.all_accounts().await, [renamed, moved], "accounts are listed as they are");
 }
 
-/// An account without a name is called after its id, also where an operator has taken that name.
-pub async fn an_account_without_a_name_gets_one_that_is_free(subject: &Subject) {
-    // Ids may have gaps, so which one is next can only be guessed: as far away as it was the last time.
+/// An account without a name is named after its id, with a suffix if an operator has taken that name.
+pub async fn an_account_without_a_name_gets_a_free_one(subject: &Subject) {
+    // Ids may have gaps, so the next one can only be guessed: the same distance as the last time.
     const GUESSES: usize = 5;
     let (mut last, mut step) = (subject.add_account(Plan::Free).await.account.id.get(), 2);
     let mut taken = Vec::new();
@@ -124,8 +124,8 @@ pub async fn an_account_without_a_name_gets_one_that_is_free(subject: &Subject) 
     }
 }
 
-/// Accounts and keys are listed by id, not by their names, which fall, and not by how an id is written; after any id, as
-/// many as are asked for.
+/// Accounts and keys are listed by id, not by their names, which descend here, and not by the text of an id;
+/// after any id, up to the limit.
 pub async fn accounts_and_keys_are_listed_by_id(subject: &Subject) {
     // Ids of one digit and of two.
     const COUNT: usize = 12;
@@ -150,7 +150,7 @@ pub async fn accounts_and_keys_are_listed_by_id(subject: &Subject) {
     }
 }
 
-/// Many keys for one name that nobody has: one account is made, and all keys are its.
+/// Many keys for one unused account name: one account is created, and all keys belong to it.
 pub async fn an_account_name_is_given_once(subject: &Subject) {
     for round in 0..20 {
         let name = account_name(&format!("Zoo {round}"));
@@ -169,7 +169,7 @@ pub async fn an_account_name_is_given_once(subject: &Subject) {
     }
 }
 
-/// Of many accounts that are renamed to one name at once one is given it.
+/// Of many accounts that are renamed to one name at once one gets it.
 pub async fn an_account_name_is_taken_once(subject: &Subject) {
     let mut ids = Vec::new();
     for _ in 0..8 {
@@ -185,7 +185,7 @@ pub async fn an_account_name_is_taken_once(subject: &Subject) {
         let (given, others): (Vec<_>, Vec<_>) = renamed.into_iter().partition(Result::is_ok);
         assert_eq!(given.len(), 1, "of many accounts one is renamed to a name: round {round}: {given:?}");
         let refused = others.iter().all(|one| *one == Err(UpdateAccountRejection::NameTaken));
-        assert!(refused, "a name belongs to who has it: {others:?}");
+        assert!(refused, "the others are rejected: {others:?}");
         let accounts = subject.all_accounts().await;
         let have = accounts.iter().filter(|account| account.name == name).count();
         assert_eq!(have, 1, "a name is one account's: round {round}");

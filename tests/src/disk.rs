@@ -1,9 +1,8 @@
-//! A disk in memory, and the journal on it: what was not synced is lost with the power, and any call fails that is told
-//! to.
+//! A simulated disk in memory with a journal. A power cut loses unsynced data, and planned calls fail.
 //!
-//! The journal is the example of how to write one, and it holds the store to its side of the contract: numbers that rise
-//! by one, and [`Journal::recover`] before anything else after an error. With a [`DiskBug`] planted in it the suite must
-//! fail.
+//! The journal is the example of how to write one, and it asserts the store's side of the contract: batch
+//! numbers that rise by one, and [`Journal::recover`] before any other call after an error. With a [`DiskBug`]
+//! planted in it the suite must fail.
 
 mod contents;
 mod fault;
@@ -25,15 +24,15 @@ pub struct Disk(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// What survives a power cut.
+    /// The data that survives a power cut.
     synced: Contents,
-    /// What was written after that, in that order.
+    /// Entries that were written after that, in their order.
     unsynced: Vec<Entry>,
     faults: Faults,
     bug: Option<DiskBug>,
 }
 
-/// One thing that was written.
+/// One written entry.
 #[derive(Debug, Clone)]
 enum Entry {
     Batch {
@@ -44,7 +43,7 @@ enum Entry {
     Usage(Vec<UsageCount>),
     Bans(Vec<KeyRecord>),
     Pruned(Timestamp),
-    /// With an epoch: all but accounts and keys goes first, and the journal has that epoch.
+    /// With an epoch: everything but accounts and keys is cleared first, and the journal gets that epoch.
     Bulk {
         number: BatchNumber,
         anew: Option<u64>,
@@ -59,7 +58,7 @@ impl Disk {
         Self::default()
     }
 
-    /// An empty disk whose journal is wrong in one way.
+    /// An empty disk with one planted bug in its journal.
     pub fn with_bug(bug: DiskBug) -> Self {
         Self(Arc::new(Mutex::new(State { bug: Some(bug), ..State::default() })))
     }
@@ -69,7 +68,7 @@ impl Disk {
         Box::new(DiskJournal::on(self.clone()))
     }
 
-    /// The disk that a power cut at this moment would leave. Whoever uses this one goes on, without knowing.
+    /// Returns the disk that a power cut at this moment would leave. Users of this one are not affected.
     #[must_use]
     pub fn after_power_cut(&self) -> Self {
         let state = self.lock();
@@ -77,22 +76,22 @@ impl Disk {
         Self(Arc::new(Mutex::new(left)))
     }
 
-    /// Lets a call fail, counted from the first one that there ever was: from 1.
+    /// Makes a call fail. Calls are counted from 1 over the whole life of the disk.
     pub fn fail_call(&self, number: u64, fault: Fault) {
         self.lock().faults.plan(number, fault);
     }
 
-    /// How many calls there have been. Loading is none.
+    /// The number of calls so far. Loading does not count.
     pub fn calls(&self) -> u64 {
         self.lock().faults.calls()
     }
 
-    /// Lets no call fail any more.
+    /// Ends all faults.
     pub fn heal(&self) {
         self.lock().faults.heal();
     }
 
-    /// How many batches are on disk.
+    /// The number of batches on disk.
     pub fn batches(&self) -> usize {
         self.lock().synced.batches
     }

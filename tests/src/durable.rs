@@ -1,5 +1,5 @@
-//! What survives the end of a process, be it in good order or by a power cut: all that was answered, and of everything
-//! else all or nothing.
+//! Guarantees across the end of a process, by a graceful stop or a power cut: every acknowledged write
+//! survives, and any other one is present whole or absent.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -21,14 +21,14 @@ use crate::together::joined;
 use crate::values::{check_lists, write_values};
 use crate::{DurableSubject, Subject};
 
-/// Power cuts in the middle of traffic.
+/// Power cuts during traffic.
 const CUTS: usize = 30;
 
-/// Some of everything that a store keeps, one operation after the other.
-async fn furnish(subject: &Subject, mut after_each: impl AsyncFnMut(&Subject)) {
+/// Writes records of every kind, one operation after the other.
+async fn write_all_kinds(subject: &Subject, mut after_each: impl AsyncFnMut(&Subject)) {
     macro_rules! done {
         ($operation:expr) => {{
-            let answer = subject.run($operation).await.expect("nothing stands against it");
+            let answer = subject.run($operation).await.expect("the request is accepted");
             after_each(subject).await;
             answer
         }};
@@ -58,11 +58,11 @@ async fn furnish(subject: &Subject, mut after_each: impl AsyncFnMut(&Subject)) {
     assert!(subject.order(open).await.is_some(), "an order stays open");
 }
 
-/// A store that was closed in good order shows all that it showed before.
-pub async fn an_orderly_end_loses_nothing(subject: &dyn DurableSubject) {
+/// A store that was closed gracefully shows the same state after it is opened again.
+pub async fn a_graceful_stop_loses_nothing(subject: &dyn DurableSubject) {
     let store = subject.open().await;
     assert_eq!(store.snapshot().await.pets, [], "a fresh store is empty");
-    furnish(&store, async |_| {}).await;
+    write_all_kinds(&store, async |_| {}).await;
     write_values(&store).await;
     let before = store.snapshot().await;
     drop(store);
@@ -72,26 +72,26 @@ pub async fn an_orderly_end_loses_nothing(subject: &dyn DurableSubject) {
     }
 }
 
-/// Whatever was answered is there after a power cut that follows at once, and what was not is not.
-pub async fn a_power_cut_loses_nothing_that_was_answered(subject: &dyn DurableSubject) {
+/// Every acknowledged write survives a power cut right after it, and nothing else appears.
+pub async fn a_power_cut_loses_no_acknowledged_write(subject: &dyn DurableSubject) {
     let store = subject.open().await;
-    furnish(&store, async |store| {
+    write_all_kinds(&store, async |store| {
         let opened = subject.after_power_cut().await.open().await;
         assert_eq!(opened.snapshot().await, store.snapshot().await, "a power cut loses nothing answered");
     })
     .await;
 }
 
-/// Pets that callers order and create.
+/// Concurrent orders and creations of pets.
 struct Traffic {
     pets: Vec<PetId>,
     answered: Mutex<Vec<OrderId>>,
 }
 
-/// The units that each pet of the traffic begins with.
+/// The initial units of each pet of the traffic.
 const UNITS: u64 = 10_000;
 
-/// Callers, and how often each of them orders.
+/// The number of callers, and of orders by each.
 const CALLERS: usize = 8;
 const ROUNDS: usize = 100;
 
@@ -110,14 +110,14 @@ impl Traffic {
         }
     }
 
-    /// Waits until so many orders have been answered.
+    /// Waits until this many orders have been answered.
     async fn reaches(&self, answered: usize) {
         while self.answered.lock().unwrap_or_else(PoisonError::into_inner).len() < answered {
             tokio::task::yield_now().await;
         }
     }
 
-    /// Panics unless what was answered is there, and everything that is there is whole.
+    /// Panics unless every acknowledged order exists, and all records agree.
     async fn check(&self, store: &Subject, answered: &[OrderId]) {
         for order in answered {
             assert!(store.order(*order).await.is_some(), "an order that was answered is there: {order}");
@@ -129,16 +129,17 @@ impl Traffic {
                 walk::<petstore_domain::OrderRecord>(store, &filter, PageOrder::Ascending, 100).await;
             let whole = record.open_orders as usize == orders.len()
                 && record.stock + 3 * orders.len() as u64 == UNITS;
-            assert!(whole, "an order and its units are kept together: {} and {record:?}", orders.len());
+            assert!(whole, "an order and its units are durable together: {} and {record:?}", orders.len());
         }
         let category = store.pet(self.pets[0]).await.expect("the pet is there").pet.category_id;
         let counted = store.category(category).await.map(|record| record.pets);
         let pets = all::<PetRecord>(store).await.len() as u64;
-        assert_eq!(counted, Some(pets), "a pet and its category's count are kept together");
+        assert_eq!(counted, Some(pets), "a pet and its category's count are durable together");
     }
 }
 
-/// Power cuts in the middle of traffic: each leaves what was answered before it, and nothing by halves.
+/// Power cuts during traffic: each keeps the writes that were acknowledged before it, and leaves no operation
+/// half applied.
 pub async fn a_power_cut_leaves_each_operation_whole(subject: &dyn DurableSubject) {
     let store = subject.open().await;
     let category = store.add_category("Dogs").await;
@@ -164,8 +165,8 @@ pub async fn a_power_cut_leaves_each_operation_whole(subject: &dyn DurableSubjec
     }
 }
 
-/// Ids of what is gone are not given again by a store that was opened anew.
-pub async fn ids_of_before_are_never_given_again(subject: &dyn DurableSubject) {
+/// Ids of deleted records are not reused by a store that was opened again.
+pub async fn ids_are_not_reused_after_a_restart(subject: &dyn DurableSubject) {
     let store = subject.open().await;
     let category = store.add_category("Dogs").await;
     let pet = store.add_pet(category, 5).await;
@@ -186,8 +187,8 @@ pub async fn ids_of_before_are_never_given_again(subject: &dyn DurableSubject) {
     }
 }
 
-/// Whoever sends a request again after a power cut gets the first answer, or has the first effect: never both effects.
-pub async fn an_answer_is_kept_with_its_effect(subject: &dyn DurableSubject) {
+/// A retry after a power cut gets the first answer, or has the first effect: never both effects.
+pub async fn an_idempotency_record_is_durable_with_its_effect(subject: &dyn DurableSubject) {
     let store = subject.open().await;
     let account = store.add_account(Plan::Free).await.account.id;
     let pet = store.add_only_pet(1_000).await;
@@ -204,8 +205,8 @@ pub async fn an_answer_is_kept_with_its_effect(subject: &dyn DurableSubject) {
     }
 }
 
-/// Housekeeping notes what was used and who is banned; so it is after a power cut.
-pub async fn use_and_bans_are_as_they_were_noted(subject: &dyn DurableSubject) {
+/// Housekeeping notes usage and bans; both survive a power cut.
+pub async fn noted_usage_and_bans_survive(subject: &dyn DurableSubject) {
     let store = subject.open().await;
     let (banned, busy) = (store.add_account(Plan::Free).await, store.add_account(Plan::Free).await);
     let request = ask(busy.key.id, busy.account.id, limits(10, 100), at(0));
@@ -213,7 +214,7 @@ pub async fn use_and_bans_are_as_they_were_noted(subject: &dyn DurableSubject) {
     store.exhaust(&impatient(&banned, 0), 1).await;
     let verdict = store.take(&impatient(&banned, 0)).await;
     assert!(matches!(verdict, Verdict::Banned { .. }), "a strike too many: {verdict:?}");
-    store.housekeeping.prune(at(1)).await.expect("a store that is well keeps house");
+    store.housekeeping.prune(at(1)).await.expect("a healthy store runs housekeeping");
 
     let opened = subject.after_power_cut().await.open().await;
     assert_eq!(opened.take(&impatient(&banned, 0)).await, verdict, "a ban that was noted is in force");
@@ -223,15 +224,15 @@ pub async fn use_and_bans_are_as_they_were_noted(subject: &dyn DurableSubject) {
     check_left(&opened, &request, (3, 93)).await;
 }
 
-/// A note of use takes the place of the one before, and each window has its own count in it: by housekeeping, by an
-/// orderly end, and by the next one.
-pub async fn use_is_as_it_was_noted_last(subject: &dyn DurableSubject) {
+/// A later note of usage replaces the earlier one, with a separate count for each window: notes by housekeeping
+/// and by a graceful stop.
+pub async fn the_last_noted_usage_survives(subject: &dyn DurableSubject) {
     let store = subject.open().await;
     let busy = store.add_account(Plan::Free).await;
     let request = |secs| ask(busy.key.id, busy.account.id, limits(10, 100), at(secs));
     for (secs, times) in [(0, 7), (60, 2)] {
         store.exhaust(&request(secs), times).await;
-        store.housekeeping.prune(at(secs + 1)).await.expect("a store that is well keeps house");
+        store.housekeeping.prune(at(secs + 1)).await.expect("a healthy store runs housekeeping");
     }
     let cut = subject.after_power_cut().await.open().await;
     check_left(&cut, &request(60), (8, 91)).await;
@@ -244,8 +245,8 @@ pub async fn use_is_as_it_was_noted_last(subject: &dyn DurableSubject) {
     }
 }
 
-/// A store that ends in good order notes use and bans by itself. What was in flight is so no more.
-pub async fn an_orderly_end_notes_use(subject: &dyn DurableSubject) {
+/// A store that is closed gracefully notes usage and bans by itself. No request is in flight afterwards.
+pub async fn a_graceful_stop_notes_usage(subject: &dyn DurableSubject) {
     let store = subject.open().await;
     let (banned, busy) = (store.add_account(Plan::Free).await, store.add_account(Plan::Free).await);
     let request = Ask { in_flight_max: 1, ..ask(busy.key.id, busy.account.id, limits(10, 100), at(0)) };
@@ -256,20 +257,20 @@ pub async fn an_orderly_end_notes_use(subject: &dyn DurableSubject) {
     let verdict = store.take(&impatient(&banned, 0)).await;
     drop(store);
     let store = subject.open().await;
-    assert_eq!(store.take(&impatient(&banned, 0)).await, verdict, "an orderly end notes bans");
+    assert_eq!(store.take(&impatient(&banned, 0)).await, verdict, "a graceful stop notes bans");
     check_left(&store, &request, (6, 96)).await;
 }
 
-/// Panics unless so many requests are left, in the minute and in the day.
+/// Panics unless exactly this many requests are left, in the minute and in the day.
 async fn check_left(store: &Subject, request: &Ask, left: (u32, u32)) {
     let look = Ask { cost: Cost::Nothing, ..*request };
     let verdict = store.take(&look).await;
-    let Verdict::Admitted(usage) = verdict else { panic!("a look is admitted: {verdict:?}") };
-    assert_eq!((usage.minute.remaining, usage.day.remaining), left, "use is as it was noted");
+    let Verdict::Admitted(usage) = verdict else { panic!("a free request is admitted: {verdict:?}") };
+    assert_eq!((usage.minute.remaining, usage.day.remaining), left, "usage is as it was noted");
 }
 
-/// Records of answers that were pruned do not come back, and those that are live stay.
-pub async fn what_was_pruned_stays_gone(subject: &dyn DurableSubject) {
+/// Pruned idempotency records do not come back, and live ones stay.
+pub async fn pruned_records_stay_gone(subject: &dyn DurableSubject) {
     let store = subject.open().await;
     let account = store.add_account(Plan::Free).await.account.id;
     let pet = store.add_only_pet(10).await;

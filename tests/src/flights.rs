@@ -1,4 +1,4 @@
-//! Requests in flight: a bound that is exact, and checked before everything else.
+//! Requests in flight: an exact bound, checked before everything else.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -13,8 +13,8 @@ use crate::make::{at, limits};
 use crate::quota_model::{ask, tally};
 use crate::together::together;
 
-/// However many begin at once, so many are in flight and no more; each that leaves makes room for one.
-pub async fn so_many_requests_are_in_flight_and_no_more(subject: &Subject) {
+/// However many requests begin at once, exactly the bound is in flight; each that leaves makes room for one.
+pub async fn requests_in_flight_are_bounded(subject: &Subject) {
     for _ in 0..10 {
         let made = subject.add_account(Plan::Free).await;
         let request =
@@ -38,7 +38,7 @@ pub async fn so_many_requests_are_in_flight_and_no_more(subject: &Subject) {
     }
 }
 
-/// A caller that goes away while it waits for its verdict leaves no place taken.
+/// A caller that is dropped while it waits for its verdict leaves no place taken.
 pub async fn a_dropped_reply_holds_no_place_in_flight(subject: &Subject) {
     const MAX: u32 = 3;
     let made = subject.add_account(Plan::Free).await;
@@ -48,7 +48,7 @@ pub async fn a_dropped_reply_holds_no_place_in_flight(subject: &Subject) {
         let mut reply = subject.quotas.take(&request);
         let polled = poll_fn(|context| Poll::Ready(Pin::new(&mut reply).poll(context))).await;
         if let Poll::Ready(verdict) = polled {
-            // What has been answered is the caller's to leave.
+            // The caller releases the places of answered requests.
             assert!(matches!(verdict, Ok(Verdict::Admitted(_))), "there is room: {verdict:?}");
             subject.quotas.leave(made.account.id);
         }
@@ -64,8 +64,8 @@ pub async fn a_dropped_reply_holds_no_place_in_flight(subject: &Subject) {
     assert!(in_time.is_ok(), "a dropped reply gives its place back within one second");
 }
 
-/// One request too many in flight is counted nowhere, and is no strike; one that costs nothing is in flight like others.
-pub async fn a_request_too_many_is_neither_counted_nor_a_strike(subject: &Subject) {
+/// A request over the bound is not counted, and is no strike; a free request takes a place like any other.
+pub async fn a_request_over_the_bound_is_neither_counted_nor_a_strike(subject: &Subject) {
     let made = subject.add_account(Plan::Free).await;
     let bans = BanPolicy { strikes: Some(0), ..BanPolicy::DEFAULT };
     let request = Ask { in_flight_max: 2, bans, ..ask(made.key.id, made.account.id, limits(5, 50), at(0)) };
@@ -87,7 +87,7 @@ pub async fn a_request_too_many_is_neither_counted_nor_a_strike(subject: &Subjec
     subject.exhaust(&request, 4).await;
 }
 
-/// In flight before the ban, the ban before the windows, the day before the minute.
+/// The order of the checks: in flight, ban, windows; the day before the minute.
 pub async fn checks_come_in_their_order(subject: &Subject) {
     let made = subject.add_account(Plan::Free).await;
     let bans = BanPolicy { strikes: Some(1), ..BanPolicy::DEFAULT };
@@ -99,7 +99,8 @@ pub async fn checks_come_in_their_order(subject: &Subject) {
     let verdict = subject.hold(&request(60)).await;
     assert!(matches!(verdict, Verdict::TooManyInFlight(_)), "in flight before the windows: {verdict:?}");
     subject.quotas.leave(made.account.id);
-    // Both windows are used up. The strike is the day's: the next minute's refusal is the second one, and bans.
+    // Both windows are used up. The strike belongs to the day, so the next minute's refusal is the second
+    // strike, and bans.
     let verdict = subject.hold(&request(60)).await;
     assert!(matches!(verdict, Verdict::Exceeded(_)), "a first strike: {verdict:?}");
     let verdict = subject.hold(&request(120)).await;
@@ -108,7 +109,7 @@ pub async fn checks_come_in_their_order(subject: &Subject) {
     let verdict = subject.hold(&request(121)).await;
     assert_eq!(verdict, Verdict::Banned { until }, "the ban before the windows");
 
-    // One in flight, by another key of the account, and the banned key is told that first.
+    // One request in flight by another key of the account: the banned key gets that refusal first.
     let second = subject.add_key(&made.account).await;
     let roomy = Ask { key: second, limits: limits(9, 9), ..request(121) };
     let Verdict::Admitted(_) = subject.hold(&roomy).await else { panic!("the other key goes on") };

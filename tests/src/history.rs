@@ -1,9 +1,9 @@
-//! What happened to one pet, told by those who did it, and whether it can have happened one after the other.
+//! The history of one pet, as reported by its operations, and a check that it is serial.
 //!
-//! Each operation reports the record that it decided on and the record that it left. A store is right if all of them
-//! fit into one chain, link by link: every decision was made on what the one before it had left. Versions order the
-//! links, so no search is needed. What only looked must have seen a link of the chain, and none that was older than
-//! what had been answered when it began to look.
+//! Each operation reports the record that it decided on and the record that it left. A store is correct if all
+//! of them form one chain: every decision was made on the record that the one before it had left. Versions
+//! order the links, so no search is needed. A read must have seen a link of the chain, and none older than the
+//! answers that were known when it began.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -12,21 +12,21 @@ use petstore_domain::{Change, Changes, Footprint, Name, Operation, PetId, PetRec
 
 use crate::Subject;
 
-/// An operation that reports what it saw of a pet.
+/// An operation that reports the record that it decided on.
 #[derive(Clone)]
-pub(crate) struct Witness<O> {
+pub(crate) struct Observed<O> {
     pet: PetId,
     operation: O,
 }
 
-/// What an operation saw and left, and what it said.
+/// The records before and after an operation, and its answer.
 pub(crate) struct Seen<T> {
     before: PetRecord,
     after: Option<PetRecord>,
     answer: T,
 }
 
-impl<O: Operation> Operation for Witness<O> {
+impl<O: Operation> Operation for Observed<O> {
     type Output = Seen<O::Output>;
     type Rejection = Seen<O::Rejection>;
 
@@ -51,19 +51,19 @@ impl<O: Operation> Operation for Witness<O> {
     }
 }
 
-/// Where a record stands in the chain. Every change of a pet raises its item's version or its own, or, when an order
-/// is completed and nothing shows, leaves one open order less.
+/// The position of a record in the chain. Every change of a pet raises its item's version or its own, or, if a
+/// completed order changes no visible field, lowers the number of open orders.
 type Rank = (u64, u64, u32);
 
 fn rank(record: &PetRecord) -> Rank {
     (record.item_version.get(), record.version.get(), u32::MAX - record.open_orders)
 }
 
-/// One look at the pet, and perhaps a change of it.
+/// One read of the pet, with its change if there was one.
 #[derive(Debug)]
 struct Event {
     what: String,
-    /// The highest rank that anybody had been told of when this began.
+    /// The highest rank in any answer before this began.
     floor: Rank,
     before: PetRecord,
     after: Option<PetRecord>,
@@ -78,7 +78,7 @@ pub(crate) struct History {
 }
 
 impl History {
-    /// Begins with the pet as it is.
+    /// Starts with the current pet.
     pub(crate) async fn of(subject: &Subject, pet: PetId) -> Self {
         let first = subject.pet(pet).await.expect("the pet is there");
         Self { pet, events: Mutex::new((rank(&first), Vec::new())), first }
@@ -95,7 +95,7 @@ impl History {
         events.1.push(event);
     }
 
-    /// Runs an operation and notes what it saw and left.
+    /// Runs an operation and records what it saw and left.
     pub(crate) async fn run<O: Operation + Clone>(
         &self,
         subject: &Subject,
@@ -103,7 +103,7 @@ impl History {
         operation: O,
     ) -> Result<O::Output, O::Rejection> {
         let floor = self.floor();
-        let (before, after, answer) = match subject.run(Witness { pet: self.pet, operation }).await {
+        let (before, after, answer) = match subject.run(Observed { pet: self.pet, operation }).await {
             Ok(seen) => (seen.before, seen.after, Ok(seen.answer)),
             Err(seen) => (seen.before, seen.after, Err(seen.answer)),
         };
@@ -111,19 +111,19 @@ impl History {
         answer
     }
 
-    /// Reads the pet and notes what was seen.
+    /// Reads the pet and records what it saw.
     pub(crate) async fn read(&self, subject: &Subject) {
         let floor = self.floor();
         let before = subject.pet(self.pet).await.expect("the pet is never deleted");
         self.note(Event { what: "read".to_owned(), floor, before, after: None });
     }
 
-    /// Panics unless all that was noted is one chain that ends with the pet as it is now.
+    /// Panics unless all events form one chain that ends with the current pet.
     pub(crate) async fn check(&self, subject: &Subject) {
         let last = subject.pet(self.pet).await.expect("the pet is there");
         let events = self.events.lock().expect("no panic under the lock");
         let mut links: Vec<&Event> = events.1.iter().filter(|event| event.after.is_some()).collect();
-        assert!(links.len() > 1_000, "the case itself is of no use: {} changes", links.len());
+        assert!(links.len() > 1_000, "the case has too few changes: {} changes", links.len());
         links.sort_by_key(|event| rank(&event.before));
         let mut current = &self.first;
         let mut chain = BTreeMap::from([(rank(current), current)]);

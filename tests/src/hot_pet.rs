@@ -1,4 +1,4 @@
-//! One pet that everybody wants: all that happens to it happens one after the other.
+//! One pet under contention: all operations on it are serial.
 
 use std::sync::{Arc, Mutex};
 
@@ -16,9 +16,9 @@ use crate::together::together;
 const ROUNDS: usize = 200;
 const CALLERS: usize = 60;
 
-/// In 200 rounds of 60 callers who order, cancel, complete, count and hold one pet, every decision follows from the
-/// one before it, everybody sees what had been answered before, and the open orders are those of the pet.
-pub async fn every_decision_follows_from_the_one_before(subject: &Subject) {
+/// In 200 rounds of 60 callers that order, cancel, complete, count and hold one pet, every decision follows
+/// from the one before it, every caller sees the earlier answers, and the pet counts exactly the open orders.
+pub async fn decisions_on_one_pet_are_serial(subject: &Subject) {
     let pet = subject.add_only_pet(5).await;
     let history = Arc::new(History::of(subject, pet).await);
     let orders: Arc<Mutex<Vec<OrderId>>> = Arc::default();
@@ -37,7 +37,7 @@ pub async fn every_decision_follows_from_the_one_before(subject: &Subject) {
     assert_eq!(record.open_orders as usize, open.len(), "the pet counts the orders that are open");
 }
 
-/// One caller's choice.
+/// One random operation of a caller.
 async fn act(
     subject: &Subject,
     history: &History,
@@ -47,7 +47,7 @@ async fn act(
 ) {
     let known = {
         let orders = orders.lock().expect("no panic under the lock");
-        // The last ones: most of the older are closed.
+        // The last ones: most of the older orders are closed.
         let recent = &orders[orders.len().saturating_sub(40)..];
         if recent.is_empty() { None } else { Some(*random.pick(recent)) }
     };
@@ -78,13 +78,13 @@ async fn act(
     }
 }
 
-/// The same without witnesses: orders, cancellations, completions and adjustments of one pet create no unit and lose
-/// none.
+/// The same without the history: orders, cancellations, completions and adjustments of one pet create no unit
+/// and lose none.
 pub async fn a_hot_pet_conserves_its_units(subject: &Subject) {
     let pet = subject.add_only_pet(50).await;
     let put_in: i64 = together(32, |caller| {
         let subject = subject.clone();
-        async move { trade(&subject, &[pet], caller as u64, 40).await }
+        async move { run_random_orders(&subject, &[pet], caller as u64, 40).await }
     })
     .await
     .into_iter()
@@ -92,8 +92,8 @@ pub async fn a_hot_pet_conserves_its_units(subject: &Subject) {
     check_units(subject, &[pet], 50 + put_in).await;
 }
 
-/// Trades with pets at random, and answers how many units it has put in, less those it has taken out.
-pub(crate) async fn trade(subject: &Subject, pets: &[PetId], seed: u64, times: usize) -> i64 {
+/// Runs random operations on the pets, and returns the units put in, less those taken out.
+pub(crate) async fn run_random_orders(subject: &Subject, pets: &[PetId], seed: u64, times: usize) -> i64 {
     let mut random = Random::seeded(seed);
     let mut mine: Vec<OrderId> = Vec::new();
     let mut put_in = 0;
@@ -107,12 +107,12 @@ pub(crate) async fn trade(subject: &Subject, pets: &[PetId], seed: u64, times: u
             }
             3 => {
                 if let Some(order) = mine.pop() {
-                    subject.run(cancel_order(order)).await.expect("nobody else closes it");
+                    subject.run(cancel_order(order)).await.expect("no other task closes it");
                 }
             }
             4 => {
                 if let Some(order) = mine.pop() {
-                    subject.run(complete_order(order)).await.expect("nobody else closes it");
+                    subject.run(complete_order(order)).await.expect("no other task closes it");
                 }
             }
             _ => {
@@ -126,7 +126,7 @@ pub(crate) async fn trade(subject: &Subject, pets: &[PetId], seed: u64, times: u
     put_in
 }
 
-/// Panics unless free, open and completed units are together what was put in, and every pet counts its open orders.
+/// Panics unless free, open and completed units add up to the units put in, and every pet counts its open orders.
 pub(crate) async fn check_units(subject: &Subject, pets: &[PetId], put_in: i64) {
     let mut units = 0;
     for pet in pets {

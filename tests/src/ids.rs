@@ -1,4 +1,4 @@
-//! Ids come with the view: rising, none of them written twice, gaps allowed.
+//! Ids come with the view: increasing, none of them written twice, gaps allowed.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::make::{
 };
 use crate::together::together;
 
-/// The ids of one of each kind, just made: pet, category, order, account, key.
+/// The ids of one new record of each kind: pet, category, order, account, key.
 async fn make_one_of_each(subject: &Subject, name: &str) -> [u64; 5] {
     let category = subject.run(create_category(name)).await.expect("a fresh name").value.id;
     let pet = subject.run(create_pet("Rex", category, None)).await.expect("a category").value.id;
@@ -21,8 +21,8 @@ async fn make_one_of_each(subject: &Subject, name: &str) -> [u64; 5] {
 
 const KINDS: [&str; 5] = ["pets", "categories", "orders", "accounts", "keys"];
 
-/// Of two ids of a kind, the one that was given later is the greater, be there refused operations between them.
-pub async fn ids_rise(subject: &Subject) {
+/// Of two ids of a kind, the one that was assigned later is greater, also with refused operations between them.
+pub async fn ids_increase(subject: &Subject) {
     let mut last = [0; 5];
     for round in 0..20 {
         let given = make_one_of_each(subject, &format!("Kind {round}")).await;
@@ -34,8 +34,8 @@ pub async fn ids_rise(subject: &Subject) {
     }
 }
 
-/// The id of a record that is gone is never given again, not even the highest.
-pub async fn ids_of_the_deleted_are_never_given_again(subject: &Subject) {
+/// The id of a deleted record is never reused, not even the highest.
+pub async fn ids_of_deleted_records_are_never_reused(subject: &Subject) {
     let category = subject.add_category("Dogs").await;
     let (mut last_pet, mut last_order, mut last_category) = (0, 0, category.get());
     for _ in 0..5 {
@@ -54,8 +54,8 @@ pub async fn ids_of_the_deleted_are_never_given_again(subject: &Subject) {
     }
 }
 
-/// No id is given twice, and each caller sees them rise, however many ask at once.
-pub async fn ids_are_given_once_however_many_ask(subject: &Subject) {
+/// No id is assigned twice, and each caller sees them increase, however many callers there are.
+pub async fn ids_are_unique_under_concurrency(subject: &Subject) {
     let given = together(16, |number| {
         let subject = subject.clone();
         async move {

@@ -1,4 +1,4 @@
-//! The key that a request presents, and how soon it follows what an operator changes.
+//! Look-up of the presented key, and the delay until an operator's change is in force.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use crate::make::{at, fresh_secret, limits};
 
 impl Subject {
     async fn credential(&self, name: KeyName) -> Option<Credential> {
-        self.keys.credential(name).await.expect("a store that is well finds keys")
+        self.keys.credential(name).await.expect("a healthy store finds keys")
     }
 
-    /// Panics unless, within a second, both names of the key lead to what is expected.
+    /// Panics unless, within a second, both names of the key lead to the expected credential.
     pub(crate) async fn shows(&self, names: [KeyName; 2], expected: Credential) {
         let shown = async {
             for name in names {
@@ -29,7 +29,7 @@ impl Subject {
     }
 }
 
-/// Every key is found by its digest and by its id, with what its account adds; others are not.
+/// Every key is found by its digest and by its id, with the fields of its account; unknown keys are not found.
 pub async fn a_key_is_found_by_digest_and_by_id(subject: &Subject) {
     let mut made = Vec::new();
     for plan in [Plan::Free, Plan::Pro, Plan::Business, Plan::Enterprise(limits(3, 30))] {
@@ -40,10 +40,10 @@ pub async fn a_key_is_found_by_digest_and_by_id(subject: &Subject) {
         subject.shows(names, Credential::new(&one.key, &one.account)).await;
     }
     let (digest, _) = fresh_secret();
-    assert_eq!(subject.credential(KeyName::Digest(digest)).await, None, "another secret is nobody's");
+    assert_eq!(subject.credential(KeyName::Digest(digest)).await, None, "another secret matches no key");
 }
 
-/// New scopes, a new end of life, rotation and revocation show within a second, by either name.
+/// New scopes, a new expiry, rotation and revocation show within a second, by either name.
 pub async fn a_change_of_a_key_shows_within_a_second(subject: &Subject) {
     let made = subject.add_account(Plan::Free).await;
     let names = [KeyName::Digest(made.key.digest), KeyName::Id(made.key.id)];
@@ -80,7 +80,7 @@ pub async fn a_change_of_plan_shows_within_a_second(subject: &Subject) {
     let unchanged = Credential::new(&other.key, &other.account);
     subject.shows([KeyName::Id(other.key.id); 2], unchanged).await;
     let plan = Plan::Enterprise(limits(5, 50));
-    // Looked up before and after: what was kept of the first answer must go.
+    // Looked up before and after, so that a cached first answer must be invalidated.
     for first in [before, Credential { plan, ..before }] {
         let update = UpdateAccount { id: made.account.id, name: None, plan: Some(first.plan) };
         subject.run(update).await.expect("the account is there");
@@ -88,5 +88,5 @@ pub async fn a_change_of_plan_shows_within_a_second(subject: &Subject) {
         subject.shows([KeyName::Id(second); 2], Credential { key: second, ..first }).await;
     }
     let shown = subject.credential(KeyName::Id(other.key.id)).await;
-    assert_eq!(shown, Some(unchanged), "nobody else's plan changes");
+    assert_eq!(shown, Some(unchanged), "no other plan changes");
 }

@@ -1,6 +1,6 @@
 //! The conformance suite for stores of the petstore.
 //!
-//! Whoever writes a store adds this crate as a dev-dependency and stamps the cases on it with one macro:
+//! The author of a store adds this crate as a dev-dependency, and one macro defines a test for each case:
 //!
 //! ```
 //! use std::sync::Arc;
@@ -9,20 +9,22 @@
 //! store_conformance!(Subject::of(&Arc::new(ReferenceStore::new())));
 //! ```
 //!
-//! A case is a public async function over a [`Subject`]: the driven ports of a store that has just been made and is
-//! empty. It panics with a message that names the promise which was broken. Cases look through the ports alone, so
-//! that they hold for any store behind them; time is cranked, nothing sleeps.
+//! A case is a public async function over a [`Subject`]: the driven ports of a new, empty store. It panics with
+//! a message that names the broken guarantee. Cases use the ports alone, so that they hold for any store behind
+//! them; the time is an argument, and nothing sleeps.
 //!
-//! The suite proves itself: [`ReferenceStore`] is small, slow and obviously right, and passes; with any [`Bug`]
-//! planted in it a case that is named for it must fail. It is also the example of how to write a store.
+//! The suite tests itself: [`ReferenceStore`] is small, slow and simple enough to be correct by inspection, and
+//! passes; with any [`Bug`] planted in it a case that is named for it must fail. It is also the example of how
+//! to write a store.
 //!
-//! A store that outlives its process has cases of its own, stamped by [`durable_conformance!`] on a [`DurableSubject`].
-//! [`Disk`] is a journal in memory for them, with power cuts, faults and a [`DiskBug`] at will.
+//! A durable store has further cases, defined by [`durable_conformance!`] on a [`DurableSubject`]. [`Disk`] is
+//! a journal in memory for them, with power cuts, faults and a [`DiskBug`] on demand.
 //!
-//! A store that a tester can reset has more cases, stamped by [`reset_conformance!`] on a [`ResetSubject`].
+//! A store that a tester can reset has further cases, defined by [`reset_conformance!`] on a [`ResetSubject`].
 //!
-//! Deliberately absent: speed (benchmarks measure it), and bounds of one adapter, such as the length of its queue or of
-//! its table of addresses; and [`StoreHealth`](petstore_ports::StoreHealth), which is about a store that is not well.
+//! Deliberately absent: speed (benchmarks measure it), and bounds of one adapter, such as the length of its
+//! queue or of its table of addresses; and [`StoreHealth`](petstore_ports::StoreHealth), which is about a
+//! failing store.
 
 pub mod addresses;
 pub mod agreement;

@@ -1,4 +1,4 @@
-//! Listings read to their end, and what every page of them must keep.
+//! Complete listings, and the rules of each page.
 
 use petstore_domain::{Account, CategoryRecord, KeyRecord, OrderRecord, PetRecord};
 use petstore_ports::{CategoryFilter, OrderFilter, PageEnd, PageOrder, PageRequest, PetFilter};
@@ -8,15 +8,15 @@ use crate::Subject;
 /// One page: its records, and whether there are more.
 pub(crate) type Page<T> = (Vec<T>, PageEnd);
 
-/// What the pages of one kind of record have in common.
+/// The listing of one kind of record.
 pub(crate) trait Listed: Clone + PartialEq + std::fmt::Debug + Send + Sized {
-    /// Which records.
+    /// Its filter.
     type Filter: Clone + std::fmt::Debug + Sync;
 
-    /// What a listing is sorted by.
+    /// The sort key of a listing.
     fn id(&self) -> u64;
 
-    /// One page, as the store gives it.
+    /// One page from the store.
     fn page(
         subject: &Subject,
         filter: &Self::Filter,
@@ -38,7 +38,7 @@ macro_rules! listed {
                 let mut records: Vec<Self> = Vec::new();
                 let mut sink = |record: &Self| records.push(record.clone());
                 let end = subject.$port.$method(filter, &request, &mut sink).await;
-                (records, end.expect("a store that is well reads pages"))
+                (records, end.expect("a healthy store reads pages"))
             }
         }
     };
@@ -48,8 +48,8 @@ listed!(PetRecord, PetFilter, pets.pets, |record| record.pet.id.get());
 listed!(CategoryRecord, CategoryFilter, categories.categories, |record| record.category.id.get());
 listed!(OrderRecord, OrderFilter, orders.orders, |record| record.order.id.get());
 
-/// Reads a listing page by page to its end. Each page must keep its order, its limit and its bound, and there must
-/// be a last one.
+/// Reads a listing page by page to its end. Each page must keep its order, its limit and its bound, and there
+/// must be a last one.
 pub(crate) async fn walk<T: Listed>(
     subject: &Subject,
     filter: &T::Filter,
@@ -80,7 +80,7 @@ pub(crate) async fn walk<T: Listed>(
     }
 }
 
-/// All that the readers show of a store.
+/// The whole state of a store that the readers show.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Snapshot {
     pub(crate) pets: Vec<PetRecord>,
@@ -99,7 +99,7 @@ where
 }
 
 impl Subject {
-    /// All that the readers show. Not one moment, unless nothing is being written.
+    /// The whole state that the readers show. It is consistent only if nothing is being written.
     pub(crate) async fn snapshot(&self) -> Snapshot {
         Snapshot {
             pets: all(self).await,

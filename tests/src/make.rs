@@ -1,4 +1,4 @@
-//! Builders that the cases share: names, numbers and records without ceremony.
+//! Builders that the cases share: names, numbers and records.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -13,7 +13,7 @@ use petstore_domain::{
 
 use crate::Subject;
 
-/// 2030-06-01T00:00:00Z, the beginning of a UTC day and minute, so many seconds later.
+/// 2030-06-01T00:00:00Z, the start of a UTC day and minute, plus this many seconds.
 pub(crate) fn at(secs: u64) -> Timestamp {
     Timestamp::parse("2030-06-01T00:00:00Z").expect("a date").plus(Duration::from_secs(secs))
 }
@@ -100,7 +100,7 @@ pub(crate) fn adjust_stock(id: PetId, units: i64) -> AdjustStock {
     AdjustStock { id, delta: StockDelta::new(units).expect("a delta") }
 }
 
-/// A secret that no other call has made: what is kept of it.
+/// A unique secret: its digest and prefix.
 pub(crate) fn fresh_secret() -> (KeyDigest, KeyPrefix) {
     static MADE: AtomicU64 = AtomicU64::new(1);
     let number = MADE.fetch_add(1, Ordering::Relaxed);
@@ -122,7 +122,7 @@ pub(crate) fn create_key(holder: KeyHolder) -> CreateKey {
     }
 }
 
-/// What most cases begin with.
+/// The fixtures of most cases.
 impl Subject {
     /// A new category.
     pub(crate) async fn add_category(&self, name: &str) -> CategoryId {

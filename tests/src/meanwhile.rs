@@ -1,4 +1,4 @@
-//! A transition, and another one while it decides.
+//! Runs one transition while another one decides.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,17 +10,18 @@ use tokio::runtime::Handle;
 use crate::Subject;
 use crate::together::joined;
 
-/// How long a decision waits for the other one to end. Under a store that locks what it looks at that one waits in its
-/// turn, and must be let wait; under any other store it ends at once. Nothing is judged by it.
+/// The time for which a decision waits for the other operation to end. A store that locks the footprint makes
+/// the other one wait for this decision, so the wait must end; any other store lets it finish at once. The
+/// result does not depend on this time.
 const MOMENT: Duration = Duration::from_millis(100);
 
-/// An operation whose first decision lets the other one begin, and waits a moment for its end.
+/// An operation whose first decision starts the other operation, and waits a moment for its end.
 struct Interrupted<O> {
     operation: O,
     other: Arc<Mutex<Option<Other>>>,
 }
 
-/// Lets the other one begin, and hears of its end.
+/// Starts the other operation, and receives its end.
 struct Other {
     start: SyncSender<()>,
     end: Receiver<()>,
@@ -51,7 +52,7 @@ impl<O: Operation> Operation for Interrupted<O> {
 }
 
 impl Subject {
-    /// Runs an operation, and the other one from its first decision on. The answers of both.
+    /// Runs an operation, and the other one from its first decision on. Returns both answers.
     pub(crate) async fn run_meanwhile<O, T>(
         &self,
         operation: O,
@@ -62,7 +63,7 @@ impl Subject {
         T: Send + 'static,
     {
         let ((start, started), (ending, end)) = (sync_channel(1), sync_channel(1));
-        // On a thread of its own: the one on which the operation decides is not free meanwhile.
+        // On its own thread, since the one on which the operation decides is blocked meanwhile.
         let runtime = Handle::current();
         let other = tokio::task::spawn_blocking(move || {
             let _ = started.recv();

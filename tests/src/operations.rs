@@ -28,7 +28,7 @@ pub async fn pets_are_created_changed_and_deleted(subject: &Subject) {
 
     let patch =
         PetPatch { name: Some(pet_name("Tom")), category_id: Some(cats), status: Some(PetStatus::Available) };
-    let updated = subject.run(update_pet(id, patch)).await.expect("a move that the table allows");
+    let updated = subject.run(update_pet(id, patch)).await.expect("a transition that the table allows");
     let record = subject.pet(id).await.expect("a pet that was changed is there");
     assert_eq!(record.versioned_pet(), updated, "a pet is read as it was changed");
     assert_eq!(updated.version, Version::FIRST.next(), "a change is a new version");
@@ -84,7 +84,7 @@ pub async fn orders_are_placed_changed_and_cancelled(subject: &Subject) {
     let record = subject.pet(pet).await.expect("the pet is there");
     assert_eq!((record.stock, record.open_orders), (2, 1), "an order takes its units at once");
     let short = subject.run(place_order(pet, 3)).await;
-    assert_eq!(short, Err(PlaceOrderRejection::InsufficientStock { left: 2 }), "what is sold is sold");
+    assert_eq!(short, Err(PlaceOrderRejection::InsufficientStock { left: 2 }), "sold units are not free");
 
     let patch = OrderPatch { ship_date: Patch::Set(at(60)), complete: None };
     let update = UpdateOrder { id: order, patch, precondition: Precondition::None, now: at(1) };
@@ -104,7 +104,7 @@ pub async fn orders_are_placed_changed_and_cancelled(subject: &Subject) {
     assert_eq!(left.iter().map(|one| one.order.id).collect::<Vec<_>>(), [order]);
 }
 
-/// A complete order changes no more, and is there when its pet is gone.
+/// A complete order cannot change, and outlives its pet.
 pub async fn a_complete_order_outlives_its_pet(subject: &Subject) {
     let pet = subject.add_only_pet(1).await;
     let order = subject.add_order(pet, 1).await;
@@ -148,7 +148,7 @@ pub async fn stock_is_set_and_adjusted(subject: &Subject) {
     assert_eq!((record.stock, record.version), (0, Version::FIRST.next()), "sold means: no unit is left");
 }
 
-/// A precondition is held against the record as it is.
+/// A precondition is checked against the current record.
 pub async fn a_stale_version_changes_nothing(subject: &Subject) {
     let pet = subject.add_only_pet(1).await;
     let level = StockLevel::new(9).expect("a level");

@@ -1,4 +1,4 @@
-//! Pages of a shop that stands still, against a model that filters everything.
+//! Pages of a shop without writes, compared with a model that filters all records.
 
 use petstore_domain::{CategoryId, CategoryRecord, OrderId, OrderRecord, PetId, PetRecord, PetStatus};
 use petstore_ports::{CategoryFilter, OrderFilter, PageEnd, PageOrder, PageRequest, PetFilter, StatusSet};
@@ -13,14 +13,14 @@ use crate::random::Random;
 
 const ORDERS: [PageOrder; 2] = [PageOrder::Ascending, PageOrder::Descending];
 
-/// The limits of walks: the least, one that divides nothing, and the contract's most.
+/// The limits of walks: the least, one that divides no count, and the contract's most.
 const LIMITS: [usize; 3] = [1, 7, 100];
 
 /// Names of pets: three, in several cases.
 const NAMES: [&str; 6] = ["Rex", "REX", "rex", "Tom", "Éclair", "ÉCLAIR"];
 
-/// A shop with gaps: pets of three categories, names in several cases, all statuses, every fifth one deleted, and most of
-/// the others no longer what they were created as.
+/// A shop with gaps: pets of three categories, names in several cases, all statuses, every fifth pet deleted,
+/// and most of the others changed since their creation.
 async fn pets_with_gaps(subject: &Subject) -> (Vec<PetRecord>, Vec<CategoryId>) {
     let mut random = Random::seeded(7);
     let mut categories = Vec::new();
@@ -46,8 +46,7 @@ async fn pets_with_gaps(subject: &Subject) -> (Vec<PetRecord>, Vec<CategoryId>) 
     (there, categories)
 }
 
-/// Changes something that a filter looks at, by one of the ways in which it changes; or nothing, where a rule stands
-/// against it.
+/// Changes a filtered field in one of the possible ways; or nothing, if a rule refuses it.
 async fn change(subject: &Subject, id: PetId, categories: &[CategoryId], random: &mut Random) {
     let name = *random.pick(&NAMES);
     match random.below(6) {
@@ -56,7 +55,7 @@ async fn change(subject: &Subject, id: PetId, categories: &[CategoryId], random:
         2 => drop(subject.run(set_status(id, *random.pick(&PetStatus::ALL))).await),
         3 => drop(subject.run(set_stock(id, random.within(0, 1))).await),
         4 => {
-            // The last unit puts it on hold, and is sold or comes back.
+            // The last unit puts the pet on hold, and is sold or comes back.
             let Ok(order) = subject.run(place_order(id, 1)).await else { return };
             match random.below(3) {
                 0 => drop(subject.run(complete_order(order.value.id)).await),
@@ -68,8 +67,8 @@ async fn change(subject: &Subject, id: PetId, categories: &[CategoryId], random:
     }
 }
 
-/// Every combination of filters: all sets of statuses, categories with and without pets, names in any case, ids that
-/// are there, deleted and beyond.
+/// Every combination of filters: all sets of statuses, categories with and without pets, names in any case, ids
+/// that exist, are deleted or were never assigned.
 fn pet_filters(there: &[PetRecord], categories: &[CategoryId]) -> Vec<PetFilter> {
     let statuses = (0..8_u8).map(|bits| {
         let chosen = PetStatus::ALL.into_iter().enumerate().filter(|(index, _)| bits >> index & 1 == 1);
@@ -96,7 +95,7 @@ fn pet_filters(there: &[PetRecord], categories: &[CategoryId]) -> Vec<PetFilter>
     filters
 }
 
-/// What the model says that a walk sees.
+/// The records that a walk must return, by the model.
 fn expected<T: Listed>(there: &[T], admits: impl Fn(&T) -> bool, order: PageOrder) -> Vec<T> {
     let mut admitted: Vec<T> = there.iter().filter(|record| admits(record)).cloned().collect();
     admitted.sort_by_key(Listed::id);
@@ -106,7 +105,7 @@ fn expected<T: Listed>(there: &[T], admits: impl Fn(&T) -> bool, order: PageOrde
     admitted
 }
 
-/// A walk over pets, by any combination of filters, in both directions, sees exactly those that the filter admits.
+/// A walk over pets, by any combination of filters, in both directions, returns exactly the admitted ones.
 pub async fn walks_of_pets_match_the_filter(subject: &Subject) {
     let (there, categories) = pets_with_gaps(subject).await;
     for (number, filter) in pet_filters(&there, &categories).into_iter().enumerate() {
@@ -119,7 +118,7 @@ pub async fn walks_of_pets_match_the_filter(subject: &Subject) {
     }
 }
 
-/// A walk over orders, by pet and completeness, in both directions, sees exactly those that the filter admits.
+/// A walk over orders, by pet and completeness, in both directions, returns exactly the admitted ones.
 pub async fn walks_of_orders_match_the_filter(subject: &Subject) {
     let category = subject.add_category("Dogs").await;
     let pets = [subject.add_pet(category, 500).await, subject.add_pet(category, 500).await];
@@ -154,7 +153,7 @@ pub async fn walks_of_orders_match_the_filter(subject: &Subject) {
     }
 }
 
-/// A walk over categories, by name in any case or all, in both directions, sees exactly those that there are.
+/// A walk over categories, by name in any case or all, in both directions, returns exactly the existing ones.
 pub async fn walks_of_categories_match_the_filter(subject: &Subject) {
     let mut there: Vec<CategoryRecord> = Vec::new();
     for number in 0..60 {
@@ -178,7 +177,7 @@ pub async fn walks_of_categories_match_the_filter(subject: &Subject) {
     }
 }
 
-/// A page may begin after any number, be it the id of a record, of one that is gone, or of none that ever was.
+/// A page may begin after any number: the id of a record, of a deleted one, or one that was never assigned.
 pub async fn a_page_may_begin_after_any_id(subject: &Subject) {
     let (there, categories) = pets_with_gaps(subject).await;
     let filters = pet_filters(&there, &categories);
@@ -204,7 +203,7 @@ pub async fn a_page_may_begin_after_any_id(subject: &Subject) {
     }
 }
 
-/// A page says that there is more exactly if there is, and is full if it says so.
+/// A page reports more records exactly if there are more, and is full if it does.
 pub async fn a_page_knows_whether_it_is_the_last(subject: &Subject) {
     let category = subject.add_category("Dogs").await;
     for count in 0..=6_usize {
@@ -221,10 +220,10 @@ pub async fn a_page_knows_whether_it_is_the_last(subject: &Subject) {
     }
 }
 
-/// A page has as many records as are asked for: one more than a client may ask for, or all that there are.
-pub async fn a_page_is_as_long_as_is_asked(subject: &Subject) {
+/// A page has as many records as requested: one more than a client may request, or all.
+pub async fn a_page_has_the_requested_length(subject: &Subject) {
     let (there, _) = pets_with_gaps(subject).await;
-    assert!(there.len() > 101, "the case itself is of no use: {} pets", there.len());
+    assert!(there.len() > 101, "the case has too few pets: {} pets", there.len());
     for (order, limit) in ORDERS.into_iter().flat_map(|order| [101, usize::MAX].map(|limit| (order, limit))) {
         let request = PageRequest { order, after: None, limit };
         let (page, end) = PetRecord::page(subject, &PetFilter::default(), request).await;
@@ -240,9 +239,9 @@ pub async fn a_page_is_as_long_as_is_asked(subject: &Subject) {
     }
 }
 
-/// A name is compared by its lower case alone: it is no pattern, and no other rule of spelling makes two names one.
+/// Names are compared in lower case only: a name is no pattern, and no other spelling rule makes two names equal.
 pub async fn a_name_is_compared_by_its_lower_case_alone(subject: &Subject) {
-    // The last sigma of a word has a lower case of its own, and one sign of the upper case has two in the lower.
+    // The final sigma has its own lower case, and one upper-case letter has two characters in lower case.
     let names = [
         "Rex", "R_x", "R%", "%", "Straße", "STRASSE", "Resume", "RÉSUMÉ", "résumé", "ΟΔΟΣ", "οδος", "İ", "i",
     ];
@@ -251,7 +250,7 @@ pub async fn a_name_is_compared_by_its_lower_case_alone(subject: &Subject) {
     for name in names {
         let pet = subject.run(create_pet(name, home, None)).await.expect("its category is there").value.id;
         pets.extend(subject.pet(pet).await);
-        // Of two that differ in their case the first one has the name.
+        // Of two that differ in case the first one gets the name.
         if let Ok(created) = subject.run(create_category(name)).await {
             categories.extend(subject.category(created.value.id).await);
         }

@@ -1,10 +1,10 @@
-//! Operations that the shop does not have: closures that look at records and write what they like.
+//! Operations that the shop does not have: closures that read records and write any changes.
 
 use petstore_domain::{Changes, Footprint, Name, Operation, View};
 
-/// An operation made of the names it looks at and a closure that decides.
+/// An operation made of names to read and a closure that decides.
 ///
-/// Not for states that the domain's own operations could not reach: a store may refuse to keep those.
+/// Not for states that the domain's own operations cannot reach: a store may refuse to keep them.
 #[derive(Clone)]
 pub(crate) struct Probe<F> {
     names: Vec<Name>,
@@ -12,7 +12,7 @@ pub(crate) struct Probe<F> {
 }
 
 impl<F> Probe<F> {
-    /// Looks at these names and decides.
+    /// Reads these names and decides.
     pub(crate) fn new<T>(names: impl Into<Vec<Name>>, decide: F) -> Self
     where
         F: Fn(&View) -> Result<(Changes, T), Refused>,
@@ -21,7 +21,7 @@ impl<F> Probe<F> {
     }
 }
 
-/// The probe wrote nothing.
+/// The rejection of a probe that wrote nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Refused;
 

@@ -1,4 +1,4 @@
-//! What quotas and bans should say: the domain's arithmetic, one request after the other.
+//! The model of quotas and bans: the domain's arithmetic, one request after the other.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,10 @@ use petstore_ports::{Ask, Cost, Verdict};
 use crate::Subject;
 use crate::make::{at, limits};
 
-/// Everything that is counted, on plain values.
+/// All counters, on plain values.
 ///
-/// One thing the ports leave open: whether a request that counts nothing (it was refused, or costs nothing) begins the
-/// windows that the clock shows. It makes a difference only if the clock then steps back, and grants nothing either
+/// The ports leave one thing open: whether a request that counts nothing (it was refused, or is free) begins
+/// the windows of its time. It makes a difference only if the clock then steps back, and grants nothing either
 /// way. So the model keeps both possibilities until a verdict tells them apart.
 #[derive(Debug, Default)]
 pub(crate) struct Model {
@@ -21,7 +21,7 @@ pub(crate) struct Model {
     pub(crate) bans: BTreeMap<KeyId, Ban>,
 }
 
-/// What a request leads to: the verdict, and what it changes.
+/// The result of a request: the verdict, and the changes.
 struct Step {
     verdict: Verdict,
     windows: Windows,
@@ -30,7 +30,7 @@ struct Step {
 }
 
 impl Model {
-    /// Holds a verdict against the model.
+    /// Checks a verdict against the model.
     pub(crate) fn check(&mut self, ask: &Ask, verdict: Verdict) -> Result<(), Vec<Verdict>> {
         let possible = self.windows.get(&ask.account).cloned().unwrap_or_else(|| vec![Windows::default()]);
         let steps: Vec<Step> = possible.into_iter().map(|windows| self.step(ask, windows)).collect();
@@ -43,7 +43,7 @@ impl Model {
                     left.push(windows);
                 }
             }
-            // The verdict tells which window refused, so these are the same for all steps that have it.
+            // The verdict tells which window refused, so these are the same for all steps with this verdict.
             self.strikes.extend(step.strikes.map(|strikes| (ask.key, strikes)));
             self.bans.extend(step.ban.map(|ban| (ask.key, ban)));
         }
@@ -57,7 +57,7 @@ impl Model {
         Ok(())
     }
 
-    /// The verdict on a request: in flight, ban, windows, in this order. What is refused counts nowhere.
+    /// The verdict on a request: in flight, ban, windows, in this order. A refused request is counted nowhere.
     fn step(&self, ask: &Ask, windows: Windows) -> Step {
         let unchanged = |verdict| Step { verdict, windows, strikes: None, ban: None };
         let usage = windows.at(ask.now).usage(ask.limits);
@@ -92,12 +92,12 @@ impl Model {
         self.in_flight.get(&account).copied().unwrap_or_default()
     }
 
-    /// A request is done.
+    /// Releases the place of a request.
     pub(crate) fn leave(&mut self, account: AccountId) {
         *self.in_flight.entry(account).or_default() -= 1;
     }
 
-    /// An operator lifts a ban: its strikes go with it, or the next refusal would ban again.
+    /// Lifts a ban and clears its strikes; otherwise the next refusal would ban again.
     pub(crate) fn lift(&mut self, key: KeyId, now: Timestamp) {
         if let Some(ban) = self.bans.get_mut(&key) {
             let lifted = ban.lifted(now);
@@ -109,7 +109,7 @@ impl Model {
     }
 }
 
-/// A request of an account that is alone: no bound but its windows.
+/// A request whose only bounds are the windows of its account.
 pub(crate) fn ask(key: KeyId, account: AccountId, limits: Limits, now: Timestamp) -> Ask {
     Ask { key, account, limits, cost: Cost::One, in_flight_max: u32::MAX, bans: BanPolicy::DEFAULT, now }
 }
@@ -123,10 +123,10 @@ pub(crate) fn impatient(made: &CreatedKey, secs: u64) -> Ask {
 impl Subject {
     /// Takes one request, and keeps it in flight if it is admitted.
     pub(crate) async fn hold(&self, ask: &Ask) -> Verdict {
-        self.quotas.take(ask).await.expect("a store that is well counts requests")
+        self.quotas.take(ask).await.expect("a healthy store counts requests")
     }
 
-    /// Takes one request that is done at once.
+    /// Takes one request and releases its place at once.
     pub(crate) async fn take(&self, ask: &Ask) -> Verdict {
         let verdict = self.hold(ask).await;
         if matches!(verdict, Verdict::Admitted(_)) {
@@ -135,7 +135,7 @@ impl Subject {
         verdict
     }
 
-    /// Takes so many requests, all of which must be admitted.
+    /// Takes this many requests, all of which must be admitted.
     pub(crate) async fn exhaust(&self, ask: &Ask, times: u32) {
         for number in 0..times {
             let verdict = self.take(ask).await;
@@ -144,7 +144,7 @@ impl Subject {
     }
 }
 
-/// How many verdicts there are of each kind: admitted, too many in flight, banned, exceeded.
+/// The number of verdicts of each kind: admitted, too many in flight, banned, exceeded.
 pub(crate) fn tally(verdicts: &[Verdict]) -> [usize; 4] {
     let mut counts = [0; 4];
     for verdict in verdicts {

@@ -1,4 +1,4 @@
-//! Quotas: the store's verdicts are the domain's arithmetic, whatever the clock does and however many ask.
+//! Quotas: the store's verdicts equal the domain's arithmetic, under any clock and any concurrency.
 
 use std::time::Duration;
 
@@ -13,14 +13,14 @@ use crate::quota_model::{Model, ask, tally};
 use crate::random::Random;
 use crate::together::together;
 
-/// Strikes that no case of this file collects.
+/// Strikes that no case of this file reaches.
 const PATIENT: BanPolicy = BanPolicy { strikes: Some(1_000_000), ..BanPolicy::DEFAULT };
 
-/// The steps of one random sequence.
+/// The number of steps of one random sequence.
 const STEPS: u32 = 3_000;
 
-/// Random sequences of requests of three accounts with two keys each, under a clock that jumps forward and back, with
-/// changing plans, lifted bans and housekeeping: every verdict, usage and ban is the model's.
+/// Random sequences of requests of three accounts with two keys each, under a clock that jumps forward and
+/// back, with changing plans, lifted bans and housekeeping: every verdict, usage and ban equals the model's.
 pub async fn verdicts_match_the_model_under_any_clock(subject: &Subject) {
     let policies = [
         BanPolicy { strikes: Some(3), ..BanPolicy::DEFAULT },
@@ -56,7 +56,7 @@ async fn check_sequence(subject: &Subject, callers: &[(KeyId, AccountId)], bans:
             model.lift(key, now);
         }
         if random.once_in(80) {
-            subject.housekeeping.prune(now).await.expect("a store that is well keeps house");
+            subject.housekeeping.prune(now).await.expect("a healthy store runs housekeeping");
         }
         let cost = if random.once_in(8) { Cost::Nothing } else { Cost::One };
         let in_flight_max = if random.once_in(5) { 1 } else { 3 };
@@ -89,7 +89,7 @@ fn jumped(now: Timestamp, random: &mut Random) -> Timestamp {
     Timestamp::from_millis(now.as_millis() + millis).expect("a time of this century")
 }
 
-/// However many ask at once, by whichever key, exactly the limit is admitted.
+/// Exactly the limit is admitted, however many keys and callers there are.
 pub async fn exactly_the_limit_is_admitted(subject: &Subject) {
     for (round, plan) in [limits(100, 10_000), limits(10_000, 100), limits(100, 100)].into_iter().enumerate()
     {
@@ -135,7 +135,7 @@ pub async fn both_windows_count_or_neither(subject: &Subject) {
     }
 }
 
-/// A clock that steps back finds the windows as they are: it grants nothing.
+/// A clock that steps back finds the windows unchanged: it grants nothing.
 pub async fn a_clock_that_steps_back_grants_nothing(subject: &Subject) {
     let made = subject.add_account(Plan::Free).await;
     let request =
@@ -151,8 +151,8 @@ pub async fn a_clock_that_steps_back_grants_nothing(subject: &Subject) {
     subject.exhaust(&request(660), 3).await;
 }
 
-/// A request that costs nothing is admitted whatever the windows say, shows them as they are, and counts nowhere.
-pub async fn what_costs_nothing_is_not_counted(subject: &Subject) {
+/// A free request is admitted in every state of the windows, shows them unchanged, and is counted nowhere.
+pub async fn free_requests_are_not_counted(subject: &Subject) {
     let made = subject.add_account(Plan::Free).await;
     let plan = limits(2, 100);
     let paid = ask(made.key.id, made.account.id, plan, at(0));
@@ -162,19 +162,23 @@ pub async fn what_costs_nothing_is_not_counted(subject: &Subject) {
         Verdict::Admitted(Usage { minute: window(2, minute, 60), day: window(100, day, 86_400) })
     };
     for _ in 0..5 {
-        assert_eq!(subject.take(&free).await, usage(2, 100), "a look counts nowhere");
+        assert_eq!(subject.take(&free).await, usage(2, 100), "a free request is counted nowhere");
     }
     assert_eq!(subject.take(&paid).await, usage(1, 99));
-    assert_eq!(subject.take(&free).await, usage(1, 99), "a look shows what is left");
+    assert_eq!(subject.take(&free).await, usage(1, 99), "a free request shows what is left");
     assert_eq!(subject.take(&paid).await, usage(0, 98));
     for _ in 0..200 {
-        assert_eq!(subject.take(&free).await, usage(0, 98), "a look is admitted when nothing is left");
+        assert_eq!(
+            subject.take(&free).await,
+            usage(0, 98),
+            "a free request is admitted when nothing is left"
+        );
     }
     let verdict = subject.take(&paid).await;
-    assert!(matches!(verdict, Verdict::Exceeded(_)), "looks are no strikes: {verdict:?}");
+    assert!(matches!(verdict, Verdict::Exceeded(_)), "free requests are no strikes: {verdict:?}");
 }
 
-/// New limits are in force with the next request, and what was used stays used.
+/// New limits are in force with the next request, and the usage stays.
 pub async fn a_change_of_plan_keeps_the_counts(subject: &Subject) {
     let made = subject.add_account(Plan::Free).await;
     let table = PlanTable::SPECIFICATION;
@@ -191,7 +195,7 @@ pub async fn a_change_of_plan_keeps_the_counts(subject: &Subject) {
 }
 
 /// Keys of one account share its windows; accounts share nothing.
-pub async fn windows_are_the_accounts(subject: &Subject) {
+pub async fn windows_belong_to_the_account(subject: &Subject) {
     let (made, other) = (subject.add_account(Plan::Free).await, subject.add_account(Plan::Free).await);
     let second = subject.add_key(&made.account).await;
     let plan = limits(4, 40);

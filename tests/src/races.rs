@@ -1,4 +1,4 @@
-//! Races for one thing, where exactly one side can win.
+//! Races in which exactly one side can succeed.
 
 use petstore_domain::{
     Account, CancelOrderRejection, CreatePetRejection, DeleteCategoryRejection, DeletePetRejection,
@@ -29,7 +29,7 @@ pub async fn the_last_unit_is_sold_once(subject: &Subject) {
         let refused = answers.iter().filter_map(|answer| answer.as_ref().err());
         for rejection in refused {
             let late = matches!(rejection, PlaceOrderRejection::PetNotAvailable { .. });
-            assert!(late, "who comes late is told that the pet is on hold: {rejection}");
+            assert!(late, "a late buyer gets that the pet is on hold: {rejection}");
         }
         subject.run(set_stock(pet, 1)).await.expect("the pet is there");
     }
@@ -54,7 +54,7 @@ pub async fn units_come_back_once(subject: &Subject) {
     }
 }
 
-/// Of twelve callers who change an order as they have read it exactly one succeeds: its pet does not change with it.
+/// Of twelve conditional changes of one version of an order exactly one succeeds; its pet does not change with it.
 pub async fn an_order_is_changed_once_as_it_was_read(subject: &Subject) {
     let pet = subject.add_only_pet(1).await;
     let order = subject.add_order(pet, 1).await;
@@ -72,11 +72,11 @@ pub async fn an_order_is_changed_once_as_it_was_read(subject: &Subject) {
         let changed: Vec<_> = answers.into_iter().flatten().collect();
         assert_eq!(changed.len(), 1, "an order is changed once as it was read: {changed:?}");
         let read = subject.order(order).await.map(|record| record.versioned());
-        assert_eq!(read.as_ref(), changed.first(), "and is read as it was changed");
+        assert_eq!(read.as_ref(), changed.first(), "and a read shows the change");
     }
 }
 
-/// A new name and a new plan of one account that come at once are both kept.
+/// A new name and a new plan of one account that are set at once both take effect.
 pub async fn a_new_name_and_a_new_plan_are_both_kept(subject: &Subject) {
     let account = subject.add_account(Plan::Free).await.account;
     for round in 0..ROUNDS {
@@ -158,7 +158,7 @@ pub async fn a_pet_and_the_deletion_of_its_category_exclude_each_other(subject: 
 }
 
 /// A pet moves into a category or the category is deleted, never both.
-pub async fn a_move_and_the_deletion_of_its_goal_exclude_each_other(subject: &Subject) {
+pub async fn a_move_and_the_deletion_of_its_target_exclude_each_other(subject: &Subject) {
     let home = subject.add_category("Home").await;
     let pet = subject.add_pet(home, 1).await;
     for round in 0..ROUNDS {

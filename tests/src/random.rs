@@ -1,4 +1,4 @@
-//! Numbers that look random and are the same at every run: a failure can be run again.
+//! Deterministic pseudo-random numbers: a failure can be reproduced.
 
 /// SplitMix64: one word of state, good enough to choose test cases.
 #[derive(Debug, Clone)]
@@ -30,13 +30,13 @@ impl Random {
         first + i64::from(self.below(width))
     }
 
-    /// One of these.
+    /// A random one of these.
     pub fn pick<'a, T>(&mut self, choices: &'a [T]) -> &'a T {
         let index = self.below(u32::try_from(choices.len()).expect("a short list"));
         &choices[usize::try_from(index).expect("an index")]
     }
 
-    /// True once in `bound` times.
+    /// True once in `bound` times on average.
     pub fn once_in(&mut self, bound: u32) -> bool {
         self.below(bound) == 0
     }

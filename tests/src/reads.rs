@@ -1,4 +1,4 @@
-//! Single reads: absent or whole, and never older than what was read before.
+//! Single reads: absent or whole, and never older than an earlier read.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,7 +17,7 @@ use crate::make::{
 };
 use crate::together::{joined, together};
 
-/// Panics unless there is nothing of any kind with this id.
+/// Panics unless there is no record of any kind with this id.
 async fn is_absent(subject: &Subject, id: u64) {
     assert_eq!(subject.pet(pet_id(id)).await, None, "pet {id} is absent");
     assert_eq!(subject.category(CategoryId::new(id).expect("an id")).await, None, "category {id}");
@@ -26,8 +26,8 @@ async fn is_absent(subject: &Subject, id: u64) {
     assert_eq!(key, Ok(None), "key {id} is absent");
 }
 
-/// What is not there is an answer, not an error: in an empty store, and beyond the last id.
-pub async fn what_is_not_there_is_absent(subject: &Subject) {
+/// A missing record is an answer, not an error: in an empty store, and beyond the last id.
+pub async fn missing_records_are_absent(subject: &Subject) {
     for id in [1, 2, 1_000, 1 << 32, petstore_domain::ID_MAX] {
         is_absent(subject, id).await;
     }
@@ -35,7 +35,7 @@ pub async fn what_is_not_there_is_absent(subject: &Subject) {
     assert_eq!(subject.accounts.account_named(&account_name("Zoo")).await, Ok(None));
     assert!(all::<PetRecord>(subject).await.is_empty(), "an empty store lists nothing");
 
-    // Ids of which the lower half is that of one that is there.
+    // Ids whose lower half is that of an existing one.
     let pet = subject.add_only_pet(1).await;
     let order = subject.add_order(pet, 1).await;
     let made = subject.add_account(Plan::Free).await;
@@ -45,7 +45,7 @@ pub async fn what_is_not_there_is_absent(subject: &Subject) {
     }
 }
 
-/// Two pairs of values that belong together, and change together again and again.
+/// Two pairs of values that belong together, and change together repeatedly.
 struct Pairs {
     pet: PetId,
     categories: [CategoryId; 2],
@@ -75,7 +75,7 @@ impl Pairs {
         subject.run(set_stock(self.pet, units)).await.expect("the pet is there");
     }
 
-    /// Whether a record is as one commit left it.
+    /// Returns whether a record is as one commit left it.
     fn whole(&self, record: &PetRecord) -> bool {
         let kind = self.categories.iter().position(|id| *id == record.pet.category_id);
         let named = kind.is_some_and(|kind| record.pet.name.as_str() == Self::NAMES[kind]);
@@ -84,7 +84,8 @@ impl Pairs {
     }
 }
 
-/// Runs readers while one writer changes pairs, until each has read so often; the first torn record, if any.
+/// Runs readers while one writer changes pairs, until each has read this often. Returns the first torn record,
+/// if any.
 async fn read_under_writes<F>(
     subject: &Subject,
     pairs: &Arc<Pairs>,
@@ -134,7 +135,7 @@ pub async fn a_record_is_always_whole(subject: &Subject) {
     assert_eq!(torn, None, "a record is always whole");
 }
 
-/// The same of the records of a page; and a page by status shows none that has another status.
+/// The same of the records of a page; and a page by status has no record with another status.
 pub async fn a_pages_records_are_always_whole(subject: &Subject) {
     let pairs = Arc::new(Pairs::of(subject).await);
     let read = |subject: Subject| async move {
@@ -173,7 +174,7 @@ impl Joint {
         }
     }
 
-    /// Whether a reader has met the one of both that mostly is written first.
+    /// Returns whether a reader sees the record that most stores write first.
     async fn has_begun(self, subject: &Subject, pet: PetId) -> bool {
         let status = async || subject.pet(pet).await.expect("the pet is there").pet.status;
         match self {
@@ -183,7 +184,7 @@ impl Joint {
         }
     }
 
-    /// Whether the other one is there.
+    /// Returns whether a reader sees the other record.
     async fn is_whole(self, subject: &Subject, pet: PetId) -> bool {
         match self {
             Self::Placed => {
@@ -196,8 +197,8 @@ impl Joint {
     }
 }
 
-/// What one commit changes is seen together: whoever has met one record of it finds the others when they read on.
-pub async fn what_changes_together_is_seen_together(subject: &Subject) {
+/// The records of one commit become visible together: a reader that has seen one of them finds the others.
+pub async fn the_records_of_a_commit_become_visible_together(subject: &Subject) {
     let category = subject.add_category("Dogs").await;
     for round in 0..200 {
         let pet = subject.add_pet(category, 1).await;
@@ -231,7 +232,7 @@ pub async fn what_changes_together_is_seen_together(subject: &Subject) {
 }
 
 /// The same of an account and its first key.
-pub async fn an_account_is_seen_together_with_its_first_key(subject: &Subject) {
+pub async fn an_account_becomes_visible_together_with_its_first_key(subject: &Subject) {
     for round in 0..200 {
         let name = account_name(&format!("Zoo {round}"));
         let whole = together(4, |number| {
@@ -239,12 +240,12 @@ pub async fn an_account_is_seen_together_with_its_first_key(subject: &Subject) {
             async move {
                 if number == 0 {
                     let holder = KeyHolder::Named { name, plan: Some(Plan::Free) };
-                    subject.run(create_key(holder)).await.expect("nobody has this name");
+                    subject.run(create_key(holder)).await.expect("the name is free");
                     return true;
                 }
                 let account = loop {
                     let found = subject.accounts.account_named(&name).await;
-                    match found.expect("a store that is well finds accounts") {
+                    match found.expect("a healthy store finds accounts") {
                         Some(account) => break account.id,
                         None => tokio::task::yield_now().await,
                     }
@@ -257,8 +258,8 @@ pub async fn an_account_is_seen_together_with_its_first_key(subject: &Subject) {
     }
 }
 
-/// Whoever reads twice does not see the older state later.
-pub async fn versions_never_fall(subject: &Subject) {
+/// A second read never shows an older state.
+pub async fn versions_never_decrease(subject: &Subject) {
     let pet = subject.add_only_pet(1_000).await;
     let falls = together(6, |number| {
         let subject = subject.clone();
@@ -281,5 +282,5 @@ pub async fn versions_never_fall(subject: &Subject) {
     })
     .await;
     let fall = falls.into_iter().flatten().next();
-    assert_eq!(fall, None, "versions never fall for one who reads again");
+    assert_eq!(fall, None, "versions never decrease for a later read");
 }

@@ -1,8 +1,8 @@
-//! How to write a store, in the fewest lines that are right: one lock around ordered maps.
+//! The reference store, in the fewest lines that are correct: one lock around ordered maps.
 //!
-//! It is the example that a real adapter is written after, and the suite's own proof: as it is it passes every case,
-//! and with a [`Bug`] planted in it some case must fail. The bugs live in files of their own, so that what is right
-//! can be read without them; each place where one may act is a line that asks for it.
+//! It is the example for a real adapter, and the suite's own test: without a bug it passes every case, and with
+//! a [`Bug`] planted in it some case must fail. The bugs are in separate files, so that the correct code can be
+//! read without them; each place where one may act is a line that asks for it.
 
 mod addresses;
 mod bug;
@@ -29,14 +29,14 @@ use planted_reads::StaleIndex;
 pub(crate) use planted_values::narrow;
 use tables::Tables;
 
-/// A store that is small, slow and obviously right; or wrong in one chosen way.
+/// A store that is small, slow and simple enough to be correct by inspection; or has one chosen bug.
 #[derive(Debug, Default)]
 pub struct ReferenceStore {
     state: Arc<Mutex<State>>,
     bug: Option<Bug>,
 }
 
-/// Everything there is, under one lock: whoever holds it is alone, so each method is one atomic step.
+/// The whole state, under one lock: its holder is alone, so each method is one atomic step.
 #[derive(Debug, Default)]
 struct State {
     tables: Tables,
@@ -54,7 +54,7 @@ impl ReferenceStore {
         Self::default()
     }
 
-    /// An empty store that is wrong in one way.
+    /// An empty store with one planted bug.
     pub fn with_bug(bug: Bug) -> Self {
         Self { bug: Some(bug), ..Self::default() }
     }
@@ -75,7 +75,7 @@ impl Transactor for ReferenceStore {
         if let Some(bug) = self.bug {
             return self.transact_with(bug, &*transition).await;
         }
-        // No await from here to the end, so a caller that goes away leaves all of it or nothing.
+        // No await from here to the end, so a dropped caller leaves the transition whole or absent.
         let mut state = self.lock();
         if let Some(changes) = state.tables.decide(&*transition)? {
             state.apply(changes);

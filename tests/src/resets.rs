@@ -1,4 +1,4 @@
-//! A store that begins anew: in one step, with accounts and keys, and without anything else.
+//! Resets of a store: in one step, with accounts and keys kept, and everything else replaced.
 
 use std::sync::Arc;
 
@@ -17,12 +17,12 @@ use crate::quota_model::impatient;
 use crate::retries::under_key;
 use crate::together::joined;
 
-/// A store that can begin anew, and its other ports.
+/// A resettable store, and its other ports.
 #[derive(Clone)]
 pub struct ResetSubject {
     /// Its other ports.
     pub subject: Subject,
-    /// What resets it.
+    /// The port that resets it.
     pub store: Arc<dyn Resettable>,
 }
 
@@ -50,8 +50,8 @@ fn shop() -> Arc<[Row]> {
     Arc::new([category, pet(1), pet(2)])
 }
 
-/// A complete order for a pet that is gone.
-fn remembered() -> Arc<[Row]> {
+/// A complete order for a deleted pet.
+fn complete_order_of_a_deleted_pet() -> Arc<[Row]> {
     let quantity = OrderQuantity::ONE;
     let order = Order { id: OrderId::FIRST, pet_id: pet_id(7), quantity, ship_date: None, complete: true };
     Arc::new([Row::Order(OrderRecord { order, version: Version::FIRST })])
@@ -76,7 +76,7 @@ impl ResetSubject {
     }
 
     fn reset(&self, shop: Arc<[Row]>) {
-        self.store.reset(shop, 77).expect("a store that is well begins anew");
+        self.store.reset(shop, 77).expect("a healthy store resets");
     }
 
     /// The pets with this name.
@@ -94,11 +94,12 @@ impl ResetSubject {
         let categories = shown.categories.into_iter().map(Row::Category);
         let pets = shown.pets.into_iter().map(Row::Pet);
         let shown: Vec<_> = categories.chain(pets).chain(shown.orders.into_iter().map(Row::Order)).collect();
-        assert_eq!(shown, rows, "a store shows what it has begun anew with, and nothing else");
+        assert_eq!(shown, rows, "a store shows the rows of its reset, and nothing else");
     }
 }
 
-/// What was there is gone, what came is there, by its name too; ids go on after those that came, and from 1 where none came.
+/// The old shop is gone and the new one is there, by its names too; ids continue after the ids of the new rows,
+/// and start at 1 without any.
 pub async fn a_reset_replaces_the_shop(subject: &ResetSubject) {
     let ResetSubject { subject: store, .. } = subject;
     for _ in 0..2 {
@@ -116,8 +117,8 @@ pub async fn a_reset_replaces_the_shop(subject: &ResetSubject) {
         assert_eq!(pet.get(), 3, "a pet's id follows those that came");
         assert_eq!(store.add_order(pet, 1).await.get(), 1, "ids begin at 1 where none came");
         assert_eq!(store.add_order(pet_id(1), 1).await.get(), 2, "what came can be ordered");
-        // The id of a pet that is gone and that an order remembers would bring that order to another pet.
-        subject.reset(remembered());
+        // A new pet must not get the id of a deleted pet that an order refers to.
+        subject.reset(complete_order_of_a_deleted_pet());
         let category = store.add_category("Birds").await;
         assert_eq!(store.add_pet(category, 1).await.get(), 8, "a gone pet's id follows those that came");
         subject.reset(Arc::new([]));
@@ -127,7 +128,7 @@ pub async fn a_reset_replaces_the_shop(subject: &ResetSubject) {
     }
 }
 
-/// Accounts and keys are as they were, and ids of theirs are not given again.
+/// Accounts and keys are unchanged, and their ids are not reused.
 pub async fn a_reset_keeps_accounts_and_keys(subject: &ResetSubject) {
     let store = &subject.subject;
     let made = store.add_account(Plan::Pro).await;
@@ -144,7 +145,7 @@ async fn get_banned(store: &Subject, request: &Ask) {
     assert!(matches!(store.take(request).await, Verdict::Banned { .. }), "a strike too many");
 }
 
-/// Windows, strikes and bans begin anew, and so do the counts of addresses.
+/// Windows, strikes and bans are cleared, and so are the counts of addresses.
 pub async fn a_reset_forgets_usage_and_bans(subject: &ResetSubject) {
     let store = &subject.subject;
     let made = store.add_account(Plan::Free).await;
@@ -154,15 +155,15 @@ pub async fn a_reset_forgets_usage_and_bans(subject: &ResetSubject) {
     for round in 0..2 {
         get_banned(store, &impatient(&made, 0)).await;
         let admitted = stranger().await.is_ok_and(|verdict| verdict.admitted);
-        assert!(admitted, "round {round}: the count of an address begins anew");
+        assert!(admitted, "round {round}: the count of an address starts again");
         assert!(stranger().await.is_ok_and(|verdict| !verdict.admitted), "and counts");
         subject.reset(shop());
         assert_eq!(store.snapshot().await.keys[0].ban, None, "a reset lifts the ban that is shown");
     }
-    // The length of a ban does not remember those before the reset.
+    // The length of a ban does not depend on bans before the reset.
     get_banned(store, &impatient(&made, 0)).await;
     let banned = store.snapshot().await.keys[0].ban.map(|ban| ban.length);
-    assert_eq!(banned, Some(BanPolicy::DEFAULT.length), "bans of before are forgotten");
+    assert_eq!(banned, Some(BanPolicy::DEFAULT.length), "earlier bans are forgotten");
 }
 
 /// A request that was answered before is a new one afterwards.
@@ -171,7 +172,7 @@ pub async fn a_reset_forgets_answers(subject: &ResetSubject) {
     let account = store.add_account(Plan::Free).await.account.id;
     for _ in 0..2 {
         let made = store.run(under_key(create_category("Dogs"), account, "k", at(0))).await;
-        assert!(made.is_ok_and(|answer| !answer.replayed), "an answer of before is forgotten");
+        assert!(made.is_ok_and(|answer| !answer.replayed), "the earlier record is gone");
         subject.reset(Arc::new([]));
     }
     let one = petstore_domain::Idempotent {
@@ -182,7 +183,7 @@ pub async fn a_reset_forgets_answers(subject: &ResetSubject) {
 }
 
 /// Rows that contradict each other are refused before anything has changed.
-pub async fn a_shop_that_contradicts_itself_changes_nothing(subject: &ResetSubject) {
+pub async fn inconsistent_rows_change_nothing(subject: &ResetSubject) {
     let store = &subject.subject;
     let pet = store.add_only_pet(5).await;
     let before = store.snapshot().await;
@@ -195,7 +196,7 @@ pub async fn a_shop_that_contradicts_itself_changes_nothing(subject: &ResetSubje
     store.add_order(pet, 1).await;
 }
 
-/// Transitions that run meanwhile are before a reset or after it: what is there afterwards adds up.
+/// Concurrent transitions come before a reset or after it: the final state is consistent.
 pub async fn a_reset_is_one_step_among_transitions(subject: &ResetSubject) {
     const UNITS: u64 = 1;
     let store = &subject.subject;
@@ -222,25 +223,25 @@ pub async fn a_reset_is_one_step_among_transitions(subject: &ResetSubject) {
     let left = store.snapshot().await;
     for pet in &left.pets {
         let orders = left.orders.iter().filter(|order| order.order.pet_id == pet.pet.id).count() as u64;
-        assert_eq!(pet.stock + orders, UNITS, "an order of before a reset has no effect after it");
+        assert_eq!(pet.stock + orders, UNITS, "an order from before a reset has no effect after it");
     }
     assert_eq!(left.pets.len(), 2, "the shop is whole");
     let ids: Vec<_> = left.orders.iter().map(|order| order.order.id.get()).collect();
     assert!(ids.iter().all(|id| *id <= 1_600), "{ids:?}");
 }
 
-/// Usage is forgotten without touching the shop: windows begin anew, also at a time before those that were used.
-pub async fn usage_is_forgotten_by_itself(subject: &ResetSubject) {
+/// Usage is cleared without a change of the shop: windows start again, also at a time before the earlier ones.
+pub async fn usage_can_be_cleared_separately(subject: &ResetSubject) {
     let store = &subject.subject;
     let made = store.add_account(Plan::Free).await;
     store.add_only_pet(5).await;
     let shop = store.snapshot().await;
     get_banned(store, &impatient(&made, 1_000_000)).await;
-    subject.store.forget_usage().expect("a store that is well forgets");
+    subject.store.forget_usage().expect("a healthy store clears usage");
     assert_eq!(store.snapshot().await, shop, "the shop stays as it is, and no ban is shown");
     let Verdict::Admitted(usage) = store.take(&impatient(&made, 0)).await else {
         panic!("a request is admitted at a time before those that were used")
     };
     let minute = at(60).as_secs();
-    assert_eq!((usage.minute.reset_secs, usage.day.remaining), (minute, 999_999), "windows begin anew");
+    assert_eq!((usage.minute.reset_secs, usage.day.remaining), (minute, 999_999), "windows start again");
 }

@@ -1,4 +1,4 @@
-//! Requests that are sent again under the same key: one effect, one answer.
+//! Retries under an idempotency key: one effect, one answer.
 
 use petstore_domain::{
     AccountId, AdjustStockRejection, Answered, CreateCategory, CreateCategoryRejection, CreatePetRejection,
@@ -14,7 +14,7 @@ use crate::make::{
 };
 use crate::together::together;
 
-/// When the records of these cases expire.
+/// The expiry of the records of these cases.
 pub(crate) const EXPIRES_SECS: u64 = 86_400;
 
 /// An operation under a key, at a time.
@@ -34,7 +34,7 @@ pub(crate) fn under_key<O: Repeatable>(
     }
 }
 
-/// For each kind of request: the second one gets the first one's answer, all of it, marked as replayed, and has no effect.
+/// For each kind of request: a retry gets the first answer, all of it, marked as replayed, and has no effect.
 pub async fn a_retry_gets_the_first_answer_and_has_no_effect(subject: &Subject) {
     let account = subject.add_account(Plan::Free).await.account.id;
     let category = subject.add_category("Dogs").await;
@@ -64,18 +64,18 @@ async fn twice<O>(subject: &Subject, request: Idempotent<O>)
 where
     O: Repeatable<Output: PartialEq + std::fmt::Debug, Rejection: PartialEq + std::fmt::Debug> + Clone,
 {
-    let first = subject.run(request.clone()).await.expect("nothing stands against it");
-    assert!(!first.replayed, "the first answer is fresh");
+    let first = subject.run(request.clone()).await.expect("the request is accepted");
+    assert!(!first.replayed, "the first answer is no replay");
     let after = subject.snapshot().await;
     let later = Idempotent { now: at(100), ..request };
     let second = subject.run(later).await.expect("a retry is answered");
-    assert!(second.replayed, "the second answer is the first one's");
+    assert!(second.replayed, "the second answer is a replay");
     assert_eq!(second.result, first.result, "a retry gets the first answer");
     assert_eq!(subject.snapshot().await, after, "a retry has no effect");
 }
 
-/// Of 32 equal requests at once one has an effect, and all get its answer.
-pub async fn retries_at_once_have_one_effect(subject: &Subject) {
+/// Of 32 equal concurrent requests one has an effect, and all get its answer.
+pub async fn concurrent_retries_have_one_effect(subject: &Subject) {
     let account = subject.add_account(Plan::Free).await.account.id;
     let pet = subject.add_only_pet(100).await;
     for round in 1..=10 {
@@ -101,7 +101,7 @@ pub async fn another_body_is_refused(subject: &Subject) {
     let account = subject.add_account(Plan::Free).await.account.id;
     let pet = subject.add_only_pet(10).await;
     let first = under_key(place_order(pet, 1), account, "k", at(0));
-    let answer = subject.run(first.clone()).await.expect("nothing stands against it");
+    let answer = subject.run(first.clone()).await.expect("the request is accepted");
     let other =
         Idempotent { fingerprint: Fingerprint([2; 32]), operation: place_order(pet, 2), ..first.clone() };
     assert_eq!(subject.run(other).await, Err(RetryRejection::KeyReused), "another body is refused");
@@ -110,7 +110,7 @@ pub async fn another_body_is_refused(subject: &Subject) {
     assert_eq!(subject.pet(pet).await.map(|record| record.stock), Some(9), "and only it had an effect");
 }
 
-/// Records are told apart by account, by kind of request and by key, each case, length and character of it.
+/// Records differ by account, by kind of request and by key, in each case, length and character of it.
 pub async fn names_differ_by_account_scope_and_key(subject: &Subject) {
     let one = subject.add_account(Plan::Free).await.account.id;
     let two = subject.add_account(Plan::Free).await.account.id;
@@ -133,8 +133,8 @@ pub async fn names_differ_by_account_scope_and_key(subject: &Subject) {
     assert_eq!(subject.pet(pet).await.map(|record| record.stock), Some(expected), "each had its effect");
 }
 
-/// Two names, if the ids of a dozen accounts allow it, that are the same when account and key are written one after the
-/// other: account 1 with the key `0/k` and account 10 with the key `/k`.
+/// Two names, if the ids of a dozen accounts allow it, whose account and key have the same concatenation:
+/// account 1 with the key `0/k` and account 10 with the key `/k`.
 async fn names_of_the_same_characters(subject: &Subject) -> Vec<(AccountId, String)> {
     for _ in 0..12 {
         subject.add_account(Plan::Free).await;
@@ -149,17 +149,17 @@ async fn names_of_the_same_characters(subject: &Subject) -> Vec<(AccountId, Stri
     Vec::new()
 }
 
-/// An answer is kept until its time, also if what it was about is gone: nothing is adjusted twice, or refused instead.
-pub async fn an_answer_outlives_what_it_was_about(subject: &Subject) {
+/// A record lives until its expiry, also if its resource is gone: no adjustment is repeated, or refused instead.
+pub async fn an_idempotency_record_outlives_its_resource(subject: &Subject) {
     let account = subject.add_account(Plan::Free).await.account.id;
     let pet = subject.add_only_pet(10).await;
     let category = subject.pet(pet).await.expect("the pet is there").pet.category_id;
     let adjust = under_key(adjust_stock(pet, -3), account, "k", at(0));
     let create = under_key(create_pet("Tom", category, None), account, "k", at(0));
     let order = under_key(place_order(pet, 1), account, "k", at(0));
-    let adjusted = subject.run(adjust.clone()).await.expect("nothing stands against it");
-    let created = subject.run(create.clone()).await.expect("nothing stands against it");
-    let ordered = subject.run(order.clone()).await.expect("nothing stands against it");
+    let adjusted = subject.run(adjust.clone()).await.expect("the request is accepted");
+    let created = subject.run(create.clone()).await.expect("the request is accepted");
+    let ordered = subject.run(order.clone()).await.expect("the request is accepted");
     let placed = ordered.result.as_ref().expect("there are units").value.id;
     subject.run(cancel_order(placed)).await.expect("the order is open");
     let second = created.result.as_ref().expect("its category is there").value.id;
@@ -168,15 +168,15 @@ pub async fn an_answer_outlives_what_it_was_about(subject: &Subject) {
     }
     subject.run(delete_category(category)).await.expect("no pet is in it");
     let again = subject.run(adjust).await.expect("a retry is answered");
-    assert_eq!(again, Answered { replayed: true, ..adjusted }, "an answer outlives the pet");
+    assert_eq!(again, Answered { replayed: true, ..adjusted }, "a record outlives the pet");
     let again = subject.run(create).await.expect("a retry is answered");
     assert_eq!(again, Answered { replayed: true, ..created }, "and its category");
     let again = subject.run(order).await.expect("a retry is answered");
     assert_eq!(again, Answered { replayed: true, ..ordered }, "and the order");
 }
 
-/// A refusal by the state of the shop is an answer: it is kept, and given again when the state has changed.
-pub async fn a_refusal_by_the_state_is_kept(subject: &Subject) {
+/// A refusal by the state of the shop is an answer: it is recorded, and replayed after the state has changed.
+pub async fn a_refusal_by_the_state_is_recorded(subject: &Subject) {
     let account = subject.add_account(Plan::Free).await.account.id;
     let category = subject.add_category("Dogs").await;
     let pet = subject.add_pet(category, 1_000).await;
@@ -188,35 +188,39 @@ pub async fn a_refusal_by_the_state_is_kept(subject: &Subject) {
     let too_little = AdjustStockRejection::InsufficientStock { left: 1_000 };
     let taken = CreateCategoryRejection::NameTaken(category);
     for replayed in [false, true] {
-        let answer = subject.run(order.clone()).await.expect("a refusal by the state is an answer");
-        assert_eq!((answer.result, answer.replayed), (Err(too_few), replayed), "an order's refusal is kept");
-        let answer = subject.run(adjust.clone()).await.expect("a refusal by the state is an answer");
+        let answer = subject.run(order.clone()).await.expect("a refusal by the state is recorded");
+        assert_eq!(
+            (answer.result, answer.replayed),
+            (Err(too_few), replayed),
+            "an order's refusal is replayed"
+        );
+        let answer = subject.run(adjust.clone()).await.expect("a refusal by the state is recorded");
         assert_eq!((answer.result, answer.replayed), (Err(too_little), replayed), "so is an adjustment's");
-        let answer = subject.run(create.clone()).await.expect("a refusal by the state is an answer");
+        let answer = subject.run(create.clone()).await.expect("a refusal by the state is recorded");
         assert_eq!((answer.result, answer.replayed), (Err(taken), replayed), "so is a category's");
-        // What stood against them is gone before the second round.
+        // The reasons for the refusals are gone before the second round.
         subject.run(set_stock(pet, 2_000)).await.expect("the pet is there");
     }
     for status in [PetStatus::Pending, PetStatus::Sold] {
         subject.run(set_status(pet, status)).await.expect("no order is open");
         let late = under_key(place_order(pet, 1), account, status.as_str(), at(0));
         for replayed in [false, true] {
-            let answer = subject.run(late.clone()).await.expect("a refusal by the state is an answer");
+            let answer = subject.run(late.clone()).await.expect("a refusal by the state is recorded");
             let refused = Answered { result: Err(PlaceOrderRejection::PetNotAvailable { status }), replayed };
-            assert_eq!(answer, refused, "a pet that is {status} is kept as that");
+            assert_eq!(answer, refused, "the refusal for a pet that is {status} is replayed");
         }
     }
 }
 
-/// A refusal of the request itself is not kept: the next try may succeed.
-pub async fn what_may_be_tried_again_is_not_kept(subject: &Subject) {
+/// A refusal of the request itself is not recorded: a retry may succeed.
+pub async fn a_refusal_of_the_request_is_not_recorded(subject: &Subject) {
     let account = subject.add_account(Plan::Free).await.account.id;
     let gone = subject.add_category("Dogs").await;
     subject.run(delete_category(gone)).await.expect("no pet is in it");
     let create = under_key(create_pet("Rex", gone, None), account, "k", at(0));
     for _ in 0..2 {
         let unknown = RetryRejection::Rejected(CreatePetRejection::UnknownCategory(gone));
-        assert_eq!(subject.run(create.clone()).await, Err(unknown), "an unknown category is not kept");
+        assert_eq!(subject.run(create.clone()).await, Err(unknown), "an unknown category is not recorded");
     }
     let category = subject.add_category("Dogs").await;
     let again = under_key(create_pet("Rex", category, None), account, "k", at(0));

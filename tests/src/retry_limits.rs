@@ -1,4 +1,4 @@
-//! How long records of answers live, and how many an account may have.
+//! The lifetime of idempotency records, and their number for each account.
 
 use petstore_domain::{
     AccountId, AdjustStock, Answered, Fingerprint, Idempotent, InventoryItem, PetId, Plan, RetryRejection,
@@ -17,7 +17,7 @@ type Answer = Result<
     RetryRejection<petstore_domain::AdjustStockRejection>,
 >;
 
-/// One account that takes units from one pet, at most `max` times.
+/// One account that takes units from one pet, with at most `max` records.
 #[derive(Clone)]
 struct Taker {
     subject: Subject,
@@ -42,7 +42,7 @@ impl Taker {
         self.subject.run(self.request(key, now)).await
     }
 
-    /// Panics unless the request is answered, afresh or as a replay.
+    /// Panics unless the request is answered, as the first answer or as a replay.
     async fn answered(&self, key: &str, now: Timestamp, replayed: bool, promise: &str) {
         let answer = self.take(key, now).await;
         let as_promised = answer.as_ref().is_ok_and(|answer| answer.replayed == replayed);
@@ -53,12 +53,12 @@ impl Taker {
         assert_eq!(self.take(key, now).await, Err(RetryRejection::TooManyRecords), "{promise}: {key}");
     }
 
-    /// Prunes until nothing is left to prune: of all that readers show nothing has changed then. How many records went.
+    /// Prunes until nothing is left to prune, without a visible change. Returns the number of pruned records.
     async fn prune(&self, now: Timestamp) -> usize {
         let before = self.subject.snapshot().await;
         let mut went = 0;
         loop {
-            match self.subject.housekeeping.prune(now).await.expect("a store that is well prunes") {
+            match self.subject.housekeeping.prune(now).await.expect("a healthy store prunes") {
                 0 => break,
                 some => went += some,
             }
@@ -69,20 +69,20 @@ impl Taker {
     }
 }
 
-/// A record is given again until its time, and from that millisecond on no more, pruned or not.
+/// A record is replayed until its expiry, and from that millisecond on no more, pruned or not.
 pub async fn a_record_expires_at_its_time(subject: &Subject) {
     let taker = Taker::new(subject, 100).await;
-    // Between two seconds: its time is not cut off.
+    // Between two seconds, so that a truncated expiry shows.
     let time = |secs, millis| Timestamp::from_millis(at(secs).as_millis() + 500 + millis).expect("a time");
     taker.answered("k", time(0, 0), false, "a record is made").await;
     taker.answered("k", time(EXPIRES_SECS, -1), true, "a record lives until its time").await;
     taker.answered("k", time(EXPIRES_SECS, 0), false, "a record expires at its time").await;
     taker.answered("k", time(2 * EXPIRES_SECS, 0), false, "and so does the next").await;
     let stock = subject.pet(taker.pet).await.map(|record| record.stock);
-    assert_eq!(stock, Some(997), "what has expired has an effect again");
+    assert_eq!(stock, Some(997), "an expired key has an effect again");
 }
 
-/// A record that takes the place of an expired one counts once, and is not pruned in its stead.
+/// A record that replaces an expired one counts once, and is not pruned in its place.
 pub async fn a_record_that_is_replaced_counts_once(subject: &Subject) {
     let taker = Taker::new(subject, 2).await;
     taker.answered("k", at(0), false, "a record is made").await;
@@ -95,8 +95,9 @@ pub async fn a_record_that_is_replaced_counts_once(subject: &Subject) {
         .await;
 }
 
-/// An expired record makes room for one: of eight who use its key again, each for another pet, one has an effect.
-pub async fn an_expired_record_is_replaced_once_however_many_ask(subject: &Subject) {
+/// An expired record makes room for one: of eight requests that use its key again, each for another pet, one
+/// has an effect.
+pub async fn an_expired_record_is_replaced_once_under_concurrency(subject: &Subject) {
     let account = subject.add_account(Plan::Free).await.account.id;
     let category = subject.add_category("Dogs").await;
     let mut pets = Vec::new();
@@ -120,7 +121,8 @@ pub async fn an_expired_record_is_replaced_once_however_many_ask(subject: &Subje
     assert_eq!(all::<petstore_domain::OrderRecord>(subject).await.len(), 30, "one order a round");
 }
 
-/// At the limit no further record is made, and nothing happens; the old ones are given, other accounts not concerned.
+/// At the limit no further record is written, and the request has no effect; the old ones are replayed, and
+/// other accounts are not affected.
 pub async fn an_account_has_so_many_records_and_no_more(subject: &Subject) {
     let taker = Taker::new(subject, 3).await;
     for key in ["one", "two", "three"] {
@@ -137,8 +139,8 @@ pub async fn an_account_has_so_many_records_and_no_more(subject: &Subject) {
     other.answered("four", at(1), false, "another account has a limit of its own").await;
 }
 
-/// Of 32 different requests at once exactly as many are answered as records may be made, also where each is about a pet
-/// of its own.
+/// Of 32 different concurrent requests exactly as many are answered as records are allowed, also if each is
+/// about another pet.
 pub async fn the_limit_holds_however_many_ask(subject: &Subject) {
     let taker = Taker::new(subject, 10).await;
     let home = subject.pet(taker.pet).await.expect("the pet is there").pet.category_id;
@@ -163,9 +165,9 @@ pub async fn the_limit_holds_however_many_ask(subject: &Subject) {
     }
 }
 
-/// Pruning drops the answers that have expired, all of them in the end, and makes room for as many new ones. The shop, the
-/// accounts and the keys stay as they are, those among them that are sold, complete, expired or revoked.
-pub async fn pruning_drops_the_expired_and_nothing_else(subject: &Subject) {
+/// Pruning drops the expired records, all of them in the end, and makes room for as many new ones. The shop,
+/// the accounts and the keys stay, also sold, complete, expired or revoked ones.
+pub async fn pruning_drops_expired_records_only(subject: &Subject) {
     write_values(subject).await;
     let taker = Taker::new(subject, 60).await;
     for number in 0..40 {
@@ -189,5 +191,5 @@ pub async fn pruning_drops_the_expired_and_nothing_else(subject: &Subject) {
         taker.answered(&format!("more-{number}"), now, false, "pruning makes room").await;
     }
     taker.refused("too-many", now, "for as many as it dropped").await;
-    assert_eq!(taker.prune(at(3 * EXPIRES_SECS)).await, 60, "all goes in the end");
+    assert_eq!(taker.prune(at(3 * EXPIRES_SECS)).await, 60, "all records are pruned in the end");
 }

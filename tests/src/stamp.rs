@@ -1,17 +1,18 @@
-//! One test for each case, on whatever store a macro call makes.
+//! Macros that define one test for each case, on any store.
 
 use std::panic::resume_unwind;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-/// How long a case may take. Cases take seconds at most: one that is still running waits for something that never comes.
+/// The time limit of a case. Cases take seconds at most: one that is still running waits for something that
+/// never comes.
 const DEADLINE: Duration = Duration::from_mins(2);
 
-/// Threads of a case: more than the machines have on which it runs, so that tasks come between one another anywhere.
+/// Threads of a case: more than the processors of the test machines, so that tasks interleave everywhere.
 const THREADS: usize = 8;
 
-/// Runs a case on a runtime of its own, under a deadline.
+/// Runs a case on its own runtime, under a deadline.
 pub fn run_case(case: impl Future<Output = ()>) {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(THREADS)
@@ -19,30 +20,33 @@ pub fn run_case(case: impl Future<Output = ()>) {
         .build()
         .expect("a runtime can be made");
     let outcome = runtime.block_on(async { tokio::time::timeout(DEADLINE, case).await });
-    // A store that has lost a wake-up may hang on to a thread; the test must end all the same.
+    // A store that has lost a wake-up may block a thread for ever; the test must end all the same.
     runtime.shutdown_background();
-    assert!(outcome.is_ok(), "every call of a store ends: the case was still running after {DEADLINE:?}");
+    assert!(
+        outcome.is_ok(),
+        "every call of a store must return: the case was still running after {DEADLINE:?}"
+    );
 }
 
-/// Runs the case that this makes as [`run_case`] does, on a thread of its own: a store that takes a lock twice never gives
-/// back the thread that asks it, and no deadline drops what is not waiting.
+/// Runs a case as [`run_case`] does, on its own thread: a store that locks twice blocks its caller's thread for
+/// ever, and no deadline can drop a blocked task.
 pub fn run_case_apart<F: Future<Output = ()>>(make: impl FnOnce() -> F + Send + 'static) {
-    /// For a case to be dropped in, when its deadline has come.
+    /// The time after the deadline within which a case must be dropped.
     const GRACE: Duration = Duration::from_secs(5);
-    // Nothing is sent: it closes with the thread.
+    // Nothing is sent: the channel closes with the thread.
     let (running, ended) = sync_channel::<()>(0);
     let case = thread::spawn(move || {
         let _running = running;
         run_case(make());
     });
     let is_stuck = ended.recv_timeout(DEADLINE + GRACE) == Err(RecvTimeoutError::Timeout);
-    assert!(!is_stuck, "every call of a store ends: one has not given its thread back after {DEADLINE:?}");
+    assert!(!is_stuck, "every call of a store must return: one still blocks its thread after {DEADLINE:?}");
     if let Err(panic) = case.join() {
         resume_unwind(panic);
     }
 }
 
-/// Stamps one test for each case of the suite.
+/// Defines one test for each case of the suite.
 ///
 /// The expression makes a fresh, empty [`Subject`](crate::Subject); it is evaluated once a case, inside the case's
 /// runtime, and may await. Call the macro once in a module.
@@ -64,18 +68,18 @@ macro_rules! store_conformance {
             (&store_conformance_subject().await);
             transactions {
                 output_and_changes_agree
-                a_rejection_leaves_no_trace
-                a_change_of_nothing_succeeds
-                a_footprint_grows_until_nothing_new_is_named
-                what_the_footprint_does_not_name_is_not_there
+                a_rejection_has_no_effect
+                an_empty_change_succeeds
+                a_footprint_grows_until_it_names_no_new_record
+                records_outside_the_footprint_are_not_visible
                 a_panic_fails_that_transition_alone
                 a_dropped_caller_leaves_all_or_nothing
                 the_reply_comes_after_the_commit
             }
             ids {
-                ids_rise
-                ids_of_the_deleted_are_never_given_again
-                ids_are_given_once_however_many_ask
+                ids_increase
+                ids_of_deleted_records_are_never_reused
+                ids_are_unique_under_concurrency
             }
             operations {
                 pets_are_created_changed_and_deleted
@@ -87,28 +91,28 @@ macro_rules! store_conformance {
             }
             directory {
                 keys_are_created_changed_and_revoked
-                a_rotated_key_lives_on_beside_the_new_one
+                a_rotated_key_stays_valid_beside_the_new_one
                 accounts_are_renamed_and_found_by_name
-                an_account_without_a_name_gets_one_that_is_free
+                an_account_without_a_name_gets_a_free_one
                 accounts_and_keys_are_listed_by_id
                 an_account_name_is_given_once
                 an_account_name_is_taken_once
             }
             agreement {
-                no_two_transitions_decide_on_what_the_other_changes
-                a_commit_is_seen_whole
-                a_footprint_that_grows_keeps_what_it_has_named
-                counters_of_categories_hold
+                transitions_have_no_write_skew
+                a_commit_is_visible_whole
+                a_growing_footprint_keeps_its_earlier_names
+                counters_of_categories_are_exact
                 a_category_name_is_given_once
                 a_category_name_is_taken_once
             }
             between {
-                a_category_name_given_meanwhile_is_taken
-                an_account_name_given_meanwhile_is_taken
-                an_answer_made_anew_meanwhile_is_seen
+                a_concurrently_given_category_name_is_taken
+                a_concurrently_given_account_name_is_taken
+                a_concurrently_recreated_record_is_seen
             }
             hot_pet {
-                every_decision_follows_from_the_one_before
+                decisions_on_one_pet_are_serial
                 a_hot_pet_conserves_its_units
             }
             races {
@@ -118,7 +122,7 @@ macro_rules! store_conformance {
                 a_new_name_and_a_new_plan_are_both_kept
                 an_order_and_the_deletion_of_its_pet_exclude_each_other
                 a_pet_and_the_deletion_of_its_category_exclude_each_other
-                a_move_and_the_deletion_of_its_goal_exclude_each_other
+                a_move_and_the_deletion_of_its_target_exclude_each_other
             }
             crowd {
                 many_pets_conserve_their_units
@@ -129,7 +133,7 @@ macro_rules! store_conformance {
                 walks_of_categories_match_the_filter
                 a_page_may_begin_after_any_id
                 a_page_knows_whether_it_is_the_last
-                a_page_is_as_long_as_is_asked
+                a_page_has_the_requested_length
                 a_name_is_compared_by_its_lower_case_alone
             }
             walks {
@@ -140,12 +144,12 @@ macro_rules! store_conformance {
                 a_walk_sees_each_category_that_stays_once
             }
             reads {
-                what_is_not_there_is_absent
+                missing_records_are_absent
                 a_record_is_always_whole
                 a_pages_records_are_always_whole
-                what_changes_together_is_seen_together
-                an_account_is_seen_together_with_its_first_key
-                versions_never_fall
+                the_records_of_a_commit_become_visible_together
+                an_account_becomes_visible_together_with_its_first_key
+                versions_never_decrease
             }
             values {
                 values_are_read_as_they_were_written
@@ -157,62 +161,62 @@ macro_rules! store_conformance {
             }
             retries {
                 a_retry_gets_the_first_answer_and_has_no_effect
-                retries_at_once_have_one_effect
+                concurrent_retries_have_one_effect
                 another_body_is_refused
                 names_differ_by_account_scope_and_key
-                a_refusal_by_the_state_is_kept
-                an_answer_outlives_what_it_was_about
-                what_may_be_tried_again_is_not_kept
+                a_refusal_by_the_state_is_recorded
+                an_idempotency_record_outlives_its_resource
+                a_refusal_of_the_request_is_not_recorded
             }
             retry_limits {
                 a_record_expires_at_its_time
                 a_record_that_is_replaced_counts_once
-                an_expired_record_is_replaced_once_however_many_ask
+                an_expired_record_is_replaced_once_under_concurrency
                 an_account_has_so_many_records_and_no_more
                 the_limit_holds_however_many_ask
-                pruning_drops_the_expired_and_nothing_else
+                pruning_drops_expired_records_only
             }
             quotas {
                 verdicts_match_the_model_under_any_clock
                 exactly_the_limit_is_admitted
                 both_windows_count_or_neither
                 a_clock_that_steps_back_grants_nothing
-                what_costs_nothing_is_not_counted
+                free_requests_are_not_counted
                 a_change_of_plan_keeps_the_counts
-                windows_are_the_accounts
+                windows_belong_to_the_account
             }
             bans {
-                the_strike_after_the_last_bans
-                strikes_are_exact_however_many_ask
-                a_ban_spends_the_strikes
+                the_first_strike_over_the_limit_bans
+                strikes_are_exact_under_concurrency
+                a_ban_clears_the_strikes
                 the_length_of_a_ban_doubles
-                a_ban_is_the_keys
+                a_ban_applies_to_one_key
                 a_ban_shows_in_the_directory
-                a_lifted_ban_takes_the_strikes_with_it
+                lifting_a_ban_clears_the_strikes
                 strikes_go_with_a_lifted_ban
                 a_rotated_key_keeps_the_ban
                 a_ban_survives_changes_of_its_key
             }
             flights {
-                so_many_requests_are_in_flight_and_no_more
+                requests_in_flight_are_bounded
                 a_dropped_reply_holds_no_place_in_flight
-                a_request_too_many_is_neither_counted_nor_a_strike
+                a_request_over_the_bound_is_neither_counted_nor_a_strike
                 checks_come_in_their_order
             }
             addresses {
-                an_address_is_admitted_so_often
-                an_address_is_admitted_so_often_however_many_ask
-                a_minute_later_an_address_begins_anew
-                a_look_at_an_address_counts_nothing
+                an_address_has_a_limit
+                the_limit_of_an_address_holds_under_concurrency
+                an_address_has_a_new_count_each_minute
+                a_free_request_counts_nothing_for_an_address
                 a_network_of_ipv6_is_one_address
-                an_ipv4_address_is_itself_however_it_is_written
-                a_flood_of_addresses_grants_nothing
+                an_ipv4_mapped_address_is_the_ipv4_address
+                a_flood_of_addresses_grants_no_extra_requests
             }
         }
     };
 }
 
-/// Stamps one test for each case about what survives the end of a process.
+/// Defines one test for each case about durability.
 ///
 /// The expression makes a fresh, empty [`DurableSubject`](crate::DurableSubject); it is evaluated once a case, inside the
 /// case's runtime, and may await.
@@ -233,21 +237,21 @@ macro_rules! durable_conformance {
         $crate::store_conformance_cases! {
             (&*durable_conformance_subject().await);
             durable {
-                an_orderly_end_loses_nothing
-                a_power_cut_loses_nothing_that_was_answered
+                a_graceful_stop_loses_nothing
+                a_power_cut_loses_no_acknowledged_write
                 a_power_cut_leaves_each_operation_whole
-                ids_of_before_are_never_given_again
-                an_answer_is_kept_with_its_effect
-                use_and_bans_are_as_they_were_noted
-                use_is_as_it_was_noted_last
-                an_orderly_end_notes_use
-                what_was_pruned_stays_gone
+                ids_are_not_reused_after_a_restart
+                an_idempotency_record_is_durable_with_its_effect
+                noted_usage_and_bans_survive
+                the_last_noted_usage_survives
+                a_graceful_stop_notes_usage
+                pruned_records_stay_gone
             }
         }
     };
 }
 
-/// Stamps one test for each case about beginning anew.
+/// Defines one test for each case about resets.
 ///
 /// The expression makes a fresh, empty [`ResetSubject`](crate::ResetSubject); it is evaluated once a case, inside the
 /// case's runtime, and may await.
@@ -272,15 +276,15 @@ macro_rules! reset_conformance {
                 a_reset_keeps_accounts_and_keys
                 a_reset_forgets_usage_and_bans
                 a_reset_forgets_answers
-                a_shop_that_contradicts_itself_changes_nothing
+                inconsistent_rows_change_nothing
                 a_reset_is_one_step_among_transitions
-                usage_is_forgotten_by_itself
+                usage_can_be_cleared_separately
             }
         }
     };
 }
 
-/// Stamps tests for the named cases. Part of [`store_conformance!`], [`durable_conformance!`] and
+/// Defines tests for the named cases. Part of [`store_conformance!`], [`durable_conformance!`] and
 /// [`reset_conformance!`].
 #[doc(hidden)]
 #[macro_export]

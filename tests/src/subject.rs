@@ -1,4 +1,4 @@
-//! What a case is about: the driven ports of one store.
+//! The subject of a case: the driven ports of one store.
 
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use petstore_ports::{
     Transactor, run,
 };
 
-/// The driven ports of a store that has just been made and is empty. All of them are of the same store, or look into it:
-/// as quotas that are counted elsewhere look for the bans of its keys.
+/// The driven ports of a new, empty store. All of them are of the same store, or read from it, as quotas in
+/// another store read the bans of its keys.
 #[derive(Clone)]
 pub struct Subject {
     /// Runs transitions.
@@ -27,19 +27,18 @@ pub struct Subject {
     pub accounts: Arc<dyn AccountDirectory>,
     /// Counts requests.
     pub quotas: Arc<dyn Quotas>,
-    /// Drops what has expired.
+    /// Drops expired records.
     pub housekeeping: Arc<dyn Housekeeping>,
 }
 
-/// A store that outlives its process: what the cases of [`durable`](crate::durable) are about.
+/// A durable store, the subject of the cases of [`durable`](crate::durable).
 #[async_trait]
 pub trait DurableSubject: Send + Sync {
-    /// Opens the store on what is there. It is open until the last port of the subject is dropped, and then ends in good
-    /// order; a case never opens a second one meanwhile.
+    /// Opens the store on its existing data. It is open until the last port of the subject is dropped, and then
+    /// closes gracefully; a case never opens a second one meanwhile.
     async fn open(&self) -> Subject;
 
-    /// What would be left if the power failed at this moment, as a store of its own. The one that is open goes on, and
-    /// does not notice.
+    /// The data that a power cut at this moment would leave, as another store. The open one continues, unaffected.
     async fn after_power_cut(&self) -> Box<dyn DurableSubject>;
 }
 
@@ -69,7 +68,7 @@ impl Subject {
         }
     }
 
-    /// Runs an operation, again while the store says that it is busy: then nothing was done.
+    /// Runs an operation, and retries it while the store is busy: then nothing was done.
     pub(crate) async fn try_run<O: Operation + Clone>(
         &self,
         operation: O,
@@ -82,23 +81,23 @@ impl Subject {
         }
     }
 
-    /// Runs an operation on a store that is well.
+    /// Runs an operation on a healthy store.
     pub(crate) async fn run<O: Operation + Clone>(&self, operation: O) -> Result<O::Output, O::Rejection> {
-        self.try_run(operation).await.expect("a store that is well runs every transition")
+        self.try_run(operation).await.expect("a healthy store runs every transition")
     }
 
     /// Reads a pet.
     pub(crate) async fn pet(&self, id: PetId) -> Option<PetRecord> {
-        self.pets.pet(id).await.expect("a store that is well reads pets")
+        self.pets.pet(id).await.expect("a healthy store reads pets")
     }
 
     /// Reads a category.
     pub(crate) async fn category(&self, id: CategoryId) -> Option<CategoryRecord> {
-        self.categories.category(id).await.expect("a store that is well reads categories")
+        self.categories.category(id).await.expect("a healthy store reads categories")
     }
 
     /// Reads an order.
     pub(crate) async fn order(&self, id: OrderId) -> Option<OrderRecord> {
-        self.orders.order(id).await.expect("a store that is well reads orders")
+        self.orders.order(id).await.expect("a healthy store reads orders")
     }
 }

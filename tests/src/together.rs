@@ -5,7 +5,8 @@ use std::sync::Arc;
 use tokio::sync::Barrier;
 use tokio::task::JoinHandle;
 
-/// Runs `count` tasks that all wait for the last one before they begin. Their answers, in the order of their numbers.
+/// Runs `count` tasks that all wait for the last one before they begin. Returns their answers, in the order of
+/// their numbers.
 pub(crate) async fn together<T, F>(count: usize, task: impl Fn(usize) -> F) -> Vec<T>
 where
     T: Send + 'static,
@@ -28,7 +29,7 @@ where
     answers
 }
 
-/// The answer of a task; its panic is the case's panic.
+/// The answer of a task; its panic becomes the case's panic.
 pub(crate) async fn joined<T>(task: JoinHandle<T>) -> T {
     match task.await {
         Ok(answer) => answer,

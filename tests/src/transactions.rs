@@ -1,4 +1,4 @@
-//! One transition: what it sees, what it leaves, and when it answers.
+//! One transition: its view, its effect, and the time of its answer.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -20,8 +20,7 @@ use crate::make::{
 use crate::probe::{Probe, Refused};
 use crate::together::together;
 
-/// A store may ask an operation any number of times; the answer that the caller gets is of the decision that was
-/// written.
+/// A store may call an operation any number of times; the caller gets the answer of the decision that was written.
 pub async fn output_and_changes_agree(subject: &Subject) {
     let pet = subject.add_only_pet(1).await;
     let asked = Arc::new(AtomicU64::new(0));
@@ -40,8 +39,8 @@ pub async fn output_and_changes_agree(subject: &Subject) {
     }
 }
 
-/// A transition that writes nothing, for whatever reason, leaves no trace.
-pub async fn a_rejection_leaves_no_trace(subject: &Subject) {
+/// A transition that writes nothing, for any reason, has no effect.
+pub async fn a_rejection_has_no_effect(subject: &Subject) {
     let category = subject.add_category("Dogs").await;
     let pet = subject.add_pet(category, 3).await;
     let order = subject.add_order(pet, 2).await;
@@ -58,17 +57,17 @@ pub async fn a_rejection_leaves_no_trace(subject: &Subject) {
     let none = Probe::new([Name::Pet(pet), Name::NextOrder], |_: &View| Err::<(Changes, ()), _>(Refused));
     subject.run(none).await.expect_err("it refuses");
 
-    assert_eq!(subject.snapshot().await, before, "a rejection leaves no trace");
+    assert_eq!(subject.snapshot().await, before, "a rejection has no effect");
 }
 
-/// Writing nothing is a success like any other, and leaves no trace either.
-pub async fn a_change_of_nothing_succeeds(subject: &Subject) {
+/// An empty change is a success, and has no effect either.
+pub async fn an_empty_change_succeeds(subject: &Subject) {
     let pet = subject.add_only_pet(3).await;
     let before = subject.snapshot().await;
     let item = subject.run(set_stock(pet, 3)).await.expect("a stock may be set to what it is");
     assert_eq!(Some(item), before.pets.first().map(PetRecord::versioned_item));
     subject.run(Probe::new([], |_: &View| Ok((Changes::none(), ())))).await.expect("it does nothing");
-    assert_eq!(subject.snapshot().await, before, "a change of nothing leaves no trace");
+    assert_eq!(subject.snapshot().await, before, "an empty change has no effect");
 }
 
 /// Follows a chain of names: an order names its pet, the pet its category.
@@ -97,22 +96,22 @@ impl Operation for CategoryOfOrder {
     }
 }
 
-/// A footprint is asked for again until it names nothing new: an order names its pet, and the pet its category.
-pub async fn a_footprint_grows_until_nothing_new_is_named(subject: &Subject) {
+/// A footprint is computed again until it names no new record: an order names its pet, and the pet its category.
+pub async fn a_footprint_grows_until_it_names_no_new_record(subject: &Subject) {
     let category = subject.add_category("Dogs").await;
     let pet = subject.add_pet(category, 1).await;
     let order = subject.add_order(pet, 1).await;
-    let found = subject.run(CategoryOfOrder(order)).await.expect("it only looks");
+    let found = subject.run(CategoryOfOrder(order)).await.expect("it only reads");
     assert_eq!(found.map(|one| one.id), Some(category), "a footprint grows until nothing new is named");
 
-    // The same for one that changes something: a cancelled order gives its units back to a pet that it names late.
+    // The same for a change: a cancelled order gives its units back to a pet that it names late.
     subject.run(cancel_order(order)).await.expect("the order is open");
     let stock = subject.pet(pet).await.map(|record| record.stock);
     assert_eq!(stock, Some(1), "a cancelled order finds its pet");
 }
 
-/// An operation sees what it names, as present or as absent, and nothing else.
-pub async fn what_the_footprint_does_not_name_is_not_there(subject: &Subject) {
+/// An operation sees the records that it names, as present or as absent, and no others.
+pub async fn records_outside_the_footprint_are_not_visible(subject: &Subject) {
     let category = subject.add_category("Dogs").await;
     let (named, other) = (subject.add_pet(category, 2).await, subject.add_pet(category, 2).await);
     let order = subject.add_order(named, 1).await;
@@ -124,12 +123,12 @@ pub async fn what_the_footprint_does_not_name_is_not_there(subject: &Subject) {
             [Name::Pet(other), Name::Category(category), Name::Order(order), Name::NextPet, Name::NextOrder];
         Ok((Changes::none(), (seen, strangers.into_iter().find(|name| view.holds(name)))))
     });
-    let (seen, stranger) = subject.run(look).await.expect("it only looks");
-    assert!(seen, "what is named is loaded, what is not there as absent");
-    assert_eq!(stranger, None, "what the footprint does not name is not there");
+    let (seen, stranger) = subject.run(look).await.expect("it only reads");
+    assert!(seen, "every named record is loaded, a missing one as absent");
+    assert_eq!(stranger, None, "records outside the footprint are not visible");
 }
 
-/// Looks at a pet and panics.
+/// Reads a pet and panics.
 #[derive(Clone)]
 struct PanicOver(PetId);
 
@@ -146,7 +145,7 @@ impl Operation for PanicOver {
     }
 }
 
-/// A panic in `decide` fails that transition, as corrupt, and neither those beside it nor those after it.
+/// A panic in `decide` fails that transition, as corrupt, and neither concurrent nor later ones.
 pub async fn a_panic_fails_that_transition_alone(subject: &Subject) {
     let pet = subject.add_only_pet(1_000).await;
     let outcomes = together(16, |number| {
@@ -166,11 +165,11 @@ pub async fn a_panic_fails_that_transition_alone(subject: &Subject) {
     .await;
     assert!(outcomes.into_iter().all(|done| done), "a panic fails that transition alone");
     let record = subject.pet(pet).await.expect("the pet is there");
-    assert_eq!((record.stock, record.open_orders), (988, 12), "a panic leaves no trace");
-    subject.run(place_order(pet, 1)).await.expect("a panic leaves the names that it had locked free");
+    assert_eq!((record.stock, record.open_orders), (988, 12), "a panic has no effect");
+    subject.run(place_order(pet, 1)).await.expect("a panic releases its locks");
 }
 
-/// A caller that goes away leaves its transition whole or absent.
+/// The transition of a dropped caller is applied whole or not at all.
 pub async fn a_dropped_caller_leaves_all_or_nothing(subject: &Subject) {
     let category = subject.add_category("Dogs").await;
     let pet = subject.add_pet(category, 1_000).await;
@@ -186,7 +185,7 @@ pub async fn a_dropped_caller_leaves_all_or_nothing(subject: &Subject) {
     })
     .await;
 
-    // What was dropped may still be on its way; it must arrive as a whole.
+    // A dropped transition may still be in progress; it must be applied as a whole.
     let mut last = String::new();
     for _ in 0..2_000 {
         match whole(subject, pet).await {
@@ -198,7 +197,7 @@ pub async fn a_dropped_caller_leaves_all_or_nothing(subject: &Subject) {
     panic!("a dropped caller leaves all or nothing: {last}");
 }
 
-/// Polls so many times, then drops.
+/// Polls this many times, then drops.
 async fn poll_and_drop<T>(future: impl Future<Output = T>, polls: usize) {
     let mut future = std::pin::pin!(future);
     let mut left = polls;
@@ -210,7 +209,7 @@ async fn poll_and_drop<T>(future: impl Future<Output = T>, polls: usize) {
     .await;
 }
 
-/// Whether stock and orders, pets and their category's count agree.
+/// Checks that stock and orders, pets and their category's count agree.
 async fn whole(subject: &Subject, pet: PetId) -> Result<(), String> {
     let filter = OrderFilter { pet_id: Some(pet), complete: None };
     let orders = walk::<petstore_domain::OrderRecord>(subject, &filter, PageOrder::Ascending, 100).await;
@@ -224,7 +223,7 @@ async fn whole(subject: &Subject, pet: PetId) -> Result<(), String> {
     if counted == Some(pets) { Ok(()) } else { Err(format!("of {pets} pets {counted:?} are counted")) }
 }
 
-/// Whoever has been answered finds the effect at once, by whatever way it looks.
+/// After an answer every read shows the effect at once.
 pub async fn the_reply_comes_after_the_commit(subject: &Subject) {
     let category = subject.add_category("Dogs").await;
     assert!(subject.category(category).await.is_some(), "the reply comes after the commit: category");

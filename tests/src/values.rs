@@ -1,8 +1,8 @@
-//! The longest, the greatest and the oddest values that the domain admits: each is read back as it was written, by every
+//! The longest, greatest and most unusual values that the domain admits: each is read back unchanged, by every
 //! reader and by the operations.
 //!
-//! What narrows a value is seldom a rule of the store's own, mostly a column, a collation or a driver: a number in a byte,
-//! a time in seconds, a text in another character set.
+//! Values are rarely narrowed by a rule of the store, mostly by a column, a collation or a driver: a number in
+//! a byte, a time in seconds, a text in another character set.
 
 mod written;
 
@@ -15,17 +15,17 @@ use crate::probe::{Probe, Refused};
 
 pub(crate) use written::write_values;
 
-/// Lists, single reads, look-ups by name and operations show each value as it was written.
+/// Lists, single reads, look-ups by name and operations show each value unchanged.
 pub async fn values_are_read_as_they_were_written(subject: &Subject) {
     let written = write_values(subject).await;
     check_lists(&subject.snapshot().await, &written);
-    let seen = subject.run(look_at(&written)).await.expect("it only looks");
+    let seen = subject.run(look_at(&written)).await.expect("it only reads");
     assert_eq!(seen, written.first_of_each(), "an operation sees a record as it was written");
     check_single_reads(subject, &written).await;
     check_names(subject, &written).await;
 }
 
-/// Kind by kind: all of them at once would be a message that nobody reads.
+/// Compares kind by kind: a message with all of them would be too long to read.
 pub(crate) fn check_lists(shown: &Snapshot, written: &Snapshot) {
     assert_eq!(shown.categories, written.categories, "categories are listed as they were written");
     assert_eq!(shown.pets, written.pets, "pets are listed as they were written");
@@ -53,7 +53,7 @@ async fn check_single_reads(subject: &Subject, written: &Snapshot) {
     }
 }
 
-/// Whoever asks for a name gets what has it, and nothing else.
+/// A look-up by name finds exactly the records with that name.
 async fn check_names(subject: &Subject, written: &Snapshot) {
     for name in written.categories.iter().map(|record| record.category.name.folded()) {
         let filter = CategoryFilter { name: Some(name.clone()) };
@@ -70,7 +70,7 @@ async fn check_names(subject: &Subject, written: &Snapshot) {
     }
 }
 
-/// Looks at some of each kind in one step.
+/// Reads some records of each kind in one step.
 fn look_at(
     written: &Snapshot,
 ) -> impl petstore_domain::Operation<Output = Snapshot, Rejection = Refused> + Clone {
@@ -99,7 +99,7 @@ fn look_at(
 }
 
 impl Snapshot {
-    /// As many of each kind as an operation may well look at. The odd ones come first.
+    /// As many of each kind as an operation may plausibly read. The unusual ones come first.
     fn first_of_each(&self) -> Self {
         const SOME: usize = 12;
         let mut some = self.clone();

@@ -1,4 +1,4 @@
-//! Walks while others write: what is there, and admitted, throughout a walk is seen exactly once.
+//! Walks during writes: a record that is there, and admitted, throughout a walk is returned exactly once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::make::{
 };
 use crate::together::joined;
 
-/// Writers that write until they are told to stop.
+/// Writers that run until they are stopped.
 struct Writers {
     stop: Arc<AtomicBool>,
     tasks: Vec<JoinHandle<()>>,
@@ -30,7 +30,7 @@ impl Writers {
         Self { stop: Arc::default(), tasks: Vec::new() }
     }
 
-    /// Adds one that does this again and again, told each time how often it has been done.
+    /// Adds one that repeats its work, with the number of earlier repetitions as argument.
     fn add<F>(&mut self, subject: &Subject, work: impl Fn(Subject, usize) -> F + Send + 'static)
     where
         F: Future<Output = ()> + Send,
@@ -54,7 +54,7 @@ impl Writers {
     }
 }
 
-/// Walks often, in both directions, and panics if one of those that stay is missing or anything is seen twice.
+/// Walks repeatedly, in both directions, and panics if a lasting record is missing or any record is returned twice.
 async fn check<T: Listed>(subject: &Subject, filter: &T::Filter, staying: &BTreeSet<u64>, writers: Writers) {
     let mut fault = None;
     for round in 0..120 {
@@ -77,7 +77,7 @@ async fn check<T: Listed>(subject: &Subject, filter: &T::Filter, staying: &BTree
     }
 }
 
-/// Forty pets that stay, each followed by a place for one that comes and goes.
+/// Forty lasting pets, each followed by the place of a transient one.
 async fn staying_pets(subject: &Subject, category: CategoryId, writers: &mut Writers) -> Vec<PetId> {
     let mut staying = Vec::new();
     for _ in 0..40 {
@@ -98,7 +98,7 @@ fn numbers(pets: &[PetId]) -> BTreeSet<u64> {
     pets.iter().map(|id| id.get()).collect()
 }
 
-/// A walk over all pets sees each that stays once, whatever comes, goes and changes beside it.
+/// A walk over all pets returns each lasting one once, during concurrent creations, deletions and changes.
 pub async fn a_walk_sees_each_pet_that_stays_once(subject: &Subject) {
     let (dogs, cats) = (subject.add_category("Dogs").await, subject.add_category("Cats").await);
     let mut writers = Writers::new();
@@ -115,7 +115,7 @@ pub async fn a_walk_sees_each_pet_that_stays_once(subject: &Subject) {
     check::<PetRecord>(subject, &PetFilter::default(), &numbers(&staying), writers).await;
 }
 
-/// A walk over available and pending pets sees once those that flip between the two, all the time.
+/// A walk over available and pending pets returns each pet once that flips between the two all the time.
 pub async fn a_walk_sees_pets_whose_status_flips_within_the_filter_once(subject: &Subject) {
     let category = subject.add_category("Dogs").await;
     let mut writers = Writers::new();
@@ -128,7 +128,7 @@ pub async fn a_walk_sees_pets_whose_status_flips_within_the_filter_once(subject:
             async move { drop(subject.run(set_status(pet, status)).await.expect("it has units")) }
         });
     }
-    // And one that leaves the filter and comes back: nothing is promised of it but that it is not seen twice.
+    // And one that leaves the filter and comes back: the only guarantee for it is that it is not returned twice.
     let leaving = subject.add_pet(category, 1).await;
     writers.add(subject, move |subject, round| async move {
         let status = [PetStatus::Sold, PetStatus::Available][round % 2];
@@ -139,7 +139,7 @@ pub async fn a_walk_sees_pets_whose_status_flips_within_the_filter_once(subject:
     check::<PetRecord>(subject, &filter, &numbers(&staying), writers).await;
 }
 
-/// A walk by name sees once those whose name changes, but only its case.
+/// A walk by name returns each pet once whose name changes only in case.
 pub async fn a_walk_sees_pets_whose_name_changes_its_case_once(subject: &Subject) {
     let category = subject.add_category("Dogs").await;
     let mut writers = Writers::new();
@@ -156,7 +156,8 @@ pub async fn a_walk_sees_pets_whose_name_changes_its_case_once(subject: &Subject
     check::<PetRecord>(subject, &filter, &numbers(&staying), writers).await;
 }
 
-/// A walk over the orders of a pet sees each that stays once, while others are placed and cancelled and these completed.
+/// A walk over the orders of a pet returns each lasting one once, while others are placed and cancelled and
+/// these completed.
 pub async fn a_walk_sees_each_order_that_stays_once(subject: &Subject) {
     let category = subject.add_category("Dogs").await;
     let (pet, other) = (subject.add_pet(category, 100_000).await, subject.add_pet(category, 100_000).await);
@@ -169,14 +170,14 @@ pub async fn a_walk_sees_each_order_that_stays_once(subject: &Subject) {
     for _ in 0..2 {
         writers.add(subject, move |subject, _| async move {
             let order = subject.run(place_order(pet, 1)).await.expect("there are units").value.id;
-            subject.run(cancel_order(order)).await.expect("nobody else closes it");
+            subject.run(cancel_order(order)).await.expect("no other task closes it");
         });
     }
     let completed = staying.clone();
     writers.add(subject, move |subject, round| {
         let order = completed[round % completed.len()];
         async move {
-            subject.run(complete_order(order)).await.expect("nobody cancels it");
+            subject.run(complete_order(order)).await.expect("no task cancels it");
         }
     });
     let staying = staying.iter().map(|id| id.get()).collect();
@@ -184,7 +185,7 @@ pub async fn a_walk_sees_each_order_that_stays_once(subject: &Subject) {
     check::<OrderRecord>(subject, &filter, &staying, writers).await;
 }
 
-/// A walk over categories sees each that stays once, while others come and go and these are renamed.
+/// A walk over categories returns each lasting one once, while others are created and deleted and these renamed.
 pub async fn a_walk_sees_each_category_that_stays_once(subject: &Subject) {
     let mut staying = Vec::new();
     for number in 0..40 {

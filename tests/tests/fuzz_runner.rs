@@ -1,11 +1,11 @@
-//! `tests/fuzz/run` hides no failure: cargo and a program of two targets are played to it by scripts.
+//! `tests/fuzz/run` hides no failure. Scripts replace cargo and a program with two targets.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Builds nothing, and fails to build what `UNBUILT` names.
+/// Builds nothing, and fails for the package in `UNBUILT`.
 const CARGO: &str = r#"#!/bin/sh
 case "$*" in
   *"-p $UNBUILT "*) exit 101 ;;
@@ -13,7 +13,7 @@ case "$*" in
 esac
 "#;
 
-/// Lists two targets, and runs each but the one that `UNKNOWN` names.
+/// Lists two targets, and runs each but the one in `UNKNOWN`.
 const PROGRAM: &str = r#"#!/bin/sh
 if [ -n "$CARGO_BOLERO_SELECT" ]; then
   for name in cursor query; do
@@ -26,7 +26,7 @@ else
 fi
 "#;
 
-/// Runs the script for these targets, with one variable. Whether all was well, and what it said.
+/// Runs the script for these targets, with one variable. Returns whether it succeeded, and its output.
 fn run(folder: &str, targets: &[&str], (variable, value): (&str, &str)) -> (bool, String) {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("fuzz-runner").join(folder);
     let _ = fs::remove_dir_all(&folder);
@@ -54,7 +54,7 @@ fn run(folder: &str, targets: &[&str], (variable, value): (&str, &str)) -> (bool
 const NOTHING: (&str, &str) = ("UNBUILT", "none");
 
 #[test]
-fn every_target_is_run_or_those_that_are_named() {
+fn every_target_or_only_the_named_ones_are_run() {
     let (is_well, said) = run("all", &[], NOTHING);
     assert!(is_well && said.contains("cursor ") && said.contains("query "), "{said}");
     let (is_well, said) = run("one", &["query"], NOTHING);

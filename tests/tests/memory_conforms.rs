@@ -1,4 +1,4 @@
-//! The store in memory keeps every promise of the ports.
+//! The conformance suite on the store in memory.
 
 use std::sync::Arc;
 

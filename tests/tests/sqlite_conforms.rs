@@ -19,15 +19,15 @@ reset_conformance!({
     let store = open_store(&folder);
     ResetSubject { subject: subject_of(&store, &folder), store }
 });
-durable_conformance!(Box::new(Kept(Folder::new())));
+durable_conformance!(Box::new(DurableStore(Folder::new())));
 
-/// A folder of its own, gone with the last who uses it.
+/// A temporary folder, removed with its last user.
 #[derive(Clone)]
-struct Folder(Arc<Gone>);
+struct Folder(Arc<RemovedOnDrop>);
 
-struct Gone(PathBuf);
+struct RemovedOnDrop(PathBuf);
 
-impl Drop for Gone {
+impl Drop for RemovedOnDrop {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
@@ -39,7 +39,7 @@ impl Folder {
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let path = std::env::temp_dir().join(format!("petstore-suite-{}-{number}", std::process::id()));
         std::fs::create_dir_all(&path).unwrap();
-        Self(Arc::new(Gone(path)))
+        Self(Arc::new(RemovedOnDrop(path)))
     }
 
     fn file(&self) -> PathBuf {
@@ -53,7 +53,7 @@ impl Folder {
 
 fn open_store(folder: &Folder) -> Arc<MemoryStore> {
     let journal = SqliteJournal::open(folder.file(), 0x5EED).expect("the file can be opened");
-    let opened = MemoryStore::open(Box::new(journal)).expect("what was kept can be opened");
+    let opened = MemoryStore::open(Box::new(journal)).expect("the journal can be opened");
     Arc::new(opened.store)
 }
 
@@ -61,36 +61,36 @@ fn open(folder: &Folder) -> Subject {
     subject_of(&open_store(folder), folder)
 }
 
-/// The ports of a store, which keep its folder: a store whose file is taken away under it takes no writes.
+/// The ports of a store, which keep its folder: a store whose file was removed takes no writes.
 fn subject_of(store: &Arc<MemoryStore>, folder: &Folder) -> Subject {
-    let housed = Housed { store: Arc::clone(store), _folder: folder.clone() };
-    Subject { housekeeping: Arc::new(housed), ..Subject::of(store) }
+    let store_with_folder = StoreWithFolder { store: Arc::clone(store), _folder: folder.clone() };
+    Subject { housekeeping: Arc::new(store_with_folder), ..Subject::of(store) }
 }
 
-/// A store, and its folder for as long.
-struct Housed {
+/// A store, and its folder for the store's lifetime.
+struct StoreWithFolder {
     store: Arc<MemoryStore>,
     _folder: Folder,
 }
 
 #[async_trait]
-impl Housekeeping for Housed {
+impl Housekeeping for StoreWithFolder {
     async fn prune(&self, now: Timestamp) -> Result<usize, StoreError> {
         self.store.prune(now).await
     }
 }
 
-/// A store in memory, kept in a file.
-struct Kept(Folder);
+/// A store in memory with its journal in a file.
+struct DurableStore(Folder);
 
 #[async_trait]
-impl DurableSubject for Kept {
+impl DurableSubject for DurableStore {
     async fn open(&self) -> Subject {
         open(&self.0)
     }
 
-    /// The files as they are at this moment: what a process that was killed leaves. That nothing in them waits for a
-    /// sync when it is acknowledged is watched call by call, in the tests of the binary.
+    /// The files as they are at this moment, as after a kill of the process. The tests of the binary check call
+    /// by call that every acknowledged write is synced.
     async fn after_power_cut(&self) -> Box<dyn DurableSubject> {
         let copy = Folder::new();
         for name in ["petstore.db", "petstore.db-wal"] {

@@ -1,4 +1,4 @@
-//! The suite is fair: a store that keeps the ports' promises in another way than the reference passes, too.
+//! The suite is fair: a store that satisfies the ports in another way than the reference store passes, too.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -25,12 +25,12 @@ mod with_gaps {
     });
 }
 
-mod late {
+mod stale_keys {
     use super::*;
 
     store_conformance!({
         let store = Arc::new(ReferenceStore::new());
-        Subject { keys: Arc::new(Late::of(&store)), ..Subject::of(&store) }
+        Subject { keys: Arc::new(StaleKeyReader::of(&store)), ..Subject::of(&store) }
     });
 }
 
@@ -43,7 +43,7 @@ mod optimistic {
     });
 }
 
-/// Gives an id of each kind to nobody before each transition.
+/// Draws an id of each kind and discards it before each transition.
 struct WithGaps(Arc<ReferenceStore>);
 
 /// Takes an id of each kind, and writes nothing.
@@ -67,16 +67,16 @@ impl Transactor for WithGaps {
     }
 }
 
-/// Decides without a lock, and begins again if what it has seen holds no more.
+/// Decides without a lock, and retries if the records that it read have changed.
 struct Optimistic(Arc<ReferenceStore>);
 
-/// Loads what a transition names, and keeps it.
-struct Look {
+/// Loads the footprint of a transition, and keeps the view.
+struct LoadView {
     transition: Arc<dyn Transition>,
     seen: Mutex<View>,
 }
 
-impl Transition for Look {
+impl Transition for LoadView {
     fn footprint(&self, seen: &View) -> Footprint {
         self.transition.footprint(seen)
     }
@@ -87,16 +87,16 @@ impl Transition for Look {
     }
 }
 
-/// Writes what was decided, if what was seen still holds.
-struct Write {
-    /// Whatever has been seen, fresh ids apart: those are nobody else's.
+/// Writes the decision, if the records of its view are unchanged.
+struct WriteIfUnchanged {
+    /// The records of the view without the next ids, which are unique to this transition.
     names: Footprint,
     seen: View,
     changes: Changes,
     is_stale: AtomicBool,
 }
 
-impl Transition for Write {
+impl Transition for WriteIfUnchanged {
     fn footprint(&self, _seen: &View) -> Footprint {
         self.names.clone()
     }
@@ -131,7 +131,7 @@ fn is_same(name: &Name, now: &View, then: &View) -> bool {
 impl Transactor for Optimistic {
     async fn transact(&self, transition: Arc<dyn Transition>) -> Result<(), StoreError> {
         loop {
-            let look = Arc::new(Look { transition: Arc::clone(&transition), seen: Mutex::default() });
+            let look = Arc::new(LoadView { transition: Arc::clone(&transition), seen: Mutex::default() });
             self.0.transact(Arc::clone(&look) as _).await?;
             let seen = look.seen.lock().unwrap().clone();
             let decided = catch_unwind(AssertUnwindSafe(|| transition.decide(&seen)));
@@ -145,7 +145,7 @@ impl Transactor for Optimistic {
                 .iter()
                 .filter(|name| !is_fresh_id(name))
                 .for_each(|name| names.add(name.clone()));
-            let write = Arc::new(Write { names, seen, changes, is_stale: AtomicBool::new(false) });
+            let write = Arc::new(WriteIfUnchanged { names, seen, changes, is_stale: AtomicBool::new(false) });
             self.0.transact(Arc::clone(&write) as _).await?;
             if !write.is_stale.load(Ordering::SeqCst) {
                 return Ok(());
@@ -154,62 +154,62 @@ impl Transactor for Optimistic {
     }
 }
 
-/// Finds keys in a copy of them, which every so many looks is made anew.
-struct Late {
+/// Finds keys in a cached copy, which is renewed every [`StaleKeyReader::READS`] reads.
+struct StaleKeyReader {
     store: Arc<ReferenceStore>,
-    copy: Arc<Mutex<Copied>>,
+    cache: Arc<Mutex<KeyCache>>,
 }
 
 #[derive(Default)]
-struct Copied {
-    looks: usize,
+struct KeyCache {
+    reads: usize,
     keys: HashMap<KeyId, (KeyDigest, Credential)>,
 }
 
-impl Late {
-    const LOOKS: usize = 50;
+impl StaleKeyReader {
+    const READS: usize = 50;
 
     fn of(store: &Arc<ReferenceStore>) -> Self {
-        Self { store: Arc::clone(store), copy: Arc::default() }
+        Self { store: Arc::clone(store), cache: Arc::default() }
     }
 }
 
-impl KeyReader for Late {
+impl KeyReader for StaleKeyReader {
     fn credential(&self, name: KeyName) -> Reply<Result<Option<Credential>, StoreError>> {
-        let (store, copy) = (Arc::clone(&self.store), Arc::clone(&self.copy));
+        let (store, cache) = (Arc::clone(&self.store), Arc::clone(&self.cache));
         Reply::later(async move {
-            let looks = {
-                let mut copy = copy.lock().unwrap();
-                copy.looks += 1;
-                copy.looks
+            let reads = {
+                let mut cache = cache.lock().unwrap();
+                cache.reads += 1;
+                cache.reads
             };
-            if looks.is_multiple_of(Self::LOOKS) {
+            if reads.is_multiple_of(Self::READS) {
                 let accounts = store.accounts(None, usize::MAX).await?;
                 let plain = |key: KeyRecord| {
                     let owner = accounts.iter().find(|account| account.id == key.account)?;
                     Some((key.id, (key.digest, Credential::new(&key, owner))))
                 };
                 let keys = store.keys(None, usize::MAX).await?.into_iter().filter_map(plain).collect();
-                copy.lock().unwrap().keys = keys;
+                cache.lock().unwrap().keys = keys;
             }
-            let copy = copy.lock().unwrap();
+            let cache = cache.lock().unwrap();
             let found = match name {
-                KeyName::Id(id) => copy.keys.get(&id),
-                KeyName::Digest(digest) => copy.keys.values().find(|(other, _)| *other == digest),
+                KeyName::Id(id) => cache.keys.get(&id),
+                KeyName::Digest(digest) => cache.keys.values().find(|(other, _)| *other == digest),
             };
             Ok(found.map(|(_, credential)| *credential))
         })
     }
 }
 
-/// Takes its time over each address, and notes how many callers waited at once.
-struct Slow {
+/// Is slow for each address, and records the number of concurrent callers.
+struct SlowQuotas {
     store: Arc<ReferenceStore>,
     waiting: Arc<AtomicUsize>,
     most: Arc<AtomicUsize>,
 }
 
-impl Quotas for Slow {
+impl Quotas for SlowQuotas {
     fn take(&self, ask: &Ask) -> Reply<Result<Verdict, StoreError>> {
         self.store.take(ask)
     }
@@ -239,14 +239,15 @@ impl Quotas for Slow {
 }
 
 #[test]
-fn a_flood_waits_for_a_slow_store_side_by_side() {
+fn the_flood_case_calls_a_slow_store_concurrently() {
     let most = Arc::new(AtomicUsize::new(0));
     run_case(async {
         let store = Arc::new(ReferenceStore::new());
-        let quotas = Slow { store: Arc::clone(&store), waiting: Arc::default(), most: Arc::clone(&most) };
+        let quotas =
+            SlowQuotas { store: Arc::clone(&store), waiting: Arc::default(), most: Arc::clone(&most) };
         let subject = Subject { quotas: Arc::new(quotas), ..Subject::of(&store) };
-        addresses::a_flood_of_addresses_grants_nothing(&subject).await;
+        addresses::a_flood_of_addresses_grants_no_extra_requests(&subject).await;
     });
-    // One after the other, a hundred thousand calls of two milliseconds are more than a case may take.
+    // In sequence, a hundred thousand calls of two milliseconds would exceed the deadline of a case.
     assert!(most.load(Ordering::SeqCst) >= 16, "{most:?} at once");
 }

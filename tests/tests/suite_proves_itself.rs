@@ -1,5 +1,5 @@
-//! The suite proves itself: a store that is right passes every case, and one with a planted bug fails the case that is
-//! named for it.
+//! The suite tests itself: a correct store passes every case, and a store with a planted bug fails the case
+//! that is named for it.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use petstore_tests::{
 store_conformance!(Subject::of(&Arc::new(ReferenceStore::new())));
 reset_conformance!(ResetSubject::of(&Arc::new(ReferenceStore::new())));
 
-/// Tries of a case on a store with a planted bug. A race may pass once; not ten times.
+/// Attempts of a case on a store with a planted bug. A race may pass once, but not ten times.
 const TRIES: usize = 10;
 
-/// Whether a case fails on a store with this bug.
+/// Returns whether a case fails on a store with this bug.
 fn fails<F>(bug: Bug, case: impl Fn(ResetSubject) -> F) -> bool
 where
     F: Future<Output = ()> + Send + 'static,
@@ -28,7 +28,7 @@ where
     })
 }
 
-/// Stamps one test for each bug: every case that is named with it must fail.
+/// Defines one test for each bug: every named case must fail.
 macro_rules! caught {
     ($($name:ident: $bug:ident by $($group:ident::$case:ident),+;)*) => {
         mod planted {
@@ -47,30 +47,30 @@ macro_rules! caught {
 }
 
 caught! {
-    a_lost_update: LostUpdate by hot_pet::every_decision_follows_from_the_one_before, races::the_last_unit_is_sold_once;
+    a_lost_update: LostUpdate by hot_pet::decisions_on_one_pet_are_serial, races::the_last_unit_is_sold_once;
     an_oversell_on_a_stale_view: StaleView by races::the_last_unit_is_sold_once, hot_pet::a_hot_pet_conserves_its_units;
     units_given_back_on_a_stale_view: StaleView by races::units_come_back_once;
-    a_write_skew: WriteSkew by agreement::no_two_transitions_decide_on_what_the_other_changes,
+    a_write_skew: WriteSkew by agreement::transitions_have_no_write_skew,
         races::an_order_is_changed_once_as_it_was_read, races::a_new_name_and_a_new_plan_are_both_kept,
-        retry_limits::the_limit_holds_however_many_ask, retry_limits::an_expired_record_is_replaced_once_however_many_ask;
-    a_torn_commit: TornCommit by agreement::a_commit_is_seen_whole, reads::what_changes_together_is_seen_together,
-        reads::an_account_is_seen_together_with_its_first_key;
+        retry_limits::the_limit_holds_however_many_ask, retry_limits::an_expired_record_is_replaced_once_under_concurrency;
+    a_torn_commit: TornCommit by agreement::a_commit_is_visible_whole, reads::the_records_of_a_commit_become_visible_together,
+        reads::an_account_becomes_visible_together_with_its_first_key;
     a_half_commit_of_a_caller_that_went: HalfWhenDropped by transactions::a_dropped_caller_leaves_all_or_nothing;
     units_given_back_twice: GivenBackTwice by races::units_come_back_once, crowd::many_pets_conserve_their_units;
     an_early_reply: EarlyReply by transactions::the_reply_comes_after_the_commit;
     a_decision_asked_for_afterwards: AskedAfterwards by transactions::output_and_changes_agree;
-    an_id_used_again: IdReused by ids::ids_of_the_deleted_are_never_given_again;
-    a_view_of_too_much: GenerousView by transactions::what_the_footprint_does_not_name_is_not_there;
-    a_footprint_asked_for_once: FootprintOnce by transactions::a_footprint_grows_until_nothing_new_is_named;
-    a_footprint_let_go: FootprintLetGo by agreement::a_footprint_that_grows_keeps_what_it_has_named;
+    an_id_used_again: IdReused by ids::ids_of_deleted_records_are_never_reused;
+    a_view_of_too_much: GenerousView by transactions::records_outside_the_footprint_are_not_visible;
+    a_footprint_asked_for_once: FootprintOnce by transactions::a_footprint_grows_until_it_names_no_new_record;
+    a_footprint_let_go: FootprintLetGo by agreement::a_growing_footprint_keeps_its_earlier_names;
     names_overlooked: NamesOverlooked by agreement::a_category_name_is_given_once, agreement::a_category_name_is_taken_once,
         directory::an_account_name_is_given_once, directory::an_account_name_is_taken_once,
-        between::a_category_name_given_meanwhile_is_taken, between::an_account_name_given_meanwhile_is_taken;
+        between::a_concurrently_given_category_name_is_taken, between::a_concurrently_given_account_name_is_taken;
     names_of_the_renamed_overlooked: RenamesOverlooked by agreement::a_category_name_is_taken_once,
-        directory::an_account_name_is_taken_once, between::a_category_name_given_meanwhile_is_taken,
-        between::an_account_name_given_meanwhile_is_taken;
-    versions_that_begin_again: VersionsBeginAgain by between::an_answer_made_anew_meanwhile_is_seen;
-    a_refusal_on_what_never_was: RefusalsUnchecked by agreement::a_commit_is_seen_whole;
+        directory::an_account_name_is_taken_once, between::a_concurrently_given_category_name_is_taken,
+        between::a_concurrently_given_account_name_is_taken;
+    versions_that_begin_again: VersionsBeginAgain by between::a_concurrently_recreated_record_is_seen;
+    a_refusal_on_what_never_was: RefusalsUnchecked by agreement::a_commit_is_visible_whole;
     a_panic_that_spreads: PanicSpreads by transactions::a_panic_fails_that_transition_alone;
     a_page_that_skips: SkippingPage by pages::walks_of_pets_match_the_filter, walks::a_walk_sees_each_category_that_stays_once;
     a_page_that_promises_more: FullMeansMore by pages::a_page_knows_whether_it_is_the_last;
@@ -80,24 +80,24 @@ caught! {
     columns_too_narrow: NarrowColumns by values::values_are_read_as_they_were_written,
         retries::a_retry_gets_the_first_answer_and_has_no_effect, retry_limits::a_record_expires_at_its_time;
     an_overlap_forgotten: OverlapForgotten by keys::a_change_of_a_key_shows_within_a_second,
-        directory::a_rotated_key_lives_on_beside_the_new_one, values::values_are_read_as_they_were_written;
+        directory::a_rotated_key_stays_valid_beside_the_new_one, values::values_are_read_as_they_were_written;
     a_torn_read: TornRead by reads::a_record_is_always_whole;
     a_credential_kept_for_ever: CredentialKept by keys::a_change_of_a_key_shows_within_a_second, keys::a_change_of_plan_shows_within_a_second;
     a_ban_overwritten: BanOverwritten by bans::a_ban_survives_changes_of_its_key;
-    a_ban_forgotten: BanForgotten by bans::the_strike_after_the_last_bans, bans::a_ban_shows_in_the_directory;
-    a_strike_lost: StrikesRace by bans::strikes_are_exact_however_many_ask;
+    a_ban_forgotten: BanForgotten by bans::the_first_strike_over_the_limit_bans, bans::a_ban_shows_in_the_directory;
+    a_strike_lost: StrikesRace by bans::strikes_are_exact_under_concurrency;
+    strikes_that_outlive_a_ban: StrikesOutliveBan by bans::a_ban_clears_the_strikes;
     strikes_that_outlive_a_lifted_ban: StrikesOutliveLift by bans::strikes_go_with_a_lifted_ban;
-    strikes_that_outlive_a_ban: StrikesOutliveBan by bans::a_ban_spends_the_strikes;
     a_request_lost: WindowsRace by quotas::exactly_the_limit_is_admitted;
-    a_request_in_flight_lost: FlightsRace by flights::so_many_requests_are_in_flight_and_no_more;
+    a_request_in_flight_lost: FlightsRace by flights::requests_in_flight_are_bounded;
     a_place_that_outlives_its_caller: PlaceOutlivesCaller by flights::a_dropped_reply_holds_no_place_in_flight;
     a_window_that_falls: WindowFalls by quotas::a_clock_that_steps_back_grants_nothing, quotas::verdicts_match_the_model_under_any_clock;
-    a_retry_recorded_after_the_commit: RetryAfterCommit by retries::retries_at_once_have_one_effect;
-    a_live_record_pruned: PrunesLive by retry_limits::pruning_drops_the_expired_and_nothing_else;
-    too_much_pruned: PrunesTooMuch by retry_limits::pruning_drops_the_expired_and_nothing_else, quotas::verdicts_match_the_model_under_any_clock;
-    nothing_pruned: PrunesNothing by retry_limits::pruning_drops_the_expired_and_nothing_else;
+    a_retry_recorded_after_the_commit: RetryAfterCommit by retries::concurrent_retries_have_one_effect;
+    a_live_record_pruned: PrunesLive by retry_limits::pruning_drops_expired_records_only;
+    too_much_pruned: PrunesTooMuch by retry_limits::pruning_drops_expired_records_only, quotas::verdicts_match_the_model_under_any_clock;
+    nothing_pruned: PrunesNothing by retry_limits::pruning_drops_expired_records_only;
     a_network_counted_by_address: WideAddresses by addresses::a_network_of_ipv6_is_one_address;
-    addresses_forgotten: AddressesForgotten by addresses::a_flood_of_addresses_grants_nothing;
+    addresses_forgotten: AddressesForgotten by addresses::a_flood_of_addresses_grants_no_extra_requests;
     ids_that_go_on_after_a_reset: ResetKeepsIds by resets::a_reset_replaces_the_shop;
     answers_that_survive_a_reset: ResetKeepsAnswers by resets::a_reset_forgets_answers;
     usage_that_survives_a_reset: ResetKeepsUsage by resets::a_reset_forgets_usage_and_bans;

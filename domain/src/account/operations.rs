@@ -1,4 +1,4 @@
-//! What an operator does to accounts and their keys.
+//! Operations of an operator on accounts and their keys.
 
 use std::time::Duration;
 
@@ -34,17 +34,17 @@ impl KeyHolder {
 /// Makes a key, and an account for it where it needs one.
 #[derive(Debug, Clone)]
 pub struct CreateKey {
-    /// Whose key it is.
+    /// The holder: the account that the key is for.
     pub holder: KeyHolder,
     /// The digest of the secret.
     pub digest: KeyDigest,
     /// The first characters of the secret.
     pub prefix: KeyPrefix,
-    /// What an operator calls it.
+    /// The operator's label for it.
     pub label: KeyLabel,
-    /// What it permits.
+    /// The scopes that it grants.
     pub scopes: Scopes,
-    /// When it ceases to be valid, if ever.
+    /// The time from which it is no longer valid; none: it never expires.
     pub expires_at: Option<Timestamp>,
     /// The time of the request.
     pub now: Timestamp,
@@ -65,7 +65,7 @@ pub enum CreateKeyRejection {
     /// The account exists and is on another plan than the one that was named.
     #[error("the account exists with another plan or other limits: it is on the {0} plan")]
     OtherPlan(&'static str),
-    /// The names that an account would be given after its id are taken.
+    /// All candidate names of the new account are taken.
     #[error("the account needs a name: those it would be given are taken")]
     NameTaken,
 }
@@ -140,12 +140,12 @@ impl Operation for CreateKey {
 #[error("there is no such key")]
 pub struct UnknownKey;
 
-/// Makes a second key like the first, which lives on for an overlap.
+/// Replaces a key: creates a second one like it, and lets the old one stay valid for an overlap.
 #[derive(Debug, Clone)]
 pub struct RotateKey {
     /// The key that is to be replaced.
     pub id: KeyId,
-    /// How long it lives on.
+    /// The time for which the old key stays valid.
     pub overlap: Duration,
     /// The digest of the new secret.
     pub digest: KeyDigest,
@@ -161,7 +161,7 @@ pub enum RotateKeyRejection {
     /// There is no such key.
     #[error("there is no such key")]
     NotFound,
-    /// The key opens nothing any more, and a rotation must not bring it back.
+    /// The key is expired or revoked, and a rotation must not make it valid again.
     #[error(transparent)]
     Dead(#[from] KeyFault),
 }
@@ -186,10 +186,10 @@ impl Operation for RotateKey {
             digest: self.digest,
             prefix: self.prefix,
             created_at: self.now,
-            // A key with a life of its own gives its successor as long a one, from now on.
+            // The successor of a key that expires has a lifetime of the same length, from now on.
             expires_at: old.expires_at.map(|end| self.now.plus(end.since(old.created_at))),
             replaced_until: None,
-            // A ban is the key's, but its history must not be shed by asking for a new key.
+            // The successor inherits the ban and its history: a rotation must not clear them.
             ..old.clone()
         };
         let output = fresh.clone();
@@ -197,7 +197,7 @@ impl Operation for RotateKey {
     }
 }
 
-/// Ends a key's life at once, for good.
+/// Revokes a key, at once and permanently.
 #[derive(Debug, Clone)]
 pub struct RevokeKey {
     /// The key.
@@ -241,14 +241,14 @@ impl Operation for LiftBan {
     }
 }
 
-/// What an operator changes of a key; what is absent stays.
+/// The fields of a key that an operator changes; an absent field stays as it is.
 #[derive(Debug, Clone, Default)]
 pub struct KeyPatch {
     /// The new label.
     pub label: Option<KeyLabel>,
     /// The new scopes.
     pub scopes: Option<Scopes>,
-    /// The new end of its life, in place of an overlap's, too: that it has been replaced no longer ends it.
+    /// The new expiry. Setting or clearing it also cancels the end of an overlap after a rotation.
     pub expires_at: Patch<Timestamp>,
 }
 
@@ -257,7 +257,7 @@ pub struct KeyPatch {
 pub struct UpdateKey {
     /// The key.
     pub id: KeyId,
-    /// What changes.
+    /// The changes.
     pub patch: KeyPatch,
 }
 
@@ -297,7 +297,8 @@ fn change_key(
     Ok((Changes::from([Change::Key(Box::new(after.clone()))]), after))
 }
 
-/// Renames an account or moves it to another plan; in force at once, used counts stay.
+/// Renames an account or moves it to another plan. The new limits are in force at once, and the requests
+/// counted so far stay counted.
 #[derive(Debug, Clone)]
 pub struct UpdateAccount {
     /// The account.

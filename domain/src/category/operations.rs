@@ -7,7 +7,7 @@ use crate::{CategoryId, Operation, Precondition, PreconditionError, Version, Ver
 /// Makes a category.
 #[derive(Debug, Clone)]
 pub struct CreateCategory {
-    /// What it is.
+    /// The category to create.
     pub new: NewCategory,
 }
 
@@ -44,9 +44,9 @@ impl Operation for CreateCategory {
 pub struct UpdateCategory {
     /// The category.
     pub id: CategoryId,
-    /// What changes.
+    /// The changes.
     pub patch: CategoryPatch,
-    /// What the caller demands of the category's version.
+    /// The caller's condition on the category's version.
     pub precondition: Precondition,
 }
 
@@ -104,7 +104,7 @@ impl Operation for UpdateCategory {
 pub struct DeleteCategory {
     /// The category.
     pub id: CategoryId,
-    /// What the caller demands of the category's version.
+    /// The caller's condition on the category's version.
     pub precondition: Precondition,
 }
 
@@ -120,7 +120,7 @@ pub enum DeleteCategoryRejection {
     /// Pets belong to it.
     #[error("pets in this category: {pets}")]
     InUse {
-        /// How many.
+        /// Their number.
         pets: u64,
     },
 }

@@ -11,7 +11,7 @@ pub struct SetStock {
     pub id: PetId,
     /// The new stock.
     pub level: StockLevel,
-    /// What the caller demands of the inventory item's version.
+    /// The caller's condition on the inventory item's version.
     pub precondition: Precondition,
 }
 
@@ -48,7 +48,7 @@ impl Operation for SetStock {
 pub struct AdjustStock {
     /// The pet.
     pub id: PetId,
-    /// How many units.
+    /// The change in units.
     pub delta: StockDelta,
 }
 

@@ -10,7 +10,7 @@ use crate::{
 /// Places an order: its units come off the pet's stock at once.
 #[derive(Debug, Clone)]
 pub struct PlaceOrder {
-    /// What is ordered.
+    /// The order to place.
     pub new: NewOrder,
 }
 
@@ -65,9 +65,9 @@ impl Operation for PlaceOrder {
 pub struct UpdateOrder {
     /// The order.
     pub id: OrderId,
-    /// What changes.
+    /// The changes.
     pub patch: OrderPatch,
-    /// What the caller demands of the order's version.
+    /// The caller's condition on the order's version.
     pub precondition: Precondition,
     /// The time of the request: the ship date of an order completed without one.
     pub now: Timestamp,
@@ -134,7 +134,7 @@ impl Operation for UpdateOrder {
 pub struct CancelOrder {
     /// The order.
     pub id: OrderId,
-    /// What the caller demands of the order's version.
+    /// The caller's condition on the order's version.
     pub precondition: Precondition,
 }
 
@@ -176,7 +176,7 @@ impl Operation for CancelOrder {
     }
 }
 
-/// An order, and its pet while the order is open. A complete one names no pet: that may be gone.
+/// Returns the order and, while it is open, its pet. A complete order names no pet: it may have been deleted.
 fn open_order_footprint(id: OrderId, seen: &View) -> Footprint {
     let mut footprint = Footprint::from([Name::Order(id)]);
     if let Some(record) = seen.order(id).filter(|record| !record.order.complete) {
@@ -186,7 +186,7 @@ fn open_order_footprint(id: OrderId, seen: &View) -> Footprint {
 }
 
 impl OrderPatch {
-    /// Whether the patch says nothing at all.
+    /// Returns whether the patch changes no field.
     pub fn is_empty(&self) -> bool {
         self.ship_date == Patch::Keep && self.complete.is_none()
     }

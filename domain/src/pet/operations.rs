@@ -4,10 +4,10 @@ use super::{InvalidTransition, NewPet, Pet, PetPatch, PetRecord};
 use crate::state::{Change, Changes, Footprint, Name, View};
 use crate::{CategoryId, Operation, PetId, Precondition, PreconditionError, Versioned};
 
-/// Puts a new pet into the shop.
+/// Creates a pet.
 #[derive(Debug, Clone)]
 pub struct CreatePet {
-    /// What it is.
+    /// The pet to create.
     pub new: NewPet,
 }
 
@@ -42,9 +42,9 @@ impl Operation for CreatePet {
 pub struct UpdatePet {
     /// The pet.
     pub id: PetId,
-    /// What changes.
+    /// The changes.
     pub patch: PetPatch,
-    /// What the caller demands of the pet's version.
+    /// The caller's condition on the pet's version.
     pub precondition: Precondition,
 }
 
@@ -66,7 +66,7 @@ pub enum UpdatePetRejection {
 }
 
 impl UpdatePet {
-    /// The category that the pet leaves and the one it joins, if it changes category at all.
+    /// The category that the pet leaves and the one it joins, if it changes category.
     fn removal(&self, record: &PetRecord) -> Option<(CategoryId, CategoryId)> {
         let from = record.pet.category_id;
         self.patch.category_id.filter(|to| *to != from).map(|to| (from, to))
@@ -117,12 +117,12 @@ impl Operation for UpdatePet {
     }
 }
 
-/// Takes a pet, and its inventory item with it, out of the shop.
+/// Deletes a pet together with its inventory item.
 #[derive(Debug, Clone)]
 pub struct DeletePet {
     /// The pet.
     pub id: PetId,
-    /// What the caller demands of the pet's version.
+    /// The caller's condition on the pet's version.
     pub precondition: Precondition,
 }
 
@@ -138,7 +138,7 @@ pub enum DeletePetRejection {
     /// Orders for it are open.
     #[error("the pet has {open_orders} open orders")]
     HasOpenOrders {
-        /// How many.
+        /// Their number.
         open_orders: u32,
     },
 }

@@ -1,4 +1,4 @@
-//! Builders that the tests share: ids, numbers and records without ceremony, and a shop to decide in.
+//! Builders that the tests share: ids, numbers and records, and a shop to decide in.
 
 #![allow(dead_code, reason = "each test file is a crate of its own and uses a part of this module")]
 
@@ -153,7 +153,7 @@ pub(crate) fn order(id: OrderId, units: i64) -> OrderRecord {
     }
 }
 
-/// Dogs with Rex in it, Cats with nobody, and open orders for one unit of Rex each, numbered from 1.
+/// Dogs with Rex in it, Cats without a pet, and open orders for one unit of Rex each, numbered from 1.
 pub(crate) fn shop(status: PetStatus, stock: u64, open_orders: u32) -> Shop {
     let mut shop = Shop::default()
         .with_category(category(DOGS, "Dogs"))
@@ -165,7 +165,7 @@ pub(crate) fn shop(status: PetStatus, stock: u64, open_orders: u32) -> Shop {
     shop
 }
 
-/// A key without an end for this holder.
+/// A key without expiry for this holder.
 pub(crate) fn create_key(holder: KeyHolder) -> CreateKey {
     CreateKey {
         holder,
@@ -178,7 +178,7 @@ pub(crate) fn create_key(holder: KeyHolder) -> CreateKey {
     }
 }
 
-/// An operation under the key `again` of account 1, its body named by one number.
+/// An operation under the idempotency key `again` of account 1; one number stands for its body.
 pub(crate) fn idempotent<O: Repeatable>(operation: O, body: u8) -> Idempotent<O> {
     let key = IdempotencyKey::parse(b"again").unwrap();
     Idempotent {
@@ -191,7 +191,8 @@ pub(crate) fn idempotent<O: Repeatable>(operation: O, body: u8) -> Idempotent<O>
     }
 }
 
-/// So many cases, and no file of failed ones beside the sources: a case that failed becomes a test with a name.
+/// Configures the number of cases. No file of failed cases is written beside the sources: a failed case becomes
+/// a named test.
 pub(crate) fn cases(cases: u32) -> Config {
     Config { cases, failure_persistence: None, ..Config::default() }
 }

@@ -1,5 +1,5 @@
-//! A store in its smallest form, and a strict one: it shows an operation nothing that its footprint does not name,
-//! asks it everything twice, and after each change checks what must always hold.
+//! A minimal, strict store. It shows an operation only the records of its footprint, asks for each decision
+//! twice, and checks the invariants after each change.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -78,12 +78,12 @@ impl Shop {
         &self.pets[&PetId::FIRST]
     }
 
-    /// The names that the operation ends up with, once nothing new is named.
+    /// Returns the complete footprint of the operation, after all its records are loaded.
     pub(crate) fn footprint(&self, operation: &impl Operation) -> Footprint {
         self.load(operation).1
     }
 
-    /// What the operation decides here. Nothing is changed.
+    /// Returns the decision of the operation in this shop, without applying it.
     pub(crate) fn decide<O>(&self, operation: &O) -> Result<(Changes, O::Output), O::Rejection>
     where
         O: Operation<Output: PartialEq + Debug, Rejection: PartialEq + Debug>,
@@ -95,7 +95,7 @@ impl Shop {
         decided
     }
 
-    /// Decides, and changes what was decided.
+    /// Decides, and applies the changes.
     pub(crate) fn run<O>(&mut self, operation: &O) -> Result<O::Output, O::Rejection>
     where
         O: Operation<Output: PartialEq + Debug, Rejection: PartialEq + Debug>,
@@ -211,8 +211,8 @@ impl Shop {
         *last = id.max(*last);
     }
 
-    /// The names that an operation must have named for a store to make this change safely: the record's own, or
-    /// that of the next id; and of what is found by its name too, the name it gets and the one it leaves.
+    /// Returns the names that the footprint must contain for a store to make this change safely: the record's
+    /// own name or that of the next id, and for a record with a unique name also its new and its old name.
     fn names_behind(&self, change: &Change) -> Vec<Name> {
         match change {
             Change::Pet(record) => {

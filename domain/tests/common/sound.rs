@@ -1,4 +1,4 @@
-//! What must hold in every shop after every change.
+//! Invariants of every shop after every change.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use petstore_domain::*;
 use super::Shop;
 
 impl Shop {
-    /// The invariants of one moment.
+    /// Asserts the invariants of the current state.
     pub(crate) fn assert_sound(&self) {
         for record in self.pets.values() {
             self.assert_pet_is_sound(record);
@@ -42,7 +42,7 @@ impl Shop {
         assert!(self.categories.contains_key(&record.pet.category_id), "the category of {record:?}");
     }
 
-    /// A version is one higher when what it stands for has changed, and the same otherwise.
+    /// Asserts that a version is one higher if its representation has changed, and the same otherwise.
     pub(crate) fn assert_versions_follow(&self, before: &Self) {
         for (id, new) in &self.pets {
             match before.pets.get(id) {

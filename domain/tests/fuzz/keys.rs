@@ -1,4 +1,4 @@
-//! Keys, numbers and whatever else stands between a client and a record.
+//! API keys, idempotency keys, ids and scopes.
 
 use petstore_domain::{ApiKey, IdError, IdempotencyKey, KeyPrefix, PetId, Scopes};
 
@@ -16,7 +16,7 @@ fn an_api_key_is_taken_whole_or_not_at_all_and_shows_its_prefix_alone() {
         assert_eq!(ApiKey::parse(key.reveal().as_bytes()), Ok(key));
         assert_eq!(check_digits(&key.reveal()[..47]), key.reveal()[47..]);
         assert_eq!(KeyPrefix::parse(key.display_prefix().as_str()), Ok(key.display_prefix()));
-        // All that is printed of a key is what lists show of it.
+        // Debug and display output contain only the prefix.
         let prefix = &key.reveal()[..KeyPrefix::LEN];
         assert_eq!(format!("{key:?} {}", key.display_prefix()), format!("ApiKey({prefix}…) {prefix}"));
         // One wrong byte in any place.
@@ -28,7 +28,7 @@ fn an_api_key_is_taken_whole_or_not_at_all_and_shows_its_prefix_alone() {
     });
 }
 
-/// The last six characters, bit by bit.
+/// Computes the check digits, one bit at a time.
 fn check_digits(body: &str) -> String {
     let mut crc = !0_u32;
     for byte in body.bytes() {

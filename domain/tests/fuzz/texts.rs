@@ -46,7 +46,7 @@ const WORDS: &[&str] = &[
     "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
 ];
 
-/// Whether a character leaves a mark: a second opinion, by the general category of another library. Of what that takes for
+/// Returns whether a character is visible: a second opinion, by the general category of another library. Of what that takes for
 /// seen, the standard has some ignored.
 fn is_seen(c: char) -> bool {
     let is_blank = matches!(c.general_category_group(), GeneralCategoryGroup::Separator)
@@ -69,7 +69,7 @@ const IGNORED: &[RangeInclusive<char>] = &[
     '\u{e0000}'..='\u{e0fff}',
 ];
 
-/// What the contract says of a name.
+/// The contract's rule for a name.
 fn name(text: &str) -> Result<&str, TextError> {
     let trimmed = text.trim();
     match trimmed.chars().count() {

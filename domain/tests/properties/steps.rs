@@ -1,4 +1,4 @@
-//! Random operations: few ids, few names and few units, so that they meet.
+//! Random operations: few ids, few names and few units, so that they collide.
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -40,12 +40,12 @@ pub(crate) struct Step {
     /// The time since the step before.
     pub(crate) wait: Duration,
     pub(crate) act: Act,
-    /// The key; operations that may not be repeated do without.
+    /// The idempotency key. An operation that does not support one ignores it.
     pub(crate) retry: Option<u8>,
 }
 
 impl Act {
-    /// Runs the operation, and says whether it was done: not where it was rejected or answered from a record.
+    /// Runs the operation, and returns whether it took effect: it did not if it was rejected or replayed.
     pub(crate) fn run(&self, shop: &mut Shop, retry: Option<u8>) -> bool {
         match self {
             Self::CreateCategory(operation) => run_twice(shop, operation, retry),
@@ -79,7 +79,7 @@ where
     };
     let mut request = idempotent(operation.clone(), 0);
     request.name.key = IdempotencyKey::parse(key.to_string().as_bytes()).unwrap();
-    // Another operation is another body: its text, folded into the place of a digest.
+    // The debug text of the operation stands for the body and is hashed into the fingerprint.
     for (place, byte) in format!("{operation:?}").bytes().enumerate() {
         let part = &mut request.fingerprint.0[place % 32];
         *part = part.wrapping_mul(31).wrapping_add(byte);
@@ -101,7 +101,7 @@ where
     done
 }
 
-/// Up to so many steps.
+/// Up to `max` steps.
 pub(crate) fn steps(max: usize) -> impl Strategy<Value = Vec<Step>> {
     let wait = prop_oneof![9 => Just(0), 1 => 1_u64..30].prop_map(Duration::from_hours);
     let step = (wait, any_act(), option::weighted(0.3, 0_u8..3));

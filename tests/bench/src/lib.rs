@@ -1,16 +1,16 @@
-//! What the benchmarks over HTTP share: how long requests took.
+//! Shared parts of the benchmarks over HTTP: the latency histogram.
 //!
 //! The binaries beside this are `load`, the generator, and `baseline`, bare hyper with a constant answer.
 //! PERFORMANCE.md has the commands that use them.
 
 use std::time::Duration;
 
-/// Parts that an octave of times is divided into: a time is told to 3%.
+/// Buckets of an octave: a time is exact to 3%.
 const PARTS: u32 = 32;
 
 const PART_BITS: u32 = PARTS.ilog2();
 
-/// Times of requests, counted by size: a run of any length takes 16 KiB.
+/// A latency histogram with logarithmic buckets: a run of any length takes 16 KiB.
 #[derive(Debug)]
 pub struct Histogram {
     counts: Vec<u64>,
@@ -34,12 +34,12 @@ impl Histogram {
         self.longest = self.longest.max(time);
     }
 
-    /// Times that were counted.
+    /// The number of times that were counted.
     pub fn count(&self) -> u64 {
         self.counts.iter().sum()
     }
 
-    /// The time that this share of the requests took at most.
+    /// The quantile of the times at this share.
     #[expect(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
@@ -64,13 +64,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_share_of_the_times_is_told_to_three_in_a_hundred() {
+    fn quantiles_are_exact_to_three_percent() {
         let mut times = Histogram::default();
         (1..=100_000_u64).for_each(|micros| times.record(Duration::from_micros(micros)));
         assert_eq!(times.count(), 100_000);
         for (share, expected) in [(0.0, 1.0), (0.5, 50_000.0), (0.99, 99_000.0), (0.999, 99_900.0)] {
-            let told = times.at(share).as_secs_f64() * 1e6;
-            assert!((0.96..=1.01).contains(&(told / expected)), "{share}: {told}");
+            let measured = times.at(share).as_secs_f64() * 1e6;
+            assert!((0.96..=1.01).contains(&(measured / expected)), "{share}: {measured}");
         }
         assert_eq!(times.at(1.0), Duration::from_millis(100));
     }

@@ -1,4 +1,4 @@
-//! What all that was written comes to.
+//! The contents of the disk, as the sum of all entries.
 
 use std::collections::BTreeMap;
 
@@ -21,14 +21,14 @@ pub(super) struct Contents {
     usage: BTreeMap<AccountId, UsageCount>,
     pub(super) last_ids: LastIds,
     pub(super) last_batch: BatchNumber,
-    /// How many batches there were, bulk loads apart.
+    /// The number of batches, without bulk loads.
     pub(super) batches: usize,
-    /// The one that it has begun anew with.
+    /// The epoch of the last reset.
     pub(super) epoch: Option<u64>,
 }
 
 impl Contents {
-    /// Does what was written.
+    /// Applies an entry.
     pub(super) fn write(&mut self, entry: &Entry) {
         match entry {
             Entry::Batch { number, changes, last_ids } => {
@@ -41,7 +41,7 @@ impl Contents {
             Entry::Usage(counts) => self.usage.extend(counts.iter().map(|count| (count.account, *count))),
             Entry::Bans(keys) => {
                 for banned in keys {
-                    // Only the ban is news: the rest of the key goes through batches.
+                    // Only the ban is new: the rest of the key is written by batches.
                     if let Some(key) = self.keys.get_mut(&banned.id) {
                         key.ban = banned.ban;
                     }
@@ -60,7 +60,7 @@ impl Contents {
         }
     }
 
-    /// What a bug makes of the counts that are to be noted.
+    /// Applies a planted bug to the counts that are to be noted.
     pub(super) fn miscount(&self, bug: DiskBug, counts: &mut Vec<UsageCount>) {
         let add =
             |window: Window, before: Window| Window::new(window.number(), window.used() + before.used());
@@ -83,7 +83,7 @@ impl Contents {
         }
     }
 
-    /// Keeps accounts and keys alone.
+    /// Keeps only accounts and keys.
     fn clear(&mut self, epoch: Option<u64>) {
         let Self { accounts, mut keys, batches, .. } = std::mem::take(self);
         for key in keys.values_mut() {
@@ -119,12 +119,12 @@ impl Contents {
         }
     }
 
-    /// How many records of answers have expired.
+    /// The number of expired idempotency records.
     pub(super) fn expired(&self, now: Timestamp) -> usize {
         self.retries.values().filter(|record| record.expires_at <= now).count()
     }
 
-    /// The highest ids that are there: of no use as the last ones given.
+    /// The highest existing ids, which are not the last ones assigned.
     pub(super) fn highest_ids(&self) -> LastIds {
         LastIds {
             pet: self.pets.keys().next_back().map_or(0, |id| id.get()),
@@ -135,7 +135,7 @@ impl Contents {
         }
     }
 
-    /// All rows, each after those that it belongs to.
+    /// All rows, each after the rows that it refers to.
     pub(super) fn into_rows(self) -> impl Iterator<Item = Row> {
         let shop = self.categories.into_values().map(Row::Category);
         let shop = shop.chain(self.pets.into_values().map(Row::Pet));

@@ -1,44 +1,44 @@
-//! How a disk fails, and how its journal can be wrong.
+//! Faults of a disk, and bugs of its journal.
 
 use petstore_ports::StoreError;
 
-/// How a call fails.
+/// The way in which a call fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// This call fails, and has done nothing.
+    /// This call fails without an effect.
     Before,
-    /// This call fails, and has done all the same what was asked: it is on disk.
+    /// This call fails, but has its effect: the data is on disk.
     After,
-    /// This call and every one after it fails, and nothing is done, until the disk is healed.
+    /// This call and all later ones fail without an effect, until the disk is healed.
     Lasting,
-    /// This call panics, and has done nothing.
+    /// This call panics without an effect.
     Panic,
 }
 
-/// A way in which a journal can be wrong.
+/// A bug of a journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DiskBug {
-    /// Answers, and writes the batch when it is called the next time.
+    /// Acknowledges a batch, and writes it at the next call.
     RepliesBeforeCommit,
     /// Writes a batch without syncing it.
     CommitsWithoutSync,
-    /// Commits each change of a batch by itself.
+    /// Commits each change of a batch separately.
     TearsBatches,
     /// Keeps numbers in 16 bits and times in seconds.
     NarrowColumns,
-    /// Counts ids from the highest that is there.
+    /// Derives the last ids from the highest existing ones.
     ReusesIds,
-    /// Commits the records of answers after the effects.
+    /// Commits idempotency records after their effects.
     SplitsAnswers,
-    /// Notes what the minute has used as what the day has used.
+    /// Notes the minute's usage as the day's.
     MinuteNotedAsDay,
-    /// Notes what an account has used once, and never again.
+    /// Notes the usage of an account once, and never again.
     NotesUsageOnce,
-    /// Adds what is noted to what was noted before.
+    /// Adds noted usage to the usage that was noted before.
     AddsUsage,
 }
 
-/// What is to become of which call.
+/// The planned faults by call.
 #[derive(Debug, Default)]
 pub(super) struct Faults {
     calls: u64,
@@ -58,7 +58,7 @@ impl Faults {
         self.planned = None;
     }
 
-    /// Counts a call. How it fails, if it does.
+    /// Counts a call. Returns its fault, if one is planned.
     pub(super) fn call(&mut self) -> Option<Fault> {
         self.calls += 1;
         let (number, fault) = self.planned?;

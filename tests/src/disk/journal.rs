@@ -1,4 +1,4 @@
-//! The journal on the disk: what it is told is written and synced at once.
+//! The journal on the disk: every write is synced at once.
 
 use petstore_domain::{Change, Changes, KeyRecord, Timestamp};
 use petstore_ports::{Batch, BatchNumber, Bulk, Header, Journal, Row, StoreError, UsageCount};
@@ -8,14 +8,14 @@ use super::fault::planned_error;
 use super::{Disk, DiskBug, Entry, Fault, State};
 use crate::reference::narrow;
 
-/// Made with the disk: whoever compares it must find it the same after every opening.
+/// A constant, so that every opening shows the same epoch.
 const EPOCH: u64 = 7;
 
 pub(super) struct DiskJournal {
     disk: Disk,
-    /// Whether a call has failed since the journal was opened or recovered.
+    /// `true` if a call has failed since the journal was opened or recovered.
     in_doubt: bool,
-    /// What a bug keeps back until the next call.
+    /// Entries that a bug holds back until the next call.
     late: Vec<Entry>,
 }
 
@@ -56,7 +56,7 @@ impl DiskJournal {
             DiskBug::TearsBatches => {
                 for change in changes {
                     self.write(vec![entry(vec![change])])?;
-                    // Where the power may fail.
+                    // The point at which the power may fail.
                     std::thread::sleep(std::time::Duration::from_micros(300));
                 }
             }
@@ -85,7 +85,7 @@ impl State {
         }
     }
 
-    /// What whoever looks without cutting the power finds.
+    /// The contents that a reader finds without a power cut.
     fn contents(&self) -> Contents {
         let mut contents = self.synced.clone();
         for entry in &self.unsynced {

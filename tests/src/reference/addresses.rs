@@ -6,17 +6,17 @@ use std::net::IpAddr;
 use petstore_domain::{Limit, Timestamp, Window, WindowKind};
 use petstore_ports::{AddressVerdict, Cost};
 
-/// The counts of one minute. Its number never falls, and a later minute begins with an empty table.
+/// The counts of one minute. Its number never decreases, and a later minute begins with an empty table.
 #[derive(Debug, Default)]
 pub(super) struct Addresses {
     number: u32,
     counts: BTreeMap<u128, u32>,
-    /// What all addresses share that came when the table was full.
+    /// The shared count of all addresses that came when the table was full.
     overflow: u32,
 }
 
 impl Addresses {
-    /// Addresses that are counted apart.
+    /// Addresses with their own count.
     const MAX: usize = 4_096;
 
     pub(super) fn take(
@@ -52,7 +52,8 @@ impl Addresses {
     }
 }
 
-/// Who counts as one peer: an IPv4 address, be it written as IPv6, or the /64 that one subscriber of IPv6 usually has.
+/// The key of a peer: an IPv4 address, also if it is mapped into IPv6, or the /64 that one IPv6 subscriber
+/// usually has.
 fn peer(address: IpAddr) -> u128 {
     match address.to_canonical() {
         IpAddr::V4(_) => address_bits(address),
@@ -60,7 +61,7 @@ fn peer(address: IpAddr) -> u128 {
     }
 }
 
-/// All bits of an address. An IPv4 address as it is mapped into IPv6, which no routed /64 can equal.
+/// All bits of an address. An IPv4 address is mapped into IPv6, which no routed /64 can equal.
 fn address_bits(address: IpAddr) -> u128 {
     match address {
         IpAddr::V4(four) => four.to_ipv6_mapped().to_bits(),

@@ -1,66 +1,67 @@
 //! The bugs that can be planted.
 
-/// A way in which a store can be wrong, each a mistake that somebody has made somewhere.
+/// A bug of a store, each a known mistake of real stores.
 ///
-/// Where a bug is a race, the store lets go of its lock in the middle and gives the others time, so that it shows in
-/// nearly every run.
+/// If a bug is a race, the store releases its lock in the middle and waits, so that the race shows in nearly
+/// every run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bug {
-    /// Decides, lets go of the lock, and then writes what it decided over whatever is there by then.
+    /// Decides, releases the lock, and then overwrites the current records with its decision.
     LostUpdate,
-    /// Decides on a stale view, and writes the stock as a difference: no update is lost, but more is sold than there is.
+    /// Decides on a stale view, and writes the stock as a difference: no update is lost, but more units are
+    /// sold than exist.
     StaleView,
-    /// Locks the pets of a footprint only, as if no operation looked at anything that it does not write.
+    /// Locks only the pets of a footprint, as if no operation read a record that it does not write.
     WriteSkew,
-    /// Writes the first change, lets go of the lock, then writes the others.
+    /// Writes the first change, releases the lock, then writes the others.
     TornCommit,
-    /// Waits between the first change and the others, where a caller may go away.
+    /// Waits between the first change and the others, where a caller may be dropped.
     HalfWhenDropped,
     /// Gives the units of a cancelled order back twice.
     GivenBackTwice,
     /// Answers before it writes.
     EarlyReply,
-    /// Asks the operation once more after it has written what the operation said before.
+    /// Calls the operation again after its decision has been written.
     AskedAfterwards,
-    /// Counts ids from the highest that is there.
+    /// Derives the next id from the highest existing one.
     IdReused,
-    /// Shows an operation every pet, whatever it named.
+    /// Shows an operation every pet, named or not.
     GenerousView,
     /// Asks for the footprint once.
     FootprintOnce,
-    /// Lets go of what a footprint named first while it fetches what it named later.
+    /// Releases the first names of a footprint while it loads the later ones.
     FootprintLetGo,
-    /// Decides without a lock and looks again at the records that it has seen, but not at who has a name.
+    /// Decides without a lock and validates the records that it has read, but not the name indexes.
     NamesOverlooked,
-    /// The same, but of those alone that make nothing: a rename.
+    /// The same, but only for operations that create nothing: a rename.
     RenamesOverlooked,
-    /// Decides without a lock and compares versions of rows, which for a kept answer that was pruned begin again.
+    /// Decides without a lock and compares row versions, which start again for a pruned idempotency record.
     VersionsBeginAgain,
-    /// Loads piece by piece, and looks again only if there is something to write.
+    /// Loads piece by piece, and validates only if there is something to write.
     RefusalsUnchecked,
-    /// Is of no use any more once an operation has panicked.
+    /// Fails every call after an operation has panicked.
     PanicSpreads,
     /// Leaves out the record after a page's bound.
     SkippingPage,
-    /// Says that there is more whenever a page is full.
+    /// Reports more records whenever a page is full.
     FullMeansMore,
     /// Reads a page for two statuses as two scans, one after the other.
     UnionOfScans,
-    /// Finds the orders of a list by their pets, and those of a pet that is gone not at all.
+    /// Finds the orders of a list through their pets, and so no orders of a deleted pet.
     OrdersJoined,
-    /// Finds the pets of a list by an index that says what they were when they were created.
+    /// Finds the pets of a list by an index of their values at creation.
     StaleIndex,
-    /// Keeps numbers in 16 bits, times in seconds, and no ship date in a kept answer.
+    /// Keeps numbers in 16 bits, times in seconds, and no ship date in an idempotency record.
     NarrowColumns,
-    /// Keeps when a key's own life is over, and not when its overlap with a successor is.
+    /// Keeps the expiry of a key, but not the end of its overlap with a successor.
     OverlapForgotten,
     /// Reads a record in two halves.
     TornRead,
-    /// Keeps a credential that it has looked up for ever.
+    /// Caches every credential for ever.
     CredentialKept,
-    /// Writes a key back as it was read, and a ban that came between is gone.
+    /// Writes a key back as it was read, and so overwrites a concurrent ban.
     BanOverwritten,
-    /// Says that a key is banned and forgets it.
+    /// Answers that a key is banned, but does not keep the ban.
     BanForgotten,
     /// Counts strikes by reading and writing in two steps.
     StrikesRace,
@@ -72,26 +73,26 @@ pub enum Bug {
     WindowsRace,
     /// Counts requests in flight by reading and writing in two steps.
     FlightsRace,
-    /// Leaves a request in flight whose caller went away before it had its verdict.
+    /// Keeps the place of a request whose caller was dropped before its verdict.
     PlaceOutlivesCaller,
-    /// Begins a new window whenever the clock shows another one, earlier ones too.
+    /// Begins a new window whenever the time is in another one, also in an earlier one.
     WindowFalls,
-    /// Writes the record of an answer after the commit of the effect.
+    /// Writes an idempotency record after the commit of its effect.
     RetryAfterCommit,
-    /// Prunes records of answers that are still live.
+    /// Prunes live idempotency records.
     PrunesLive,
-    /// Prunes windows that have ended, with the day's count in them, and orders that are complete.
+    /// Prunes windows that have ended, with the day's count in them, and complete orders.
     PrunesTooMuch,
     /// Never prunes anything.
     PrunesNothing,
-    /// Counts each IPv6 address by itself.
+    /// Counts each IPv6 address separately.
     WideAddresses,
-    /// Forgets all addresses when their table is full.
+    /// Clears all addresses when their table is full.
     AddressesForgotten,
-    /// Goes on with the ids of before when it begins anew.
+    /// Continues with the earlier ids after a reset.
     ResetKeepsIds,
-    /// Keeps the answers of before when it begins anew.
+    /// Keeps idempotency records through a reset.
     ResetKeepsAnswers,
-    /// Keeps windows, strikes and bans when it begins anew.
+    /// Keeps windows, strikes and bans through a reset.
     ResetKeepsUsage,
 }

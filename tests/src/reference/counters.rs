@@ -8,7 +8,7 @@ use petstore_ports::{AddressVerdict, Ask, Cost, Quotas, Reply, StoreError, Verdi
 
 use super::{Bug, ReferenceStore, State};
 
-/// What is counted. A ban is not here: it is part of the key's record.
+/// All counters. Bans are not here: they are part of the key's record.
 #[derive(Debug, Default)]
 pub(super) struct Counters {
     pub(super) windows: BTreeMap<AccountId, Windows>,
@@ -17,7 +17,7 @@ pub(super) struct Counters {
 }
 
 impl Counters {
-    /// Forgets the strikes of a key.
+    /// Clears the strikes of a key.
     pub(super) fn forgive(&mut self, key: KeyId) {
         self.strikes.remove(&key);
     }
@@ -47,7 +47,7 @@ impl State {
         Verdict::Admitted(after.usage(ask.limits))
     }
 
-    /// A window refused: a strike, or a ban in its place.
+    /// Counts a refusal by a window: a strike, or a ban in its place.
     pub(super) fn strike(&mut self, ask: &Ask, windows: Windows) -> Verdict {
         let usage = windows.at(ask.now).usage(ask.limits);
         let strikes = self.counters.strikes.entry(ask.key).or_default();

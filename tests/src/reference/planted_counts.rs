@@ -9,7 +9,7 @@ use super::planted_reads::pause_blocking;
 use super::{Bug, ReferenceStore, State};
 
 impl ReferenceStore {
-    /// Takes a request, and tells its caller a little later.
+    /// Takes a request, and answers its caller a little later.
     pub(super) fn take_late(&self, ask: Ask) -> Reply<Result<Verdict, StoreError>> {
         let state = Arc::clone(&self.state);
         Reply::later(async move {
@@ -19,7 +19,7 @@ impl ReferenceStore {
         })
     }
 
-    /// Takes one request in two steps, or by a window that may fall, if the bug is one of these.
+    /// Takes one request in two steps, or by a window that may decrease, if the bug is one of these.
     pub(super) fn take_with_bug(&self, ask: &Ask) -> Option<Verdict> {
         let mut state = self.lock();
         let in_flight = state.counters.in_flight.get(&ask.account).copied().unwrap_or_default();

@@ -1,4 +1,5 @@
-//! Planted bugs of a store that decides without a lock, and looks afterwards whether what it has seen still holds.
+//! Planted bugs of optimistic concurrency control: the store decides without a lock, and then validates the
+//! records that it has read.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,10 +10,10 @@ use petstore_ports::{StoreError, Transition};
 use super::planted_reads::pause_blocking;
 use super::{Bug, ReferenceStore, State};
 
-/// How often the row of each kept answer was written.
+/// The number of writes of each idempotency record's row.
 pub(super) type RowVersions = BTreeMap<RetryName, u64>;
 
-/// What a transition has seen.
+/// The view of a transition.
 struct Seen {
     footprint: Footprint,
     view: View,
@@ -20,7 +21,7 @@ struct Seen {
 }
 
 impl Bug {
-    /// Whether it is one of this file.
+    /// Returns whether it is one of this file.
     pub(super) fn is_of_optimism(self) -> bool {
         use Bug::{NamesOverlooked, RefusalsUnchecked, RenamesOverlooked, VersionsBeginAgain};
         matches!(self, NamesOverlooked | RenamesOverlooked | VersionsBeginAgain | RefusalsUnchecked)
@@ -28,7 +29,7 @@ impl Bug {
 }
 
 impl ReferenceStore {
-    /// Asks again and again until what was seen still holds, as the bug understands it.
+    /// Retries until the view is still valid, as far as the bug checks it.
     pub(super) fn transact_by_looking_again(
         &self,
         bug: Bug,
@@ -48,7 +49,7 @@ impl ReferenceStore {
         }
     }
 
-    /// Loads what the transition names; piece by piece if nobody looks at it again.
+    /// Loads the footprint; piece by piece if it is not validated afterwards.
     fn look(&self, bug: Bug, transition: &dyn Transition) -> Seen {
         let mut view = View::default();
         if bug == Bug::RefusalsUnchecked {
@@ -98,7 +99,7 @@ impl State {
         })
     }
 
-    /// Writes, and counts for the row of each answer that it was written; for a row that was pruned from one again.
+    /// Writes, and counts the writes of each idempotency record's row; a pruned row starts again at one.
     fn apply_and_count(&mut self, changes: Changes) {
         for change in changes {
             if let Change::Retry(record) = &change {

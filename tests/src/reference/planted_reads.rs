@@ -9,7 +9,7 @@ use petstore_ports::{Credential, OrderFilter, PetFilter};
 
 use super::ReferenceStore;
 
-/// Gives the other threads a chance to come between.
+/// Lets other threads run in between.
 pub(super) fn pause_blocking() {
     for _ in 0..20 {
         yield_now();
@@ -28,7 +28,7 @@ impl ReferenceStore {
         pets
     }
 
-    /// The pets that a scan for each status found, one scan after the other.
+    /// The pets that separate scans for each status found, one scan after the other.
     pub(super) fn union_of_scans(&self, filter: &PetFilter) -> BTreeMap<PetId, PetRecord> {
         let mut found = BTreeMap::new();
         for status in PetStatus::ALL.into_iter().filter(|status| filter.statuses.admits(*status)) {
@@ -39,7 +39,7 @@ impl ReferenceStore {
         found
     }
 
-    /// All orders; if they are to be of one pet, those alone of which the pet is there.
+    /// All orders; with a pet in the filter, only if that pet exists.
     pub(super) fn joined_with_their_pets(&self, filter: &OrderFilter) -> BTreeMap<OrderId, OrderRecord> {
         let state = self.lock();
         let mut orders = state.tables.orders.clone();

@@ -1,4 +1,4 @@
-//! Planted bugs of keeping: values that do not fit, and what goes with the expired.
+//! Planted bugs of storage: values that do not fit, and records that are pruned by mistake.
 
 use petstore_domain::{Change, Outcome, Timestamp, WindowKind};
 

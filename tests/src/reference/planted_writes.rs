@@ -11,7 +11,7 @@ use super::planted_reads::pause_blocking;
 use super::planted_values::{forget_overlap, narrow};
 use super::{Bug, ReferenceStore, State};
 
-/// Gives the other threads a chance to come between.
+/// Lets other threads run in between.
 async fn pause() {
     for _ in 0..3 {
         yield_now();
@@ -19,14 +19,14 @@ async fn pause() {
     }
 }
 
-/// What a transition wrote too late, and the pets as they were when it was decided.
+/// The late changes of a transition, and the pets at the time of its decision.
 struct Late {
     changes: Vec<Change>,
     pets: BTreeMap<PetId, PetRecord>,
 }
 
 impl ReferenceStore {
-    /// Runs a transition, wrongly if the bug is one of writing.
+    /// Runs a transition, with the bug if it is one of writing.
     pub(super) async fn transact_with(
         &self,
         bug: Bug,
@@ -42,7 +42,7 @@ impl ReferenceStore {
         if bug.is_of_optimism() {
             return self.transact_by_looking_again(bug, transition);
         }
-        // One step, unless the bug is that it is none.
+        // One step, unless the bug splits it.
         let step = self.lock().step(bug, transition);
         if step.is_err() && bug == Bug::PanicSpreads {
             self.die();
@@ -51,7 +51,7 @@ impl ReferenceStore {
         Ok(())
     }
 
-    /// Writes what the step has left.
+    /// Writes the changes that the step has left.
     async fn write_late(&self, bug: Bug, late: Late) {
         if late.changes.is_empty() {
             return;
@@ -91,7 +91,7 @@ impl ReferenceStore {
         }
     }
 
-    /// What is named first is loaded in one look, all the rest in another, and nobody looks at the first again.
+    /// Loads the first names in one step and the others in another, without a check of the first.
     async fn transact_in_two_looks(&self, transition: &dyn Transition) {
         let mut view = View::default();
         let first = transition.footprint(&view);
@@ -122,7 +122,7 @@ impl ReferenceStore {
 }
 
 impl State {
-    /// Decides, writes what the bug lets it write at once, and answers what is to be written later.
+    /// Decides, writes the changes that the bug writes at once, and returns the others.
     fn step(&mut self, bug: Bug, transition: &dyn Transition) -> Result<Late, StoreError> {
         if bug == Bug::IdReused {
             self.tables.forget_the_deleted_pets();
@@ -156,7 +156,7 @@ impl State {
         };
         match bug {
             Bug::GivenBackTwice => self.apply_and_give_back_again(now),
-            // Of the operations that touch one pet alone: the others would be refused the second time.
+            // Only operations on one pet: the others would be refused the second time.
             Bug::AskedAfterwards if matches!(now.as_slice(), [Change::Pet(_)]) => {
                 self.apply_all(now);
                 self.tables.decide(transition)?;
@@ -180,7 +180,7 @@ impl State {
         }
     }
 
-    /// Writes the stock, and the number of open orders, as what they were to gain or lose.
+    /// Writes the stock, and the number of open orders, as differences.
     fn apply_differences(&mut self, late: Late) {
         for change in late.changes {
             let Change::Pet(mut after) = change else {
@@ -197,7 +197,7 @@ impl State {
         }
     }
 
-    /// Writes if the pets that it writes are as they were, and looks at no others.
+    /// Writes if the pets that it writes are unchanged, and checks no others.
     fn apply_unless_written(&mut self, late: Late) {
         let untouched = late.changes.iter().all(|change| match change {
             Change::Pet(record) => late.pets.get(&record.pet.id) == self.tables.pets.get(&record.pet.id),
@@ -227,7 +227,7 @@ impl State {
     }
 }
 
-/// A transition that names every pet too.
+/// A transition that also names every pet.
 struct Wide<'a>(&'a dyn Transition, Vec<PetId>);
 
 impl Transition for Wide<'_> {
@@ -242,7 +242,7 @@ impl Transition for Wide<'_> {
     }
 }
 
-/// A transition that names only what it names at first.
+/// A transition that names only its first footprint.
 struct Narrow<'a>(&'a dyn Transition);
 
 impl Transition for Narrow<'_> {

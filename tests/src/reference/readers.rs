@@ -14,7 +14,7 @@ use petstore_ports::{
 use super::{Bug, ReferenceStore};
 
 impl ReferenceStore {
-    /// One page of the records that the filter admits, which come rising by id.
+    /// One page of the records that the filter admits, in the order of their ids.
     fn page<'a, T: 'a>(
         &self,
         page: &PageRequest,
@@ -45,7 +45,7 @@ impl ReferenceStore {
 
 #[async_trait]
 impl StoreHealth for ReferenceStore {
-    /// Nothing ever keeps it from writing.
+    /// It can always write.
     async fn check(&self, _: Timestamp) -> Result<(), StoreError> {
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Beginning anew.
+//! Resets.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::{Bug, ReferenceStore, State};
 
 impl State {
     fn forget_usage(&mut self) {
-        // Who is in flight stays there.
+        // Requests in flight keep their places.
         let in_flight = std::mem::take(&mut self.counters.in_flight);
         self.counters = super::Counters { in_flight, ..super::Counters::default() };
         self.addresses = super::Addresses::default();

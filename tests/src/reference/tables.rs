@@ -1,4 +1,4 @@
-//! The records, and one transition's way through them: load what it names, ask it, write what it says.
+//! The records, and the steps of a transition: load its footprint, let it decide, write its changes.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,7 +11,7 @@ use petstore_ports::{LastIds, StoreError, Transition};
 
 use super::State;
 
-/// All records, by their ids. What has another name too is found by a scan: no index can be wrong.
+/// All records, by their ids. Names are found by a scan, so that no index can be wrong.
 #[derive(Debug, Default)]
 pub(super) struct Tables {
     pub(super) pets: BTreeMap<PetId, PetRecord>,
@@ -20,18 +20,18 @@ pub(super) struct Tables {
     pub(super) accounts: BTreeMap<AccountId, Account>,
     pub(super) keys: BTreeMap<KeyId, KeyRecord>,
     pub(super) retries: BTreeMap<RetryName, RetryRecord>,
-    /// The last id given to each kind of record.
+    /// The last assigned id of each kind of record.
     given: LastIds,
 }
 
-/// The next number. A number that is not used in the end leaves a gap, and is never given again.
+/// The next number. An unused number leaves a gap, and is never reused.
 fn next(last: &mut u64) -> u64 {
     *last += 1;
     *last
 }
 
 impl Tables {
-    /// What the transition wants to write, if anything. A panic in it is its own affair.
+    /// The changes of the transition, if there are any. A panic in it fails only this transition.
     pub(super) fn decide(&mut self, transition: &dyn Transition) -> Result<Option<Changes>, StoreError> {
         let decided = catch_unwind(AssertUnwindSafe(|| {
             let mut view = View::default();
@@ -41,7 +41,7 @@ impl Tables {
         decided.map_err(|_| StoreError::Corrupt("the operation panicked".to_owned()))
     }
 
-    /// Loads all that the transition names: asked again until it names nothing new.
+    /// Loads the whole footprint: the transition is asked again until it names no new record.
     pub(super) fn complete(&mut self, transition: &dyn Transition, view: &mut View) {
         loop {
             let footprint = transition.footprint(view);
@@ -104,7 +104,7 @@ impl Tables {
         }
     }
 
-    /// Keeps accounts and keys, and what a bug keeps.
+    /// Keeps accounts and keys, and the records that a bug keeps.
     pub(super) fn clear_shop(&mut self, keeps_ids: bool, keeps_answers: bool) {
         self.pets.clear();
         self.categories.clear();
@@ -117,7 +117,7 @@ impl Tables {
         }
     }
 
-    /// Gives none of the ids that are there.
+    /// Skips the existing ids.
     pub(super) fn skip_given(&mut self) {
         let LastIds { pet, category, order, .. } = &mut self.given;
         *pet = (*pet).max(self.pets.keys().next_back().map_or(0, |id| id.get()));
@@ -133,20 +133,20 @@ impl Tables {
     }
 }
 
-/// An id that has just been counted up to.
+/// An id from its counter.
 fn fresh<I, E: std::fmt::Debug>(id: Result<I, E>) -> I {
     id.expect("a store of 2^53 records is out of memory first")
 }
 
 impl State {
-    /// Writes what was decided.
+    /// Writes the changes of a decision.
     pub(super) fn apply(&mut self, changes: Changes) {
         for change in changes {
             self.apply_one(change);
         }
     }
 
-    /// Writes one change. A ban that an operator lifted takes the key's strikes with it.
+    /// Writes one change. A ban that an operator lifted also clears the key's strikes.
     pub(super) fn apply_one(&mut self, change: Change) {
         if let Change::Key(record) = &change
             && self.tables.keys.get(&record.id).is_some_and(|before| before.ban != record.ban)

@@ -1,6 +1,7 @@
-//! The values, and what a store must show when they have been written.
+//! The values, and the state that a store must show after they have been written.
 //!
-//! What is expected is made of the values themselves: what an operation answers has been through the store.
+//! The expected state is built from the values themselves, since the answer of an operation has passed through
+//! the store.
 
 use petstore_domain::{
     Account, AccountName, Category, CategoryId, CategoryName, CategoryRecord, CreateCategory, CreateKey,
@@ -16,11 +17,11 @@ use crate::make::{
 };
 use crate::together::together;
 
-/// One more than a byte counts: made by so many callers, each of them so many.
+/// One more than fits in a byte, created by several callers.
 const MANY: u32 = 256;
 const CALLERS: u32 = 8;
 
-/// Names that differ, as they are and without regard to case. The last has as many characters as may be, of four bytes.
+/// Names that differ, exactly and without regard to case. The last has the maximum length, of four-byte characters.
 fn names() -> Vec<String> {
     let odd =
         ["Ωμέγα 猫", "Éclé", "E\u{301}cle\u{301}", "O'Hara; -- \"%_\\", "🏳\u{fe0f}\u{200d}🌈", "null", "-1"];
@@ -33,7 +34,7 @@ fn descriptions() -> Vec<Option<Description>> {
     texts.map(|text| text.map(|text| Description::parse(text).expect("a description"))).to_vec()
 }
 
-/// Both ends of time, and both sides of the bounds of seconds in 32 bits; with milliseconds.
+/// Both ends of the range of time, and both sides of the bounds of seconds in 32 bits; with milliseconds.
 fn times() -> Vec<Option<Timestamp>> {
     let bounds = [-1, 0, 1_999, i64::from(i32::MAX) * 1_000 + 1_001, i64::from(u32::MAX) * 1_000 + 1_001];
     let times = bounds.map(|millis| Some(Timestamp::from_millis(millis).expect("a time")));
@@ -54,7 +55,8 @@ fn quantity(units: u32) -> OrderQuantity {
     OrderQuantity::new(units.into()).expect("a quantity")
 }
 
-/// Writes all of them into a store without categories of these names, and says what every reader must show of them.
+/// Writes all of them into a store without categories of these names, and returns the state that every reader
+/// must show.
 pub(crate) async fn write_values(subject: &Subject) -> Snapshot {
     let mut written = Snapshot::default();
     write_categories(subject, &mut written).await;
@@ -97,7 +99,7 @@ async fn write_pets(subject: &Subject, written: &mut Snapshot) {
     }
 }
 
-/// Does the same so often, some of it at once.
+/// Repeats an operation, partly concurrently.
 async fn many<T, F>(subject: &Subject, one: impl Fn(Subject) -> F + Clone + Send + 'static) -> Vec<T>
 where
     T: Send + 'static,
@@ -143,7 +145,7 @@ fn open_order(
     OrderRecord { order, version: Version::FIRST }
 }
 
-/// A pet with as many units as a request may set.
+/// A pet with the maximum number of units that a request may set.
 async fn stocked(subject: &Subject, home: CategoryId) -> (PetId, PetRecord) {
     let create = create_pet("Rex", home, None);
     let id = subject.run(create.clone()).await.expect("its category is there").value.id;
@@ -156,7 +158,7 @@ async fn stocked(subject: &Subject, home: CategoryId) -> (PetId, PetRecord) {
     (id, record)
 }
 
-/// Units given back take the stock above what may be set; then come many orders.
+/// Returned units raise the stock above the settable maximum; then many orders follow.
 async fn write_ordered_pet(subject: &Subject, home: CategoryId, written: &mut Snapshot) {
     let (id, record) = stocked(subject, home).await;
     let largest = place_order(id, OrderQuantity::MAX.into());
@@ -175,7 +177,7 @@ async fn write_ordered_pet(subject: &Subject, home: CategoryId, written: &mut Sn
     });
 }
 
-/// A complete order, and a pet of which it was the last unit.
+/// A complete order, and a pet whose last unit it was.
 async fn write_sold_pet(subject: &Subject, home: CategoryId, written: &mut Snapshot) {
     let sold = NewPet { status: Some(PetStatus::Sold), ..create_pet("Rex", home, None).new };
     let id = subject.run(create_pet("Rex", home, None)).await.expect("its category is there").value.id;
@@ -224,7 +226,7 @@ async fn write_accounts(subject: &Subject, written: &mut Snapshot) {
     }
 }
 
-/// A key and its successor for each time at which an overlap may be over.
+/// A key and its successor for each possible end of an overlap.
 async fn write_rotated(subject: &Subject, written: &mut Snapshot) {
     let now = Timestamp::MIN;
     for end in times().into_iter().flatten() {

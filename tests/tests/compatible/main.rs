@@ -1,14 +1,14 @@
-//! Within version 1 there are only additions: the contract held against the one that was released last.
+//! Compatibility within version 1: the contract only adds to the one that was released last.
 //!
-//! What breaks a client is known rule by rule, and `planted.rs` shows for each rule that it is seen. A word of OpenAPI
-//! that is not known here ends the test, so that nothing is believed to be compared that is not.
-//! What a promise is worth stands in `x-stability`: an experimental operation may break at any time; a beta one when
-//! the released document gave notice of it (`x-change-notice`, the first day on which it may).
+//! Each rule names a change that breaks a client, and `planted.rs` shows that each is detected. An unknown
+//! OpenAPI keyword fails the test, so that nothing is silently left uncompared. `x-stability` states the
+//! guarantee of an operation: an experimental operation may break at any time; a beta one if the released
+//! document gave notice of it (`x-change-notice`, the first day on which it may).
 
+mod document;
 mod operations;
 mod planted;
 mod schemas;
-mod words;
 
 use serde_json::Value;
 

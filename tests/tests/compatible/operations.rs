@@ -1,16 +1,16 @@
-//! Operations: whether a client that was made for the released document still gets along with the present one.
+//! Operations: compatibility of the present document with clients of the released one.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::schemas::{self, Way};
-use super::words::{Part, items};
+use super::document::{Part, items};
+use super::schemas::{self, Direction};
 
 /// The members of a path item that are operations (OpenAPI 3.0.3, section 4.7.9).
 const METHODS: [&str; 8] = ["get", "put", "post", "delete", "options", "head", "patch", "trace"];
 
-/// An operation, with the path item it stands in.
+/// An operation, with its path item.
 #[derive(Clone, Copy)]
 struct Operation<'d> {
     root: Part<'d>,
@@ -18,7 +18,7 @@ struct Operation<'d> {
     this: Part<'d>,
 }
 
-/// What an operation promises, from nothing to everything.
+/// The stability of an operation, from the weakest to the strongest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Stability {
     Experimental,
@@ -26,7 +26,7 @@ enum Stability {
     Stable,
 }
 
-/// All that breaks a client between a released document and the present one.
+/// Returns all changes between a released document and the present one that break a client.
 pub(super) fn breaks(released: &Value, present: &Value) -> Vec<String> {
     let (released, present) = (Part::root(released), Part::root(present));
     let mut breaks = Vec::new();
@@ -75,7 +75,7 @@ impl<'d> Operation<'d> {
         }
     }
 
-    /// Whether clients were told that it may break.
+    /// Returns whether clients were told that it may break.
     fn may_break(self) -> bool {
         match self.stability() {
             Stability::Experimental => true,
@@ -84,14 +84,14 @@ impl<'d> Operation<'d> {
         }
     }
 
-    /// Its parameters by place and name. Those of the operation come after, and in place of, those of the path.
+    /// Its parameters by place and name. The operation's parameters override the path's.
     fn parameters(self) -> BTreeMap<(&'d str, &'d str), Part<'d>> {
         let lists = [self.path, self.this].map(|part| &part.value()["parameters"]);
         let parameters = lists.into_iter().flat_map(items).map(|one| self.root.at(one));
         parameters.map(|one| ((one.word("in"), one.word("name")), one)).collect()
     }
 
-    /// Its alternatives of proof: its own, or else those of the whole document.
+    /// Its security requirements: its own, or else the whole document's.
     fn security(self) -> &'d Value {
         self.this.value().get("security").unwrap_or(&self.root.value()["security"])
     }
@@ -117,11 +117,11 @@ fn compare(old: Operation<'_>, new: Operation<'_>, breaks: &mut Vec<String>) {
         breaks.push(format!("the operationId is {}", new.this.word("operationId")));
     }
     if new.stability() < old.stability() {
-        breaks.push(format!("it promises less: {:?}, was {:?}", new.stability(), old.stability()));
+        breaks.push(format!("it is less stable: {:?}, was {:?}", new.stability(), old.stability()));
     }
-    for way in items(old.security()) {
-        if !items(new.security()).any(|other| other == way) {
-            breaks.push(format!("it does not take {way} any more"));
+    for alternative in items(old.security()) {
+        if !items(new.security()).any(|other| other == alternative) {
+            breaks.push(format!("it does not take {alternative} any more"));
         }
     }
     compare_parameters(old, new, breaks);
@@ -147,7 +147,7 @@ fn compare_parameters(old: Operation<'_>, new: Operation<'_>, breaks: &mut Vec<S
             }
         }
         let at = format!("the {place} parameter {name}");
-        schemas::compare(&at, Way::Sent, parameter.get("schema"), other.get("schema"), breaks);
+        schemas::compare(&at, Direction::Sent, parameter.get("schema"), other.get("schema"), breaks);
     }
 }
 
@@ -155,7 +155,7 @@ fn compare_bodies(old: Part<'_>, new: Part<'_>, breaks: &mut Vec<String>) {
     if new.is("required") && !old.is("required") {
         breaks.push("the body has become required".to_owned());
     }
-    compare_contents("the body", Way::Sent, old, new, breaks);
+    compare_contents("the body", Direction::Sent, old, new, breaks);
 }
 
 fn compare_answers(old: Part<'_>, new: Part<'_>, breaks: &mut Vec<String>) {
@@ -169,7 +169,7 @@ fn compare_answers(old: Part<'_>, new: Part<'_>, breaks: &mut Vec<String>) {
             continue;
         };
         compare_headers(&format!("the answer {status}"), answer.get("headers"), other.get("headers"), breaks);
-        compare_contents(&format!("the answer {status}"), Way::Received, answer, *other, breaks);
+        compare_contents(&format!("the answer {status}"), Direction::Received, answer, *other, breaks);
     }
 }
 
@@ -184,15 +184,17 @@ fn compare_headers(at: &str, old: Part<'_>, new: Part<'_>, breaks: &mut Vec<Stri
         if header.is("required") && !other.is("required") {
             breaks.push(format!("{at} is no longer required"));
         }
-        schemas::compare(&at, Way::Received, header.get("schema"), other.get("schema"), breaks);
+        schemas::compare(&at, Direction::Received, header.get("schema"), other.get("schema"), breaks);
     }
 }
 
-fn compare_contents(at: &str, way: Way, old: Part<'_>, new: Part<'_>, breaks: &mut Vec<String>) {
+fn compare_contents(at: &str, direction: Direction, old: Part<'_>, new: Part<'_>, breaks: &mut Vec<String>) {
     let new = new.get("content").members();
     for (media_type, content) in old.get("content").members() {
         match new.get(media_type) {
-            Some(other) => schemas::compare(at, way, content.get("schema"), other.get("schema"), breaks),
+            Some(other) => {
+                schemas::compare(at, direction, content.get("schema"), other.get("schema"), breaks);
+            }
             None => breaks.push(format!("{at} is no longer {media_type}")),
         }
     }

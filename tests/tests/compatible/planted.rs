@@ -1,10 +1,10 @@
-//! Changes of each kind, planted into the released document: what breaks is seen, and what is added is let through.
+//! Changes of each kind, planted into the released document: breaking ones are detected, and additions are accepted.
 
 use serde_json::{Value, json};
 
 use super::{RELEASED, operations, read};
 
-/// A change to a document, and a part of what is said of it.
+/// A name, a change to a document, and a part of the expected message.
 type Case = (&'static str, Change, &'static str);
 
 type Change = fn(&mut Value);
@@ -18,13 +18,13 @@ fn at<'d>(document: &'d mut Value, pointer: &str) -> &'d mut Value {
     document.pointer_mut(pointer).unwrap_or_else(|| panic!("there is no {pointer}"))
 }
 
-/// Sets a member of what stands at a pointer.
+/// Sets a member of the value at a pointer.
 fn set(document: &mut Value, pointer: &str, member: &str, value: Value) {
     at(document, pointer)[member] = value;
 }
 
-/// Takes a member away, which must be there.
-fn cut(document: &mut Value, pointer: &str, member: &str) {
+/// Removes a member, which must exist.
+fn remove(document: &mut Value, pointer: &str, member: &str) {
     at(document, pointer).as_object_mut().unwrap().remove(member).unwrap();
 }
 
@@ -38,12 +38,12 @@ fn parameter(name: &str, required: bool) -> Value {
 
 fn breaking_operations() -> Vec<Case> {
     vec![
-        ("a removed path", |d| cut(d, "/paths", "/pets"), "GET /pets: the operation is gone"),
-        ("a removed operation", |d| cut(d, "/paths/~1pets", "post"), "POST /pets: the operation is gone"),
+        ("a removed path", |d| remove(d, "/paths", "/pets"), "GET /pets: the operation is gone"),
+        ("a removed operation", |d| remove(d, "/paths/~1pets", "post"), "POST /pets: the operation is gone"),
         ("an operationId", |d| set(d, LIST_PETS, "operationId", json!("pets")), "the operationId is pets"),
         ("another base path", |d| set(d, "/servers/0", "url", json!("/v2")), "base path"),
-        ("a lesser promise", |d| set(d, LIST_PETS, "x-stability", json!("beta")), "promises less"),
-        ("a beta operation", |d| cut(d, "/paths/~1store~1orders~1{orderId}", "patch"), "is gone"),
+        ("a lower stability", |d| set(d, LIST_PETS, "x-stability", json!("beta")), "less stable"),
+        ("a beta operation", |d| remove(d, "/paths/~1store~1orders~1{orderId}", "patch"), "is gone"),
         (
             "a removed parameter",
             |d| {
@@ -76,7 +76,7 @@ fn breaking_operations() -> Vec<Case> {
         ),
         (
             "a scheme",
-            |d| cut(d, "/components/securitySchemes", "apiKeyHeader"),
+            |d| remove(d, "/components/securitySchemes", "apiKeyHeader"),
             "scheme apiKeyHeader is gone",
         ),
         (
@@ -100,7 +100,11 @@ fn breaking_requests() -> Vec<Case> {
             |d| push(d, "/components/schemas/NewPet/required", json!("status")),
             "the body: status has become required",
         ),
-        ("a removed member", |d| cut(d, "/components/schemas/NewPet/properties", "status"), "status is gone"),
+        (
+            "a removed member",
+            |d| remove(d, "/components/schemas/NewPet/properties", "status"),
+            "status is gone",
+        ),
         (
             "another type",
             |d| set(d, "/components/schemas/NewPet/properties/categoryId", "type", json!("string")),
@@ -153,7 +157,7 @@ fn breaking_requests() -> Vec<Case> {
         ),
         (
             "a member that cannot be null",
-            |d| cut(d, "/components/schemas/CategoryUpdate/properties/description", "nullable"),
+            |d| remove(d, "/components/schemas/CategoryUpdate/properties/description", "nullable"),
             "description: nullable is absent, was true",
         ),
         (
@@ -165,7 +169,7 @@ fn breaking_requests() -> Vec<Case> {
             "a removed media type",
             |d| {
                 let at = "/paths/~1pets~1{petId}/patch/requestBody/content";
-                cut(d, at, "application/json");
+                remove(d, at, "application/json");
             },
             "the body is no longer application/json",
         ),
@@ -179,7 +183,7 @@ fn breaking_requests() -> Vec<Case> {
 
 fn breaking_answers() -> Vec<Case> {
     vec![
-        ("a status", |d| cut(d, "/paths/~1pets/get/responses", "304"), "the answer 304 is gone"),
+        ("a status", |d| remove(d, "/paths/~1pets/get/responses", "304"), "the answer 304 is gone"),
         (
             "another success",
             |d| set(d, "/paths/~1pets/post/responses", "202", json!({"description": "Later."})),
@@ -187,7 +191,7 @@ fn breaking_answers() -> Vec<Case> {
         ),
         (
             "a member",
-            |d| cut(d, "/components/schemas/Pet/properties", "status"),
+            |d| remove(d, "/components/schemas/Pet/properties", "status"),
             "the answer 200, items: status is gone",
         ),
         (
@@ -216,7 +220,7 @@ fn breaking_answers() -> Vec<Case> {
             "the answer 201, categoryId: nullable",
         ),
         (
-            "a word that clients do not know",
+            "a value that clients do not know",
             |d| push(d, "/components/schemas/PetStatus/enum", json!("lost")),
             "the answer 201, status: enum",
         ),
@@ -227,22 +231,22 @@ fn breaking_answers() -> Vec<Case> {
         ),
         (
             "codes that are not foreseen",
-            |d| cut(d, "/components/schemas/ErrorCode", "enum"),
+            |d| remove(d, "/components/schemas/ErrorCode", "enum"),
             "code: enum is absent",
         ),
         (
             "a header",
-            |d| cut(d, "/paths/~1pets/get/responses/200/headers", "Link"),
+            |d| remove(d, "/paths/~1pets/get/responses/200/headers", "Link"),
             "the header Link is gone",
         ),
         (
             "a header that may be missing",
-            |d| cut(d, "/components/headers/X-Request-Id", "required"),
+            |d| remove(d, "/components/headers/X-Request-Id", "required"),
             "the header X-Request-Id is no longer required",
         ),
         (
             "a header of another form",
-            |d| cut(d, "/components/headers/ETag/schema", "pattern"),
+            |d| remove(d, "/components/headers/ETag/schema", "pattern"),
             "the header ETag: pattern is absent",
         ),
         (
@@ -282,7 +286,7 @@ fn additions() -> Vec<(&'static str, Change)> {
             set(d, "/components/parameters/PetLimit/schema", "maximum", json!(200));
         }),
         ("one more way to sort", |d| push(d, "/components/parameters/Sort/schema/enum", json!("name"))),
-        ("a parameter of any form", |d| cut(d, "/components/parameters/IfMatch/schema", "pattern")),
+        ("a parameter of any form", |d| remove(d, "/components/parameters/IfMatch/schema", "pattern")),
         ("an error code", |d| push(d, "/components/schemas/ErrorCode/enum", json!("teapot"))),
         ("the code of a detail", |d| {
             push(d, "/components/schemas/ErrorDetail/properties/code/enum", json!("too_dark"));
@@ -303,8 +307,8 @@ fn additions() -> Vec<(&'static str, Change)> {
             push(d, "/security", json!({"basic": []}));
         }),
         ("words", |d| set(d, CREATE_PET, "description", json!("Adds a pet."))),
-        ("a firmer promise", |d| cut(d, "/paths/~1store~1orders~1{orderId}/patch", "x-stability")),
-        ("the end of an experiment", |d| cut(d, "/paths/~1inventory~1{petId}", "patch")),
+        ("a higher stability", |d| remove(d, "/paths/~1store~1orders~1{orderId}/patch", "x-stability")),
+        ("the end of an experiment", |d| remove(d, "/paths/~1inventory~1{petId}", "patch")),
         ("a change of an experiment", |d| {
             set(d, "/paths/~1rate-limit/get", "operationId", json!("quota"));
         }),
@@ -316,7 +320,7 @@ fn names(reference: &Value, component: &str) -> bool {
 }
 
 #[test]
-fn whatever_breaks_a_client_is_seen() {
+fn every_breaking_change_is_detected() {
     let released = read(RELEASED);
     let mut missed = Vec::new();
     for (name, change, told) in
@@ -333,7 +337,7 @@ fn whatever_breaks_a_client_is_seen() {
 }
 
 #[test]
-fn whatever_is_added_is_let_through() {
+fn every_addition_is_accepted() {
     let released = read(RELEASED);
     for (name, change) in additions() {
         let mut present = released.clone();
@@ -349,11 +353,11 @@ fn a_beta_operation_breaks_only_after_notice() {
     let path = "/paths/~1store~1orders~1{orderId}";
     set(&mut released, &format!("{path}/delete"), "x-change-notice", json!("2027-01-15"));
     let mut present = released.clone();
-    cut(&mut present, path, "delete");
+    remove(&mut present, path, "delete");
     assert_eq!(operations::breaks(&released, &present), Vec::<String>::new());
-    // A notice that nobody has read yet is none.
-    let mut hasty = read(RELEASED);
-    set(&mut hasty, &format!("{path}/delete"), "x-change-notice", json!("2027-01-15"));
-    cut(&mut hasty, &format!("{path}/delete/responses"), "409");
-    assert!(!operations::breaks(&read(RELEASED), &hasty).is_empty());
+    // A notice that is not in the released document does not count.
+    let mut too_early = read(RELEASED);
+    set(&mut too_early, &format!("{path}/delete"), "x-change-notice", json!("2027-01-15"));
+    remove(&mut too_early, &format!("{path}/delete/responses"), "409");
+    assert!(!operations::breaks(&read(RELEASED), &too_early).is_empty());
 }

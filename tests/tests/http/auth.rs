@@ -1,4 +1,4 @@
-//! Keys: how they are presented, and what is said of those that open nothing.
+//! Keys: their presentation, and the answers to invalid ones.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::harness::{Answer, Client, Shop};
 const CHALLENGE: Option<&str> = Some("Bearer realm=\"petstore\"");
 const INVALID_TOKEN: Option<&str> = Some("Bearer realm=\"petstore\", error=\"invalid_token\"");
 
-/// A client whose key expires then, and the key's id.
+/// A client whose key expires at this time, and the key's id.
 fn key(shop: &Shop, expires_at: Option<&str>) -> (Client, KeyId) {
     let expires_at = expires_at.map(|end| Timestamp::parse(end).unwrap());
     let holder = KeyHolder::New { plan: Plan::Free };
@@ -22,7 +22,7 @@ fn key(shop: &Shop, expires_at: Option<&str>) -> (Client, KeyId) {
 
 /// The answer to a client that presents its key in these headers alone.
 fn with(shop: &Shop, headers: &[(&str, &str)]) -> Answer {
-    shop.stranger().send("GET", "/v1/pets", headers, None)
+    shop.anonymous().send("GET", "/v1/pets", headers, None)
 }
 
 #[track_caller]
@@ -63,7 +63,7 @@ fn no_key_another_scheme_or_an_empty_token_is_a_missing_key() {
 }
 
 #[test]
-fn junk_and_keys_that_nobody_made_are_invalid() {
+fn malformed_keys_and_keys_that_were_never_issued_are_invalid() {
     let shop = Shop::open();
     let key = shop.client(Plan::Free).key.unwrap();
     let invented = ApiKey::from_entropy([0xAB; 32]);
@@ -131,7 +131,7 @@ fn the_query_is_never_read_for_a_key() {
     let shop = Shop::open();
     let key = shop.client(Plan::Free).key.unwrap();
     for parameter in ["api_key", "key", "access_token", "X-API-Key", "authorization"] {
-        let answer = shop.stranger().get(&format!("/v1/pets?{parameter}={key}"));
+        let answer = shop.anonymous().get(&format!("/v1/pets?{parameter}={key}"));
         is_401(&answer, "missing_api_key", CHALLENGE);
         assert!(!answer.text().contains(&key));
     }
@@ -148,7 +148,7 @@ fn a_key_expires_to_the_millisecond() {
 }
 
 #[test]
-fn a_revoked_key_opens_nothing_from_the_next_request_on() {
+fn a_revoked_key_is_refused_from_the_next_request_on() {
     let shop = Shop::open();
     let (client, id) = key(&shop, Some("2030-01-01T12:00:30Z"));
     let mut caller = crate::stall::Caller::of(&client);
@@ -160,7 +160,7 @@ fn a_revoked_key_opens_nothing_from_the_next_request_on() {
 }
 
 #[test]
-fn what_an_operator_changes_of_a_key_is_in_force_at_once() {
+fn a_change_of_a_key_by_an_operator_is_in_force_at_once() {
     let shop = Shop::open();
     let (client, id) = key(&shop, None);
     let update = |patch| drop(shop.block_on(shop.service.update_key(id, patch)).unwrap());
@@ -175,7 +175,7 @@ fn what_an_operator_changes_of_a_key_is_in_force_at_once() {
 }
 
 #[test]
-fn a_rotated_key_lives_on_for_the_overlap() {
+fn a_rotated_key_stays_valid_for_the_overlap() {
     let shop = Shop::open();
     let (old, id) = key(&shop, None);
     let rotated = shop.block_on(shop.service.rotate_key(id, Duration::from_hours(1))).unwrap();
@@ -222,9 +222,9 @@ fn read_permits_get_and_head_and_write_everything_else() {
 }
 
 #[test]
-fn without_a_key_nobody_learns_what_exists() {
+fn answers_without_a_key_do_not_show_which_resources_exist() {
     let shop = Shop::open();
-    let stranger = shop.stranger();
+    let anonymous = shop.anonymous();
     for (method, path) in [
         ("GET", "/v1/pets/1"),
         ("GET", "/v1/nothing"),
@@ -234,15 +234,16 @@ fn without_a_key_nobody_learns_what_exists() {
         ("BREW", "/v1/nothing"),
         ("POST", "/v1/pets/1"),
     ] {
-        let answer = stranger.send(method, path, &[], None);
+        let answer = anonymous.send(method, path, &[], None);
         is_401(&answer, "missing_api_key", CHALLENGE);
     }
 }
 
 #[test]
-fn keys_take_turns_on_one_connection() {
+fn several_keys_may_be_used_on_one_connection() {
     let shop = Shop::open();
-    let clients = [shop.client(Plan::Free), shop.client(Plan::Pro), shop.stranger(), shop.client(Plan::Free)];
+    let clients =
+        [shop.client(Plan::Free), shop.client(Plan::Pro), shop.anonymous(), shop.client(Plan::Free)];
     let mut connection = crate::harness::Connection::open(shop.address());
     for used in 1..=20 {
         for (client, limit, resource) in [

@@ -1,4 +1,4 @@
-//! What becomes of a key that keeps asking after it has been refused.
+//! Bans of keys that go on sending requests after refusals.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use petstore_domain::{AccountName, BanPolicy, KeyHolder, KeyId, KeyLabel, Limit,
 use petstore_ports::api::{Administration, NewKey};
 use petstore_service::Policy;
 
-use crate::harness::{Client, Shop, Wish};
+use crate::harness::{Client, Shop, ShopOptions};
 use crate::stall::Caller;
 
 /// One request a minute, and the fewest strikes that any plan may collect.
@@ -96,7 +96,7 @@ fn a_client_that_waits_for_retry_after_is_never_banned() {
 }
 
 #[test]
-fn strikes_are_forgotten_with_the_window_that_refused() {
+fn strikes_are_cleared_when_the_window_that_refused_ends() {
     let shop = Shop::open();
     let (client, _) = key(&shop, ONE_A_MINUTE);
     let mut caller = Caller::of(&client);
@@ -120,14 +120,14 @@ fn each_further_ban_within_a_day_doubles_up_to_a_day() {
         shop.clock.advance(Duration::from_secs(length));
         expected = (2 * expected).min(86_400);
     }
-    // The last one took a day, and is not forgotten the moment it ends, but a day later.
+    // The last ban took a day. It is forgotten a day after its end, not when it ends.
     assert_eq!(get_banned(&client), 86_400);
     shop.clock.advance(Duration::from_hours(48));
     assert_eq!(get_banned(&client), 120);
 }
 
 #[test]
-fn a_ban_is_the_keys_while_the_quota_is_the_accounts() {
+fn a_ban_applies_to_the_key_while_the_quota_applies_to_the_account() {
     let shop = Shop::open();
     let (naughty, _) = key(&shop, ONE_A_MINUTE);
     let (nice, _) = key(&shop, ONE_A_MINUTE);
@@ -139,7 +139,7 @@ fn a_ban_is_the_keys_while_the_quota_is_the_accounts() {
 }
 
 #[test]
-fn a_crowd_that_goes_on_is_banned_once() {
+fn concurrent_requests_over_the_limit_cause_one_ban() {
     let shop = Shop::open();
     for _ in 0..20 {
         let client = shop.client(ONE_A_MINUTE);
@@ -179,7 +179,11 @@ fn an_operator_lifts_a_ban_at_once_and_the_strikes_with_it() {
         assert_eq!(caller.get("/v1/pets").outcome(), (429, "rate_limit_exceeded".to_owned()));
     }
     let again = caller.get("/v1/pets");
-    assert_eq!((again.status, again.number("retry-after")), (403, 240), "a lifted ban was one");
+    assert_eq!(
+        (again.status, again.number("retry-after")),
+        (403, 240),
+        "a lifted ban counts for the next one"
+    );
 }
 
 #[test]
@@ -194,7 +198,7 @@ fn the_strikes_allowed_are_the_plans_minute_but_at_least_ten() {
 }
 
 #[test]
-fn an_owner_may_set_every_figure_of_the_rule() {
+fn every_parameter_of_the_ban_rule_can_be_set() {
     let bans = BanPolicy {
         strikes: Some(2),
         length: Duration::from_secs(30),
@@ -202,7 +206,7 @@ fn an_owner_may_set_every_figure_of_the_rule() {
         length_max: Duration::from_secs(50),
     };
     let policy = Policy { bans, ..Policy::DEFAULT };
-    let shop = Shop::open_as(Wish { policy, ..Wish::default() });
+    let shop = Shop::open_as(ShopOptions { policy, ..ShopOptions::default() });
     let (client, _) = key(&shop, ONE_A_MINUTE);
     let ban = || {
         let mut caller = Caller::of(&client);
@@ -212,7 +216,7 @@ fn an_owner_may_set_every_figure_of_the_rule() {
     };
     assert_eq!(ban(), 30);
     shop.clock.advance(Duration::from_mins(1));
-    assert_eq!(ban(), 50, "doubled, and cut");
+    assert_eq!(ban(), 50, "doubled, up to the maximum");
     shop.clock.advance(Duration::from_mins(2));
     assert_eq!(ban(), 30, "the one before is forgotten");
 }

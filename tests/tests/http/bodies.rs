@@ -1,4 +1,4 @@
-//! Bodies on the wire: their bounds, their framing, and the answer that arrives although nobody read them.
+//! Bodies on the wire: their bounds, their framing, and answers to requests whose body was not read.
 
 use std::io::Write;
 use std::net::Shutdown;
@@ -6,13 +6,13 @@ use std::net::Shutdown;
 use petstore_domain::Plan;
 use serde_json::json;
 
-use crate::faulty::shop_with_a_door;
-use crate::harness::{Client, Connection, Shop, Wish};
+use crate::faulty::shop_with_write_barrier;
+use crate::harness::{Client, Connection, Shop, ShopOptions};
 use crate::stall::{Stall, request};
 
 const MIB: usize = 1 << 20;
 
-/// A valid category of exactly so many bytes.
+/// A valid category of exactly `bytes` bytes.
 fn category_of(bytes: usize) -> Vec<u8> {
     let mut body = json!({"name": "Cats"}).to_string().into_bytes();
     body.resize(bytes, b' ');
@@ -64,9 +64,9 @@ fn a_body_in_chunks_has_the_same_bound() {
 
 #[test]
 fn the_bound_is_a_setting() {
-    let mut wish = Wish::default();
-    wish.http.bounds.body = 100;
-    let stall = Stall::open_as(wish);
+    let mut options = ShopOptions::default();
+    options.http.bounds.body = 100;
+    let stall = Stall::open_as(options);
     let json = [("content-type", "application/json")];
     let post = |bytes| stall.client.send_bytes("POST", "/v1/categories", &json, Some(&category_of(bytes)));
     assert_eq!(post(101).outcome(), (413, "body_too_large".to_owned()));
@@ -74,10 +74,10 @@ fn the_bound_is_a_setting() {
 }
 
 #[test]
-fn a_body_that_says_it_is_too_long_is_not_asked_for() {
-    let mut wish = Wish::default();
-    wish.http.bounds.body = 100;
-    let stall = Stall::open_as(wish);
+fn a_body_whose_content_length_is_too_long_is_not_read() {
+    let mut options = ShopOptions::default();
+    options.http.bounds.body = 100;
+    let stall = Stall::open_as(options);
     let mut connection = Connection::open(stall.client.address);
     let headers = [("expect", "100-continue")];
     let mut head = request(&stall.client, "POST", "/v1/categories", &headers, &category_of(101));
@@ -89,7 +89,7 @@ fn a_body_that_says_it_is_too_long_is_not_asked_for() {
 }
 
 #[test]
-fn a_body_that_is_framed_wrongly_ends_the_connection_and_its_answer_says_so() {
+fn a_wrongly_framed_body_is_answered_with_connection_close() {
     let stall = Stall::open();
     let mut connection = Connection::open(stall.client.address);
     let mut bytes = chunked(&stall.client, "/v1/categories");
@@ -104,22 +104,22 @@ fn a_body_that_is_framed_wrongly_ends_the_connection_and_its_answer_says_so() {
 #[test]
 fn a_refused_body_of_two_mebibytes_still_gets_its_answer_and_the_next_request_is_served() {
     let stall = Stall::open();
-    let stranger = stall.shop.stranger();
+    let anonymous = stall.shop.anonymous();
     let large = vec![b'x'; 2 * MIB];
     for _ in 0..10 {
         for (client, path, status) in [
-            (&stranger, "/v1/pets", 401),
+            (&anonymous, "/v1/pets", 401),
             (&stall.client, "/v1/nothing", 404),
             (&stall.client, "/v1/pets", 413),
             (&stall.client, "/v1/rate-limit", 405),
-            (&stranger, "/health", 405),
+            (&anonymous, "/health", 405),
         ] {
             let mut connection = Connection::open(client.address);
             let bytes = request(client, "POST", path, &[], &large);
             let (half, rest) = bytes.split_at(bytes.len() / 2);
             connection.send(half);
-            // Its answer is there, but the client does not look before it has sent everything. Nothing may reset the
-            // connection meanwhile: a reset could destroy the answer.
+            // The answer has been sent, but the client reads it only after it has sent everything. The server
+            // must not reset the connection meanwhile: a reset could discard the answer.
             connection.socket().peek(&mut [0]).unwrap();
             for piece in rest.chunks(64 * 1024) {
                 connection.socket().write_all(piece).unwrap();
@@ -133,21 +133,21 @@ fn a_refused_body_of_two_mebibytes_still_gets_its_answer_and_the_next_request_is
 }
 
 #[test]
-fn a_small_refused_body_is_read_over_and_the_connection_lives_on() {
+fn a_small_refused_body_is_discarded_and_the_connection_stays_open() {
     let shop = Shop::open();
     let mut connection = Connection::open(shop.address());
     for bytes in [1, 1_000, 60_000] {
         let body = vec![b'x'; bytes];
-        connection.send(&request(&shop.stranger(), "POST", "/v1/pets", &[], &body));
+        connection.send(&request(&shop.anonymous(), "POST", "/v1/pets", &[], &body));
         let refused = connection.read_answer(false).unwrap();
         assert_eq!((refused.status, refused.header("connection")), (401, None), "{bytes}");
     }
-    connection.send(&request(&shop.stranger(), "GET", "/health", &[], b""));
+    connection.send(&request(&shop.anonymous(), "GET", "/health", &[], b""));
     assert_eq!(connection.read_answer(false).unwrap().status, 200);
 }
 
 #[test]
-fn a_client_that_waits_for_100_is_told_to_send_or_why_not() {
+fn a_client_that_waits_for_100_gets_it_or_the_refusal() {
     let stall = Stall::open();
     let body = category_of(50);
     let head_of = |client: &Client, path: &str| {
@@ -160,11 +160,11 @@ fn a_client_that_waits_for_100_is_told_to_send_or_why_not() {
     assert_eq!(connection.read_answer(false).unwrap().status, 100);
     connection.send(&body);
     assert_eq!(connection.read_answer(false).unwrap().status, 201);
-    // The connection lives on.
+    // The connection stays open.
     connection.send(&request(&stall.client, "GET", "/health", &[], b""));
     assert_eq!(connection.read_answer(false).unwrap().status, 200);
     for (client, path, status) in [
-        (&stall.shop.stranger(), "/v1/categories", 401),
+        (&stall.shop.anonymous(), "/v1/categories", 401),
         (&stall.client, "/v1/nothing", 404),
         (&stall.client, "/v1/rate-limit", 405),
     ] {
@@ -182,7 +182,7 @@ fn a_client_that_waits_for_100_is_told_to_send_or_why_not() {
 }
 
 #[test]
-fn a_body_that_ends_early_or_is_framed_wrongly_makes_nothing() {
+fn a_body_that_ends_early_or_is_framed_wrongly_creates_nothing() {
     let stall = Stall::open();
     let early = |bytes: &[u8]| {
         let mut connection = Connection::open(stall.client.address);
@@ -235,7 +235,7 @@ fn no_request_is_smuggled_in_a_body() {
 
 #[test]
 fn a_client_that_has_closed_its_half_gets_its_answer() {
-    let (shop, door) = shop_with_a_door(Wish::default());
+    let (shop, barrier) = shop_with_write_barrier(ShopOptions::default());
     let stall = Stall::open_in(shop);
     let half_closed = |bytes: &[u8]| {
         let mut connection = Connection::open(stall.client.address);
@@ -246,14 +246,14 @@ fn a_client_that_has_closed_its_half_gets_its_answer() {
     let get = request(&stall.client, "GET", "/v1/pets", &[], b"");
     assert_eq!(half_closed(&get).read_answer(false).expect("an answer at once").status, 200);
     let post = request(&stall.client, "POST", "/v1/categories", &[], &category_of(50));
-    door.close();
+    barrier.close();
     let mut connection = half_closed(&post);
-    door.wait_for_one();
-    // Both threads of the server have served others since: the end of this one's sending has been seen.
+    barrier.wait_for_one();
+    // Both threads of the server have served others since, so they have seen that this client closed its half.
     for _ in 0..40 {
         assert_eq!(stall.client.get("/health").status, 200);
     }
-    door.open();
+    barrier.open();
     assert_eq!(connection.read_answer(false).expect("an answer that takes its time").status, 201);
     assert!(connection.is_closed());
 }
@@ -267,7 +267,7 @@ fn pipelined_requests_are_answered_in_order() {
         let name = json!({"name": format!("c{number}")}).to_string();
         batch.extend(request(&stall.client, "POST", "/v1/categories", &[], name.as_bytes()));
         batch.extend(request(&stall.client, "GET", &format!("/v1/categories?name=c{number}"), &[], b""));
-        // One that is refused with its body unread stands in nobody's way.
+        // A request that is refused with its body unread does not block the next one.
         batch.extend(request(&stall.client, "POST", "/v1/nothing", &[], b"{}"));
     }
     connection.send(&batch);

@@ -33,7 +33,7 @@ fn a_name_is_taken_in_any_case_of_any_script() {
         let found = client.get(&format!("/v1/categories?name={}", percent(same)));
         assert_eq!(found.json()[0]["id"], id, "{name} {same}");
     }
-    // Not the same by case alone.
+    // These names differ by more than case.
     for name in ["Eclair", "Dog s", "ＤＯＧＳ"] {
         assert_eq!(client.post("/v1/categories", &json!({"name": name})).status, 201, "{name}");
     }
@@ -98,7 +98,7 @@ fn a_category_with_a_pet_in_it_is_in_use() {
 }
 
 #[test]
-fn of_a_pet_that_comes_and_its_category_that_goes_at_once_one_wins() {
+fn of_a_new_pet_and_the_deletion_of_its_category_at_once_one_succeeds() {
     let stall = Stall::open();
     for round in 0..30 {
         let category = stall.client.post("/v1/categories", &json!({"name": format!("c{round}")})).id();
@@ -119,7 +119,7 @@ fn of_a_pet_that_comes_and_its_category_that_goes_at_once_one_wins() {
 }
 
 #[test]
-fn of_32_that_make_the_same_category_at_once_one_does() {
+fn of_32_concurrent_creations_of_one_category_one_succeeds() {
     let shop = Shop::open();
     let client = shop.client(PLENTY);
     let statuses: Vec<u16> = std::thread::scope(|scope| {

@@ -1,10 +1,10 @@
-//! Entity tags: what is not sent again, and what is not overwritten.
+//! Entity tags: conditional reads, and protection against lost updates.
 
 use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
-use crate::harness::{Answer, Wish};
+use crate::harness::{Answer, ShopOptions};
 use crate::stall::Stall;
 
 /// Paths of one resource of each kind.
@@ -19,7 +19,7 @@ fn resources(stall: &Stall) -> [String; 4] {
     ]
 }
 
-/// The n-th of changes that come to the same content again.
+/// The n-th of several changes that return to the same content.
 type Change = fn(u64) -> Value;
 
 fn tag(answer: &Answer) -> String {
@@ -60,7 +60,7 @@ fn every_200_and_201_of_a_single_resource_carries_a_strong_tag() {
 }
 
 #[test]
-fn a_tag_changes_with_its_resource_and_never_comes_again() {
+fn a_tag_changes_with_its_resource_and_is_never_reused() {
     let stall = Stall::open();
     let [pet, category, order, item] = resources(&stall);
     let changes: [(&str, Change); 4] = [
@@ -100,12 +100,12 @@ fn if_none_match_is_304_for_the_tag_a_weak_one_a_list_or_an_asterisk() {
             assert_eq!(answer.status, 200, "{path} {known}");
         }
         let two = [("if-none-match", "\"x\""), ("if-none-match", current.as_str())];
-        assert_eq!(stall.client.send("GET", &path, &two, None).status, 304, "lines are one list");
+        assert_eq!(stall.client.send("GET", &path, &two, None).status, 304, "several lines are one list");
     }
 }
 
 #[test]
-fn lists_have_weak_tags_of_what_they_show() {
+fn lists_have_weak_tags_of_their_content() {
     let stall = Stall::open();
     resources(&stall);
     for list in ["/v1/pets", "/v1/categories", "/v1/store/orders", "/v1/inventory"] {
@@ -128,7 +128,7 @@ fn lists_have_weak_tags_of_what_they_show() {
         (tag_of("/v1/pets"), tag_of("/v1/pets?status=pending"), tag_of("/v1/pets?limit=1"));
     stall.pet();
     assert_ne!(tag_of("/v1/pets"), pets);
-    assert_eq!(tag_of("/v1/pets?status=pending"), held, "what it shows is the same");
+    assert_eq!(tag_of("/v1/pets?status=pending"), held, "its content is the same");
     assert_ne!(tag_of("/v1/pets?limit=1"), first, "it was the last page and is no more");
     let one = tag_of("/v1/pets?limit=1");
     stall.pet();
@@ -155,14 +155,14 @@ fn if_match_lets_a_change_pass_only_for_the_current_version() {
         for lost in ["\"lost\"", &weak, "\"a\", \"b\"", &format!("{weak}, \"x\"")] {
             let refused = patch(lost);
             assert_eq!(refused.outcome(), (412, "precondition_failed".to_owned()), "{path} {lost}");
-            assert_eq!(tag(&refused), current, "it says which version there is");
+            assert_eq!(tag(&refused), current, "it names the current version");
         }
         assert_eq!(stall.client.get(path).json(), before.json());
         let passed = patch(&format!("\"x\", {weak}, {current}"));
         assert_eq!(passed.status, 200, "{path}");
         assert_eq!(patch(&current).status, 412, "that version is gone");
         assert_eq!(patch("*").status, 200);
-        assert_eq!(patch(&tag(&passed)).status, 200, "a change to the same is none");
+        assert_eq!(patch(&tag(&passed)).status, 200, "a change to the same value is none");
     }
 }
 
@@ -223,16 +223,16 @@ fn an_order_that_leaves_the_status_alone_changes_the_items_tag_alone() {
     // Completing one of two open orders changes neither.
     stall.complete(order);
     assert_eq!(tags(), sold_out);
-    // A pet's name is not the item's matter.
+    // A pet's name is not part of the item.
     stall.client.patch(&format!("/v1/pets/{pet}"), &json!({"name": "Max"}));
     assert_eq!(tags().1, sold_out.1);
 }
 
 #[test]
-fn a_server_may_demand_if_match() {
-    let mut wish = Wish::default();
-    wish.http.require_if_match = true;
-    let stall = Stall::open_as(wish);
+fn a_server_may_require_if_match() {
+    let mut options = ShopOptions::default();
+    options.http.require_if_match = true;
+    let stall = Stall::open_as(options);
     let pet = format!("/v1/pets/{}", stall.pet());
     let item = pet.replace("pets", "inventory");
     let category = format!("/v1/categories/{}", stall.category);
@@ -246,7 +246,7 @@ fn a_server_may_demand_if_match() {
     ] {
         let refused = stall.client.send(method, path, &[], body);
         assert_eq!(refused.outcome(), (428, "precondition_required".to_owned()), "{method} {path}");
-        assert_eq!(tag(&refused), tag(&stall.client.get(path)), "it says which version there is");
+        assert_eq!(tag(&refused), tag(&stall.client.get(path)), "it names the current version");
     }
     assert_eq!(stall.client.delete("/v1/pets/999").outcome(), (404, "not_found".to_owned()));
     assert_eq!(
@@ -255,7 +255,7 @@ fn a_server_may_demand_if_match() {
     );
     let named = [("if-match", "*")];
     assert_eq!(stall.client.send("PATCH", &item, &named, Some(&json!({"quantity": 2}))).status, 200);
-    // What makes something has no version to name.
+    // A creation has no version to name.
     assert_eq!(stall.client.post("/v1/pets", &whole).status, 201);
 }
 
@@ -317,11 +317,11 @@ fn a_change_heeds_if_none_match_and_a_post_refuses_what_it_would_not_heed() {
 }
 
 #[test]
-fn a_tag_of_another_store_is_of_no_version() {
+fn a_tag_of_another_store_matches_no_version() {
     let ours = Stall::open();
-    let mut wish = Wish::default();
-    wish.http.epoch = 7;
-    let theirs = Stall::open_as(wish);
+    let mut options = ShopOptions::default();
+    options.http.epoch = 7;
+    let theirs = Stall::open_as(options);
     let path = format!("/v1/pets/{}", ours.pet());
     theirs.pet();
     let foreign = tag(&theirs.client.get(&path));
@@ -330,7 +330,7 @@ fn a_tag_of_another_store_is_of_no_version() {
 }
 
 #[test]
-fn of_16_that_change_the_version_they_read_one_wins() {
+fn of_16_concurrent_changes_of_one_version_one_succeeds() {
     let stall = Stall::open();
     let pet = format!("/v1/pets/{}", stall.pet());
     let read = tag(&stall.client.get(&pet));

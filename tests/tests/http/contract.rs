@@ -1,57 +1,57 @@
-//! The document held against the server, and the server against the document.
+//! Tests of the server against the document, and of the document against the server.
 //!
-//! What the document says is provoked over a socket, and every answer must be as it says: its status, its code, its
-//! headers, its body. What is written down and not seen is a fault, and so is what is seen and not written down. The
-//! document is read here as any client's tool would read it; nothing is known of it beforehand but what stands in the
-//! tables of provocations.
+//! Every answer that the document describes is provoked over a socket, and every answer must match the document
+//! in status, code, headers and body. An answer that is documented and never seen fails the test, and so does
+//! one that is seen and not documented. The tests read the document as a client's tool would; only the tables
+//! of provocations know more than it says.
 
+mod boundary_values;
+mod checker;
 mod document;
 mod examples;
-mod extremes;
+mod failure_switch;
 mod keys;
 mod portable;
 mod requests;
 mod schema;
 mod settings;
-mod specimen;
 mod states;
 mod stock;
+mod store_failures;
 mod successes;
-mod tempers;
+mod valid_request;
 mod violations;
-mod weather;
-mod witness;
 
 use std::collections::BTreeSet;
 
+use checker::Checker;
 use document::{Documented, Operation};
-use specimen::Specimen;
-use witness::Witness;
+use valid_request::ValidRequest;
 
 use crate::harness::{Answer, Client, OPENAPI, Shop};
 
 #[test]
 fn every_documented_answer_and_example_is_given_and_every_answer_is_documented() {
-    let mut witness = Witness::default();
-    witness.turn_to("successes");
-    successes::provoke(&mut witness);
-    witness.turn_to("requests");
-    requests::provoke(&mut witness);
-    witness.turn_to("keys");
-    keys::provoke(&mut witness);
-    witness.turn_to("states");
-    states::provoke(&mut witness);
-    witness.turn_to("settings");
-    settings::provoke(&mut witness);
-    witness.turn_to("weather");
-    weather::provoke(&mut witness);
-    witness.turn_to("examples");
-    examples::send_bodies(&mut witness);
-    examples::send_paths(&mut witness);
-    examples::send_figures(&mut witness);
-    examples::send_parameters(&mut witness);
-    examples::send_request_ids(&mut witness);
-    witness.finish();
+    let mut checker = Checker::default();
+    checker.start_scenario("successes");
+    successes::provoke(&mut checker);
+    checker.start_scenario("requests");
+    requests::provoke(&mut checker);
+    checker.start_scenario("keys");
+    keys::provoke(&mut checker);
+    checker.start_scenario("states");
+    states::provoke(&mut checker);
+    checker.start_scenario("settings");
+    settings::provoke(&mut checker);
+    checker.start_scenario("store_failures");
+    store_failures::provoke(&mut checker);
+    checker.start_scenario("examples");
+    examples::send_bodies(&mut checker);
+    examples::send_paths(&mut checker);
+    examples::send_figures(&mut checker);
+    examples::send_parameters(&mut checker);
+    examples::send_request_ids(&mut checker);
+    checker.finish();
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn every_error_code_belongs_to_an_answer() {
     assert_eq!(answered, document::error_codes().collect());
 }
 
-/// Whatever heeds one heeds the other; the contract's reader looks for both among the parameters.
+/// The contract's reader looks for both headers among the parameters.
 #[test]
 fn an_operation_that_takes_if_match_takes_if_none_match() {
     for operation in document::operations().iter().filter(|one| one.takes("If-Match")) {
@@ -69,9 +69,9 @@ fn an_operation_that_takes_if_match_takes_if_none_match() {
     }
 }
 
-/// Some generators look nowhere else for what there is to read, and read nothing.
+/// Some generators read the response type from the operation only, and generate a void method otherwise.
 #[test]
-fn every_success_with_a_body_stands_at_its_operation() {
+fn every_success_with_a_body_is_defined_at_its_operation() {
     for operation in document::operations() {
         let success = &operation.answers[&operation.success()];
         if success.content.is_some() {
@@ -86,7 +86,7 @@ fn every_example_fits_its_schema() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
-/// A mock that finds one at the schema answers every request with it, whatever the answer's own examples are.
+/// A mock server that finds an example at the schema answers every request with it and ignores the answer's own.
 #[test]
 fn a_schema_has_an_example_unless_an_answer_has_its_own() {
     assert_eq!(examples::misplaced(), Vec::<&str>::new());
@@ -99,56 +99,56 @@ fn a_schema_has_an_example_unless_an_answer_has_its_own() {
 
 #[test]
 fn values_may_be_joined_or_repeated() {
-    let mut witness = Witness::default();
-    examples::repeat_parameters(&mut witness);
-    witness.finish_without_coverage();
+    let mut checker = Checker::default();
+    examples::repeat_parameters(&mut checker);
+    checker.finish_without_coverage();
 }
 
 #[test]
-fn whatever_a_schema_permits_is_taken() {
-    let mut witness = Witness::default();
-    extremes::send(&mut witness);
-    witness.finish_without_coverage();
+fn every_value_that_a_schema_permits_is_accepted() {
+    let mut checker = Checker::default();
+    boundary_values::send(&mut checker);
+    checker.finish_without_coverage();
 }
 
 #[test]
-fn whatever_a_schema_forbids_is_refused() {
-    let mut witness = Witness::default();
-    violations::send_bodies(&mut witness);
-    violations::send_parameters(&mut witness);
-    violations::send_other_members(&mut witness);
-    violations::send_other_parameters(&mut witness);
-    let details = witness.details();
-    witness.finish_without_coverage();
+fn every_value_that_a_schema_forbids_is_refused() {
+    let mut checker = Checker::default();
+    violations::send_bodies(&mut checker);
+    violations::send_parameters(&mut checker);
+    violations::send_other_members(&mut checker);
+    violations::send_other_parameters(&mut checker);
+    let details = checker.details();
+    checker.finish_without_coverage();
     assert_eq!(details, document::detail_codes().map(str::to_owned).collect());
 }
 
 #[test]
 fn no_other_method_is_allowed() {
     let (_shop, client) = stock::open();
-    let mut witness = Witness::default();
+    let mut checker = Checker::default();
     for (path, operations) in document::paths() {
         let allowed = allowed(&operations);
         for method in ["GET", "POST", "PUT", "PATCH", "DELETE", "TRACE", "BREW", "get"] {
             if allowed.contains(method) {
                 continue;
             }
-            let answer = Specimen::of(operations[0]).by(method).send(&client);
-            // It is the path's answer, so it must be as each of its operations documents it.
+            let answer = ValidRequest::of(operations[0]).with_method(method).send(&client);
+            // The path gives this answer, so it must match the documentation of each of its operations.
             for operation in &operations {
-                witness.expect(operation, &answer, 405, "method_not_allowed");
+                checker.expect(operation, &answer, 405, "method_not_allowed");
             }
             assert_eq!(methods(&answer), allowed, "{method} {path}");
         }
     }
-    witness.finish_without_coverage();
+    checker.finish_without_coverage();
 }
 
 #[test]
 fn no_other_path_is_found() {
     let (_shop, client) = stock::open();
     let like_any = document::operation("getOrder");
-    let mut witness = Witness::default();
+    let mut checker = Checker::default();
     for path in [
         "",
         "/",
@@ -165,11 +165,11 @@ fn no_other_path_is_found() {
         "/openapi.yaml",
     ] {
         for method in ["GET", "POST", "DELETE", "OPTIONS"] {
-            let request = Specimen::of(like_any).by(method).at(path);
-            witness.expect(like_any, &request.send(&client), 404, "not_found");
+            let request = ValidRequest::of(like_any).with_method(method).at_path(path);
+            checker.expect(like_any, &request.send(&client), 404, "not_found");
         }
     }
-    witness.finish_without_coverage();
+    checker.finish_without_coverage();
     let outside = client.get("/pets");
     assert_eq!(outside.outcome(), (404, "not_found".to_owned()));
     assert!(outside.json()["message"].as_str().unwrap().contains(document::base_path()));
@@ -179,40 +179,40 @@ fn no_other_path_is_found() {
 fn head_is_get_without_the_body() {
     let (shop, client) = stock::open();
     for operation in document::operations().iter().filter(|one| one.method == "GET") {
-        let good = Specimen::of(operation);
+        let good = ValidRequest::of(operation);
         for request in [
             good.clone(),
-            good.clone().with("if-none-match", "*"),
-            good.clone().asking("verbose=1"),
-            good.clone().with("accept", "text/html"),
-            good.clone().at("/nothing"),
+            good.clone().with_header("if-none-match", "*"),
+            good.clone().with_query("verbose=1"),
+            good.clone().with_header("accept", "text/html"),
+            good.clone().at_path("/nothing"),
         ] {
-            for client in [&client, &shop.stranger()] {
-                let (get, head) = (request.send(client), request.clone().by("HEAD").send(client));
+            for client in [&client, &shop.anonymous()] {
+                let (get, head) = (request.send(client), request.clone().with_method("HEAD").send(client));
                 let at = &request.target;
                 assert_eq!(get.status, head.status, "{at}");
                 assert_eq!(lasting_headers(&get), lasting_headers(&head), "{at}");
-                assert!(without_body(&request.clone().by("HEAD"), client), "{at}");
+                assert!(without_body(&request.clone().with_method("HEAD"), client), "{at}");
             }
         }
     }
 }
 
 #[test]
-fn options_tells_the_methods_and_counts_nothing() {
+fn options_lists_the_methods_and_counts_nothing() {
     let (shop, client) = stock::open();
     let left = || {
         let account = client.get("/v1/rate-limit").json();
-        // A request without a key that does count, so that the address's count is told; it is taken off below.
+        // A request without a key that counts, so that the count of the address is known. It is subtracted below.
         (
             account["minute"]["remaining"].clone(),
-            shop.stranger().get("/v1/pets").number("x-ratelimit-remaining"),
+            shop.anonymous().get("/v1/pets").number("x-ratelimit-remaining"),
         )
     };
     let before = left();
     for (path, operations) in document::paths() {
-        for client in [&client, &shop.stranger()] {
-            let answer = Specimen::of(operations[0]).by("OPTIONS").send(client);
+        for client in [&client, &shop.anonymous()] {
+            let answer = ValidRequest::of(operations[0]).with_method("OPTIONS").send(client);
             assert_eq!((answer.status, answer.body.len()), (204, 0), "{path}");
             assert_eq!(methods(&answer), allowed(&operations), "{path}");
             assert_eq!(answer.header("x-ratelimit-resource"), Some("address"), "{path}");
@@ -223,12 +223,13 @@ fn options_tells_the_methods_and_counts_nothing() {
 }
 
 #[test]
-fn a_head_that_the_parser_refuses_is_answered_with_a_bare_431() {
+fn a_head_that_the_parser_refuses_is_answered_with_431_without_a_body() {
     let (_shop, client) = stock::open();
-    let good = Specimen::of(document::operation("listPets"));
-    let many = (0..101).fold(good.clone(), |request, number| request.with(&format!("x-{number}"), "1"));
-    let long = good.clone().with("x-long", &"x".repeat(64 * 1024));
-    let far = good.asking(&"x".repeat(70_000));
+    let good = ValidRequest::of(document::operation("listPets"));
+    let many =
+        (0..101).fold(good.clone(), |request, number| request.with_header(&format!("x-{number}"), "1"));
+    let long = good.clone().with_header("x-long", &"x".repeat(64 * 1024));
+    let far = good.with_query(&"x".repeat(70_000));
     for request in [many, long, far] {
         let answer = request.send(&client);
         assert_eq!((answer.status, answer.body.len()), (431, 0));
@@ -239,23 +240,23 @@ fn a_head_that_the_parser_refuses_is_answered_with_a_bare_431() {
 fn a_key_may_come_in_either_header() {
     let (shop, client) = stock::open();
     let key = client.key.expect("a client has a key");
-    let mut witness = Witness::default();
+    let mut checker = Checker::default();
     for operation in document::operations().iter().filter(|one| one.method == "GET") {
-        let answer = Specimen::of(operation).with("x-api-key", &key).send(&shop.stranger());
-        witness.expect(operation, &answer, operation.success(), "");
+        let answer = ValidRequest::of(operation).with_header("x-api-key", &key).send(&shop.anonymous());
+        checker.expect(operation, &answer, operation.success(), "");
     }
-    witness.finish_without_coverage();
+    checker.finish_without_coverage();
 }
 
 #[test]
 fn the_document_is_served_as_it_is() {
     let shop = Shop::open();
-    let answer = shop.stranger().get("/openapi.yaml");
+    let answer = shop.anonymous().get("/openapi.yaml");
     assert_eq!((answer.status, answer.header("content-type")), (200, Some("application/yaml")));
     assert!(answer.body == OPENAPI.as_bytes(), "the document was changed on its way");
 }
 
-/// The methods of a path: HEAD wherever GET is, OPTIONS everywhere.
+/// The methods of a path: HEAD on every path with GET, OPTIONS on every path.
 fn allowed(operations: &[&Operation]) -> BTreeSet<String> {
     let mut methods: BTreeSet<_> = operations.iter().map(|operation| operation.method.clone()).collect();
     if methods.contains("GET") {
@@ -270,15 +271,15 @@ fn methods(answer: &Answer) -> BTreeSet<String> {
     answer.header("allow").unwrap_or_default().split(", ").map(str::to_owned).collect()
 }
 
-/// The headers that two answers to the same request share.
+/// The headers that must be equal in two answers to the same request.
 fn lasting_headers(answer: &Answer) -> BTreeSet<(String, String)> {
     let changes = ["date", "x-request-id", "x-ratelimit-remaining"];
     answer.headers.iter().filter(|(name, _)| !changes.contains(&name.as_str())).cloned().collect()
 }
 
-/// Whether nothing follows the head of the answer to this request.
-fn without_body(request: &Specimen, client: &Client) -> bool {
-    let mut connection = request.clone().with("connection", "close").begin_whole(client);
+/// Returns whether nothing follows the head of the answer to this request.
+fn without_body(request: &ValidRequest, client: &Client) -> bool {
+    let mut connection = request.clone().with_header("connection", "close").begin_whole(client);
     connection.read_answer(true).expect("the server answers");
     connection.is_closed()
 }

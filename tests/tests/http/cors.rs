@@ -1,11 +1,11 @@
-//! What pages of other origins may do.
+//! Access by pages of other origins.
 
 use std::collections::BTreeSet;
 
 use petstore_domain::Plan;
 use petstore_http::{Cors, Origin};
 
-use crate::harness::{Answer, Shop, Wish};
+use crate::harness::{Answer, Shop, ShopOptions};
 
 const PAGE: &str = "https://page.example";
 
@@ -14,9 +14,9 @@ fn origin(text: &str) -> Origin {
 }
 
 fn shop(cors: Cors) -> Shop {
-    let mut wish = Wish::default();
-    wish.http.cors = cors;
-    Shop::open_as(wish)
+    let mut options = ShopOptions::default();
+    options.http.cors = cors;
+    Shop::open_as(options)
 }
 
 /// A preflight from this origin.
@@ -26,7 +26,7 @@ fn preflight(shop: &Shop, path: &str, origin: &str) -> Answer {
         ("access-control-request-method", "PATCH"),
         ("access-control-request-headers", "authorization,content-type,if-match"),
     ];
-    shop.stranger().send("OPTIONS", path, &headers, None)
+    shop.anonymous().send("OPTIONS", path, &headers, None)
 }
 
 /// The words of a list in a header, lower case.
@@ -39,7 +39,7 @@ fn set(words: &[&str]) -> BTreeSet<String> {
     words.iter().map(|word| word.to_ascii_lowercase()).collect()
 }
 
-/// Whether any Vary of the answer names this header.
+/// Returns whether any Vary of the answer names this header.
 fn varies_by(answer: &Answer, header: &str) -> bool {
     let values = answer.headers.iter().filter(|(name, _)| name == "vary");
     values.flat_map(|(_, value)| value.split(',')).any(|word| word.trim().eq_ignore_ascii_case(header))
@@ -60,10 +60,10 @@ fn options_is_204_with_allow_and_costs_nothing() {
         ("/v1/inventory/1/adjustments", "OPTIONS, POST"),
         ("/v1/rate-limit", "GET, HEAD, OPTIONS"),
         ("/health", "GET, HEAD, OPTIONS"),
-        // The server as a whole: no resource of it takes everything.
+        // The server as a whole: no single resource takes all these methods.
         ("*", "DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT"),
     ] {
-        let answer = shop.stranger().send("OPTIONS", path, &[], None);
+        let answer = shop.anonymous().send("OPTIONS", path, &[], None);
         assert_eq!((answer.status, answer.body.len()), (204, 0), "{path}");
         let allowed: Vec<_> = words(&answer, "allow").into_iter().map(|word| word.to_uppercase()).collect();
         assert_eq!(allowed.join(", "), allow, "{path}");
@@ -81,7 +81,7 @@ fn options_is_204_with_allow_and_costs_nothing() {
 fn preflight_for(shop: &Shop, asked: &[&str]) -> Answer {
     let mut headers = vec![("origin", PAGE), ("access-control-request-method", "POST")];
     headers.extend(asked.iter().map(|names| ("access-control-request-headers", *names)));
-    shop.stranger().send("OPTIONS", "/v1/pets", &headers, None)
+    shop.anonymous().send("OPTIONS", "/v1/pets", &headers, None)
 }
 
 /// The request headers that pages of listed origins may send.
@@ -149,9 +149,9 @@ fn a_page_that_mistyped_a_path_reads_its_404() {
         assert_eq!(answer.header("allow"), None, "it takes nothing");
         let answer = shop.client(Plan::Free).send("PATCH", path, &[("origin", PAGE)], None);
         assert_eq!((answer.status, answer.header("access-control-allow-origin")), (404, Some(PAGE)));
-        // Whom no preflight is of use is told the truth.
+        // A preflight that cannot succeed anyway gets the 404.
         assert_eq!(preflight(&shop, path, "https://other.example").status, 404);
-        assert_eq!(shop.stranger().send("OPTIONS", path, &[], None).status, 404);
+        assert_eq!(shop.anonymous().send("OPTIONS", path, &[], None).status, 404);
     }
 }
 
@@ -184,8 +184,8 @@ fn every_answer_to_a_page_may_be_read_with_the_headers_that_matter() {
         (&client, "GET", "/v1/nothing", 404),
         (&client, "TRACE", "/v1/pets", 405),
         (&client, "POST", "/v1/pets", 415),
-        (&shop.stranger(), "GET", "/v1/pets", 401),
-        (&shop.stranger(), "GET", "/health", 200),
+        (&shop.anonymous(), "GET", "/v1/pets", 401),
+        (&shop.anonymous(), "GET", "/health", 200),
     ] {
         let answer = client.send(method, path, &origin, None);
         assert_eq!(answer.status, status, "{path}");
@@ -194,7 +194,7 @@ fn every_answer_to_a_page_may_be_read_with_the_headers_that_matter() {
         assert!(varies_by(&answer, "origin"), "without an origin nothing is allowed");
     }
     let without = client.get("/v1/pets");
-    assert_eq!(without.header("access-control-allow-origin"), None, "nobody asked");
+    assert_eq!(without.header("access-control-allow-origin"), None, "no origin was sent");
 }
 
 #[test]

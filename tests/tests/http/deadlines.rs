@@ -1,4 +1,4 @@
-//! Slow clients are shed.
+//! Deadlines: slow clients are disconnected.
 
 use std::io::Write;
 use std::net::TcpStream;
@@ -7,10 +7,10 @@ use std::time::Duration;
 use petstore_domain::Plan;
 use petstore_http::Deadlines;
 
-use crate::harness::{Connection, Shop, Wish};
+use crate::harness::{Connection, Shop, ShopOptions};
 use crate::stall::request;
 
-/// Long enough for nothing to be that slow, so that only the deadline under test fires.
+/// A deadline that never fires in a test, so that only the deadline under test does.
 const LONG: Duration = Duration::from_secs(30);
 
 const LENIENT: Deadlines = Deadlines {
@@ -29,19 +29,19 @@ const LENIENT: Deadlines = Deadlines {
 const SHORT: Duration = Duration::from_millis(500);
 
 fn shop(deadlines: Deadlines) -> Shop {
-    let mut wish = Wish::default();
-    wish.http.deadlines = deadlines;
-    Shop::open_as(wish)
+    let mut options = ShopOptions::default();
+    options.http.deadlines = deadlines;
+    Shop::open_as(options)
 }
 
-/// Sends these bytes one by one, each as soon as the one before it has had time to arrive, until the server has had
-/// enough. Says how many it took.
+/// Sends these bytes one by one, each after the one before it has had time to arrive, until the server answers
+/// or closes. Returns the number of bytes that were sent.
 fn drip(connection: &mut Connection, bytes: impl Iterator<Item = u8>) -> usize {
     let socket = connection.socket().try_clone().unwrap();
     socket.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
     let mut sent = 0;
     for byte in bytes {
-        // An answer, or the end, is there to be read.
+        // An answer, or the end of the connection, can be read.
         if (&socket).write_all(&[byte]).is_err() || socket.peek(&mut [0]).is_ok() {
             break;
         }
@@ -52,7 +52,7 @@ fn drip(connection: &mut Connection, bytes: impl Iterator<Item = u8>) -> usize {
 }
 
 #[test]
-fn a_head_that_drips_is_408_and_closed() {
+fn a_head_that_arrives_too_slowly_is_408_and_closed() {
     let shop = shop(Deadlines { head: SHORT, ..LENIENT });
     let mut connection = Connection::open(shop.address());
     connection.send(b"GET /health HTTP/1.1\r\nx-slow: ");
@@ -64,7 +64,7 @@ fn a_head_that_drips_is_408_and_closed() {
     for (name, value) in [("cache-control", "no-store"), ("x-content-type-options", "nosniff")] {
         assert_eq!(answer.header(name), Some(value), "as on every answer");
     }
-    let next = shop.stranger().get("/health");
+    let next = shop.anonymous().get("/health");
     let ids = [&answer, &next].map(|one| one.header("x-request-id").expect("an id").to_owned());
     assert!(ids[0].len() == ids[1].len() && ids[0] != ids[1], "{ids:?}");
 }
@@ -82,7 +82,7 @@ fn the_head_of_a_later_request_has_the_same_deadline() {
 }
 
 #[test]
-fn a_body_that_drips_is_408_and_closed() {
+fn a_body_that_arrives_too_slowly_is_408_and_closed() {
     let shop = shop(Deadlines { body: SHORT, ..LENIENT });
     let client = shop.client(Plan::Business);
     let mut connection = Connection::open(client.address);
@@ -98,11 +98,11 @@ fn a_body_that_drips_is_408_and_closed() {
 }
 
 #[test]
-fn a_body_that_came_too_late_is_not_waited_for_again() {
+fn a_second_wait_for_a_late_body_does_not_happen() {
     let shop = shop(Deadlines { body: SHORT, ..LENIENT });
     let client = shop.client(Plan::Business);
     let mut connection = Connection::open(client.address);
-    // What drips would be there soon after the deadline.
+    // The body would be complete soon after the deadline.
     let mut bytes = request(&client, "POST", "/v1/categories", &[], &[b' '; 40]);
     bytes.truncate(bytes.len() - 40);
     connection.send(&bytes);
@@ -112,10 +112,10 @@ fn a_body_that_came_too_late_is_not_waited_for_again() {
 }
 
 #[test]
-fn a_refused_body_that_drips_holds_its_answer_back_for_a_second_at_most() {
+fn a_slow_refused_body_delays_its_answer_by_a_second_at_most() {
     let shop = shop(LENIENT);
     let mut connection = Connection::open(shop.address());
-    let mut bytes = request(&shop.stranger(), "POST", "/v1/pets", &[], &[b' '; 10_000]);
+    let mut bytes = request(&shop.anonymous(), "POST", "/v1/pets", &[], &[b' '; 10_000]);
     bytes.truncate(bytes.len() - 10_000);
     connection.send(&bytes);
     drip(&mut connection, std::iter::repeat_n(b' ', 9_000));
@@ -124,14 +124,14 @@ fn a_refused_body_that_drips_holds_its_answer_back_for_a_second_at_most() {
 }
 
 #[test]
-fn an_idle_connection_is_closed_without_a_word() {
+fn an_idle_connection_is_closed_without_an_answer() {
     let shop = shop(Deadlines { idle: SHORT, ..LENIENT });
     let client = shop.client(Plan::Business);
-    assert!(Connection::open(client.address).is_closed(), "one that never asked");
+    assert!(Connection::open(client.address).is_closed(), "one without a request");
     let mut connection = Connection::open(client.address);
     connection.send(&request(&client, "GET", "/v1/pets", &[], b""));
     assert_eq!(connection.read_answer(false).unwrap().status, 200);
-    assert!(connection.is_closed(), "one that asked and then fell silent");
+    assert!(connection.is_closed(), "one that is idle after a request");
 }
 
 #[test]
@@ -140,8 +140,8 @@ fn a_client_that_never_reads_is_dropped() {
     let mut connection = Connection::open(shop.address());
     connection.socket().set_write_timeout(Some(LONG)).unwrap();
     let batch: Vec<u8> =
-        (0..100).flat_map(|_| request(&shop.stranger(), "GET", "/openapi.yaml", &[], b"")).collect();
-    // Whatever the kernel buffers on both sides, some batch no longer fits, and then nobody takes it any more.
+        (0..100).flat_map(|_| request(&shop.anonymous(), "GET", "/openapi.yaml", &[], b"")).collect();
+    // The kernel's buffers on both sides are full after some batch, and the client takes no more.
     let error = loop {
         if let Err(error) = connection.socket().write_all(&batch) {
             break error;
@@ -151,15 +151,15 @@ fn a_client_that_never_reads_is_dropped() {
         !matches!(error.kind(), std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut),
         "{error}"
     );
-    assert_eq!(shop.stranger().get("/health").status, 200);
+    assert_eq!(shop.anonymous().get("/health").status, 200);
 }
 
-/// The ports of a connection as the kernel's table names them: the server's, and the client's.
+/// The ports of a connection in the form of the kernel's table: the server's, and the client's.
 fn ports(socket: &TcpStream) -> [String; 2] {
     [socket.peer_addr(), socket.local_addr()].map(|address| format!(":{:04X}", address.unwrap().port()))
 }
 
-/// What the kernel keeps for the client of this connection: bytes that were not taken yet, if it knows the connection.
+/// The unsent bytes in the kernel for the client of this connection; none if the kernel has no such connection.
 fn unsent_to([near, far]: &[String; 2]) -> Option<u64> {
     let sockets = std::fs::read_to_string("/proc/net/tcp").unwrap();
     sockets.lines().find_map(|line| {
@@ -174,10 +174,10 @@ fn the_kernel_keeps_little_for_a_client_that_takes_nothing_and_nothing_when_it_i
     const LITTLE: u64 = 512 * 1024;
     let shop = shop(Deadlines { write_stall: SHORT, ..LENIENT });
     let mut connection = Connection::open(shop.address());
-    // Asked now: a socket that the server has dropped has no other end.
+    // Read the ports now: a socket that the server has dropped has no peer.
     let ports = ports(connection.socket());
     let batch: Vec<u8> =
-        (0..100).flat_map(|_| request(&shop.stranger(), "GET", "/openapi.yaml", &[], b"")).collect();
+        (0..100).flat_map(|_| request(&shop.anonymous(), "GET", "/openapi.yaml", &[], b"")).collect();
     connection.send(&batch);
     let mut most = 0;
     while let Some(unsent) = unsent_to(&ports) {
@@ -186,7 +186,7 @@ fn the_kernel_keeps_little_for_a_client_that_takes_nothing_and_nothing_when_it_i
     assert!((1..LITTLE).contains(&most), "{most}");
 }
 
-/// Waits for as long as this shop lets a connection be idle, by the server's own count.
+/// Waits for the idle deadline of this shop, by the server's own clock.
 fn wait_out_an_idle_one(shop: &Shop) {
     assert!(Connection::open(shop.address()).is_closed());
 }
@@ -197,10 +197,10 @@ fn a_client_that_reads_slowly_is_not_dropped() {
     let shop = shop(Deadlines { idle: PACE, write_stall: 10 * PACE, ..LENIENT });
     let mut connection = Connection::open(shop.address());
     let batch: Vec<u8> =
-        (0..60).flat_map(|_| request(&shop.stranger(), "GET", "/openapi.yaml", &[], b"")).collect();
+        (0..60).flat_map(|_| request(&shop.anonymous(), "GET", "/openapi.yaml", &[], b"")).collect();
     connection.send(&batch);
     for number in 0..60 {
-        // Whatever the kernel buffers on both sides, there is more to come, for longer than a write may stall.
+        // More answers remain than the kernel's buffers hold, for longer than a write may stall.
         if number % 4 == 0 {
             wait_out_an_idle_one(&shop);
         }
@@ -211,8 +211,8 @@ fn a_client_that_reads_slowly_is_not_dropped() {
 #[test]
 fn a_client_that_reads_its_last_answer_late_is_not_idle() {
     let shop = shop(Deadlines { idle: SHORT, ..LENIENT });
-    let ask = |path: &str| request(&shop.stranger(), "GET", path, &[], b"");
-    // Of some of them the kernel takes all but a part of the last answer: more of it for one, less of it for another.
+    let ask = |path: &str| request(&shop.anonymous(), "GET", path, &[], b"");
+    // For some of the clients the kernel takes all but a part of the last answer, in different sizes.
     let sizes = (1..8).flat_map(|long| (0..6).map(move |short| (50 * short, long)));
     let clients: Vec<_> = sizes
         .map(|(short, long)| {
@@ -231,7 +231,7 @@ fn a_client_that_reads_its_last_answer_late_is_not_idle() {
 }
 
 #[test]
-fn slow_clients_stand_in_nobodys_way() {
+fn slow_clients_do_not_delay_others() {
     let shop = shop(LENIENT);
     let client = shop.client(Plan::Business);
     let slow: Vec<_> = (0..200)
@@ -248,7 +248,7 @@ fn slow_clients_stand_in_nobodys_way() {
 }
 
 #[test]
-fn a_head_that_begins_behind_another_request_is_shed_too() {
+fn a_head_that_begins_behind_another_request_has_the_deadline_too() {
     let shop = shop(Deadlines { head: SHORT, idle: SHORT, ..LENIENT });
     let client = shop.client(Plan::Business);
     let mut connection = Connection::open(client.address);

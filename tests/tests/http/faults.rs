@@ -1,4 +1,4 @@
-//! What the client is told when something of ours fails, and what it is not.
+//! Answers when a port fails, without the details of the failure.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,12 +11,14 @@ use petstore_ports::api::{ClockFace, ClockTurn, Sandbox};
 use petstore_service::{OnQuotaOutage, Policy, Ports};
 use serde_json::json;
 
-use crate::faulty::{Mood, Moody, Panicky, shop_with_a_door, shop_without_pets};
-use crate::harness::{Answer, Connection, Shop, Wish};
+use crate::faulty::{
+    FailingPort, FailureMode, PanickingTransactor, shop_with_write_barrier, shop_without_pets,
+};
+use crate::harness::{Answer, Connection, Shop, ShopOptions};
 use crate::stall::{Caller, PLENTY, request};
 
-fn down() -> Mood {
-    Mood::Fails(StoreError::Unavailable("connection to 10.0.0.7 refused".to_owned()))
+fn down() -> FailureMode {
+    FailureMode::Fails(StoreError::Unavailable("connection to 10.0.0.7 refused".to_owned()))
 }
 
 #[track_caller]
@@ -27,26 +29,26 @@ fn is_503(answer: &Answer, code: &str) {
 
 #[test]
 fn a_store_that_never_answers_is_a_503_in_time_and_reads_go_on() {
-    let mut wish = Wish::default();
-    wish.http.deadlines.store = Duration::from_millis(50);
-    let (shop, door) = shop_with_a_door(wish);
+    let mut options = ShopOptions::default();
+    options.http.deadlines.store = Duration::from_millis(50);
+    let (shop, barrier) = shop_with_write_barrier(options);
     let client = shop.client(Plan::Pro);
-    door.close();
+    barrier.close();
     let answer = client.post("/v1/categories", &json!({"name": "Cats"}));
     is_503(&answer, "unavailable");
     assert_eq!(client.get("/v1/pets").status, 200);
-    door.open();
+    barrier.open();
     assert_eq!(client.post("/v1/categories", &json!({"name": "Dogs"})).status, 201);
 }
 
 #[test]
 fn a_panic_costs_one_500_and_the_next_request_is_served() {
     let policy = Policy { in_flight_max: 1, ..Policy::DEFAULT };
-    let shop = shop_without_pets(Wish { policy, ..Wish::default() }, Mood::Panics);
+    let shop = shop_without_pets(ShopOptions { policy, ..ShopOptions::default() }, FailureMode::Panics);
     let client = shop.client(Plan::Free);
     let mut caller = Caller::of(&client);
     for round in 1..=10 {
-        // Three handlers, on one connection: neither it nor the place among the requests in flight is lost.
+        // Three handlers, on one connection: it stays open, and its place among the requests in flight is released.
         for path in ["/v1/pets/1", "/v1/pets", "/v1/inventory/1"] {
             let answer = caller.get(path);
             assert_eq!(answer.outcome(), (500, "internal_error".to_owned()));
@@ -61,9 +63,10 @@ fn a_panic_costs_one_500_and_the_next_request_is_served() {
 }
 
 #[test]
-fn a_panic_with_a_body_on_its_way_costs_no_more() {
-    let mood = Mood::Panics;
-    let shop = Shop::open_over(Wish::default(), |ports| Ports { keys: Arc::new(Moody(mood)), ..ports });
+fn a_panic_before_the_body_has_arrived_costs_one_500() {
+    let mode = FailureMode::Panics;
+    let shop =
+        Shop::open_over(ShopOptions::default(), |ports| Ports { keys: Arc::new(FailingPort(mode)), ..ports });
     let client = shop.client(PLENTY);
     let mut connection = Connection::open(client.address);
     for bytes in [10, 10_000] {
@@ -77,9 +80,9 @@ fn a_panic_with_a_body_on_its_way_costs_no_more() {
 #[test]
 fn a_panic_under_an_idempotency_key_leaves_the_key_free() {
     let recovered = Arc::new(AtomicBool::new(true));
-    let shop = Shop::open_over(Wish::default(), |ports| {
+    let shop = Shop::open_over(ShopOptions::default(), |ports| {
         let (inner, recovered) = (Arc::clone(&ports.transactor), Arc::clone(&recovered));
-        Ports { transactor: Arc::new(Panicky { inner, recovered }), ..ports }
+        Ports { transactor: Arc::new(PanickingTransactor { inner, recovered }), ..ports }
     });
     let client = shop.client(PLENTY);
     let post = || {
@@ -95,7 +98,7 @@ fn a_panic_under_an_idempotency_key_leaves_the_key_free() {
 }
 
 #[test]
-fn a_failing_store_is_answered_by_what_the_client_should_do_and_its_reasons_stay_here() {
+fn the_answer_to_a_store_failure_says_what_the_client_should_do_and_hides_the_cause() {
     let reason = || "SELECT * FROM pets at src/store.rs:7".to_owned();
     for (error, code) in [
         (StoreError::Busy(reason()), Some("overloaded")),
@@ -103,7 +106,7 @@ fn a_failing_store_is_answered_by_what_the_client_should_do_and_its_reasons_stay
         (StoreError::Indeterminate(reason()), Some("unavailable")),
         (StoreError::Corrupt(reason()), None),
     ] {
-        let shop = shop_without_pets(Wish::default(), Mood::Fails(error));
+        let shop = shop_without_pets(ShopOptions::default(), FailureMode::Fails(error));
         let client = shop.client(PLENTY);
         for path in ["/v1/pets", "/v1/pets/1", "/v1/inventory/1"] {
             let answer = client.get(path);
@@ -113,48 +116,54 @@ fn a_failing_store_is_answered_by_what_the_client_should_do_and_its_reasons_stay
             }
             assert!(!answer.text().contains("SELECT") && !answer.text().contains("store.rs"));
         }
-        // What does not need it goes on.
+        // Requests that do not need it are served.
         assert_eq!(client.get("/v1/categories").status, 200);
         assert_eq!(client.post("/v1/categories", &json!({"name": "Dogs"})).status, 201);
     }
 }
 
 #[test]
-fn retry_after_does_not_send_everybody_back_at_once() {
-    let shop = shop_without_pets(Wish::default(), down());
+fn retry_after_spreads_the_retries() {
+    let shop = shop_without_pets(ShopOptions::default(), down());
     let mut caller = Caller::of(&shop.client(PLENTY));
     let waits: Vec<_> = (0..50).map(|_| caller.get("/v1/pets").number("retry-after")).collect();
     assert!(waits.contains(&1) && waits.contains(&2) && waits.iter().all(|wait| (1..=2).contains(wait)));
 }
 
 #[test]
-fn while_keys_cannot_be_looked_up_nobody_is_let_in() {
-    let shop = Shop::open_over(Wish::default(), |ports| Ports { keys: Arc::new(Moody(down())), ..ports });
+fn while_keys_cannot_be_looked_up_no_request_is_admitted() {
+    let shop = Shop::open_over(ShopOptions::default(), |ports| Ports {
+        keys: Arc::new(FailingPort(down())),
+        ..ports
+    });
     let client = shop.client(PLENTY);
     is_503(&client.get("/v1/pets"), "unavailable");
-    // Without a key, or with junk, there is nothing to look up.
-    assert_eq!(shop.stranger().get("/v1/pets").status, 401);
-    assert_eq!(shop.stranger().get("/health").status, 200);
+    // A request without a key, or with a malformed one, needs no look-up.
+    assert_eq!(shop.anonymous().get("/v1/pets").status, 401);
+    assert_eq!(shop.anonymous().get("/health").status, 200);
 }
 
 #[test]
-fn while_quotas_cannot_be_counted_nobody_is_let_in_for_nothing() {
-    let shop = Shop::open_over(Wish::default(), |ports| Ports { quotas: Arc::new(Moody(down())), ..ports });
+fn while_quotas_cannot_be_counted_no_request_is_admitted() {
+    let shop = Shop::open_over(ShopOptions::default(), |ports| Ports {
+        quotas: Arc::new(FailingPort(down())),
+        ..ports
+    });
     let client = shop.client(PLENTY);
     for _ in 0..3 {
         is_503(&client.get("/v1/pets"), "unavailable");
         is_503(&client.get("/v1/rate-limit"), "unavailable");
-        is_503(&shop.stranger().get("/v1/pets"), "unavailable");
+        is_503(&shop.anonymous().get("/v1/pets"), "unavailable");
     }
-    assert_eq!(shop.stranger().get("/health").status, 200);
-    // A preflight is not counted: it is answered without the numbers that nobody knows.
-    assert_eq!(shop.stranger().send("OPTIONS", "/v1/pets", &[], None).status, 204);
+    assert_eq!(shop.anonymous().get("/health").status, 200);
+    // A preflight is not counted: it is answered without the quota headers.
+    assert_eq!(shop.anonymous().send("OPTIONS", "/v1/pets", &[], None).status, 204);
 }
 
 #[test]
-fn a_stand_in_counts_with_the_same_figures() {
-    let shop = Shop::open_over(Wish::default(), |ports| Ports {
-        quotas: Arc::new(Moody(down())),
+fn a_replacement_of_the_quotas_gets_the_same_limits() {
+    let shop = Shop::open_over(ShopOptions::default(), |ports| Ports {
+        quotas: Arc::new(FailingPort(down())),
         on_quota_outage: OnQuotaOutage::CountWith(Arc::new(MemoryStore::new())),
         ..ports
     });
@@ -164,12 +173,12 @@ fn a_stand_in_counts_with_the_same_figures() {
         assert_eq!((answer.status, answer.number("x-ratelimit-remaining")), (200, left));
     }
     assert_eq!(caller.get("/v1/pets").outcome(), (429, "rate_limit_exceeded".to_owned()));
-    let mut stranger = Caller::of(&shop.stranger());
-    let statuses: Vec<_> = (0..301).map(|_| stranger.get("/v1/pets").status).collect();
+    let mut anonymous = Caller::of(&shop.anonymous());
+    let statuses: Vec<_> = (0..301).map(|_| anonymous.get("/v1/pets").status).collect();
     assert_eq!((statuses[299], statuses[300]), (401, 429));
 }
 
-/// A sandbox whose reset may have happened, or not.
+/// A sandbox whose reset is in doubt: it may have happened or not.
 struct InDoubt;
 
 impl Sandbox for InDoubt {
@@ -191,10 +200,10 @@ impl Sandbox for InDoubt {
 }
 
 #[test]
-fn after_a_reset_that_may_have_happened_no_tag_of_before_fits() {
-    let mut wish = Wish::default();
-    wish.http.sandbox = Some(Arc::new(InDoubt));
-    let shop = Shop::open_as(wish);
+fn after_a_reset_in_doubt_no_earlier_tag_matches() {
+    let mut options = ShopOptions::default();
+    options.http.sandbox = Some(Arc::new(InDoubt));
+    let shop = Shop::open_as(options);
     let client = shop.client(Plan::Pro);
     let before = client.post("/v1/categories", &json!({"name": "Cats"}));
     assert_eq!(before.status, 201);

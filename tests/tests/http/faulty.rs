@@ -1,4 +1,4 @@
-//! Ports that make a test wait, fail or panic where the real ones would not.
+//! Ports that make a test wait, fail or panic on demand.
 
 use std::net::IpAddr;
 use std::panic::resume_unwind;
@@ -16,17 +16,17 @@ use petstore_ports::{
 use petstore_service::Ports;
 use tokio::sync::watch;
 
-use crate::harness::{Shop, Wish};
+use crate::harness::{Shop, ShopOptions};
 
-/// A transactor that lets writes through while its door is open.
-struct Door {
+/// A transactor that lets writes through while its barrier is open.
+struct WriteBarrier {
     inner: Arc<dyn Transactor>,
     open: watch::Receiver<bool>,
     arrived: Mutex<Sender<()>>,
 }
 
 #[async_trait]
-impl Transactor for Door {
+impl Transactor for WriteBarrier {
     async fn transact(&self, transition: Arc<dyn Transition>) -> Result<(), StoreError> {
         self.arrived.lock().unwrap().send(()).unwrap();
         self.open.clone().wait_for(|open| *open).await.unwrap();
@@ -34,49 +34,50 @@ impl Transactor for Door {
     }
 }
 
-/// The test's hand on the door.
-pub(crate) struct Doorkeeper {
+/// The test's control of the barrier.
+pub(crate) struct BarrierControl {
     open: watch::Sender<bool>,
     arrived: Receiver<()>,
 }
 
-impl Doorkeeper {
-    /// From now on writes wait.
+impl BarrierControl {
+    /// Makes writes wait from now on.
     pub(crate) fn close(&self) {
         while self.arrived.try_recv().is_ok() {}
         self.open.send(false).unwrap();
     }
 
-    /// Waits for a write that has come to the closed door.
+    /// Waits until a write has arrived at the closed barrier.
     pub(crate) fn wait_for_one(&self) {
         self.arrived.recv_timeout(Duration::from_secs(20)).unwrap();
     }
 
-    /// Lets everything through.
+    /// Lets all writes through.
     pub(crate) fn open(&self) {
         self.open.send(true).unwrap();
     }
 }
 
 /// A shop whose writes can be made to wait.
-pub(crate) fn shop_with_a_door(wish: Wish) -> (Shop, Doorkeeper) {
+pub(crate) fn shop_with_write_barrier(options: ShopOptions) -> (Shop, BarrierControl) {
     let (open, is_open) = watch::channel(true);
     let (tell, arrived) = channel();
-    let shop = Shop::open_over(wish, |ports| {
-        let door = Door { inner: Arc::clone(&ports.transactor), open: is_open, arrived: Mutex::new(tell) };
-        Ports { transactor: Arc::new(door), ..ports }
+    let shop = Shop::open_over(options, |ports| {
+        let barrier =
+            WriteBarrier { inner: Arc::clone(&ports.transactor), open: is_open, arrived: Mutex::new(tell) };
+        Ports { transactor: Arc::new(barrier), ..ports }
     });
-    (shop, Doorkeeper { open, arrived })
+    (shop, BarrierControl { open, arrived })
 }
 
 /// A transactor that panics at every write until it has recovered.
-pub(crate) struct Panicky {
+pub(crate) struct PanickingTransactor {
     pub(crate) inner: Arc<dyn Transactor>,
     pub(crate) recovered: Arc<AtomicBool>,
 }
 
 #[async_trait]
-impl Transactor for Panicky {
+impl Transactor for PanickingTransactor {
     async fn transact(&self, transition: Arc<dyn Transition>) -> Result<(), StoreError> {
         if !self.recovered.load(Ordering::SeqCst) {
             resume_unwind(Box::new("the secret of the store is 42"));
@@ -85,28 +86,28 @@ impl Transactor for Panicky {
     }
 }
 
-/// What a store does when it is asked for something.
+/// The way in which a port fails.
 #[derive(Debug, Clone)]
-pub(crate) enum Mood {
+pub(crate) enum FailureMode {
     Fails(StoreError),
     Panics,
 }
 
-/// A store that has its moods.
-pub(crate) struct Moody(pub(crate) Mood);
+/// A port that always fails in this way.
+pub(crate) struct FailingPort(pub(crate) FailureMode);
 
-impl Moody {
+impl FailingPort {
     fn show(&self) -> StoreError {
         match &self.0 {
-            Mood::Fails(error) => error.clone(),
-            // Unwinds like a panic, without a word on the test's own standard error.
-            Mood::Panics => resume_unwind(Box::new("the secret of the store is 42")),
+            FailureMode::Fails(error) => error.clone(),
+            // `resume_unwind` bypasses the panic hook, so that the test's standard error stays clean.
+            FailureMode::Panics => resume_unwind(Box::new("the secret of the store is 42")),
         }
     }
 }
 
 #[async_trait]
-impl PetReader for Moody {
+impl PetReader for FailingPort {
     fn pet(&self, _id: PetId) -> Reply<Result<Option<PetRecord>, StoreError>> {
         Reply::now(Err(self.show()))
     }
@@ -122,19 +123,19 @@ impl PetReader for Moody {
 }
 
 #[async_trait]
-impl StoreHealth for Moody {
+impl StoreHealth for FailingPort {
     async fn check(&self, _now: Timestamp) -> Result<(), StoreError> {
         Err(self.show())
     }
 }
 
-impl KeyReader for Moody {
+impl KeyReader for FailingPort {
     fn credential(&self, _name: KeyName) -> Reply<Result<Option<Credential>, StoreError>> {
         Reply::now(Err(self.show()))
     }
 }
 
-impl Quotas for Moody {
+impl Quotas for FailingPort {
     fn take(&self, _ask: &Ask) -> Reply<Result<Verdict, StoreError>> {
         Reply::now(Err(self.show()))
     }
@@ -153,6 +154,6 @@ impl Quotas for Moody {
 }
 
 /// A shop that cannot read its pets.
-pub(crate) fn shop_without_pets(wish: Wish, mood: Mood) -> Shop {
-    Shop::open_over(wish, |ports| Ports { pets: Arc::new(Moody(mood)), ..ports })
+pub(crate) fn shop_without_pets(options: ShopOptions, mode: FailureMode) -> Shop {
+    Shop::open_over(options, |ports| Ports { pets: Arc::new(FailingPort(mode)), ..ports })
 }

@@ -1,4 +1,4 @@
-//! Filters of lists, and what else a query may hold.
+//! Filters of lists, and other parameters of a query.
 
 use serde_json::json;
 
@@ -44,7 +44,7 @@ fn values_of_one_filter_are_ored_and_filters_are_anded() {
 }
 
 #[test]
-fn orders_are_found_by_pet_and_by_whether_they_are_complete() {
+fn orders_are_found_by_pet_and_by_completeness() {
     let stall = Stall::open();
     let (one, two) = (stall.pet_of(5), stall.pet_of(5));
     for pet in [one, one, two, two] {
@@ -64,7 +64,7 @@ fn orders_are_found_by_pet_and_by_whether_they_are_complete() {
     for (query, expected) in cases {
         assert_eq!(ids(&stall.client.get(&format!("/v1/store/orders{query}"))), expected, "{query}");
     }
-    // An order that changes is found where it is now.
+    // An order that changes is found by its new values.
     stall.complete(1);
     stall.client.delete("/v1/store/orders/4");
     assert_eq!(ids(&stall.client.get("/v1/store/orders?complete=false")), [0_u64; 0]);
@@ -72,7 +72,7 @@ fn orders_are_found_by_pet_and_by_whether_they_are_complete() {
 }
 
 #[test]
-fn a_filter_finds_what_is_so_now() {
+fn a_filter_finds_the_current_state() {
     let stall = kennel();
     let with = |query: &str| ids(&stall.client.get(&format!("/v1/pets?{query}")));
     stall.client.patch("/v1/pets/1", &json!({"status": "sold"}));
@@ -102,14 +102,14 @@ fn names_are_found_in_any_case_of_any_script() {
     ] {
         let page = stall.client.get(&format!("/v1/pets?name={query}"));
         assert_eq!(ids(&page), [expected], "{query}");
-        // The link to the first page asks for the same.
+        // The link to the first page has the same filter.
         let first = page.link("first").unwrap().split_once("/v1").unwrap().1.to_owned();
         assert_eq!(ids(&stall.client.get(&format!("/v1{first}"))), [expected], "{first}");
     }
 }
 
 #[test]
-fn all_faults_of_a_query_are_told_at_once() {
+fn all_faults_of_a_query_are_reported_at_once() {
     let stall = Stall::open();
     let answer =
         stall.client.get("/v1/pets?limit=0&status=lost&id=x&id=1&colour=red&sort=id&sort=id&categoryId=");
@@ -192,7 +192,7 @@ fn no_operation_takes_a_parameter_that_it_does_not_know() {
         assert_eq!(answer.outcome(), (400, "invalid_parameter".to_owned()), "{method} {path}");
         assert_eq!(answer.details(), [("limit".to_owned(), "unknown_parameter".to_owned())]);
     }
-    // A question mark without a query asks nothing.
+    // A question mark without a query is an empty query.
     assert_eq!(stall.client.get("/v1/rate-limit?").status, 200);
     assert_eq!(stall.client.get("/v1/pets?&&").status, 200);
 }

@@ -4,14 +4,14 @@ use std::net::IpAddr;
 
 use petstore_http::{HostName, Network};
 
-use crate::harness::{Client, Shop, Wish};
+use crate::harness::{Client, Shop, ShopOptions};
 use crate::observed::observed;
 use crate::stall::PLENTY;
 
-/// A wish for a shop that trusts its peers as proxies.
-fn behind_a_proxy(mut wish: Wish) -> Wish {
-    wish.http.trusted_proxies = vec![Network::parse("127.0.0.1").unwrap()];
-    wish
+/// A options for a shop that trusts its peers as proxies.
+fn behind_a_proxy(mut options: ShopOptions) -> ShopOptions {
+    options.http.trusted_proxies = vec![Network::parse("127.0.0.1").unwrap()];
+    options
 }
 
 /// What the first link of a list begins with, where these headers came with the request.
@@ -26,7 +26,7 @@ const HOST: &str = "x-forwarded-host";
 
 #[test]
 fn links_follow_what_a_trusted_proxy_tells() {
-    let shop = Shop::open_as(behind_a_proxy(Wish::default()));
+    let shop = Shop::open_as(behind_a_proxy(ShopOptions::default()));
     let client = shop.client(PLENTY);
     let own = format!("http://{}", client.address);
     for (headers, expected) in [
@@ -60,9 +60,10 @@ fn links_follow_what_a_trusted_proxy_tells() {
 
 #[test]
 fn of_hosts_that_are_listed_a_proxy_may_tell_one() {
-    let mut wish = behind_a_proxy(Wish::default());
-    wish.http.hosts = Some(["127.0.0.1", "pets.example"].map(|host| HostName::parse(host).unwrap()).to_vec());
-    let shop = Shop::open_as(wish);
+    let mut options = behind_a_proxy(ShopOptions::default());
+    options.http.hosts =
+        Some(["127.0.0.1", "pets.example"].map(|host| HostName::parse(host).unwrap()).to_vec());
+    let shop = Shop::open_as(options);
     let client = shop.client(PLENTY);
     let https = [(PROTO, "https")];
     assert_eq!(
@@ -80,36 +81,36 @@ fn whom_nobody_trusts_tells_nothing_and_a_public_url_wins() {
     let shop = Shop::open();
     let client = shop.client(PLENTY);
     assert_eq!(origin(&client, &told), format!("http://{}", client.address));
-    let mut wish = behind_a_proxy(Wish::default());
-    wish.http.public_url = Some("https://pets.example".to_owned());
-    let shop = Shop::open_as(wish);
+    let mut options = behind_a_proxy(ShopOptions::default());
+    options.http.public_url = Some("https://pets.example".to_owned());
+    let shop = Shop::open_as(options);
     assert_eq!(origin(&shop.client(PLENTY), &told), "https://pets.example");
     assert_eq!(shop.http.figures().forwarded_ignored, 0);
 }
 
 #[test]
 fn the_first_request_of_a_proxy_that_names_no_scheme_is_logged_once() {
-    let (wish, notebook) = observed(true);
-    let shop = Shop::open_as(behind_a_proxy(wish));
+    let (options, observer) = observed(true);
+    let shop = Shop::open_as(behind_a_proxy(options));
     let client = shop.client(PLENTY);
     client.send("GET", "/v1/pets/1", &[(PROTO, "https")], None);
     client.get("/health");
-    assert_eq!(notebook.advice(), Vec::<String>::new());
+    assert_eq!(observer.advice(), Vec::<String>::new());
     for _ in 0..3 {
         client.send("GET", "/v1/pets/1", &[("x-forwarded-for", "192.0.2.1")], None);
     }
-    let advice = notebook.advice();
+    let advice = observer.advice();
     assert!(advice.len() == 1 && advice[0].contains("127.0.0.1") && advice[0].contains("X-Forwarded-Proto"));
-    let (wish, notebook) = observed(true);
-    let shop = Shop::open_as(wish);
+    let (options, observer) = observed(true);
+    let shop = Shop::open_as(options);
     shop.client(PLENTY).get("/v1/pets");
-    assert_eq!(notebook.advice(), Vec::<String>::new(), "where nobody is trusted nobody is missed");
+    assert_eq!(observer.advice(), Vec::<String>::new(), "where nobody is trusted nobody is missed");
 }
 
 #[test]
 fn the_log_is_told_the_clients_address() {
-    let (wish, notebook) = observed(true);
-    let shop = Shop::open_as(behind_a_proxy(wish));
+    let (options, observer) = observed(true);
+    let shop = Shop::open_as(behind_a_proxy(options));
     let client = shop.client(PLENTY);
     for (headers, expected) in [
         (&[][..], "127.0.0.1"),
@@ -119,24 +120,24 @@ fn the_log_is_told_the_clients_address() {
         (&[("forwarded", "for=\"[2001:db8::1]:80\""), ("x-forwarded-for", "192.0.2.1")], "2001:db8::1"),
     ] {
         client.send("GET", "/v1/pets", headers, None);
-        assert_eq!(notebook.latest().client, expected.parse::<IpAddr>().unwrap(), "{headers:?}");
+        assert_eq!(observer.latest().client, expected.parse::<IpAddr>().unwrap(), "{headers:?}");
     }
-    let (wish, notebook) = observed(true);
-    let shop = Shop::open_as(wish);
+    let (options, observer) = observed(true);
+    let shop = Shop::open_as(options);
     shop.client(PLENTY).send("GET", "/v1/pets", &[("x-forwarded-for", "192.0.2.1")], None);
-    assert_eq!(notebook.latest().client, IpAddr::from([127, 0, 0, 1]), "whom nobody trusts tells nothing");
+    assert_eq!(observer.latest().client, IpAddr::from([127, 0, 0, 1]), "whom nobody trusts tells nothing");
 }
 
 #[test]
 fn an_address_is_limited_by_what_forwarded_says() {
-    let (wish, notebook) = observed(true);
-    let shop = Shop::open_as(behind_a_proxy(wish));
-    let stranger = shop.stranger();
+    let (options, observer) = observed(true);
+    let shop = Shop::open_as(behind_a_proxy(options));
+    let anonymous = shop.anonymous();
     let left = |forwarded: &str| {
-        let answer = stranger.send("GET", "/v1/pets", &[("forwarded", forwarded)], None);
+        let answer = anonymous.send("GET", "/v1/pets", &[("forwarded", forwarded)], None);
         answer.number("x-ratelimit-remaining")
     };
     assert_eq!([left("for=192.0.2.1"), left("for=\"192.0.2.1:80\""), left("for=192.0.2.2")], [299, 298, 299]);
     assert_eq!(left("for=192.0.2.9, for=192.0.2.1"), 297, "what stands before it a client may have invented");
-    assert_eq!(notebook.latest().client, IpAddr::from([192, 0, 2, 1]));
+    assert_eq!(observer.latest().client, IpAddr::from([192, 0, 2, 1]));
 }

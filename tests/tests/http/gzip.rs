@@ -1,11 +1,11 @@
-//! gzip: for lists and the contract, for whoever takes it, from a KiB on.
+//! gzip: for lists and the contract, from 1 KiB, for clients that accept it.
 
 use std::io::Read;
 
 use flate2::read::GzDecoder;
 use serde_json::json;
 
-use crate::harness::{Answer, OPENAPI, Shop, Wish};
+use crate::harness::{Answer, OPENAPI, Shop, ShopOptions};
 use crate::stall::Stall;
 
 const GZIP: [(&str, &str); 1] = [("accept-encoding", "gzip")];
@@ -22,7 +22,7 @@ fn varies(answer: &Answer) -> bool {
     answer.header("vary").is_some_and(|names| names.contains("Accept-Encoding"))
 }
 
-/// A stall with so much in it that each list is longer than a KiB.
+/// A shop in which each list is longer than 1 KiB.
 fn full() -> Stall {
     let stall = Stall::open();
     for number in 0..40 {
@@ -36,7 +36,7 @@ fn full() -> Stall {
 }
 
 #[test]
-fn a_list_is_the_same_packed_and_unpacked() {
+fn a_list_is_the_same_compressed_and_uncompressed() {
     let stall = full();
     for path in ["/v1/pets?limit=100", "/v1/categories", "/v1/store/orders", "/v1/inventory"] {
         let plain = stall.client.get(path);
@@ -50,7 +50,7 @@ fn a_list_is_the_same_packed_and_unpacked() {
         }
         let head = stall.client.send("HEAD", path, &GZIP, None);
         assert_eq!(head.header("content-encoding"), Some("gzip"));
-        // The tag is weak: what was got in one coding is known in the other.
+        // The tag is weak: a tag from one coding matches in the other.
         let tag = packed.header("etag").unwrap();
         for codings in ["gzip", "identity"] {
             let headers = [("accept-encoding", codings), ("if-none-match", tag)];
@@ -84,7 +84,7 @@ fn the_client_decides() {
 }
 
 #[test]
-fn what_is_short_and_what_is_one_resource_stays_as_it_is() {
+fn short_answers_and_single_resources_are_not_compressed() {
     let stall = Stall::open();
     let pet = stall.pet();
     let short = stall.client.send("GET", "/v1/pets", &GZIP, None);
@@ -106,9 +106,9 @@ fn what_is_short_and_what_is_one_resource_stays_as_it_is() {
 }
 
 #[test]
-fn the_contract_is_packed_too() {
+fn the_contract_is_compressed_too() {
     let shop = Shop::open();
-    let client = shop.stranger();
+    let client = shop.anonymous();
     let packed = client.send("GET", "/openapi.yaml", &GZIP, None);
     assert_eq!(unpacked(&packed), OPENAPI.as_bytes());
     assert!(packed.body.len() * 4 < OPENAPI.len() && varies(&packed));
@@ -117,10 +117,10 @@ fn the_contract_is_packed_too() {
 }
 
 #[test]
-fn an_owner_may_have_none_of_it() {
-    let mut wish = Wish::default();
-    wish.http.gzip = false;
-    let shop = Shop::open_as(wish);
-    let answer = shop.stranger().send("GET", "/openapi.yaml", &GZIP, None);
+fn gzip_can_be_disabled() {
+    let mut options = ShopOptions::default();
+    options.http.gzip = false;
+    let shop = Shop::open_as(options);
+    let answer = shop.anonymous().send("GET", "/openapi.yaml", &GZIP, None);
     assert_eq!((answer.header("content-encoding"), varies(&answer)), (None, false));
 }

@@ -1,4 +1,4 @@
-//! The whole petstore in this process, on real sockets, under a clock that the test cranks.
+//! The whole petstore in this process, on real sockets, under a clock that the test sets.
 
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
@@ -19,13 +19,13 @@ use serde_json::Value;
 /// The published contract.
 pub(crate) const OPENAPI: &str = include_str!("../../../openapi.yaml");
 
-/// When every test begins: noon, a whole minute.
+/// The start time of every test: noon, a whole minute.
 pub(crate) const NOON: &str = "2030-01-01T12:00:00Z";
 
-/// How long a client waits for an answer before it calls the server hung.
+/// The time after which a client without an answer reports the server as hung.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A clock that moves when it is told to.
+/// A clock that moves only when the test sets it.
 pub(crate) struct ManualClock(AtomicI64);
 
 impl ManualClock {
@@ -48,7 +48,7 @@ impl Clock for ManualClock {
     }
 }
 
-/// Different bits each time, the same ones in every run.
+/// Different bits each time, the same sequence in every run.
 #[derive(Default)]
 struct CountedEntropy(AtomicU8);
 
@@ -67,19 +67,19 @@ pub(crate) struct Shop {
     runtime: tokio::runtime::Runtime,
 }
 
-/// How a test wants its petstore.
-pub(crate) struct Wish {
+/// The settings of a test's petstore.
+pub(crate) struct ShopOptions {
     pub(crate) policy: Policy,
     pub(crate) http: HttpSettings,
 }
 
-impl Default for Wish {
+impl Default for ShopOptions {
     fn default() -> Self {
         Self {
             policy: Policy::DEFAULT,
             http: HttpSettings {
                 enforce_sunset: true,
-                // A test may hold a write as long as it likes, on a machine as slow and as crowded as it likes.
+                // A test may hold a write for long, also on a slow and busy machine.
                 deadlines: Deadlines {
                     store: PATIENCE,
                     turn: PATIENCE,
@@ -103,21 +103,21 @@ fn page() -> Arc<[PageFile]> {
 
 impl Shop {
     pub(crate) fn open() -> Self {
-        Self::open_as(Wish::default())
+        Self::open_as(ShopOptions::default())
     }
 
-    pub(crate) fn open_as(wish: Wish) -> Self {
-        Self::open_over(wish, |ports| ports)
+    pub(crate) fn open_as(options: ShopOptions) -> Self {
+        Self::open_over(options, |ports| ports)
     }
 
     /// Opens a shop over ports of which the test may replace some.
-    pub(crate) fn open_over(wish: Wish, change: impl FnOnce(Ports) -> Ports) -> Self {
+    pub(crate) fn open_over(options: ShopOptions, change: impl FnOnce(Ports) -> Ports) -> Self {
         let clock = Arc::new(ManualClock::at(NOON));
         let store = Arc::new(MemoryStore::new());
         let entropy = Arc::new(CountedEntropy::default());
         let ports = Ports::of_one_store(store, Arc::clone(&clock) as Arc<dyn Clock>, entropy);
-        let service = Arc::new(Service::new(change(ports), wish.policy));
-        let http = Http::new(Arc::clone(&service) as Arc<dyn Petstore>, wish.http, false);
+        let service = Arc::new(Service::new(change(ports), options.policy));
+        let http = Http::new(Arc::clone(&service) as Arc<dyn Petstore>, options.http, false);
         let threads = NonZeroUsize::new(2).unwrap();
         let server = http.listen(SocketAddr::from(([127, 0, 0, 1], 0)), threads).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -128,19 +128,19 @@ impl Shop {
         self.server.as_ref().unwrap().local_addr()
     }
 
-    /// Stops the server, and comes back when all that happened on its connections is told.
+    /// Stops the server, and returns when all events of its connections have been reported.
     pub(crate) fn stop(&mut self) {
         let server = self.server.take().unwrap();
         server.drain();
         assert!(server.join(), "in time");
     }
 
-    /// Whether the clock shows this time, or a later one.
+    /// Returns whether the clock shows this time, or a later one.
     pub(crate) fn clock_reads(&self, time: &str) -> bool {
         self.clock.now() >= Timestamp::parse(time).unwrap()
     }
 
-    /// Runs what is async in the service's own interface.
+    /// Runs a future of the service's interface.
     pub(crate) fn block_on<F: Future>(&self, future: F) -> F::Output {
         self.runtime.block_on(future)
     }
@@ -155,7 +155,7 @@ impl Shop {
         self.client_for(NewKey { holder: KeyHolder::New { plan }, label, scopes, expires_at: None }).0
     }
 
-    /// A client with a key of the test's choice, and what is kept of that key.
+    /// A client with a key of the test's choice, and the record of that key.
     pub(crate) fn client_for(&self, new: NewKey) -> (Client, CreatedKey) {
         let made = self.block_on(self.service.create_key(new)).unwrap();
         let key = Some(made.secret.reveal().to_owned());
@@ -163,7 +163,7 @@ impl Shop {
     }
 
     /// A client without a key.
-    pub(crate) fn stranger(&self) -> Client {
+    pub(crate) fn anonymous(&self) -> Client {
         Client { address: self.address(), key: None }
     }
 }
@@ -260,7 +260,7 @@ impl Client {
     }
 }
 
-/// A connection that a test holds itself.
+/// A connection under the test's control.
 pub(crate) struct Connection {
     stream: BufReader<TcpStream>,
 }
@@ -303,7 +303,7 @@ impl Connection {
         Some(answer)
     }
 
-    /// Whether the server closes without another byte.
+    /// Returns whether the server closes without another byte.
     pub(crate) fn is_closed(&mut self) -> bool {
         match self.stream.read(&mut [0]) {
             Ok(read) => read == 0,
@@ -323,7 +323,7 @@ impl Answer {
             .unwrap_or_else(|error| panic!("not JSON ({error}): {:?}", String::from_utf8_lossy(&self.body)))
     }
 
-    /// The only header of this name; none if there is none.
+    /// The value of this header, which must occur at most once.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let mut values = self.headers.iter().filter(|(one, _)| one == name).map(|(_, value)| value.as_str());
         let value = values.next();
@@ -336,7 +336,7 @@ impl Answer {
         value.parse().unwrap_or_else(|_| panic!("{name} is no number: {value}"))
     }
 
-    /// The error's code, having held the answer against the Error schema.
+    /// The error's code, after a check of the answer against the Error schema.
     pub(crate) fn code(&self) -> String {
         let error = self.json();
         assert_eq!(error["status"], self.status, "{error}");
@@ -345,7 +345,7 @@ impl Answer {
         error["code"].as_str().unwrap_or_else(|| panic!("no code in {error}")).to_owned()
     }
 
-    /// The status, and the error's code if it is an error: what tables of expectations hold.
+    /// The status, and the error's code if it is an error, as tables of expectations hold them.
     pub(crate) fn outcome(&self) -> (u16, String) {
         (self.status, if self.status >= 400 { self.code() } else { String::new() })
     }

@@ -1,4 +1,4 @@
-//! The headers that answers carry, whatever they answer.
+//! The headers of every answer.
 
 use std::collections::HashSet;
 
@@ -27,7 +27,7 @@ fn answers(stall: &Stall) -> Vec<Answer> {
         client.send("POST", "/v1/pets", &[], None),
         client.send("GET", "/v1/pets", &[("host", "second")], None),
         client.get(&format!("/v1/pets?{}", "x".repeat(9_000))),
-        stall.shop.stranger().get("/v1/pets"),
+        stall.shop.anonymous().get("/v1/pets"),
         client.get("/health"),
         client.get("/ready"),
         client.get("/openapi.yaml"),
@@ -38,7 +38,7 @@ fn answers(stall: &Stall) -> Vec<Answer> {
 }
 
 #[test]
-fn nosniff_is_on_every_answer_and_server_and_date_tell_no_version() {
+fn nosniff_is_on_every_answer_and_server_and_date_show_no_version() {
     for answer in answers(&Stall::open()) {
         assert_eq!(answer.header("x-content-type-options"), Some("nosniff"), "{answer:?}");
         assert_eq!((answer.header("server"), answer.header("x-powered-by")), (None, None));
@@ -46,7 +46,7 @@ fn nosniff_is_on_every_answer_and_server_and_date_tell_no_version() {
 }
 
 #[test]
-fn what_has_a_tag_may_be_kept_but_not_used_unasked_and_nothing_else_is_stored() {
+fn an_answer_with_a_tag_must_be_revalidated_and_no_other_may_be_stored() {
     for answer in answers(&Stall::open()) {
         let expected = if answer.header("etag").is_some() { "private, no-cache" } else { "no-store" };
         assert_eq!(answer.header("cache-control"), Some(expected), "{answer:?}");
@@ -75,7 +75,7 @@ fn a_good_request_id_comes_back_and_another_is_replaced() {
         }
     }
     let (longer, key) = ("x".repeat(65), client.key.as_deref().unwrap());
-    // Only the last of these has no key in it.
+    // Only the last of these does not contain the key.
     let [before, behind, near] =
         [format!("pet_.{key}"), format!("{key}.checkout"), format!("a.{}", &key[1..])];
     let answer = client.send("GET", "/v1/pets", &[("x-request-id", &near)], None);
@@ -102,12 +102,12 @@ fn every_answer_has_a_request_id_of_its_own() {
             let id = answer.header("x-request-id").unwrap_or_else(|| panic!("no id in {answer:?}"));
             assert!(is_request_id(id) && seen.insert(id.to_owned()), "{id}");
         }
-        // The category that was made and deleted can be made again.
+        // The category that was created and deleted can be created again.
     }
 }
 
 #[test]
-fn an_answer_without_content_says_nothing_of_its_type() {
+fn an_answer_without_content_has_no_content_type() {
     let stall = Stall::open();
     for answer in answers(&stall) {
         let has_body = !matches!(answer.status, 204 | 304);
@@ -121,10 +121,10 @@ fn an_answer_without_content_says_nothing_of_its_type() {
 #[test]
 fn the_contract_is_served_in_both_forms() {
     let shop = Shop::open();
-    let yaml = shop.stranger().get("/openapi.yaml");
+    let yaml = shop.anonymous().get("/openapi.yaml");
     assert_eq!((yaml.status, yaml.header("content-type")), (200, Some("application/yaml")));
     assert_eq!(yaml.text(), crate::harness::OPENAPI);
-    let json = shop.stranger().get("/openapi.json");
+    let json = shop.anonymous().get("/openapi.json");
     assert_eq!((json.status, json.header("content-type")), (200, Some("application/json")));
 }
 
@@ -135,7 +135,7 @@ fn each_answer_has_its_own_headers_however_late_its_client_reads() {
         let category = json!({"name": format!("c{number}"), "description": "x".repeat(1_000)});
         assert_eq!(stall.client.post("/v1/categories", &category).status, 201);
     }
-    // 24 MB: more than the buffers between the two take. Short answers, long ones, and some after a 100.
+    // 24 MB: more than the buffers between client and server take. Short answers, long ones, and some after a 100.
     let asked = |number: usize| match number % 4 {
         0 => ("GET", "/v1/categories?limit=1", 1),
         1 => ("GET", "/v1/categories?limit=10", 10),

@@ -1,12 +1,13 @@
-//! Hostile clients: raw bytes, and what may come back. One table for each family, over one server.
+//! Hostile clients: raw bytes, and the answers that they must get. One table for each family, over one server.
 //!
-//! A row is a name, the bytes, and what is owed: the answers in order, then whether the connection is still good. Each
-//! row is sent three times: in one piece, byte by byte, and in one piece by a client that then shuts its side. The
-//! first two must be answered exactly as the row says. Of the third, which may have ended in the middle of a request,
-//! the answers must be among those.
+//! A row has a name, the bytes, and the expected outcome: the answers in order, then whether the connection
+//! stays usable. Each row is sent three times: in one piece, byte by byte, and in one piece by a client that
+//! then shuts its side. The first two must be answered exactly as the row says. The third may end in the middle
+//! of a request, so its answers must be a prefix of the row's.
 
 mod bodies;
 mod chunks;
+mod duplicates;
 mod expectations;
 mod fields;
 mod framing;
@@ -15,7 +16,6 @@ mod protocols;
 mod request_lines;
 mod row;
 mod targets;
-mod twice;
 mod wire;
 
 use std::collections::HashSet;
@@ -27,9 +27,9 @@ use petstore_domain::Limit;
 use petstore_http::Deadlines;
 use petstore_service::Policy;
 
-use crate::harness::{Client, Shop, Wish};
+use crate::harness::{Client, Shop, ShopOptions};
 use crate::hostile::row::{Case, Row};
-use crate::hostile::wire::{Manner, send};
+use crate::hostile::wire::{Delivery, send};
 use crate::stall::PLENTY;
 
 const FAMILIES: &[(&str, &[Row])] = &[
@@ -42,33 +42,34 @@ const FAMILIES: &[(&str, &[Row])] = &[
     ("protocols", protocols::ROWS),
     ("request lines", request_lines::ROWS),
     ("targets", targets::ROWS),
-    ("twice", twice::ROWS),
+    ("duplicate fields", duplicates::ROWS),
 ];
 
-/// As many cases as were promised.
+/// The minimum number of cases: a table that is lost fails the test.
 const CASES_MIN: usize = 250;
 
-/// Clients at once: most of them wait for a deadline.
+/// Concurrent clients. Most of them wait for a deadline.
 const CLIENTS: usize = 48;
 
-/// Longer than a few hundred bytes take one by one, also where the host gives the machine no time for seconds (three were
-/// too few once), and short enough to wait for.
+/// Longer than a few hundred bytes take one by one on a machine whose host suspends it for seconds, and short
+/// enough to wait for.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Nothing that a client sends is in an answer's way out, and nothing of ours is in an answer.
+/// Texts of ours that no answer may contain.
 const LEAKS: &[&str] = &["panicked", ".rs", "/src/", "hyper", "tokio", "RUST_BACKTRACE", "SELECT"];
 
 fn shop() -> Shop {
-    let mut wish = Wish {
+    let mut options = ShopOptions {
         policy: Policy { address_limit: Limit::new(Limit::MAX).unwrap(), ..Policy::DEFAULT },
-        ..Wish::default()
+        ..ShopOptions::default()
     };
-    wish.http.deadlines = Deadlines { head: PATIENCE, body: PATIENCE, idle: PATIENCE, ..wish.http.deadlines };
-    Shop::open_as(wish)
+    options.http.deadlines =
+        Deadlines { head: PATIENCE, body: PATIENCE, idle: PATIENCE, ..options.http.deadlines };
+    Shop::open_as(options)
 }
 
 #[test]
-fn whatever_bytes_come_each_request_has_one_answer_below_500_and_the_server_lives() {
+fn each_hostile_request_has_one_answer_below_500_and_the_server_survives() {
     let shop = shop();
     let client = shop.client(PLENTY);
     let key = client.key.clone().unwrap();
@@ -96,32 +97,33 @@ fn whatever_bytes_come_each_request_has_one_answer_below_500_and_the_server_live
     assert_eq!(shop.http.panics(), 0);
 }
 
-/// Sends a case in every manner. Says what was wrong.
+/// Sends a case in every form of delivery. Returns the first fault.
 fn attack(case: &Case, client: &Client, key: &str) -> Option<String> {
-    for manner in Manner::ALL {
-        if !manner.suits(case) {
+    for delivery in Delivery::ALL {
+        if !delivery.suits(case) {
             continue;
         }
-        let seen = send(case, manner, client.address);
+        let seen = send(case, delivery, client.address);
         let leak = LEAKS.iter().find(|leak| seen.text.contains(**leak));
-        let answered = match manner {
-            Manner::Whole => seen.outcome == case.owed,
-            // What is no HTTP/1.1 has no end of a head: hyper judges it by what it got with the first byte, or not at all.
-            Manner::Dripped => {
+        let answered = match delivery {
+            Delivery::Whole => seen.outcome == case.owed,
+            // Input that is no HTTP/1.1 has no end of a head: hyper judges it by the bytes of its first read,
+            // or not at all.
+            Delivery::ByteByByte => {
                 let (answers, is_open) = (&seen.outcome.answers, seen.outcome.is_open);
                 let is_refused = !is_open && (*answers == ["400"] || *answers == ["408 request_timeout"]);
                 seen.outcome == case.owed || (case.family == "protocols" && is_refused)
             }
-            Manner::HalfClosed => case.owed.allows(&seen.outcome),
+            Delivery::HalfClosed => case.owed.allows(&seen.outcome),
         };
         let fault = match leak {
-            Some(leak) => format!("{leak} is told"),
-            None if seen.text.contains(key) => "the key is told".to_owned(),
+            Some(leak) => format!("{leak} is in an answer"),
+            None if seen.text.contains(key) => "the key is in an answer".to_owned(),
             None if !answered => format!("{:?} instead of {:?}", seen.outcome, case.owed),
-            None if client.get("/v1/pets?limit=1").status != 200 => "the server is ill".to_owned(),
+            None if client.get("/v1/pets?limit=1").status != 200 => "the server is unhealthy".to_owned(),
             None => continue,
         };
-        return Some(format!("{}: {} ({manner:?}): {fault}", case.family, case.name));
+        return Some(format!("{}: {} ({delivery:?}): {fault}", case.family, case.name));
     }
     None
 }

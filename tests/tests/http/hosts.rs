@@ -1,4 +1,4 @@
-//! Exactly one Host, valid, and one that is served.
+//! The Host field: exactly one, valid, and served here.
 
 use std::fmt::Write;
 use std::net::SocketAddr;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use petstore_domain::Plan;
 use petstore_http::{Exposition, Figures, HostName};
 
-use crate::harness::{Answer, Client, Shop, Wish};
+use crate::harness::{Answer, Client, Shop, ShopOptions};
 
 /// A request with these lines instead of a Host.
 fn get(client: &Client, target: &str, hosts: &[&str]) -> Answer {
@@ -21,19 +21,19 @@ fn get(client: &Client, target: &str, hosts: &[&str]) -> Answer {
     client.exchange((request + "\r\n").as_bytes(), false)
 }
 
-/// Metrics of nothing.
-struct Blank;
+/// An exposition without metrics.
+struct EmptyExposition;
 
-impl Exposition for Blank {
+impl Exposition for EmptyExposition {
     fn text(&self, _: &Figures) -> String {
         String::new()
     }
 }
 
 fn served(hosts: &[&str]) -> Shop {
-    let mut wish = Wish::default();
-    wish.http.hosts = Some(hosts.iter().map(|host| HostName::parse(host).unwrap()).collect());
-    Shop::open_as(wish)
+    let mut options = ShopOptions::default();
+    options.http.hosts = Some(hosts.iter().map(|host| HostName::parse(host).unwrap()).collect());
+    Shop::open_as(options)
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn an_absolute_target_names_the_same_host() {
 }
 
 #[test]
-fn an_absolute_target_may_tell_the_port_of_its_scheme_or_leave_it_out_and_so_may_the_host() {
+fn an_absolute_target_and_the_host_may_include_or_omit_the_default_port() {
     let shop = Shop::open();
     let client = shop.client(Plan::Business);
     for (target, host, status) in [
@@ -143,13 +143,13 @@ fn where_there_is_a_list_of_hosts_others_are_not_served() {
     ] {
         assert_eq!(get(&client, "/v1/pets", &[host]).outcome(), (400, "invalid_host".to_owned()), "{host}");
     }
-    // Not by the target either.
+    // The target cannot select another host either.
     let answer = get(&client, "http://evil.example/v1/pets", &["evil.example"]);
     assert_eq!(answer.outcome(), (400, "invalid_host".to_owned()));
 }
 
 #[test]
-fn every_request_of_a_connection_is_held_against_its_own_host() {
+fn every_request_of_a_connection_is_checked_by_its_own_host() {
     let shop = served(&["one.example", "two.example"]);
     let key = shop.client(Plan::Business).key.unwrap();
     let mut connection = crate::harness::Connection::open(shop.address());
@@ -186,10 +186,10 @@ fn http_1_0_is_answered_and_closed() {
 
 #[test]
 fn a_probe_by_http_1_0_needs_no_host_and_everything_else_does() {
-    let mut wish = Wish::default();
-    wish.http.hosts = Some(vec![HostName::parse("pets.example").unwrap()]);
-    wish.http.exposition = Some(Arc::new(Blank));
-    let shop = Shop::open_as(wish);
+    let mut options = ShopOptions::default();
+    options.http.hosts = Some(vec![HostName::parse("pets.example").unwrap()]);
+    options.http.exposition = Some(Arc::new(EmptyExposition));
+    let shop = Shop::open_as(options);
     let ops = shop.http.listen_ops(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
     let ask = |address, line: &str, hosts: &str| {
         let client = Client { address, key: None };

@@ -1,12 +1,12 @@
-//! Requests of one account that are in flight at once.
+//! The limit on requests of one account in flight.
 
 use petstore_domain::{Limit, Limits, Plan};
 use petstore_service::Policy;
 
-use crate::harness::{Shop, Wish};
+use crate::harness::{Shop, ShopOptions};
 use crate::stall::hold;
 
-/// A body that is refused, so that the same request can be made again.
+/// A body that is refused, so that the same request can be sent again.
 const BODY: &[u8] = b"{\"name\": 1}";
 
 #[test]
@@ -14,7 +14,7 @@ fn the_101st_is_refused_without_a_count_or_a_strike() {
     let shop = Shop::open();
     let client = shop.client(Plan::Pro);
     let mut held: Vec<_> = (0..100).map(|_| hold(&client, BODY)).collect();
-    // More often than there are strikes, to be sure that they are none.
+    // More often than the ban rule allows, which shows that these refusals are no strikes.
     for _ in 0..310 {
         let refused = client.get("/v1/pets");
         assert_eq!(refused.outcome(), (429, "too_many_concurrent_requests".to_owned()));
@@ -23,7 +23,7 @@ fn the_101st_is_refused_without_a_count_or_a_strike() {
         assert_eq!(refused.header("x-ratelimit-resource"), Some("minute"));
     }
     assert_eq!(client.get("/v1/rate-limit").status, 429, "it is a request too");
-    // Another account is not touched.
+    // Another account is not affected.
     assert_eq!(shop.client(Plan::Free).get("/v1/pets").status, 200);
     for connection in &mut held {
         connection.send(BODY);
@@ -34,14 +34,14 @@ fn the_101st_is_refused_without_a_count_or_a_strike() {
 }
 
 #[test]
-fn a_place_is_given_back_when_the_client_goes_away() {
+fn a_place_is_released_when_the_client_disconnects() {
     let policy = Policy { in_flight_max: 2, ..Policy::DEFAULT };
-    let shop = Shop::open_as(Wish { policy, ..Wish::default() });
+    let shop = Shop::open_as(ShopOptions { policy, ..ShopOptions::default() });
     let client = shop.client(Plan::Business);
     let held = [hold(&client, BODY), hold(&client, BODY)];
     assert_eq!(client.get("/v1/pets").status, 429);
     drop(held);
-    // The server hears of it by itself; until then it refuses, which costs nothing.
+    // The server notices the disconnect by itself; until then it refuses, which costs nothing.
     let mut answers = std::iter::repeat_with(|| client.get("/v1/pets")).take(5_000);
     assert!(answers.any(|answer| answer.status == 200));
     let _held = [hold(&client, BODY), hold(&client, BODY)];
@@ -49,9 +49,9 @@ fn a_place_is_given_back_when_the_client_goes_away() {
 }
 
 #[test]
-fn requests_in_flight_are_judged_before_ban_and_quota() {
+fn requests_in_flight_are_checked_before_ban_and_quota() {
     let policy = Policy { in_flight_max: 1, ..Policy::DEFAULT };
-    let shop = Shop::open_as(Wish { policy, ..Wish::default() });
+    let shop = Shop::open_as(ShopOptions { policy, ..ShopOptions::default() });
     let one = Limit::new(1).unwrap();
     let client = shop.client(Plan::Enterprise(Limits { minute: one, day: Limit::new(100).unwrap() }));
     let mut held = hold(&client, BODY);

@@ -1,4 +1,4 @@
-//! The inventory: setting and adjusting what is on the shelf.
+//! The inventory: setting and adjusting the stock.
 
 use serde_json::json;
 
@@ -18,7 +18,7 @@ fn an_item_shows_the_pet_its_free_units_and_its_status() {
 #[test]
 fn the_status_follows_the_stock() {
     let stall = Stall::open();
-    // From nothing to something: available. From something to nothing: sold, or pending with an order open.
+    // From none to some: available. From some to none: sold, or pending with an open order.
     let pet = stall.pet_of(2);
     stall.set_stock(pet, 0);
     assert_eq!(stall.state(pet), ("sold".to_owned(), 0));
@@ -32,7 +32,7 @@ fn the_status_follows_the_stock() {
     stall.set_stock(pet, 0);
     stall.complete(order);
     assert_eq!(stall.state(pet), ("sold".to_owned(), 0));
-    // Otherwise it stays.
+    // Otherwise the status stays.
     let held = stall.pet_of(2);
     stall.client.patch(&format!("/v1/pets/{held}"), &json!({"status": "pending"}));
     stall.set_stock(held, 5);
@@ -42,7 +42,7 @@ fn the_status_follows_the_stock() {
 }
 
 #[test]
-fn an_adjustment_is_setting_the_stock_to_the_sum() {
+fn an_adjustment_has_the_effect_of_setting_the_sum() {
     let stall = Stall::open();
     let pet = stall.pet_of(2);
     let adjust =
@@ -64,7 +64,7 @@ fn an_adjustment_is_setting_the_stock_to_the_sum() {
 }
 
 #[test]
-fn a_rise_ends_at_a_million() {
+fn a_raise_is_limited_to_a_million() {
     let stall = Stall::open();
     let pet = stall.pet_of(1);
     let adjust =

@@ -1,4 +1,4 @@
-//! What a body may be: strict JSON, and every fault of it told at once.
+//! Bodies: strict JSON, and all faults of a body in one answer.
 
 use serde_json::json;
 
@@ -12,7 +12,7 @@ fn post(stall: &Stall, body: &[u8]) -> Answer {
 }
 
 #[test]
-fn what_is_not_json_is_invalid_json() {
+fn a_body_that_is_not_json_is_invalid_json() {
     let stall = Stall::open();
     let deep = |levels: usize| format!("{{\"a\":{}1{}}}", "[".repeat(levels - 1), "]".repeat(levels - 1));
     let bodies: [&[u8]; 24] = [
@@ -51,7 +51,7 @@ fn what_is_not_json_is_invalid_json() {
 }
 
 #[test]
-fn a_member_twice_is_invalid_json_however_it_is_spelt() {
+fn a_member_twice_is_invalid_json_whatever_its_escapes() {
     let stall = Stall::open();
     let many = (0..2_000).map(|index| format!("\"m{index}\":1,")).collect::<Vec<_>>().concat();
     let far_apart = format!("{{\"m7\":1,{many}\"z\":1}}");
@@ -66,7 +66,7 @@ fn a_member_twice_is_invalid_json_however_it_is_spelt() {
 }
 
 #[test]
-fn a_body_that_is_no_object_is_one_fault_of_the_whole() {
+fn a_body_that_is_no_object_is_one_fault_of_the_whole_body() {
     let stall = Stall::open();
     for body in ["null", "[]", "1", "\"name\"", "true", " [{\"name\":\"Cats\"}] "] {
         let answer = post(&stall, body.as_bytes());
@@ -76,7 +76,7 @@ fn a_body_that_is_no_object_is_one_fault_of_the_whole() {
 }
 
 #[test]
-fn json_is_taken_in_any_of_its_spellings() {
+fn json_is_accepted_in_every_notation() {
     let stall = Stall::open();
     let spelt = b" \r\n{ \"\\u006eame\"\t: \"\\ud83d\\ude3a C\\u0061ts \\\"\\/\\\\\" }\n";
     assert_eq!(post(&stall, spelt).json()["name"], "\u{1F63A} Cats \"/\\");
@@ -121,7 +121,7 @@ fn whole_numbers_have_neither_fraction_nor_exponent_and_any_size() {
 }
 
 #[test]
-fn ids_in_a_body_are_judged_by_their_range() {
+fn ids_in_a_body_have_a_range() {
     let stall = Stall::open();
     for (id, details) in [
         ("0", Some("out_of_range")),
@@ -139,7 +139,7 @@ fn ids_in_a_body_are_judged_by_their_range() {
 }
 
 #[test]
-fn names_and_descriptions_have_their_alphabet_and_length() {
+fn names_and_descriptions_have_permitted_characters_and_a_length() {
     let stall = Stall::open();
     let fault = |member: &str, value: &str| {
         let mut body = json!({"name": "Cats"});
@@ -207,7 +207,7 @@ fn dates_are_rfc_3339_with_an_offset() {
     ] {
         assert_eq!(order(&date).details(), [("shipDate".to_owned(), code.to_owned())], "{date}");
     }
-    // A leap second, and what is none.
+    // Valid and invalid leap seconds.
     for (date, status) in [
         ("2030-12-31T23:59:60Z", 201),
         ("2031-01-01T01:59:60.5+02:00", 201),
@@ -220,7 +220,7 @@ fn dates_are_rfc_3339_with_an_offset() {
 }
 
 #[test]
-fn all_faults_of_a_body_are_told_at_once() {
+fn all_faults_of_a_body_are_reported_at_once() {
     let stall = Stall::open();
     let body = json!({"id": 7, "name": "", "categoryId": "x", "status": "lost", "colour": "red", "\u{1}": 1});
     let answer = stall.client.post("/v1/pets", &body);
@@ -249,7 +249,7 @@ fn all_faults_of_a_body_are_told_at_once() {
 }
 
 #[test]
-fn a_hundred_faults_are_listed_and_names_are_cut() {
+fn a_hundred_faults_are_listed_and_names_are_truncated() {
     let stall = Stall::open();
     let mut body = json!({"name": "Cats", "x".repeat(5_000): 1});
     for index in 0..500 {

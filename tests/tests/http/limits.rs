@@ -1,4 +1,4 @@
-//! The two windows of an account, as a client meets them.
+//! The two windows of an account, as a client sees them.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ fn enterprise(minute: u32, day: u32) -> Plan {
     Plan::Enterprise(Limits { minute: Limit::new(minute).unwrap(), day: Limit::new(day).unwrap() })
 }
 
-/// What the quota headers say: resource, limit, remaining, reset.
+/// The quota headers: resource, limit, remaining, reset.
 fn quota(answer: &Answer) -> (&str, u64, u64, u64) {
     let resource = answer.header("x-ratelimit-resource").unwrap();
     let [limit, remaining, reset] =
@@ -73,7 +73,7 @@ fn of_121_requests_on_32_connections_at_once_exactly_60_pass_and_one_is_banned()
 }
 
 #[test]
-fn every_plan_admits_its_minute_and_starts_anew_with_the_next() {
+fn every_plan_admits_its_limit_in_each_minute() {
     let shop = Shop::open();
     for (plan, limit) in
         [(Plan::Free, 60), (Plan::Pro, 300), (Plan::Business, 1_000), (enterprise(7, 700), 7)]
@@ -90,7 +90,7 @@ fn every_plan_admits_its_minute_and_starts_anew_with_the_next() {
 }
 
 #[test]
-fn the_largest_limit_is_shown_whole() {
+fn the_largest_limit_is_shown_in_full() {
     let shop = Shop::open();
     let client = shop.client(enterprise(Limit::MAX, Limit::MAX));
     assert_eq!(quota(&client.get("/v1/pets")), ("minute", 2_147_483_647, 2_147_483_646, MINUTE_END));
@@ -150,13 +150,13 @@ fn a_thousand_requests_of_a_free_day_are_admitted_and_no_more() {
 }
 
 #[test]
-fn the_headers_speak_of_the_window_that_binds() {
+fn the_headers_show_the_binding_window() {
     let shop = Shop::open();
     // Fewer left in the minute; equal: the minute; fewer left in the day.
     for (minute, day, resource) in [(5, 9, "minute"), (5, 5, "minute"), (9, 5, "day")] {
         assert_eq!(quota(&shop.client(enterprise(minute, day)).get("/v1/pets")).0, resource);
     }
-    // Both exhausted: the day, which lifts last.
+    // Both exhausted: the day, which ends last.
     let client = shop.client(enterprise(1, 1));
     assert_eq!(quota(&client.get("/v1/pets")).0, "day");
     let refused = client.get("/v1/pets");
@@ -165,7 +165,7 @@ fn the_headers_speak_of_the_window_that_binds() {
 }
 
 #[test]
-fn whatever_the_answer_an_authenticated_request_costs_one() {
+fn an_authenticated_request_costs_one_whatever_its_answer() {
     let shop = Shop::open();
     let reader = shop.client_with(Plan::Free, Scopes::parse("read").unwrap());
     let json = [("content-type", "application/json")];
@@ -223,7 +223,7 @@ fn rate_limit_costs_nothing_shows_both_windows_and_answers_when_one_is_exhausted
         assert_eq!(client.get("/v1/rate-limit").json(), expected);
         client.get("/v1/pets");
     }
-    // A faulty one costs nothing either, and gets its own answer.
+    // An invalid request to it costs nothing either, and gets its own answer.
     assert_eq!(client.get("/v1/rate-limit?x=1").outcome(), (400, "invalid_parameter".to_owned()));
     assert_eq!(client.get("/v1/pets").status, 429);
 }
@@ -253,7 +253,7 @@ fn a_change_of_plan_is_in_force_at_once_and_keeps_the_counts() {
 }
 
 #[test]
-fn the_quota_is_the_accounts_whichever_key_asks() {
+fn the_keys_of_an_account_share_its_quota() {
     let shop = Shop::open();
     let name = AccountName::parse("kennel").unwrap();
     let key = || {

@@ -1,11 +1,11 @@
-//! Which types bodies and answers have.
+//! Media types of bodies and answers.
 
 use serde_json::json;
 
 use crate::stall::Stall;
 
 #[test]
-fn answers_are_json_for_whoever_accepts_it() {
+fn answers_are_json_for_clients_that_accept_it() {
     let stall = Stall::open();
     for accept in [
         "application/json",
@@ -28,7 +28,7 @@ fn answers_are_json_for_whoever_accepts_it() {
         ["text/html", "application/xml", "application/json;q=0", "*/*;q=0", "application/problem+json"]
     {
         let answer = stall.client.send("GET", "/v1/pets", &[("accept", accept)], None);
-        // The error is JSON all the same: it has to be something.
+        // The error is JSON all the same: there is no other type.
         assert_eq!(answer.outcome(), (406, "not_acceptable".to_owned()), "{accept}");
     }
     let two_lines = [("accept", "text/html"), ("accept", "application/json")];
@@ -36,7 +36,7 @@ fn answers_are_json_for_whoever_accepts_it() {
 }
 
 #[test]
-fn a_body_is_json_in_utf_8_and_says_so() {
+fn a_body_is_json_in_utf_8_and_declares_it() {
     let stall = Stall::open();
     let post = |headers: &[(&str, &str)]| {
         stall.client.send_bytes("POST", "/v1/categories", headers, Some(b"{\"name\":\"\"}"))
@@ -81,7 +81,7 @@ fn a_body_is_json_in_utf_8_and_says_so() {
 }
 
 #[test]
-fn patch_takes_merge_patches_and_says_so() {
+fn patch_takes_merge_patches_and_names_them_in_accept_patch() {
     let stall = Stall::open();
     let pet = stall.pet_of(5);
     let order = stall.order(pet, 1);
@@ -120,7 +120,7 @@ fn patch_takes_merge_patches_and_says_so() {
 }
 
 #[test]
-fn a_body_that_nobody_asked_for_is_read_over() {
+fn an_unexpected_body_is_discarded() {
     let stall = Stall::open();
     let pet = stall.pet();
     let text = [("content-type", "text/plain")];

@@ -1,4 +1,4 @@
-//! What the log is told of requests, and what it is not.
+//! The events that the log gets of requests.
 
 use std::net::{IpAddr, Shutdown};
 use std::sync::{Arc, Mutex};
@@ -9,17 +9,17 @@ use petstore_http::{Exchange, Observer};
 use petstore_ports::StoreError;
 use serde_json::json;
 
-use crate::faulty::{Mood, shop_without_pets};
-use crate::harness::{Client, Connection, Shop, Wish};
+use crate::faulty::{FailureMode, shop_without_pets};
+use crate::harness::{Client, Connection, Shop, ShopOptions};
 
 /// Writes down everything, or faults alone.
-pub(crate) struct Notebook {
+pub(crate) struct RecordingObserver {
     wants_all: bool,
     lines: Mutex<Vec<Line>>,
     advice: Mutex<Vec<String>>,
 }
 
-/// One exchange, as it was told.
+/// One exchange, as it was reported.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Line {
     what: String,
@@ -32,7 +32,7 @@ pub(crate) struct Line {
     everything: String,
 }
 
-impl Observer for Notebook {
+impl Observer for RecordingObserver {
     fn wants(&self, _status: u16, _duration: Duration, is_fault: bool) -> bool {
         self.wants_all || is_fault
     }
@@ -59,7 +59,7 @@ impl Observer for Notebook {
     }
 }
 
-impl Notebook {
+impl RecordingObserver {
     /// What the owner was advised of.
     pub(crate) fn advice(&self) -> Vec<String> {
         self.advice.lock().unwrap().clone()
@@ -71,17 +71,18 @@ impl Notebook {
     }
 }
 
-pub(crate) fn observed(wants_all: bool) -> (Wish, Arc<Notebook>) {
-    let notebook = Arc::new(Notebook { wants_all, lines: Mutex::default(), advice: Mutex::default() });
-    let mut wish = Wish::default();
-    wish.http.observer = Some(Arc::clone(&notebook) as Arc<dyn Observer>);
-    (wish, notebook)
+pub(crate) fn observed(wants_all: bool) -> (ShopOptions, Arc<RecordingObserver>) {
+    let observer =
+        Arc::new(RecordingObserver { wants_all, lines: Mutex::default(), advice: Mutex::default() });
+    let mut options = ShopOptions::default();
+    options.http.observer = Some(Arc::clone(&observer) as Arc<dyn Observer>);
+    (options, observer)
 }
 
 #[test]
 fn each_answer_is_a_line_with_the_routes_template() {
-    let (wish, notebook) = observed(true);
-    let shop = Shop::open_as(wish);
+    let (options, observer) = observed(true);
+    let shop = Shop::open_as(options);
     let client = shop.client(Plan::Business);
     for (method, path, what) in [
         ("GET", "/v1/pets?name=secret", "GET /pets 200"),
@@ -93,37 +94,37 @@ fn each_answer_is_a_line_with_the_routes_template() {
         ("GET", "/health", "GET /health 200"),
     ] {
         let answer = client.send(method, path, &[], None);
-        let line = notebook.latest();
+        let line = observer.latest();
         assert_eq!(line.what, what);
         assert_eq!(Some(line.request_id.as_str()), answer.header("x-request-id"));
         assert_eq!(line.has_account, path.starts_with("/v1"), "{path}");
         assert_eq!(line.fault, None);
     }
-    shop.stranger().get("/v1/pets");
-    assert_eq!((notebook.latest().what.as_str(), notebook.latest().has_account), ("GET /pets 401", false));
+    shop.anonymous().get("/v1/pets");
+    assert_eq!((observer.latest().what.as_str(), observer.latest().has_account), ("GET /pets 401", false));
 }
 
 #[test]
-fn how_long_a_client_keeps_back_what_nobody_wants_is_not_told_as_the_servers_time() {
-    let (wish, notebook) = observed(true);
-    let shop = Shop::open_as(wish);
+fn the_wait_for_a_refused_body_is_not_part_of_the_reported_duration() {
+    let (options, observer) = observed(true);
+    let shop = Shop::open_as(options);
     let mut connection = Connection::open(shop.address());
     connection.send(b"POST /v1/pets HTTP/1.1\r\nhost: petstore\r\ncontent-length: 9\r\n\r\n");
     assert_eq!(connection.read_answer(false).expect("an answer").status, 401);
-    let line = notebook.latest();
+    let line = observer.latest();
     assert_eq!(line.what, "POST /pets 401");
     assert!(line.duration < Duration::from_secs(1), "it was waited for that long: {:?}", line.duration);
 }
 
 #[test]
 fn a_head_that_comes_too_late_is_a_line_and_counted() {
-    let (mut wish, notebook) = observed(true);
-    wish.http.deadlines.head = Duration::from_millis(50);
-    let shop = Shop::open_as(wish);
+    let (mut options, observer) = observed(true);
+    options.http.deadlines.head = Duration::from_millis(50);
+    let shop = Shop::open_as(options);
     let mut connection = Connection::open(shop.address());
     connection.send(b"GET /v1/pets?name=secret HTTP/1.1\r\nx-request-id: mine\r\n");
     let answer = connection.read_answer(false).expect("a courtesy");
-    let line = notebook.latest();
+    let line = observer.latest();
     assert_eq!(line.what, "- - 408");
     assert_eq!(Some(line.request_id.as_str()), answer.header("x-request-id"));
     assert!(!line.has_account && line.fault.is_none() && !line.everything.contains("secret"));
@@ -138,9 +139,9 @@ fn a_head_that_comes_too_late_is_a_line_and_counted() {
 }
 
 #[test]
-fn what_is_no_request_is_a_line_and_counted() {
-    let (wish, notebook) = observed(true);
-    let mut shop = Shop::open_as(wish);
+fn malformed_input_is_a_line_and_counted() {
+    let (options, observer) = observed(true);
+    let mut shop = Shop::open_as(options);
     let fields = "x-many: 1\r\n".repeat(101);
     for (bytes, status) in [
         ("\x16\x03\x01\x02 TLS, in the clear".to_owned(), Some(400)),
@@ -155,16 +156,20 @@ fn what_is_no_request_is_a_line_and_counted() {
         assert_eq!(connection.read_answer(false).map(|answer| answer.status), status, "{bytes}");
         assert!(connection.is_closed());
     }
-    // As curl does when it meets an answer in the clear: it goes with that unread, which is a reset.
+    // Like curl when it meets an answer in the clear: it closes with the answer unread, which is a reset.
     let mut connection = Connection::open(shop.address());
     connection.send(b"\x16\x03\x01\x02 TLS, in the clear");
     connection.socket().peek(&mut [0]).unwrap();
     drop(connection);
     shop.stop();
-    let lines = notebook.lines.lock().unwrap();
+    let lines = observer.lines.lock().unwrap();
     let mut told: Vec<_> = lines.iter().map(|line| line.what.as_str()).collect();
     told.sort_unstable();
-    assert_eq!(told, ["- - 400", "- - 400", "- - 400", "- - 431"], "who was answered nothing is none");
+    assert_eq!(
+        told,
+        ["- - 400", "- - 400", "- - 400", "- - 431"],
+        "a connection without an answer is no line"
+    );
     for line in &*lines {
         assert!(!line.has_account && line.fault.is_none() && !line.everything.contains("secret"));
     }
@@ -176,8 +181,8 @@ fn what_is_no_request_is_a_line_and_counted() {
 
 #[test]
 fn the_clients_ids_are_in_the_line_and_nothing_that_could_be_a_secret() {
-    let (wish, notebook) = observed(true);
-    let shop = Shop::open_as(wish);
+    let (options, observer) = observed(true);
+    let shop = Shop::open_as(options);
     let client = shop.client(Plan::Business);
     let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
     let headers = [
@@ -187,7 +192,7 @@ fn the_clients_ids_are_in_the_line_and_nothing_that_could_be_a_secret() {
         ("idempotency-key", "sesame"),
     ];
     client.send("POST", "/v1/categories?q=sesame", &headers, Some(&json!({"name": "sesame"})));
-    let line = notebook.latest();
+    let line = observer.latest();
     assert_eq!((line.request_id.as_str(), line.traceparent.as_deref()), ("mine.1", Some(trace)));
     let key = client.key.as_deref().unwrap();
     for secret in ["sesame", key, &key[4..]] {
@@ -196,45 +201,46 @@ fn the_clients_ids_are_in_the_line_and_nothing_that_could_be_a_secret() {
 }
 
 #[test]
-fn of_a_key_that_is_nobodys_not_even_the_beginning_is_told() {
-    let (wish, notebook) = observed(true);
-    let shop = Shop::open_as(wish);
+fn no_part_of_an_unknown_key_is_logged() {
+    let (options, observer) = observed(true);
+    let shop = Shop::open_as(options);
     let key = ApiKey::from_entropy([0xAB; 32]);
-    let stranger = Client { key: Some(key.reveal().to_owned()), ..shop.stranger() };
-    assert_eq!(stranger.get("/v1/pets").status, 401);
-    let line = notebook.latest();
+    let anonymous = Client { key: Some(key.reveal().to_owned()), ..shop.anonymous() };
+    assert_eq!(anonymous.get("/v1/pets").status, 401);
+    let line = observer.latest();
     assert!(!line.everything.contains(&key.display_prefix().to_string()), "{}", line.everything);
     let client = shop.client(Plan::Business);
     client.get("/v1/pets");
     let prefix = &client.key.as_deref().unwrap()[..KeyPrefix::LEN];
-    assert!(notebook.latest().everything.contains(prefix), "of one that is somebody's it is");
+    assert!(observer.latest().everything.contains(prefix), "the prefix of a known key is logged");
 }
 
 #[test]
-fn a_panic_is_a_line_without_what_it_said() {
+fn a_panic_is_a_line_without_its_message() {
     for wants_all in [true, false] {
-        let (wish, notebook) = observed(wants_all);
-        let shop = shop_without_pets(wish, Mood::Panics);
+        let (options, observer) = observed(wants_all);
+        let shop = shop_without_pets(options, FailureMode::Panics);
         shop.client(Plan::Business).get("/v1/pets/1");
-        let line = notebook.latest();
+        let line = observer.latest();
         assert_eq!(line.what, "GET /pets/{petId} 500");
         assert!(line.fault.is_some() && !line.everything.contains("secret"), "{}", line.everything);
     }
 }
 
 #[test]
-fn who_wants_faults_alone_is_told_of_nothing_else() {
-    let (wish, notebook) = observed(false);
-    let shop = shop_without_pets(wish, Mood::Fails(StoreError::Unavailable("disk full".to_owned())));
+fn an_observer_of_faults_gets_nothing_else() {
+    let (options, observer) = observed(false);
+    let shop =
+        shop_without_pets(options, FailureMode::Fails(StoreError::Unavailable("disk full".to_owned())));
     let client = shop.client(Plan::Business);
     for path in ["/v1/categories", "/v1/nothing", "/v1/pets", "/health"] {
         client.get(path);
     }
-    let lines = notebook.lines.lock().unwrap().clone();
+    let lines = observer.lines.lock().unwrap().clone();
     assert_eq!(lines.len(), 1, "{lines:?}");
     assert_eq!(lines[0].what, "GET /pets 503");
     assert!(
         lines[0].fault.as_deref().is_some_and(|fault| fault.contains("disk full")),
-        "an operator is told why"
+        "the operator sees the cause"
     );
 }

@@ -1,7 +1,7 @@
-//! Load that does not wait for answers: requests leave at a rate, whatever becomes of them.
+//! Open-loop load: requests are sent at a fixed rate, independently of the answers.
 //!
-//! Each takes a connection that has no request on its way, and a new one where there is none. What it took is counted
-//! from when it should have left.
+//! Each request uses an idle connection, or a new one if there is none. Its latency counts from the time at
+//! which it should have been sent.
 
 use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
@@ -13,10 +13,10 @@ use tokio::net::TcpStream;
 use tokio::task::LocalSet;
 use tokio::time::{Instant, sleep_until, timeout};
 
-/// How long an answer is waited for.
+/// The time limit for an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// One request after the other, of one kind.
+/// A sequence of equal requests.
 #[derive(Clone)]
 pub(crate) struct Stream {
     pub(crate) request: Vec<u8>,
@@ -24,37 +24,37 @@ pub(crate) struct Stream {
     pub(crate) rate: f64,
 }
 
-/// What became of one request.
+/// The result of one request.
 #[derive(Debug, Clone)]
-pub(crate) struct Fate {
-    /// None: no answer came.
+pub(crate) struct RequestResult {
+    /// None if no answer came.
     pub(crate) status: Option<u16>,
-    /// Whether it says `overloaded`, and when to come again.
+    /// `true` if the answer is `overloaded` with a Retry-After.
     pub(crate) is_overload: bool,
     pub(crate) took: Duration,
-    /// Whether it came while requests were still sent.
+    /// `true` if the answer came while requests were still being sent.
     pub(crate) in_time: bool,
 }
 
-/// Sends streams for a time, and says what became of each request of each that should have left after the first part of
-/// that time: a load that has just begun is not judged.
+/// Sends the streams for `time`, and returns the results of each. Requests of the warm-up period `settle` are
+/// left out.
 pub(crate) fn run(
     address: SocketAddr,
     streams: &[Stream],
     settle: Duration,
     time: Duration,
-) -> Vec<Vec<Fate>> {
+) -> Vec<Vec<RequestResult>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let fates: Vec<_> = streams.iter().map(|_| Rc::new(RefCell::new(Vec::new()))).collect();
+    let results: Vec<_> = streams.iter().map(|_| Rc::new(RefCell::new(Vec::new()))).collect();
     let local = LocalSet::new();
     local.block_on(&runtime, async {
         let begun = Instant::now();
         let running = Rc::new(Cell::new(0_usize));
         let senders: Vec<_> = streams
             .iter()
-            .zip(&fates)
-            .map(|(stream, fates)| {
-                let (stream, fates, running) = (stream.clone(), Rc::clone(fates), Rc::clone(&running));
+            .zip(&results)
+            .map(|(stream, results)| {
+                let (stream, results, running) = (stream.clone(), Rc::clone(results), Rc::clone(&running));
                 tokio::task::spawn_local(async move {
                     let idle: Rc<RefCell<Vec<TcpStream>>> = Rc::default();
                     let request: Rc<[u8]> = stream.request.into();
@@ -64,8 +64,8 @@ pub(crate) fn run(
                             break;
                         }
                         sleep_until(intended).await;
-                        let (idle, request, fates) =
-                            (Rc::clone(&idle), Rc::clone(&request), Rc::clone(&fates));
+                        let (idle, request, results) =
+                            (Rc::clone(&idle), Rc::clone(&request), Rc::clone(&results));
                         let running = Rc::clone(&running);
                         running.set(running.get() + 1);
                         tokio::task::spawn_local(async move {
@@ -74,15 +74,15 @@ pub(crate) fn run(
                             let took = intended.elapsed();
                             let in_time = begun.elapsed() <= time;
                             let answer = asked.ok().and_then(Result::ok);
-                            let fate = answer.map_or(
-                                Fate { status: None, is_overload: false, took, in_time },
+                            let result = answer.map_or(
+                                RequestResult { status: None, is_overload: false, took, in_time },
                                 |(connection, head)| {
                                     idle.borrow_mut().push(connection);
                                     let status =
                                         head.split(' ').nth(1).and_then(|status| status.parse().ok());
                                     let waits = ["retry-after: 1\r\n", "retry-after: 2\r\n"];
                                     let comes_again = waits.iter().any(|wait| head.contains(wait));
-                                    Fate {
+                                    RequestResult {
                                         status,
                                         is_overload: comes_again && head.contains("\"overloaded\""),
                                         took,
@@ -91,7 +91,7 @@ pub(crate) fn run(
                                 },
                             );
                             if intended >= begun + settle {
-                                fates.borrow_mut().push(fate);
+                                results.borrow_mut().push(result);
                             }
                             running.set(running.get() - 1);
                         });
@@ -106,7 +106,7 @@ pub(crate) fn run(
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     });
-    fates.iter().map(|fates| fates.take()).collect()
+    results.iter().map(|results| results.take()).collect()
 }
 
 /// Sends a request, and reads its answer whole.
@@ -135,13 +135,13 @@ pub(crate) async fn ask(
 }
 
 /// Requests with this status.
-pub(crate) fn count(fates: &[Fate], status: u16) -> u32 {
-    u32::try_from(fates.iter().filter(|fate| fate.status == Some(status)).count()).unwrap()
+pub(crate) fn count(results: &[RequestResult], status: u16) -> u32 {
+    u32::try_from(results.iter().filter(|result| result.status == Some(status)).count()).unwrap()
 }
 
-/// What 99 of 100 of these took at most.
-pub(crate) fn p99<'f>(fates: impl Iterator<Item = &'f Fate>) -> Duration {
-    let mut took: Vec<_> = fates.map(|fate| fate.took).collect();
+/// The 99th percentile of the latencies.
+pub(crate) fn p99<'f>(results: impl Iterator<Item = &'f RequestResult>) -> Duration {
+    let mut took: Vec<_> = results.map(|result| result.took).collect();
     took.sort_unstable();
     took.get(took.len() * 99 / 100).copied().unwrap_or_default()
 }

@@ -1,11 +1,11 @@
-//! The order of the checks: a request that breaks two rules is told of the earlier one.
+//! The order of the checks: a request that breaks two rules gets the error of the earlier one.
 
 use petstore_domain::{AccountName, KeyHolder, KeyLabel, Limit, Limits, Plan, Scopes};
 use petstore_ports::api::NewKey;
 use petstore_service::Policy;
 use serde_json::json;
 
-use crate::harness::{Answer, Client, Shop, Wish};
+use crate::harness::{Answer, Client, Shop, ShopOptions};
 use crate::stall::{Stall, hold};
 
 const JSON: (&str, &str) = ("content-type", "application/json");
@@ -22,18 +22,18 @@ fn is(answer: &Answer, status: u16, code: &str) {
 #[test]
 fn form_then_host_then_preflight_then_key() {
     let shop = Shop::open();
-    let stranger = shop.stranger();
+    let anonymous = shop.anonymous();
     let long = format!("/v1/pets?{}", "x".repeat(9_000));
-    is(&stranger.send("GET", &long, &[("host", "second")], None), 414, "uri_too_long");
-    is(&stranger.send("OPTIONS", "/v1/pets", &[("host", "second")], None), 400, "invalid_host");
-    is(&stranger.send("GET", "/v1/pets", &[("host", "second")], None), 400, "invalid_host");
-    assert_eq!(stranger.send("OPTIONS", "/v1/pets", &[("x-api-key", "junk")], None).status, 204);
+    is(&anonymous.send("GET", &long, &[("host", "second")], None), 414, "uri_too_long");
+    is(&anonymous.send("OPTIONS", "/v1/pets", &[("host", "second")], None), 400, "invalid_host");
+    is(&anonymous.send("GET", "/v1/pets", &[("host", "second")], None), 400, "invalid_host");
+    assert_eq!(anonymous.send("OPTIONS", "/v1/pets", &[("x-api-key", "junk")], None).status, 204);
 }
 
 #[test]
 fn key_then_requests_in_flight_then_ban_then_quota_then_path() {
     let policy = Policy { in_flight_max: 1, ..Policy::DEFAULT };
-    let shop = Shop::open_as(Wish { policy, ..Wish::default() });
+    let shop = Shop::open_as(ShopOptions { policy, ..ShopOptions::default() });
     let limits = Limits { minute: Limit::new(2).unwrap(), day: Limit::new(100).unwrap() };
     let key = || {
         let name = AccountName::parse("kennel").unwrap();
@@ -54,7 +54,7 @@ fn key_then_requests_in_flight_then_ban_then_quota_then_path() {
     }
     is(&banned.get("/v1/pets"), 403, "key_banned");
     is(&client.get("/v1/nothing"), 429, "rate_limit_exceeded");
-    // Both at once: the place that the held request takes comes before the ban.
+    // Both at once: the limit on requests in flight is checked before the ban.
     shop.clock.set("2030-01-01T12:01:00Z");
     let _held = hold(&client, b"{}");
     is(&banned.get("/v1/pets"), 429, "too_many_concurrent_requests");
@@ -77,7 +77,7 @@ fn path_and_method_then_scope_then_accept_then_type_then_size() {
 }
 
 #[test]
-fn of_what_is_validated_the_path_comes_first_then_query_headers_and_body() {
+fn validation_order_is_path_then_query_then_headers_and_body() {
     let shop = Shop::open();
     let client = shop.client(Plan::Business);
     for path in ["/pets/abc", "/categories/abc", "/store/orders/abc", "/inventory/abc"] {
@@ -99,10 +99,10 @@ fn of_what_is_validated_the_path_comes_first_then_query_headers_and_body() {
 }
 
 #[test]
-fn everything_is_validated_before_it_is_asked_what_exists() {
+fn validation_comes_before_existence() {
     let shop = Shop::open();
     let client = shop.client(Plan::Business);
-    // No pet has the one number, and no pet can have the others.
+    // No pet has the first id, and no pet can have the others.
     for id in ["999", "0", "9007199254740992", "99999999999999999999"] {
         for path in [format!("/v1/pets/{id}"), format!("/v1/categories/{id}"), format!("/v1/inventory/{id}")]
         {

@@ -1,4 +1,4 @@
-//! Orders: what they take from the stock, and what completing and cancelling does.
+//! Orders: their effect on the stock when they are placed, completed and cancelled.
 
 use serde_json::json;
 
@@ -99,7 +99,7 @@ fn a_complete_order_is_final() {
     let path = format!("/v1/store/orders/{}", stall.order(pet, 1));
     let complete = stall.client.patch(&path, &json!({"complete": true}));
     let shown = complete.json()["shipDate"].clone();
-    // A patch that changes nothing is none.
+    // A patch that changes nothing is accepted.
     for patch in [json!({"complete": true}), json!({}), json!({"shipDate": shown}), json!({"shipDate": NOON})]
     {
         let same = stall.client.patch(&path, &patch);
@@ -154,7 +154,7 @@ fn cancelling_gives_the_units_back_once() {
 }
 
 #[test]
-fn a_hold_stays_a_hold_when_an_order_is_cancelled_or_completed() {
+fn a_pet_on_hold_stays_so_when_an_order_is_cancelled_or_completed() {
     let stall = Stall::open();
     let pet = stall.pet_of(3);
     let orders = [stall.order(pet, 1), stall.order(pet, 1)];
@@ -166,7 +166,7 @@ fn a_hold_stays_a_hold_when_an_order_is_cancelled_or_completed() {
 }
 
 #[test]
-fn a_cancelled_order_may_take_the_stock_above_what_can_be_set() {
+fn a_cancelled_order_may_raise_the_stock_above_the_settable_maximum() {
     let stall = Stall::open();
     let pet = stall.pet_of(10);
     let order = stall.order(pet, 10);

@@ -1,10 +1,10 @@
-//! Pages: bounds, order, links, walks.
+//! Pages: bounds, order, links, traversal.
 
 use std::collections::BTreeSet;
 
 use serde_json::json;
 
-use crate::harness::{Answer, Client, Shop, Wish};
+use crate::harness::{Answer, Client, Shop, ShopOptions};
 use crate::stall::{Caller, PLENTY, Stall, ids};
 
 /// A shop with this many pets, all in one category, and as many orders.
@@ -97,9 +97,9 @@ fn links_are_absolute_first_is_always_there_and_next_while_there_is_more() {
         assert_eq!(ids(&stall.client.get(&path(&stall.client, first))), [5, 4], "from page {number}");
         assert_eq!(page.link("next").is_some(), number < 2);
     }
-    let empty = stall.client.get("/v1/pets?name=nobody");
+    let empty = stall.client.get("/v1/pets?name=unknown");
     assert_eq!((empty.json(), empty.link("next")), (json!([]), None));
-    assert_eq!(empty.link("first"), Some(format!("{origin}/v1/pets?name=nobody").as_str()));
+    assert_eq!(empty.link("first"), Some(format!("{origin}/v1/pets?name=unknown").as_str()));
 }
 
 #[test]
@@ -115,10 +115,10 @@ fn links_have_the_origin_of_the_host_or_the_public_url() {
     assert_eq!(get("pets.example:8443").link("first"), Some("http://pets.example:8443/v1/pets"));
     assert_eq!(get("[::1]").link("first"), Some("http://[::1]/v1/pets"));
 
-    let mut wish = Wish::default();
-    wish.http.public_url = Some("https://pets.example".to_owned());
-    wish.http.base_path = "/shop/v1".to_owned();
-    let shop = Shop::open_as(wish);
+    let mut options = ShopOptions::default();
+    options.http.public_url = Some("https://pets.example".to_owned());
+    options.http.base_path = "/shop/v1".to_owned();
+    let shop = Shop::open_as(options);
     let page = shop.client(PLENTY).get("/shop/v1/inventory?limit=3");
     assert_eq!(page.link("first"), Some("https://pets.example/shop/v1/inventory?limit=3"));
 }
@@ -154,7 +154,7 @@ fn a_cursor_belongs_to_its_list_its_order_and_its_filters() {
             }
         }
     }
-    // The size of a page may change on the way, and the order of a filter's values means nothing.
+    // The page size may change between pages, and the order of a filter's values is irrelevant.
     let cursor = cursor_of("/v1/pets?limit=1");
     assert_eq!(ids(&stall.client.get(&format!("/v1/pets?limit=5&cursor={cursor}"))), [2, 3, 4, 5, 6]);
     let cursor = cursor_of("/v1/pets?limit=1&id=1,2,3");
@@ -172,16 +172,16 @@ fn a_cursor_that_the_server_did_not_make_is_invalid() {
         let answer = stall.client.get(&format!("/v1/pets?limit=1&cursor={junk}"));
         assert_eq!(answer.outcome(), (400, "invalid_cursor".to_owned()), "{junk:.20}");
     }
-    // Another store's cursor is none of this one's.
-    let mut wish = Wish::default();
-    wish.http.epoch = 7;
-    let other = Stall::open_as(wish);
+    // A cursor of another store is invalid here.
+    let mut options = ShopOptions::default();
+    options.http.epoch = 7;
+    let other = Stall::open_as(options);
     let answer = other.client.get(&format!("/v1/pets?limit=1&cursor={cursor}"));
     assert_eq!(answer.outcome(), (400, "invalid_cursor".to_owned()));
 }
 
 #[test]
-fn a_walk_among_writers_sees_what_stays_exactly_once() {
+fn a_walk_during_writes_sees_each_lasting_item_exactly_once() {
     let stall = shop_of(60);
     let staying: BTreeSet<u64> = (1..=60).filter(|id| id % 3 != 0).collect();
     std::thread::scope(|scope| {

@@ -1,11 +1,11 @@
-//! Methods and paths: what names an operation and what does not.
+//! Methods and paths of operations, and all others.
 
 use std::collections::BTreeSet;
 
 use petstore_domain::Plan;
 use serde_json::json;
 
-use crate::harness::{Shop, Wish};
+use crate::harness::{Shop, ShopOptions};
 use crate::stall::Stall;
 
 #[test]
@@ -44,7 +44,7 @@ fn other_methods_are_405_with_allow() {
 }
 
 #[test]
-fn trace_repeats_nothing() {
+fn trace_does_not_echo_the_request() {
     let shop = Shop::open();
     let client = shop.client(Plan::Free);
     let answer = client.send("TRACE", "/v1/pets", &[("cookie", "a-secret")], None);
@@ -111,7 +111,7 @@ fn head_is_get_without_a_body() {
 }
 
 #[test]
-fn paths_are_taken_as_they_are_written() {
+fn paths_are_not_normalised() {
     let stall = Stall::open();
     let pet = stall.pet();
     for path in
@@ -145,9 +145,9 @@ fn paths_are_taken_as_they_are_written() {
     {
         let answer = stall.client.get(path);
         assert_eq!(answer.outcome(), (404, "not_found".to_owned()), "{path}");
-        assert_eq!(answer.header("location"), None, "nobody is redirected");
+        assert_eq!(answer.header("location"), None, "there is no redirect");
     }
-    // Encoded once, decoded once.
+    // Percent-encoded once, decoded once.
     assert_eq!(stall.client.get(&format!("/v1/%70et%73/%3{pet}")).status, 200);
     assert_eq!(
         stall.client.get(&format!("/v1/pets/%253{pet}")).outcome(),
@@ -159,7 +159,7 @@ fn paths_are_taken_as_they_are_written() {
 fn outside_the_base_path_the_404_names_it() {
     let shop = Shop::open();
     for path in ["/pets", "/v1x/pets", "/V1/pets", "/v2/pets", "/Health", "/health/", "/healthz"] {
-        let answer = shop.stranger().get(path);
+        let answer = shop.anonymous().get(path);
         assert_eq!(answer.outcome(), (404, "not_found".to_owned()), "{path}");
         assert!(answer.json()["message"].as_str().unwrap().contains("/v1"), "{}", answer.text());
     }
@@ -167,9 +167,9 @@ fn outside_the_base_path_the_404_names_it() {
 
 #[test]
 fn the_base_path_is_a_setting() {
-    let mut wish = Wish::default();
-    wish.http.base_path = "/shop/api".to_owned();
-    let shop = Shop::open_as(wish);
+    let mut options = ShopOptions::default();
+    options.http.base_path = "/shop/api".to_owned();
+    let shop = Shop::open_as(options);
     let client = shop.client(Plan::Business);
     let made = client.post("/shop/api/categories", &json!({"name": "Dogs"}));
     assert_eq!(made.header("location"), Some("/shop/api/categories/1"));
@@ -185,9 +185,9 @@ fn the_base_path_is_a_setting() {
 
 #[test]
 fn the_base_path_may_be_empty() {
-    let mut wish = Wish::default();
-    wish.http.base_path = String::new();
-    let shop = Shop::open_as(wish);
+    let mut options = ShopOptions::default();
+    options.http.base_path = String::new();
+    let shop = Shop::open_as(options);
     let client = shop.client(Plan::Business);
     assert_eq!(
         client.post("/categories", &json!({"name": "Dogs"})).header("location"),
@@ -195,6 +195,6 @@ fn the_base_path_may_be_empty() {
     );
     assert_eq!(client.get("/nothing").outcome(), (404, "not_found".to_owned()));
     for path in ["/health", "/ready", "/openapi.yaml", "/openapi.json", "/docs"] {
-        assert_eq!(shop.stranger().get(path).status, 200, "{path}");
+        assert_eq!(shop.anonymous().get(path).status, 200, "{path}");
     }
 }

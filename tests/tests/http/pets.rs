@@ -1,4 +1,4 @@
-//! Pets: how they are made, changed and deleted, and where their status may go.
+//! Pets: creation, changes, deletion, and transitions of the status.
 
 use serde_json::{Value, json};
 
@@ -28,7 +28,7 @@ fn a_new_pet_is_available_with_one_unit_unless_it_says_otherwise() {
 }
 
 #[test]
-fn ids_rise_and_are_never_given_again() {
+fn ids_increase_and_are_never_reused() {
     let stall = Stall::open();
     let mut last = 0;
     for _ in 0..5 {
@@ -101,7 +101,7 @@ fn patch_changes_what_it_names_and_deletes_nothing_of_a_pet() {
     assert_eq!(stall.client.send("PATCH", &path, &plain, Some(&json!({"name": "Tom"}))).status, 200);
 }
 
-/// How a pet came to its status: which one, free units, open orders.
+/// The history of a pet: its status, free units, open orders.
 #[derive(Clone, Copy)]
 enum Past {
     Available,
@@ -140,7 +140,7 @@ impl Past {
         pet
     }
 
-    /// Free units after each move, to available, pending and sold; none if it is refused.
+    /// Free units after each transition to available, pending and sold; none if it is refused.
     fn moves(self) -> [(&'static str, Option<u64>); 3] {
         let units = match self {
             Self::Available | Self::Held => [Some(3), Some(3), Some(0)],
@@ -235,7 +235,7 @@ fn an_id_in_the_path_is_a_plain_decimal_number_in_range() {
 }
 
 #[test]
-fn of_an_order_that_comes_and_its_pet_that_goes_at_once_one_wins() {
+fn of_a_new_order_and_the_deletion_of_its_pet_at_once_one_succeeds() {
     let stall = Stall::open();
     for _ in 0..30 {
         let pet = stall.pet();

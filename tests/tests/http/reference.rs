@@ -1,4 +1,4 @@
-//! The reference page: its files, their codings and validators, and the ways to it.
+//! The reference page: its files, their codings and validators, and the redirects to it.
 
 use std::io::Read;
 
@@ -6,7 +6,7 @@ use flate2::read::GzDecoder;
 use petstore_http::Cors;
 use petstore_reference::FILES;
 
-use crate::harness::{Answer, Connection, Shop, Wish};
+use crate::harness::{Answer, Connection, Shop, ShopOptions};
 use crate::stall::request;
 
 /// The path of a file of the page.
@@ -21,7 +21,7 @@ fn unpack(gzip: &[u8]) -> Vec<u8> {
 }
 
 fn ask(shop: &Shop, path: &str, headers: &[(&str, &str)]) -> Answer {
-    shop.stranger().send("GET", path, headers, None)
+    shop.anonymous().send("GET", path, headers, None)
 }
 
 /// All values of a header as one list.
@@ -31,7 +31,7 @@ fn list(answer: &Answer, name: &str) -> String {
 }
 
 #[test]
-fn every_file_is_served_packed_or_as_it_is() {
+fn every_file_is_served_compressed_or_as_it_is() {
     let shop = Shop::open();
     for file in FILES {
         let path = path(file.name);
@@ -39,7 +39,7 @@ fn every_file_is_served_packed_or_as_it_is() {
         assert_eq!((packed.status, packed.header("content-encoding")), (200, Some("gzip")), "{path}");
         assert_eq!(packed.header("content-type"), Some(file.content_type), "{path}");
         assert!(packed.body == file.gzip, "{path}");
-        // The second time it has been unpacked before.
+        // The later requests find the file decompressed already.
         for headers in [&[][..], &[("accept-encoding", "gzip;q=0, br")], &[("accept-encoding", "identity")]] {
             let plain = ask(&shop, &path, headers);
             assert_eq!((plain.status, plain.header("content-encoding")), (200, None), "{path}");
@@ -61,7 +61,7 @@ fn the_page_names_its_files_and_no_other_origin() {
         .collect();
     assert!(named.len() >= 5, "{named:?}");
     for name in named {
-        // Relative, so that the page works under whatever a proxy puts in front.
+        // Relative, so that the page works under any prefix of a proxy.
         assert!(!name.contains("//") && !name.starts_with('/'), "{name}");
         assert_eq!(ask(&shop, &format!("/{name}"), &[]).status, 200, "{name}");
     }
@@ -69,7 +69,7 @@ fn the_page_names_its_files_and_no_other_origin() {
 }
 
 #[test]
-fn a_client_that_has_the_file_is_told_so() {
+fn a_client_that_has_the_file_gets_304() {
     let shop = Shop::open();
     for file in FILES {
         let path = path(file.name);
@@ -120,7 +120,7 @@ fn the_root_and_a_slash_too_many_lead_to_the_page() {
     let shop = Shop::open();
     for from in ["/", "/docs/", "/?x=1"] {
         for method in ["GET", "HEAD"] {
-            let answer = shop.stranger().send(method, from, &[], None);
+            let answer = shop.anonymous().send(method, from, &[], None);
             assert_eq!((answer.status, answer.header("location")), (302, Some("/docs")), "{method} {from}");
             assert!(answer.body.is_empty());
         }
@@ -129,7 +129,7 @@ fn the_root_and_a_slash_too_many_lead_to_the_page() {
 }
 
 #[test]
-fn what_is_not_a_file_of_the_page_is_404() {
+fn a_path_that_is_no_file_of_the_page_is_404() {
     let shop = Shop::open();
     let names = [
         "x.js",
@@ -143,7 +143,7 @@ fn what_is_not_a_file_of_the_page_is_404() {
     ];
     for name in names {
         for method in ["GET", "HEAD", "OPTIONS", "POST"] {
-            let answer = shop.stranger().send(method, &format!("/docs/{name}"), &[], None);
+            let answer = shop.anonymous().send(method, &format!("/docs/{name}"), &[], None);
             assert_eq!(answer.status, 404, "{method} {name}");
             if method == "GET" {
                 assert_eq!(answer.code(), "not_found");
@@ -156,13 +156,13 @@ fn what_is_not_a_file_of_the_page_is_404() {
 #[test]
 fn head_options_and_other_methods_are_as_elsewhere() {
     let shop = Shop::open();
-    let stranger = shop.stranger();
+    let anonymous = shop.anonymous();
     for path in ["/docs", "/docs/swagger-ui-bundle.js", "/docs/favicon.svg"] {
         for coding in ["gzip", "identity"] {
             let headers = [("accept-encoding", coding)];
-            let get = stranger.send("GET", path, &headers, None);
-            let mut connection = Connection::open(stranger.address);
-            connection.send(&request(&stranger, "HEAD", path, &headers, b""));
+            let get = anonymous.send("GET", path, &headers, None);
+            let mut connection = Connection::open(anonymous.address);
+            connection.send(&request(&anonymous, "HEAD", path, &headers, b""));
             let head = connection.read_answer(true).unwrap();
             assert_eq!(head.status, get.status, "{path}");
             for name in
@@ -171,12 +171,12 @@ fn head_options_and_other_methods_are_as_elsewhere() {
                 assert_eq!(head.header(name), get.header(name), "{name} of {path}");
             }
             // Nothing follows the head: the next answer begins at once.
-            connection.send(&request(&stranger, "GET", "/health", &[("connection", "close")], b""));
+            connection.send(&request(&anonymous, "GET", "/health", &[("connection", "close")], b""));
             assert_eq!(connection.read_answer(false).unwrap().status, 200, "{path}");
         }
-        let options = stranger.send("OPTIONS", path, &[], None);
+        let options = anonymous.send("OPTIONS", path, &[], None);
         assert_eq!((options.status, options.header("allow")), (204, Some("GET, HEAD, OPTIONS")), "{path}");
-        let posted = stranger.send("POST", path, &[], None);
+        let posted = anonymous.send("POST", path, &[], None);
         assert_eq!(posted.outcome(), (405, "method_not_allowed".to_owned()), "{path}");
         assert_eq!(posted.header("allow"), Some("GET, HEAD, OPTIONS"));
     }
@@ -184,9 +184,9 @@ fn head_options_and_other_methods_are_as_elsewhere() {
 }
 
 #[test]
-fn getpet_leads_to_where_its_end_is_written() {
+fn the_deprecation_link_of_getpet_leads_to_its_sunset() {
     let shop = Shop::open();
-    let pet = shop.stranger().get("/v1/pets/1");
+    let pet = shop.anonymous().get("/v1/pets/1");
     for rel in ["deprecation", "sunset"] {
         let target = pet.link(rel).unwrap();
         let (page, fragment) = target.split_once('#').unwrap();
@@ -198,10 +198,10 @@ fn getpet_leads_to_where_its_end_is_written() {
 #[test]
 fn the_page_is_there_under_any_base_path() {
     for (base, api) in [("", "/pets"), ("/shop/api", "/shop/api/pets"), ("/docs/v1", "/docs/v1/pets")] {
-        let mut wish = Wish::default();
-        wish.http.base_path = base.to_owned();
-        wish.http.cors = Cors::Off;
-        let shop = Shop::open_as(wish);
+        let mut options = ShopOptions::default();
+        options.http.base_path = base.to_owned();
+        options.http.cors = Cors::Off;
+        let shop = Shop::open_as(options);
         assert_eq!(ask(&shop, "/docs", &[]).status, 200, "{base}");
         assert_eq!(ask(&shop, "/docs/page.css", &[]).status, 200, "{base}");
         assert_eq!(ask(&shop, "/", &[]).status, 302, "{base}");
@@ -211,9 +211,9 @@ fn the_page_is_there_under_any_base_path() {
 
 #[test]
 fn without_files_there_is_no_page() {
-    let mut wish = Wish::default();
-    wish.http.documents.page = std::sync::Arc::new([]);
-    let shop = Shop::open_as(wish);
+    let mut options = ShopOptions::default();
+    options.http.documents.page = std::sync::Arc::new([]);
+    let shop = Shop::open_as(options);
     for path in ["/docs", "/docs/", "/docs/page.js", "/"] {
         assert_eq!(ask(&shop, path, &[]).outcome(), (404, "not_found".to_owned()), "{path}");
     }

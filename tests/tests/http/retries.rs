@@ -6,8 +6,8 @@ use petstore_domain::Scopes;
 use petstore_service::Policy;
 use serde_json::{Value, json};
 
-use crate::faulty::shop_with_a_door;
-use crate::harness::{Answer, Client, Wish};
+use crate::faulty::shop_with_write_barrier;
+use crate::harness::{Answer, Client, ShopOptions};
 use crate::stall::{PLENTY, Stall, ids};
 
 const KEY: &str = "idempotency-key";
@@ -22,13 +22,13 @@ fn is_replayed(answer: &Answer) -> bool {
     replayed.is_some()
 }
 
-/// What a replay has in common with the first answer.
+/// The parts of the first answer that a replay repeats.
 fn kept(answer: &Answer) -> (u16, Vec<u8>, Option<&str>, Option<&str>) {
     (answer.status, answer.body.clone(), answer.header("location"), answer.header("etag"))
 }
 
 #[test]
-fn every_post_is_answered_again_as_it_was_at_first() {
+fn every_post_is_replayed_under_its_key() {
     let stall = Stall::open();
     let pet = stall.pet_of(100);
     let posts = [
@@ -55,7 +55,7 @@ fn every_post_is_answered_again_as_it_was_at_first() {
 }
 
 #[test]
-fn the_first_answer_is_given_again_whatever_has_happened_since() {
+fn the_first_answer_is_replayed_whatever_has_changed_since() {
     let stall = Stall::open();
     let new = json!({"name": "Rex", "categoryId": stall.category});
     let first = post(&stall.client, "/v1/pets", "once", &new);
@@ -79,7 +79,7 @@ fn another_body_under_the_same_key_is_422() {
 }
 
 #[test]
-fn a_quoted_key_is_the_bare_one() {
+fn a_quoted_key_equals_the_bare_one() {
     let stall = Stall::open();
     let body = json!({"name": "Cats"});
     let first = post(&stall.client, "/v1/categories", "a-key", &body);
@@ -125,10 +125,10 @@ fn a_record_lives_for_24_hours() {
 }
 
 #[test]
-fn a_409_is_kept_and_a_400_or_404_may_be_tried_again() {
+fn a_409_is_recorded_and_a_400_or_404_is_not() {
     let stall = Stall::open();
     let pet = stall.pet_of(1);
-    // Kept: the category's name, the pet's status and its stock, though all three change afterwards.
+    // Recorded: refusals by the category's name, the pet's status and its stock, though all three change afterwards.
     let taken = json!({"name": "dogs"});
     let two = json!({"petId": pet, "quantity": 2});
     let minus = json!({"delta": -2});
@@ -153,9 +153,12 @@ fn a_409_is_kept_and_a_400_or_404_may_be_tried_again() {
     for ((path, key, body, _), first) in conflicts.into_iter().zip(&firsts) {
         let again = post(&stall.client, path, key, body);
         assert_eq!((kept(&again), is_replayed(&again)), (kept(first), true), "{path} {key}");
-        assert!(post(&stall.client, path, &format!("{key}2"), body).status < 300, "another key tries anew");
+        assert!(
+            post(&stall.client, path, &format!("{key}2"), body).status < 300,
+            "another key is decided again"
+        );
     }
-    // Not kept: what was not there then may be there now.
+    // Not recorded: a missing resource may exist at the next attempt.
     let next = stall.pet() + 1;
     let retried = [
         ("/v1/store/orders".to_owned(), json!({"petId": next}), 400, 201),
@@ -169,13 +172,13 @@ fn a_409_is_kept_and_a_400_or_404_may_be_tried_again() {
         let answer = post(&stall.client, path, "e", body);
         assert_eq!((answer.status, is_replayed(&answer)), (*done, false), "{path}");
     }
-    // Nor is a body that was refused: the same key takes the repaired one.
+    // Nor is an invalid body: the same key takes the corrected one.
     assert_eq!(post(&stall.client, "/v1/categories", "f", &json!({"name": ""})).status, 400);
     assert_eq!(post(&stall.client, "/v1/categories", "f", &json!({"name": "Fish"})).status, 201);
 }
 
 #[test]
-fn a_key_is_one_accounts_and_one_paths() {
+fn a_key_is_unique_within_an_account_and_a_path() {
     let stall = Stall::open();
     let (one, two) = (stall.pet_of(10), stall.pet_of(10));
     let delta = json!({"delta": 1});
@@ -192,32 +195,32 @@ fn a_key_is_one_accounts_and_one_paths() {
 
 #[test]
 fn while_the_first_is_running_the_second_is_409() {
-    let (shop, door) = shop_with_a_door(Wish::default());
+    let (shop, barrier) = shop_with_write_barrier(ShopOptions::default());
     let stall = Stall::open_in(shop);
     let new = json!({"name": "Cats"});
-    door.close();
+    barrier.close();
     let first = std::thread::scope(|scope| {
         let first = scope.spawn(|| post(&stall.client, "/v1/categories", "once", &new));
-        door.wait_for_one();
+        barrier.wait_for_one();
         for _ in 0..3 {
             let second = post(&stall.client, "/v1/categories", "\"once\"", &new);
             assert_eq!(second.outcome(), (409, "idempotency_in_progress".to_owned()));
             assert!(!is_replayed(&second));
         }
-        door.open();
+        barrier.open();
         first.join().unwrap()
     });
     assert_eq!((first.status, is_replayed(&first)), (201, false));
     let third = post(&stall.client, "/v1/categories", "once", &new);
-    assert_eq!((kept(&third), is_replayed(&third)), (kept(&first), true), "the 409 was not kept");
+    assert_eq!((kept(&third), is_replayed(&third)), (kept(&first), true), "the 409 was not recorded");
 }
 
 #[test]
-fn a_request_whose_client_went_away_may_be_sent_again() {
-    let (shop, door) = shop_with_a_door(Wish::default());
+fn a_request_whose_client_disconnected_may_be_sent_again() {
+    let (shop, barrier) = shop_with_write_barrier(ShopOptions::default());
     let stall = Stall::open_in(shop);
     let new = json!({"name": "Cats"});
-    door.close();
+    barrier.close();
     let mut lost = crate::harness::Connection::open(stall.client.address);
     let body = new.to_string();
     lost.send(&crate::stall::request(
@@ -227,10 +230,10 @@ fn a_request_whose_client_went_away_may_be_sent_again() {
         &[(KEY, "once")],
         body.as_bytes(),
     ));
-    door.wait_for_one();
+    barrier.wait_for_one();
     drop(lost);
-    door.open();
-    // Whole or absent: then it is made now, or it was made before.
+    barrier.open();
+    // The first request took effect or did not: the category is created now, or it was created before.
     let answers = std::iter::repeat_with(|| post(&stall.client, "/v1/categories", "once", &new)).take(1_000);
     let answer = answers.into_iter().find(|answer| answer.status != 409).expect("it does not run for ever");
     assert_eq!(answer.status, 201);
@@ -261,9 +264,9 @@ fn of_32_at_once_under_one_key_one_has_an_effect() {
 }
 
 #[test]
-fn an_account_has_so_many_live_records_and_then_503() {
+fn an_account_at_its_limit_of_live_records_gets_503() {
     let policy = Policy { retry_records_max: 2, retry_life: Duration::from_mins(10), ..Policy::DEFAULT };
-    let stall = Stall::open_as(Wish { policy, ..Wish::default() });
+    let stall = Stall::open_as(ShopOptions { policy, ..ShopOptions::default() });
     let make = |client: &Client, key: &str| {
         post(
             client,
@@ -277,15 +280,18 @@ fn an_account_has_so_many_live_records_and_then_503() {
     assert_eq!(refused.outcome(), (503, "overloaded".to_owned()));
     assert!((1..=2).contains(&refused.number("retry-after")));
     let message = refused.json()["message"].as_str().unwrap().to_owned();
-    assert!(message.contains("Idempotency-Key"), "it is not the service that has too much to do: {message}");
-    assert!(is_replayed(&make(&stall.client, "1")), "none is dropped early");
+    assert!(
+        message.contains("Idempotency-Key"),
+        "the message is about the key, not about overload: {message}"
+    );
+    assert!(is_replayed(&make(&stall.client, "1")), "no record is dropped early");
     assert_eq!(stall.client.post("/v1/categories", &json!({"name": "Birds"})).status, 201, "without a key");
     let other = stall.shop.client(PLENTY);
     assert_eq!(post(&other, "/v1/categories", "3", &json!({"name": "Fish"})).status, 201, "another account");
 }
 
 #[test]
-fn other_methods_take_no_notice_of_a_key() {
+fn other_methods_ignore_a_key() {
     let stall = Stall::open();
     let path = format!("/v1/pets/{}", stall.pet());
     for name in ["Max", "Tom"] {

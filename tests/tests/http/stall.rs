@@ -1,13 +1,13 @@
-//! A shop that has something to sell, and clients that stay on one connection.
+//! A shop with a category, and clients that stay on one connection.
 
 use std::fmt::Write;
 
 use petstore_domain::{Limit, Limits, Plan};
 use serde_json::{Value, json};
 
-use crate::harness::{Answer, Client, Connection, Shop, Wish};
+use crate::harness::{Answer, Client, Connection, Shop, ShopOptions};
 
-/// More requests than any test makes.
+/// A plan whose limits no test reaches.
 pub(crate) const PLENTY: Plan = Plan::Enterprise(Limits { minute: MILLION, day: MILLION });
 
 const MILLION: Limit = Limit::new(1_000_000).unwrap();
@@ -15,7 +15,7 @@ const MILLION: Limit = Limit::new(1_000_000).unwrap();
 /// Fields of a request's head.
 pub(crate) type Fields<'a> = &'a [(&'a str, &'a str)];
 
-/// A shop with one category, and a client that may ask as often as it likes.
+/// A shop with one category, and a client with practically unlimited requests.
 pub(crate) struct Stall {
     pub(crate) shop: Shop,
     pub(crate) client: Client,
@@ -27,8 +27,8 @@ impl Stall {
         Self::open_in(Shop::open())
     }
 
-    pub(crate) fn open_as(wish: Wish) -> Self {
-        Self::open_in(Shop::open_as(wish))
+    pub(crate) fn open_as(options: ShopOptions) -> Self {
+        Self::open_in(Shop::open_as(options))
     }
 
     pub(crate) fn open_in(shop: Shop) -> Self {
@@ -64,7 +64,7 @@ impl Stall {
         assert_eq!(complete.status, 200, "{}", complete.text());
     }
 
-    /// The pet's status and its free units, having held the pet and its item against each other.
+    /// The pet's status and its free units, after a check that the pet and its item agree.
     pub(crate) fn state(&self, pet: u64) -> (String, u64) {
         let item = self.client.get(&format!("/v1/inventory/{pet}")).json();
         let status = self.client.get(&format!("/v1/pets?id={pet}")).json()[0]["status"].clone();
@@ -74,7 +74,7 @@ impl Stall {
 }
 
 impl Answer {
-    /// The id of what has been made.
+    /// The id of the created resource.
     pub(crate) fn id(&self) -> u64 {
         assert_eq!(self.status, 201, "{}", self.text());
         self.json()["id"].as_u64().unwrap()
@@ -100,7 +100,7 @@ impl Answer {
     }
 }
 
-/// The ids of what a list holds.
+/// The ids of the items of a list.
 pub(crate) fn ids(list: &Answer) -> Vec<u64> {
     assert_eq!(list.status, 200, "{}", list.text());
     let list = list.json();
@@ -142,7 +142,7 @@ pub(crate) fn hold(client: &Client, body: &[u8]) -> Connection {
     held
 }
 
-/// A client on one connection: thousands of requests in a second.
+/// A client on one persistent connection.
 pub(crate) struct Caller {
     client: Client,
     connection: Connection,

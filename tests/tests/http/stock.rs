@@ -1,4 +1,4 @@
-//! Stock under crowds: never oversold, given back once, every unit accounted for.
+//! Stock under concurrent requests: never oversold, given back once, every unit accounted for.
 
 use std::collections::BTreeSet;
 use std::sync::Barrier;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::harness::Answer;
 use crate::stall::{Caller, Stall, ids};
 
-/// Does these requests at once, each on a connection of its own.
+/// Sends these requests at once, each on its own connection.
 fn at_once(callers: &mut [Caller], requests: &[Request]) -> Vec<Answer> {
     assert!(requests.len() <= callers.len());
     let start = Barrier::new(requests.len());
@@ -34,9 +34,9 @@ struct Request {
     body: Option<Value>,
 }
 
-/// What one client of a crowd does.
+/// One request of a concurrent client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Act {
+enum Action {
     Order(u64),
     Cancel(u64),
     Complete(u64),
@@ -44,7 +44,7 @@ enum Act {
     Set(u64),
 }
 
-impl Act {
+impl Action {
     fn request(self, pet: u64) -> Request {
         let (method, path, body) = match self {
             Self::Order(units) => {
@@ -63,7 +63,7 @@ impl Act {
     }
 }
 
-/// Numbers that look random and are the same in every run.
+/// A deterministic pseudo-random sequence.
 struct Numbers(u64);
 
 impl Numbers {
@@ -79,58 +79,59 @@ fn version(item: &Answer) -> u64 {
     u64::from_str_radix(tag.rsplit('-').next().unwrap(), 16).unwrap()
 }
 
-/// One pet in a crowd, and the books that the test keeps of it.
-struct Books {
+/// One pet under concurrent requests, and the test's own account of its units.
+struct Ledger {
     pet: u64,
     free: i64,
     version: u64,
-    /// Open orders with their units, by what the clients were answered.
+    /// Open orders with their units, by the answers that the clients got.
     open: Vec<(u64, u64)>,
     complete: BTreeSet<u64>,
 }
 
-impl Books {
-    /// Sixty acts. Some orders are cancelled twice, some are cancelled and completed.
-    fn acts(&self, numbers: &mut Numbers, sets: bool) -> Vec<Act> {
-        let mut acts: Vec<_> = (0..6).map(|_| Act::Adjust([-3, -1, 1, 2, 4, 6][numbers.below(6)])).collect();
+impl Ledger {
+    /// Sixty actions. Some orders are cancelled twice, some are cancelled and completed.
+    fn actions(&self, numbers: &mut Numbers, sets: bool) -> Vec<Action> {
+        let mut actions: Vec<_> =
+            (0..6).map(|_| Action::Adjust([-3, -1, 1, 2, 4, 6][numbers.below(6)])).collect();
         for _ in 0..12.min(self.open.len()) {
             let (order, _) = self.open[numbers.below(self.open.len())];
-            acts.push(Act::Cancel(order));
-            acts.push(if numbers.below(2) == 0 { Act::Cancel(order) } else { Act::Complete(order) });
+            actions.push(Action::Cancel(order));
+            actions.push(if numbers.below(2) == 0 { Action::Cancel(order) } else { Action::Complete(order) });
         }
         if sets {
-            acts.push(Act::Set(numbers.below(12) as u64));
+            actions.push(Action::Set(numbers.below(12) as u64));
         }
-        while acts.len() < 60 {
-            acts.push(Act::Order(1 + numbers.below(3) as u64));
+        while actions.len() < 60 {
+            actions.push(Action::Order(1 + numbers.below(3) as u64));
         }
-        for place in (1..acts.len()).rev() {
-            acts.swap(place, numbers.below(place + 1));
+        for place in (1..actions.len()).rev() {
+            actions.swap(place, numbers.below(place + 1));
         }
-        acts
+        actions
     }
 
-    /// Holds the answers against the rules, and returns by how much each that succeeded changed the free units.
-    fn enter(&mut self, acts: &[Act], answers: &[Answer]) -> Vec<i64> {
+    /// Checks the answers against the rules, and returns the change of the free units by each request that succeeded.
+    fn record(&mut self, actions: &[Action], answers: &[Answer]) -> Vec<i64> {
         let mut changes = Vec::new();
         let mut cancelled = BTreeSet::new();
-        for (act, answer) in acts.iter().zip(answers) {
-            match (act, answer.status) {
-                (Act::Order(units), 201) => {
+        for (action, answer) in actions.iter().zip(answers) {
+            match (action, answer.status) {
+                (Action::Order(units), 201) => {
                     self.open.push((answer.id(), *units));
                     changes.push(-i64::try_from(*units).unwrap());
                 }
-                (Act::Order(_), 409) => {
+                (Action::Order(_), 409) => {
                     assert!(matches!(answer.code().as_str(), "pet_not_available" | "insufficient_stock"));
                 }
-                (Act::Cancel(order), 204) => {
+                (Action::Cancel(order), 204) => {
                     assert!(cancelled.insert(*order), "order {order} was cancelled twice");
                 }
-                (Act::Cancel(_), 404 | 409) | (Act::Complete(_), 404) | (Act::Set(_), 200) => {}
-                (Act::Complete(order), 200) => drop(self.complete.insert(*order)),
-                (Act::Adjust(delta), 200) => changes.push(*delta),
-                (Act::Adjust(_), 409) => assert_eq!(answer.code(), "insufficient_stock"),
-                _ => panic!("{act:?} was answered {} {}", answer.status, answer.text()),
+                (Action::Cancel(_), 404 | 409) | (Action::Complete(_), 404) | (Action::Set(_), 200) => {}
+                (Action::Complete(order), 200) => drop(self.complete.insert(*order)),
+                (Action::Adjust(delta), 200) => changes.push(*delta),
+                (Action::Adjust(_), 409) => assert_eq!(answer.code(), "insufficient_stock"),
+                _ => panic!("{action:?} was answered {} {}", answer.status, answer.text()),
             }
         }
         for order in &cancelled {
@@ -138,12 +139,12 @@ impl Books {
             let place = self.open.iter().position(|(open, _)| open == order).expect("it was open");
             changes.push(i64::try_from(self.open.swap_remove(place).1).unwrap());
         }
-        // Whoever lost the race for an order lost it to somebody.
-        for (act, answer) in acts.iter().zip(answers) {
-            if let (Act::Cancel(order) | Act::Complete(order), 404) = (act, answer.status) {
-                assert!(cancelled.contains(order), "order {order} is gone, and nobody cancelled it");
+        // A request that found its order gone or complete lost to another request of this round.
+        for (action, answer) in actions.iter().zip(answers) {
+            if let (Action::Cancel(order) | Action::Complete(order), 404) = (action, answer.status) {
+                assert!(cancelled.contains(order), "order {order} is gone, and no request cancelled it");
             }
-            if let (Act::Cancel(order), 409) = (act, answer.status) {
+            if let (Action::Cancel(order), 409) = (action, answer.status) {
                 assert!(self.complete.contains(order), "order {order} is not complete");
             }
         }
@@ -152,7 +153,7 @@ impl Books {
     }
 }
 
-/// Whether some of these numbers add up to this sum.
+/// Returns whether some of these numbers add up to this sum.
 fn adds_up(numbers: &[i64], sum: i64) -> bool {
     let sums = numbers
         .iter()
@@ -166,7 +167,7 @@ fn of_twelve_buyers_of_the_last_unit_one_gets_it() {
     let mut callers: Vec<_> = (0..12).map(|_| Caller::of(&stall.client)).collect();
     for _ in 0..40 {
         let pet = stall.pet();
-        let requests: Vec<_> = (0..12).map(|_| Act::Order(1).request(pet)).collect();
+        let requests: Vec<_> = (0..12).map(|_| Action::Order(1).request(pet)).collect();
         let answers = at_once(&mut callers, &requests);
         assert_eq!(answers.iter().filter(|answer| answer.status == 201).count(), 1);
         for refused in answers.iter().filter(|answer| answer.status != 201) {
@@ -177,13 +178,13 @@ fn of_twelve_buyers_of_the_last_unit_one_gets_it() {
 }
 
 #[test]
-fn of_twelve_that_cancel_one_order_one_gives_the_units_back() {
+fn of_twelve_cancellations_of_one_order_one_gives_the_units_back() {
     let stall = Stall::open();
     let mut callers: Vec<_> = (0..12).map(|_| Caller::of(&stall.client)).collect();
     for _ in 0..40 {
         let pet = stall.pet_of(5);
         let order = stall.order(pet, 3);
-        let requests: Vec<_> = (0..12).map(|_| Act::Cancel(order).request(pet)).collect();
+        let requests: Vec<_> = (0..12).map(|_| Action::Cancel(order).request(pet)).collect();
         let answers = at_once(&mut callers, &requests);
         let count = |wanted| answers.iter().filter(|answer| answer.status == wanted).count();
         assert_eq!((count(204), count(404)), (1, 11));
@@ -197,47 +198,50 @@ fn in_200_rounds_of_60_at_once_every_unit_is_accounted_for() {
     let pet = stall.pet_of(30);
     let item = stall.client.get(&format!("/v1/inventory/{pet}"));
     let version_now = version(&item);
-    let mut books = Books { pet, free: 30, version: version_now, open: vec![], complete: BTreeSet::new() };
+    let mut ledger = Ledger { pet, free: 30, version: version_now, open: vec![], complete: BTreeSet::new() };
     let mut callers: Vec<_> = (0..60).map(|_| Caller::of(&stall.client)).collect();
     let mut numbers = Numbers(7);
     for round in 0..200 {
         let sets = round % 3 == 0;
-        let acts = books.acts(&mut numbers, sets);
-        let requests: Vec<_> = acts.iter().map(|act| act.request(books.pet)).collect();
+        let actions = ledger.actions(&mut numbers, sets);
+        let requests: Vec<_> = actions.iter().map(|action| action.request(ledger.pet)).collect();
         let answers = at_once(&mut callers, &requests);
-        let completions = acts.iter().filter(|act| matches!(act, Act::Complete(_))).count() as u64;
-        let changes = books.enter(&acts, &answers);
+        let completions =
+            actions.iter().filter(|action| matches!(action, Action::Complete(_))).count() as u64;
+        let changes = ledger.record(&actions, &answers);
 
         let item = stall.client.get(&format!("/v1/inventory/{pet}"));
         let free = item.json()["quantity"].as_i64().unwrap();
-        let set = acts.iter().find_map(|act| if let Act::Set(units) = act { Some(*units) } else { None });
+        let set = actions
+            .iter()
+            .find_map(|action| if let Action::Set(units) = action { Some(*units) } else { None });
         match set {
-            None => assert_eq!(free, books.free + changes.iter().sum::<i64>(), "round {round}"),
-            // What came before it was counted anew; what came after it still counts.
+            None => assert_eq!(free, ledger.free + changes.iter().sum::<i64>(), "round {round}"),
+            // A set stock overwrites the earlier changes; the later ones still count.
             Some(units) => {
                 let after = free - i64::try_from(units).unwrap();
                 assert!(adds_up(&changes, after), "round {round}: {units} set, {free} left, {changes:?}");
             }
         }
-        // Each change is a version: none is lost, none is made twice. A completion changes the item when it sells the
-        // pet, and setting it to what it is changes nothing.
-        let made = version(&item) - books.version;
+        // Each change is a version: none is lost, none is counted twice. A completion changes the item if it
+        // sells the pet, and setting the stock to its value changes nothing.
+        let made = version(&item) - ledger.version;
         let counted = changes.len() as u64;
         let most = counted + completions + u64::from(sets);
         assert!((counted..=most).contains(&made), "round {round}: {made} versions, {counted} changes");
 
-        let status = match (free, books.open.is_empty()) {
+        let status = match (free, ledger.open.is_empty()) {
             (0, false) => "pending",
             (0, true) => "sold",
             _ => "available",
         };
         assert_eq!(stall.state(pet), (status.to_owned(), u64::try_from(free).unwrap()), "round {round}");
-        (books.free, books.version) = (free, version(&item));
+        (ledger.free, ledger.version) = (free, version(&item));
     }
-    let mut open: Vec<_> = books.open.iter().map(|(order, _)| *order).collect();
+    let mut open: Vec<_> = ledger.open.iter().map(|(order, _)| *order).collect();
     open.sort_unstable();
     assert_eq!(all_orders(&stall, "complete=false"), open);
-    assert_eq!(all_orders(&stall, "complete=true"), books.complete.into_iter().collect::<Vec<_>>());
+    assert_eq!(all_orders(&stall, "complete=true"), ledger.complete.into_iter().collect::<Vec<_>>());
 }
 
 /// The ids of all orders that a filter finds.
@@ -255,14 +259,15 @@ fn all_orders(stall: &Stall, filter: &str) -> Vec<u64> {
 }
 
 #[test]
-fn of_sixty_that_take_from_thirty_units_thirty_get_one() {
+fn of_sixty_orders_for_thirty_units_thirty_succeed() {
     let stall = Stall::open();
     let mut callers: Vec<_> = (0..60).map(|_| Caller::of(&stall.client)).collect();
     for _ in 0..10 {
         let pet = stall.pet_of(30);
-        let acts: Vec<_> =
-            (0..60).map(|number| if number % 2 == 0 { Act::Order(1) } else { Act::Adjust(-1) }).collect();
-        let requests: Vec<_> = acts.iter().map(|act| act.request(pet)).collect();
+        let actions: Vec<_> = (0..60)
+            .map(|number| if number % 2 == 0 { Action::Order(1) } else { Action::Adjust(-1) })
+            .collect();
+        let requests: Vec<_> = actions.iter().map(|action| action.request(pet)).collect();
         let answers = at_once(&mut callers, &requests);
         assert_eq!(answers.iter().filter(|answer| answer.status < 300).count(), 30);
         assert_eq!(stall.state(pet).1, 0);

@@ -3,7 +3,7 @@
 use petstore_domain::Scopes;
 use serde_json::json;
 
-use crate::harness::{Answer, Wish};
+use crate::harness::{Answer, ShopOptions};
 use crate::stall::{PLENTY, Stall};
 
 #[track_caller]
@@ -23,7 +23,7 @@ fn is_not_deprecated(answer: &Answer) {
 }
 
 #[test]
-fn every_answer_to_get_and_head_of_a_pet_says_so() {
+fn every_answer_to_get_and_head_of_a_pet_is_marked_deprecated() {
     let stall = Stall::open();
     let pet = format!("/v1/pets/{}", stall.pet());
     let tag = stall.client.get(&pet).header("etag").unwrap().to_owned();
@@ -40,7 +40,7 @@ fn every_answer_to_get_and_head_of_a_pet_says_so() {
         is_deprecated(&send("/v1/pets/abc", &[]), 400);
         is_deprecated(&send("/v1/pets/999", &[]), 404);
         is_deprecated(&send("/v1/pets/0", &[]), 404);
-        is_deprecated(&stall.shop.stranger().send(method, &pet, &[], None), 401);
+        is_deprecated(&stall.shop.anonymous().send(method, &pet, &[], None), 401);
         is_deprecated(&writer.send(method, &pet, &[], None), 403);
         is_deprecated(&send(&format!("{pet}?{}", "x".repeat(9_000)), &[]), 414);
         is_deprecated(&send(&pet, &[("x-long", &"x".repeat(17_000))]), 431);
@@ -74,7 +74,7 @@ fn nothing_else_is_deprecated() {
 }
 
 #[test]
-fn from_the_sunset_on_get_and_head_are_410_and_the_rest_lives_on() {
+fn from_the_sunset_on_get_and_head_are_410_and_the_rest_is_served() {
     let stall = Stall::open();
     let pet = format!("/v1/pets/{}", stall.pet());
     stall.shop.clock.set("2030-12-04T23:59:59.999Z");
@@ -86,17 +86,17 @@ fn from_the_sunset_on_get_and_head_are_410_and_the_rest_lives_on() {
         assert_eq!(gone.outcome(), (410, "operation_sunset".to_owned()));
         is_deprecated(&stall.client.send("HEAD", path, &[], None), 410);
     }
-    is_deprecated(&stall.shop.stranger().get(&pet), 401);
+    is_deprecated(&stall.shop.anonymous().get(&pet), 401);
     assert_eq!(stall.client.patch(&pet, &json!({"name": "Max"})).status, 200);
     assert_eq!(stall.client.get("/v1/pets?id=1").status, 200);
     assert_eq!(stall.client.delete(&pet).status, 204);
 }
 
 #[test]
-fn an_owner_may_let_it_live_on() {
-    let mut wish = Wish::default();
-    wish.http.enforce_sunset = false;
-    let stall = Stall::open_as(wish);
+fn the_sunset_can_be_disabled() {
+    let mut options = ShopOptions::default();
+    options.http.enforce_sunset = false;
+    let stall = Stall::open_as(options);
     let pet = format!("/v1/pets/{}", stall.pet());
     stall.shop.clock.set("2031-06-01T00:00:00Z");
     is_deprecated(&stall.client.get(&pet), 200);

@@ -1,4 +1,4 @@
-//! Every promise of the ports, and those of a store that outlives its process; and that the cases catch a wrong journal.
+//! The conformance suite for the ports and for durable stores, and a check that its cases detect a faulty journal.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -12,16 +12,16 @@ use petstore_tests::{
 
 store_conformance!(open(&Disk::new()));
 reset_conformance!(ResetSubject::of(&open_store(&Disk::new())));
-durable_conformance!(Box::new(Kept(Disk::new())));
+durable_conformance!(Box::new(DurableStore(Disk::new())));
 
-/// Every other batch waits for company: nothing that is promised depends on it.
+/// Every other batch waits for more requests: no guarantee depends on that.
 fn open_store(disk: &Disk) -> Arc<MemoryStore> {
     let mut pressed = false;
     let every_other = move || {
         pressed = !pressed;
         pressed
     };
-    let opened = MemoryStore::open_sparing(disk.journal(), every_other).expect("what was kept can be opened");
+    let opened = MemoryStore::open_sparing(disk.journal(), every_other).expect("the disk can be opened");
     Arc::new(opened.store)
 }
 
@@ -29,11 +29,11 @@ fn open(disk: &Disk) -> Subject {
     Subject::of(&open_store(disk))
 }
 
-/// A store in memory, kept on a disk.
-struct Kept(Disk);
+/// A store in memory with its journal on a simulated disk.
+struct DurableStore(Disk);
 
 #[async_trait]
-impl DurableSubject for Kept {
+impl DurableSubject for DurableStore {
     async fn open(&self) -> Subject {
         open(&self.0)
     }
@@ -43,15 +43,15 @@ impl DurableSubject for Kept {
     }
 }
 
-/// Whether a case fails on a journal with this bug. A race may pass once; not ten times.
-fn fails<F: Future<Output = ()>>(bug: DiskBug, case: impl Fn(Kept) -> F) -> bool {
+/// Returns whether a case fails on a journal with this bug. A race may pass once, but not ten times.
+fn fails<F: Future<Output = ()>>(bug: DiskBug, case: impl Fn(DurableStore) -> F) -> bool {
     (0..10).any(|_| {
-        let kept = Kept(Disk::with_bug(bug));
+        let kept = DurableStore(Disk::with_bug(bug));
         catch_unwind(AssertUnwindSafe(|| run_case(case(kept)))).is_err()
     })
 }
 
-/// Stamps one test for each bug: the case that is named with it must fail.
+/// Defines one test for each bug: the named case must fail.
 macro_rules! caught {
     ($($name:ident: $bug:ident by $case:ident;)*) => {
         mod planted {
@@ -59,7 +59,7 @@ macro_rules! caught {
             $(
                 #[test]
                 fn $name() {
-                    let case = |kept: Kept| async move { petstore_tests::durable::$case(&kept).await };
+                    let case = |kept: DurableStore| async move { petstore_tests::durable::$case(&kept).await };
                     assert!(fails(DiskBug::$bug, case), "it passes with {:?}", DiskBug::$bug);
                 }
             )*
@@ -68,13 +68,13 @@ macro_rules! caught {
 }
 
 caught! {
-    a_reply_before_the_commit: RepliesBeforeCommit by a_power_cut_loses_nothing_that_was_answered;
-    a_commit_without_sync: CommitsWithoutSync by a_power_cut_loses_nothing_that_was_answered;
+    a_reply_before_the_commit: RepliesBeforeCommit by a_power_cut_loses_no_acknowledged_write;
+    a_commit_without_sync: CommitsWithoutSync by a_power_cut_loses_no_acknowledged_write;
     a_batch_half_applied: TearsBatches by a_power_cut_leaves_each_operation_whole;
-    columns_too_narrow: NarrowColumns by an_orderly_end_loses_nothing;
-    a_counter_reused: ReusesIds by ids_of_before_are_never_given_again;
-    an_answer_outside_the_commit: SplitsAnswers by an_answer_is_kept_with_its_effect;
-    a_minute_noted_as_the_day: MinuteNotedAsDay by use_is_as_it_was_noted_last;
-    use_noted_once: NotesUsageOnce by use_is_as_it_was_noted_last;
-    use_added_up: AddsUsage by use_is_as_it_was_noted_last;
+    columns_too_narrow: NarrowColumns by a_graceful_stop_loses_nothing;
+    a_counter_reused: ReusesIds by ids_are_not_reused_after_a_restart;
+    an_answer_outside_the_commit: SplitsAnswers by an_idempotency_record_is_durable_with_its_effect;
+    a_minute_noted_as_the_day: MinuteNotedAsDay by the_last_noted_usage_survives;
+    use_noted_once: NotesUsageOnce by the_last_noted_usage_survives;
+    use_added_up: AddsUsage by the_last_noted_usage_survives;
 }

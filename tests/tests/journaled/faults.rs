@@ -1,4 +1,4 @@
-//! A journal that fails: each operation is whole or absent, whoever was answered was told the truth, and the store heals.
+//! A failing journal: each operation is applied whole or not at all, every answer is true, and the store recovers.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -12,12 +12,12 @@ use petstore_ports::{
 };
 use petstore_tests::{Disk, Fault, run_case};
 
-use crate::driven::{Call, Driven, Snapshot, poll, ready};
 use crate::shop::*;
+use crate::stepped_store::{Call, Snapshot, SteppedStore, poll, ready};
 
-/// Something of everything that calls the journal; what fails is tried again, as a client would. The ids are what
-/// they are: a failure leaves gaps.
-async fn shopping(store: &MemoryStore) {
+/// Runs operations of every kind that calls the journal, and retries failed ones, as a client would. The ids
+/// are not fixed: a failure leaves gaps.
+async fn run_operations(store: &MemoryStore) {
     let category = done(store, create_category("Dogs")).await.value.id.get();
     let pet = done(store, create_pet(category)).await.value.id.get();
     done(store, set_stock(pet, 10)).await;
@@ -35,14 +35,14 @@ async fn shopping(store: &MemoryStore) {
     done(store, cancel_order(keyed.result.expect("a unit is left").value.id.get())).await;
 }
 
-/// Runs an operation until it is done. What has failed has not happened: each outcome is known in the end.
+/// Retries an operation until it succeeds. A failure means that it did not happen: every outcome is known in the end.
 async fn done<O: Operation<Rejection: std::fmt::Debug> + Clone>(
     store: &MemoryStore,
     operation: O,
 ) -> O::Output {
     loop {
         match run(store, operation.clone()).await {
-            Ok(answer) => return answer.expect("nothing stands against it"),
+            Ok(answer) => return answer.expect("the operation is accepted"),
             Err(StoreError::Unavailable(_)) => tokio::task::yield_now().await,
             Err(error) => panic!("an outcome that is known: {error}"),
         }
@@ -55,25 +55,25 @@ fn one_a_minute(made: &CreatedKey) -> Ask {
     Ask { bans, ..one_a_day(&made.key) }
 }
 
-/// Goes shopping, with a look at store and disk before each step.
-fn watch(driven: &Driven, mut look: impl FnMut(&Driven)) {
-    let mut shopping = Box::pin(shopping(&driven.store));
+/// Runs the operations, and calls `look` before each step.
+fn watch(stepped: &SteppedStore, mut look: impl FnMut(&SteppedStore)) {
+    let mut run_operations = Box::pin(run_operations(&stepped.store));
     let mut context = Context::from_waker(Waker::noop());
-    while Pin::as_mut(&mut shopping).poll(&mut context).is_pending() {
-        look(driven);
-        driven.writer.step();
+    while Pin::as_mut(&mut run_operations).poll(&mut context).is_pending() {
+        look(stepped);
+        stepped.writer.step();
     }
-    look(driven);
+    look(stepped);
 }
 
-/// What is shown after each step of a shopping tour on which nothing fails.
+/// The visible states after each step of the operations without faults.
 fn states_without_faults() -> Vec<Snapshot> {
     let mut states = Vec::new();
-    watch(&Driven::on(&Disk::new()), |driven| states.push(without_bans(driven.snapshot())));
+    watch(&SteppedStore::on(&Disk::new()), |stepped| states.push(without_bans(stepped.snapshot())));
     states
 }
 
-/// A ban is in force before it is noted; all else is shown when it is on disk.
+/// A ban is in force before it is noted; all other changes are visible only once they are on disk.
 fn without_bans(mut state: Snapshot) -> Snapshot {
     for key in &mut state.keys {
         key.ban = None;
@@ -81,11 +81,11 @@ fn without_bans(mut state: Snapshot) -> Snapshot {
     state
 }
 
-/// What is on disk is what is shown, or that and the one batch in doubt: never less, never a part.
-fn check_whole(driven: &Driven, states: &[Snapshot]) {
-    let (shown, kept) = (without_bans(driven.snapshot()), without_bans(driven.after_power_cut()));
+/// Checks that the disk holds the visible state, or that and the one batch in doubt: never less, never a part.
+fn check_whole(stepped: &SteppedStore, states: &[Snapshot]) {
+    let (shown, kept) = (without_bans(stepped.snapshot()), without_bans(stepped.after_power_cut()));
     let place = states.iter().position(|state| *state == shown).expect("a state between two operations");
-    assert!(states[place..].contains(&kept), "what is on disk is whole: {kept:?}");
+    assert!(states[place..].contains(&kept), "the state on disk is whole: {kept:?}");
 }
 
 #[test]
@@ -93,25 +93,25 @@ fn each_call_that_fails_leaves_every_operation_whole_or_absent() {
     let states = states_without_faults();
     for fault in [Fault::Before, Fault::After] {
         for number in 1.. {
-            let driven = Driven::on(&Disk::new());
-            driven.disk.fail_call(number, fault);
+            let stepped = SteppedStore::on(&Disk::new());
+            stepped.disk.fail_call(number, fault);
             let mut is_first = true;
-            watch(&driven, |driven| {
-                let failed = driven.disk.calls() >= number;
+            watch(&stepped, |stepped| {
+                let failed = stepped.disk.calls() >= number;
                 // After the first failure the ids have gaps, and states differ from those without faults.
                 if !failed || std::mem::replace(&mut is_first, false) {
-                    check_whole(driven, &states);
+                    check_whole(stepped, &states);
                 }
             });
-            let shown = driven.snapshot();
+            let shown = stepped.snapshot();
             assert_eq!((shown.orders.len(), shown.pets[0].stock), (1, 8), "{fault:?} at call {number}");
             assert!(shown.keys[0].ban.is_some(), "{fault:?} at call {number}");
-            // The tour ends long after its housekeeping, so that nothing is left to be noted.
-            let opened = Driven::on(&driven.disk.after_power_cut());
+            // The run ends long after its housekeeping, so all usage and bans are noted.
+            let opened = SteppedStore::on(&stepped.disk.after_power_cut());
             assert_eq!(opened.snapshot(), shown, "{fault:?} at call {number}");
             let used_up = ready(async { opened.store.take(&one_a_day(&shown.keys[1])).await });
             assert!(matches!(used_up, Verdict::Exceeded(_)), "{fault:?} at call {number}: {used_up:?}");
-            if driven.disk.calls() < number {
+            if stepped.disk.calls() < number {
                 break;
             }
         }
@@ -122,103 +122,103 @@ fn each_call_that_fails_leaves_every_operation_whole_or_absent() {
 fn the_power_may_fail_at_each_call() {
     let states = states_without_faults();
     let calls = {
-        let driven = Driven::on(&Disk::new());
-        watch(&driven, |_| {});
-        driven.disk.calls()
+        let stepped = SteppedStore::on(&Disk::new());
+        watch(&stepped, |_| {});
+        stepped.disk.calls()
     };
     for number in 1..=calls {
-        let driven = Driven::on(&Disk::new());
-        driven.disk.fail_call(number, Fault::Lasting);
-        let mut shopping = Box::pin(shopping(&driven.store));
+        let stepped = SteppedStore::on(&Disk::new());
+        stepped.disk.fail_call(number, Fault::Lasting);
+        let mut run_operations = Box::pin(run_operations(&stepped.store));
         let mut context = Context::from_waker(Waker::noop());
-        while driven.disk.calls() < number {
-            assert!(Pin::as_mut(&mut shopping).poll(&mut context).is_pending());
-            driven.writer.step();
+        while stepped.disk.calls() < number {
+            assert!(Pin::as_mut(&mut run_operations).poll(&mut context).is_pending());
+            stepped.writer.step();
         }
-        let (shown, kept) = (without_bans(driven.snapshot()), without_bans(driven.after_power_cut()));
-        assert!(states.contains(&kept), "call {number}: what is on disk is whole");
+        let (shown, kept) = (without_bans(stepped.snapshot()), without_bans(stepped.after_power_cut()));
+        assert!(states.contains(&kept), "call {number}: the state on disk is whole");
         assert_eq!(shown, kept, "call {number}");
     }
 }
 
 #[test]
-fn a_batch_that_failed_is_answered_as_the_disk_has_it() {
+fn a_failed_batch_is_answered_by_the_state_of_the_disk() {
     for (fault, is_kept) in [(Fault::Before, false), (Fault::After, true)] {
-        let driven = Driven::on(&Disk::new());
-        driven.done(create_category("Dogs"));
-        driven.done(create_pet(1));
-        driven.disk.fail_call(driven.disk.calls() + 1, fault);
-        let (sold, refused) = (driven.call(place_order(1, 1)), driven.call(place_order(1, 1)));
-        let (sold, refused) = (driven.finish(sold), driven.finish(refused));
-        // Who was refused was so because of the other: it stands or falls with it.
+        let stepped = SteppedStore::on(&Disk::new());
+        stepped.done(create_category("Dogs"));
+        stepped.done(create_pet(1));
+        stepped.disk.fail_call(stepped.disk.calls() + 1, fault);
+        let (sold, refused) = (stepped.call(place_order(1, 1)), stepped.call(place_order(1, 1)));
+        let (sold, refused) = (stepped.finish(sold), stepped.finish(refused));
+        // The second was refused because of the first, so both have the same outcome.
         assert_eq!((sold.is_ok(), refused.is_ok()), (is_kept, is_kept), "{fault:?}");
-        assert_eq!(driven.snapshot().orders.len(), usize::from(is_kept), "{fault:?}");
-        assert_eq!(driven.after_power_cut(), driven.snapshot(), "{fault:?}");
-        driven.done(set_stock(1, 5));
+        assert_eq!(stepped.snapshot().orders.len(), usize::from(is_kept), "{fault:?}");
+        assert_eq!(stepped.after_power_cut(), stepped.snapshot(), "{fault:?}");
+        stepped.done(set_stock(1, 5));
     }
 }
 
 #[test]
 fn while_the_disk_fails_writes_are_refused_at_once_and_reads_go_on() {
-    let driven = Driven::on(&Disk::new());
-    driven.done(create_category("Dogs"));
-    driven.disk.fail_call(driven.disk.calls() + 1, Fault::Lasting);
-    let (mut first, mut queued) = (driven.call(create_category("Cats")), None);
+    let stepped = SteppedStore::on(&Disk::new());
+    stepped.done(create_category("Dogs"));
+    stepped.disk.fail_call(stepped.disk.calls() + 1, Fault::Lasting);
+    let (mut first, mut queued) = (stepped.call(create_category("Cats")), None);
     for tries in 0..11 {
-        driven.writer.step();
-        let mut late = Box::pin(run(&driven.store, create_category("Birds")));
+        stepped.writer.step();
+        let mut late = Box::pin(run(&stepped.store, create_category("Birds")));
         let refused = Pin::as_mut(&mut late).poll(&mut Context::from_waker(Waker::noop()));
         assert!(matches!(refused, Poll::Ready(Err(StoreError::Unavailable(_)))), "{refused:?}");
         if tries < 10 {
-            assert!(poll(&mut first).is_pending(), "held while there is hope: {tries}");
+            assert!(poll(&mut first).is_pending(), "held during the retries: {tries}");
         } else {
             queued = Some(poll(&mut first));
         }
-        assert!(ready(async { driven.store.category(category_id(1)).await }).is_some(), "reads go on");
+        assert!(ready(async { stepped.store.category(category_id(1)).await }).is_some(), "reads go on");
     }
     assert!(matches!(queued, Some(Poll::Ready(Err(StoreError::Indeterminate(_))))), "{queued:?}");
-    let sick = Box::pin(driven.store.check(at(0)));
-    assert!(matches!(driven.finish(sick), Err(StoreError::Unavailable(_))));
-    driven.heal();
-    assert_eq!(driven.finish(Box::pin(driven.store.check(at(0)))), Ok(()));
-    assert_eq!(driven.snapshot().categories.len(), 1, "what was in doubt has not happened");
-    driven.done(create_category("Cats"));
+    let sick = Box::pin(stepped.store.check(at(0)));
+    assert!(matches!(stepped.finish(sick), Err(StoreError::Unavailable(_))));
+    stepped.heal();
+    assert_eq!(stepped.finish(Box::pin(stepped.store.check(at(0)))), Ok(()));
+    assert_eq!(stepped.snapshot().categories.len(), 1, "the batch in doubt did not happen");
+    stepped.done(create_category("Cats"));
 }
 
 #[test]
-fn a_journal_that_hangs_is_told_by_the_chore_that_is_not_done() {
-    let driven = Driven::on(&Disk::new());
-    let check = |secs| ready(async { Ok(driven.store.check(at(secs)).await) });
-    let mut chore: Call<'_, _> = Box::pin(driven.store.prune(at(0)));
-    assert!(poll(&mut chore).is_pending());
-    let mut later: Call<'_, _> = Box::pin(driven.store.prune(at(1)));
+fn a_hanging_journal_is_detected_by_unfinished_housekeeping() {
+    let stepped = SteppedStore::on(&Disk::new());
+    let check = |secs| ready(async { Ok(stepped.store.check(at(secs)).await) });
+    let mut housekeeping: Call<'_, _> = Box::pin(stepped.store.prune(at(0)));
+    assert!(poll(&mut housekeeping).is_pending());
+    let mut later: Call<'_, _> = Box::pin(stepped.store.prune(at(1)));
     assert!(poll(&mut later).is_pending());
-    assert_eq!(check(2), Ok(()), "it may take some time");
+    assert_eq!(check(2), Ok(()), "within the time limit");
     assert!(matches!(check(3), Err(StoreError::Unavailable(_))));
-    // The writer moves again.
-    driven.writer.step();
+    // The writer makes progress again.
+    stepped.writer.step();
     assert_eq!(check(3), Ok(()));
-    driven.finish(chore).unwrap();
-    // One that fails has come to an end too.
-    driven.disk.fail_call(driven.disk.calls() + 1, Fault::Before);
-    let failed: Call<'_, _> = Box::pin(driven.store.prune(at(10)));
-    assert!(driven.finish(failed).is_err());
-    driven.writer.step();
+    stepped.finish(housekeeping).unwrap();
+    // A failed call has completed too.
+    stepped.disk.fail_call(stepped.disk.calls() + 1, Fault::Before);
+    let failed: Call<'_, _> = Box::pin(stepped.store.prune(at(10)));
+    assert!(stepped.finish(failed).is_err());
+    stepped.writer.step();
     assert_eq!(check(20), Ok(()));
 }
 
-/// Waits until a store with a thread of its own takes writes again.
+/// Waits until a store with its own thread takes writes again.
 async fn healed(store: &MemoryStore) {
     let taken = async {
         while store.check(at(0)).await.is_err() {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(10), taken).await.expect("it heals within ten seconds");
+    tokio::time::timeout(Duration::from_secs(10), taken).await.expect("it recovers within ten seconds");
 }
 
 #[test]
-fn a_thread_heals_by_itself() {
+fn a_store_with_a_thread_recovers_by_itself() {
     let disk = Disk::new();
     let store = Arc::new(MemoryStore::open(disk.journal()).unwrap().store);
     run_case(async {
@@ -232,9 +232,9 @@ fn a_thread_heals_by_itself() {
     });
 }
 
-/// Whoever holds writes out finds the journal failing while the writer's thread sleeps.
+/// A reset blocks writes and finds the journal failing while the writer's thread sleeps.
 #[test]
-fn a_thread_heals_what_a_reset_has_found_failing() {
+fn a_store_recovers_from_a_failure_that_a_reset_has_found() {
     let disk = Disk::new();
     let store = Arc::new(MemoryStore::open(disk.journal()).unwrap().store);
     run_case(async {
@@ -248,31 +248,32 @@ fn a_thread_heals_what_a_reset_has_found_failing() {
     });
 }
 
-/// A ban that comes while a change of its key is on its way to the disk is in force, then and after a restart.
+/// A ban that is decided while a change of its key is being written stays in force, also after a restart.
 #[test]
 fn a_ban_is_not_lost_to_a_commit_of_its_key() {
-    let driven = Driven::on(&Disk::new());
-    let made = driven.done(create_key(1, new_account()));
+    let stepped = SteppedStore::on(&Disk::new());
+    let made = stepped.done(create_key(1, new_account()));
     let ask = one_a_minute(&made);
-    driven.disk.fail_call(driven.disk.calls() + 1, Fault::After);
+    stepped.disk.fail_call(stepped.disk.calls() + 1, Fault::After);
     let label = Some(KeyLabel::parse("new").unwrap());
-    let update = driven.call(UpdateKey { id: made.key.id, patch: KeyPatch { label, ..KeyPatch::default() } });
-    // Decided and on disk, without the ban, and not shown yet.
-    assert_eq!(driven.writer.step(), Step::Worked);
+    let update =
+        stepped.call(UpdateKey { id: made.key.id, patch: KeyPatch { label, ..KeyPatch::default() } });
+    // The change is decided and on disk, without the ban, and not visible yet.
+    assert_eq!(stepped.writer.step(), Step::Worked);
     for _ in 0..2 {
-        ready(async { driven.store.take(&ask).await });
+        ready(async { stepped.store.take(&ask).await });
     }
-    driven.finish(update).unwrap().unwrap();
-    let shown = driven.snapshot().keys.remove(0);
+    stepped.finish(update).unwrap().unwrap();
+    let shown = stepped.snapshot().keys.remove(0);
     assert!(shown.label.as_str() == "new" && shown.ban.is_some(), "{shown:?}");
-    let verdict = ready(async { driven.store.take(&ask).await });
+    let verdict = ready(async { stepped.store.take(&ask).await });
     assert!(matches!(verdict, Verdict::Banned { .. }), "{verdict:?}");
-    driven.finish(Box::pin(driven.store.prune(at(0)))).unwrap();
-    assert_eq!(driven.after_power_cut().keys, [shown]);
+    stepped.finish(Box::pin(stepped.store.prune(at(0)))).unwrap();
+    assert_eq!(stepped.after_power_cut().keys, [shown]);
 }
 
 #[test]
-fn a_writer_that_panics_between_two_batches_lets_nobody_wait() {
+fn a_writer_that_panics_between_two_batches_fails_all_waiting_calls() {
     let looks = std::sync::atomic::AtomicU32::new(0);
     let panics = move || {
         assert!(looks.fetch_add(1, std::sync::atomic::Ordering::Relaxed) < 2, "on purpose");

@@ -5,8 +5,8 @@ use petstore_memory::{Import, ImportError, Step};
 use petstore_ports::{Row, StoreError, StoreHealth, run};
 use petstore_tests::{Disk, Fault};
 
-use crate::driven::{Driven, Snapshot};
 use crate::shop::*;
+use crate::stepped_store::{Snapshot, SteppedStore};
 
 /// A shop of two categories, three pets and two orders, with gaps between the ids.
 fn fill(import: &mut Import<'_>) -> Result<(), ImportError> {
@@ -36,29 +36,29 @@ fn fill(import: &mut Import<'_>) -> Result<(), ImportError> {
     Ok(())
 }
 
-fn import(driven: &Driven) -> Result<(), ImportError> {
-    let mut import = driven.store.import()?;
+fn import(stepped: &SteppedStore) -> Result<(), ImportError> {
+    let mut import = stepped.store.import()?;
     fill(&mut import)?;
-    assert_eq!(driven.snapshot().pets, [], "nothing is seen before the end");
+    assert_eq!(stepped.snapshot().pets, [], "nothing is seen before the end");
     import.finish().map(drop)
 }
 
 #[test]
-fn an_import_is_kept_and_exported_as_it_came() {
-    let driven = Driven::on(&Disk::new());
-    import(&driven).unwrap();
-    let shown = driven.snapshot();
+fn an_import_is_durable_and_exported_unchanged() {
+    let stepped = SteppedStore::on(&Disk::new());
+    import(&stepped).unwrap();
+    let shown = stepped.snapshot();
     let counts = (shown.categories[0].pets, shown.categories[1].pets, shown.pets[2].open_orders);
-    assert_eq!(counts, (2, 1, 1), "what rows add up to is counted");
-    assert_eq!(driven.after_power_cut(), shown);
+    assert_eq!(counts, (2, 1, 1), "the derived counts are correct");
+    assert_eq!(stepped.after_power_cut(), shown);
 
-    let again = Driven::on(&driven.disk.after_power_cut());
+    let again = SteppedStore::on(&stepped.disk.after_power_cut());
     assert_eq!(again.done(create_category("Birds")).value.id, category_id(6), "ids go on after the import's");
     assert_eq!(again.done(create_pet(5)).value.id, pet_id(100), "pet 99 has an order, and was");
     assert_eq!(again.done(place_order(10, 1)).value.id, order_id(102));
 
     let mut rows = Vec::new();
-    let walked: Result<(), ()> = driven.store.export(|row| {
+    let walked: Result<(), ()> = stepped.store.export(|row| {
         rows.push(row);
         Ok(())
     });
@@ -71,31 +71,31 @@ fn an_import_is_kept_and_exported_as_it_came() {
 #[test]
 fn an_import_that_fails_at_any_call_of_the_journal_is_whole_or_absent() {
     let whole = {
-        let driven = Driven::on(&Disk::new());
-        import(&driven).unwrap();
-        driven.snapshot()
+        let stepped = SteppedStore::on(&Disk::new());
+        import(&stepped).unwrap();
+        stepped.snapshot()
     };
     for fault in [Fault::Before, Fault::After, Fault::Lasting] {
         for number in 1.. {
-            let driven = Driven::on(&Disk::new());
-            driven.disk.fail_call(number, fault);
-            let outcome = import(&driven);
+            let stepped = SteppedStore::on(&Disk::new());
+            stepped.disk.fail_call(number, fault);
+            let outcome = import(&stepped);
             let expected = match &outcome {
                 Ok(()) => whole.clone(),
                 Err(_) => Snapshot::default(),
             };
-            assert_eq!(driven.snapshot(), expected, "{fault:?} at call {number}: {outcome:?}");
+            assert_eq!(stepped.snapshot(), expected, "{fault:?} at call {number}: {outcome:?}");
             if matches!(outcome, Err(ImportError::Store(StoreError::Indeterminate(_)))) {
                 assert_eq!(fault, Fault::Lasting);
-                assert!(driven.finish(Box::pin(driven.store.check(at(0)))).is_err());
-                driven.heal();
+                assert!(stepped.finish(Box::pin(stepped.store.check(at(0)))).is_err());
+                stepped.heal();
             }
-            assert_eq!(driven.after_power_cut(), driven.snapshot(), "{fault:?} at call {number}");
+            assert_eq!(stepped.after_power_cut(), stepped.snapshot(), "{fault:?} at call {number}");
             if outcome.is_err() {
                 // As if it had never been tried.
-                assert_eq!(driven.done(create_category("Dogs")).value.id, CategoryId::FIRST);
+                assert_eq!(stepped.done(create_category("Dogs")).value.id, CategoryId::FIRST);
             }
-            if driven.disk.calls() < number {
+            if stepped.disk.calls() < number {
                 break;
             }
         }
@@ -103,49 +103,49 @@ fn an_import_that_fails_at_any_call_of_the_journal_is_whole_or_absent() {
 }
 
 #[test]
-fn an_import_whose_journal_panics_is_the_end_of_the_store_and_is_never_seen() {
+fn an_import_whose_journal_panics_ends_the_store_and_is_never_visible() {
     for number in 1.. {
-        let driven = Driven::on(&Disk::new());
-        driven.disk.fail_call(number, Fault::Panic);
-        let outcome = import(&driven);
-        if driven.disk.calls() < number {
+        let stepped = SteppedStore::on(&Disk::new());
+        stepped.disk.fail_call(number, Fault::Panic);
+        let outcome = import(&stepped);
+        if stepped.disk.calls() < number {
             outcome.unwrap();
             break;
         }
         let in_doubt = matches!(outcome, Err(ImportError::Store(StoreError::Indeterminate(_))));
         assert!(in_doubt, "call {number}: {outcome:?}");
-        is_over(&driven);
+        is_over(&stepped);
     }
 }
 
 #[test]
 fn a_write_whose_journal_panics_when_an_import_begins_is_the_end_of_the_store() {
-    let driven = Driven::on(&Disk::new());
-    driven.disk.fail_call(1, Fault::Panic);
-    let waiting = driven.call(create_category("Dogs"));
-    assert!(matches!(driven.store.import(), Err(ImportError::Store(StoreError::Unavailable(_)))));
-    let told = driven.finish(waiting);
+    let stepped = SteppedStore::on(&Disk::new());
+    stepped.disk.fail_call(1, Fault::Panic);
+    let waiting = stepped.call(create_category("Dogs"));
+    assert!(matches!(stepped.store.import(), Err(ImportError::Store(StoreError::Unavailable(_)))));
+    let told = stepped.finish(waiting);
     assert!(matches!(told, Err(StoreError::Indeterminate(_))), "{told:?}");
-    is_over(&driven);
+    is_over(&stepped);
 }
 
 /// Nothing is written any more, and nobody is shown anything of what was in doubt.
-fn is_over(driven: &Driven) {
-    assert_eq!(driven.writer.step(), Step::Failing);
-    let refused = driven.finish(Box::pin(run(&driven.store, create_category("Birds"))));
+fn is_over(stepped: &SteppedStore) {
+    assert_eq!(stepped.writer.step(), Step::Failing);
+    let refused = stepped.finish(Box::pin(run(&stepped.store, create_category("Birds"))));
     assert!(matches!(refused, Err(StoreError::Unavailable(_))), "{refused:?}");
-    assert!(matches!(driven.store.import(), Err(ImportError::Store(StoreError::Unavailable(_)))));
-    assert_eq!(driven.snapshot(), Snapshot::default());
-    assert_eq!(driven.after_power_cut(), Snapshot::default());
+    assert!(matches!(stepped.store.import(), Err(ImportError::Store(StoreError::Unavailable(_)))));
+    assert_eq!(stepped.snapshot(), Snapshot::default());
+    assert_eq!(stepped.after_power_cut(), Snapshot::default());
 }
 
 #[test]
 fn writes_are_refused_while_an_import_goes_on() {
-    let driven = Driven::on(&Disk::new());
-    let import = driven.store.import().unwrap();
-    let refused = driven.finish(Box::pin(run(&driven.store, create_category("Dogs"))));
+    let stepped = SteppedStore::on(&Disk::new());
+    let import = stepped.store.import().unwrap();
+    let refused = stepped.finish(Box::pin(run(&stepped.store, create_category("Dogs"))));
     assert!(matches!(refused, Err(StoreError::Busy(_))), "{refused:?}");
     drop(import);
-    driven.done(create_category("Dogs"));
-    assert!(matches!(driven.store.import(), Err(ImportError::NotEmpty)));
+    stepped.done(create_category("Dogs"));
+    assert!(matches!(stepped.store.import(), Err(ImportError::NotEmpty)));
 }

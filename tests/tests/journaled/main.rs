@@ -2,11 +2,11 @@
 
 mod batches;
 mod conformance;
-mod driven;
 mod faults;
-mod house;
+mod housekeeping;
 mod imports;
 mod queue;
 mod resets;
 mod shop;
+mod stepped_store;
 mod still;

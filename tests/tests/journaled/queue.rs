@@ -1,4 +1,4 @@
-//! What waits for the writer: bounded, and done before the end.
+//! The queue of the writer: bounded, and committed before the store closes.
 
 use std::task::Poll;
 
@@ -7,32 +7,35 @@ use petstore_memory::MemoryStore;
 use petstore_ports::{StoreError, run};
 use petstore_tests::Disk;
 
-use crate::driven::{Answer, Call, Driven, poll};
 use crate::shop::create_category;
+use crate::stepped_store::{Answer, Call, SteppedStore, poll};
 
-/// The length of the queue, as the store's documentation names it.
+/// The length of the queue, as the store's documentation states it.
 const QUEUE: usize = 4_096;
 
 #[test]
 fn a_full_queue_refuses_at_once_and_takes_again_after_a_step() {
-    let driven = Driven::on(&Disk::new());
+    let stepped = SteppedStore::on(&Disk::new());
     let waiting: Vec<_> =
-        (0..QUEUE).map(|number| driven.call(create_category(&format!("{number}")))).collect();
-    let late = driven.finish(Box::pin(run(&driven.store, create_category("late"))));
+        (0..QUEUE).map(|number| stepped.call(create_category(&format!("{number}")))).collect();
+    let late = stepped.finish(Box::pin(run(&stepped.store, create_category("late"))));
     assert!(matches!(late, Err(StoreError::Busy(_))), "{late:?}");
-    driven.writer.step();
-    driven.done(create_category("late"));
+    stepped.writer.step();
+    stepped.done(create_category("late"));
     for call in waiting {
-        driven.finish(call).unwrap().unwrap();
+        stepped.finish(call).unwrap().unwrap();
     }
 }
 
 #[test]
-fn what_waits_at_the_end_is_committed() {
+fn queued_writes_are_committed_when_the_store_closes() {
     let disk = Disk::new();
     for inline in [true, false] {
-        let store =
-            if inline { Driven::on(&disk).store } else { MemoryStore::open(disk.journal()).unwrap().store };
+        let store = if inline {
+            SteppedStore::on(&disk).store
+        } else {
+            MemoryStore::open(disk.journal()).unwrap().store
+        };
         let mut calls: Vec<Call<'_, Answer<CreateCategory>>> = Vec::new();
         for number in 0..1_000 {
             let mut call: Call<'_, _> = Box::pin(run(&store, create_category(&format!("{inline} {number}"))));
@@ -45,5 +48,5 @@ fn what_waits_at_the_end_is_committed() {
         let refused = poll(&mut refused);
         assert!(matches!(refused, Poll::Ready(Err(StoreError::Unavailable(_)))));
     }
-    assert_eq!(Driven::on(&disk.after_power_cut()).snapshot().categories.len(), 2_000);
+    assert_eq!(SteppedStore::on(&disk.after_power_cut()).snapshot().categories.len(), 2_000);
 }

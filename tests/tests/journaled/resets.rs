@@ -1,4 +1,4 @@
-//! A store with a journal that begins anew: all of it or nothing, on disk as in memory.
+//! A reset of a store with a journal: all of it or nothing, on disk as in memory.
 
 use std::sync::Arc;
 
@@ -7,8 +7,8 @@ use petstore_memory::Step;
 use petstore_ports::{Journal, Resettable, Row, StoreError, StoreHealth};
 use petstore_tests::{Disk, Fault};
 
-use crate::driven::Driven;
 use crate::shop::*;
+use crate::stepped_store::SteppedStore;
 
 const EPOCH: u64 = 0xBE61;
 
@@ -30,28 +30,28 @@ fn epoch(disk: &Disk) -> u64 {
 fn a_reset_that_fails_at_any_call_of_the_journal_is_whole_or_absent() {
     for fault in [Fault::Before, Fault::After, Fault::Lasting] {
         for ordinal in 1.. {
-            let driven = Driven::on(&Disk::new());
-            driven.done(create_category("Dogs"));
-            driven.done(create_pet(1));
-            driven.done(place_order(1, 1));
-            let before = driven.snapshot();
-            let number = driven.disk.calls() + ordinal;
-            driven.disk.fail_call(number, fault);
-            let outcome = driven.store.reset(shop(), EPOCH);
+            let stepped = SteppedStore::on(&Disk::new());
+            stepped.done(create_category("Dogs"));
+            stepped.done(create_pet(1));
+            stepped.done(place_order(1, 1));
+            let before = stepped.snapshot();
+            let number = stepped.disk.calls() + ordinal;
+            stepped.disk.fail_call(number, fault);
+            let outcome = stepped.store.reset(shop(), EPOCH);
             if matches!(outcome, Err(StoreError::Indeterminate(_))) {
                 assert_eq!(fault, Fault::Lasting);
-                assert!(driven.finish(Box::pin(driven.store.check(at(0)))).is_err());
-                driven.heal();
+                assert!(stepped.finish(Box::pin(stepped.store.check(at(0)))).is_err());
+                stepped.heal();
             }
-            let shown = driven.snapshot();
+            let shown = stepped.snapshot();
             if outcome.is_ok() {
                 assert_eq!((shown.categories.len(), shown.pets.len(), shown.orders.len()), (1, 0, 0));
             } else {
                 assert_eq!(shown, before, "{fault:?} at call {ordinal}: {outcome:?}");
             }
-            assert_eq!(driven.after_power_cut(), shown, "{fault:?} at call {ordinal}");
-            assert_eq!(epoch(&driven.disk) == EPOCH, outcome.is_ok(), "{fault:?} at call {ordinal}");
-            if driven.disk.calls() < number {
+            assert_eq!(stepped.after_power_cut(), shown, "{fault:?} at call {ordinal}");
+            assert_eq!(epoch(&stepped.disk) == EPOCH, outcome.is_ok(), "{fault:?} at call {ordinal}");
+            if stepped.disk.calls() < number {
                 break;
             }
         }
@@ -59,37 +59,37 @@ fn a_reset_that_fails_at_any_call_of_the_journal_is_whole_or_absent() {
 }
 
 #[test]
-fn a_reset_whose_journal_panics_is_the_end_of_the_store_and_is_never_seen() {
+fn a_reset_whose_journal_panics_ends_the_store_and_is_never_visible() {
     for ordinal in 1.. {
-        let driven = Driven::on(&Disk::new());
-        driven.done(create_category("Dogs"));
-        let before = driven.snapshot();
-        let number = driven.disk.calls() + ordinal;
-        driven.disk.fail_call(number, Fault::Panic);
-        let outcome = driven.store.reset(shop(), EPOCH);
-        if driven.disk.calls() < number {
+        let stepped = SteppedStore::on(&Disk::new());
+        stepped.done(create_category("Dogs"));
+        let before = stepped.snapshot();
+        let number = stepped.disk.calls() + ordinal;
+        stepped.disk.fail_call(number, Fault::Panic);
+        let outcome = stepped.store.reset(shop(), EPOCH);
+        if stepped.disk.calls() < number {
             outcome.unwrap();
             break;
         }
         assert!(matches!(outcome, Err(StoreError::Indeterminate(_))), "call {ordinal}: {outcome:?}");
-        assert_eq!(driven.writer.step(), Step::Failing, "call {ordinal}");
+        assert_eq!(stepped.writer.step(), Step::Failing, "call {ordinal}");
         assert!(
-            matches!(driven.store.reset(shop(), EPOCH), Err(StoreError::Unavailable(_))),
+            matches!(stepped.store.reset(shop(), EPOCH), Err(StoreError::Unavailable(_))),
             "call {ordinal}"
         );
-        assert_eq!(driven.snapshot(), before, "call {ordinal}");
-        assert_eq!(driven.after_power_cut(), before, "call {ordinal}");
+        assert_eq!(stepped.snapshot(), before, "call {ordinal}");
+        assert_eq!(stepped.after_power_cut(), before, "call {ordinal}");
     }
 }
 
 #[test]
-fn a_reset_survives_the_power_and_ids_go_on_from_it() {
-    let driven = Driven::on(&Disk::new());
-    driven.done(create_category("Dogs"));
-    driven.done(create_pet(1));
-    driven.store.reset(shop(), EPOCH).unwrap();
-    let again = Driven::on(&driven.disk.after_power_cut());
-    assert_eq!(again.snapshot(), driven.snapshot());
+fn a_reset_survives_a_power_cut_and_ids_continue_from_it() {
+    let stepped = SteppedStore::on(&Disk::new());
+    stepped.done(create_category("Dogs"));
+    stepped.done(create_pet(1));
+    stepped.store.reset(shop(), EPOCH).unwrap();
+    let again = SteppedStore::on(&stepped.disk.after_power_cut());
+    assert_eq!(again.snapshot(), stepped.snapshot());
     assert_eq!(again.done(create_category("Cats")).value.id, category_id(2));
     assert_eq!(again.done(create_pet(2)).value.id, pet_id(1));
 }

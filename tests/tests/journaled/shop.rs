@@ -1,4 +1,4 @@
-//! Operations without ceremony.
+//! Builders of operations.
 
 use petstore_domain::*;
 use petstore_ports::{Ask, Cost};

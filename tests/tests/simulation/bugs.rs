@@ -1,7 +1,7 @@
 //! Planted bugs: the simulation must find each of them, or it proves nothing.
 //!
-//! They sit beneath what watches the ports, as faults of a store, of its journal or of its quotas would; or above it, as
-//! faults of whoever calls them. Production code knows nothing of them.
+//! They sit below the recorders at the ports, as faults of a store, of its journal or of its quotas would; or
+//! above them, as faults of their callers. Production code contains none of them.
 
 mod batches;
 mod journal;
@@ -15,115 +15,116 @@ use petstore_ports::{Journal, Quotas};
 use petstore_service::Ports;
 use petstore_tests::{Disk, DiskBug};
 
-/// A way in which the petstore can be wrong.
+/// A fault of the petstore.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Bug {
-    /// The journal acknowledges what is not synced.
+    /// The journal acknowledges a batch before it is synced.
     CommitsWithoutSync,
-    /// The journal acknowledges a batch and writes it when it is called the next time.
+    /// The journal acknowledges a batch and writes it at the next call.
     AcknowledgesEarly,
-    /// The journal writes the record of an answer after its effect.
-    SplitsAnswers,
-    /// After a crash ids are counted from the highest that is there.
+    /// The journal writes an idempotency record after its effect.
+    SplitsRecordFromEffect,
+    /// After a crash new ids continue from the highest that exists.
     ReusesIds,
-    /// The journal finds after a failure what it knew before it: not a batch that has reached the disk all the same.
-    DeniesTheDoubtful,
-    /// A failure of the journal is a success to who waits.
+    /// After a failure the journal reports the last batch that it knew of, and ignores one that reached the
+    /// disk all the same.
+    IgnoresBatchInDoubt,
+    /// The store reports success to callers when the journal fails.
     SwallowsFailures,
     /// A restart gives a fresh quota.
     ForgetsUsage,
     /// A restart lifts bans.
     ForgetsBans,
-    /// Answers are dropped half a day too early.
-    PrunesTheLiving,
-    /// A clock that steps back opens its old minute anew.
-    WindowFalls,
+    /// Idempotency records are dropped half a day too early.
+    PrunesLiveRecords,
+    /// A clock that steps back reopens the earlier minute.
+    ReopensOldWindow,
     /// One request in twenty stays in flight for ever.
     LosesPlaces,
-    /// One request in twenty does not say that it is over.
-    NeverLeaves,
-    /// One request in twenty says twice that it is over.
+    /// One request in twenty does not release its place.
+    SkipsLeave,
+    /// One request in twenty releases its place twice.
     LeavesTwice,
-    /// A revoked key opens what it opened before.
-    KeepsCredentials,
-    /// A pet is shown as it was when it was last asked for, every other time.
+    /// A revoked key stays valid.
+    CachesCredentials,
+    /// Every other read of a pet shows the state of the last one.
     ReadsStale,
     /// A page begins one id too late.
     SkipsAtPages,
-    /// One decision in ten is made on a pet as an earlier one found it.
+    /// One decision in ten uses the pet of an earlier one.
     DecidesOnStale,
     /// A cancelled order gives one unit too many back.
     GivesBackTooMuch,
-    /// Every eighth retry is done again.
-    RepeatsRetries,
-    /// A decision on a pet does not see what its batch has decided before.
-    OverlooksPets,
-    /// A decision on a name does not see who was given it in the same batch.
-    OverlooksNames,
+    /// Every eighth retry has its effect again.
+    RepeatsEffects,
+    /// A decision on a pet ignores the earlier decisions of its batch.
+    IgnoresBatchedPets,
+    /// A decision on a name ignores the earlier decisions of its batch.
+    IgnoresBatchedNames,
 }
 
 impl Bug {
     pub(crate) const ALL: [Self; 21] = [
         Self::CommitsWithoutSync,
         Self::AcknowledgesEarly,
-        Self::SplitsAnswers,
+        Self::SplitsRecordFromEffect,
         Self::ReusesIds,
-        Self::DeniesTheDoubtful,
+        Self::IgnoresBatchInDoubt,
         Self::SwallowsFailures,
         Self::ForgetsUsage,
         Self::ForgetsBans,
-        Self::PrunesTheLiving,
-        Self::WindowFalls,
+        Self::PrunesLiveRecords,
+        Self::ReopensOldWindow,
         Self::LosesPlaces,
-        Self::NeverLeaves,
+        Self::SkipsLeave,
         Self::LeavesTwice,
-        Self::KeepsCredentials,
+        Self::CachesCredentials,
         Self::ReadsStale,
         Self::SkipsAtPages,
         Self::DecidesOnStale,
         Self::GivesBackTooMuch,
-        Self::RepeatsRetries,
-        Self::OverlooksPets,
-        Self::OverlooksNames,
+        Self::RepeatsEffects,
+        Self::IgnoresBatchedPets,
+        Self::IgnoresBatchedNames,
     ];
 }
 
-/// The disk, wrong if that is the bug.
+/// The disk, with the planted bug if it is one of the disk.
 pub(crate) fn disk(bug: Option<Bug>) -> Disk {
     match bug {
         Some(Bug::CommitsWithoutSync) => Disk::with_bug(DiskBug::CommitsWithoutSync),
         Some(Bug::AcknowledgesEarly) => Disk::with_bug(DiskBug::RepliesBeforeCommit),
-        Some(Bug::SplitsAnswers) => Disk::with_bug(DiskBug::SplitsAnswers),
+        Some(Bug::SplitsRecordFromEffect) => Disk::with_bug(DiskBug::SplitsAnswers),
         Some(Bug::ReusesIds) => Disk::with_bug(DiskBug::ReusesIds),
         _ => Disk::new(),
     }
 }
 
-/// The journal, wrong if that is the bug.
+/// The journal, with the planted bug if it is one of the journal.
 pub(crate) fn journal(bug: Option<Bug>, inner: Box<dyn Journal>) -> Box<dyn Journal> {
     match bug {
         Some(
-            bug @ (Bug::DeniesTheDoubtful | Bug::ForgetsUsage | Bug::ForgetsBans | Bug::PrunesTheLiving),
+            bug @ (Bug::IgnoresBatchInDoubt | Bug::ForgetsUsage | Bug::ForgetsBans | Bug::PrunesLiveRecords),
         ) => Box::new(journal::Wrong::new(bug, inner)),
         _ => inner,
     }
 }
 
-/// The ports, wrong if that is the bug.
+/// The ports, with the planted bug if it is one of theirs.
 pub(crate) fn ports(bug: Option<Bug>, mut ports: Ports) -> Ports {
     let Some(bug) = bug else { return ports };
     match bug {
-        Bug::WindowFalls | Bug::LosesPlaces => {
+        Bug::ReopensOldWindow | Bug::LosesPlaces => {
             ports.quotas = Arc::new(quotas::Wrong::new(bug, Arc::clone(&ports.quotas)));
         }
-        Bug::KeepsCredentials => ports.keys = Arc::new(reads::KeptKeys::new(Arc::clone(&ports.keys))),
+        Bug::CachesCredentials => ports.keys = Arc::new(reads::CachedKeys::new(Arc::clone(&ports.keys))),
         Bug::ReadsStale | Bug::SkipsAtPages => {
-            ports.pets = Arc::new(reads::WrongPets::new(bug, Arc::clone(&ports.pets)));
+            ports.pets = Arc::new(reads::FaultyPets::new(bug, Arc::clone(&ports.pets)));
         }
-        Bug::SwallowsFailures | Bug::DecidesOnStale | Bug::GivesBackTooMuch | Bug::RepeatsRetries => {
+        Bug::SwallowsFailures | Bug::DecidesOnStale | Bug::GivesBackTooMuch | Bug::RepeatsEffects => {
             ports.transactor = Arc::new(writes::Wrong::new(bug, Arc::clone(&ports.transactor)));
         }
-        Bug::OverlooksPets | Bug::OverlooksNames => {
+        Bug::IgnoresBatchedPets | Bug::IgnoresBatchedNames => {
             ports.transactor = Arc::new(batches::Wrong::new(bug, &ports));
         }
         _ => {}
@@ -131,10 +132,10 @@ pub(crate) fn ports(bug: Option<Bug>, mut ports: Ports) -> Ports {
     ports
 }
 
-/// The quotas as the service calls them, wrong if that is the bug.
+/// The quotas as the service calls them, with the planted bug if it is one of the calls.
 pub(crate) fn called(bug: Option<Bug>, quotas: Arc<dyn Quotas>) -> Arc<dyn Quotas> {
     match bug {
-        Some(bug @ (Bug::NeverLeaves | Bug::LeavesTwice)) => Arc::new(quotas::Wrong::new(bug, quotas)),
+        Some(bug @ (Bug::SkipsLeave | Bug::LeavesTwice)) => Arc::new(quotas::Wrong::new(bug, quotas)),
         _ => quotas,
     }
 }

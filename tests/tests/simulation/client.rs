@@ -1,4 +1,5 @@
-//! A client: comes, asks, is cut off, tries again, floods, comes in a crowd, walks through lists, rests.
+//! A simulated client: it sends requests of all kinds, retries, floods, sends concurrently, traverses lists,
+//! and pauses.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
@@ -9,31 +10,31 @@ use petstore_tests::Random;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::book::Answer;
-use crate::link::{Cutter, End};
+use crate::generator;
+use crate::link::{End, ResetHandle};
+use crate::oracle::Answer;
+use crate::profile::exponential;
 use crate::request::{Listing, Of, Op, Request};
-use crate::temper::around;
 use crate::wire::{read_answer, send};
-use crate::wishes;
 use crate::world::World;
 
-/// How long a client waits for an answer.
+/// The time limit for an answer.
 const PATIENCE: Duration = Duration::from_secs(90);
 
-/// How long an idle connection is good for, as far as a careful client knows.
+/// The idle time after which a careful client no longer uses a connection.
 const STALE: Duration = Duration::from_secs(50);
 
-/// How often a request under an idempotency key is sent.
+/// The most attempts with a request under an idempotency key.
 const TRIES: u32 = 6;
 
-/// A connection that is open.
-struct Line {
+/// An open connection.
+struct OpenConnection {
     number: u64,
     end: End,
-    cutter: Cutter,
+    reset_handle: ResetHandle,
     buffer: Vec<u8>,
     used: Instant,
-    /// How often a process had ended when it was opened.
+    /// The number of ended processes when it was opened.
     ends: u64,
 }
 
@@ -41,9 +42,9 @@ pub(crate) struct Client {
     world: Rc<World>,
     random: Random,
     address: IpAddr,
-    /// Which of the accounts is its own.
+    /// The index of its own account.
     own: usize,
-    line: Option<Line>,
+    connection: Option<OpenConnection>,
     retries: u64,
 }
 
@@ -58,61 +59,61 @@ impl Client {
             random,
             address: address.into(),
             own,
-            line: None,
+            connection: None,
             retries: number << 32,
         }
     }
 
-    /// Visits the shop, again and again.
-    pub(crate) async fn live(mut self) {
+    /// Repeats sessions of random kinds for ever.
+    pub(crate) async fn run(mut self) {
         loop {
-            sleep(around(&mut self.random, self.world.around.temper.rest)).await;
+            sleep(exponential(&mut self.random, self.world.environment.profile.rest)).await;
             match self.random.below(20) {
                 0 => self.flood().await,
-                1..=3 => self.walk().await,
-                4..=8 => self.rush().await,
-                _ => self.shop().await,
+                1..=3 => self.traverse().await,
+                4..=8 => self.burst().await,
+                _ => self.session().await,
             }
         }
     }
 
-    /// Some requests of any kind, as a person or a program makes them.
-    async fn shop(&mut self) {
+    /// Sends some requests of any kind, with pauses.
+    async fn session(&mut self) {
         let think = *self.random.pick(&[10, 200, 3_000]);
         for _ in 0..=self.random.below(25) {
-            let op = wishes::any(&self.world.gossip.borrow(), &mut self.random);
+            let op = generator::any(&self.world.observations.borrow(), &mut self.random);
             let mut request = self.request(op);
             if request.op.retry_scope().is_some() && !self.random.once_in(3) {
                 self.retries += 1;
                 let key = if self.random.once_in(12) { "same".to_owned() } else { self.retries.to_string() };
                 request.idempotency_key = Some(key);
             }
-            let answer = self.insist(request.clone()).await;
+            let answer = self.send_until_answered(request.clone()).await;
             let tag = answer.and_then(|answer| answer.header("etag").map(str::to_owned));
             if request.op.is_read() && tag.is_some() && self.random.once_in(3) {
                 self.ask(Request { if_none_match: tag, ..request }).await;
             }
-            sleep(around(&mut self.random, Duration::from_millis(think))).await;
+            sleep(exponential(&mut self.random, Duration::from_millis(think))).await;
         }
     }
 
-    /// Several people at the same moment, a few times over: what they change may share a batch.
-    async fn rush(&mut self) {
+    /// Sends several requests concurrently, a few times: their changes may share a batch.
+    async fn burst(&mut self) {
         for _ in 0..=self.random.below(8) {
-            let wishes = wishes::crowd(&self.world.gossip.borrow(), &mut self.random);
-            let mut crowd = JoinSet::new();
-            for (number, op) in wishes.into_iter().enumerate() {
-                // Of every account: each may have few requests in flight.
-                let mut one = Self { own: self.own + number, ..self.twin() };
+            let operations = generator::burst(&self.world.observations.borrow(), &mut self.random);
+            let mut burst = JoinSet::new();
+            for (number, op) in operations.into_iter().enumerate() {
+                // From different accounts, since one may have few requests in flight.
+                let mut one = Self { own: self.own + number, ..self.sibling() };
                 let request = one.request(op);
-                crowd.spawn_local(async move { one.ask(request).await });
+                burst.spawn_local(async move { one.ask(request).await });
             }
-            crowd.join_all().await;
-            sleep(around(&mut self.random, Duration::from_secs(2))).await;
+            burst.join_all().await;
+            sleep(exponential(&mut self.random, Duration::from_secs(2))).await;
         }
     }
 
-    /// As many requests as one gets through.
+    /// Sends requests fast enough to exhaust the quota.
     async fn flood(&mut self) {
         let secret = self.secret();
         for _ in 0..20 + self.random.below(180) {
@@ -123,9 +124,9 @@ impl Client {
         }
     }
 
-    /// A list from its first page to its last.
-    async fn walk(&mut self) {
-        let mut listing = wishes::listing(&self.world.gossip.borrow(), &mut self.random);
+    /// Traverses a list from its first page to its last.
+    async fn traverse(&mut self) {
+        let mut listing = generator::listing(&self.world.observations.borrow(), &mut self.random);
         for _ in 0..30 {
             let request = self.request(Op::List(listing.clone()));
             let request = Request { head_only: false, if_none_match: None, ..request };
@@ -133,12 +134,12 @@ impl Client {
             let Some(cursor) = answer.next_cursor() else { return };
             let Some(last) = last_id(&listing, &answer) else { return };
             listing.after = Some((last, cursor));
-            sleep(around(&mut self.random, Duration::from_millis(500))).await;
+            sleep(exponential(&mut self.random, Duration::from_millis(500))).await;
         }
     }
 
     /// Sends a request until it is answered, if it may be sent twice.
-    async fn insist(&mut self, request: Request) -> Option<Answer> {
+    async fn send_until_answered(&mut self, request: Request) -> Option<Answer> {
         for _ in 0..TRIES {
             let answer = if request.idempotency_key.is_some() && self.random.once_in(8) {
                 self.ask_twice(&request).await
@@ -148,39 +149,40 @@ impl Client {
             let is_done = answer
                 .as_ref()
                 .is_some_and(|answer| answer.status != 503 && answer.status != 408 && answer.status != 429);
-            // Sometimes the answer is not trusted.
+            // Sometimes a request that was answered is sent again.
             if request.idempotency_key.is_none() || (is_done && !self.random.once_in(6)) {
                 return answer;
             }
-            sleep(around(&mut self.random, Duration::from_millis(700))).await;
+            sleep(exponential(&mut self.random, Duration::from_millis(700))).await;
         }
         None
     }
 
-    /// Sends a request over two connections at once, as impatient people and proxies do.
+    /// Sends a request over two connections at once, as impatient users and proxies do.
     async fn ask_twice(&mut self, request: &Request) -> Option<Answer> {
-        let mut twin = self.twin();
-        tokio::join!(biased; self.ask(request.clone()), twin.ask(request.clone())).0
+        let mut sibling = self.sibling();
+        tokio::join!(biased; self.ask(request.clone()), sibling.ask(request.clone())).0
     }
 
-    /// Somebody else at the same place, with a connection of their own.
-    fn twin(&mut self) -> Self {
+    /// Another client at the same address, with its own connection.
+    fn sibling(&mut self) -> Self {
         Self {
             world: Rc::clone(&self.world),
             random: Random::seeded(self.random.bits()),
             address: self.address,
             own: self.own,
-            line: None,
+            connection: None,
             retries: 0,
         }
     }
 
     fn request(&mut self, op: Op) -> Request {
         let secret = self.secret();
-        wishes::dress(op, secret, &self.world.gossip.borrow(), &mut self.random)
+        generator::request(op, secret, &self.world.observations.borrow(), &mut self.random)
     }
 
-    /// Mostly the newest key of one's own account; now and then an old one, somebody else's, a wrong one, none.
+    /// Mostly the newest key of the client's own account; sometimes an old one, another account's, an invalid
+    /// one, or none.
     fn secret(&mut self) -> String {
         let keys = self.world.keys.borrow();
         match self.random.below(60) {
@@ -208,38 +210,45 @@ impl Client {
 
     /// Sends one request and reads its answer; none if that is lost.
     async fn ask(&mut self, request: Request) -> Option<Answer> {
-        let is_stale = self.line.as_ref().is_some_and(|line| line.used.elapsed() > STALE);
-        if self.line.as_ref().is_some_and(|line| line.cutter.is_cut())
+        let is_stale = self.connection.as_ref().is_some_and(|connection| connection.used.elapsed() > STALE);
+        if self.connection.as_ref().is_some_and(|connection| connection.reset_handle.is_cut())
             || (is_stale && !self.random.once_in(8))
         {
-            self.line = None;
+            self.connection = None;
         }
-        if self.line.is_none() {
+        if self.connection.is_none() {
             let ends = self.world.ends();
-            let Some((number, end, cutter)) = self.world.connect(self.address) else {
+            let Some((number, end, reset_handle)) = self.world.connect(self.address) else {
                 sleep(Duration::from_millis(900)).await;
                 return None;
             };
-            self.line = Some(Line { number, end, cutter, buffer: Vec::new(), used: Instant::now(), ends });
+            self.connection = Some(OpenConnection {
+                number,
+                end,
+                reset_handle,
+                buffer: Vec::new(),
+                used: Instant::now(),
+                ends,
+            });
         }
-        let mut line = self.line.take().expect("it was just opened");
-        let book = &self.world.around.book;
-        let was_stale = line.used.elapsed() > STALE;
-        let id = book.ask(line.number, request.clone());
-        let temper = &self.world.around.temper;
-        if temper.cut_once_in > 0 && self.random.once_in(temper.cut_once_in) {
+        let mut connection = self.connection.take().expect("it was just opened");
+        let oracle = &self.world.environment.oracle;
+        let was_stale = connection.used.elapsed() > STALE;
+        let id = oracle.ask(connection.number, request.clone());
+        let profile = &self.world.environment.profile;
+        if profile.cut_once_in > 0 && self.random.once_in(profile.cut_once_in) {
             let bytes = usize::try_from(self.random.below(900)).expect("few");
-            line.cutter.cut_after(bytes);
+            connection.reset_handle.cut_after(bytes);
         }
         let is_last = self.random.once_in(15);
-        let talk = talk(&mut line, &request, book.epoch(), is_last, &mut self.random);
+        let talk = talk(&mut connection, &request, oracle.epoch(), is_last, &mut self.random);
         match timeout(PATIENCE, talk).await {
             Ok(Ok((answer, is_sent))) => {
-                line.used = Instant::now();
-                self.world.around.book.answered(id, &answer);
-                self.hear(&request.op, &answer);
+                connection.used = Instant::now();
+                self.world.environment.oracle.answered(id, &answer);
+                self.observe(&request.op, &answer);
                 if is_sent && !is_last && answer.header("connection") != Some("close") {
-                    self.line = Some(line);
+                    self.connection = Some(connection);
                 }
                 Some(answer)
             }
@@ -248,22 +257,22 @@ impl Client {
                     Ok(Err(error)) => format!("{:?}", error.kind()),
                     _ => "no answer".to_owned(),
                 };
-                book.lose(id, &why);
-                let excused = line.cutter.is_cut()
-                    || line.ends != self.world.ends()
+                oracle.lose(id, &why);
+                let excused = connection.reset_handle.is_cut()
+                    || connection.ends != self.world.ends()
                     || was_stale
-                    || temper.weather.stall_once_in > 0;
+                    || profile.conditions.stall_once_in > 0;
                 if !excused {
-                    book.fail(format!("request {id} was not answered: {why}"));
+                    oracle.fail(format!("request {id} was not answered: {why}"));
                 }
                 None
             }
         }
     }
 
-    /// Tells others what one was shown.
-    fn hear(&self, op: &Op, answer: &Answer) {
-        let mut gossip = self.world.gossip.borrow_mut();
+    /// Records the ids and versions of an answer for all clients.
+    fn observe(&self, op: &Op, answer: &Answer) {
+        let mut observations = self.world.observations.borrow_mut();
         let Some(body) = answer.json().filter(|_| answer.status < 300) else { return };
         let of = match op {
             Op::CreateCategory { .. } | Op::ReplaceCategory { .. } | Op::PatchCategory { .. } => {
@@ -276,17 +285,17 @@ impl Client {
             _ => return,
         };
         let id = body[if of == Of::Inventory { "petId" } else { "id" }].as_u64().unwrap_or_default();
-        gossip.hear(of, id);
+        observations.record(of, id);
         let version = answer.header("etag").and_then(|tag| tag.trim_matches('"').rsplit('-').next());
         if let Some(version) = version.and_then(|hex| u64::from_str_radix(hex, 16).ok()) {
-            gossip.versions.insert((of, id), version);
+            observations.versions.insert((of, id), version);
         }
     }
 }
 
-/// Sends a request, at once or in two pieces, and reads the answer. Says whether all of the request was taken.
+/// Sends a request, at once or in two pieces, and reads the answer. Returns whether all of the request was sent.
 async fn talk(
-    line: &mut Line,
+    connection: &mut OpenConnection,
     request: &Request,
     epoch: u64,
     is_last: bool,
@@ -297,14 +306,14 @@ async fn talk(
     let (first, second) = bytes.split_at(usize::try_from(cut).expect("small"));
     let mut sent = Ok(());
     if !first.is_empty() {
-        sent = send(&mut line.end, first, false).await;
+        sent = send(&mut connection.end, first, false).await;
         sleep(Duration::from_millis(u64::from(random.below(3_000)))).await;
     }
     if sent.is_ok() {
-        sent = send(&mut line.end, second, is_last).await;
+        sent = send(&mut connection.end, second, is_last).await;
     }
-    // A server that refuses need not take the whole request: its answer may be there all the same.
-    let answer = read_answer(&mut line.end, &mut line.buffer, request.head_only).await?;
+    // A server that refuses need not read the whole request: its answer may be there all the same.
+    let answer = read_answer(&mut connection.end, &mut connection.buffer, request.head_only).await?;
     Ok((answer, sent.is_ok()))
 }
 

@@ -8,10 +8,10 @@ use petstore_ports::{Clock, Entropy, StoreError};
 use petstore_tests::Random;
 use tokio::time::Instant;
 
-/// A wall clock that goes with the simulated time, and steps when it is told to.
+/// A wall clock that follows the simulated time, and steps when it is told to.
 pub(crate) struct SimClock {
     start: Instant,
-    /// What it showed at the start, and all steps since.
+    /// Its value at the start, and the sum of all steps since.
     shift: AtomicI64,
 }
 
@@ -20,7 +20,7 @@ impl SimClock {
         Self { start: Instant::now(), shift: AtomicI64::new(millis) }
     }
 
-    /// Steps forward, or back.
+    /// Steps forward or back.
     pub(crate) fn step(&self, millis: i64) {
         self.shift.fetch_add(millis, Ordering::Relaxed);
     }
@@ -37,12 +37,12 @@ impl Clock for SimClock {
     }
 }
 
-/// Bits that follow from the seed.
+/// Random bits that follow from the seed.
 pub(crate) struct SimEntropy(pub(crate) Mutex<Random>);
 
 impl Entropy for SimEntropy {
     fn bits(&self) -> Result<[u8; 32], StoreError> {
-        let mut random = self.0.lock().expect("nobody panics with it");
+        let mut random = self.0.lock().expect("no thread panics while it holds the lock");
         let mut bits = [0; 32];
         for word in bits.chunks_mut(8) {
             word.copy_from_slice(&random.bits().to_le_bytes());

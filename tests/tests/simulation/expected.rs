@@ -1,8 +1,8 @@
-//! What an answer must be.
+//! The correct answer to a request.
 
 use serde_json::Value;
 
-/// An answer, but for what the gate says of quotas.
+/// An answer without its quota headers.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Expected {
     pub(crate) status: u16,
@@ -12,7 +12,7 @@ pub(crate) struct Expected {
     pub(crate) tag: Option<String>,
     pub(crate) location: Option<String>,
     pub(crate) replayed: bool,
-    /// Whether the page has a next one; none if it is no page.
+    /// `true` if the page has a next one; none if this is no page.
     pub(crate) has_next: Option<bool>,
 }
 
@@ -40,12 +40,12 @@ impl Expected {
         Self { status, code, ..Self::NOTHING }
     }
 
-    /// A precondition that does not hold: the client is told which version there is.
+    /// A failed precondition, with the tag of the current version.
     pub(crate) fn outdated(tag: String) -> Self {
         Self { tag: Some(tag), ..Self::refused(412, "precondition_failed") }
     }
 
-    /// Whether it is kept under an idempotency key.
+    /// Returns whether it is recorded under an idempotency key.
     pub(crate) fn is_kept(&self) -> bool {
         matches!(self.status, 200..300 | 409)
     }

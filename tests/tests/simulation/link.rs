@@ -1,4 +1,4 @@
-//! A simulated connection: bytes take their time, come in pieces, and the whole of it may break at any byte.
+//! A simulated connection: bytes have a latency and arrive in pieces, and the connection may break at any byte.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -12,19 +12,19 @@ use petstore_tests::Random;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// Bytes on their way in one direction before whoever writes has to wait.
+/// Bytes in transit in one direction before the writer has to wait.
 const WINDOW: usize = 32 * 1024;
 
-/// What one connection has to suffer.
+/// The properties of one connection.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct LinkWeather {
-    /// How long a byte takes, at least.
+pub(crate) struct LinkConditions {
+    /// The minimum latency of a byte.
     pub(crate) latency: Duration,
-    /// By how much it may take longer.
+    /// The most that a byte takes longer than that.
     pub(crate) jitter: Duration,
-    /// One write in so many is taken in part; 0: none.
+    /// One write in this many is taken in part; 0: none.
     pub(crate) split_once_in: u32,
-    /// One write in so many is held up for seconds; 0: none.
+    /// One write in this many is held up for seconds; 0: none.
     pub(crate) stall_once_in: u32,
 }
 
@@ -33,19 +33,19 @@ struct Wire {
     /// From the client, and to it.
     pipes: [Pipe; 2],
     is_broken: bool,
-    /// Bytes that still pass before it breaks.
+    /// The number of bytes that still pass before it breaks.
     breaks_after: Option<usize>,
-    weather: LinkWeather,
+    conditions: LinkConditions,
     random: Random,
 }
 
 struct Pipe {
     on_the_way: VecDeque<(Instant, Vec<u8>)>,
     bytes: usize,
-    /// When the last byte, or the end, arrives: nothing overtakes it.
+    /// The arrival time of the last byte, or of the end: bytes arrive in order.
     last: Instant,
     has_ended: bool,
-    /// Nobody will ever read it.
+    /// Set when its reader is gone.
     is_abandoned: bool,
     reader: Option<Waker>,
     writer: Option<Waker>,
@@ -70,9 +70,9 @@ impl Pipe {
 }
 
 impl Wire {
-    /// When what is sent now arrives.
+    /// The arrival time of a write at this moment.
     fn arrival(&mut self, side: usize) -> Instant {
-        let LinkWeather { latency, jitter, stall_once_in, .. } = self.weather;
+        let LinkConditions { latency, jitter, stall_once_in, .. } = self.conditions;
         let jitter = u32::try_from(jitter.as_micros()).unwrap_or(u32::MAX);
         let mut delay = latency + Duration::from_micros(u64::from(self.random.below(jitter.max(1))));
         if stall_once_in > 0 && self.random.once_in(stall_once_in) {
@@ -94,15 +94,15 @@ impl Wire {
 
 /// Breaks a connection from outside.
 #[derive(Clone)]
-pub(crate) struct Cutter(Rc<RefCell<Wire>>);
+pub(crate) struct ResetHandle(Rc<RefCell<Wire>>);
 
-impl Cutter {
+impl ResetHandle {
     /// Resets it now.
     pub(crate) fn cut(&self) {
         self.0.borrow_mut().break_up();
     }
 
-    /// Resets it after so many more bytes, of either side.
+    /// Resets it after this many more bytes, in either direction.
     pub(crate) fn cut_after(&self, bytes: usize) {
         self.0.borrow_mut().breaks_after = Some(bytes);
     }
@@ -118,14 +118,18 @@ pub(crate) struct End {
     /// The pipe that this end writes to.
     side: usize,
     wake_up: Pin<Box<Sleep>>,
-    /// Told of each write before it is made.
+    /// Called before each write.
     on_write: Option<Box<dyn Fn()>>,
 }
 
-/// A connection: the client's end, the server's, and what cuts it.
-pub(crate) fn link(weather: LinkWeather, random: Random, on_answer: Box<dyn Fn()>) -> (End, End, Cutter) {
+/// A connection: the client's end, the server's, and the handle that resets it.
+pub(crate) fn link(
+    conditions: LinkConditions,
+    random: Random,
+    on_answer: Box<dyn Fn()>,
+) -> (End, End, ResetHandle) {
     let pipes = [Pipe::new(), Pipe::new()];
-    let wire = Wire { pipes, is_broken: false, breaks_after: None, weather, random };
+    let wire = Wire { pipes, is_broken: false, breaks_after: None, conditions, random };
     let wire = Rc::new(RefCell::new(wire));
     let end = |side, on_write| End {
         wire: Rc::clone(&wire),
@@ -134,7 +138,7 @@ pub(crate) fn link(weather: LinkWeather, random: Random, on_answer: Box<dyn Fn()
         on_write,
     };
     let (client, server) = (end(0, None), end(1, Some(on_answer)));
-    (client, server, Cutter(wire))
+    (client, server, ResetHandle(wire))
 }
 
 fn reset() -> io::Error {
@@ -152,7 +156,8 @@ impl AsyncRead for End {
         if wire.is_broken {
             return Poll::Ready(Err(reset()));
         }
-        let in_pieces = wire.weather.split_once_in > 0 && wire.random.once_in(wire.weather.split_once_in);
+        let in_pieces =
+            wire.conditions.split_once_in > 0 && wire.random.once_in(wire.conditions.split_once_in);
         let pipe = &mut wire.pipes[1 - this.side];
         let next = match pipe.on_the_way.front() {
             Some((at, _)) => *at,
@@ -198,7 +203,7 @@ impl AsyncWrite for End {
             return Poll::Pending;
         }
         let mut taken = bytes.len().min(WINDOW - pipe.bytes);
-        let splits = wire.weather.split_once_in;
+        let splits = wire.conditions.split_once_in;
         if splits > 0 && taken > 1 && wire.random.once_in(splits) {
             taken = 1 + usize::try_from(wire.random.below(u32::try_from(taken - 1).expect("a window")))
                 .expect("fits");
@@ -235,7 +240,7 @@ impl AsyncWrite for End {
 }
 
 impl Drop for End {
-    /// Closes: what was written still arrives, what comes is refused.
+    /// Closes: what was written still arrives, and new input is refused.
     fn drop(&mut self) {
         let wire = &mut *self.wire.borrow_mut();
         if !wire.pipes[self.side].has_ended {

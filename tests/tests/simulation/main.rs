@@ -1,9 +1,10 @@
 //! The whole petstore under one seed: clock, randomness, network, storage faults, crashes and restarts.
 //!
-//! Clients ask over simulated links that split, delay and cut; an operator makes, rotates and revokes keys; the disk
-//! fails before, after and instead of writing; the power goes; the wall clock steps. All of it runs on one thread in
-//! simulated time, hours of it in a second. A model beside the petstore (`model`, `book`) knows the one right answer to
-//! each request. A seed is a run: the same one has the same trace to the last byte.
+//! Clients send requests over simulated links that split, delay and reset; an operator creates, rotates and
+//! revokes keys; the disk fails before, after and instead of writing; the power fails; the wall clock steps.
+//! All of it runs on one thread in simulated time, hours of it in a second. A model beside the petstore
+//! (`model`, `oracle`) knows the one correct answer to each request. A seed determines a run: the same seed
+//! gives the same trace to the last byte.
 //!
 //! ```sh
 //! cargo test -p petstore-tests --test simulation     # new seeds for a minute, and all else
@@ -13,28 +14,28 @@
 //!
 //! The last one runs one seed and prints its trace. A seed that has failed once goes into `seeds.txt`.
 //!
-//! Nothing here comes from the machine: time is tokio's, paused, which jumps to the next timer when nobody has
-//! anything to do; all tasks share one thread; the store's writer is a task. Hash tables are seeded by the machine, but
-//! nothing is read from them in their order. `Date` headers, and they alone, show the machine's time: they are left
-//! out. Of tokio's own randomness nothing is used: `select!` is `biased` everywhere.
+//! A run does not depend on the machine: the time is tokio's paused clock, which jumps to the next timer when
+//! all tasks are idle; all tasks share one thread; the store's writer is a task. Hash tables are seeded by the
+//! machine, but no iteration order is used. Only `Date` headers show the machine's time, and they are left out
+//! of the trace. `select!` is `biased` everywhere, so that tokio's own randomness is not used.
 
-mod book;
 mod bugs;
 mod client;
 mod clock;
 mod expected;
+mod fault_injection;
+mod generator;
 mod link;
 mod model;
 mod operator;
+mod oracle;
 mod process;
+mod profile;
+mod recorder;
 mod request;
 mod run;
-mod temper;
 mod trace;
-mod troubles;
 mod wire;
-mod wishes;
-mod witness;
 mod world;
 
 use std::fmt::Write as _;
@@ -46,19 +47,19 @@ use tokio::time::Instant;
 use bugs::Bug;
 use run::{Outcome, run};
 
-/// How long new seeds are run, unless the environment says otherwise.
+/// The time for which new seeds are run, unless the environment says otherwise.
 const BUDGET: Duration = Duration::from_mins(1);
 
-/// Seeds in which each planted bug must be found.
+/// The number of seeds within which each planted bug must be found.
 const BUG_SEEDS: u64 = 40;
 
-/// Seeds in which everything that clients can be told must have been told.
+/// The number of seeds within which every listed answer must occur.
 const SITUATION_SEEDS: u64 = 30;
 
-/// One batch in so many, at least, must have the changes of several decisions.
+/// At least one batch in this many must have the changes of several decisions.
 const SHARED_ONE_IN: u64 = 40;
 
-/// Runs a seed that must keep every promise.
+/// Runs a seed that must keep every guarantee.
 fn check(seed: u64) -> Outcome {
     let outcome = run(seed, None, false);
     if let Some((what, trace)) = &outcome.failure {
@@ -75,18 +76,18 @@ fn variable(name: &str) -> Option<u64> {
 }
 
 #[test]
-fn new_seeds_keep_every_promise() {
+fn new_seeds_keep_every_guarantee() {
     if let Some(seed) = variable("PETSTORE_SEED") {
         let outcome = run(seed, None, true);
         println!("{outcome:?}");
-        assert!(outcome.failure.is_none(), "seed {seed} breaks a promise");
+        assert!(outcome.failure.is_none(), "seed {seed} breaks a guarantee");
         return;
     }
     let budget = variable("PETSTORE_SIMULATION_SECONDS").map_or(BUDGET, Duration::from_secs);
     let begun = Instant::now();
     let (mut seeds, mut simulated, mut answers) = (0, Duration::ZERO, 0);
     while begun.elapsed() < budget {
-        // Of the machine's randomness, once: which seed it is.
+        // The only use of the machine's randomness: the choice of the seed.
         let outcome = check(RandomState::new().hash_one(seeds));
         seeds += 1;
         simulated += outcome.simulated;
@@ -96,7 +97,7 @@ fn new_seeds_keep_every_promise() {
 }
 
 #[test]
-fn seeds_that_once_failed_keep_every_promise() {
+fn seeds_that_once_failed_keep_every_guarantee() {
     let seeds = include_str!("seeds.txt").lines().filter(|line| !line.starts_with('#'));
     for seed in seeds.filter_map(|line| line.split_whitespace().next()) {
         check(seed.parse().expect("a line of seeds.txt begins with a seed"));
@@ -109,14 +110,14 @@ fn two_runs_of_a_seed_are_the_same() {
         let (one, other) = (run(seed, None, false), run(seed, None, false));
         assert!(one.events > 100, "seed {seed} does something");
         assert_eq!((one.events, one.digest), (other.events, other.digest), "seed {seed}");
-        // A failing run is the same again too.
+        // A failing run is reproducible too.
         let failing = || run(seed, Some(Bug::GivesBackTooMuch), false);
         let (one, other) = (failing(), failing());
         assert_eq!((one.digest, one.failure), (other.digest, other.failure), "seed {seed}");
     }
 }
 
-/// What no run of a few seeds may lack: a simulation in which it does not happen proves nothing about it.
+/// Answers that must occur in a few seeds: a simulation without them proves nothing about them.
 const SITUATIONS: &[&str] = &[
     "200 ",
     "201 ",
@@ -153,7 +154,7 @@ const SITUATIONS: &[&str] = &[
 ];
 
 #[test]
-fn every_situation_comes_up() {
+fn every_listed_answer_occurs() {
     let (mut lacking, mut commits, mut shared) = (SITUATIONS.to_vec(), 0, 0);
     for seed in 1..=SITUATION_SEEDS {
         let outcome = check(seed);
@@ -166,7 +167,7 @@ fn every_situation_comes_up() {
         }
     }
     assert!(lacking.is_empty(), "in {SITUATION_SEEDS} seeds never: {lacking:?}");
-    // What is lost within a batch shows in those that are shared.
+    // Faults within a batch show only in batches with several decisions.
     assert!(shared * SHARED_ONE_IN >= commits, "only {shared} of {commits} batches have several decisions");
 }
 

@@ -1,4 +1,4 @@
-//! What the petstore must be, kept beside it on plain values.
+//! The model: the correct state of the petstore, on plain values.
 
 pub(crate) mod accounts;
 pub(crate) mod lists;

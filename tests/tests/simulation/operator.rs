@@ -1,4 +1,4 @@
-//! The operator: makes keys, rotates, revokes, bans and pardons, moves accounts to other plans.
+//! The operator: creates, rotates and revokes keys, lifts bans, and moves accounts to other plans.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -13,15 +13,15 @@ use petstore_service::Service;
 use petstore_tests::Random;
 use tokio::time::{sleep, timeout};
 
-use crate::book::{ACTOR, Actor};
 use crate::model::accounts::{Order, Plan};
-use crate::temper::around;
+use crate::oracle::{ACTOR, Actor};
+use crate::profile::exponential;
 use crate::world::{KnownKey, World};
 
-/// How long an operator waits for an answer.
+/// The time limit for an answer.
 const PATIENCE: Duration = Duration::from_secs(4);
 
-/// Plans that are soon used up, besides those that have a name.
+/// Plans with small limits, besides the named ones.
 const PLANS: [Plan; 9] = [
     Plan::FREE,
     Plan::FREE,
@@ -44,27 +44,27 @@ impl Operator {
         Self { world: Rc::clone(world), random: world.fork() }
     }
 
-    /// Opens the shop: an account for every two clients.
+    /// Sets up the shop: an account for every two clients.
     pub(crate) async fn open(&mut self) {
-        for _ in 0..self.world.around.temper.clients.div_ceil(2) {
+        for _ in 0..self.world.environment.profile.clients.div_ceil(2) {
             let plan = *self.random.pick(&PLANS);
             self.give(Order::Create { plan }).await;
         }
     }
 
-    /// Does what operators do.
-    pub(crate) async fn live(mut self) {
+    /// Gives random orders for ever.
+    pub(crate) async fn run(mut self) {
         loop {
-            sleep(around(&mut self.random, self.world.around.temper.between_orders)).await;
-            let order = self.wish();
+            sleep(exponential(&mut self.random, self.world.environment.profile.between_orders)).await;
+            let order = self.random_order();
             self.give(order).await;
         }
     }
 
-    fn wish(&mut self) -> Order {
+    fn random_order(&mut self) -> Order {
         let keys = self.world.keys.borrow();
         let plan = *self.random.pick(&PLANS);
-        let now = self.world.around.clock.millis();
+        let now = self.world.environment.clock.millis();
         if keys.is_empty() {
             return Order::Create { plan };
         }
@@ -89,39 +89,39 @@ impl Operator {
 
     async fn give(&mut self, order: Order) {
         let Some(service) = self.world.service() else { return };
-        let book = Arc::clone(&self.world.around.book);
-        let id = book.order(order.clone());
+        let oracle = Arc::clone(&self.world.environment.oracle);
+        let id = oracle.order(order.clone());
         let carried_out = ACTOR.scope(Actor::Operator, carry_out(&service, order));
         match timeout(PATIENCE, carried_out).await {
             Ok(Ok(done)) => {
-                book.ordered(id, Some(true));
+                oracle.ordered(id, Some(true));
                 if let Some(known) = done {
-                    book.hand_out(&known.secret, known.key);
+                    oracle.key_handed_out(&known.secret, known.key);
                     self.world.keys.borrow_mut().push(known);
                 }
             }
-            Ok(Err(Undone::Refused)) => book.ordered(id, Some(false)),
-            Ok(Err(Undone::Unavailable)) => book.ordered(id, None),
-            // Nothing is known of what nobody answers.
-            Err(_) => book.note(&format!("operator #{id} has waited long enough")),
+            Ok(Err(OrderFailure::Refused)) => oracle.ordered(id, Some(false)),
+            Ok(Err(OrderFailure::Unavailable)) => oracle.ordered(id, None),
+            // The result of an order without an answer is unknown.
+            Err(_) => oracle.note(&format!("operator #{id} has got no answer in time")),
         }
     }
 }
 
-/// Why an order was not carried out.
-enum Undone {
+/// The reason for which an order was not carried out.
+enum OrderFailure {
     Refused,
     Unavailable,
 }
 
-impl<R> From<Failure<R>> for Undone {
+impl<R> From<Failure<R>> for OrderFailure {
     fn from(failure: Failure<R>) -> Self {
         if matches!(failure, Failure::Rejected(_)) { Self::Refused } else { Self::Unavailable }
     }
 }
 
-/// Carries an order out. A key that it makes is handed over.
-async fn carry_out(service: &Service, order: Order) -> Result<Option<KnownKey>, Undone> {
+/// Carries an order out. Returns the key that it created.
+async fn carry_out(service: &Service, order: Order) -> Result<Option<KnownKey>, OrderFailure> {
     let key_id = |key| KeyId::new(key).expect("a key's id");
     let time = |millis| Timestamp::from_millis(millis).expect("a year of four digits");
     match order {

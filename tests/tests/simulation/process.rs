@@ -1,4 +1,4 @@
-//! One life of the petstore: opened on a disk, wired as the binary wires it, ended by a signal or a crash.
+//! One process of the petstore: opened on a disk, wired as the binary wires it, ended by a signal or a crash.
 
 use std::cell::RefCell;
 use std::net::IpAddr;
@@ -18,60 +18,60 @@ use tokio::sync::Notify;
 use tokio::task::{JoinHandle, spawn_local};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 
-use crate::book::{ACTOR, Actor, Book, Over};
 use crate::bugs::Bug;
 use crate::clock::{SimClock, SimEntropy};
-use crate::link::{Cutter, End, LinkWeather, link};
+use crate::link::{End, LinkConditions, ResetHandle, link};
 use crate::model::rows::Rows;
-use crate::temper::Temper;
-use crate::witness::{WatchedJournal, WatchedQuotas, WatchedTransactor, Witness, submit};
+use crate::oracle::{ACTOR, Actor, Ending, Oracle};
+use crate::profile::Profile;
+use crate::recorder::{Recorder, WatchedJournal, WatchedQuotas, WatchedTransactor, submit};
 
-/// How often what has expired is dropped, as the binary does it.
+/// The interval of housekeeping, as in the binary.
 const HOUSEKEEPING: Duration = Duration::from_secs(1);
 
-/// How long the writer waits before it asks a journal that fails again, as the store's own thread does.
+/// The pause before the writer asks a failed journal again, as in the store's own thread.
 const RECOVERY_PAUSE: Duration = Duration::from_millis(100);
 
-/// How long a process that is told to stop may take.
+/// The time limit for a graceful stop.
 const DRAIN: Duration = Duration::from_secs(9);
 
-/// What a process is made of, besides its disk.
-pub(crate) struct Surroundings {
-    pub(crate) book: Arc<Book>,
+/// The dependencies of a process, besides its disk.
+pub(crate) struct Environment {
+    pub(crate) oracle: Arc<Oracle>,
     pub(crate) clock: Arc<SimClock>,
     pub(crate) entropy: Arc<SimEntropy>,
-    pub(crate) temper: Temper,
+    pub(crate) profile: Profile,
     pub(crate) bug: Option<Bug>,
 }
 
 /// A connection that the process serves.
 struct Served {
-    cutter: Cutter,
+    reset_handle: ResetHandle,
     task: JoinHandle<()>,
 }
 
-/// A petstore that runs.
+/// A running petstore.
 pub(crate) struct Process {
     pub(crate) service: Arc<Service>,
     number: u64,
-    book: Arc<Book>,
+    oracle: Arc<Oracle>,
     store: Arc<MemoryStore>,
     server: LocalServer,
     connections: RefCell<Vec<Served>>,
     tasks: Vec<JoinHandle<()>>,
-    /// Until when the disk hangs.
+    /// The time until which the disk hangs.
     hang: Rc<RefCell<Instant>>,
 }
 
 impl Process {
-    /// Opens a petstore on what is left on a disk.
-    pub(crate) fn start(around: &Surroundings, disk: &Disk, over: Over, random: Random) -> Self {
-        let Surroundings { book, clock, entropy, temper, bug } = around;
+    /// Opens a petstore on the contents of a disk.
+    pub(crate) fn start(environment: &Environment, disk: &Disk, ending: Ending, random: Random) -> Self {
+        let Environment { oracle, clock, entropy, profile, bug } = environment;
         let (rows, epoch) = Rows::read(disk.journal());
-        let number = book.process_begins(over, &rows, epoch);
-        let witness = Witness { book: Arc::clone(book), process: number };
+        let number = oracle.process_begins(ending, &rows, epoch);
+        let recorder = Recorder { oracle: Arc::clone(oracle), process: number };
         let journal = crate::bugs::journal(*bug, disk.journal());
-        let journal = WatchedJournal { witness: witness.clone(), inner: journal };
+        let journal = WatchedJournal { recorder: recorder.clone(), inner: journal };
         let opened = MemoryStore::open_inline(Box::new(journal)).expect("what was kept can be opened");
         let (Opened { store, .. }, writer) = opened;
         let (store, work) = (Arc::new(store), Arc::new(Notify::new()));
@@ -80,22 +80,29 @@ impl Process {
         let ports = Ports::of_one_store(Arc::clone(&store), Arc::clone(&now), entropy);
         let ports = crate::bugs::ports(*bug, ports);
         let inner = Arc::clone(&ports.transactor);
-        let transactor = WatchedTransactor { witness: witness.clone(), inner, work: Arc::clone(&work) };
-        let quotas = WatchedQuotas { witness, inner: Arc::clone(&ports.quotas) };
+        let transactor = WatchedTransactor { recorder: recorder.clone(), inner, work: Arc::clone(&work) };
+        let quotas = WatchedQuotas { recorder, inner: Arc::clone(&ports.quotas) };
         let quotas = crate::bugs::called(*bug, Arc::new(quotas));
         let ports = Ports { transactor: Arc::new(transactor), quotas, ..ports };
-        let service = Arc::new(Service::new(ports, policy(temper)));
+        let service = Arc::new(Service::new(ports, policy(profile)));
         let http = Http::new(Arc::clone(&service) as Arc<dyn Petstore>, settings(epoch), false);
         let hang = Rc::new(RefCell::new(Instant::now()));
         let tasks = vec![
-            spawn_local(write(writer, Arc::clone(&work), Rc::clone(&hang), Arc::clone(book), number, random)),
-            spawn_local(keep_house(Arc::clone(&store), now, work)),
+            spawn_local(write(
+                writer,
+                Arc::clone(&work),
+                Rc::clone(&hang),
+                Arc::clone(oracle),
+                number,
+                random,
+            )),
+            spawn_local(run_housekeeping(Arc::clone(&store), now, work)),
         ];
         let connections = RefCell::default();
         Self {
             service,
             number,
-            book: Arc::clone(book),
+            oracle: Arc::clone(oracle),
             store,
             server: http.serve_here(),
             connections,
@@ -109,39 +116,40 @@ impl Process {
         &self,
         number: u64,
         address: IpAddr,
-        weather: LinkWeather,
+        conditions: LinkConditions,
         random: Random,
-    ) -> (End, Cutter) {
-        let told = Arc::clone(&self.book);
-        let (client, server, cutter) = link(weather, random, Box::new(move || told.answering(number)));
-        let (serving, book) = (self.server.serve_connection(server, address), Arc::clone(&self.book));
+    ) -> (End, ResetHandle) {
+        let told = Arc::clone(&self.oracle);
+        let (client, server, reset_handle) =
+            link(conditions, random, Box::new(move || told.answering(number)));
+        let (serving, oracle) = (self.server.serve_connection(server, address), Arc::clone(&self.oracle));
         let serving = ACTOR.scope(Actor::Connection(number), serving);
         let task = spawn_local(async move {
             serving.await;
-            book.end(number);
+            oracle.end(number);
         });
         let mut connections = self.connections.borrow_mut();
         connections.retain(|one| !one.task.is_finished());
-        connections.push(Served { cutter: cutter.clone(), task });
-        (client, cutter)
+        connections.push(Served { reset_handle: reset_handle.clone(), task });
+        (client, reset_handle)
     }
 
-    /// The disk takes so long from now on.
+    /// Makes every disk call take until `time` from now.
     pub(crate) fn hang(&self, time: Duration) {
         *self.hang.borrow_mut() = Instant::now() + time;
     }
 
-    /// The power goes. Nothing that the process was about to do happens.
+    /// Cuts the power. No pending work of the process is done.
     pub(crate) fn crash(self) {
         if *self.hang.borrow() > Instant::now() {
-            // What a disk that hangs could not be told is nobody's fault.
-            self.book.excuse_delay();
+            // The process could not write while the disk hung.
+            self.oracle.excuse_delay();
         }
-        self.book.process_ends(Over::Crash);
+        self.oracle.process_ends(Ending::Crash);
         self.tear_down();
     }
 
-    /// A signal comes: what runs is answered, what waits is written.
+    /// Handles a stop signal: running requests are answered, and pending writes are written.
     pub(crate) async fn stop(self) {
         self.server.drain();
         let begun = Instant::now();
@@ -150,25 +158,25 @@ impl Process {
         }
         self.tasks.iter().for_each(JoinHandle::abort);
         self.store.close();
-        self.book.stepped(self.number);
-        self.book.process_ends(Over::Stop);
+        self.oracle.stepped(self.number);
+        self.oracle.process_ends(Ending::Stop);
         self.tear_down();
     }
 
     fn tear_down(self) {
-        for Served { cutter, task } in self.connections.take() {
-            cutter.cut();
+        for Served { reset_handle, task } in self.connections.take() {
+            reset_handle.cut();
             task.abort();
         }
         self.tasks.iter().for_each(JoinHandle::abort);
     }
 }
 
-fn policy(temper: &Temper) -> Policy {
+fn policy(profile: &Profile) -> Policy {
     Policy {
-        bans: BanPolicy { strikes: temper.strikes, ..BanPolicy::DEFAULT },
-        in_flight_max: temper.in_flight_max,
-        address_limit: Limit::new(temper.address_limit).expect("a limit"),
+        bans: BanPolicy { strikes: profile.strikes, ..BanPolicy::DEFAULT },
+        in_flight_max: profile.in_flight_max,
+        address_limit: Limit::new(profile.address_limit).expect("a limit"),
         ..Policy::DEFAULT
     }
 }
@@ -180,39 +188,39 @@ fn settings(epoch: u64) -> HttpSettings {
     }
 }
 
-/// What the store's thread does, one step after the other in simulated time.
+/// The loop of the store's thread, one step after the other in simulated time.
 async fn write(
     writer: Writer,
     work: Arc<Notify>,
     hang: Rc<RefCell<Instant>>,
-    book: Arc<Book>,
+    oracle: Arc<Oracle>,
     process: u64,
     mut random: Random,
 ) {
     loop {
         work.notified().await;
-        // Half of the time it is slow to begin: what comes meanwhile shares a batch.
+        // Half of the time it is slow to begin, so that later changes share the batch.
         let pause = *random.pick(&[3_000, 400_000]);
         sleep(Duration::from_micros(u64::from(200 + random.below(pause)))).await;
         loop {
             let held = *hang.borrow();
             if held > Instant::now() {
                 tokio::time::sleep_until(held).await;
-                book.excuse_delay();
+                oracle.excuse_delay();
             }
             let step = catch_unwind(AssertUnwindSafe(|| writer.step()));
-            book.stepped(process);
+            oracle.stepped(process);
             match step {
                 Ok(Step::Worked) => {}
                 Ok(Step::Idle) => break,
                 Ok(Step::Failing) => sleep(RECOVERY_PAUSE).await,
-                Err(_) => return book.fail("the store's writer panicked".to_owned()),
+                Err(_) => return oracle.fail("the store's writer panicked".to_owned()),
             }
         }
     }
 }
 
-async fn keep_house(store: Arc<MemoryStore>, clock: Arc<dyn Clock>, work: Arc<Notify>) {
+async fn run_housekeeping(store: Arc<MemoryStore>, clock: Arc<dyn Clock>, work: Arc<Notify>) {
     let mut ticks = interval(HOUSEKEEPING);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {

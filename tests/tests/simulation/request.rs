@@ -1,11 +1,11 @@
-//! What clients ask, as a client means it and as the wire has it.
+//! Requests of clients: as values, and as bytes.
 
 use std::fmt::Write as _;
 
 use petstore_domain::Timestamp;
 use serde_json::{Map, Value, json};
 
-/// Where a pet stands.
+/// The status of a pet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Status {
     Available,
@@ -34,7 +34,7 @@ pub(crate) enum Member<T> {
 }
 
 impl<T> Member<T> {
-    /// What stands in the patch; none if it is absent.
+    /// The value in the patch; none if it is absent.
     fn value(&self, json: impl Fn(&T) -> Value) -> Option<Value> {
         match self {
             Self::Absent => None,
@@ -75,11 +75,11 @@ pub(crate) struct Listing {
     pub(crate) complete: Option<bool>,
     pub(crate) descending: bool,
     pub(crate) limit: Option<usize>,
-    /// The last id of the page before, and the cursor that stands for it.
+    /// The last id of the previous page, and the cursor that stands for it.
     pub(crate) after: Option<(u64, String)>,
 }
 
-/// What is asked for. Times are milliseconds since the epoch.
+/// The operations. Times are milliseconds since the epoch.
 #[derive(Debug, Clone)]
 pub(crate) enum Op {
     CreateCategory {
@@ -146,7 +146,7 @@ pub(crate) enum Op {
     },
     List(Listing),
     RateLimit,
-    /// Something that is refused whatever the shop holds: method, path, body, and the refusal.
+    /// A request that is refused in every state of the shop: method, path, body, and the refusal.
     Wrong {
         method: &'static str,
         path: &'static str,
@@ -160,14 +160,14 @@ pub(crate) enum Op {
 #[derive(Debug, Clone)]
 pub(crate) struct Request {
     pub(crate) op: Op,
-    /// The secret that it presents; none at all if empty.
+    /// The secret that it presents; empty: no key.
     pub(crate) secret: String,
     pub(crate) idempotency_key: Option<String>,
-    /// Versions that it demands.
+    /// The versions in If-Match.
     pub(crate) if_match: Option<Vec<u64>>,
     /// An entity tag that the client knows.
     pub(crate) if_none_match: Option<String>,
-    /// HEAD where it would be GET.
+    /// HEAD instead of GET.
     pub(crate) head_only: bool,
 }
 
@@ -176,12 +176,12 @@ impl Op {
         matches!(self, Self::Get { .. } | Self::List(_) | Self::RateLimit)
     }
 
-    /// Whether a key that may read is enough for it.
+    /// Returns whether the read scope is enough for it.
     pub(crate) fn needs_read(&self) -> bool {
         self.method() == "GET"
     }
 
-    /// What an idempotency key is unique within; none if this is no POST.
+    /// The scope of an idempotency key; none if this is no POST.
     pub(crate) fn retry_scope(&self) -> Option<String> {
         let is_post = matches!(
             self,
@@ -284,7 +284,7 @@ pub(crate) fn date(millis: i64) -> String {
 }
 
 impl Listing {
-    /// How many items a page of it has at most.
+    /// The most items of one of its pages.
     pub(crate) fn size(&self) -> usize {
         self.limit.unwrap_or(if self.of == Of::Pets { 20 } else { 100 })
     }
@@ -312,12 +312,12 @@ impl Listing {
 }
 
 impl Request {
-    /// Whether the method is GET on the wire of intentions; HEAD is one.
+    /// The method on the wire.
     pub(crate) fn method(&self) -> &'static str {
         if self.head_only { "HEAD" } else { self.op.method() }
     }
 
-    /// The request's bytes. The epoch is what entity tags begin with.
+    /// The request's bytes. `epoch` is the prefix of entity tags.
     pub(crate) fn bytes(&self, epoch: u64) -> Vec<u8> {
         let mut text = format!("{} {} HTTP/1.1\r\nhost: pets.example\r\n", self.method(), self.op.path());
         let authorization = (!self.secret.is_empty()).then(|| format!("Bearer {}", self.secret));

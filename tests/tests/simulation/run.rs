@@ -1,4 +1,4 @@
-//! One run of one seed, on a thread of its own: nothing that another run left on its thread may matter.
+//! One run of one seed, on its own thread, so that no state of an earlier run's thread can affect it.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -10,98 +10,101 @@ use tokio::runtime::{Builder, LocalOptions};
 use tokio::task::{JoinHandle, spawn_local};
 use tokio::time::sleep;
 
-use crate::book::{Book, Counts, Over};
 use crate::bugs::Bug;
 use crate::client::Client;
 use crate::clock::{SimClock, SimEntropy};
-use crate::model::quotas::Figures;
+use crate::fault_injection::{end_processes, fail_disks, step_clocks};
+use crate::model::quotas::QuotaSettings;
 use crate::operator::Operator;
-use crate::process::Surroundings;
-use crate::temper::Temper;
-use crate::troubles::{end_processes, fail_disks, step_clocks};
+use crate::oracle::{Counts, Ending, Oracle};
+use crate::process::Environment;
+use crate::profile::Profile;
 use crate::world::World;
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Debug)]
 pub(crate) struct Outcome {
-    /// Of its trace.
+    /// The digest of its trace.
     pub(crate) digest: u64,
     pub(crate) events: u64,
     pub(crate) simulated: Duration,
     pub(crate) counts: Counts,
     pub(crate) outcomes: BTreeMap<String, u64>,
-    /// The promise that was broken, and what happened before.
+    /// The guarantee that was broken, and the end of the trace.
     pub(crate) failure: Option<(String, String)>,
 }
 
-/// Runs a seed. A loud run prints its trace as it goes.
-pub(crate) fn run(seed: u64, bug: Option<Bug>, loud: bool) -> Outcome {
+/// Runs a seed. A verbose run prints its trace as it goes.
+pub(crate) fn run(seed: u64, bug: Option<Bug>, verbose: bool) -> Outcome {
     let thread = std::thread::Builder::new().name(format!("seed {seed}"));
     let running = thread.spawn(move || {
         let mut runtime = Builder::new_current_thread();
         let runtime = runtime.enable_time().start_paused(true).build_local(LocalOptions::default());
         let runtime = runtime.expect("a runtime without a socket");
-        runtime.block_on(simulate(seed, bug, loud))
+        runtime.block_on(simulate(seed, bug, verbose))
     });
     running.expect("a thread can be had").join().expect("a run does not panic")
 }
 
-async fn simulate(seed: u64, bug: Option<Bug>, loud: bool) -> Outcome {
+async fn simulate(seed: u64, bug: Option<Bug>, verbose: bool) -> Outcome {
     let mut random = Random::seeded(seed);
-    let temper = Temper::of(&mut random);
-    let clock = Arc::new(SimClock::showing(temper.begins));
-    let figures =
-        Figures { in_flight: temper.in_flight_max, address: temper.address_limit, strikes: temper.strikes };
-    let book = Arc::new(Book::new(Arc::clone(&clock), figures, loud));
-    book.note(&format!("{temper:?}"));
+    let profile = Profile::of(&mut random);
+    let clock = Arc::new(SimClock::showing(profile.begins));
+    let settings = QuotaSettings {
+        in_flight: profile.in_flight_max,
+        address: profile.address_limit,
+        strikes: profile.strikes,
+    };
+    let oracle = Arc::new(Oracle::new(Arc::clone(&clock), settings, verbose));
+    oracle.note(&format!("{profile:?}"));
     let entropy = Arc::new(SimEntropy(Mutex::new(Random::seeded(random.bits()))));
-    let around = Surroundings { book: Arc::clone(&book), clock, entropy, temper, bug };
-    let world = World::new(around, random);
-    let temper = world.around.temper.clone();
+    let environment = Environment { oracle: Arc::clone(&oracle), clock, entropy, profile, bug };
+    let world = World::new(environment, random);
+    let profile = world.environment.profile.clone();
 
     let mut operator = Operator::new(&world);
     operator.open().await;
-    let mut tasks = vec![spawn_local(operator.live())];
-    tasks.extend((0..temper.clients).map(|number| spawn_local(Client::new(&world, number).live())));
+    let mut tasks = vec![spawn_local(operator.run())];
+    tasks.extend((0..profile.clients).map(|number| spawn_local(Client::new(&world, number).run())));
     let share = || (Rc::clone(&world), world.fork());
-    if let Some(between) = temper.between_ends {
+    if let Some(between) = profile.between_ends {
         let (world, random) = share();
         tasks.push(spawn_local(end_processes(world, random, between)));
     }
-    if let Some(between) = temper.between_disk_faults {
+    if let Some(between) = profile.between_disk_faults {
         let (world, random) = share();
         tasks.push(spawn_local(fail_disks(world, random, between)));
     }
-    if let Some(between) = temper.between_clock_steps {
+    if let Some(between) = profile.between_clock_steps {
         let (world, random) = share();
         tasks.push(spawn_local(step_clocks(world, random, between)));
     }
     tokio::select! {
         biased;
-        () = book.broken.notified() => {}
-        () = first_to_end(&mut tasks) => book.fail("somebody who acts has panicked".to_owned()),
-        () = sleep(temper.lasts) => {}
+        () = oracle.broken.notified() => {}
+        () = first_to_end(&mut tasks) => oracle.fail("a task of the simulation has panicked".to_owned()),
+        () = sleep(profile.lasts) => {}
     }
     tasks.iter().for_each(JoinHandle::abort);
-    if book.failure().is_none() {
-        // At the end all that was acknowledged is on disk.
+    if oracle.failure().is_none() {
+        // At the end the disk holds all that was acknowledged.
         world.crash();
-        world.start(Over::Crash);
+        world.start(Ending::Crash);
         world.crash();
     }
-    let failure = book.failure().map(|what| (what, book.with_trace(crate::trace::Trace::tail)));
-    let (digest, events) = book.with_trace(|trace| (trace.digest(), trace.events()));
+    let failure = oracle.failure().map(|what| (what, oracle.with_trace(crate::trace::Trace::tail)));
+    let (digest, events) = oracle.with_trace(|trace| (trace.digest(), trace.events()));
     Outcome {
         digest,
         events,
-        simulated: book.elapsed(),
-        counts: book.counts(),
-        outcomes: book.outcomes(),
+        simulated: oracle.elapsed(),
+        counts: oracle.counts(),
+        outcomes: oracle.outcomes(),
         failure,
     }
 }
 
-/// Waits for the first of those who never end by themselves.
+/// Waits for the first task to end. They end only by a panic.
 async fn first_to_end(tasks: &mut [JoinHandle<()>]) {
     std::future::poll_fn(|context| {
         let ended = tasks.iter_mut().any(|task| std::pin::Pin::new(task).poll(context).is_ready());

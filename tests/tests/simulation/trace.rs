@@ -1,33 +1,33 @@
-//! What happens in a run, in the order in which it happens: a digest of all of it, and the last lines to read.
+//! The trace of a run: a digest of all events in their order, and the last lines to read.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Lines that a failure shows.
+/// The number of lines in a failure's message.
 const SHOWN: usize = 60;
 
-/// The record of a run. Two runs of one seed have the same digest, or the simulation is worth nothing.
+/// The record of a run. Two runs of one seed must have the same digest.
 pub(crate) struct Trace {
     digest: u64,
     events: u64,
     last: VecDeque<String>,
-    /// Whether each line is printed as it comes.
-    loud: bool,
+    /// Set if each line is printed as it comes.
+    verbose: bool,
 }
 
 impl Trace {
-    pub(crate) fn new(loud: bool) -> Self {
-        Self { digest: 0xCBF2_9CE4_8422_2325, events: 0, last: VecDeque::new(), loud }
+    pub(crate) fn new(verbose: bool) -> Self {
+        Self { digest: 0xCBF2_9CE4_8422_2325, events: 0, last: VecDeque::new(), verbose }
     }
 
     pub(crate) fn note(&mut self, at: Duration, what: &str) {
         let line = format!("{:>10}.{:03} {what}", at.as_secs(), at.subsec_millis());
-        // FNV-1a: whoever reads the digest wants to know whether it is the same, and nothing else.
+        // FNV-1a: the digest is only compared for equality.
         for byte in line.bytes() {
             self.digest = (self.digest ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3);
         }
         self.events += 1;
-        if self.loud {
+        if self.verbose {
             println!("{line}");
         }
         if self.last.len() == SHOWN {

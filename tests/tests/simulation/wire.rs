@@ -1,13 +1,13 @@
-//! HTTP as a client speaks it: a request's bytes out, one answer in.
+//! HTTP/1.1 of a client: the bytes of a request out, one answer in.
 
 use std::io;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::book::Answer;
 use crate::link::End;
+use crate::oracle::Answer;
 
-/// Reads one answer. What came after it stays in the buffer.
+/// Reads one answer. Later bytes stay in the buffer.
 pub(crate) async fn read_answer(end: &mut End, buffer: &mut Vec<u8>, head_only: bool) -> io::Result<Answer> {
     let head = loop {
         if let Some(place) = buffer.windows(4).position(|four| four == b"\r\n\r\n") {
@@ -21,7 +21,7 @@ pub(crate) async fn read_answer(end: &mut End, buffer: &mut Vec<u8>, head_only: 
     let status = status.ok_or_else(malformed)?;
     let headers: Vec<_> = lines
         .filter_map(|line| line.split_once(':'))
-        // The one thing that comes from the machine's own clock.
+        // The only header that depends on the machine's clock.
         .filter(|(name, _)| !name.eq_ignore_ascii_case("date"))
         .map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()))
         .collect();
@@ -50,7 +50,7 @@ fn malformed() -> io::Error {
     io::ErrorKind::InvalidData.into()
 }
 
-/// Sends all of a request, and the end of the stream after it if nothing more is to come.
+/// Sends all of a request, and then closes the stream if `is_last`.
 pub(crate) async fn send(end: &mut End, bytes: &[u8], is_last: bool) -> io::Result<()> {
     end.write_all(bytes).await?;
     if is_last {

@@ -1,4 +1,4 @@
-//! What all who act in a run share: the petstore of the moment, its disk, and what people know of each other's pets.
+//! The state that all actors of a run share: the current process, its disk, and the observations of all clients.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -10,12 +10,12 @@ use std::time::Duration;
 use petstore_service::Service;
 use petstore_tests::{Disk, Fault, Random};
 
-use crate::book::Over;
-use crate::link::{Cutter, End};
-use crate::process::{Process, Surroundings};
+use crate::link::{End, ResetHandle};
+use crate::oracle::Ending;
+use crate::process::{Environment, Process};
 use crate::request::Of;
 
-/// A key that somebody was given.
+/// A key that an operator has handed out.
 #[derive(Debug, Clone)]
 pub(crate) struct KnownKey {
     pub(crate) secret: String,
@@ -23,27 +23,27 @@ pub(crate) struct KnownKey {
     pub(crate) account: u64,
 }
 
-/// What clients have heard of the shop.
+/// The ids and versions that clients have seen.
 #[derive(Debug, Default)]
-pub(crate) struct Gossip {
-    /// The highest ids that anybody was shown: of pets, categories, orders.
+pub(crate) struct Observations {
+    /// The highest ids in any answer: of pets, categories, orders.
     highest: BTreeMap<Of, u64>,
-    /// Versions that resources were seen in.
+    /// The latest version of each resource in an answer.
     pub(crate) versions: BTreeMap<(Of, u64), u64>,
 }
 
-impl Gossip {
-    pub(crate) fn hear(&mut self, of: Of, id: u64) {
+impl Observations {
+    pub(crate) fn record(&mut self, of: Of, id: u64) {
         let highest = self.highest.entry(of).or_default();
         *highest = id.max(*highest);
     }
 
-    /// Whether nobody has seen one yet.
+    /// Returns whether no answer has contained one yet.
     pub(crate) fn is_empty(&self, of: Of) -> bool {
         !self.highest.contains_key(&of)
     }
 
-    /// An id that may be one: mostly of late.
+    /// A plausible id: mostly a recent one.
     pub(crate) fn id(&self, of: Of, random: &mut Random) -> u64 {
         let of = if of == Of::Inventory { Of::Pets } else { of };
         let highest = self.highest.get(&of).copied().unwrap_or_default();
@@ -54,46 +54,46 @@ impl Gossip {
 }
 
 pub(crate) struct World {
-    pub(crate) around: Surroundings,
+    pub(crate) environment: Environment,
     disk: RefCell<Disk>,
     process: RefCell<Option<Process>>,
     random: RefCell<Random>,
     connections: Cell<u64>,
-    /// Rises with each end of a process.
+    /// Increases with each end of a process.
     ends: Cell<u64>,
-    pub(crate) gossip: RefCell<Gossip>,
+    pub(crate) observations: RefCell<Observations>,
     pub(crate) keys: RefCell<Vec<KnownKey>>,
 }
 
 impl World {
-    pub(crate) fn new(around: Surroundings, random: Random) -> Rc<Self> {
-        let disk = crate::bugs::disk(around.bug);
+    pub(crate) fn new(environment: Environment, random: Random) -> Rc<Self> {
+        let disk = crate::bugs::disk(environment.bug);
         let world = Self {
-            around,
+            environment,
             disk: RefCell::new(disk),
             process: RefCell::default(),
             random: RefCell::new(random),
             connections: Cell::new(0),
             ends: Cell::new(0),
-            gossip: RefCell::default(),
+            observations: RefCell::default(),
             keys: RefCell::default(),
         };
-        world.start(Over::Crash);
+        world.start(Ending::Crash);
         Rc::new(world)
     }
 
-    /// Randomness of one's own: what one does with it changes nothing for others.
+    /// A separate random generator, so that its use does not affect other actors.
     pub(crate) fn fork(&self) -> Random {
         Random::seeded(self.random.borrow_mut().bits())
     }
 
-    /// Starts a process on what the disk holds.
-    pub(crate) fn start(&self, over: Over) {
-        let process = Process::start(&self.around, &self.disk.borrow(), over, self.fork());
+    /// Starts a process on the contents of the disk.
+    pub(crate) fn start(&self, ending: Ending) {
+        let process = Process::start(&self.environment, &self.disk.borrow(), ending, self.fork());
         *self.process.borrow_mut() = Some(process);
     }
 
-    /// The power goes, and with it whatever was not on disk.
+    /// Cuts the power: all that was not on disk is lost.
     pub(crate) fn crash(&self) {
         self.ends.set(self.ends.get() + 1);
         let left = self.disk.borrow().after_power_cut();
@@ -102,7 +102,7 @@ impl World {
         *self.disk.borrow_mut() = left;
     }
 
-    /// A signal stops the process.
+    /// Stops the process by a signal.
     pub(crate) async fn stop(&self) {
         self.ends.set(self.ends.get() + 1);
         let process = self.process.borrow_mut().take();
@@ -111,27 +111,28 @@ impl World {
         }
     }
 
-    /// How often a process has ended, or begun to.
+    /// The number of processes that have ended, or begun to.
     pub(crate) fn ends(&self) -> u64 {
         self.ends.get()
     }
 
-    /// A connection from this address; none while nothing listens.
-    pub(crate) fn connect(&self, address: IpAddr) -> Option<(u64, End, Cutter)> {
+    /// A connection from this address; none while no process listens.
+    pub(crate) fn connect(&self, address: IpAddr) -> Option<(u64, End, ResetHandle)> {
         let process = self.process.borrow();
         let process = process.as_ref()?;
         let number = self.connections.get() + 1;
         self.connections.set(number);
-        let (end, cutter) = process.connect(number, address, self.around.temper.weather, self.fork());
-        Some((number, end, cutter))
+        let (end, reset_handle) =
+            process.connect(number, address, self.environment.profile.conditions, self.fork());
+        Some((number, end, reset_handle))
     }
 
-    /// The service of the moment, for its operator.
+    /// The service of the current process, for its operator.
     pub(crate) fn service(&self) -> Option<Arc<Service>> {
         self.process.borrow().as_ref().map(|process| Arc::clone(&process.service))
     }
 
-    /// The disk fails so many calls from now.
+    /// Makes the disk fail after this many calls.
     pub(crate) fn fail_disk(&self, calls: u64, fault: Fault) {
         let disk = self.disk.borrow();
         disk.fail_call(disk.calls() + calls, fault);
@@ -141,7 +142,7 @@ impl World {
         self.disk.borrow().heal();
     }
 
-    /// The disk hangs.
+    /// Makes the disk hang.
     pub(crate) fn hang_disk(&self, time: Duration) {
         if let Some(process) = &*self.process.borrow() {
             process.hang(time);

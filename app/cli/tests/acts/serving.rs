@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::json;
 
-use crate::common::{Site, free_port, tools};
+use crate::common::{Client, Site, free_port, tools};
 use crate::{Trial, read, refused};
 
 pub(crate) fn addresses() {

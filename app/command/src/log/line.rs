@@ -152,9 +152,10 @@ mod tests {
     #[test]
     fn nothing_that_is_logged_is_a_command_to_a_terminal() {
         let time = Timestamp::parse("2030-01-01T00:00:00Z").unwrap();
-        for line in
-            [line(Some("\u{1b}[2J\u{9b}m"), None), Line::new(time, Level::Warn, "a\u{1b}[2J\u{9b}m\nb")]
-        {
+        for line in [
+            line(Some("\u{1b}[2J\u{9b}m"), None, false),
+            Line::new(time, Level::Warn, "a\u{1b}[2J\u{9b}m\nb"),
+        ] {
             for text in [line.as_json(), line.as_text()] {
                 assert!(!text.trim_end().contains(char::is_control), "{text:?}");
             }

@@ -1,8 +1,8 @@
-//! Bare hyper that answers a constant: the least that an answer of these bytes can cost on it.
+//! Bare hyper that answers a constant: the lower bound of the cost of these bytes on hyper.
 //!
-//! `baseline PORT ANSWER`: the file holds an answer as it came over the wire, head and body. Every request is answered
-//! with its headers and its body; `Date` and `Content-Length` are hyper's own. One thread, the same options as the
-//! petstore's, the request's header map used again for the answer, names and values that are never copied.
+//! `baseline PORT ANSWER`: the file holds an answer as it came over the wire, head and body. Every request is
+//! answered with its headers and its body; `Date` and `Content-Length` are hyper's own. One thread, the same
+//! options as the petstore's, the request's header map reused for the answer, static names and values.
 
 use std::convert::Infallible;
 use std::error::Error;
@@ -18,7 +18,7 @@ use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpListener;
 
-/// A constant answer, for as long as the process lives.
+/// A constant answer for the whole life of the process.
 struct Answer {
     headers: Vec<(HeaderName, HeaderValue)>,
     body: Bytes,
@@ -39,7 +39,7 @@ impl Answer {
         Ok(Self { headers, body: Bytes::from_static(&body[4..]) })
     }
 
-    fn give(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
+    fn respond(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
         let (parts, _) = request.into_parts();
         let mut headers = parts.headers;
         headers.clear();
@@ -62,7 +62,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     loop {
         let (stream, _) = listener.accept().await?;
         stream.set_nodelay(true)?;
-        let service = service_fn(async move |request| Ok::<_, Infallible>(answer.give(request)));
+        let service = service_fn(async move |request| Ok::<_, Infallible>(answer.respond(request)));
         tokio::spawn(http1::Builder::new().writev(false).serve_connection(TokioIo::new(stream), service));
     }
 }

@@ -1,8 +1,9 @@
 //! A load generator for one core: keep-alive connections, one request at a time on each, every status checked.
 //!
-//! Prints one line of `name=value`. Without `--rate` a connection asks again as soon as it is answered. With it,
-//! requests come at their own times whether or not the server keeps up: what had to wait for its connection counts from
-//! the time at which it was due, so that a stall is not left out.
+//! Prints one line of `name=value`. Without `--rate` a connection sends its next request as soon as the last
+//! one is answered (closed loop). With it, requests have fixed times, whether or not the server keeps up (open
+//! loop): the latency of a request that waited for its connection counts from its due time, so that a stall is
+//! not left out.
 
 use std::cell::{Cell, RefCell};
 use std::error::Error;
@@ -19,7 +20,7 @@ use tokio::net::TcpStream;
 use tokio::task::{JoinSet, LocalSet};
 use tokio::time::{Instant, sleep, sleep_until};
 
-/// Bytes that the longest answer has: a page of 100 pets.
+/// The length of the longest answer in bytes: a page of 100 pets.
 const ANSWER_MAX: usize = 64 * 1024;
 
 #[derive(Parser)]
@@ -30,22 +31,22 @@ struct Options {
     /// Connections at once
     #[arg(long, default_value_t = 64)]
     connections: u32,
-    /// How long to ask
+    /// Duration of the load in seconds
     #[arg(long, default_value_t = 4.0)]
     seconds: f64,
-    /// Ask exactly so often instead
+    /// Send exactly this many requests instead
     #[arg(long)]
     requests: Option<u64>,
-    /// A file of the list's pages; where it is not there, the list is walked first, and the file made
+    /// A file of the list's pages; if it is missing, the list is traversed first, and the file is written
     #[arg(long)]
     pages: Option<PathBuf>,
-    /// How many seconds the connections are held afterwards
+    /// Time in seconds for which the connections are held afterwards
     #[arg(long, default_value_t = 0.0)]
     hold: f64,
-    /// Requests a second, at their own times
+    /// Requests a second, at fixed times
     #[arg(long)]
     rate: Option<f64>,
-    /// What to ask
+    /// The kind of request
     #[arg(long, value_enum, default_value_t = Load::Get)]
     load: Load,
     /// Pets are drawn from the ids 1 to this
@@ -57,7 +58,7 @@ struct Options {
     /// API keys: one is drawn for each request
     #[arg(long, required = true)]
     key: Vec<String>,
-    /// Where the operations are
+    /// The base path of the operations
     #[arg(long, default_value = "/v1")]
     base_path: String,
 }
@@ -80,13 +81,13 @@ enum Load {
     Idle,
 }
 
-/// What all connections share.
+/// State that all connections share.
 struct Run {
     options: Options,
     begun: Instant,
-    /// Where the pages of the list are.
+    /// The paths of the list's pages.
     pages: Vec<String>,
-    /// Requests that were begun.
+    /// Requests that were started.
     asked: Cell<u64>,
     refused: Cell<u64>,
     bytes: Cell<u64>,
@@ -95,7 +96,7 @@ struct Run {
 }
 
 impl Run {
-    /// The number of the next request, if there is to be one.
+    /// The number of the next request; none if the run is over.
     fn next(&self) -> Option<u64> {
         let number = self.asked.get();
         let goes_on = match self.options.requests {
@@ -106,7 +107,7 @@ impl Run {
         goes_on.then_some(number)
     }
 
-    /// When a request is due, if they come at their own times.
+    /// The due time of a request, if requests have fixed times.
     fn due(&self, number: u64) -> Option<Instant> {
         #[expect(clippy::cast_precision_loss, reason = "a run has far fewer than 2^53 requests")]
         self.options.rate.map(|rate| self.begun + Duration::from_secs_f64(number as f64 / rate))
@@ -121,7 +122,7 @@ impl Run {
         number % below
     }
 
-    /// The place of one of several.
+    /// The index of a random item.
     fn any<T>(&self, of: &[T]) -> usize {
         usize::try_from(self.random(of.len() as u64)).unwrap_or(0)
     }
@@ -203,7 +204,7 @@ async fn pages(options: &Options) -> Result<Vec<String>, Box<dyn Error>> {
     Ok(std::fs::read_to_string(file)?.lines().map(str::to_owned).collect())
 }
 
-/// The paths of all pages of the list, as its links lead to them; but no more than these pets take.
+/// The paths of all pages of the list, by following its links; at most as many as these pets need.
 async fn walk(options: &Options) -> Result<Vec<String>, Box<dyn Error>> {
     let mut stream = TcpStream::connect(SocketAddr::from((Ipv4Addr::LOCALHOST, options.port))).await?;
     let (base, key, mut answer) = (&options.base_path, &options.key[0], vec![0; ANSWER_MAX]);
@@ -219,7 +220,7 @@ async fn walk(options: &Options) -> Result<Vec<String>, Box<dyn Error>> {
     Ok(pages)
 }
 
-/// Where an answer says that the next page is, without the base path.
+/// The path of the next page in an answer, without the base path.
 fn next_page(answer: &[u8], base: &str) -> Option<String> {
     let text = str::from_utf8(answer).ok()?;
     let links = text.split("\r\n").find_map(|line| line.strip_prefix("link: "))?;
@@ -228,7 +229,7 @@ fn next_page(answer: &[u8], base: &str) -> Option<String> {
     Some(format!("/{path}"))
 }
 
-/// Reads an answer. How long it is.
+/// Reads an answer. Returns its length.
 async fn read(stream: &mut TcpStream, answer: &mut [u8]) -> Result<usize, Box<dyn Error>> {
     let mut length = 0;
     while !is_whole(&answer[..length])? {
@@ -240,7 +241,7 @@ async fn read(stream: &mut TcpStream, answer: &mut [u8]) -> Result<usize, Box<dy
     Ok(length)
 }
 
-/// Whether an answer has come to its end.
+/// Returns whether an answer is complete.
 fn is_whole(bytes: &[u8]) -> Result<bool, Box<dyn Error>> {
     const LENGTH: &[u8] = b"\r\ncontent-length: ";
     let Some(end) = bytes.windows(4).position(|window| window == b"\r\n\r\n") else { return Ok(false) };
@@ -265,7 +266,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         asked: Cell::new(0),
         refused: Cell::new(0),
         bytes: Cell::new(0),
-        // The same requests in every run.
+        // A constant seed: the same requests in every run.
         random: Cell::new(0x1234_5678_9ABC_DEF1),
         times: RefCell::default(),
     });

@@ -1,4 +1,4 @@
-//! The document, taken apart into what can be held against a server.
+//! The document, parsed into the parts that tests compare with a server.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -23,9 +23,9 @@ pub(super) struct Operation {
     pub(super) path: &'static str,
     pub(super) deprecated: bool,
     pub(super) parameters: Vec<Parameter>,
-    /// What it takes as its body, by media type; none where it takes nothing.
+    /// Its request body by media type; empty if it takes none.
     pub(super) bodies: Vec<Content>,
-    /// What it may answer, by status.
+    /// Its answers by status.
     pub(super) answers: BTreeMap<u16, Documented>,
 }
 
@@ -38,9 +38,9 @@ pub(super) struct Parameter {
     pub(super) examples: Vec<Example>,
 }
 
-/// An answer that the document foresees.
+/// An answer that the document describes.
 pub(super) struct Documented {
-    /// Its name among the components, where it does not stand at the operation.
+    /// Its name among the components, if it is defined there.
     pub(super) component: Option<&'static str>,
     pub(super) headers: Vec<Header>,
     /// None for an answer without a body.
@@ -58,7 +58,7 @@ pub(super) struct Header {
     pub(super) component: &'static str,
 }
 
-/// A body, asked or answered.
+/// A body of a request or of an answer.
 pub(super) struct Content {
     pub(super) media_type: &'static str,
     pub(super) schema: &'static Value,
@@ -90,7 +90,7 @@ pub(super) fn paths() -> BTreeMap<&'static str, Vec<&'static Operation>> {
     paths
 }
 
-/// What all paths stand under.
+/// The prefix of all paths.
 pub(super) fn base_path() -> &'static str {
     text(&ROOT["servers"][0]["url"])
 }
@@ -115,7 +115,7 @@ pub(super) fn detail_codes() -> impl Iterator<Item = &'static str> {
     items(&ROOT["components"]["schemas"]["ErrorDetail"]["properties"]["code"]["enum"]).map(text)
 }
 
-/// A part of the document, or what it refers to.
+/// Resolves a reference, if this part of the document is one.
 pub(super) fn resolved(part: &'static Value) -> &'static Value {
     let Some(reference) = part.get("$ref") else { return part };
     let pointer = text(reference).strip_prefix('#').expect("the document refers to itself alone");
@@ -123,7 +123,7 @@ pub(super) fn resolved(part: &'static Value) -> &'static Value {
     resolved(target)
 }
 
-/// The component's name that a reference ends with; none where there is no reference.
+/// The component's name at the end of a reference; none if this is no reference.
 pub(super) fn name_of(part: &'static Value) -> Option<&'static str> {
     text(part.get("$ref")?).rsplit('/').next()
 }
@@ -137,35 +137,35 @@ impl Operation {
         success
     }
 
-    /// Whether it has a parameter of this name.
+    /// Returns whether it has a parameter of this name.
     pub(super) fn takes(&self, parameter: &str) -> bool {
         self.parameters.iter().any(|one| one.name == parameter)
     }
 
-    /// Whether it takes a body.
+    /// Returns whether it takes a body.
     pub(super) fn takes_body(&self) -> bool {
         !self.bodies.is_empty()
     }
 
-    /// Whether it is about one resource, whose id stands in its path.
+    /// Returns whether it acts on one resource, whose id is in its path.
     pub(super) fn names_resource(&self) -> bool {
         self.path.contains('{')
     }
 
-    /// Whether it answers with a page of a list.
+    /// Returns whether it answers with a page of a list.
     pub(super) fn is_list(&self) -> bool {
         self.takes("limit")
     }
 }
 
 impl Documented {
-    /// The error codes that it may have: those of its examples.
+    /// The error codes of this answer: those in its examples.
     pub(super) fn codes(&self) -> impl Iterator<Item = &'static str> {
         let examples = self.content.iter().flat_map(|content| &content.examples);
         examples.filter_map(|example| example.value["code"].as_str())
     }
 
-    /// Whether it may have this header, named in lower case.
+    /// Returns whether it may have this header, named in lower case.
     pub(super) fn has_header(&self, name: &str) -> bool {
         self.headers.iter().any(|header| header.name == name)
     }
@@ -232,7 +232,7 @@ fn read_examples(examples: &'static Value) -> Vec<Example> {
     members(examples).map(|(name, example)| Example { name, value: &resolved(example)["value"] }).collect()
 }
 
-/// The members of an object; none of what is not there.
+/// The members of an object; none if the value is no object.
 fn members(value: &'static Value) -> impl Iterator<Item = (&'static str, &'static Value)> {
     value.as_object().into_iter().flatten().map(|(name, member)| (name.as_str(), member))
 }

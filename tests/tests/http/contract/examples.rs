@@ -1,18 +1,18 @@
-//! The document's examples, held against its schemas and sent to the server.
+//! The document's examples, checked against its schemas and sent to the server.
 
 use std::collections::BTreeSet;
 
 use petstore_domain::Plan;
 use serde_json::{Value, json};
 
+use super::checker::Checker;
 use super::document::{self, Content, Operation, Parameter};
 use super::schema;
-use super::specimen::{Specimen, written};
 use super::stock;
-use super::witness::Witness;
-use crate::harness::{Answer, Client, Connection, Wish};
+use super::valid_request::{ValidRequest, written};
+use crate::harness::{Answer, Client, Connection, ShopOptions};
 
-/// What is wrong with the examples that the document shows.
+/// Returns the faults of the examples in the document.
 pub(super) fn faults() -> Vec<String> {
     let mut found = Vec::new();
     let mut hold = |at: String, schema: &'static Value, example: &Value| {
@@ -43,7 +43,7 @@ pub(super) fn faults() -> Vec<String> {
     found
 }
 
-/// The schemas that have an example of their own although an answer has some, and those that have none at all.
+/// The schemas with an example of their own although an answer has some, and the schemas without any.
 pub(super) fn misplaced() -> Vec<&'static str> {
     let answers = document::operations().iter().flat_map(|operation| operation.answers.values());
     let contents = answers.filter_map(|answer| answer.content.as_ref());
@@ -53,36 +53,38 @@ pub(super) fn misplaced() -> Vec<&'static str> {
     document::schemas().filter(is_misplaced).map(|(name, _)| name).collect()
 }
 
-/// Sends every example of a body, each to a shop of its own. The answer's example has the name of the request's.
-pub(super) fn send_bodies(witness: &mut Witness) {
+/// Sends every example of a body, each to its own shop. The answer's example has the same name as the request's.
+pub(super) fn send_bodies(checker: &mut Checker) {
     for operation in document::operations() {
         for content in &operation.bodies {
             for example in &content.examples {
-                let answer = send_body(witness, operation, content, example.value);
-                witness.expect_example(operation, &answer, example.name);
+                let answer = send_body(checker, operation, content, example.value);
+                checker.expect_example(operation, &answer, example.name);
             }
-            send_body(witness, operation, content, &document::resolved(content.schema)["example"]);
+            send_body(checker, operation, content, &document::resolved(content.schema)["example"]);
         }
     }
 }
 
-fn send_body(witness: &mut Witness, operation: &Operation, content: &Content, body: &Value) -> Answer {
+fn send_body(checker: &mut Checker, operation: &Operation, content: &Content, body: &Value) -> Answer {
     let (_shop, client) = stock::open();
-    let request = Specimen::of(operation).with("content-type", content.media_type).saying(body.to_string());
+    let request = ValidRequest::of(operation)
+        .with_header("content-type", content.media_type)
+        .with_body(body.to_string());
     let answer = request.send(&client);
-    witness.expect(operation, &answer, operation.success(), "");
-    witness.see_taken(content.schema, body);
+    checker.expect(operation, &answer, operation.success(), "");
+    checker.record_accepted(content.schema, body);
     answer
 }
 
-/// Reads whatever the examples of paths are about. The answer's example has the name of the path's.
-pub(super) fn send_paths(witness: &mut Witness) {
+/// Reads the resources of all path examples. The answer's example has the same name as the path's.
+pub(super) fn send_paths(checker: &mut Checker) {
     let (_shop, client) = stock::open();
     for operation in document::operations().iter().filter(|one| one.method == "GET") {
         for parameter in operation.parameters.iter().filter(|parameter| parameter.place == "path") {
             for example in &parameter.examples {
-                let answer = Specimen::of(operation).about(&written(example.value)).send(&client);
-                witness.expect_example(operation, &answer, example.name);
+                let answer = ValidRequest::of(operation).with_id(&written(example.value)).send(&client);
+                checker.expect_example(operation, &answer, example.name);
             }
         }
     }
@@ -93,26 +95,26 @@ pub(super) fn send_paths(witness: &mut Witness) {
         ("listInventory", "petId=4711"),
     ] {
         let operation = document::operation(list);
-        witness.expect(operation, &Specimen::of(operation).asking(query).send(&client), 200, "");
+        checker.expect(operation, &ValidRequest::of(operation).with_query(query).send(&client), 200, "");
     }
 }
 
-/// What depends on the server's address, and on what the client has used of its quota.
-pub(super) fn send_figures(witness: &mut Witness) {
-    let mut wish = Wish::default();
-    wish.http.public_url = Some("https://petstore.example".to_owned());
-    let (shop, _) = stock::open_as(wish);
+/// Sends the requests whose answer depends on the server's address and on the used quota.
+pub(super) fn send_figures(checker: &mut Checker) {
+    let mut options = ShopOptions::default();
+    options.http.public_url = Some("https://petstore.example".to_owned());
+    let (shop, _) = stock::open_as(options);
     let client = shop.client(Plan::Free);
-    // Before the minute of the examples.
+    // The first time is in the minute before that of the examples.
     for (time, requests) in [("2026-11-21T11:58:43Z", 60), ("2026-11-21T11:59:43Z", 51), (stock::NOW, 17)] {
         shop.clock.set(time);
         spend(&client, requests);
     }
     for (id, query) in [("listPets", "?limit=1"), ("getRateLimit", "")] {
         let operation = document::operation(id);
-        let mut request = Specimen::of(operation);
+        let mut request = ValidRequest::of(operation);
         request.target += query;
-        witness.expect(operation, &request.send(&client), 200, "");
+        checker.expect(operation, &request.send(&client), 200, "");
     }
 }
 
@@ -128,35 +130,35 @@ pub(super) fn spend(client: &Client, requests: u32) {
 }
 
 /// Sends every example of a parameter in the query or the head.
-pub(super) fn send_parameters(witness: &mut Witness) {
+pub(super) fn send_parameters(checker: &mut Checker) {
     for operation in document::operations() {
         for parameter in operation.parameters.iter().filter(|parameter| parameter.place != "path") {
             for example in &parameter.examples {
-                send_parameter(witness, operation, parameter, &written(example.value));
+                send_parameter(checker, operation, parameter, &written(example.value));
             }
         }
     }
 }
 
-/// Sends a request id to every operation: it is described, not listed as a parameter, since generators make the first
-/// optional argument of each method of it.
-pub(super) fn send_request_ids(witness: &mut Witness) {
+/// Sends a request id to every operation. The document describes the header in prose only: as a listed
+/// parameter it would be the first optional argument of every generated method.
+pub(super) fn send_request_ids(checker: &mut Checker) {
     for operation in document::operations() {
         let (_shop, client) = stock::open();
-        let answer = Specimen::of(operation).with("x-request-id", "checkout-7f3a.1").send(&client);
-        witness.turn_to("a request id");
-        witness.expect(operation, &answer, operation.success(), "");
+        let answer = ValidRequest::of(operation).with_header("x-request-id", "checkout-7f3a.1").send(&client);
+        checker.start_scenario("a request id");
+        checker.expect(operation, &answer, operation.success(), "");
         assert_eq!(answer.header("x-request-id"), Some("checkout-7f3a.1"), "{}", operation.id);
     }
 }
 
-fn send_parameter(witness: &mut Witness, operation: &Operation, parameter: &Parameter, value: &str) {
+fn send_parameter(checker: &mut Checker, operation: &Operation, parameter: &Parameter, value: &str) {
     let (_shop, client) = stock::open();
-    let request = Specimen::of(operation);
+    let request = ValidRequest::of(operation);
     let name = parameter.name;
     let answer = match parameter.place {
-        "query" => request.asking(&format!("{name}={value}")).send(&client),
-        "header" => request.with(&name.to_ascii_lowercase(), value).send(&client),
+        "query" => request.with_query(&format!("{name}={value}")).send(&client),
+        "header" => request.with_header(&name.to_ascii_lowercase(), value).send(&client),
         place => panic!("a parameter in the {place}"),
     };
     let is_weak = value.starts_with("W/");
@@ -167,15 +169,15 @@ fn send_parameter(witness: &mut Witness, operation: &Operation, parameter: &Para
         "If-None-Match" if is_known && operation.method == "GET" => (304, ""),
         _ => (operation.success(), ""),
     };
-    witness.turn_to(format!("{name}: {value}"));
-    witness.expect(operation, &answer, status, code);
+    checker.start_scenario(format!("{name}: {value}"));
+    checker.expect(operation, &answer, status, code);
     if parameter.place == "query" && answer.status == 200 && answer.json() == json!([]) {
-        witness.fault(format!("{} {name}={value} finds nothing", operation.id));
+        checker.fault(format!("{} {name}={value} finds nothing", operation.id));
     }
 }
 
-/// Sends the lists of values once more, as the document says that works as well: each value in a parameter of its own.
-pub(super) fn repeat_parameters(witness: &mut Witness) {
+/// Sends the lists of values again in the other documented form: each value in a parameter of its own.
+pub(super) fn repeat_parameters(checker: &mut Checker) {
     let (_shop, client) = stock::open();
     for operation in document::operations() {
         for Parameter { name, examples, .. } in &operation.parameters {
@@ -183,11 +185,11 @@ pub(super) fn repeat_parameters(witness: &mut Witness) {
                 let repeated: Vec<_> =
                     values.iter().map(|value| format!("{name}={}", written(value))).collect();
                 let joined = values.iter().map(written).collect::<Vec<_>>().join(",");
-                let request = Specimen::of(operation);
-                let one = request.clone().asking(&format!("{name}={joined}")).send(&client);
-                let other = request.asking(&repeated.join("&")).send(&client);
-                witness.expect(operation, &one, 200, "");
-                witness.expect(operation, &other, 200, "");
+                let request = ValidRequest::of(operation);
+                let one = request.clone().with_query(&format!("{name}={joined}")).send(&client);
+                let other = request.with_query(&repeated.join("&")).send(&client);
+                checker.expect(operation, &one, 200, "");
+                checker.expect(operation, &other, 200, "");
                 assert_eq!(one.body, other.body, "{} {name}", operation.id);
             }
         }

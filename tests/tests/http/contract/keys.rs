@@ -1,4 +1,4 @@
-//! What a key can be refused for: that it is none, what it may not do, what it has used up.
+//! Refusals of a key: invalid, without the scope, over a limit.
 
 use std::time::Duration;
 
@@ -7,37 +7,37 @@ use petstore_ports::Clock;
 use petstore_ports::api::{Administration, NewKey};
 use petstore_service::Policy;
 
+use super::checker::Checker;
 use super::document::{self, Operation};
 use super::examples::spend;
-use super::specimen::Specimen;
 use super::stock::{self, PLENTY};
-use super::witness::Witness;
-use crate::harness::{Client, Connection, Wish};
+use super::valid_request::ValidRequest;
+use crate::harness::{Client, Connection, ShopOptions};
 
 /// Refusals after which a key is banned here: more than there are operations, so that each can be refused once.
 const STRIKES: u32 = 50;
 
-pub(super) fn provoke(witness: &mut Witness) {
-    invalid_keys(witness);
-    missing_scopes(witness);
-    used_up(witness);
-    used_up_by_strangers(witness);
-    too_many_at_once(witness);
+pub(super) fn provoke(checker: &mut Checker) {
+    invalid_keys(checker);
+    missing_scopes(checker);
+    used_up(checker);
+    used_up_without_key(checker);
+    too_many_at_once(checker);
 }
 
-/// Sends every operation that is concerned, and expects the same refusal each time.
+/// Sends every operation that `concerns` selects, and expects the same refusal each time.
 fn refuse(
-    witness: &mut Witness,
+    checker: &mut Checker,
     client: &Client,
     (status, code): (u16, &str),
     concerns: fn(&Operation) -> bool,
 ) {
     for operation in document::operations().iter().filter(|one| concerns(one)) {
-        witness.expect(operation, &Specimen::of(operation).send(client), status, code);
+        checker.expect(operation, &ValidRequest::of(operation).send(client), status, code);
     }
 }
 
-fn invalid_keys(witness: &mut Witness) {
+fn invalid_keys(checker: &mut Checker) {
     let (shop, _) = stock::open();
     let label = KeyLabel::parse("").unwrap();
     let new =
@@ -45,29 +45,29 @@ fn invalid_keys(witness: &mut Witness) {
     let (expired, _) = shop.client_for(NewKey { expires_at: Some(shop.clock.now()), ..new.clone() });
     let (revoked, made) = shop.client_for(new);
     shop.block_on(shop.service.revoke_key(made.key.id)).unwrap();
-    let stranger = shop.stranger();
-    let unknown = Client { key: Some("pet_123".to_owned()), ..stranger.clone() };
-    refuse(witness, &stranger, (401, "missing_api_key"), |_| true);
-    refuse(witness, &unknown, (401, "invalid_api_key"), |_| true);
-    refuse(witness, &expired, (401, "api_key_expired"), |_| true);
-    refuse(witness, &revoked, (401, "api_key_revoked"), |_| true);
+    let anonymous = shop.anonymous();
+    let unknown = Client { key: Some("pet_123".to_owned()), ..anonymous.clone() };
+    refuse(checker, &anonymous, (401, "missing_api_key"), |_| true);
+    refuse(checker, &unknown, (401, "invalid_api_key"), |_| true);
+    refuse(checker, &expired, (401, "api_key_expired"), |_| true);
+    refuse(checker, &revoked, (401, "api_key_revoked"), |_| true);
 }
 
-fn missing_scopes(witness: &mut Witness) {
+fn missing_scopes(checker: &mut Checker) {
     let (shop, _) = stock::open();
     let only = |scopes| shop.client_with(stock::plan(PLENTY, PLENTY), Scopes::parse(scopes).unwrap());
-    refuse(witness, &only("write"), (403, "insufficient_scope"), |one| one.method == "GET");
-    refuse(witness, &only("read"), (403, "insufficient_scope"), |one| one.method != "GET");
+    refuse(checker, &only("write"), (403, "insufficient_scope"), |one| one.method == "GET");
+    refuse(checker, &only("read"), (403, "insufficient_scope"), |one| one.method != "GET");
 }
 
-/// The windows of an account, and what becomes of a key that does not wait.
-fn used_up(witness: &mut Witness) {
+/// Exhausts the windows of an account, and goes on until the key is banned.
+fn used_up(checker: &mut Checker) {
     let mut policy = Policy::DEFAULT;
     policy.bans.strikes = Some(STRIKES);
-    let (shop, _) = stock::open_as(Wish { policy, ..Wish::default() });
-    // The state of the quota costs nothing, so that nothing can be used up for it.
+    let (shop, _) = stock::open_as(ShopOptions { policy, ..ShopOptions::default() });
+    // Reading the state of the quota costs nothing, so it is never refused for an exhausted window.
     let costs: fn(&Operation) -> bool = |one| one.id != "getRateLimit";
-    // A minute's requests in the first, and a day's in as many minutes as that takes.
+    // The first case uses up a minute, the second a day, in as many minutes as that takes.
     for (minutes, rest, code) in [(0, 60, "rate_limit_exceeded"), (16, 40, "quota_exceeded")] {
         let client = shop.client(Plan::Free);
         for _ in 0..minutes {
@@ -75,38 +75,38 @@ fn used_up(witness: &mut Witness) {
             shop.clock.advance(Duration::from_mins(1));
         }
         spend(&client, rest);
-        refuse(witness, &client, (429, code), costs);
+        refuse(checker, &client, (429, code), costs);
         let rate_limit = document::operation("getRateLimit");
-        witness.expect(rate_limit, &Specimen::of(rate_limit).send(&client), 200, "");
+        checker.expect(rate_limit, &ValidRequest::of(rate_limit).send(&client), 200, "");
         for _ in 0..STRIKES {
             client.get("/v1/pets");
         }
-        refuse(witness, &client, (403, "key_banned"), |_| true);
+        refuse(checker, &client, (403, "key_banned"), |_| true);
     }
 }
 
-/// An address that asks too often without a valid key. Its operations include the one that costs nothing.
-fn used_up_by_strangers(witness: &mut Witness) {
+/// An address over its limit without a valid key. That refuses the free operation too.
+fn used_up_without_key(checker: &mut Checker) {
     let policy = Policy { address_limit: Limit::new(1).unwrap(), ..Policy::DEFAULT };
-    let (shop, _) = stock::open_as(Wish { policy, ..Wish::default() });
-    let stranger = shop.stranger();
-    assert_eq!(stranger.get("/v1/pets").status, 401);
-    refuse(witness, &stranger, (429, "rate_limit_exceeded"), |_| true);
-    // Whether a key that is none would have been known is not told any more either.
-    let client = Client { key: Some("pet_123".to_owned()), ..stranger };
-    refuse(witness, &client, (429, "rate_limit_exceeded"), |_| true);
+    let (shop, _) = stock::open_as(ShopOptions { policy, ..ShopOptions::default() });
+    let anonymous = shop.anonymous();
+    assert_eq!(anonymous.get("/v1/pets").status, 401);
+    refuse(checker, &anonymous, (429, "rate_limit_exceeded"), |_| true);
+    // An invalid key is no longer told apart from a valid one either.
+    let client = Client { key: Some("pet_123".to_owned()), ..anonymous };
+    refuse(checker, &client, (429, "rate_limit_exceeded"), |_| true);
 }
 
-fn too_many_at_once(witness: &mut Witness) {
+fn too_many_at_once(checker: &mut Checker) {
     let policy = Policy { in_flight_max: 1, ..Policy::DEFAULT };
-    let (_shop, client) = stock::open_as(Wish { policy, ..Wish::default() });
+    let (_shop, client) = stock::open_as(ShopOptions { policy, ..ShopOptions::default() });
     let _in_flight = occupy(&client);
-    refuse(witness, &client, (429, "too_many_concurrent_requests"), |_| true);
+    refuse(checker, &client, (429, "too_many_concurrent_requests"), |_| true);
 }
 
 /// A request that has passed the gate and waits there for its body. It ends with the connection.
 fn occupy(client: &Client) -> Connection {
-    let placing = Specimen::of(document::operation("placeOrder")).with("expect", "100-continue");
+    let placing = ValidRequest::of(document::operation("placeOrder")).with_header("expect", "100-continue");
     let mut connection = placing.begin(client, 0);
     let answer = connection.read_answer(false).expect("the server asks for the body");
     assert_eq!(answer.status, 100);

@@ -87,8 +87,8 @@ fn several_media_types(members: &Map<String, Value>) -> bool {
     members.get("content").and_then(Value::as_object).is_some_and(|types| types.len() > 1)
 }
 
-/// A parameter of a whole path comes before those of the operation, so an optional one is the first optional argument of
-/// every generated method.
+/// A parameter of a whole path comes before the operation's parameters, so an optional one is the first optional
+/// argument of every generated method.
 fn optional_path_level_parameters(document: &Value) -> Vec<String> {
     let mut found = Vec::new();
     for (path, item) in document["paths"].as_object().expect("paths") {
@@ -143,7 +143,7 @@ fn the_document_has_no_construct_that_generators_stumble_over() {
     }
 }
 
-/// Each rule finds what it is for.
+/// Each rule finds its planted construct.
 #[test]
 fn planted_constructs_are_found() {
     let one = |schema: Value, is_fault: fn(&Map<String, Value>) -> bool| faults(&schema, is_fault).len();

@@ -1,8 +1,8 @@
-//! Values held against the document's schemas: the part of OpenAPI 3.0's dialect that the document uses.
+//! Validation against the document's schemas: the part of OpenAPI 3.0's dialect that the document uses.
 //!
-//! Stricter than the standard in one way: an object has no members but those that its schema names, in answers too.
-//! Clients must put up with more, but this server sends nothing that is not written down.
-//! A keyword or format that is not known here ends the test, so that none is believed to be checked that is not.
+//! It is stricter than the standard in one way: an object has only the members that its schema names, in
+//! answers too. Clients must tolerate more, but this server sends nothing that is not documented. An unknown
+//! keyword or format fails the test, so that no rule is silently unchecked.
 
 use petstore_domain::Timestamp;
 use regex_lite::Regex;
@@ -10,21 +10,21 @@ use serde_json::{Map, Value};
 
 use super::document::{name_of, resolved};
 
-/// What is wrong with a value; nothing if it fits.
+/// Returns the faults of a value; none if it is valid.
 pub(super) fn faults(schema: &'static Value, value: &Value) -> Vec<String> {
     let mut found = Vec::new();
     hold(schema, value, "", &mut found);
     found
 }
 
-/// What is wrong with a value that is written as text, as headers and parameters are.
+/// Returns the faults of a value that is written as text, as headers and parameters are.
 pub(super) fn faults_of_text(schema: &'static Value, text: &str) -> Vec<String> {
     let is_number = matches!(resolved(schema)["type"].as_str(), Some("integer"));
     let number = text.parse::<i64>().ok().filter(|number| is_number && number.to_string() == text);
     faults(schema, &number.map_or_else(|| text.into(), Value::from))
 }
 
-/// Holds a value against a schema. `at` is where the value is: a JSON pointer.
+/// Validates a value against a schema. `at` is the JSON pointer of the value.
 fn hold(schema: &'static Value, value: &Value, at: &str, found: &mut Vec<String>) {
     let schema = resolved(schema).as_object().expect("a schema is an object");
     if value.is_null() && schema.get("nullable") == Some(&Value::Bool(true)) {
@@ -32,7 +32,7 @@ fn hold(schema: &'static Value, value: &Value, at: &str, found: &mut Vec<String>
     }
     for (keyword, rule) in schema {
         let fits = match keyword.as_str() {
-            // What only tells.
+            // Annotations.
             "description" | "example" | "default" | "nullable" | "x-open-enum" => true,
             "properties" => hold_members(schema, value, at, found),
             "additionalProperties" => *rule == false,
@@ -46,7 +46,8 @@ fn hold(schema: &'static Value, value: &Value, at: &str, found: &mut Vec<String>
     }
 }
 
-/// Whether a value keeps a rule that is about this value alone. A rule for another type is kept.
+/// Returns whether a value satisfies a keyword that concerns this value alone. A keyword for another type is
+/// satisfied.
 fn holds(keyword: &str, rule: &Value, value: &Value) -> bool {
     match (keyword, value) {
         ("type", _) => match rule.as_str() {
@@ -66,7 +67,7 @@ fn holds(keyword: &str, rule: &Value, value: &Value) -> bool {
         ("minItems", Value::Array(items)) => items.len() as u64 >= bound(rule),
         ("maxItems", Value::Array(items)) => items.len() as u64 <= bound(rule),
         ("pattern", Value::String(text)) => {
-            // What readers in Go and PHP, in Ruby, and in some language or other take for something else.
+            // Escapes that regular expression engines of Go, PHP, Ruby and others read differently.
             let foreign = Regex::new(r"\\u|\\x[89a-fA-F]|\\s").expect("a pattern");
             assert!(!rule.as_str().is_some_and(|rule| foreign.is_match(rule)), "{rule}");
             let pattern = Regex::new(rule.as_str().expect("a pattern is text"));
@@ -91,7 +92,7 @@ fn keeps_format(format: &str, value: &Value) -> bool {
     }
 }
 
-/// Holds the members that the schema names, and refuses the others.
+/// Validates the members that the schema names, and refuses the others.
 fn hold_members(
     schema: &'static Map<String, Value>,
     value: &Value,
@@ -115,7 +116,7 @@ fn hold_items(rule: &'static Value, value: &Value, at: &str, found: &mut Vec<Str
     true
 }
 
-/// Tells of each value in a body that stands in the place of a schema with a name.
+/// Calls `tell` for each value in a body that belongs to a named schema.
 pub(super) fn places(schema: &'static Value, value: &Value, tell: &mut impl FnMut(&'static str, &Value)) {
     if let Some(name) = name_of(schema) {
         tell(name, value);

@@ -1,19 +1,19 @@
-//! What stands against a request in the shop's state: references and rules.
+//! Refusals by the shop's state: references and rules.
 
 use serde_json::{Value, json};
 
+use super::checker::Checker;
 use super::document;
-use super::specimen::Specimen;
 use super::stock::{
-    self, COMPLETE_ORDER, EMPTY_CATEGORY, FREE_UNITS, FULL_CATEGORY, NOBODY, PET, SOLD_OUT_PET,
+    self, COMPLETE_ORDER, EMPTY_CATEGORY, FREE_UNITS, FULL_CATEGORY, PET, SOLD_OUT_PET, UNKNOWN_ID,
 };
-use super::witness::Witness;
+use super::valid_request::ValidRequest;
 
-/// An operation, its path and its body, and what stands against it.
+/// An operation, its path and its body, and the status and code of its refusal.
 type Case = (&'static str, String, Value, u16, &'static str);
 
 fn cases() -> Vec<Case> {
-    let nobody: u64 = NOBODY.parse().unwrap();
+    let unknown: u64 = UNKNOWN_ID.parse().unwrap();
     let (full_category, name) = FULL_CATEGORY;
     let pets = |id: u64| format!("/pets/{id}");
     let categories = |id: u64| format!("/categories/{id}");
@@ -24,9 +24,9 @@ fn cases() -> Vec<Case> {
     let rex = |category: u64| json!({"name": "Rex", "categoryId": category});
     let sold = json!({"name": "Rex", "categoryId": full_category, "status": "sold"});
     vec![
-        ("createPet", "/pets".into(), rex(nobody), 400, "unknown_reference"),
-        ("replacePet", pets(PET), rex(nobody), 400, "unknown_reference"),
-        ("updatePet", pets(PET), json!({"categoryId": nobody}), 400, "unknown_reference"),
+        ("createPet", "/pets".into(), rex(unknown), 400, "unknown_reference"),
+        ("replacePet", pets(PET), rex(unknown), 400, "unknown_reference"),
+        ("updatePet", pets(PET), json!({"categoryId": unknown}), 400, "unknown_reference"),
         ("replacePet", pets(SOLD_OUT_PET), sold, 409, "invalid_status_transition"),
         ("updatePet", pets(SOLD_OUT_PET), json!({"status": "sold"}), 409, "invalid_status_transition"),
         ("deletePet", pets(SOLD_OUT_PET), Value::Null, 409, "pet_has_open_orders"),
@@ -34,7 +34,7 @@ fn cases() -> Vec<Case> {
         ("replaceCategory", categories(EMPTY_CATEGORY), name.clone(), 409, "category_exists"),
         ("updateCategory", categories(EMPTY_CATEGORY), name.clone(), 409, "category_exists"),
         ("deleteCategory", categories(full_category), Value::Null, 409, "category_in_use"),
-        ("placeOrder", "/store/orders".into(), json!({"petId": nobody}), 400, "unknown_reference"),
+        ("placeOrder", "/store/orders".into(), json!({"petId": unknown}), 400, "unknown_reference"),
         ("placeOrder", "/store/orders".into(), json!({"petId": SOLD_OUT_PET}), 409, "pet_not_available"),
         (
             "placeOrder",
@@ -50,22 +50,22 @@ fn cases() -> Vec<Case> {
     ]
 }
 
-pub(super) fn provoke(witness: &mut Witness) {
+pub(super) fn provoke(checker: &mut Checker) {
     // A refused request changes nothing, so one shop is enough.
     let (_shop, client) = stock::open();
     for (id, path, body, status, code) in cases() {
         let operation = document::operation(id);
-        let mut request = Specimen::of(operation).at(&path);
+        let mut request = ValidRequest::of(operation).at_path(&path);
         if operation.takes_body() {
-            request = request.saying(body.to_string());
+            request = request.with_body(body.to_string());
         }
-        witness.expect(operation, &request.send(&client), status, code);
+        checker.expect(operation, &request.send(&client), status, code);
         if operation.takes("Idempotency-Key") {
-            // A refusal by the state is kept, and given again; one of the request itself is not.
-            let request = request.with("idempotency-key", code);
+            // A refusal by the state is recorded and replayed; one of the request itself is not.
+            let request = request.with_header("idempotency-key", code);
             let [first, again] = [request.send(&client), request.send(&client)];
-            witness.expect(operation, &first, status, code);
-            witness.expect(operation, &again, status, code);
+            checker.expect(operation, &first, status, code);
+            checker.expect(operation, &again, status, code);
             assert_eq!(again.header("idempotent-replayed").is_some(), status == 409, "{id} {code}");
         }
     }

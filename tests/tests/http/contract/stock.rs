@@ -1,5 +1,5 @@
-//! The shop that the document's examples are about. Each resource that they change has been changed once before, so that
-//! each is in its second version and one entity tag stands for all.
+//! The shop of the document's examples. Each resource that they change has been changed once before: it is in
+//! its second version, so that one entity tag stands for all.
 
 use petstore_domain::{
     CategoryId, CategoryName, CategoryPatch, Description, Limit, Limits, NewCategory, NewOrder, NewPet,
@@ -8,9 +8,9 @@ use petstore_domain::{
 };
 use petstore_ports::api::{Categories, Inventory, Orders, Pets};
 
-use crate::harness::{Client, Shop, Wish};
+use crate::harness::{Client, Shop, ShopOptions};
 
-/// When the examples happen: seventeen seconds before a minute ends.
+/// The time of the examples: seventeen seconds before a minute ends.
 pub(super) const NOW: &str = "2026-11-21T12:00:43Z";
 
 /// A pet without orders, with [`FREE_UNITS`] free units.
@@ -27,24 +27,24 @@ pub(super) const COMPLETE_ORDER: u64 = 6;
 /// The units of the orders for that pet, from the complete order on.
 const UNITS: [i64; 3] = [1, 2, 1];
 
-/// An id that nothing has.
-pub(super) const NOBODY: &str = "4711";
+/// An id that no resource has.
+pub(super) const UNKNOWN_ID: &str = "4711";
 
 /// A category with one of the pets, and one without any.
 pub(super) const FULL_CATEGORY: (u64, &str) = (1, "Dog");
 pub(super) const EMPTY_CATEGORY: u64 = 3;
 
-/// A plan that admits whatever a test asks.
+/// A limit that no test reaches.
 pub(super) const PLENTY: u32 = 1_000_000;
 
 /// A stocked shop with default settings, and a client that may do anything in it.
 pub(super) fn open() -> (Shop, Client) {
-    open_as(Wish::default())
+    open_as(ShopOptions::default())
 }
 
 /// A stocked shop, and a client that may do anything in it.
-pub(super) fn open_as(wish: Wish) -> (Shop, Client) {
-    let shop = Shop::open_as(wish);
+pub(super) fn open_as(options: ShopOptions) -> (Shop, Client) {
+    let shop = Shop::open_as(options);
     fill(&shop);
     let client = shop.client(plan(PLENTY, PLENTY));
     (shop, client)
@@ -82,7 +82,7 @@ async fn pets(shop: &Shop) {
         let new = NewPet { name, category_id: CategoryId::new(category).unwrap(), status: None };
         let made = shop.service.create_pet(new, None).await.unwrap().result.unwrap();
         assert_eq!(made.value.id.get(), id);
-        // Those before are not in the shop any more.
+        // The pets before it are deleted again.
         if id < PET {
             shop.service.delete_pet(made.value.id, Precondition::None).await.unwrap();
         }

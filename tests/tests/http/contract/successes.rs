@@ -1,28 +1,28 @@
-//! What succeeds, and what is given again under an idempotency key.
+//! Successful requests, and replays under an idempotency key.
 
+use super::checker::Checker;
 use super::document;
-use super::specimen::Specimen;
 use super::stock;
-use super::witness::Witness;
+use super::valid_request::ValidRequest;
 
-pub(super) fn provoke(witness: &mut Witness) {
+pub(super) fn provoke(checker: &mut Checker) {
     for operation in document::operations() {
-        // Each success changes the shop, and the next one counts on what the examples assume.
+        // Each success changes the shop, and the next request relies on the state that the examples assume.
         let (_shop, client) = stock::open();
-        let answer = Specimen::of(operation).send(&client);
-        witness.expect(operation, &answer, operation.success(), "");
+        let answer = ValidRequest::of(operation).send(&client);
+        checker.expect(operation, &answer, operation.success(), "");
     }
-    retries(witness);
-    pages(witness);
+    retries(checker);
+    pages(checker);
 }
 
-fn retries(witness: &mut Witness) {
+fn retries(checker: &mut Checker) {
     for operation in document::operations().iter().filter(|one| one.takes("Idempotency-Key")) {
         let (_shop, client) = stock::open();
-        let request = Specimen::of(operation).with("idempotency-key", "\"order-4711\"");
+        let request = ValidRequest::of(operation).with_header("idempotency-key", "\"order-4711\"");
         let [first, again] = [request.send(&client), request.send(&client)];
         for (answer, replayed) in [(&first, None), (&again, Some("true"))] {
-            witness.expect(operation, answer, operation.success(), "");
+            checker.expect(operation, answer, operation.success(), "");
             assert_eq!(answer.header("idempotent-replayed"), replayed, "{}", operation.id);
         }
         for name in ["location", "etag"] {
@@ -30,23 +30,23 @@ fn retries(witness: &mut Witness) {
         }
         assert_eq!(first.body, again.body, "{}", operation.id);
         let example = operation.bodies[0].examples.last().expect("every body has an example");
-        let other = request.saying(example.value.to_string()).send(&client);
-        witness.expect(operation, &other, 422, "idempotency_key_reused");
+        let other = request.with_body(example.value.to_string()).send(&client);
+        checker.expect(operation, &other, 422, "idempotency_key_reused");
     }
 }
 
-/// A list that has more than one page, and its last page.
-fn pages(witness: &mut Witness) {
+/// The first page of a list with several, and its last page.
+fn pages(checker: &mut Checker) {
     let (_shop, client) = stock::open();
     for operation in document::operations().iter().filter(|one| one.is_list()) {
-        let first = Specimen::of(operation).asking("limit=1").send(&client);
-        witness.expect(operation, &first, 200, "");
+        let first = ValidRequest::of(operation).with_query("limit=1").send(&client);
+        checker.expect(operation, &first, 200, "");
         let link = first.header("link").expect("every page has links");
         let (next, _) = link.split_once(">; rel=\"next\"").expect("there is more");
         let next = &next[next.rfind('<').expect("a link begins so") + 1..];
         let target = next.strip_prefix(&format!("http://{}", client.address)).expect("an absolute address");
         let second = client.get(target);
-        witness.expect(operation, &second, 200, "");
+        checker.expect(operation, &second, 200, "");
         assert_ne!(first.body, second.body, "{}", operation.id);
     }
 }

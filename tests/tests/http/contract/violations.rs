@@ -1,12 +1,12 @@
-//! Values that break one rule of a schema each: what the document forbids, the server refuses.
+//! Values that break one rule of a schema each: the server refuses every value that the document forbids.
 
 use serde_json::{Value, json};
 
+use super::checker::Checker;
 use super::document::{self, Content, Operation, Parameter};
 use super::schema;
-use super::specimen::{Specimen, encoded, with_member, written};
 use super::stock;
-use super::witness::Witness;
+use super::valid_request::{ValidRequest, encoded, with_member, written};
 use crate::harness::Client;
 
 /// A character that no pattern of a body or a query admits, and one that no pattern of a header admits alone.
@@ -14,18 +14,18 @@ const DELETE: &str = "\u{7f}";
 const QUOTE: &str = "\"";
 
 /// Sends every body that breaks one rule. The answer names the member that is at fault.
-pub(super) fn send_bodies(witness: &mut Witness) {
-    // Whatever is refused changes nothing, so one shop is enough.
+pub(super) fn send_bodies(checker: &mut Checker) {
+    // A refused request changes nothing, so one shop is enough.
     let (_shop, client) = stock::open();
     for operation in document::operations() {
         for content in &operation.bodies {
             for (member, body) in spoiled_bodies(content) {
-                let answer = Specimen::of(operation)
-                    .with("content-type", content.media_type)
-                    .saying(body.to_string())
+                let answer = ValidRequest::of(operation)
+                    .with_header("content-type", content.media_type)
+                    .with_body(body.to_string())
                     .send(&client);
-                witness.turn_to(format!("a body with {member} at fault"));
-                witness.expect(operation, &answer, 400, "validation_failed");
+                checker.start_scenario(format!("a body with {member} at fault"));
+                checker.expect(operation, &answer, 400, "validation_failed");
                 let details = answer.json()["details"].as_array().cloned().unwrap_or_default();
                 let named: Vec<_> = details.iter().map(|detail| &detail["field"]).collect();
                 assert_eq!(named, [&member], "{} {body:.200}", operation.id);
@@ -34,11 +34,11 @@ pub(super) fn send_bodies(witness: &mut Witness) {
     }
 }
 
-/// Sends every member that the resource has and the body has not: it is the server's, or another resource's. The id,
-/// where the body has it, is another one than the path's.
-pub(super) fn send_other_members(witness: &mut Witness) {
+/// Sends every member that the resource has and the body must not have, since the server or another resource
+/// owns it. An id in the body differs from the one in the path.
+pub(super) fn send_other_members(checker: &mut Checker) {
     let (_shop, client) = stock::open();
-    let nobody: u64 = stock::NOBODY.parse().expect("a number");
+    let unknown: u64 = stock::UNKNOWN_ID.parse().expect("a number");
     for operation in document::operations() {
         let answered = operation.answers[&operation.success()].content.as_ref();
         for content in &operation.bodies {
@@ -46,19 +46,19 @@ pub(super) fn send_other_members(witness: &mut Witness) {
             let shown = &document::resolved(answered.expect("a resource").schema)["properties"];
             let shown = shown.as_object().expect("a resource").keys();
             for name in shown.filter(|name| taken.get(name).is_none() || *name == "id") {
-                let body = with_member(content.examples[0].value, name, json!(nobody));
-                let request = Specimen::of(operation).with("content-type", content.media_type);
-                let answer = request.saying(body.to_string()).send(&client);
-                witness.turn_to(format!("a body with {name}"));
-                witness.expect(operation, &answer, 400, "validation_failed");
+                let body = with_member(content.examples[0].value, name, json!(unknown));
+                let request = ValidRequest::of(operation).with_header("content-type", content.media_type);
+                let answer = request.with_body(body.to_string()).send(&client);
+                checker.start_scenario(format!("a body with {name}"));
+                checker.expect(operation, &answer, 400, "validation_failed");
                 assert_eq!(answer.json()["details"][0]["field"], *name, "{}", operation.id);
             }
         }
     }
 }
 
-/// Sends parameters that the operation does not have, and twice those that take one value.
-pub(super) fn send_other_parameters(witness: &mut Witness) {
+/// Sends unknown parameters, and duplicates of parameters that take one value.
+pub(super) fn send_other_parameters(checker: &mut Checker) {
     let (_shop, client) = stock::open();
     for operation in document::operations() {
         let takes_one = |one: &&Parameter| one.place == "query" && one.schema["type"] != "array";
@@ -68,9 +68,9 @@ pub(super) fn send_other_parameters(witness: &mut Witness) {
         });
         let unknown = ("verbose", "verbose=1".to_owned(), "unknown_parameter");
         for (name, query, code) in repeated.chain([unknown]) {
-            let answer = Specimen::of(operation).asking(&query).send(&client);
-            witness.turn_to(query);
-            witness.expect(operation, &answer, 400, "invalid_parameter");
+            let answer = ValidRequest::of(operation).with_query(&query).send(&client);
+            checker.start_scenario(query);
+            checker.expect(operation, &answer, 400, "invalid_parameter");
             let detail = &answer.json()["details"][0];
             assert_eq!((&detail["field"], &detail["code"]), (&json!(name), &json!(code)), "{}", operation.id);
         }
@@ -78,19 +78,19 @@ pub(super) fn send_other_parameters(witness: &mut Witness) {
 }
 
 /// Sends every parameter that breaks one rule.
-pub(super) fn send_parameters(witness: &mut Witness) {
+pub(super) fn send_parameters(checker: &mut Checker) {
     let (_shop, client) = stock::open();
     for operation in document::operations() {
         for parameter in &operation.parameters {
             for value in violations(parameter.schema) {
-                send_parameter(witness, &client, operation, parameter, &value);
+                send_parameter(checker, &client, operation, parameter, &value);
             }
         }
     }
 }
 
 fn send_parameter(
-    witness: &mut Witness,
+    checker: &mut Checker,
     client: &Client,
     operation: &Operation,
     parameter: &Parameter,
@@ -98,28 +98,28 @@ fn send_parameter(
 ) {
     let Parameter { name, place, schema, .. } = parameter;
     let text = if *place == "header" { written(value).replace(DELETE, QUOTE) } else { written(value) };
-    // As text, another type may be none: any number is a text too. And null cannot be written.
+    // As text, a value of another type may be valid: every number is also a text. Null has no text form.
     let is_list = schema["type"] == "array";
     let fits = !is_list && schema::faults_of_text(schema, &text).is_empty();
     if fits || value.is_null() {
         return;
     }
-    let request = Specimen::of(operation);
+    let request = ValidRequest::of(operation);
     let request = match *place {
-        "path" => request.about(&text),
-        "query" => request.asking(&format!("{name}={}", encoded(&text))),
-        "header" => request.with(&name.to_ascii_lowercase(), &text),
+        "path" => request.with_id(&text),
+        "query" => request.with_query(&format!("{name}={}", encoded(&text))),
+        "header" => request.with_header(&name.to_ascii_lowercase(), &text),
         place => panic!("a parameter in the {place}"),
     };
     let (status, code) = match *place {
-        // A number that cannot be an id is the id of nothing.
+        // A number that cannot be an id matches no resource.
         "path" if value.is_i64() => (404, "not_found"),
         "header" => (400, "invalid_header"),
         _ if *name == "cursor" => (400, "invalid_cursor"),
         _ => (400, "invalid_parameter"),
     };
-    witness.turn_to(format!("{name} {value:.60}"));
-    witness.expect(operation, &request.send(client), status, code);
+    checker.start_scenario(format!("{name} {value:.60}"));
+    checker.expect(operation, &request.send(client), status, code);
 }
 
 /// Bodies that break one rule each, with the member that is at fault.
@@ -143,7 +143,7 @@ fn spoiled_bodies(content: &Content) -> Vec<(String, Value)> {
     bodies
 }
 
-/// Values that break one rule of a schema each.
+/// Returns values that break one rule of a schema each.
 fn violations(schema: &'static Value) -> Vec<Value> {
     let schema = document::resolved(schema);
     let mut found = Vec::new();
@@ -174,7 +174,7 @@ fn violations(schema: &'static Value) -> Vec<Value> {
     found
 }
 
-/// A number of characters or items.
+/// Converts a number of characters or items.
 pub(super) fn length(bound: i64) -> usize {
     usize::try_from(bound).expect("a length is not negative")
 }

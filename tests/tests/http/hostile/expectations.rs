@@ -1,4 +1,4 @@
-//! What a client may wish of a connection: a 100 first, an upgrade, an end, other hops.
+//! Expect, Upgrade and Connection: a 100 first, another protocol, the end of a connection, fields of one hop.
 
 use super::row::Row;
 

@@ -1,4 +1,4 @@
-//! Where a body ends: whoever can make two programs disagree on that smuggles a request past one of them.
+//! The end of a body: a client that makes two programs disagree on it smuggles a request past one of them.
 
 use super::row::Row;
 

@@ -1,4 +1,4 @@
-//! What is not HTTP/1.1 at all: other protocols, and noise.
+//! Bytes that are not HTTP/1.1: other protocols, and noise.
 
 use super::row::Row;
 

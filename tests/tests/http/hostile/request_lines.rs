@@ -13,7 +13,7 @@ pub(super) const ROWS: &[Row] = &[
         b"PROPFIND /v1/pets HTTP/1.1\r\n<host><auth>\r\n",
         "405 method_not_allowed | open",
     ),
-    ("a method of nobody", b"BREW /v1/pets HTTP/1.1\r\n<host><auth>\r\n", "405 method_not_allowed | open"),
+    ("an unknown method", b"BREW /v1/pets HTTP/1.1\r\n<host><auth>\r\n", "405 method_not_allowed | open"),
     (
         "a method in small letters",
         b"get /v1/pets HTTP/1.1\r\n<host><auth>\r\n",

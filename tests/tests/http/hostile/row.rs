@@ -1,13 +1,14 @@
-//! How a row of a table is written, and what it means.
+//! The notation of a row of a table.
 
-/// A name, the bytes, and what is owed.
+/// A name, the bytes, and the expected outcome.
 ///
-/// In the bytes stand for: `<get>`, `<post>` and `<patch>` the head of a good request with its key, without the empty
-/// line at its end; `<host>`, `<auth>` and `<json>` one such field; `<next>` a whole good request, `<hidden>` one that
-/// must never be answered where it stands; `<x*9000>` this many of a byte, and `<fields*98>` of fields.
+/// Placeholders in the bytes: `<get>`, `<post>` and `<patch>` for the head of a good request with its key,
+/// without the empty line at its end; `<host>`, `<auth>` and `<json>` for one such field; `<next>` for a whole
+/// good request, `<hidden>` for one that must never be answered in its place; `<x*9000>` for this many of a
+/// byte, and `<fields*98>` for this many fields.
 ///
-/// What is owed: `100, 200, 400 invalid_json | open`. An error without a code is the parser's own. After the answers
-/// the connection is `open` (another request is served on it) or `closed`.
+/// The expected outcome, for example `100, 200, 400 invalid_json | open`. An error without a code comes from
+/// the parser. After the answers the connection is `open` (it serves another request) or `closed`.
 pub(super) type Row = (&'static str, &'static [u8], &'static str);
 
 pub(super) struct Case {
@@ -17,7 +18,7 @@ pub(super) struct Case {
     pub(super) owed: Outcome,
 }
 
-/// What came back, or should.
+/// The answers that came back or are expected, and the state of the connection.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Outcome {
     /// Status and code of each answer.
@@ -37,9 +38,9 @@ impl Outcome {
         Self { answers: answers.map(str::to_owned).collect(), is_open }
     }
 
-    /// Whether this may come of a client that shut its side: no answer more, and none that is another.
+    /// Returns whether a client that shut its side may see this: a prefix of the expected answers.
     pub(super) fn allows(&self, seen: &Self) -> bool {
-        // What was cut off is broken rather than late.
+        // A request that was cut off is malformed rather than late.
         let same = |seen: &String, owed: &String| {
             seen == owed || (owed == "408 request_timeout" && seen == "400 invalid_json")
         };
@@ -70,7 +71,8 @@ fn expand(row: &[u8], key: &str) -> Vec<u8> {
             Some(b"patch") => head("PATCH /v1/pets/1").into(),
             Some(b"next") => b"GET /health HTTP/1.1\r\nHost: h\r\n\r\n".to_vec(),
             Some(b"hidden") => b"GET /v1/hidden HTTP/1.1\r\nHost: h\r\n\r\n".to_vec(),
-            // Distinct fields: the parser counts them, and the one limit must not hide the other.
+            // Distinct fields: the parser counts them, and the limit on their size must not hide the limit on
+            // their number.
             Some([b'f', b'i', b'e', b'l', b'd', b's', b'*', times @ ..]) => {
                 (0..number(times)).flat_map(|field| format!("X-{field}: y\r\n").into_bytes()).collect()
             }

@@ -83,7 +83,7 @@ pub(super) const ROWS: &[Row] = &[
         "404 not_found | open",
     ),
     (
-        "an encoding in IIS's manner",
+        "an encoding in IIS's delivery",
         b"GET /v1/%u0070ets HTTP/1.1\r\n<host><auth>\r\n",
         "404 not_found | open",
     ),

@@ -1,4 +1,4 @@
-//! Sends bytes in several manners, and reads answers as strictly as a proxy would.
+//! Sends bytes in several deliveries, and reads answers as strictly as a proxy would.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -8,50 +8,50 @@ use serde_json::Value;
 
 use super::row::{Case, Outcome};
 
-/// Beyond every deadline of the server: it hangs.
+/// Longer than every deadline of the server: after it the server counts as hung.
 const HUNG: Duration = Duration::from_secs(30);
 
-/// Bytes that are worth sending one by one.
+/// The most bytes that are sent one by one.
 const DRIP_MAX: usize = 1_500;
 
 const PROBE: &[u8] = b"GET /health HTTP/1.1\r\nHost: probe\r\n\r\n";
 
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Manner {
+pub(super) enum Delivery {
     /// In one piece.
     Whole,
     /// Byte by byte.
-    Dripped,
-    /// In one piece, and then no more.
+    ByteByByte,
+    /// In one piece, and then the client closes its half.
     HalfClosed,
 }
 
-impl Manner {
-    pub(super) const ALL: [Self; 3] = [Self::Whole, Self::Dripped, Self::HalfClosed];
+impl Delivery {
+    pub(super) const ALL: [Self; 3] = [Self::Whole, Self::ByteByByte, Self::HalfClosed];
 
     pub(super) fn suits(self, case: &Case) -> bool {
-        !matches!(self, Self::Dripped) || case.bytes.len() <= DRIP_MAX
+        !matches!(self, Self::ByteByByte) || case.bytes.len() <= DRIP_MAX
     }
 }
 
-/// What came back.
+/// The outcome of a case, with all bytes that came back.
 pub(super) struct Seen {
     pub(super) outcome: Outcome,
     pub(super) text: String,
 }
 
-/// Sends a case, reads the answers that are owed and then whatever else comes.
-pub(super) fn send(case: &Case, manner: Manner, address: SocketAddr) -> Seen {
+/// Sends a case, reads the expected answers and then everything else that comes.
+pub(super) fn send(case: &Case, delivery: Delivery, address: SocketAddr) -> Seen {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_nodelay(true).unwrap();
     stream.set_read_timeout(Some(HUNG)).unwrap();
     stream.set_write_timeout(Some(HUNG)).unwrap();
     // A server that has closed already is no fault: its answer is there.
-    match manner {
-        Manner::Whole | Manner::HalfClosed => drop(stream.write_all(&case.bytes)),
-        Manner::Dripped => drop(case.bytes.iter().try_for_each(|byte| stream.write_all(&[*byte]))),
+    match delivery {
+        Delivery::Whole | Delivery::HalfClosed => drop(stream.write_all(&case.bytes)),
+        Delivery::ByteByByte => drop(case.bytes.iter().try_for_each(|byte| stream.write_all(&[*byte]))),
     }
-    if matches!(manner, Manner::HalfClosed) {
+    if matches!(delivery, Delivery::HalfClosed) {
         let _ = stream.shutdown(Shutdown::Write);
     }
     let mut reader = Reader { stream, bytes: Vec::new(), at: 0 };
@@ -63,7 +63,7 @@ pub(super) fn send(case: &Case, manner: Manner, address: SocketAddr) -> Seen {
             None => break,
         }
     }
-    // One request more: a connection that is good serves it, and nothing else comes before its answer.
+    // Another request: a usable connection serves it, and nothing else comes before its answer.
     let _ = reader.stream.write_all(PROBE);
     let probed = reader.answer(false);
     let is_open = probed.as_deref() == Some("200");
@@ -83,7 +83,8 @@ struct Reader {
 }
 
 impl Reader {
-    /// The next answer; none at the end of the connection. What is no answer is told as such.
+    /// Reads the next answer; none at the end of the connection. Input that is no answer is returned as a
+    /// description.
     fn answer(&mut self, is_head: bool) -> Option<String> {
         let head = loop {
             let rest = &self.bytes[self.at..];
@@ -91,7 +92,11 @@ impl Reader {
                 break String::from_utf8_lossy(&rest[..end]).into_owned();
             }
             if let Err(why) = self.more() {
-                return if self.at == self.bytes.len() { why } else { Some("half an answer".to_owned()) };
+                return if self.at == self.bytes.len() {
+                    why
+                } else {
+                    Some("an incomplete answer".to_owned())
+                };
             }
         };
         self.at += head.len() + 4;
@@ -108,7 +113,7 @@ impl Reader {
         }
         while self.bytes.len() < self.at.saturating_add(length) {
             if self.more().is_err() {
-                return Some("half a body".to_owned());
+                return Some("an incomplete body".to_owned());
             }
         }
         let body = &self.bytes[self.at..self.at + length];
@@ -122,7 +127,7 @@ impl Reader {
         Some(format!("{status} {code}"))
     }
 
-    /// Reads on. At the end of the connection, nothing; a server that hangs is told of.
+    /// Reads more bytes. Fails with nothing at the end of the connection, and with a message if the server hangs.
     fn more(&mut self) -> Result<(), Option<String>> {
         let mut buffer = [0; 16 * 1024];
         match self.stream.read(&mut buffer) {

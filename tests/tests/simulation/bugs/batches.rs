@@ -1,4 +1,4 @@
-//! Transactions whose batch forgets what it has decided: each is decided on what readers see, before the batch is written.
+//! Transactions that ignore the decisions of their own batch: each reads the tables as they are before the batch.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -31,12 +31,12 @@ impl Wrong {
 #[async_trait]
 impl Transactor for Wrong {
     async fn transact(&self, transition: Arc<dyn Transition>) -> Result<(), StoreError> {
-        let wrong = WrongTransition { inner: transition, bug: self.bug, tables: self.tables.clone() };
+        let wrong = FaultyTransition { inner: transition, bug: self.bug, tables: self.tables.clone() };
         self.inner.transact(Arc::new(wrong)).await
     }
 }
 
-/// What is written, and no batch that is not.
+/// The tables, without any batch that is not written.
 #[derive(Clone)]
 struct Tables {
     pets: Arc<dyn PetReader>,
@@ -51,15 +51,15 @@ impl Tables {
     fn category_named(&self, name: &FoldedName) -> Option<CategoryId> {
         let filter = CategoryFilter { name: Some(name.clone()) };
         let page = PageRequest { order: PageOrder::Ascending, after: None, limit: 1 };
-        let mut bearer = None;
-        let mut sink = |record: &CategoryRecord| bearer = Some(record.category.id);
+        let mut category_named = None;
+        let mut sink = |record: &CategoryRecord| category_named = Some(record.category.id);
         at_once(self.categories.categories(&filter, &page, &mut sink))
             .expect("a store in memory can be read");
-        bearer
+        category_named
     }
 }
 
-/// A store in memory lets no reader wait.
+/// Polls a read once: a store in memory never lets a reader wait.
 fn at_once<F: Future>(read: F) -> F::Output {
     match pin!(read).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(found) => found,
@@ -67,30 +67,32 @@ fn at_once<F: Future>(read: F) -> F::Output {
     }
 }
 
-struct WrongTransition {
+struct FaultyTransition {
     inner: Arc<dyn Transition>,
     bug: Bug,
     tables: Tables,
 }
 
-impl WrongTransition {
-    /// The view, without what the batch has decided on pets, or on names.
+impl FaultyTransition {
+    /// The view without the batch's decisions on pets, or on names.
     fn distort(&self, view: &View) -> View {
-        let mut wrong = view.clone();
+        let mut faulty = view.clone();
         for name in self.inner.footprint(view).names().iter().filter(|name| view.holds(name)) {
             match name {
-                Name::Pet(id) if self.bug == Bug::OverlooksPets => wrong.load_pet(*id, self.tables.pet(*id)),
-                Name::CategoryName(name) if self.bug == Bug::OverlooksNames => {
-                    wrong.load_category_name(name.clone(), self.tables.category_named(name));
+                Name::Pet(id) if self.bug == Bug::IgnoresBatchedPets => {
+                    faulty.load_pet(*id, self.tables.pet(*id));
+                }
+                Name::CategoryName(name) if self.bug == Bug::IgnoresBatchedNames => {
+                    faulty.load_category_name(name.clone(), self.tables.category_named(name));
                 }
                 _ => {}
             }
         }
-        wrong
+        faulty
     }
 }
 
-impl Transition for WrongTransition {
+impl Transition for FaultyTransition {
     fn footprint(&self, seen: &View) -> Footprint {
         self.inner.footprint(&self.distort(seen))
     }

@@ -1,4 +1,4 @@
-//! A journal that is wrong.
+//! Faulty journals.
 
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ impl Journal for Wrong {
 
     fn recover(&mut self) -> Result<BatchNumber, StoreError> {
         let last = self.inner.recover()?;
-        Ok(if self.bug == Bug::DeniesTheDoubtful { self.acknowledged } else { last })
+        Ok(if self.bug == Bug::IgnoresBatchInDoubt { self.acknowledged } else { last })
     }
 
     fn note_usage(&mut self, counts: &[UsageCount]) -> Result<(), StoreError> {
@@ -50,7 +50,8 @@ impl Journal for Wrong {
     }
 
     fn prune(&mut self, now: Timestamp) -> Result<usize, StoreError> {
-        let early = if self.bug == Bug::PrunesTheLiving { Duration::from_hours(12) } else { Duration::ZERO };
+        let early =
+            if self.bug == Bug::PrunesLiveRecords { Duration::from_hours(12) } else { Duration::ZERO };
         self.inner.prune(now.plus(early))
     }
 

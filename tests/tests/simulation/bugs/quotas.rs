@@ -1,4 +1,4 @@
-//! Quotas that are wrong, or called wrongly.
+//! Faulty quotas, and faulty calls of them.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ impl Quotas for Wrong {
     fn take(&self, ask: &Ask) -> Reply<Result<Verdict, StoreError>> {
         let minute = ask.now.as_secs() / 60;
         let is_earlier = self.latest.fetch_max(minute, Ordering::Relaxed) > minute;
-        let opens = self.bug == Bug::WindowFalls && is_earlier;
+        let opens = self.bug == Bug::ReopensOldWindow && is_earlier;
         self.inner.take(ask).map(move |taken| match taken {
             Ok(Verdict::Exceeded(usage)) if opens => Ok(Verdict::Admitted(usage)),
             taken => taken,
@@ -36,7 +36,7 @@ impl Quotas for Wrong {
     fn leave(&self, account: AccountId) {
         let is_wrong = self.left.fetch_add(1, Ordering::Relaxed) % 20 == 19;
         let times = match self.bug {
-            Bug::LosesPlaces | Bug::NeverLeaves if is_wrong => 0,
+            Bug::LosesPlaces | Bug::SkipsLeave if is_wrong => 0,
             Bug::LeavesTwice if is_wrong => 2,
             _ => 1,
         };

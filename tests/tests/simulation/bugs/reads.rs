@@ -1,4 +1,4 @@
-//! Readers that are wrong.
+//! Faulty readers.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -12,56 +12,56 @@ use petstore_ports::{
 
 use super::Bug;
 
-/// Keeps what it once looked up.
-pub(crate) struct KeptKeys {
+/// A key reader that caches every result.
+pub(crate) struct CachedKeys {
     inner: Arc<dyn KeyReader>,
     kept: Arc<Mutex<BTreeMap<KeyId, Credential>>>,
 }
 
-impl KeptKeys {
+impl CachedKeys {
     pub(crate) fn new(inner: Arc<dyn KeyReader>) -> Self {
         Self { inner, kept: Arc::default() }
     }
 }
 
-impl KeyReader for KeptKeys {
+impl KeyReader for CachedKeys {
     fn credential(&self, name: KeyName) -> Reply<Result<Option<Credential>, StoreError>> {
         let kept = Arc::clone(&self.kept);
         self.inner.credential(name).map(move |found| {
             let found = found?;
-            let mut kept = kept.lock().expect("nobody panics with it");
+            let mut kept = kept.lock().expect("no thread panics while it holds the lock");
             Ok(found.map(|credential| *kept.entry(credential.key).or_insert(credential)))
         })
     }
 }
 
-/// Pets as they were, or all but one.
-pub(crate) struct WrongPets {
+/// A pet reader with stale results, or one that skips an item.
+pub(crate) struct FaultyPets {
     bug: Bug,
     inner: Arc<dyn PetReader>,
     seen: Arc<Mutex<BTreeMap<PetId, PetRecord>>>,
 }
 
-impl WrongPets {
+impl FaultyPets {
     pub(crate) fn new(bug: Bug, inner: Arc<dyn PetReader>) -> Self {
         Self { bug, inner, seen: Arc::default() }
     }
 }
 
 #[async_trait]
-impl PetReader for WrongPets {
+impl PetReader for FaultyPets {
     fn pet(&self, id: PetId) -> Reply<Result<Option<PetRecord>, StoreError>> {
         if self.bug != Bug::ReadsStale {
             return self.inner.pet(id);
         }
-        if let Some(seen) = self.seen.lock().expect("nobody panics with it").remove(&id) {
+        if let Some(seen) = self.seen.lock().expect("no thread panics while it holds the lock").remove(&id) {
             return Reply::now(Ok(Some(seen)));
         }
         let seen = Arc::clone(&self.seen);
         self.inner.pet(id).map(move |found| {
             let found = found?;
             if let Some(record) = &found {
-                seen.lock().expect("nobody panics with it").insert(id, record.clone());
+                seen.lock().expect("no thread panics while it holds the lock").insert(id, record.clone());
             }
             Ok(found)
         })

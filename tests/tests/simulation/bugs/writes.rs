@@ -1,4 +1,4 @@
-//! Transactions that are wrong.
+//! Faulty transactions.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,7 +16,7 @@ pub(crate) struct Wrong {
     memory: Arc<Memory>,
 }
 
-/// What wrong transitions know of each other.
+/// State that faulty transitions share.
 #[derive(Default)]
 struct Memory {
     decided: AtomicU64,
@@ -33,7 +33,7 @@ impl Wrong {
 impl Transactor for Wrong {
     async fn transact(&self, transition: Arc<dyn Transition>) -> Result<(), StoreError> {
         let memory = Arc::clone(&self.memory);
-        let wrong = WrongTransition { inner: transition, bug: self.bug, memory };
+        let wrong = FaultyTransition { inner: transition, bug: self.bug, memory };
         match self.inner.transact(Arc::new(wrong)).await {
             Err(StoreError::Unavailable(_)) if self.bug == Bug::SwallowsFailures => Ok(()),
             done => done,
@@ -41,24 +41,24 @@ impl Transactor for Wrong {
     }
 }
 
-struct WrongTransition {
+struct FaultyTransition {
     inner: Arc<dyn Transition>,
     bug: Bug,
     memory: Arc<Memory>,
 }
 
-impl WrongTransition {
-    /// The view, without the record of an answer, or with a pet as it was.
+impl FaultyTransition {
+    /// The view without the idempotency record, or with a stale pet.
     fn distort(&self, view: &View) -> View {
         let number = self.memory.decided.fetch_add(1, Ordering::Relaxed);
         let mut view = view.clone();
         for name in self.inner.footprint(&view).names() {
             match name {
-                Name::Retry(name) if self.bug == Bug::RepeatsRetries && number.is_multiple_of(8) => {
+                Name::Retry(name) if self.bug == Bug::RepeatsEffects && number.is_multiple_of(8) => {
                     view.load_retry(name.clone(), None);
                 }
                 Name::Pet(id) if self.bug == Bug::DecidesOnStale => {
-                    let mut pets = self.memory.pets.lock().expect("nobody panics with it");
+                    let mut pets = self.memory.pets.lock().expect("no thread panics while it holds the lock");
                     let now = view.pet(*id).cloned();
                     let before = pets.get(id).cloned();
                     if let Some(record) = &now {
@@ -75,7 +75,7 @@ impl WrongTransition {
     }
 }
 
-impl Transition for WrongTransition {
+impl Transition for FaultyTransition {
     fn footprint(&self, seen: &View) -> Footprint {
         self.inner.footprint(seen)
     }

@@ -1,8 +1,8 @@
-//! Accounts and keys, and what an operator does to them.
+//! Accounts and keys, and an operator's changes of them.
 
 use std::collections::BTreeMap;
 
-/// A minute's and a day's.
+/// The limits of a minute and of a day.
 pub(crate) type Limits = [u32; 2];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,14 +35,14 @@ pub(crate) struct Key {
     pub(crate) writes: bool,
     pub(crate) created: i64,
     pub(crate) expires: Option<i64>,
-    /// When its overlap with a successor is over.
+    /// The end of its overlap with a successor.
     pub(crate) replaced: Option<i64>,
     pub(crate) revoked: Option<i64>,
     pub(crate) ban: Option<Ban>,
 }
 
 impl Key {
-    /// The code of its refusal, if it opens nothing.
+    /// The code of its refusal, if it is not valid.
     pub(crate) fn fault(&self, now: i64) -> Option<&'static str> {
         if self.revoked.is_some() {
             return Some("api_key_revoked");
@@ -52,7 +52,7 @@ impl Key {
     }
 }
 
-/// What an operator asks for.
+/// An operator's order.
 #[derive(Debug, Clone)]
 pub(crate) enum Order {
     Create { plan: Plan },
@@ -78,7 +78,7 @@ impl Order {
     }
 }
 
-/// What the store gave for it.
+/// The ids that the store assigned for it.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Given {
     pub(crate) account: Option<u64>,
@@ -89,7 +89,7 @@ pub(crate) struct Given {
 pub(crate) struct Accounts {
     pub(crate) plans: BTreeMap<u64, Plan>,
     pub(crate) keys: BTreeMap<u64, Key>,
-    /// Which key a secret opens, as its owner was told.
+    /// The key of each secret, as its owner got it.
     pub(crate) secrets: BTreeMap<String, u64>,
     last: [u64; 2],
 }
@@ -99,8 +99,8 @@ impl Accounts {
         self.plans[&account].limits
     }
 
-    /// Does what an operator asks. `ban` is the key's, as it was when the store decided. Says whether the order was
-    /// carried out, and which key's ban has changed by it.
+    /// Carries out an operator's order. `ban` is the key's ban when the store decided. Returns whether the
+    /// order was carried out, and the key whose ban it changed.
     pub(crate) fn apply(
         &mut self,
         order: &Order,
@@ -123,7 +123,7 @@ impl Accounts {
                 self.keys.insert(id, key);
             }
             Order::Rotate { key, overlap } => {
-                let old = self.keys.get_mut(key).expect("it was looked for");
+                let old = self.keys.get_mut(key).expect("it was looked up");
                 if old.fault(now).is_some() {
                     return Ok((false, None));
                 }
@@ -135,24 +135,24 @@ impl Accounts {
                 self.keys.insert(id, fresh);
             }
             Order::Revoke { key } => {
-                let key = self.keys.get_mut(key).expect("it was looked for");
+                let key = self.keys.get_mut(key).expect("it was looked up");
                 key.revoked = key.revoked.or(Some(now));
             }
             Order::Lift { key: id } => {
-                let key = self.keys.get_mut(id).expect("it was looked for");
+                let key = self.keys.get_mut(id).expect("it was looked up");
                 let lifted = ban.map(|ban| Ban { until: ban.until.min(now), ..ban });
-                // A ban that has come since then is newer than what was decided.
+                // A ban that began since then is newer than the decision.
                 if key.ban == ban && lifted != ban {
                     key.ban = lifted;
                     forgiven = Some(*id);
                 }
             }
             Order::Rescope { key, reads, writes } => {
-                let key = self.keys.get_mut(key).expect("it was looked for");
+                let key = self.keys.get_mut(key).expect("it was looked up");
                 (key.reads, key.writes) = (*reads, *writes);
             }
             Order::Expire { key, at } => {
-                let key = self.keys.get_mut(key).expect("it was looked for");
+                let key = self.keys.get_mut(key).expect("it was looked up");
                 (key.expires, key.replaced) = (*at, None);
             }
             Order::Replan { account, plan } => match self.plans.get_mut(account) {

@@ -1,4 +1,4 @@
-//! Pages as the contract describes them: what the filter admits, by id, so many after the cursor.
+//! Pages as the contract describes them: the filtered items by id, up to the limit, after the cursor.
 
 use serde_json::Value;
 
@@ -9,8 +9,8 @@ use crate::request::{Listing, Of};
 pub(crate) struct Page {
     pub(crate) items: Value,
     pub(crate) has_next: bool,
-    /// What its entity tag stands for.
-    pub(crate) print: String,
+    /// The content that its entity tag stands for.
+    pub(crate) content: String,
 }
 
 impl Shop {
@@ -32,7 +32,7 @@ impl Shop {
         let shown: Vec<_> = ids.iter().filter_map(|id| self.show(listing.of, *id)).collect();
         let tags: Vec<_> = ids.iter().zip(&shown).map(|(id, (_, tag))| format!("{id}:{tag}")).collect();
         let items = Value::Array(shown.into_iter().map(|(body, _)| body).collect());
-        Page { items, has_next, print: format!("{} {has_next}", tags.join(" ")) }
+        Page { items, has_next, content: format!("{} {has_next}", tags.join(" ")) }
     }
 
     fn admits(&self, listing: &Listing, id: u64) -> bool {

@@ -1,4 +1,4 @@
-//! What is counted: an account's windows and requests in flight, a key's strikes and bans, an address's minute.
+//! The counters: an account's windows and requests in flight, a key's strikes and bans, an address's minute.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -8,15 +8,15 @@ use super::accounts::{Accounts, Ban, Limits};
 const MINUTE: i64 = 60_000;
 const DAY: i64 = 24 * 60 * MINUTE;
 
-/// How long the first ban lasts, and how long it is remembered; the longest there is.
+/// The length of the first ban, the time for which a ban is remembered, and the longest ban.
 const BAN: i64 = 2 * MINUTE;
 const BAN_MEMORY: i64 = DAY;
 const BAN_MAX: i64 = DAY;
 
-/// Strikes that even the smallest plan may collect.
+/// The strikes that even the smallest plan allows.
 const STRIKES_MIN: u32 = 10;
 
-/// A window: which one, and what is used of it.
+/// A window: its number, and its use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Window {
     pub(crate) number: i64,
@@ -33,27 +33,27 @@ impl Window {
 /// Minute and day.
 pub(crate) type Windows = [Window; 2];
 
-/// What the quota headers say: limit, what remains, the reset in seconds, and of what.
+/// The quota headers: limit, remaining, reset in seconds, and resource.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Told {
+pub(crate) struct QuotaHeaders {
     pub(crate) limit: u32,
     pub(crate) remaining: u32,
     pub(crate) reset: i64,
     pub(crate) resource: &'static str,
 }
 
-/// What becomes of a request at the gate.
+/// The verdict on a request at the gate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    Admitted([Told; 2]),
-    TooManyInFlight([Told; 2]),
-    Exceeded([Told; 2]),
+    Admitted([QuotaHeaders; 2]),
+    TooManyInFlight([QuotaHeaders; 2]),
+    Exceeded([QuotaHeaders; 2]),
     Banned { until: i64, limit: u32 },
 }
 
-/// The figures that an owner may set.
+/// The settings of the quotas.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Figures {
+pub(crate) struct QuotaSettings {
     pub(crate) in_flight: u32,
     pub(crate) address: u32,
     pub(crate) strikes: Option<u32>,
@@ -61,18 +61,18 @@ pub(crate) struct Figures {
 
 #[derive(Debug)]
 pub(crate) struct Quotas {
-    pub(crate) figures: Figures,
+    pub(crate) settings: QuotaSettings,
     pub(crate) windows: BTreeMap<u64, Windows>,
     in_flight: BTreeMap<u64, u32>,
-    /// By key: the reset of the window that refused, and how often it did.
+    /// By key: the reset of the window that refused, and the number of its refusals.
     strikes: BTreeMap<u64, (i64, u32)>,
     addresses: BTreeMap<IpAddr, Window>,
 }
 
 impl Quotas {
-    pub(crate) fn new(figures: Figures) -> Self {
+    pub(crate) fn new(settings: QuotaSettings) -> Self {
         Self {
-            figures,
+            settings,
             windows: BTreeMap::new(),
             in_flight: BTreeMap::new(),
             strikes: BTreeMap::new(),
@@ -87,7 +87,7 @@ impl Quotas {
         let windows = self.windows.get(&account).copied().unwrap_or_default();
         let [minute, day] = [windows[0].at(now / MINUTE), windows[1].at(now / DAY)];
         let in_flight = self.in_flight.entry(account).or_default();
-        if *in_flight >= self.figures.in_flight {
+        if *in_flight >= self.settings.in_flight {
             return Verdict::TooManyInFlight(told([minute, day], limits));
         }
         let ban = accounts.keys[&key].ban;
@@ -111,19 +111,19 @@ impl Quotas {
         &mut self,
         accounts: &mut Accounts,
         key: u64,
-        usage: [Told; 2],
+        usage: [QuotaHeaders; 2],
         limits: Limits,
         now: i64,
     ) -> Verdict {
         let reset = binding(&usage).reset;
-        let allowed = self.figures.strikes.unwrap_or(limits[0].max(STRIKES_MIN));
+        let allowed = self.settings.strikes.unwrap_or(limits[0].max(STRIKES_MIN));
         let (of, count) = self.strikes.get(&key).copied().unwrap_or_default();
         let count = if of == reset { count } else { 0 };
         if count < allowed {
             self.strikes.insert(key, (reset, count + 1));
             return Verdict::Exceeded(usage);
         }
-        // The ban spends them: who waits for its end starts anew, also where the window that refused is a day.
+        // The ban clears them: after its end the count starts at zero, also if the window that refused is a day.
         self.strikes.remove(&key);
         let key = accounts.keys.get_mut(&key).expect("it was judged");
         let further = key.ban.filter(|ban| (now - ban.since).max(0) < BAN_MEMORY.max(ban.length * 2));
@@ -138,23 +138,23 @@ impl Quotas {
         }
     }
 
-    /// An operator has changed the ban of a key: what led to it is forgotten.
-    pub(crate) fn forgive(&mut self, key: u64) {
+    /// Clears the strikes of a key after an operator has changed its ban.
+    pub(crate) fn clear_strikes(&mut self, key: u64) {
         self.strikes.remove(&key);
     }
 
-    /// Judges an address. Says whether it is admitted.
-    pub(crate) fn take_address(&mut self, address: IpAddr, costs: bool, now: i64) -> (bool, Told) {
-        let limit = self.figures.address;
+    /// Judges an address. Returns whether it is admitted.
+    pub(crate) fn take_address(&mut self, address: IpAddr, costs: bool, now: i64) -> (bool, QuotaHeaders) {
+        let limit = self.settings.address;
         let window = self.addresses.entry(address).or_default();
         *window = window.at(now / MINUTE);
         let admitted = !costs || window.used < limit;
         window.used += u32::from(costs && admitted);
         let remaining = limit - window.used;
-        (admitted, Told { limit, remaining, reset: (window.number + 1) * 60, resource: "address" })
+        (admitted, QuotaHeaders { limit, remaining, reset: (window.number + 1) * 60, resource: "address" })
     }
 
-    /// The process has ended: what only it knew is gone.
+    /// Clears the state that only the ended process had.
     pub(crate) fn restart(&mut self) {
         self.in_flight.clear();
         self.strikes.clear();
@@ -162,8 +162,8 @@ impl Quotas {
     }
 }
 
-fn told([minute, day]: Windows, limits: Limits) -> [Told; 2] {
-    let one = |window: Window, limit: u32, secs, resource| Told {
+fn told([minute, day]: Windows, limits: Limits) -> [QuotaHeaders; 2] {
+    let one = |window: Window, limit: u32, secs, resource| QuotaHeaders {
         limit,
         remaining: limit.saturating_sub(window.used),
         reset: (window.number + 1) * secs,
@@ -172,8 +172,8 @@ fn told([minute, day]: Windows, limits: Limits) -> [Told; 2] {
     [one(minute, limits[0], 60, "minute"), one(day, limits[1], 86_400, "day")]
 }
 
-/// The window that the headers are about: an exhausted one (the day first), else the one with fewer requests left.
-pub(crate) fn binding([minute, day]: &[Told; 2]) -> &Told {
+/// The window that the headers show: an exhausted one (the day first), else the one with fewer requests left.
+pub(crate) fn binding([minute, day]: &[QuotaHeaders; 2]) -> &QuotaHeaders {
     if day.remaining == 0 || (minute.remaining > 0 && day.remaining < minute.remaining) {
         day
     } else {

@@ -1,10 +1,10 @@
-//! Answers that are kept under an idempotency key.
+//! Idempotency records.
 
 use std::collections::BTreeMap;
 
 use crate::expected::Expected;
 
-/// How long an answer is kept, in milliseconds.
+/// The lifetime of a record, in milliseconds.
 pub(crate) const LIFE: i64 = 24 * 60 * 60 * 1_000;
 
 /// Account, path, key.
@@ -21,7 +21,7 @@ pub(crate) struct Kept {
 pub(crate) struct Retries(pub(crate) BTreeMap<Name, Kept>);
 
 impl Retries {
-    /// The answer to a request that was made before; none if it is to be done.
+    /// The recorded answer; none if the request is to be carried out.
     pub(crate) fn answer(&self, name: &Name, body: &str, now: i64) -> Option<Expected> {
         let kept = self.0.get(name).filter(|kept| kept.expires_at > now)?;
         Some(if kept.body == body {
@@ -38,7 +38,7 @@ impl Retries {
         }
     }
 
-    /// Drops what has expired.
+    /// Drops the expired records.
     pub(crate) fn prune(&mut self, now: i64) {
         self.0.retain(|_, kept| kept.expires_at > now);
     }

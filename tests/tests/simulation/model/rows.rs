@@ -1,4 +1,4 @@
-//! What a journal holds, in the model's terms.
+//! The contents of a journal, in the model's types.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use super::retries::Name;
 use super::shop::{Category, Order, Pet};
 use crate::request::Status;
 
-/// All that is on a disk.
+/// All rows on a disk.
 #[derive(Debug, Default)]
 pub(crate) struct Rows {
     pub(crate) last_batch: u64,
@@ -21,13 +21,13 @@ pub(crate) struct Rows {
     /// The names of their plans.
     pub(crate) plans: BTreeMap<u64, &'static str>,
     pub(crate) keys: BTreeMap<u64, Key>,
-    /// When each expires.
+    /// The expiry of each.
     pub(crate) retries: BTreeMap<Name, i64>,
     pub(crate) usage: BTreeMap<u64, Windows>,
 }
 
 impl Rows {
-    /// Reads them. The epoch comes with them.
+    /// Reads the rows, and the epoch.
     pub(crate) fn read(mut journal: Box<dyn Journal>) -> (Self, u64) {
         let mut rows = Self::default();
         let header = journal.load(&mut |row| {
@@ -106,13 +106,13 @@ fn key(record: &KeyRecord) -> Key {
     }
 }
 
-/// A ban in the model's terms.
+/// Converts a ban to the model's type.
 pub(crate) fn ban(ban: DomainBan) -> Ban {
     let length = i64::try_from(ban.length.as_millis()).expect("a day at most");
     Ban { since: ban.since.as_millis(), until: ban.until.as_millis(), length }
 }
 
-/// Noted usage in the model's terms.
+/// Converts noted usage to the model's type.
 pub(crate) fn windows(count: &UsageCount) -> Windows {
     [count.minute, count.day].map(|window| Window { number: i64::from(window.number()), used: window.used() })
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::expected::Expected;
 use crate::request::{Member, Of, Op, Status, date, tag};
 
-/// The most that a rise may make of a stock.
+/// The highest stock that a rise may reach.
 const STOCK_MAX: i64 = 1_000_000;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -37,7 +37,7 @@ pub(crate) struct Order {
     pub(crate) version: u64,
 }
 
-/// Ids that the store gave for an operation; which ones is its business, as long as they rise.
+/// Ids that the store assigned for an operation. The model accepts any, as long as they increase.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Given {
     pub(crate) category: Option<u64>,
@@ -51,11 +51,11 @@ pub(crate) struct Shop {
     pub(crate) categories: BTreeMap<u64, Category>,
     pub(crate) pets: BTreeMap<u64, Pet>,
     pub(crate) orders: BTreeMap<u64, Order>,
-    /// The highest ids that were ever given.
+    /// The highest ids that were ever assigned.
     pub(crate) last: [u64; 3],
 }
 
-/// Why an operation is refused.
+/// The refusal of an operation.
 type Refusal = Expected;
 
 fn conflict(code: &'static str) -> Refusal {
@@ -71,7 +71,7 @@ fn unknown_reference() -> Refusal {
 }
 
 impl Shop {
-    /// Does what is asked, and says what the answer is. An error says which promise the given ids break.
+    /// Applies the operation, and returns the answer. An error names the guarantee that the assigned ids break.
     pub(crate) fn apply(
         &mut self,
         op: &Op,
@@ -119,7 +119,7 @@ impl Shop {
         description: Option<String>,
         given: Given,
     ) -> Result<Expected, String> {
-        if self.bearer(name).is_some() {
+        if self.category_named(name).is_some() {
             return Ok(conflict("category_exists"));
         }
         let id = rises(&mut self.last[0], given.category)?;
@@ -185,7 +185,7 @@ impl Shop {
         self.demand(if_match, before.version)?;
         let mut after = before.clone();
         if let Some(name) = name {
-            if self.bearer(name).is_some_and(|other| other != id) {
+            if self.category_named(name).is_some_and(|other| other != id) {
                 return Err(conflict("category_exists"));
             }
             after.name.clone_from(name);
@@ -335,7 +335,7 @@ impl Shop {
         });
     }
 
-    /// Changes a pet that is there. Pet and item get a new version each if what they show has changed.
+    /// Changes an existing pet. Pet and item each get a new version if their representation has changed.
     fn change(&mut self, id: u64, change: impl FnOnce(&mut Pet)) {
         let Some(pet) = self.pets.get_mut(&id) else { return };
         let before = pet.clone();
@@ -352,8 +352,8 @@ impl Shop {
         if holds { Ok(()) } else { Err(Expected::outdated(tag(self.epoch, version))) }
     }
 
-    /// The category that has this name, whatever its case.
-    fn bearer(&self, name: &str) -> Option<u64> {
+    /// The category that has this name, in any case.
+    fn category_named(&self, name: &str) -> Option<u64> {
         let same = |other: &Category| other.name.eq_ignore_ascii_case(name);
         self.categories.iter().find(|(_, category)| same(category)).map(|(id, _)| *id)
     }
@@ -363,7 +363,7 @@ impl Shop {
         Expected::shown(200, body, tag)
     }
 
-    /// A resource as it is shown, and its entity tag.
+    /// The representation of a resource, and its entity tag.
     pub(crate) fn show(&self, of: Of, id: u64) -> Option<(Value, String)> {
         let (body, version) = match of {
             Of::Pets => {
@@ -395,7 +395,7 @@ impl Shop {
     }
 }
 
-/// An id that was given must be higher than all before it.
+/// Checks that an assigned id is higher than all before it.
 fn rises(last: &mut u64, given: Option<u64>) -> Result<u64, String> {
     match given {
         Some(id) if id > *last => {

@@ -1,4 +1,4 @@
-//! Every field that means something, twice: which of the two would another program believe?
+//! Duplicates of every significant field: two programs could read different ones.
 
 use super::row::Row;
 

@@ -1,4 +1,4 @@
-//! Ports that do what they should or fail, as the test wants it and while it wants it.
+//! Ports whose failures a test switches on and off.
 
 use std::net::IpAddr;
 use std::panic::resume_unwind;
@@ -15,25 +15,25 @@ use petstore_ports::{
 };
 use petstore_service::Ports;
 
-use crate::faulty::Mood;
+use crate::faulty::FailureMode;
 
-/// The mood of several ports, which can change; none while they do what they should.
+/// The failure mode of several ports; none while they work.
 #[derive(Clone, Default)]
-pub(super) struct Temper(Arc<Mutex<Option<Mood>>>);
+pub(super) struct FailureSwitch(Arc<Mutex<Option<FailureMode>>>);
 
-impl Temper {
-    /// From now on the ports are in this mood.
-    pub(super) fn turn(&self, mood: Option<Mood>) {
-        *self.0.lock().unwrap() = mood;
+impl FailureSwitch {
+    /// Sets the failure mode from now on.
+    pub(super) fn set(&self, mode: Option<FailureMode>) {
+        *self.0.lock().unwrap() = mode;
     }
 
     fn ask(&self) -> Result<(), StoreError> {
-        let mood = self.0.lock().unwrap().clone();
-        match mood {
+        let mode = self.0.lock().unwrap().clone();
+        match mode {
             None => Ok(()),
-            Some(Mood::Fails(error)) => Err(error),
-            // Past the hook, which would write about it.
-            Some(Mood::Panics) => resume_unwind(Box::new("a port in a temper")),
+            Some(FailureMode::Fails(error)) => Err(error),
+            // `resume_unwind` bypasses the panic hook, which would print a message.
+            Some(FailureMode::Panics) => resume_unwind(Box::new("a planned panic")),
         }
     }
 
@@ -47,56 +47,56 @@ impl Temper {
 
 type Fallible<T> = Reply<Result<T, StoreError>>;
 
-/// The tempers of a petstore's ports.
+/// The failure switches of a petstore's ports.
 #[derive(Default)]
-pub(super) struct Tempers {
-    /// Of whatever reads and writes pets, categories, orders and stock.
-    pub(super) records: Temper,
-    /// Of what finds keys.
-    pub(super) keys: Temper,
-    /// Of what counts requests.
-    pub(super) quotas: Temper,
+pub(super) struct FailureSwitches {
+    /// Of the ports that read and write pets, categories, orders and stock.
+    pub(super) records: FailureSwitch,
+    /// Of the port that finds keys.
+    pub(super) keys: FailureSwitch,
+    /// Of the port that counts requests.
+    pub(super) quotas: FailureSwitch,
 }
 
-impl Tempers {
-    /// Gives ports these tempers.
+impl FailureSwitches {
+    /// Wraps the ports in these switches.
     pub(super) fn give(&self, ports: Ports) -> Ports {
         Ports {
-            transactor: Tempered::new(ports.transactor, &self.records),
-            pets: Tempered::new(ports.pets, &self.records),
-            categories: Tempered::new(ports.categories, &self.records),
-            orders: Tempered::new(ports.orders, &self.records),
-            keys: Tempered::new(ports.keys, &self.keys),
-            quotas: Tempered::new(ports.quotas, &self.quotas),
+            transactor: SwitchedPort::new(ports.transactor, &self.records),
+            pets: SwitchedPort::new(ports.pets, &self.records),
+            categories: SwitchedPort::new(ports.categories, &self.records),
+            orders: SwitchedPort::new(ports.orders, &self.records),
+            keys: SwitchedPort::new(ports.keys, &self.keys),
+            quotas: SwitchedPort::new(ports.quotas, &self.quotas),
             ..ports
         }
     }
 }
 
-/// A port with a temper.
-struct Tempered<P: ?Sized> {
+/// A port behind a failure switch.
+struct SwitchedPort<P: ?Sized> {
     port: Arc<P>,
-    temper: Temper,
+    switch: FailureSwitch,
 }
 
-impl<P: ?Sized> Tempered<P> {
-    fn new(port: Arc<P>, temper: &Temper) -> Arc<Self> {
-        Arc::new(Self { port, temper: temper.clone() })
+impl<P: ?Sized> SwitchedPort<P> {
+    fn new(port: Arc<P>, switch: &FailureSwitch) -> Arc<Self> {
+        Arc::new(Self { port, switch: switch.clone() })
     }
 }
 
 #[async_trait]
-impl Transactor for Tempered<dyn Transactor> {
+impl Transactor for SwitchedPort<dyn Transactor> {
     async fn transact(&self, transition: Arc<dyn Transition>) -> Result<(), StoreError> {
-        self.temper.ask()?;
+        self.switch.ask()?;
         self.port.transact(transition).await
     }
 }
 
 #[async_trait]
-impl PetReader for Tempered<dyn PetReader> {
+impl PetReader for SwitchedPort<dyn PetReader> {
     fn pet(&self, id: PetId) -> Fallible<Option<PetRecord>> {
-        self.temper.reply(|| self.port.pet(id))
+        self.switch.reply(|| self.port.pet(id))
     }
 
     async fn pets<'a>(
@@ -105,15 +105,15 @@ impl PetReader for Tempered<dyn PetReader> {
         page: &PageRequest,
         sink: PetSink<'a>,
     ) -> Result<PageEnd, StoreError> {
-        self.temper.ask()?;
+        self.switch.ask()?;
         self.port.pets(filter, page, sink).await
     }
 }
 
 #[async_trait]
-impl CategoryReader for Tempered<dyn CategoryReader> {
+impl CategoryReader for SwitchedPort<dyn CategoryReader> {
     fn category(&self, id: CategoryId) -> Fallible<Option<CategoryRecord>> {
-        self.temper.reply(|| self.port.category(id))
+        self.switch.reply(|| self.port.category(id))
     }
 
     async fn categories<'a>(
@@ -122,15 +122,15 @@ impl CategoryReader for Tempered<dyn CategoryReader> {
         page: &PageRequest,
         sink: CategorySink<'a>,
     ) -> Result<PageEnd, StoreError> {
-        self.temper.ask()?;
+        self.switch.ask()?;
         self.port.categories(filter, page, sink).await
     }
 }
 
 #[async_trait]
-impl OrderReader for Tempered<dyn OrderReader> {
+impl OrderReader for SwitchedPort<dyn OrderReader> {
     fn order(&self, id: OrderId) -> Fallible<Option<OrderRecord>> {
-        self.temper.reply(|| self.port.order(id))
+        self.switch.reply(|| self.port.order(id))
     }
 
     async fn orders<'a>(
@@ -139,20 +139,20 @@ impl OrderReader for Tempered<dyn OrderReader> {
         page: &PageRequest,
         sink: OrderSink<'a>,
     ) -> Result<PageEnd, StoreError> {
-        self.temper.ask()?;
+        self.switch.ask()?;
         self.port.orders(filter, page, sink).await
     }
 }
 
-impl KeyReader for Tempered<dyn KeyReader> {
+impl KeyReader for SwitchedPort<dyn KeyReader> {
     fn credential(&self, name: KeyName) -> Fallible<Option<Credential>> {
-        self.temper.reply(|| self.port.credential(name))
+        self.switch.reply(|| self.port.credential(name))
     }
 }
 
-impl Quotas for Tempered<dyn Quotas> {
+impl Quotas for SwitchedPort<dyn Quotas> {
     fn take(&self, ask: &Ask) -> Fallible<Verdict> {
-        self.temper.reply(|| self.port.take(ask))
+        self.switch.reply(|| self.port.take(ask))
     }
 
     fn leave(&self, account: AccountId) {
@@ -166,6 +166,6 @@ impl Quotas for Tempered<dyn Quotas> {
         cost: Cost,
         now: Timestamp,
     ) -> Fallible<AddressVerdict> {
-        self.temper.reply(|| self.port.take_address(address, limit, cost, now))
+        self.switch.reply(|| self.port.take_address(address, limit, cost, now))
     }
 }

@@ -1,15 +1,15 @@
-//! What clients want, and how they put it.
+//! Generator of random operations and requests.
 
 use petstore_tests::Random;
 
 use crate::request::{Listing, Member, Of, Op, Request, Status};
-use crate::world::Gossip;
+use crate::world::Observations;
 
-/// Names that meet each other, some but for their case.
+/// Names that collide, some only without regard to case.
 const NAMES: [&str; 12] =
     ["Cats", "cats", "CATS", "Dogs", "Birds", "birds", "Fish", "Snails", "Rex", "rex", "Hazel", "Fiver"];
 
-/// Requests that are refused whatever the shop holds.
+/// Requests that are refused in every state of the shop.
 const WRONG: [Op; 8] = [
     wrong("POST", "/v1/pets", Some("{\"name\":\"Rex\"}"), 400, "validation_failed"),
     wrong("POST", "/v1/pets", Some("{\"name\":"), 400, "invalid_json"),
@@ -31,73 +31,73 @@ const fn wrong(
     Op::Wrong { method, path, body, status, code }
 }
 
-/// What a wish is about.
-struct Things {
+/// The targets of an operation.
+struct Targets {
     pet: u64,
     category: u64,
     order: u64,
     name: String,
 }
 
-impl Things {
-    fn some(gossip: &Gossip, random: &mut Random) -> Self {
+impl Targets {
+    fn some(observations: &Observations, random: &mut Random) -> Self {
         Self {
-            pet: gossip.id(Of::Pets, random),
-            category: gossip.id(Of::Categories, random),
-            order: gossip.id(Of::Orders, random),
+            pet: observations.id(Of::Pets, random),
+            category: observations.id(Of::Categories, random),
+            order: observations.id(Of::Orders, random),
             name: name(random),
         }
     }
 }
 
-/// How many kinds of [`wish`] there are; and those that change a category or its name, a pet, an order.
+/// The number of kinds of [`operation`]; and the kinds that change a category or its name, a pet, an order.
 const KINDS: u32 = 40;
 const OF_A_CATEGORY: [u32; 5] = [0, 0, 1, 2, 3];
 const OF_A_PET: [u32; 12] = [8, 9, 10, 12, 13, 14, 15, 16, 24, 26, 27, 28];
 const OF_AN_ORDER: [u32; 3] = [18, 19, 21];
 
-/// Anything.
-pub(crate) fn any(gossip: &Gossip, random: &mut Random) -> Op {
-    let things = Things::some(gossip, random);
-    let kind = kind(gossip, random);
-    wish(kind, &things, gossip, random)
+/// A random operation.
+pub(crate) fn any(observations: &Observations, random: &mut Random) -> Op {
+    let targets = Targets::some(observations, random);
+    let kind = kind(observations, random);
+    operation(kind, &targets, observations, random)
 }
 
-/// What several people want at the same moment: all the same, or each something of the same category, pet or order.
-pub(crate) fn crowd(gossip: &Gossip, random: &mut Random) -> Vec<Op> {
-    let (people, things) = (2 + random.below(7), Things::some(gossip, random));
+/// Concurrent operations: all the same, or different ones on the same category, pet or order.
+pub(crate) fn burst(observations: &Observations, random: &mut Random) -> Vec<Op> {
+    let (count, targets) = (2 + random.below(7), Targets::some(observations, random));
     let kinds: &[u32] = match random.below(4) {
         0 => {
-            let kind = kind(gossip, random);
-            let wish = wish(kind, &things, gossip, random);
-            return (0..people).map(|_| wish.clone()).collect();
+            let kind = kind(observations, random);
+            let operation = operation(kind, &targets, observations, random);
+            return (0..count).map(|_| operation.clone()).collect();
         }
         1 => &OF_A_CATEGORY,
         2 => &OF_A_PET,
         _ => &OF_AN_ORDER,
     };
-    (0..people)
+    (0..count)
         .map(|_| {
             let kind = *random.pick(kinds);
-            wish(kind, &things, gossip, random)
+            operation(kind, &targets, observations, random)
         })
         .collect()
 }
 
-/// A kind of wish. An empty shop is filled first.
-fn kind(gossip: &Gossip, random: &mut Random) -> u32 {
-    if gossip.is_empty(Of::Categories) {
+/// A random kind of operation. An empty shop is filled first.
+fn kind(observations: &Observations, random: &mut Random) -> u32 {
+    if observations.is_empty(Of::Categories) {
         0
-    } else if gossip.is_empty(Of::Pets) && random.once_in(2) {
+    } else if observations.is_empty(Of::Pets) && random.once_in(2) {
         4
     } else {
         random.below(KINDS)
     }
 }
 
-/// A wish of this kind.
-fn wish(kind: u32, things: &Things, gossip: &Gossip, random: &mut Random) -> Op {
-    let Things { pet, category, order, ref name } = *things;
+/// An operation of this kind.
+fn operation(kind: u32, targets: &Targets, observations: &Observations, random: &mut Random) -> Op {
+    let Targets { pet, category, order, ref name } = *targets;
     let name = name.clone();
     match kind {
         0 => Op::CreateCategory { name, description: maybe(random, text) },
@@ -143,16 +143,16 @@ fn wish(kind: u32, things: &Things, gossip: &Gossip, random: &mut Random) -> Op 
         }
         29..=33 => {
             let of = *random.pick(&[Of::Pets, Of::Inventory, Of::Categories, Of::Orders]);
-            Op::Get { of, id: gossip.id(of, random) }
+            Op::Get { of, id: observations.id(of, random) }
         }
         34 | 35 => Op::RateLimit,
         36 => random.pick(&WRONG).clone(),
-        _ => Op::List(listing(gossip, random)),
+        _ => Op::List(listing(observations, random)),
     }
 }
 
-/// The first page of any list.
-pub(crate) fn listing(gossip: &Gossip, random: &mut Random) -> Listing {
+/// The first page of a random list.
+pub(crate) fn listing(observations: &Observations, random: &mut Random) -> Listing {
     let of = *random.pick(&[Of::Pets, Of::Inventory, Of::Categories, Of::Orders]);
     let mut listing = Listing {
         of,
@@ -167,16 +167,16 @@ pub(crate) fn listing(gossip: &Gossip, random: &mut Random) -> Listing {
     };
     match of {
         Of::Pets => {
-            listing.category = random.once_in(4).then(|| gossip.id(Of::Categories, random));
+            listing.category = random.once_in(4).then(|| observations.id(Of::Categories, random));
             listing.name = random.once_in(5).then(|| name(random));
             listing.statuses = statuses(random);
         }
         Of::Inventory => {
             listing.statuses = statuses(random);
-            listing.pet = random.once_in(6).then(|| gossip.id(Of::Pets, random));
+            listing.pet = random.once_in(6).then(|| observations.id(Of::Pets, random));
         }
         Of::Orders => {
-            listing.pet = random.once_in(4).then(|| gossip.id(Of::Pets, random));
+            listing.pet = random.once_in(4).then(|| observations.id(Of::Pets, random));
             listing.complete = maybe(random, |random| random.once_in(2));
         }
         Of::Categories => listing.name = random.once_in(4).then(|| name(random)),
@@ -184,8 +184,8 @@ pub(crate) fn listing(gossip: &Gossip, random: &mut Random) -> Listing {
     listing
 }
 
-/// The request for it, with conditions that somebody who has looked before may make.
-pub(crate) fn dress(op: Op, secret: String, gossip: &Gossip, random: &mut Random) -> Request {
+/// The request for an operation, with random conditions that a client who has read the resource may state.
+pub(crate) fn request(op: Op, secret: String, observations: &Observations, random: &mut Random) -> Request {
     let target = match &op {
         Op::ReplaceCategory { id, .. } | Op::PatchCategory { id, .. } | Op::DeleteCategory { id } => {
             Some((Of::Categories, *id))
@@ -195,7 +195,7 @@ pub(crate) fn dress(op: Op, secret: String, gossip: &Gossip, random: &mut Random
         Op::SetStock { pet, .. } => Some((Of::Inventory, *pet)),
         _ => None,
     };
-    let seen = target.and_then(|target| gossip.versions.get(&target).copied());
+    let seen = target.and_then(|target| observations.versions.get(&target).copied());
     let if_match = seen
         .filter(|_| random.once_in(3))
         .map(|version| if random.once_in(5) { vec![version + 1, version + 2] } else { vec![version] });
@@ -220,7 +220,7 @@ fn statuses(random: &mut Random) -> Vec<Status> {
     Status::ALL.into_iter().filter(|_| random.once_in(4)).collect()
 }
 
-/// Some day of 2031, to the millisecond.
+/// A time in 2031, to the millisecond.
 fn time(random: &mut Random) -> i64 {
     1_924_992_000_000 + i64::from(random.below(u32::MAX))
 }

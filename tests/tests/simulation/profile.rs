@@ -1,27 +1,27 @@
-//! What a seed is like. Not every seed has every trouble, or the common ones would hide the rare ones.
+//! The profile of a seed. Not every seed has every kind of fault: frequent faults would hide the rare ones.
 
 use std::time::Duration;
 
 use petstore_tests::Random;
 
-use crate::link::LinkWeather;
+use crate::link::LinkConditions;
 
-/// One run's character.
+/// The parameters of one run.
 #[derive(Debug, Clone)]
-pub(crate) struct Temper {
-    /// What the clock shows at the start, in milliseconds since the epoch.
+pub(crate) struct Profile {
+    /// The wall clock at the start, in milliseconds since the epoch.
     pub(crate) begins: i64,
     pub(crate) lasts: Duration,
     pub(crate) clients: u64,
-    pub(crate) weather: LinkWeather,
-    /// One request in so many is cut off somewhere; 0: none.
+    pub(crate) conditions: LinkConditions,
+    /// One request in this many is cut off; 0: none.
     pub(crate) cut_once_in: u32,
-    /// Between two of these, on average; none: never.
+    /// The mean time between two of these; none: never.
     pub(crate) between_ends: Option<Duration>,
     pub(crate) between_disk_faults: Option<Duration>,
     pub(crate) between_clock_steps: Option<Duration>,
     pub(crate) between_orders: Duration,
-    /// How long a client rests between two visits, on average.
+    /// The mean time between two sessions of a client.
     pub(crate) rest: Duration,
     pub(crate) in_flight_max: u32,
     pub(crate) address_limit: u32,
@@ -29,23 +29,23 @@ pub(crate) struct Temper {
 }
 
 /// 2030-06-15T00:00:00Z.
-const SUMMER: i64 = 1_907_712_000_000;
+const JUNE_15: i64 = 1_907_712_000_000;
 
 const HOUR: i64 = 60 * 60 * 1_000;
 
-impl Temper {
+impl Profile {
     pub(crate) fn of(random: &mut Random) -> Self {
         let minutes = |random: &mut Random, first, last| {
             Duration::from_secs(60 * u64::try_from(random.within(first, last)).expect("not negative"))
         };
         let begins = match random.below(4) {
-            0 => crate::book::SUNSET - random.within(0, 3 * HOUR),
-            // Soon it is midnight.
-            1 => SUMMER - random.within(0, 2 * HOUR),
-            _ => SUMMER + i64::from(random.below(150)) * 24 * HOUR + random.within(0, 24 * HOUR),
+            0 => crate::oracle::SUNSET - random.within(0, 3 * HOUR),
+            // Midnight is near.
+            1 => JUNE_15 - random.within(0, 2 * HOUR),
+            _ => JUNE_15 + i64::from(random.below(150)) * 24 * HOUR + random.within(0, 24 * HOUR),
         };
         let latency = *random.pick(&[100, 1_000, 20_000, 100_000]);
-        let weather = LinkWeather {
+        let conditions = LinkConditions {
             latency: Duration::from_micros(latency),
             jitter: Duration::from_micros(latency),
             split_once_in: *random.pick(&[0, 20, 3]),
@@ -60,7 +60,7 @@ impl Temper {
             begins,
             lasts: minutes(random, 20, 150),
             clients: u64::from(2 + random.below(7)),
-            weather,
+            conditions,
             cut_once_in,
             between_ends: sometimes(random),
             between_disk_faults: sometimes(random),
@@ -74,8 +74,8 @@ impl Temper {
     }
 }
 
-/// A time around this one: mostly shorter, sometimes much longer.
-pub(crate) fn around(random: &mut Random, mean: Duration) -> Duration {
+/// An exponentially distributed time with this mean.
+pub(crate) fn exponential(random: &mut Random, mean: Duration) -> Duration {
     let share = f64::from(random.below(1_000_000) + 1) / 1_000_001.0;
     mean.mul_f64(-share.ln())
 }

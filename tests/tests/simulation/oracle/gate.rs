@@ -1,17 +1,17 @@
-//! What the petstore's gate decides, held against the model at that moment.
+//! Checks of the gate's decisions against the model at the same moment.
 
 use std::net::IpAddr;
 
 use petstore_domain::WindowUsage;
 use petstore_ports::{AddressVerdict, Ask, Cost, Verdict};
 
-use super::{Actor, Book, Gate, State};
+use super::{Actor, Gate, Oracle, State};
 use crate::model::accounts::Accounts;
-use crate::model::quotas::{self, Told, binding};
+use crate::model::quotas::{self, QuotaHeaders, binding};
 use crate::request::Op;
 
-impl Book {
-    /// The quotas were asked to let a request in, and have answered.
+impl Oracle {
+    /// Checks the verdict of the quotas on a request with a valid key.
     pub(crate) fn judged(&self, process: u64, actor: Option<Actor>, ask: &Ask, verdict: &Verdict) {
         let outcome = {
             let mut state = self.lock();
@@ -24,7 +24,7 @@ impl Book {
         self.judge(outcome);
     }
 
-    /// The quotas were asked to let a stranger in, and have answered.
+    /// Checks the verdict of the quotas on a request without a valid key.
     pub(crate) fn judged_address(
         &self,
         process: u64,
@@ -44,7 +44,7 @@ impl Book {
         self.judge(outcome);
     }
 
-    /// A request is no longer in flight: there is an answer to it, or nobody waits for one.
+    /// Records that a request is no longer in flight: it has an answer, or its client has gone.
     pub(crate) fn left(&self, process: u64, actor: Option<Actor>, account: u64) {
         let outcome = {
             let mut state = self.lock();
@@ -83,13 +83,13 @@ impl State {
         if self.accounts.keys[&key].ban != ban_before {
             self.counts.bans += 1;
             let at = self.now();
-            self.behind.bans.entry(key).or_insert((at, ban_before));
+            self.write_behind.bans.entry(key).or_insert((at, ban_before));
         }
         if costs && matches!(right, quotas::Verdict::Admitted(_)) {
             let now = self.now();
-            self.behind.usage_since.entry(record.account).or_insert(now);
+            self.write_behind.usage_since.entry(record.account).or_insert(now);
         }
-        let given = in_our_terms(verdict, &self.accounts, record.account);
+        let given = to_model(verdict, &self.accounts, record.account);
         if given != right {
             return Err(format!("request {id} of key {key}: judged {given:?}, right is {right:?}"));
         }
@@ -98,9 +98,9 @@ impl State {
         Ok(())
     }
 
-    /// A place among the requests in flight is given back: by one that has it, and so once.
+    /// Checks that a request gives back a place that it has, and does so once.
     fn left(&mut self, actor: Option<Actor>, account: u64) -> Result<(), String> {
-        let (connection, id) = self.who_asks(actor)?;
+        let (connection, id) = self.requester(actor)?;
         let asked = &mut self.asked[id];
         if !std::mem::take(&mut asked.in_flight) {
             return Err(format!("request {id} gives a place back that it does not have"));
@@ -113,7 +113,7 @@ impl State {
         Ok(())
     }
 
-    /// Who is answered, or whose connection has ended, is in flight no more.
+    /// Checks that a request that was answered, or whose connection has ended, is not in flight.
     pub(super) fn has_left(&self, connection: u64) -> Result<(), String> {
         match self.current.get(&connection) {
             Some(id) if self.asked[*id].in_flight => {
@@ -142,7 +142,7 @@ impl State {
             }
         };
         if cost != Cost::One {
-            return Err(format!("request {id} of a stranger costs nothing"));
+            return Err(format!("request {id} without a valid key costs nothing"));
         }
         let (admitted, told) = self.quotas.take_address(address, true, now);
         let given = (verdict.admitted, window(verdict.usage, "address"));
@@ -155,18 +155,18 @@ impl State {
         Ok(())
     }
 
-    /// The connection in whose name something is done, and the request that it carries.
-    fn who_asks(&self, actor: Option<Actor>) -> Result<(u64, usize), String> {
+    /// The connection of the actor, and the request that it carries.
+    fn requester(&self, actor: Option<Actor>) -> Result<(u64, usize), String> {
         let Some(Actor::Connection(connection)) = actor else {
-            return Err("somebody is judged who is no client".to_owned());
+            return Err("the gate judged an actor that is no client".to_owned());
         };
-        let id = *self.current.get(&connection).ok_or("nobody asked on this connection")?;
+        let id = *self.current.get(&connection).ok_or("there is no request on this connection")?;
         Ok((connection, id))
     }
 
-    /// The request that is being judged, which has not been yet.
+    /// The current request, which must not have been judged before.
     fn at_the_gate(&self, actor: Option<Actor>) -> Result<usize, String> {
-        let (_, id) = self.who_asks(actor)?;
+        let (_, id) = self.requester(actor)?;
         if self.asked[id].gate.is_some() {
             return Err(format!("request {id} is judged twice"));
         }
@@ -189,23 +189,23 @@ fn gate(verdict: quotas::Verdict, account: u64, (reads, writes): (bool, bool), n
         }
         quotas::Verdict::Banned { until, limit } => {
             let reset = (until + 999).div_euclid(1_000);
-            let told = Told { limit, remaining: 0, reset, resource: "ban" };
+            let told = QuotaHeaders { limit, remaining: 0, reset, resource: "ban" };
             Gate::Refused { status: 403, code: "key_banned", retry_after: Some(wait(until, now)), told }
         }
     }
 }
 
-/// Whole seconds from now to then, rounded up, at least one.
+/// Whole seconds from `now` to `then`, rounded up, at least one.
 fn wait(then: i64, now: i64) -> i64 {
     (then - now + 999).div_euclid(1_000).max(1)
 }
 
-fn window(usage: WindowUsage, resource: &'static str) -> Told {
+fn window(usage: WindowUsage, resource: &'static str) -> QuotaHeaders {
     let WindowUsage { limit, remaining, reset_secs } = usage;
-    Told { limit, remaining, reset: i64::try_from(reset_secs).unwrap_or(i64::MAX), resource }
+    QuotaHeaders { limit, remaining, reset: i64::try_from(reset_secs).unwrap_or(i64::MAX), resource }
 }
 
-fn in_our_terms(verdict: &Verdict, accounts: &Accounts, account: u64) -> quotas::Verdict {
+fn to_model(verdict: &Verdict, accounts: &Accounts, account: u64) -> quotas::Verdict {
     let both = |usage: &petstore_domain::Usage| [window(usage.minute, "minute"), window(usage.day, "day")];
     match verdict {
         Verdict::Admitted(usage) => quotas::Verdict::Admitted(both(usage)),

@@ -1,4 +1,4 @@
-//! Heads: their bounds, and what no parser should let through.
+//! Request heads: their bounds, and malformed ones that a parser must refuse.
 
 use petstore_domain::Plan;
 
@@ -36,7 +36,7 @@ fn a_head_has_at_most_16_kib() {
         assert_eq!(answer.outcome(), (431, "headers_too_large".to_owned()), "{bytes}");
         assert_eq!(answer.header("x-ratelimit-resource"), Some("address"));
     }
-    // To the byte: the request line, every field and the empty line, as they were sent.
+    // The bound counts the request line, every field and the empty line, as they were sent.
     let whole = |bytes: usize| {
         let head = |filling: &str| request(&client, "GET", "/v1/pets", &[("x-long", filling)], b"");
         let head = head(&"x".repeat(bytes - head("").len()));
@@ -51,7 +51,7 @@ fn a_head_has_at_most_16_kib() {
 }
 
 #[test]
-fn what_the_parser_itself_refuses_is_answered_and_closed() {
+fn a_head_that_the_parser_refuses_is_answered_and_closed() {
     let shop = Shop::open();
     let client = shop.client(Plan::Business);
     let fields: Vec<_> = (0..101).map(|number| (format!("x-{number}"), "x")).collect();
@@ -89,7 +89,7 @@ fn what_the_parser_itself_refuses_is_answered_and_closed() {
 }
 
 #[test]
-fn bytes_beyond_ascii_in_a_path_name_nothing() {
+fn a_path_with_bytes_beyond_ascii_is_not_found() {
     let shop = Shop::open();
     let client = shop.client(Plan::Business);
     let key = client.key.as_deref().unwrap();

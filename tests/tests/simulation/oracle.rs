@@ -1,10 +1,10 @@
-//! The book of a run: every request with what became of it, the model, and the first promise that was broken.
+//! The test oracle of a run: all requests and their progress, the model, and the first guarantee that was broken.
 //!
-//! The petstore's own ports tell the book in which order things happen: when a request is judged, when a transition is
-//! decided, when its batch is on disk. In this order the model does the same, so for each request exactly one answer is
-//! right; and since each of these moments lies between the request and its answer, what passes is linearizable. A
-//! request whose answer is lost is known like any other: nothing remains in doubt but what a failing disk holds, and
-//! that is read back.
+//! The petstore's own ports report to the oracle in which order things happen: when the gate judges a request,
+//! when a transition is decided, when its batch is on disk. The model repeats them in this order, so each
+//! request has exactly one correct answer. Each of these moments lies between the request and its answer, so a
+//! run that passes is linearizable. A request whose answer is lost is known as well: only the batch of a
+//! failing disk is in doubt, and that is read back.
 
 mod answers;
 mod commits;
@@ -22,85 +22,85 @@ use tokio::time::Instant;
 use crate::clock::SimClock;
 use crate::expected::Expected;
 use crate::model::accounts::{Accounts, Ban, Given as GivenKeys, Order};
-use crate::model::quotas::{Figures, Quotas, Told, Windows};
+use crate::model::quotas::{QuotaHeaders, QuotaSettings, Quotas, Windows};
 use crate::model::retries::Retries;
 use crate::model::shop::{Given, Shop};
 use crate::request::Request;
 use crate::trace::Trace;
 
 pub(crate) use answers::{Answer, SUNSET};
-pub(crate) use restarts::Over;
+pub(crate) use restarts::Ending;
 
-/// Who calls the petstore.
+/// A caller of the petstore.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Actor {
-    /// Whatever comes over this connection.
+    /// The client of this connection.
     Connection(u64),
     Operator,
 }
 
 tokio::task_local! {
-    /// In whose name the task runs.
+    /// The actor in whose name the task runs.
     pub(crate) static ACTOR: Actor;
 }
 
-/// A transition's owner.
+/// The owner of a transition.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Owner {
     Request(usize),
     Order(usize),
-    /// Of a process that is gone.
-    Nobody,
+    /// It belongs to a process that has ended.
+    Gone,
 }
 
-/// How a request was judged at the gate.
+/// The verdict on a request at the gate.
 #[derive(Debug, Clone)]
 enum Gate {
-    Admitted { account: u64, usage: [Told; 2], reads: bool, writes: bool, now: i64 },
-    Refused { status: u16, code: &'static str, retry_after: Option<i64>, told: Told },
+    Admitted { account: u64, usage: [QuotaHeaders; 2], reads: bool, writes: bool, now: i64 },
+    Refused { status: u16, code: &'static str, retry_after: Option<i64>, told: QuotaHeaders },
 }
 
-/// What has become of a change.
+/// The progress of a change.
 #[derive(Debug, Clone)]
-enum Fate {
+enum Progress {
     /// It has not reached the store.
     None,
-    /// It waits, since this moment.
+    /// It has been waiting since this moment.
     Queued { since: Duration, now: i64 },
-    /// It is on disk, or was refused there and then.
+    /// It is on disk, or was refused without a write.
     Settled { answer: Expected, since: Duration },
     /// Its batch is not on disk.
     Dropped { since: Duration },
 }
 
-/// What was true when the server had an answer.
+/// The state at the moment at which the server had an answer.
 #[derive(Debug, Clone)]
 struct Stamp {
     at: Duration,
     /// The answer to a read.
     read: Option<Expected>,
-    /// What the entity tag of a page stands for.
-    print: Option<String>,
+    /// The content that the entity tag of a page stands for.
+    content: Option<String>,
     settled: bool,
-    /// Whether another request under the same idempotency key was being answered.
-    twin_runs: bool,
-    troubled: bool,
+    /// `true` if another request under the same idempotency key was in progress.
+    same_key_in_progress: bool,
+    failing: bool,
 }
 
-/// A request and what is known of it.
+/// A request, with all that is known of it.
 struct Asked {
     request: Request,
     sent: Duration,
     gate: Option<Gate>,
-    fate: Fate,
+    progress: Progress,
     stamp: Option<Stamp>,
-    /// Whether it has a place among its account's requests in flight.
+    /// `true` while it has a place among its account's requests in flight.
     in_flight: bool,
-    /// Whether the connection it came on has ended.
+    /// `true` if the connection of the request has ended.
     ended: bool,
 }
 
-/// An operator's order and what is known of it.
+/// An operator's order, with all that is known of it.
 struct Ordered {
     order: Order,
     now: i64,
@@ -113,7 +113,7 @@ struct Staged {
     owner: Owner,
     given: Given,
     keys: GivenKeys,
-    /// The ban of the key that it is about.
+    /// The ban of the key that it changes.
     ban: Option<Ban>,
 }
 
@@ -127,40 +127,40 @@ struct State {
     quotas: Quotas,
     asked: Vec<Asked>,
     orders: Vec<Ordered>,
-    /// The request that each connection carries.
+    /// The current request of each connection.
     current: BTreeMap<u64, usize>,
     staged: Vec<Staged>,
-    /// The batch that may be on disk.
+    /// The batch that is in doubt.
     doubt: Option<u64>,
-    /// Which process is alive, and when the one before it ended.
+    /// The number of the running process, and the time at which the one before it ended.
     process: u64,
     ended: Duration,
-    /// Whether the journal fails, and when it last did.
-    troubled: bool,
-    troubled_until: Duration,
-    behind: Behind,
-    /// What pages' entity tags stand for, both ways.
-    prints: BTreeMap<String, String>,
+    /// Set while the journal fails, with the time of its last failure.
+    failing: bool,
+    failing_until: Duration,
+    write_behind: WriteBehind,
+    /// The contents and entity tags of pages, in both directions.
+    contents: BTreeMap<String, String>,
     tags: BTreeMap<String, String>,
     counts: Counts,
     outcomes: BTreeMap<String, u64>,
 }
 
-/// What the journal has been told behind the requests.
+/// The state that the journal receives write-behind.
 #[derive(Default)]
-struct Behind {
+struct WriteBehind {
     usage: BTreeMap<u64, Windows>,
-    /// Told to a journal that failed: perhaps it has it all the same.
+    /// Noted while the journal failed: it may have them all the same.
     usage_in_doubt: BTreeMap<u64, Vec<Windows>>,
-    /// Since when there has been use that was not noted.
+    /// The time of the first use that was not noted.
     usage_since: BTreeMap<u64, Duration>,
-    /// Bans that were not noted, with the ban before.
+    /// Bans that were not noted, with the previous ban.
     bans: BTreeMap<u64, (Duration, Option<Ban>)>,
-    /// Up to when answers may have been dropped.
+    /// The time up to which expired records may have been dropped.
     pruned: i64,
 }
 
-/// How much has happened.
+/// Numbers of events.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Counts {
     pub(crate) answers: u64,
@@ -175,30 +175,30 @@ pub(crate) struct Counts {
     pub(crate) restarts: u64,
 }
 
-/// The book, as everybody has it.
-pub(crate) struct Book {
+/// The oracle, shared by all actors.
+pub(crate) struct Oracle {
     state: Mutex<State>,
     clock: Arc<SimClock>,
     start: Instant,
-    /// Told when the first promise is broken.
+    /// Notified when the first guarantee is broken.
     pub(crate) broken: Notify,
-    /// Told of each change that the store is about to decide on.
+    /// Notified of each change that the store is about to decide.
     pub(crate) changes: Notify,
-    /// Told of each batch that is on disk.
+    /// Notified of each batch that is on disk.
     pub(crate) commits: Notify,
 }
 
-impl Book {
-    pub(crate) fn new(clock: Arc<SimClock>, figures: Figures, loud: bool) -> Self {
+impl Oracle {
+    pub(crate) fn new(clock: Arc<SimClock>, settings: QuotaSettings, verbose: bool) -> Self {
         let now = Instant::now();
         let state = State {
             start: now,
-            trace: Trace::new(loud),
+            trace: Trace::new(verbose),
             failure: None,
             shop: Shop::default(),
             retries: Retries::default(),
             accounts: Accounts::default(),
-            quotas: Quotas::new(figures),
+            quotas: Quotas::new(settings),
             asked: Vec::new(),
             orders: Vec::new(),
             current: BTreeMap::new(),
@@ -206,10 +206,10 @@ impl Book {
             doubt: None,
             process: 0,
             ended: Duration::ZERO,
-            troubled: false,
-            troubled_until: Duration::ZERO,
-            behind: Behind::default(),
-            prints: BTreeMap::new(),
+            failing: false,
+            failing_until: Duration::ZERO,
+            write_behind: WriteBehind::default(),
+            contents: BTreeMap::new(),
             tags: BTreeMap::new(),
             counts: Counts::default(),
             outcomes: BTreeMap::new(),
@@ -225,7 +225,7 @@ impl Book {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().expect("nobody panics with the book")
+        self.state.lock().expect("no thread panics while it holds the oracle")
     }
 
     /// Writes a line into the trace.
@@ -233,7 +233,7 @@ impl Book {
         self.lock().trace.note(self.start.elapsed(), what);
     }
 
-    /// A promise is broken.
+    /// Records a broken guarantee.
     pub(crate) fn fail(&self, what: String) {
         self.note(&format!("BROKEN {what}"));
         let mut state = self.lock();
@@ -257,7 +257,7 @@ impl Book {
         self.lock().counts
     }
 
-    /// How often each status and error was answered.
+    /// The number of answers with each status and error.
     pub(crate) fn outcomes(&self) -> BTreeMap<String, u64> {
         self.lock().outcomes.clone()
     }
@@ -270,7 +270,7 @@ impl Book {
         self.start.elapsed()
     }
 
-    /// A client sends a request.
+    /// Records that a client sends a request.
     pub(crate) fn ask(&self, connection: u64, request: Request) -> usize {
         let mut state = self.lock();
         let id = state.asked.len();
@@ -282,20 +282,20 @@ impl Book {
         );
         state.trace.note(self.start.elapsed(), &line);
         let sent = state.now();
-        let (gate, fate, stamp) = (None, Fate::None, None);
-        state.asked.push(Asked { request, sent, gate, fate, stamp, in_flight: false, ended: false });
+        let (gate, progress, stamp) = (None, Progress::None, None);
+        state.asked.push(Asked { request, sent, gate, progress, stamp, in_flight: false, ended: false });
         state.current.insert(connection, id);
         id
     }
 
-    /// A client has given up on an answer.
+    /// Records that a client has given up on an answer.
     pub(crate) fn lose(&self, id: usize, why: &str) {
         let mut state = self.lock();
         state.counts.lost += 1;
         state.trace.note(self.start.elapsed(), &format!("   #{id} {why}"));
     }
 
-    /// The server is done with a connection.
+    /// Records that the server has finished with a connection.
     pub(crate) fn end(&self, connection: u64) {
         let outcome = {
             let mut state = self.lock();
@@ -308,7 +308,7 @@ impl Book {
         self.judge(outcome);
     }
 
-    /// An operator gives an order.
+    /// Records that an operator gives an order.
     pub(crate) fn order(&self, order: Order) -> usize {
         let mut state = self.lock();
         let id = state.orders.len();
@@ -317,7 +317,7 @@ impl Book {
         id
     }
 
-    /// An operator is told whether an order was carried out; none: that the store is unavailable.
+    /// Records the operator's answer: whether the order was carried out, or none if the store was unavailable.
     pub(crate) fn ordered(&self, id: usize, done: Option<bool>) {
         let verdict = {
             let mut state = self.lock();
@@ -325,11 +325,11 @@ impl Book {
             let ordered = &state.orders[id];
             match done {
                 Some(_) if ordered.done != done => Err(format!(
-                    "order {id} {:?} came to {:?}, the operator is told {done:?}",
+                    "order {id} {:?} resulted in {:?}, the operator was answered {done:?}",
                     ordered.order, ordered.done
                 )),
-                None if ordered.done.is_some() && !state.troubled_since(Duration::from_secs(5)) => {
-                    Err(format!("order {id} was carried out, and the operator is told that it was not"))
+                None if ordered.done.is_some() && !state.failing_since(Duration::from_secs(5)) => {
+                    Err(format!("order {id} was carried out, and the operator was answered that it was not"))
                 }
                 _ => Ok(()),
             }
@@ -337,25 +337,25 @@ impl Book {
         self.judge(verdict);
     }
 
-    /// An operator is given a key.
-    pub(crate) fn hand_out(&self, secret: &str, key: u64) {
+    /// Records that an operator gets a key.
+    pub(crate) fn key_handed_out(&self, secret: &str, key: u64) {
         self.lock().accounts.secrets.insert(secret.to_owned(), key);
     }
 }
 
 impl State {
-    /// How long the run has taken.
+    /// The time since the start of the run.
     fn now(&self) -> Duration {
         self.start.elapsed()
     }
 
-    /// Whether the journal has failed within this time.
-    fn troubled_since(&self, span: Duration) -> bool {
-        self.troubled || self.now() <= self.troubled_until + span
+    /// Returns whether the journal has failed within this time.
+    fn failing_since(&self, span: Duration) -> bool {
+        self.failing || self.now() <= self.failing_until + span
     }
 }
 
-/// The ids among changes, of records that are new to the model.
+/// The ids of the records in these changes that are new to the model.
 fn given(changes: Option<&Changes>) -> (Given, GivenKeys) {
     let (mut given, mut keys) = (Given::default(), GivenKeys::default());
     for change in changes.map(Changes::as_slice).unwrap_or_default() {

@@ -1,4 +1,4 @@
-//! Sees answers, holds each one to the document, and knows in the end what has not been seen.
+//! Checks answers against the document, and reports in the end the documented answers that were never seen.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::document::{self, Documented, Operation};
 use super::schema;
-use super::specimen::written;
+use super::valid_request::written;
 use crate::harness::Answer;
 
 /// Headers that any answer may have and no operation documents: the connection's, the body's, the browser's.
@@ -24,39 +24,39 @@ const TRANSPORT: [&str; 8] = [
 /// The headers of a deprecation: on every answer that documents them, though none of them is marked as required.
 const DEPRECATION: [&str; 3] = ["deprecation", "sunset", "link"];
 
-/// What has been seen so far. It gathers faults rather than stopping at the first: they often explain each other.
+/// The answers seen so far. It collects faults rather than stopping at the first: they often explain each other.
 #[derive(Default)]
-pub(super) struct Witness {
-    /// Statuses, codes and headers, as `known` writes them.
+pub(super) struct Checker {
+    /// Statuses, codes and headers, in the text form of `Facts`.
     seen: BTreeSet<String>,
     /// The examples of answers and of headers that were answered literally.
     shown: BTreeSet<String>,
     /// The first value of each header.
     headers: BTreeMap<&'static str, String>,
-    /// Bodies that were sent and taken, or answered, in the places of named schemas.
+    /// Bodies that were accepted or answered, by the named schema that they belong to.
     values: BTreeMap<&'static str, Vec<Value>>,
     /// The codes of single faults in a body or in parameters.
     details: BTreeSet<String>,
     faults: Vec<String>,
-    /// What is being tried.
-    scene: String,
+    /// The current scenario.
+    scenario: String,
 }
 
-impl Witness {
-    /// Turns to what is tried next, for whoever reads of a fault.
-    pub(super) fn turn_to(&mut self, scene: impl Into<String>) {
-        self.scene = scene.into();
+impl Checker {
+    /// Starts the next scenario, which is named in the message of a fault.
+    pub(super) fn start_scenario(&mut self, scenario: impl Into<String>) {
+        self.scenario = scenario.into();
     }
 
-    /// Notes what is wrong.
+    /// Records a fault.
     pub(super) fn fault(&mut self, fault: String) {
         self.faults.push(fault);
     }
 
-    /// Sees an answer, which must be as the document says.
-    pub(super) fn see(&mut self, operation: &Operation, answer: &Answer) {
+    /// Checks an answer against the document.
+    pub(super) fn check(&mut self, operation: &Operation, answer: &Answer) {
         for fault in faults(operation, answer) {
-            self.faults.push(format!("{}: {} {}: {fault}", self.scene, operation.id, answer.status));
+            self.faults.push(format!("{}: {} {}: {fault}", self.scenario, operation.id, answer.status));
         }
         let facts = Facts { operation: operation.id, status: answer.status };
         self.seen.insert(facts.status());
@@ -82,12 +82,12 @@ impl Witness {
         }
     }
 
-    /// Sees a body that was taken.
-    pub(super) fn see_taken(&mut self, schema: &'static Value, body: &Value) {
+    /// Records a body that was accepted.
+    pub(super) fn record_accepted(&mut self, schema: &'static Value, body: &Value) {
         schema::places(schema, body, &mut |name, value| self.keep(name, value));
     }
 
-    /// Compares an answer with the examples that the document has of it.
+    /// Compares an answer with the document's examples of it.
     fn compare(&mut self, operation: &Operation, answer: &Answer) {
         let Some(documented) = operation.answers.get(&answer.status) else { return };
         for header in &documented.headers {
@@ -112,13 +112,13 @@ impl Witness {
         }
     }
 
-    /// Sees an answer that must have this status, and this code if it is an error.
+    /// Checks an answer that must have this status, and this code if it is an error.
     pub(super) fn expect(&mut self, operation: &Operation, answer: &Answer, status: u16, code: &str) {
-        self.see(operation, answer);
+        self.check(operation, answer);
         let outcome = (answer.status, self::code(answer).unwrap_or_default());
         if outcome != (status, code.to_owned()) {
-            let (scene, id, body) = (&self.scene, operation.id, String::from_utf8_lossy(&answer.body));
-            let fault = format!("{scene}: {id}: expected {:?}, got {outcome:?}: {body}", (status, code));
+            let (scenario, id, body) = (&self.scenario, operation.id, String::from_utf8_lossy(&answer.body));
+            let fault = format!("{scenario}: {id}: expected {:?}, got {outcome:?}: {body}", (status, code));
             self.faults.push(fault);
         }
     }
@@ -128,7 +128,7 @@ impl Witness {
         self.details.clone()
     }
 
-    /// The end: every answer was as documented, and all that is documented has been seen, examples literally.
+    /// Ends the test: every answer was as documented, and every documented answer and example has been seen.
     pub(super) fn finish(mut self) {
         self.faults.extend(known().difference(&self.seen).map(|fact| format!("never seen: {fact}")));
         self.faults.extend(self.unproven_examples());
@@ -172,13 +172,13 @@ impl Witness {
         errors.filter(|error| error["code"] == example["code"]).map(Value::to_string).collect()
     }
 
-    /// The end of a test that does not set out to see everything: every answer was as documented.
+    /// Ends a test that does not cover the whole document: every answer was as documented.
     pub(super) fn finish_without_coverage(self) {
         assert!(self.faults.is_empty(), "the document and the server differ:\n{}", self.faults.join("\n"));
     }
 }
 
-/// How the things that can be seen of an answer are written down.
+/// Text forms of the observable parts of an answer.
 struct Facts {
     operation: &'static str,
     status: u16,
@@ -202,7 +202,7 @@ impl Facts {
     }
 }
 
-/// All that the document says can be seen.
+/// Returns all documented facts.
 fn known() -> BTreeSet<String> {
     let mut known = BTreeSet::new();
     for operation in document::operations() {
@@ -224,7 +224,7 @@ fn code(answer: &Answer) -> Option<String> {
     (answer.status >= 400).then(|| answer.json()["code"].as_str().unwrap_or("without a code").to_owned())
 }
 
-/// What is wrong with an answer to an operation.
+/// Returns the faults of an answer to an operation.
 fn faults(operation: &Operation, answer: &Answer) -> Vec<String> {
     let Some(documented) = operation.answers.get(&answer.status) else {
         return vec!["the status is not documented".to_owned()];
@@ -278,7 +278,7 @@ fn faults_of_body(documented: &Documented, answer: &Answer) -> Vec<String> {
     found
 }
 
-/// What the document says in words alone.
+/// Checks the rules that the document states in prose only.
 fn faults_of_prose(operation: &Operation, documented: &Documented, answer: &Answer) -> Vec<String> {
     let mut found = Vec::new();
     let mut demand = |holds: bool, what: &str| {

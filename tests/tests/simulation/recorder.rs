@@ -1,4 +1,4 @@
-//! The petstore's driven ports, which tell the book what passes through them, and change nothing.
+//! The petstore's driven ports, wrapped to report every call to the oracle without a change.
 
 use std::net::IpAddr;
 use std::pin::pin;
@@ -12,12 +12,12 @@ use petstore_ports::{
 };
 use tokio::sync::Notify;
 
-use crate::book::{ACTOR, Actor, Book, Owner};
+use crate::oracle::{ACTOR, Actor, Oracle, Owner};
 
-/// Who watches, and which process.
+/// The oracle, and the number of the process that reports to it.
 #[derive(Clone)]
-pub(crate) struct Witness {
-    pub(crate) book: Arc<Book>,
+pub(crate) struct Recorder {
+    pub(crate) oracle: Arc<Oracle>,
     pub(crate) process: u64,
 }
 
@@ -25,7 +25,7 @@ fn actor() -> Option<Actor> {
     ACTOR.try_with(|actor| *actor).ok()
 }
 
-/// Runs a call that waits for the store's writer, and tells the writer of it.
+/// Runs a call that waits for the store's writer, and notifies the writer.
 pub(crate) async fn submit<F: Future>(call: F, work: &Notify) -> F::Output {
     let mut call = pin!(call);
     let mut is_first = true;
@@ -39,25 +39,25 @@ pub(crate) async fn submit<F: Future>(call: F, work: &Notify) -> F::Output {
     .await
 }
 
-/// Writes.
+/// Reports writes.
 pub(crate) struct WatchedTransactor {
-    pub(crate) witness: Witness,
+    pub(crate) recorder: Recorder,
     pub(crate) inner: Arc<dyn Transactor>,
-    /// Told that there is something to do.
+    /// Notified when there is work for the writer.
     pub(crate) work: Arc<Notify>,
 }
 
 #[async_trait]
 impl Transactor for WatchedTransactor {
     async fn transact(&self, transition: Arc<dyn Transition>) -> Result<(), StoreError> {
-        let owner = self.witness.book.handed_over(self.witness.process, actor());
-        let watched = WatchedTransition { witness: self.witness.clone(), owner, inner: transition };
+        let owner = self.recorder.oracle.handed_over(self.recorder.process, actor());
+        let watched = WatchedTransition { recorder: self.recorder.clone(), owner, inner: transition };
         submit(self.inner.transact(Arc::new(watched)), &self.work).await
     }
 }
 
 struct WatchedTransition {
-    witness: Witness,
+    recorder: Recorder,
     owner: Owner,
     inner: Arc<dyn Transition>,
 }
@@ -69,30 +69,30 @@ impl Transition for WatchedTransition {
 
     fn decide(&self, view: &View) -> Option<Changes> {
         let changes = self.inner.decide(view);
-        self.witness.book.decided(self.witness.process, self.owner, changes.as_ref());
+        self.recorder.oracle.decided(self.recorder.process, self.owner, changes.as_ref());
         changes
     }
 }
 
-/// Counts.
+/// Reports the quotas' verdicts.
 pub(crate) struct WatchedQuotas {
-    pub(crate) witness: Witness,
+    pub(crate) recorder: Recorder,
     pub(crate) inner: Arc<dyn Quotas>,
 }
 
 impl Quotas for WatchedQuotas {
     fn take(&self, ask: &Ask) -> Reply<Result<Verdict, StoreError>> {
-        let (witness, ask, actor) = (self.witness.clone(), *ask, actor());
+        let (recorder, ask, actor) = (self.recorder.clone(), *ask, actor());
         self.inner.take(&ask).map(move |taken| {
             if let Ok(verdict) = &taken {
-                witness.book.judged(witness.process, actor, &ask, verdict);
+                recorder.oracle.judged(recorder.process, actor, &ask, verdict);
             }
             taken
         })
     }
 
     fn leave(&self, account: AccountId) {
-        self.witness.book.left(self.witness.process, actor(), account.get());
+        self.recorder.oracle.left(self.recorder.process, actor(), account.get());
         self.inner.leave(account);
     }
 
@@ -103,27 +103,27 @@ impl Quotas for WatchedQuotas {
         cost: Cost,
         now: Timestamp,
     ) -> Reply<Result<AddressVerdict, StoreError>> {
-        let (witness, actor) = (self.witness.clone(), actor());
+        let (recorder, actor) = (self.recorder.clone(), actor());
         self.inner.take_address(address, limit, cost, now).map(move |taken| {
             if let Ok(verdict) = &taken {
-                witness.book.judged_address(witness.process, actor, address, cost, verdict);
+                recorder.oracle.judged_address(recorder.process, actor, address, cost, verdict);
             }
             taken
         })
     }
 }
 
-/// Keeps.
+/// Reports the journal's calls.
 pub(crate) struct WatchedJournal {
-    pub(crate) witness: Witness,
+    pub(crate) recorder: Recorder,
     pub(crate) inner: Box<dyn Journal>,
 }
 
 impl WatchedJournal {
-    /// Tells of a failure of anything but a batch.
+    /// Reports a failure of any call but `append`.
     fn told<T>(&self, told: Result<T, StoreError>) -> Result<T, StoreError> {
         if told.is_err() {
-            self.witness.book.troubled(self.witness.process, None);
+            self.recorder.oracle.failing(self.recorder.process, None);
         }
         told
     }
@@ -136,10 +136,10 @@ impl Journal for WatchedJournal {
 
     fn append(&mut self, batch: &Batch<'_>) -> Result<(), StoreError> {
         let appended = self.inner.append(batch);
-        let Witness { book, process } = &self.witness;
+        let Recorder { oracle, process } = &self.recorder;
         match appended {
-            Ok(()) => book.committed(*process, batch.number.0, batch.changes.len()),
-            Err(_) => book.troubled(*process, Some(batch.number.0)),
+            Ok(()) => oracle.committed(*process, batch.number.0, batch.changes.len()),
+            Err(_) => oracle.failing(*process, Some(batch.number.0)),
         }
         appended
     }
@@ -147,28 +147,28 @@ impl Journal for WatchedJournal {
     fn recover(&mut self) -> Result<BatchNumber, StoreError> {
         let recovered = self.inner.recover();
         if let Ok(last) = recovered {
-            self.witness.book.recovered(self.witness.process, last.0);
+            self.recorder.oracle.recovered(self.recorder.process, last.0);
         }
         recovered
     }
 
     fn note_usage(&mut self, counts: &[UsageCount]) -> Result<(), StoreError> {
         let noted = self.inner.note_usage(counts);
-        self.witness.book.noted_usage(self.witness.process, counts, noted.is_ok());
+        self.recorder.oracle.noted_usage(self.recorder.process, counts, noted.is_ok());
         self.told(noted)
     }
 
     fn note_bans(&mut self, keys: &[KeyRecord]) -> Result<(), StoreError> {
         let noted = self.inner.note_bans(keys);
         if noted.is_ok() {
-            self.witness.book.noted_bans(self.witness.process, keys);
+            self.recorder.oracle.noted_bans(self.recorder.process, keys);
         }
         self.told(noted)
     }
 
     fn prune(&mut self, now: Timestamp) -> Result<usize, StoreError> {
         let pruned = self.inner.prune(now);
-        self.witness.book.pruned(self.witness.process, now.as_millis(), pruned.is_ok());
+        self.recorder.oracle.pruned(self.recorder.process, now.as_millis(), pruned.is_ok());
         self.told(pruned)
     }
 

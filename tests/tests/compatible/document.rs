@@ -1,4 +1,4 @@
-//! Parts of a document, and what they refer to.
+//! Parts of a document, and references between them.
 
 use std::collections::BTreeMap;
 
@@ -26,12 +26,12 @@ impl<'d> Part<'d> {
         Self { root, value: root }
     }
 
-    /// What stands there.
+    /// The value of this part.
     pub(super) fn value(self) -> &'d Value {
         self.value
     }
 
-    /// Another part of the same document.
+    /// Another part of the same document, with its reference resolved.
     pub(super) fn at(self, value: &'d Value) -> Self {
         let Some(reference) = value.get("$ref") else { return Self { value, ..self } };
         let pointer = reference.as_str().and_then(|reference| reference.strip_prefix('#'));
@@ -49,17 +49,17 @@ impl<'d> Part<'d> {
         members(self.value).map(|(name, member)| (name, self.at(member))).collect()
     }
 
-    /// A word in it, or an empty one.
+    /// A string member, or an empty one.
     pub(super) fn word(self, name: &str) -> &'d str {
         self.value[name].as_str().unwrap_or_default()
     }
 
-    /// Whether a flag in it is set.
+    /// Returns whether a flag in it is set.
     pub(super) fn is(self, name: &str) -> bool {
         self.value[name] == true
     }
 
-    /// The rules of a schema, those of its `allOf` among them.
+    /// The rules of a schema, with the rules of its `allOf`.
     pub(super) fn rules(self) -> Rules<'d> {
         let mut rules: Rules<'d> = members(self.value).filter(|(name, _)| *name != "allOf").collect();
         for part in items(&self.value["allOf"]) {

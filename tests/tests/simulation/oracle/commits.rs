@@ -1,27 +1,27 @@
-//! What the store decides, and what the disk then holds.
+//! Decisions of the store, and the batches that are then on disk.
 
 use petstore_domain::{Changes, KeyRecord};
 use petstore_ports::UsageCount;
 
-use super::{Actor, Book, Fate, Gate, Owner, Staged, State, given};
+use super::{Actor, Gate, Oracle, Owner, Progress, Staged, State, given};
 use crate::model::rows;
 
-impl Book {
-    /// A transition is handed to the store. Says whose it is.
+impl Oracle {
+    /// Records that a transition is handed to the store. Returns its owner.
     pub(crate) fn handed_over(&self, process: u64, actor: Option<Actor>) -> Owner {
         let mut broken = None;
         let owner = {
             let mut state = self.lock();
             match actor {
-                _ if state.process != process => Owner::Nobody,
+                _ if state.process != process => Owner::Gone,
                 Some(Actor::Connection(connection)) => {
                     let id = state.current[&connection];
                     let since = state.now();
                     let asked = &mut state.asked[id];
-                    if !matches!(asked.fate, Fate::None) {
+                    if !matches!(asked.progress, Progress::None) {
                         broken = Some(format!("request {id} changes something twice"));
                     }
-                    asked.fate = Fate::Queued { since, now: self.clock.millis() };
+                    asked.progress = Progress::Queued { since, now: self.clock.millis() };
                     Owner::Request(id)
                 }
                 Some(Actor::Operator) => {
@@ -29,7 +29,7 @@ impl Book {
                     state.orders[id].now = self.clock.millis();
                     Owner::Order(id)
                 }
-                None => Owner::Nobody,
+                None => Owner::Gone,
             }
         };
         self.changes.notify_waiters();
@@ -37,10 +37,10 @@ impl Book {
         owner
     }
 
-    /// The store has asked a transition.
+    /// Records that the store has decided a transition.
     pub(crate) fn decided(&self, process: u64, owner: Owner, changes: Option<&Changes>) {
         let mut state = self.lock();
-        if state.process != process || matches!(owner, Owner::Nobody) {
+        if state.process != process || matches!(owner, Owner::Gone) {
             return;
         }
         let (given, keys) = given(changes);
@@ -49,12 +49,12 @@ impl Book {
                 let key = state.orders[id].order.key().and_then(|key| state.accounts.keys.get(&key));
                 key.and_then(|key| key.ban)
             }
-            Owner::Request(_) | Owner::Nobody => None,
+            Owner::Request(_) | Owner::Gone => None,
         };
         state.staged.push(Staged { owner, given, keys, ban });
     }
 
-    /// The store is done with a step, and the last batch is not in doubt.
+    /// Records that the store has finished a step, with no batch in doubt.
     pub(crate) fn stepped(&self, process: u64) {
         let outcome = {
             let mut state = self.lock();
@@ -67,7 +67,7 @@ impl Book {
         self.judge(outcome);
     }
 
-    /// The journal has a batch, with the changes of so many decisions.
+    /// Records that the journal has a batch, with the changes of `decisions` decisions.
     pub(crate) fn committed(&self, process: u64, number: u64, decisions: usize) {
         let outcome = {
             let mut state = self.lock();
@@ -84,32 +84,32 @@ impl Book {
         self.judge(outcome);
     }
 
-    /// The journal fails, with this batch or with something else.
-    pub(crate) fn troubled(&self, process: u64, batch: Option<u64>) {
+    /// Records that the journal fails, in this batch or in another call.
+    pub(crate) fn failing(&self, process: u64, batch: Option<u64>) {
         let mut state = self.lock();
         if state.process != process {
             return;
         }
         state.trace.note(self.start.elapsed(), &format!("the journal fails at {batch:?}"));
-        state.troubled = true;
+        state.failing = true;
         state.doubt = batch.or(state.doubt);
     }
 
-    /// The journal says that it holds batches up to this one.
+    /// Records that the journal reports the last batch that it holds.
     pub(crate) fn recovered(&self, process: u64, last: u64) {
         let outcome = {
             let mut state = self.lock();
             if state.process != process {
                 return;
             }
-            state.trace.note(self.start.elapsed(), &format!("the journal is well at batch {last}"));
-            (state.troubled, state.troubled_until) = (false, state.now());
+            state.trace.note(self.start.elapsed(), &format!("the journal has recovered at batch {last}"));
+            (state.failing, state.failing_until) = (false, state.now());
             state.settle_doubt(last)
         };
         self.judge(outcome);
     }
 
-    /// The journal was told of usage, and has it or may have it.
+    /// Records that usage was noted in the journal, which has it or may have it.
     pub(crate) fn noted_usage(&self, process: u64, counts: &[UsageCount], is_there: bool) {
         let mut wrong = None;
         {
@@ -124,28 +124,28 @@ impl Book {
                     wrong = Some(format!("account {account} has used {right:?}, {windows:?} is noted"));
                 }
                 if is_there {
-                    state.behind.usage.insert(account, windows);
-                    state.behind.usage_in_doubt.remove(&account);
-                    state.behind.usage_since.remove(&account);
+                    state.write_behind.usage.insert(account, windows);
+                    state.write_behind.usage_in_doubt.remove(&account);
+                    state.write_behind.usage_since.remove(&account);
                 } else {
-                    state.behind.usage_in_doubt.entry(account).or_default().push(windows);
+                    state.write_behind.usage_in_doubt.entry(account).or_default().push(windows);
                 }
             }
         }
         self.judge(wrong.map_or(Ok(()), Err));
     }
 
-    /// The journal has these keys' bans.
+    /// Records that the journal has these keys' bans.
     pub(crate) fn noted_bans(&self, process: u64, keys: &[KeyRecord]) {
         let mut state = self.lock();
         if state.process == process {
             for key in keys {
-                state.behind.bans.remove(&key.id.get());
+                state.write_behind.bans.remove(&key.id.get());
             }
         }
     }
 
-    /// The journal was told to drop answers that have expired, and has or may have.
+    /// Records that the journal was told to drop expired records, and has done so or may have.
     pub(crate) fn pruned(&self, process: u64, now: i64, is_done: bool) {
         let mut state = self.lock();
         if state.process != process {
@@ -154,13 +154,13 @@ impl Book {
         if is_done {
             state.retries.prune(now);
         } else {
-            state.behind.pruned = state.behind.pruned.max(now);
+            state.write_behind.pruned = state.write_behind.pruned.max(now);
         }
     }
 }
 
 impl State {
-    /// The batch in doubt is there, or is not.
+    /// Resolves the doubt: the batch is on disk or is not.
     pub(super) fn settle_doubt(&mut self, last: u64) -> Result<(), String> {
         let Some(batch) = self.doubt.take() else { return Ok(()) };
         if last >= batch {
@@ -169,15 +169,15 @@ impl State {
         let since = self.now();
         for staged in std::mem::take(&mut self.staged) {
             match staged.owner {
-                Owner::Request(id) => self.asked[id].fate = Fate::Dropped { since },
+                Owner::Request(id) => self.asked[id].progress = Progress::Dropped { since },
                 Owner::Order(id) => self.orders[id].dropped = true,
-                Owner::Nobody => {}
+                Owner::Gone => {}
             }
         }
         Ok(())
     }
 
-    /// What was decided is in force: the model does it too, in the same order.
+    /// Applies the decisions to the model, in the same order.
     fn commit(&mut self) -> Result<(), String> {
         for staged in std::mem::take(&mut self.staged) {
             match staged.owner {
@@ -188,11 +188,11 @@ impl State {
                     let (done, forgiven) =
                         accounts.apply(&ordered.order, staged.ban, ordered.now, staged.keys)?;
                     if let Some(key) = forgiven {
-                        quotas.forgive(key);
+                        quotas.clear_strikes(key);
                     }
                     ordered.done = Some(done);
                 }
-                Owner::Nobody => {}
+                Owner::Gone => {}
             }
         }
         Ok(())
@@ -200,9 +200,10 @@ impl State {
 
     fn commit_request(&mut self, id: usize, staged: &Staged) -> Result<(), String> {
         let asked = &self.asked[id];
-        let (Fate::Queued { now, .. }, Some(Gate::Admitted { account, .. })) = (&asked.fate, &asked.gate)
+        let (Progress::Queued { now, .. }, Some(Gate::Admitted { account, .. })) =
+            (&asked.progress, &asked.gate)
         else {
-            return Err(format!("request {id} changes something, and was not let in"));
+            return Err(format!("request {id} changes something, and was not admitted"));
         };
         let (now, request) = (*now, &asked.request);
         let name = asked
@@ -222,7 +223,7 @@ impl State {
             }
             answer
         };
-        self.asked[id].fate = Fate::Settled { answer, since: self.now() };
+        self.asked[id].progress = Progress::Settled { answer, since: self.now() };
         Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! A store without a thread: the test takes each step of its writer, so that one test is one run.
+//! A store without a thread: the test takes each step of its writer, so that a test is deterministic.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
@@ -11,22 +11,22 @@ use petstore_ports::{
 };
 use petstore_tests::Disk;
 
-/// What became of an operation.
+/// The result of an operation.
 pub(crate) type Answer<O> = Result<Result<<O as Operation>::Output, <O as Operation>::Rejection>, StoreError>;
 
 /// A call that has been made and may not have been answered.
 pub(crate) type Call<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 
-/// A store on a disk.
-pub(crate) struct Driven {
+/// A store on a simulated disk.
+pub(crate) struct SteppedStore {
     pub(crate) store: MemoryStore,
     pub(crate) writer: Writer,
     pub(crate) disk: Disk,
 }
 
-impl Driven {
+impl SteppedStore {
     pub(crate) fn on(disk: &Disk) -> Self {
-        let (opened, writer) = MemoryStore::open_inline(disk.journal()).expect("what was kept can be opened");
+        let (opened, writer) = MemoryStore::open_inline(disk.journal()).expect("the disk can be opened");
         Self { store: opened.store, writer, disk: disk.clone() }
     }
 
@@ -48,12 +48,12 @@ impl Driven {
         panic!("every call is answered");
     }
 
-    /// Runs an operation on a disk that is well.
+    /// Runs an operation on a disk without faults.
     pub(crate) fn done<O: Operation<Rejection: std::fmt::Debug>>(&self, operation: O) -> O::Output {
-        self.finish(self.call(operation)).expect("the disk is well").expect("nothing stands against it")
+        self.finish(self.call(operation)).expect("the disk has no fault").expect("the operation is accepted")
     }
 
-    /// All that readers are shown.
+    /// The whole state that readers see.
     pub(crate) fn snapshot(&self) -> Snapshot {
         let page = PageRequest { order: PageOrder::Ascending, after: None, limit: usize::MAX };
         let mut seen = Snapshot::default();
@@ -67,19 +67,19 @@ impl Driven {
         seen
     }
 
-    /// What would be shown after a power cut at this moment.
+    /// The state that readers would see after a power cut at this moment.
     pub(crate) fn after_power_cut(&self) -> Snapshot {
         Self::on(&self.disk.after_power_cut()).snapshot()
     }
 
-    /// Takes steps until the journal does not fail any more.
+    /// Takes steps until the journal has recovered.
     pub(crate) fn heal(&self) {
         self.disk.heal();
         assert_eq!(self.writer.step(), Step::Worked, "a healed disk heals the store");
     }
 }
 
-/// All that readers are shown.
+/// The whole state that readers see.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Snapshot {
     pub(crate) categories: Vec<CategoryRecord>,
@@ -94,7 +94,7 @@ pub(crate) fn poll<T>(call: &mut Call<'_, T>) -> Poll<T> {
     call.as_mut().poll(&mut Context::from_waker(Waker::noop()))
 }
 
-/// The output of a call that waits for nobody, and succeeds.
+/// The output of a call that is ready at once, and succeeds.
 pub(crate) fn ready<T>(call: impl Future<Output = Result<T, StoreError>>) -> T {
     let mut call = std::pin::pin!(call);
     match call.as_mut().poll(&mut Context::from_waker(Waker::noop())) {

@@ -1,21 +1,21 @@
-//! What clients are answered, held against the one answer that is right.
+//! Checks of the answers to clients against the one correct answer.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{Asked, Book, Fate, Gate, Stamp, State};
+use super::{Asked, Gate, Oracle, Progress, Stamp, State};
 use crate::expected::Expected;
 use crate::model::quotas::binding;
 use crate::request::{Listing, Of, Op};
 
-/// 2030-12-05T00:00:00Z: from then on a pet is not read by its path any more.
+/// 2030-12-05T00:00:00Z: from then on a pet is no longer read by its path.
 pub(crate) const SUNSET: i64 = 1_922_659_200_000;
 
-/// From a whole request that changes something to the store's word on it.
+/// The time from the arrival of a whole change to the store's result.
 const STORE_DEADLINE: Duration = Duration::from_secs(2);
 
-/// The shortest time in which a request may be too slow: that of its head.
+/// The shortest time after which a request is too slow: the deadline of its head.
 const HEAD_DEADLINE: Duration = Duration::from_secs(10);
 
 /// An answer as a client reads it.
@@ -51,9 +51,9 @@ impl Answer {
     }
 }
 
-impl Book {
-    /// The server begins to write on a connection. Who was let in had an answer before that: it is gathered with
-    /// others, and a batch may reach the disk before they are sent.
+impl Oracle {
+    /// The server begins to write on a connection. A request that was admitted had an answer before that: the
+    /// answer waits in a send batch, and a batch of the journal may reach the disk before it is sent.
     pub(crate) fn answering(&self, connection: u64) {
         let outcome = {
             let mut state = self.lock();
@@ -63,7 +63,7 @@ impl Book {
         self.judge(outcome);
     }
 
-    /// A client has read an answer.
+    /// Checks an answer that a client has read.
     pub(crate) fn answered(&self, id: usize, answer: &Answer) {
         let outcome = {
             let mut state = self.lock();
@@ -75,15 +75,17 @@ impl Book {
         };
         let tell = |what| {
             let state = self.lock();
-            let Asked { request, gate, fate, stamp, .. } = &state.asked[id];
-            format!("request {id}: {what}\n  {request:?}\n  {gate:?}\n  {fate:?}\n  {stamp:?}\n  {answer:?}")
+            let Asked { request, gate, progress, stamp, .. } = &state.asked[id];
+            format!(
+                "request {id}: {what}\n  {request:?}\n  {gate:?}\n  {progress:?}\n  {stamp:?}\n  {answer:?}"
+            )
         };
         self.judge(outcome.map_err(tell));
     }
 }
 
 impl State {
-    /// There is an answer to what came over a connection, if there was none before.
+    /// Stamps the answer to the current request of a connection, unless it has a stamp.
     pub(super) fn answering(&mut self, connection: u64) {
         let Some(id) = self.current.get(&connection).copied() else { return };
         if self.asked[id].stamp.is_none() {
@@ -98,13 +100,14 @@ impl State {
             Some(gate @ Gate::Admitted { .. }) if asked.request.op.is_read() => self.read(asked, gate),
             _ => None,
         };
-        let settled = matches!(asked.fate, Fate::Settled { .. } | Fate::Dropped { .. });
-        let (twin_runs, troubled) = (self.twin_runs(id), self.troubled || self.troubled_until >= asked.sent);
-        let print = match &asked.request.op {
-            Op::List(listing) => Some(self.shop.page(listing).print),
+        let settled = matches!(asked.progress, Progress::Settled { .. } | Progress::Dropped { .. });
+        let (same_key_in_progress, failing) =
+            (self.same_key_in_progress(id), self.failing || self.failing_until >= asked.sent);
+        let content = match &asked.request.op {
+            Op::List(listing) => Some(self.shop.page(listing).content),
             _ => None,
         };
-        Stamp { at: self.now(), read, print, settled, twin_runs, troubled }
+        Stamp { at: self.now(), read, content, settled, same_key_in_progress, failing }
     }
 
     /// The answer to a read at this moment.
@@ -133,15 +136,15 @@ impl State {
 
     fn list(&self, listing: &Listing, known: Option<&str>) -> Expected {
         let page = self.shop.page(listing);
-        let tag = self.tags.get(&page.print).map(String::as_str);
+        let tag = self.tags.get(&page.content).map(String::as_str);
         if known.is_some() && known == tag {
             return Expected::empty(304);
         }
         Expected { has_next: Some(page.has_next), ..Expected::plain(page.items) }
     }
 
-    /// Whether an earlier request under the same idempotency key is being answered.
-    fn twin_runs(&self, id: usize) -> bool {
+    /// Returns whether an earlier request under the same idempotency key is in progress.
+    fn same_key_in_progress(&self, id: usize) -> bool {
         let name = |asked: &Asked| {
             let Some(Gate::Admitted { account, .. }) = asked.gate else { return None };
             let key = asked.request.idempotency_key.clone()?;
@@ -149,7 +152,7 @@ impl State {
         };
         let Some(own) = name(&self.asked[id]) else { return false };
         self.asked.iter().enumerate().rev().take(200).any(|(other, asked)| {
-            let runs = !asked.ended && asked.stamp.is_none() && !matches!(asked.fate, Fate::None);
+            let runs = !asked.ended && asked.stamp.is_none() && !matches!(asked.progress, Progress::None);
             other != id && runs && name(asked).as_ref() == Some(&own)
         })
     }
@@ -171,7 +174,7 @@ impl State {
                 let op = &asked.request.op;
                 let may = if op.needs_read() { *reads } else { *writes };
                 match op {
-                    // Whether there is such an operation is asked before what the key permits.
+                    // The operation's existence is checked before the scopes of the key.
                     Op::Wrong { status, code, .. } if may || matches!(status, 404 | 405) => {
                         Expected::refused(*status, code)
                     }
@@ -190,48 +193,52 @@ impl State {
         self.check_page(id, answer)
     }
 
-    /// A page's entity tag stands for this page and no other.
+    /// Checks that a page's entity tag stands for this page and no other.
     fn check_page(&mut self, id: usize, answer: &Answer) -> Result<(), String> {
-        let print = self.asked[id].stamp.as_ref().and_then(|stamp| stamp.print.clone());
-        let (Some(print), 200) = (print, answer.status) else { return Ok(()) };
+        let content = self.asked[id].stamp.as_ref().and_then(|stamp| stamp.content.clone());
+        let (Some(content), 200) = (content, answer.status) else { return Ok(()) };
         let tag = answer.header("etag").ok_or("a page without an entity tag")?.to_owned();
-        let stood = self.prints.get(&tag);
-        if stood.is_some_and(|stood| *stood != print) {
-            return Err(format!("{tag} stood for {stood:?} and stands for {print}"));
+        let stood = self.contents.get(&tag);
+        if stood.is_some_and(|stood| *stood != content) {
+            return Err(format!("{tag} stood for {stood:?} and stands for {content}"));
         }
-        if self.tags.get(&print).is_some_and(|before| *before != tag) {
+        if self.tags.get(&content).is_some_and(|before| *before != tag) {
             return Err("the page is as it was, and its entity tag is another one".to_owned());
         }
-        self.prints.insert(tag.clone(), print.clone());
-        self.tags.insert(print, tag);
+        self.contents.insert(tag.clone(), content.clone());
+        self.tags.insert(content, tag);
         Ok(())
     }
 }
 
-/// The answer to a change: what it came to, or that the store cannot say so.
+/// The answer to a change: its result, or that the store cannot report it.
 fn change(asked: &Asked, stamp: &Stamp, answer: &Answer) -> Result<Expected, String> {
-    let waited = match asked.fate {
-        Fate::Queued { since, .. } => stamp.at.saturating_sub(since),
-        Fate::None | Fate::Settled { .. } | Fate::Dropped { .. } => stamp.at.saturating_sub(asked.sent),
+    let waited = match asked.progress {
+        Progress::Queued { since, .. } => stamp.at.saturating_sub(since),
+        Progress::None | Progress::Settled { .. } | Progress::Dropped { .. } => {
+            stamp.at.saturating_sub(asked.sent)
+        }
     };
     let unavailable = Expected::refused(503, "unavailable");
     if answer.status == 503 {
-        let excused = stamp.troubled || waited >= STORE_DEADLINE;
+        let excused = stamp.failing || waited >= STORE_DEADLINE;
         return if excused { Ok(unavailable) } else { Err("unavailable, and nothing was wrong".to_owned()) };
     }
     if answer.code() == "idempotency_in_progress" {
-        let alone = matches!(asked.fate, Fate::None) && stamp.twin_runs;
+        let alone = matches!(asked.progress, Progress::None) && stamp.same_key_in_progress;
         return if alone {
             Ok(Expected::refused(409, "idempotency_in_progress"))
         } else {
             Err("nothing is in progress".to_owned())
         };
     }
-    match &asked.fate {
-        Fate::Settled { answer, since } if stamp.settled && *since <= stamp.at => Ok(answer.clone()),
-        Fate::Settled { .. } | Fate::Queued { .. } => Err("answered before it was on disk".to_owned()),
-        Fate::Dropped { since } => Err(format!("answered, and nothing of it is on disk since {since:?}")),
-        Fate::None => Err("answered without having been done".to_owned()),
+    match &asked.progress {
+        Progress::Settled { answer, since } if stamp.settled && *since <= stamp.at => Ok(answer.clone()),
+        Progress::Settled { .. } | Progress::Queued { .. } => {
+            Err("answered before it was on disk".to_owned())
+        }
+        Progress::Dropped { since } => Err(format!("answered, and nothing of it is on disk since {since:?}")),
+        Progress::None => Err("answered without having been done".to_owned()),
     }
 }
 

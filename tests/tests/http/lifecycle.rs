@@ -1,4 +1,4 @@
-//! How a server lives and ends.
+//! The life cycle of a server: start, readiness, drain, stop.
 
 use std::net::{SocketAddr, TcpStream};
 use std::num::NonZeroUsize;
@@ -12,20 +12,20 @@ use petstore_ports::api::{ClockFace, ClockTurn, Petstore, Sandbox};
 use petstore_service::Ports;
 use serde_json::json;
 
-use crate::faulty::{Mood, Moody};
-use crate::harness::{Client, Connection, OPENAPI, Shop, Wish};
+use crate::faulty::{FailingPort, FailureMode};
+use crate::harness::{Client, Connection, OPENAPI, Shop, ShopOptions};
 use crate::stall::{hold, request};
 
 const ANY_PORT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
 
-/// A second server of the same shop, which the test may end, and its client.
+/// A second server of the same shop, which the test may stop, and its client.
 fn serve(shop: &Shop) -> (Server, Client) {
     let server = shop.http.listen(ANY_PORT, NonZeroUsize::new(2).unwrap()).unwrap();
     let client = Client { address: server.local_addr(), ..shop.client(Plan::Business) };
     (server, client)
 }
 
-/// Waits until nobody listens there any more.
+/// Waits until the address refuses connections.
 fn wait_until_refused(address: SocketAddr) {
     let attempts = std::iter::repeat_with(|| TcpStream::connect(address)).take(20_000);
     assert!(attempts.into_iter().any(|attempt| attempt.is_err()), "new connections are still accepted");
@@ -34,27 +34,27 @@ fn wait_until_refused(address: SocketAddr) {
 #[test]
 fn a_healthy_server_is_ready() {
     let shop = Shop::open();
-    let health = shop.stranger().get("/health");
+    let health = shop.anonymous().get("/health");
     assert_eq!((health.status, health.json()), (200, json!({"status": "ok"})));
-    let ready = shop.stranger().get("/ready");
+    let ready = shop.anonymous().get("/ready");
     assert_eq!((ready.status, ready.json()), (200, json!({"status": "ready"})));
 }
 
 #[test]
-fn ready_names_the_checks_that_fail_and_health_asks_no_store() {
-    let shop = Shop::open_over(Wish::default(), |ports| {
-        let mood = Mood::Fails(StoreError::Unavailable("disk full".to_owned()));
-        Ports { health: Arc::new(Moody(mood)), ..ports }
+fn ready_names_the_checks_that_fail_and_health_does_not_ask_the_store() {
+    let shop = Shop::open_over(ShopOptions::default(), |ports| {
+        let mode = FailureMode::Fails(StoreError::Unavailable("disk full".to_owned()));
+        Ports { health: Arc::new(FailingPort(mode)), ..ports }
     });
-    let ready = shop.stranger().get("/ready");
+    let ready = shop.anonymous().get("/ready");
     assert_eq!(ready.outcome(), (503, "unavailable".to_owned()));
     assert_eq!(ready.details()[0].0, "store");
     assert!((1..=2).contains(&ready.number("retry-after")));
-    assert_eq!(shop.stranger().get("/health").status, 200);
+    assert_eq!(shop.anonymous().get("/health").status, 200);
 }
 
 #[test]
-fn what_is_held_is_answered_when_it_is_opened() {
+fn requests_to_a_held_server_are_answered_when_it_opens() {
     let shop = Shop::open();
     shop.http.hold();
     let (server, client) = serve(&shop);
@@ -66,7 +66,7 @@ fn what_is_held_is_answered_when_it_is_opened() {
     shop.http.open();
     assert_eq!(early.read_answer(false).unwrap().status, 200);
     assert_eq!(client.get("/health").status, 200);
-    // One that is never opened can be ended all the same, and answers nobody.
+    // A server that is never opened can be stopped all the same, without an answer to any request.
     shop.http.hold();
     let (held, client) = serve(&shop);
     let mut late = Connection::open(client.address);
@@ -79,7 +79,7 @@ fn what_is_held_is_answered_when_it_is_opened() {
 }
 
 #[test]
-fn an_answer_that_is_owed_is_given_after_the_drain_has_begun() {
+fn a_request_in_flight_is_answered_during_the_drain() {
     let shop = Shop::open();
     let (server, client) = serve(&shop);
     let body = b"{\"name\": \"Dogs\"}";
@@ -112,7 +112,7 @@ fn idle_connections_are_closed_and_a_last_request_is_answered() {
         assert_eq!(connection.read_answer(false).unwrap().status, 200);
     }
     server.drain();
-    // One that was on its way while the server began to stop.
+    // A request that was on its way when the drain began.
     idle[0].send(&get);
     let answer = idle[0].read_answer(false).expect("it is answered");
     assert_eq!((answer.status, answer.header("connection")), (200, Some("close")));
@@ -121,10 +121,10 @@ fn idle_connections_are_closed_and_a_last_request_is_answered() {
 }
 
 #[test]
-fn a_drain_ends_at_its_deadline_and_says_that_an_answer_is_missing() {
-    let mut wish = Wish::default();
-    wish.http.deadlines = Deadlines { drain: Duration::from_millis(200), ..Deadlines::DEFAULT };
-    let shop = Shop::open_as(wish);
+fn a_drain_ends_at_its_deadline_and_reports_the_missing_answer() {
+    let mut options = ShopOptions::default();
+    options.http.deadlines = Deadlines { drain: Duration::from_millis(200), ..Deadlines::DEFAULT };
+    let shop = Shop::open_as(options);
     let (server, client) = serve(&shop);
     let mut held = hold(&client, b"{}");
     server.drain();
@@ -132,7 +132,7 @@ fn a_drain_ends_at_its_deadline_and_says_that_an_answer_is_missing() {
     assert!(held.is_closed());
 }
 
-/// A sandbox on a disk that gives no answer until the test has ended.
+/// A sandbox on a disk that hangs until the test ends.
 struct OnHungDisk {
     begun: mpsc::Sender<()>,
     end: Mutex<mpsc::Receiver<()>>,
@@ -159,13 +159,13 @@ impl Sandbox for OnHungDisk {
 }
 
 #[test]
-fn a_reset_that_hangs_holds_no_drain_up() {
+fn a_reset_that_hangs_does_not_delay_the_drain() {
     let ((begun, has_begun), (end, ended)) = (mpsc::channel(), mpsc::channel());
     let sandbox = Arc::new(OnHungDisk { begun, end: Mutex::new(ended) });
-    let mut wish = Wish::default();
-    wish.http.deadlines = Deadlines { drain: Duration::from_millis(200), ..Deadlines::DEFAULT };
-    wish.http.sandbox = Some(Arc::clone(&sandbox) as Arc<dyn Sandbox>);
-    let shop = Shop::open_as(wish);
+    let mut options = ShopOptions::default();
+    options.http.deadlines = Deadlines { drain: Duration::from_millis(200), ..Deadlines::DEFAULT };
+    options.http.sandbox = Some(Arc::clone(&sandbox) as Arc<dyn Sandbox>);
+    let shop = Shop::open_as(options);
     let (server, client) = serve(&shop);
     let mut caller = Connection::open(client.address);
     caller.send(&request(&client, "POST", "/sandbox/reset", &[], b""));
@@ -178,20 +178,20 @@ fn a_reset_that_hangs_holds_no_drain_up() {
 }
 
 #[test]
-fn who_is_stopped_after_another_listener_has_what_that_one_left_of_the_drain() {
+fn the_listeners_of_a_shop_share_one_drain_deadline() {
     let open = || {
-        let mut wish = Wish::default();
-        wish.http.deadlines = Deadlines { drain: Duration::from_secs(1), ..Deadlines::DEFAULT };
-        Shop::open_as(wish)
+        let mut options = ShopOptions::default();
+        options.http.deadlines = Deadlines { drain: Duration::from_secs(1), ..Deadlines::DEFAULT };
+        Shop::open_as(options)
     };
     let (shop, other) = (open(), open());
     let [(first, client), (second, next)] = [serve(&shop), serve(&shop)];
-    let (elsewhere, stranger) = serve(&other);
+    let (elsewhere, anonymous) = serve(&other);
     let _held = [&client, &next].map(|client| hold(client, b"{}"));
-    let mut fresh = hold(&stranger, b"{}");
+    let mut fresh = hold(&anonymous, b"{}");
     first.drain();
     assert!(!first.join());
-    // Of these two only the one whose shop has not begun to stop has any time.
+    // Of these two only the server of the shop that has not begun to stop has time left.
     elsewhere.drain();
     second.drain();
     assert!(!second.join());
@@ -201,19 +201,19 @@ fn who_is_stopped_after_another_listener_has_what_that_one_left_of_the_drain() {
 }
 
 #[test]
-fn the_threads_that_serve_the_contract_tell_when_they_rest() {
-    let wish = Wish::default();
-    let idle = wish.http.idle.clone();
-    let shop = Shop::open_as(wish);
+fn the_threads_that_serve_the_contract_count_their_idle_time() {
+    let options = ShopOptions::default();
+    let idle = options.http.idle.clone();
+    let shop = Shop::open_as(options);
     let ops = shop.http.listen_ops(ANY_PORT).unwrap();
     let operator = Client { address: ops.local_addr(), key: None };
     assert_eq!(operator.get("/health").status, 200);
     while idle.threads() < 2 {
         std::thread::yield_now();
     }
-    assert_eq!(idle.threads(), 2, "who serves an operator has nothing to do with how busy the shop is");
+    assert_eq!(idle.threads(), 2, "threads of the operator's listener are not counted");
     let before = idle.time();
-    // For ever, if they did not tell.
+    // An endless loop if the threads did not count their idle time.
     while idle.time() == before {
         std::thread::yield_now();
     }
@@ -228,11 +228,11 @@ fn while_it_stops_a_server_is_healthy_but_not_ready() {
     let ops = shop.http.listen_ops(ANY_PORT).unwrap();
     let held = hold(&client, b"{}");
     let mut open = Connection::open(client.address);
-    open.send(&request(&shop.stranger(), "GET", "/ready", &[], b""));
+    open.send(&request(&shop.anonymous(), "GET", "/ready", &[], b""));
     assert_eq!(open.read_answer(false).unwrap().status, 200);
     server.drain();
-    // On a connection that was there before.
-    open.send(&request(&shop.stranger(), "GET", "/ready", &[], b""));
+    // On a connection that was open before.
+    open.send(&request(&shop.anonymous(), "GET", "/ready", &[], b""));
     assert_eq!(open.read_answer(false).unwrap().outcome(), (503, "unavailable".to_owned()));
     let asks = Client { address: ops.local_addr(), key: None };
     let ready = asks.get("/ready");
@@ -246,9 +246,9 @@ fn while_it_stops_a_server_is_healthy_but_not_ready() {
 }
 
 #[test]
-fn what_an_operator_asks_may_have_a_listener_of_its_own() {
+fn operator_endpoints_may_have_their_own_listener() {
     let shop = Shop::open();
-    let http = Http::new(Arc::clone(&shop.service) as Arc<dyn Petstore>, Wish::default().http, true);
+    let http = Http::new(Arc::clone(&shop.service) as Arc<dyn Petstore>, ShopOptions::default().http, true);
     let public = http.listen(ANY_PORT, NonZeroUsize::MIN).unwrap();
     let ops = http.listen_ops(ANY_PORT).unwrap();
     let client = Client { address: public.local_addr(), ..shop.client(Plan::Business) };
@@ -261,7 +261,7 @@ fn what_an_operator_asks_may_have_a_listener_of_its_own() {
     }
     let nothing = operator.get("/v1/pets");
     assert_eq!(nothing.outcome(), (404, "not_found".to_owned()));
-    assert_eq!(nothing.json()["message"], "Here are /health, /ready.", "and no metrics in this one");
+    assert_eq!(nothing.json()["message"], "Here are /health, /ready.", "no metrics without an exposition");
     for server in [public, ops] {
         server.drain();
         assert!(server.join());
@@ -269,19 +269,19 @@ fn what_an_operator_asks_may_have_a_listener_of_its_own() {
 }
 
 #[test]
-fn an_address_that_is_served_is_taken() {
+fn an_address_in_use_cannot_be_listened_on() {
     let shop = Shop::open();
     assert!(shop.http.listen(shop.address(), NonZeroUsize::MIN).is_err());
-    assert_eq!(shop.stranger().get("/health").status, 200);
+    assert_eq!(shop.anonymous().get("/health").status, 200);
 }
 
 #[test]
-fn connections_beyond_the_bound_wait_for_their_turn() {
-    let mut wish = Wish::default();
-    wish.http.bounds.connections = 1;
-    let shop = Shop::open_as(wish);
+fn connections_beyond_the_bound_wait_for_a_place() {
+    let mut options = ShopOptions::default();
+    options.http.bounds.connections = 1;
+    let shop = Shop::open_as(options);
     let server = shop.http.listen(ANY_PORT, NonZeroUsize::MIN).unwrap();
-    let get = request(&shop.stranger(), "GET", "/health", &[], b"");
+    let get = request(&shop.anonymous(), "GET", "/health", &[], b"");
     let mut first = Connection::open(server.local_addr());
     first.send(&get);
     assert_eq!(first.read_answer(false).unwrap().status, 200);
@@ -302,19 +302,19 @@ fn connections_beyond_the_bound_wait_for_their_turn() {
 }
 
 #[test]
-fn a_connection_that_its_client_leaves_is_soon_forgotten() {
-    let mut wish = Wish::default();
-    wish.http.bounds.connections = 1;
-    wish.http.deadlines.idle = Duration::from_mins(1);
-    let shop = Shop::open_as(wish);
+fn a_connection_that_its_client_closes_is_released_soon() {
+    let mut options = ShopOptions::default();
+    options.http.bounds.connections = 1;
+    options.http.deadlines.idle = Duration::from_mins(1);
+    let shop = Shop::open_as(options);
     let server = shop.http.listen(ANY_PORT, NonZeroUsize::MIN).unwrap();
-    let get = request(&shop.stranger(), "GET", "/health", &[], b"");
+    let get = request(&shop.anonymous(), "GET", "/health", &[], b"");
     for _ in 0..30 {
         let mut connection = Connection::open(server.local_addr());
         connection.send(&get);
         assert_eq!(connection.read_answer(false).expect("the one before has made room").status, 200);
         drop(connection);
-        // One that leaves in the middle of a head.
+        // A client that disconnects in the middle of a head.
         let mut connection = Connection::open(server.local_addr());
         connection.send(&get[..10]);
     }
@@ -323,14 +323,14 @@ fn a_connection_that_its_client_leaves_is_soon_forgotten() {
 }
 
 #[test]
-fn whoever_is_still_taking_an_answer_makes_way_for_nobody() {
+fn a_connection_with_an_unread_answer_is_not_idle() {
     const ANSWERS: usize = 200;
-    let mut wish = Wish::default();
-    wish.http.bounds.connections = 1;
-    wish.http.deadlines.idle_crowded = Duration::ZERO;
-    let shop = Shop::open_as(wish);
+    let mut options = ShopOptions::default();
+    options.http.bounds.connections = 1;
+    options.http.deadlines.idle_crowded = Duration::ZERO;
+    let shop = Shop::open_as(options);
     let server = shop.http.listen(ANY_PORT, NonZeroUsize::MIN).unwrap();
-    let get = request(&shop.stranger(), "GET", "/openapi.yaml", &[], b"");
+    let get = request(&shop.anonymous(), "GET", "/openapi.yaml", &[], b"");
     let mut first = Connection::open(server.local_addr());
     // More than the kernel holds for a client that does not read.
     first.send(&get.repeat(ANSWERS));

@@ -1,4 +1,4 @@
-//! Requests as the document's examples show them, to be spoiled by a provocation.
+//! Valid requests from the document's examples, which provocations then make invalid.
 
 use serde_json::Value;
 
@@ -7,21 +7,21 @@ use crate::harness::{Answer, Client, Connection};
 
 /// A request that succeeds in a shop that is stocked as the examples assume, unless it is changed.
 #[derive(Debug, Clone)]
-pub(super) struct Specimen {
+pub(super) struct ValidRequest {
     pub(super) method: String,
     pub(super) target: String,
     headers: Vec<(String, String)>,
     body: Option<Vec<u8>>,
 }
 
-impl Specimen {
-    /// The operation's first examples.
+impl ValidRequest {
+    /// Builds the request from the operation's first examples.
     pub(super) fn of(operation: &Operation) -> Self {
         let mut path = operation.path.to_owned();
         for parameter in operation.parameters.iter().filter(|parameter| parameter.place == "path") {
             path = path.replace(&format!("{{{}}}", parameter.name), &first_example(parameter));
         }
-        let mut specimen = Self {
+        let mut valid_request = Self {
             method: operation.method.clone(),
             target: format!("{}{path}", document::base_path()),
             headers: vec![],
@@ -29,30 +29,32 @@ impl Specimen {
         };
         if let Some(content) = operation.bodies.first() {
             let example = content.examples.first().expect("every body has an example");
-            specimen = specimen.saying(example.value.to_string()).with("content-type", content.media_type);
+            valid_request = valid_request
+                .with_body(example.value.to_string())
+                .with_header("content-type", content.media_type);
         }
-        specimen
+        valid_request
     }
 
-    /// The same with this header, in place of one of this name.
-    pub(super) fn with(mut self, name: &str, value: &str) -> Self {
+    /// Sets a header, in place of one of this name.
+    pub(super) fn with_header(mut self, name: &str, value: &str) -> Self {
         self.headers.retain(|(one, _)| one != name);
         self.headers.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    /// The same at this path, which is under the base path.
-    pub(super) fn at(mut self, path: &str) -> Self {
+    /// Sets the path under the base path.
+    pub(super) fn at_path(mut self, path: &str) -> Self {
         self.target = format!("{}{path}", document::base_path());
         self
     }
 
-    /// The same about the resource with this id.
-    pub(super) fn about(mut self, id: &str) -> Self {
+    /// Sets the id of the resource.
+    pub(super) fn with_id(mut self, id: &str) -> Self {
         let is_id = |segment: &str| segment.parse::<u64>().is_ok();
         let segments = self.target.split('/').map(|segment| if is_id(segment) { id } else { segment });
         self.target = segments.collect::<Vec<_>>().join("/");
-        // A body that repeats the old id would be at fault itself.
+        // A body that repeats the old id would be invalid for that.
         if let Some(Ok(Value::Object(mut members))) = self.body.as_deref().map(serde_json::from_slice) {
             members.remove("id");
             self.body = Some(Value::Object(members).to_string().into_bytes());
@@ -60,26 +62,26 @@ impl Specimen {
         self
     }
 
-    /// The same with this query.
-    pub(super) fn asking(mut self, query: &str) -> Self {
+    /// Sets the query.
+    pub(super) fn with_query(mut self, query: &str) -> Self {
         self.target = format!("{}?{query}", self.target);
         self
     }
 
-    /// The same with this body.
-    pub(super) fn saying(mut self, body: impl Into<Vec<u8>>) -> Self {
+    /// Sets the body.
+    pub(super) fn with_body(mut self, body: impl Into<Vec<u8>>) -> Self {
         self.body = Some(body.into());
         self
     }
 
-    /// The same with another member in its body.
-    pub(super) fn adding(self, member: &str, value: &str) -> Self {
+    /// Sets one member of the body.
+    pub(super) fn with_body_member(self, member: &str, value: &str) -> Self {
         let body = serde_json::from_slice(self.body.as_deref().expect("there is a body"));
-        self.saying(with_member(&body.expect("a body is JSON"), member, value.into()).to_string())
+        self.with_body(with_member(&body.expect("a body is JSON"), member, value.into()).to_string())
     }
 
-    /// The same with this method.
-    pub(super) fn by(mut self, method: &str) -> Self {
+    /// Sets the method.
+    pub(super) fn with_method(mut self, method: &str) -> Self {
         method.clone_into(&mut self.method);
         self
     }
@@ -90,12 +92,12 @@ impl Specimen {
         client.send_bytes(&self.method, &self.target, &headers, self.body.as_deref())
     }
 
-    /// Sends it, and leaves the answer to the caller.
+    /// Sends it without reading the answer.
     pub(super) fn begin_whole(&self, client: &Client) -> Connection {
         self.begin(client, self.body.as_ref().map_or(0, Vec::len))
     }
 
-    /// Sends its head and this much of its body, and leaves the rest to the caller.
+    /// Sends its head and this much of its body. The caller sends the rest.
     pub(super) fn begin(&self, client: &Client, bytes: usize) -> Connection {
         let body = self.body.as_deref().unwrap_or_default();
         let mut head = format!("{} {} HTTP/1.1\r\nhost: {}\r\n", self.method, self.target, client.address);
@@ -110,7 +112,7 @@ impl Specimen {
     }
 }
 
-/// An example as it is written in a path, a query or a header.
+/// An example in the form in which a path, a query or a header holds it.
 pub(super) fn written(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -119,7 +121,7 @@ pub(super) fn written(value: &Value) -> String {
     }
 }
 
-/// A text as a query holds it.
+/// Percent-encodes a text for a query.
 pub(super) fn encoded(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~,".contains(&byte);
     text.bytes()
@@ -127,7 +129,7 @@ pub(super) fn encoded(text: &str) -> String {
         .collect()
 }
 
-/// An object with this member.
+/// Returns the object with this member set.
 pub(super) fn with_member(object: &Value, name: &str, value: Value) -> Value {
     let mut object = object.clone();
     object[name] = value;

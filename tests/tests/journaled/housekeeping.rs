@@ -1,4 +1,4 @@
-//! Housekeeping that has more to do than one piece.
+//! Housekeeping that takes more than one piece.
 
 use petstore_domain::*;
 use petstore_memory::{MemoryStore, Step, Writer};
@@ -6,10 +6,10 @@ use petstore_ports::{Ask, Housekeeping, Quotas, Resettable, StoreError, Verdict,
 use petstore_sqlite::SqliteJournal;
 use petstore_tests::Disk;
 
-use crate::driven::{Answer, Call, Driven, poll, ready};
 use crate::shop::*;
+use crate::stepped_store::{Answer, Call, SteppedStore, poll, ready};
 
-/// More accounts, and more records, than a piece.
+/// More accounts, and more records, than one piece holds.
 const MANY: u32 = 2_500;
 
 /// Makes all calls at once and takes steps until they are answered.
@@ -25,35 +25,35 @@ fn all<T>(writer: &Writer, mut calls: Vec<Call<'_, T>>) -> Vec<T> {
     calls.into_iter().map(answer).collect()
 }
 
-/// Whether the one request of the day was left.
-fn spend_the_day(store: &MemoryStore, key: &KeyRecord) -> bool {
+/// Returns whether the one request of the day was left.
+fn take_daily_request(store: &MemoryStore, key: &KeyRecord) -> bool {
     matches!(ready(async { store.take(&one_a_day(key)).await }), Verdict::Admitted(_))
 }
 
 #[test]
-fn a_chore_notes_the_use_of_every_account_and_lets_writes_pass_meanwhile() {
-    let driven = Driven::on(&Disk::new());
+fn housekeeping_notes_the_usage_of_every_account_and_does_not_block_writes() {
+    let stepped = SteppedStore::on(&Disk::new());
     let account = |number: u32| {
         let mut digest = [0; 32];
         digest[..4].copy_from_slice(&number.to_le_bytes());
         CreateKey { digest: KeyDigest(digest), ..create_key(0, new_account()) }
     };
-    let calls = (0..MANY).map(|number| driven.call(account(number)));
-    let made: Vec<_> = calls.map(|call| driven.finish(call).unwrap().unwrap().key).collect();
-    assert!(made.iter().all(|key| spend_the_day(&driven.store, key)));
-    let mut chore: Call<'_, _> = Box::pin(driven.store.prune(at(0)));
-    assert!(poll(&mut chore).is_pending());
-    driven.writer.step();
-    assert!(poll(&mut chore).is_ready(), "who asks for it does not wait for all of it");
-    driven.done(create_category("Dogs"));
-    while driven.writer.step() == Step::Worked {}
-    let opened = Driven::on(&driven.disk.after_power_cut());
-    let fresh = made.iter().filter(|key| spend_the_day(&opened.store, key)).count();
+    let calls = (0..MANY).map(|number| stepped.call(account(number)));
+    let made: Vec<_> = calls.map(|call| stepped.finish(call).unwrap().unwrap().key).collect();
+    assert!(made.iter().all(|key| take_daily_request(&stepped.store, key)));
+    let mut housekeeping: Call<'_, _> = Box::pin(stepped.store.prune(at(0)));
+    assert!(poll(&mut housekeeping).is_pending());
+    stepped.writer.step();
+    assert!(poll(&mut housekeeping).is_ready(), "the caller does not wait for all pieces");
+    stepped.done(create_category("Dogs"));
+    while stepped.writer.step() == Step::Worked {}
+    let opened = SteppedStore::on(&stepped.disk.after_power_cut());
+    let fresh = made.iter().filter(|key| take_daily_request(&opened.store, key)).count();
     assert_eq!(fresh, 0, "accounts whose quota a power cut has given back");
 }
 
 #[test]
-fn records_that_a_chore_drops_are_gone_from_the_file_too() {
+fn records_that_housekeeping_drops_are_gone_from_the_file_too() {
     let folder = std::env::temp_dir().join(format!("petstore-house-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let open = || {
@@ -71,33 +71,33 @@ fn records_that_a_chore_drops_are_gone_from_the_file_too() {
     let call = |number| Box::pin(run(&store, keyed(number))) as Call<'_, Answer<Idempotent<CreatePet>>>;
     let answers = all(&writer, (0..MANY).map(call).collect());
     assert!(answers.into_iter().all(|answer| answer.unwrap().is_ok()));
-    let chore: Call<'_, Result<usize, StoreError>> = Box::pin(store.prune(at(100)));
-    all(&writer, vec![chore]).remove(0).unwrap();
+    let housekeeping: Call<'_, Result<usize, StoreError>> = Box::pin(store.prune(at(100)));
+    all(&writer, vec![housekeeping]).remove(0).unwrap();
     drop((store, writer));
     let (store, writer) = open();
     let only = Idempotent { records_max: 1, now: at(100), expires_at: at(200), ..keyed(MANY) };
     let only: Call<'_, Answer<Idempotent<CreatePet>>> = Box::pin(run(&store, only));
-    assert!(all(&writer, vec![only]).remove(0).unwrap().is_ok(), "no record of before has come back");
+    assert!(all(&writer, vec![only]).remove(0).unwrap().is_ok(), "no dropped record has come back");
     drop((store, writer));
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-/// As for a clock that was turned back: what was noted before is noted anew.
+/// A clock that was turned back makes this necessary: usage that was noted before is noted again.
 #[test]
-fn usage_and_bans_that_are_forgotten_after_they_were_noted_are_not_there_after_a_restart() {
-    let driven = Driven::on(&Disk::new());
-    let made = driven.done(create_key(1, new_account())).key;
+fn forgotten_usage_and_bans_do_not_come_back_after_a_restart() {
+    let stepped = SteppedStore::on(&Disk::new());
+    let made = stepped.done(create_key(1, new_account())).key;
     let bans = BanPolicy { strikes: Some(0), ..BanPolicy::DEFAULT };
     let take = |store: &MemoryStore| ready(async { store.take(&Ask { bans, ..one_a_day(&made) }).await });
-    assert!(matches!(take(&driven.store), Verdict::Admitted(_)));
-    take(&driven.store);
-    driven.finish(Box::pin(driven.store.prune(at(0)))).unwrap();
-    let noted = Driven::on(&driven.disk.after_power_cut());
+    assert!(matches!(take(&stepped.store), Verdict::Admitted(_)));
+    take(&stepped.store);
+    stepped.finish(Box::pin(stepped.store.prune(at(0)))).unwrap();
+    let noted = SteppedStore::on(&stepped.disk.after_power_cut());
     assert!(matches!(take(&noted.store), Verdict::Banned { .. }));
 
-    driven.store.forget_usage().unwrap();
-    driven.store.close();
-    let opened = Driven::on(&driven.disk.after_power_cut());
+    stepped.store.forget_usage().unwrap();
+    stepped.store.close();
+    let opened = SteppedStore::on(&stepped.disk.after_power_cut());
     assert!(matches!(take(&opened.store), Verdict::Admitted(_)));
     assert_eq!(opened.snapshot().keys[0].ban, None);
 }

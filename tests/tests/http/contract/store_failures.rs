@@ -1,0 +1,83 @@
+//! Answers of a petstore whose store fails or is slow.
+
+use petstore_ports::StoreError;
+
+use super::checker::Checker;
+use super::document;
+use super::failure_switch::FailureSwitches;
+use super::stock;
+use super::valid_request::ValidRequest;
+use crate::faulty::{FailureMode, shop_with_write_barrier};
+use crate::harness::{Answer, Shop, ShopOptions};
+
+/// Every way to fail, and the answer to the client.
+fn failures() -> [(FailureMode, u16, &'static str); 5] {
+    let fails = |error: fn(String) -> StoreError| FailureMode::Fails(error("a planned failure".to_owned()));
+    [
+        (fails(StoreError::Busy), 503, "overloaded"),
+        (fails(StoreError::Unavailable), 503, "unavailable"),
+        (fails(StoreError::Indeterminate), 503, "unavailable"),
+        (fails(StoreError::Corrupt), 500, "internal_error"),
+        (FailureMode::Panics, 500, "internal_error"),
+    ]
+}
+
+pub(super) fn provoke(checker: &mut Checker) {
+    let switches = FailureSwitches::default();
+    let shop = Shop::open_over(ShopOptions::default(), |ports| switches.give(ports));
+    stock::fill(&shop);
+    let client = shop.client(stock::plan(stock::PLENTY, stock::PLENTY));
+    for (mode, status, code) in failures() {
+        checker.start_scenario(format!("{mode:?}"));
+        for operation in document::operations() {
+            let request = ValidRequest::of(operation);
+            switches.keys.set(Some(mode.clone()));
+            checker.expect(operation, &request.send(&client), status, code);
+            switches.keys.set(None);
+            // The gate knows the state of the quota: it reads no records.
+            if operation.id != "getRateLimit" {
+                switches.records.set(Some(mode.clone()));
+                checker.expect(operation, &request.send(&client), status, code);
+                switches.records.set(None);
+            }
+        }
+    }
+    for (mode, status, code) in failures() {
+        checker.start_scenario(format!("quotas: {mode:?}"));
+        switches.quotas.set(Some(mode));
+        for operation in document::operations() {
+            let answer = ValidRequest::of(operation).send(&client);
+            checker.expect(operation, &excused(answer), status, code);
+        }
+    }
+    checker.start_scenario("a held transaction");
+    still_running(checker);
+}
+
+/// Adds the quota headers to an answer of a server that cannot read its quotas. With them it must be as documented.
+fn excused(mut answer: Answer) -> Answer {
+    for (name, value) in [("limit", "1"), ("remaining", "0"), ("reset", "0"), ("resource", "minute")] {
+        let name = format!("x-ratelimit-{name}");
+        assert_eq!(answer.header(&name), None);
+        answer.headers.push((name, value.to_owned()));
+    }
+    answer
+}
+
+/// Sends a request again before its first answer.
+fn still_running(checker: &mut Checker) {
+    let (shop, barrier) = shop_with_write_barrier(ShopOptions::default());
+    stock::fill(&shop);
+    let client = shop.client(stock::plan(stock::PLENTY, stock::PLENTY));
+    for operation in document::operations().iter().filter(|one| one.takes("Idempotency-Key")) {
+        let request = ValidRequest::of(operation).with_header("idempotency-key", "order-4711");
+        barrier.close();
+        let mut first = request.begin_whole(&client);
+        barrier.wait_for_one();
+        let second = request.send(&client);
+        barrier.open();
+        checker.expect(operation, &second, 409, "idempotency_in_progress");
+        let first = first.read_answer(false).expect("the server answers");
+        checker.expect(operation, &first, operation.success(), "");
+    }
+}
