@@ -90,11 +90,7 @@ fn has_mounts() -> bool {
         return true;
     }
     let why = text(&tried.stderr);
-    assert!(
-        std::env::var_os("CI").is_none(),
-        "mounts are tried as root, in a container with --privileged: {why}"
-    );
-    println!("SKIPPED: no mounts of one's own here: {why}");
+    tools::skips::skip(&format!("mounts are tried as root, in a container with --privileged: {why}"));
     false
 }
 
