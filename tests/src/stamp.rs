@@ -134,7 +134,7 @@ macro_rules! store_conformance {
                 a_page_may_begin_after_any_id
                 a_page_knows_whether_it_is_the_last
                 a_page_has_the_requested_length
-                a_name_is_compared_by_its_lower_case_alone
+                names_are_compared_after_normalisation_and_case_folding
             }
             walks {
                 a_walk_sees_each_pet_that_stays_once

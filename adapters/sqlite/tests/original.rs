@@ -96,9 +96,14 @@ fn files_that_are_not_those_that_were_opened_are_told_until_they_are_opened_anew
         let room = Room::new();
         let mut journal = in_use(&room);
         act(&room);
-        let told = format!("{what} while it was in use: nothing more is written until a restart");
-        let told = StoreError::Unavailable(told);
-        assert_eq!(journal.prune(Timestamp::EPOCH), Err(told.clone()));
+        let lost = |what: &str| {
+            let told = format!("{what} while it was in use: nothing more is written until a restart");
+            StoreError::Unavailable(told)
+        };
+        let told = journal.prune(Timestamp::EPOCH).unwrap_err();
+        // A file that is overwritten is empty for a moment, which the thread that reads it again may see first.
+        let is_cut = what == OVERWRITTEN && told == lost("the data file has been cut short");
+        assert!(told == lost(what) || is_cut, "{told}");
         for _ in 0..2 {
             assert_eq!(journal.recover(), Err(told.clone()));
         }
