@@ -109,7 +109,7 @@ pub struct Header {
 /// - After any error but one of `load` the next call is `recover`, again and again until it succeeds: an implementation
 ///   need not know how to go on without.
 /// - `load` gives exactly what the batches left, each row parsed like any input: what does not parse is
-///   [`StoreError::Corrupt`], naming table and row, never a default.
+///   [`StoreErrorKind::Corrupt`](crate::StoreErrorKind::Corrupt), naming table and row, never a default.
 pub trait Journal: Send {
     /// Hands over everything that is kept, and says what the last batch was. Called once, before anything else.
     fn load(&mut self, into: &mut dyn FnMut(Row) -> Result<(), StoreError>) -> Result<Header, StoreError>;

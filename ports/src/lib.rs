@@ -23,7 +23,7 @@ mod transact;
 
 pub use clock::Clock;
 pub use entropy::Entropy;
-pub use error::StoreError;
+pub use error::{StoreError, StoreErrorKind};
 pub use journal::{Batch, BatchNumber, Bulk, Header, Journal, LastIds, Row, UsageCount};
 pub use keys::{AccountDirectory, Credential, KeyName, KeyReader};
 pub use quotas::{AddressVerdict, Ask, Cost, Quotas, Verdict};

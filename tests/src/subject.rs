@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use petstore_domain::{CategoryId, CategoryRecord, Operation, OrderId, OrderRecord, PetId, PetRecord};
 use petstore_ports::{
     AccountDirectory, CategoryReader, Housekeeping, KeyReader, OrderReader, PetReader, Quotas, StoreError,
-    Transactor, run,
+    StoreErrorKind, Transactor, run,
 };
 
 /// The driven ports of a store that has just been made and is empty. All of them are of the same store, or look into it:
@@ -76,7 +76,7 @@ impl Subject {
     ) -> Result<Result<O::Output, O::Rejection>, StoreError> {
         loop {
             match run(&*self.transactor, operation.clone()).await {
-                Err(StoreError::Busy(_)) => tokio::task::yield_now().await,
+                Err(error) if error.kind() == StoreErrorKind::Busy => tokio::task::yield_now().await,
                 answer => return answer,
             }
         }

@@ -135,7 +135,7 @@ impl Transactor for Optimistic {
             self.0.transact(Arc::clone(&look) as _).await?;
             let seen = look.seen.lock().unwrap().clone();
             let decided = catch_unwind(AssertUnwindSafe(|| transition.decide(&seen)));
-            let Some(changes) = decided.map_err(|_| StoreError::Corrupt("it panicked".to_owned()))? else {
+            let Some(changes) = decided.map_err(|_| StoreError::corrupt("it panicked"))? else {
                 return Ok(());
             };
             let mut names = Footprint::default();

@@ -45,6 +45,17 @@ pub enum ImportError {
     Store(#[from] StoreError),
 }
 
+impl ImportError {
+    /// The error in one line, with everything that its sources say.
+    pub fn report(&self) -> String {
+        match self {
+            Self::NotEmpty => self.to_string(),
+            Self::Contradiction { row, why } => format!("row {row} is refused: {why}"),
+            Self::Store(error) => error.report(),
+        }
+    }
+}
+
 /// A bulk load that is going on. Dropped before [`Import::finish`], it leaves nothing.
 ///
 /// Rows come in this order: categories, pets, their inventory items, orders. Ids and versions are kept as they are; what
@@ -93,7 +104,7 @@ impl MemoryStore {
     pub(crate) fn hold_writes_out_soon(&self) -> Result<Hold<'_>, StoreError> {
         let writing = self.writing.try_write_for(HOLD_TIME).ok_or_else(held_out)?;
         let committer = self.durable.as_ref().map(|durable| durable.committer.try_lock_for(HOLD_TIME));
-        let busy = || StoreError::Busy("the journal does not come to an end with its last write".to_owned());
+        let busy = || StoreError::busy("the journal does not come to an end with its last write");
         Ok(Hold::of(writing, committer.map(|lock| lock.ok_or_else(busy)).transpose()?))
     }
 

@@ -109,7 +109,7 @@ impl State {
     fn check(&self) -> Result<(), StoreError> {
         match &self.failing {
             Some(error) => Err(error.clone()),
-            None if self.closed => Err(StoreError::Unavailable("the store is closed".to_owned())),
+            None if self.closed => Err(StoreError::unavailable("the store is closed")),
             None => Ok(()),
         }
     }
@@ -126,9 +126,9 @@ impl Queue {
         let state = self.state.lock();
         state.check()?;
         match state.chore_since.map(|since| now.since(since)) {
-            Some(waited) if waited > CHORE_TIME => Err(StoreError::Unavailable(
-                "the journal does not come to an end with its last write".to_owned(),
-            )),
+            Some(waited) if waited > CHORE_TIME => {
+                Err(StoreError::unavailable("the journal does not come to an end with its last write"))
+            }
             _ => Ok(()),
         }
     }
@@ -148,7 +148,7 @@ impl Queue {
         let mut state = self.state.lock();
         state.check()?;
         if state.waiting.len() == QUEUE_MAX {
-            return Err(StoreError::Busy(format!("{QUEUE_MAX} requests wait for the journal")));
+            return Err(StoreError::busy(format!("{QUEUE_MAX} requests wait for the journal")));
         }
         if let Request::Prune { now, .. } = &request {
             state.chore_since.get_or_insert(*now);
@@ -233,6 +233,8 @@ impl Queue {
 
 #[cfg(test)]
 mod tests {
+    use petstore_ports::StoreErrorKind;
+
     use super::*;
     use crate::answer::promise;
 
@@ -246,7 +248,7 @@ mod tests {
         for _ in 0..QUEUE_MAX {
             assert_eq!(queue.push(chore()), Ok(()));
         }
-        assert!(matches!(queue.push(chore()), Err(StoreError::Busy(_))));
+        assert!(matches!(queue.push(chore()), Err(error) if error.kind() == StoreErrorKind::Busy));
         queue.take(1, &mut Vec::new());
         assert_eq!(queue.push(chore()), Ok(()));
     }
@@ -256,7 +258,7 @@ mod tests {
         let queue = Queue::default();
         queue.push(chore()).unwrap();
         queue.close();
-        assert!(matches!(queue.push(chore()), Err(StoreError::Unavailable(_))));
+        assert!(matches!(queue.push(chore()), Err(error) if error.kind() == StoreErrorKind::Unavailable));
         assert!(queue.wait());
         queue.wait_for_company(true, Duration::ZERO);
         let mut taken = Vec::new();
@@ -326,7 +328,7 @@ mod tests {
         let queue = Queue::default();
         let (promise, answer) = promise();
         queue.push(Request::Prune { now: Timestamp::from_millis(0).unwrap(), promise }).unwrap();
-        let broken = StoreError::Unavailable("no space".to_owned());
+        let broken = StoreError::unavailable("no space");
         queue.fail(&broken);
         let mut context = std::task::Context::from_waker(std::task::Waker::noop());
         let answer = std::pin::pin!(answer).poll(&mut context);

@@ -12,7 +12,7 @@ use crate::store::MemoryStore;
 impl MemoryStore {
     fn judge(&self, ask: &Ask) -> Result<Verdict, StoreError> {
         let (Some(account), Some(key)) = (slot(ask.account.get()), slot(ask.key.get())) else {
-            return Err(StoreError::Corrupt(format!(
+            return Err(StoreError::corrupt(format!(
                 "there is no key {} of account {}",
                 ask.key, ask.account
             )));

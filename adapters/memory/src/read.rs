@@ -102,7 +102,7 @@ impl MemoryStore {
             return Ok(None);
         };
         let Some(plan) = self.tables.accounts.plan(account) else {
-            return Err(StoreError::Corrupt(format!("key {id} has no account {account}")));
+            return Err(StoreError::corrupt(format!("key {id} has no account {account}")));
         };
         Ok(Some(Credential { key: id, account, plan, scopes, expires_at, revoked }))
     }

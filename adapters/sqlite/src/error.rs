@@ -106,17 +106,33 @@ impl OpenError {
 /// Without the file's path: what a store says of itself is shown to whoever asks whether it is ready.
 impl From<OpenError> for StoreError {
     fn from(error: OpenError) -> Self {
-        Self::Unavailable(match error {
-            OpenError::InUse { .. } => "another process holds the data file".to_owned(),
-            OpenError::File { source, .. } => format!("the data file cannot be opened: {source}"),
-            OpenError::NotAJournal { .. } => "the data file is not that of a petstore".to_owned(),
+        match error {
+            OpenError::InUse { .. } => Self::unavailable("another process holds the data file"),
+            OpenError::File { source, .. } => {
+                Self::unavailable("the data file cannot be opened").with_source(source)
+            }
+            OpenError::NotAJournal { .. } => Self::unavailable("the data file is not that of a petstore"),
             OpenError::Version { found, known, .. } => {
-                format!("the data file has {}", versions(found, known))
+                Self::unavailable(format!("the data file has {}", versions(found, known)))
             }
             OpenError::Damaged { reason, .. } | OpenError::Engine { reason, .. } => {
-                format!("the data file cannot be used: {reason}")
+                Self::unavailable(format!("the data file cannot be used: {reason}"))
             }
-        })
+        }
+    }
+}
+
+/// The driver's error as a store's failure carries it, so that it reaches the log: by its code alone, since the messages of
+/// the engine may hold parts of a statement.
+#[derive(Debug, thiserror::Error)]
+#[error("{reason}")]
+struct EngineError {
+    reason: String,
+}
+
+impl EngineError {
+    fn of(error: &Error) -> Self {
+        Self { reason: reason(error) }
     }
 }
 
@@ -139,7 +155,7 @@ pub(crate) fn reason(error: &Error) -> String {
 
 /// A failure to write.
 pub(crate) fn unavailable(doing: &str, error: &Error) -> StoreError {
-    StoreError::Unavailable(format!("{doing}: {}", reason(error)))
+    StoreError::unavailable(doing.to_owned()).with_source(EngineError::of(error))
 }
 
 /// Whether the engine has met something that it has not written.
@@ -155,7 +171,7 @@ pub(crate) fn is_busy(error: &Error) -> bool {
 /// A failure to read: a damaged file is damaged, whoever asks again.
 pub(crate) fn unreadable(table: &str, error: &Error) -> StoreError {
     if is_damage(error) {
-        return StoreError::Corrupt(format!("{table}: {}", reason(error)));
+        return StoreError::corrupt(table.to_owned()).with_source(EngineError::of(error));
     }
     unavailable(table, error)
 }

@@ -102,9 +102,9 @@ fn finish(copy: &Path) -> rusqlite::Result<(u64, u64)> {
 
 /// An absolute path: SQLite would take one that begins with `file:` for a URI.
 fn absolute(path: &Path) -> Result<PathBuf, StoreError> {
-    path::absolute(path).map_err(|error| failed(path, &error))
+    path::absolute(path).map_err(|error| failed(path, error))
 }
 
-fn failed(path: &Path, error: &std::io::Error) -> StoreError {
-    StoreError::Unavailable(format!("{}: {error}", path.display()))
+fn failed(path: &Path, error: io::Error) -> StoreError {
+    StoreError::unavailable(path.display().to_string()).with_source(error)
 }

@@ -17,7 +17,7 @@ use petstore_domain::{
     PetId, PetName, PetStatus, Timestamp, Version,
 };
 use petstore_memory::{Import, ImportError, MemoryStore};
-use petstore_ports::{Row, StoreError};
+use petstore_ports::{Row, StoreErrorKind};
 use serde::{Deserialize, Serialize};
 
 use self::explain::explain;
@@ -184,7 +184,7 @@ pub(crate) fn import(
 ) -> Result<u64, Unimported> {
     let mut import = store.import().map_err(|error| match error {
         ImportError::NotEmpty => format!("{error}, and an import fills one that is: name another --db"),
-        error => error.to_string(),
+        error => error.report(),
     })?;
     let number = add_all(&mut import, lines, end, progress)?;
     match import.finish() {
@@ -193,10 +193,10 @@ pub(crate) fn import(
         Err(ImportError::Contradiction { row, why }) => {
             Err(Unimported::Nothing(format!("line {row}: {why}")))
         }
-        Err(ImportError::Store(error @ StoreError::Indeterminate(_))) => {
-            Err(Unimported::InDoubt(error.to_string()))
+        Err(ImportError::Store(error)) if error.kind() == StoreErrorKind::Indeterminate => {
+            Err(Unimported::InDoubt(error.report()))
         }
-        Err(error) => Err(Unimported::Nothing(error.to_string())),
+        Err(error) => Err(Unimported::Nothing(error.report())),
     }
 }
 
@@ -249,7 +249,7 @@ fn add(import: &mut Import<'_>, line: &[u8]) -> Result<(), String> {
     let line = serde_json::from_slice(line).map_err(|error| printable(&explain(line, &error)))?;
     let said = |error| match error {
         ImportError::Contradiction { why, .. } => why.to_string(),
-        error => error.to_string(),
+        error => error.report(),
     };
     match line {
         Line::Category(CategoryLine { name, description, id }) => {

@@ -143,7 +143,7 @@ async fn run(
         idle,
         exposition: Some(Arc::new(metrics)),
         sandbox,
-        request_ids: SystemEntropy::number().map_err(|error| Failure::because(error.to_string()))?,
+        request_ids: SystemEntropy::number().map_err(|error| Failure::because(error.report()))?,
         ..args.http(epoch, ops.is_some())
     };
     if args.sandbox {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use petstore_http::Idle;
 use petstore_memory::{MemoryStore, Opened};
-use petstore_ports::StoreError;
+use petstore_ports::StoreErrorKind;
 use petstore_sqlite::{CheckpointHealth, OpenError, Originals, SqliteJournal, beside};
 
 use crate::Failure;
@@ -35,7 +35,7 @@ impl OpenStore {
     /// Opens the store, and makes it if it is not there yet. `if_in_use` is what can be done where another process has it,
     /// `idle` is told by whoever serves the store.
     pub(crate) fn open(db: &Db, if_in_use: &str, idle: Idle) -> Result<Self, Failure> {
-        let epoch = SystemEntropy::number().map_err(|error| Failure::because(error.to_string()))?;
+        let epoch = SystemEntropy::number().map_err(|error| Failure::because(error.report()))?;
         match db {
             Db::Memory => {
                 let store = Arc::new(MemoryStore::new());
@@ -66,8 +66,8 @@ fn open_file(file: &Path, epoch_if_new: u64, if_in_use: &str, idle: Idle) -> Res
     let mut pressure = Pressure::on(idle);
     let opened = MemoryStore::open_sparing(Box::new(journal), move || pressure.is_high());
     let Opened { store, header } = opened.map_err(|error| {
-        let hint = hint(matches!(error, StoreError::Corrupt(_)));
-        Failure::because(format!("{} cannot be used: {error}{hint}", file.display()))
+        let hint = hint(error.kind() == StoreErrorKind::Corrupt);
+        Failure::because(format!("{} cannot be used: {}{hint}", file.display(), error.report()))
     })?;
     let store = Arc::new(store);
     Ok(OpenStore { store, epoch: header.epoch, commits: Some(commits), originals, checkpoints })

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use clap::Args;
 use petstore_http::Idle;
-use petstore_ports::{Header, Row, StoreError};
+use petstore_ports::{Header, Row, StoreError, StoreErrorKind};
 use petstore_sqlite::{COMPANIONS, Copied, Part, backup, beside, is_database, read_snapshot};
 use serde_json::{Value, json};
 
@@ -250,17 +250,20 @@ pub(crate) fn export_file(
             Ok(())
         }
         Err(error) => {
-            let why = error.to_string();
+            let failed = StoreError::unavailable("the output cannot be written");
             fault = Some(error);
-            Err(StoreError::Unavailable(why))
+            Err(failed)
         }
     });
     match (read, fault) {
         (_, Some(error)) => Err(unwritten(&error)),
-        (Err(StoreError::Unavailable(why) | StoreError::Corrupt(why)), None) => {
+        (Err(error), None) => {
+            let why = match error.kind() {
+                StoreErrorKind::Unavailable | StoreErrorKind::Corrupt => error.reason(),
+                StoreErrorKind::Busy | StoreErrorKind::Indeterminate => error.report(),
+            };
             Err(Failure::because(format!("{} cannot be read: {why}", file.display())))
         }
-        (Err(error), None) => Err(Failure::because(format!("{} cannot be read: {error}", file.display()))),
         (Ok(_), None) => Ok(count),
     }
 }

@@ -190,6 +190,6 @@ impl fmt::Debug for Ports {
 impl Readiness for Service {
     async fn failing_checks(&self) -> Vec<FailingCheck> {
         let store = self.health.check(self.clock.now()).await.err();
-        store.map(|error| FailingCheck { name: "store", reason: error.to_string() }).into_iter().collect()
+        store.map(|error| FailingCheck { name: "store", reason: error.report() }).into_iter().collect()
     }
 }

@@ -65,11 +65,11 @@ fn credential() -> Credential {
 }
 
 fn busy() -> StoreError {
-    StoreError::Busy("the queue is full".to_owned())
+    StoreError::busy("the queue is full")
 }
 
 fn down() -> StoreError {
-    StoreError::Unavailable("the quota store does not answer".to_owned())
+    StoreError::unavailable("the quota store does not answer")
 }
 
 #[tokio::test]
@@ -251,7 +251,7 @@ async fn the_first_start_makes_one_account_and_later_ones_none() {
 #[tokio::test]
 async fn readiness_says_what_the_store_says() {
     let mut health = MockStoreHealth::new();
-    health.expect_check().returning(|_| Err(StoreError::Unavailable("the disk is full".to_owned())));
+    health.expect_check().returning(|_| Err(StoreError::unavailable("the disk is full")));
     let service = service(Ports { health: Arc::new(health), ..ports() });
     let failing = service.failing_checks().await;
     assert_eq!(failing.len(), 1);

@@ -37,7 +37,7 @@ impl ReferenceStore {
         loop {
             let seen = self.look(bug, transition);
             let decided = catch_unwind(AssertUnwindSafe(|| transition.decide(&seen.view)));
-            let decided = decided.map_err(|_| StoreError::Corrupt("the operation panicked".to_owned()))?;
+            let decided = decided.map_err(|_| StoreError::corrupt("the operation panicked"))?;
             pause_blocking();
             let mut state = self.lock();
             let unchecked = decided.is_none() && bug == Bug::RefusalsUnchecked;

@@ -33,7 +33,7 @@ impl ReferenceStore {
         transition: &dyn Transition,
     ) -> Result<(), StoreError> {
         if self.dead() {
-            return Err(StoreError::Unavailable("an operation has panicked".to_owned()));
+            return Err(StoreError::unavailable("an operation has panicked"));
         }
         if bug == Bug::FootprintLetGo {
             self.transact_in_two_looks(transition).await;

@@ -38,7 +38,7 @@ impl Tables {
             self.complete(transition, &mut view);
             transition.decide(&view)
         }));
-        decided.map_err(|_| StoreError::Corrupt("the operation panicked".to_owned()))
+        decided.map_err(|_| StoreError::corrupt("the operation panicked"))
     }
 
     /// Loads all that the transition names: asked again until it names nothing new.

@@ -16,7 +16,7 @@ use crate::harness::{Answer, Connection, Shop, Wish};
 use crate::stall::{Caller, PLENTY, request};
 
 fn down() -> Mood {
-    Mood::Fails(StoreError::Unavailable("connection to 10.0.0.7 refused".to_owned()))
+    Mood::Fails(StoreError::unavailable("connection to 10.0.0.7 refused"))
 }
 
 #[track_caller]
@@ -98,10 +98,10 @@ fn a_panic_under_an_idempotency_key_leaves_the_key_free() {
 fn a_failing_store_is_answered_by_what_the_client_should_do_and_its_reasons_stay_here() {
     let reason = || "SELECT * FROM pets at src/store.rs:7".to_owned();
     for (error, code) in [
-        (StoreError::Busy(reason()), Some("overloaded")),
-        (StoreError::Unavailable(reason()), Some("unavailable")),
-        (StoreError::Indeterminate(reason()), Some("unavailable")),
-        (StoreError::Corrupt(reason()), None),
+        (StoreError::busy(reason()), Some("overloaded")),
+        (StoreError::unavailable(reason()), Some("unavailable")),
+        (StoreError::indeterminate(reason()), Some("unavailable")),
+        (StoreError::corrupt(reason()), None),
     ] {
         let shop = shop_without_pets(Wish::default(), Mood::Fails(error));
         let client = shop.client(PLENTY);
@@ -178,7 +178,7 @@ impl Sandbox for InDoubt {
     }
 
     fn reset(&self, _epoch: u64) -> Result<(), StoreError> {
-        Err(StoreError::Indeterminate("the power may have been cut".to_owned()))
+        Err(StoreError::indeterminate("the power may have been cut"))
     }
 
     fn clock(&self) -> ClockFace {

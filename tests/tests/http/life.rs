@@ -43,7 +43,7 @@ fn a_healthy_server_is_ready() {
 #[test]
 fn ready_names_the_checks_that_fail_and_health_asks_no_store() {
     let shop = Shop::open_over(Wish::default(), |ports| {
-        let mood = Mood::Fails(StoreError::Unavailable("disk full".to_owned()));
+        let mood = Mood::Fails(StoreError::unavailable("disk full"));
         Ports { health: Arc::new(Moody(mood)), ..ports }
     });
     let ready = shop.stranger().get("/ready");
@@ -146,7 +146,7 @@ impl Sandbox for OnHungDisk {
     fn reset(&self, _epoch: u64) -> Result<(), StoreError> {
         self.begun.send(()).unwrap();
         let _ = self.end.lock().unwrap().recv_timeout(Duration::from_mins(1));
-        Err(StoreError::Unavailable("the disk is back".to_owned()))
+        Err(StoreError::unavailable("the disk is back"))
     }
 
     fn clock(&self) -> ClockFace {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use petstore_memory::MemoryStore;
-use petstore_ports::StoreError;
+use petstore_ports::StoreErrorKind;
 use petstore_sqlite::Originals;
 use tokio::sync::watch;
 
@@ -62,9 +62,9 @@ impl Bulk {
     /// Says what is wrong with the data file for good, if something is: nobody is to open it then.
     pub(super) fn check_file(&self) -> Result<(), String> {
         let checked = self.originals.as_ref().map_or(Ok(()), Originals::check);
-        checked.map_err(|error| match error {
-            StoreError::Unavailable(what) | StoreError::Corrupt(what) => what,
-            error => error.to_string(),
+        checked.map_err(|error| match error.kind() {
+            StoreErrorKind::Unavailable | StoreErrorKind::Corrupt => error.reason(),
+            StoreErrorKind::Busy | StoreErrorKind::Indeterminate => error.report(),
         })
     }
 

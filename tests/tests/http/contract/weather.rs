@@ -1,6 +1,6 @@
 //! What a petstore answers whose store fails, or takes its time.
 
-use petstore_ports::StoreError;
+use petstore_ports::{StoreError, StoreErrorKind};
 
 use super::document;
 use super::specimen::Specimen;
@@ -12,12 +12,12 @@ use crate::harness::{Answer, Shop, Wish};
 
 /// Every way to fail, and what the client is told of it.
 fn failures() -> [(Mood, u16, &'static str); 5] {
-    let fails = |error: fn(String) -> StoreError| Mood::Fails(error("the weather".to_owned()));
+    let fails = |kind| Mood::Fails(StoreError::new(kind, "the weather"));
     [
-        (fails(StoreError::Busy), 503, "overloaded"),
-        (fails(StoreError::Unavailable), 503, "unavailable"),
-        (fails(StoreError::Indeterminate), 503, "unavailable"),
-        (fails(StoreError::Corrupt), 500, "internal_error"),
+        (fails(StoreErrorKind::Busy), 503, "overloaded"),
+        (fails(StoreErrorKind::Unavailable), 503, "unavailable"),
+        (fails(StoreErrorKind::Indeterminate), 503, "unavailable"),
+        (fails(StoreErrorKind::Corrupt), 500, "internal_error"),
         (Mood::Panics, 500, "internal_error"),
     ]
 }
