@@ -129,6 +129,9 @@ pub struct Idempotent<O> {
     pub now: Timestamp,
     /// When its record will cease to be looked at.
     pub expires_at: Timestamp,
+    /// Records that the account had when the request came. Counted beforehand, so that requests of one account do not
+    /// wait for each other: those in flight together may exceed the limit by their number.
+    pub records: u32,
     /// Records that one account may have. Those that have expired count until the store drops them.
     pub records_max: u32,
 }
@@ -169,7 +172,6 @@ impl<O: Repeatable> Operation for Idempotent<O> {
             Footprint::default()
         };
         footprint.add(record);
-        footprint.add(Name::RetriesOf(self.name.account));
         footprint
     }
 
@@ -183,7 +185,7 @@ impl<O: Repeatable> Operation for Idempotent<O> {
         }
         // One that has expired is replaced, and then there are no more of them.
         let is_another = view.retry(&self.name).is_none();
-        if is_another && view.retries_of(self.name.account) >= self.records_max {
+        if is_another && self.records >= self.records_max {
             return Err(RetryRejection::TooManyRecords);
         }
         let (mut changes, result) = match self.operation.decide(view) {

@@ -24,8 +24,6 @@ pub enum Name {
     Key(KeyId),
     /// The record of an answered request.
     Retry(RetryName),
-    /// How many such records an account has.
-    RetriesOf(AccountId),
     /// An id for a pet: rising, and none is written twice; one with which nothing is written may come again, or leave a gap.
     NextPet,
     /// An id for a category.
@@ -101,7 +99,6 @@ macro_rules! view {
         #[derive(Debug, Clone, Default)]
         pub struct View {
             $($field: Loaded<$key, $value>,)*
-            retries_of: Loaded<AccountId, u32>,
             next_pet: Option<PetId>,
             next_category: Option<CategoryId>,
             next_order: Option<OrderId>,
@@ -114,7 +111,6 @@ macro_rules! view {
             pub fn holds(&self, name: &Name) -> bool {
                 match name {
                     $(Name::$name(key) => self.$field.entry(key).is_some(),)*
-                    Name::RetriesOf(account) => self.retries_of.entry(account).is_some(),
                     Name::NextPet => self.next_pet.is_some(),
                     Name::NextCategory => self.next_category.is_some(),
                     Name::NextOrder => self.next_order.is_some(),
@@ -191,16 +187,6 @@ impl View {
     /// The record of an answered request.
     pub fn retry(&self, name: &RetryName) -> Option<&RetryRecord> {
         self.retries.value(name)
-    }
-
-    /// How many records of answered requests an account has.
-    pub fn retries_of(&self, account: AccountId) -> u32 {
-        self.retries_of.value(&account).copied().unwrap_or(0)
-    }
-
-    /// Loads how many records of answered requests an account has.
-    pub fn load_retries_of(&mut self, account: AccountId, count: u32) {
-        self.retries_of.set(account, Some(count));
     }
 }
 

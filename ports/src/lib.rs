@@ -12,6 +12,7 @@ pub mod api;
 mod clock;
 mod entropy;
 mod error;
+mod idempotency;
 mod journal;
 mod keys;
 mod quotas;
@@ -24,6 +25,7 @@ mod transact;
 pub use clock::Clock;
 pub use entropy::Entropy;
 pub use error::{StoreError, StoreErrorKind};
+pub use idempotency::IdempotencyRecords;
 pub use journal::{Batch, BatchNumber, Bulk, Header, Journal, LastIds, Row, UsageCount};
 pub use keys::{AccountDirectory, Credential, KeyName, KeyReader};
 pub use quotas::{AddressVerdict, Ask, Cost, Quotas, Verdict};
@@ -38,7 +40,8 @@ pub use transact::{Transactor, Transition, run};
 
 #[cfg(feature = "mock")]
 pub use {
-    clock::MockClock, entropy::MockEntropy, keys::MockAccountDirectory, keys::MockKeyReader,
-    quotas::MockQuotas, read::MockCategoryReader, read::MockOrderReader, read::MockPetReader,
-    reset::MockResettable, store::MockHousekeeping, store::MockStoreHealth, transact::MockTransactor,
+    clock::MockClock, entropy::MockEntropy, idempotency::MockIdempotencyRecords, keys::MockAccountDirectory,
+    keys::MockKeyReader, quotas::MockQuotas, read::MockCategoryReader, read::MockOrderReader,
+    read::MockPetReader, reset::MockResettable, store::MockHousekeeping, store::MockStoreHealth,
+    transact::MockTransactor,
 };

@@ -169,7 +169,7 @@ macro_rules! store_conformance {
                 a_record_that_is_replaced_counts_once
                 an_expired_record_is_replaced_once_however_many_ask
                 an_account_has_so_many_records_and_no_more
-                the_limit_holds_however_many_ask
+                only_requests_in_flight_exceed_the_limit
                 pruning_drops_the_expired_and_nothing_else
             }
             quotas {

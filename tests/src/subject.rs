@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use petstore_domain::{CategoryId, CategoryRecord, Operation, OrderId, OrderRecord, PetId, PetRecord};
+use petstore_domain::{
+    AccountId, CategoryId, CategoryRecord, Operation, OrderId, OrderRecord, PetId, PetRecord,
+};
 use petstore_ports::{
-    AccountDirectory, CategoryReader, Housekeeping, KeyReader, OrderReader, PetReader, Quotas, StoreError,
-    StoreErrorKind, Transactor, run,
+    AccountDirectory, CategoryReader, Housekeeping, IdempotencyRecords, KeyReader, OrderReader, PetReader,
+    Quotas, StoreError, StoreErrorKind, Transactor, run,
 };
 
 /// The driven ports of a store that has just been made and is empty. All of them are of the same store, or look into it:
@@ -25,6 +27,8 @@ pub struct Subject {
     pub keys: Arc<dyn KeyReader>,
     /// Lists accounts and keys.
     pub accounts: Arc<dyn AccountDirectory>,
+    /// Counts answers that are kept under idempotency keys.
+    pub idempotency: Arc<dyn IdempotencyRecords>,
     /// Counts requests.
     pub quotas: Arc<dyn Quotas>,
     /// Drops what has expired.
@@ -53,6 +57,7 @@ impl Subject {
             + OrderReader
             + KeyReader
             + AccountDirectory
+            + IdempotencyRecords
             + Quotas
             + Housekeeping
             + 'static,
@@ -64,6 +69,7 @@ impl Subject {
             orders: Arc::clone(store) as _,
             keys: Arc::clone(store) as _,
             accounts: Arc::clone(store) as _,
+            idempotency: Arc::clone(store) as _,
             quotas: Arc::clone(store) as _,
             housekeeping: Arc::clone(store) as _,
         }
@@ -100,5 +106,10 @@ impl Subject {
     /// Reads an order.
     pub(crate) async fn order(&self, id: OrderId) -> Option<OrderRecord> {
         self.orders.order(id).await.expect("a store that is well reads orders")
+    }
+
+    /// How many answers of an account are kept.
+    pub(crate) async fn records_of(&self, account: AccountId) -> u32 {
+        self.idempotency.records_of(account).await.expect("a store that is well counts answers")
     }
 }

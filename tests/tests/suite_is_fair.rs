@@ -122,7 +122,6 @@ fn is_same(name: &Name, now: &View, then: &View) -> bool {
         Name::AccountName(name) => now.account_named(name) == then.account_named(name),
         Name::Key(id) => now.key(*id) == then.key(*id),
         Name::Retry(name) => now.retry(name) == then.retry(name),
-        Name::RetriesOf(account) => now.retries_of(*account) == then.retries_of(*account),
         _ => is_fresh_id(name),
     }
 }

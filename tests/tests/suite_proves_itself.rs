@@ -52,7 +52,7 @@ caught! {
     units_given_back_on_a_stale_view: StaleView by races::units_come_back_once;
     a_write_skew: WriteSkew by agreement::no_two_transitions_decide_on_what_the_other_changes,
         races::an_order_is_changed_once_as_it_was_read, races::a_new_name_and_a_new_plan_are_both_kept,
-        retry_limits::the_limit_holds_however_many_ask, retry_limits::an_expired_record_is_replaced_once_however_many_ask;
+        retry_limits::an_expired_record_is_replaced_once_however_many_ask;
     a_torn_commit: TornCommit by agreement::a_commit_is_seen_whole, reads::what_changes_together_is_seen_together,
         reads::an_account_is_seen_together_with_its_first_key;
     a_half_commit_of_a_caller_that_went: HalfWhenDropped by transactions::a_dropped_caller_leaves_all_or_nothing;
@@ -92,6 +92,8 @@ caught! {
     a_place_that_outlives_its_caller: PlaceOutlivesCaller by flights::a_dropped_reply_holds_no_place_in_flight;
     a_window_that_falls: WindowFalls by quotas::a_clock_that_steps_back_grants_nothing, quotas::verdicts_match_the_model_under_any_clock;
     a_retry_recorded_after_the_commit: RetryAfterCommit by retries::retries_at_once_have_one_effect;
+    records_uncounted: RecordsUncounted by retry_limits::an_account_has_so_many_records_and_no_more,
+        retry_limits::only_requests_in_flight_exceed_the_limit;
     a_live_record_pruned: PrunesLive by retry_limits::pruning_drops_the_expired_and_nothing_else;
     too_much_pruned: PrunesTooMuch by retry_limits::pruning_drops_the_expired_and_nothing_else, quotas::verdicts_match_the_model_under_any_clock;
     nothing_pruned: PrunesNothing by retry_limits::pruning_drops_the_expired_and_nothing_else;

@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use petstore_domain::{Answered, Idempotent, Operation, PlanTable, Repeatable, RetryName, RetryRejection};
 use petstore_ports::api::{FailingCheck, Failure, Readiness, Repeated, Retry};
 use petstore_ports::{
-    AccountDirectory, CategoryReader, Clock, Entropy, KeyReader, OrderReader, PetReader, Quotas, StoreHealth,
-    Transactor, run,
+    AccountDirectory, CategoryReader, Clock, Entropy, IdempotencyRecords, KeyReader, OrderReader, PetReader,
+    Quotas, StoreHealth, Transactor, run,
 };
 
 use crate::digest;
@@ -31,6 +31,8 @@ pub struct Ports {
     pub keys: Arc<dyn KeyReader>,
     /// Lists accounts and keys.
     pub directory: Arc<dyn AccountDirectory>,
+    /// Counts answers that are kept under idempotency keys.
+    pub idempotency: Arc<dyn IdempotencyRecords>,
     /// Counts requests.
     pub quotas: Arc<dyn Quotas>,
     /// What happens when the quota store fails.
@@ -61,6 +63,7 @@ impl Ports {
             + OrderReader
             + KeyReader
             + AccountDirectory
+            + IdempotencyRecords
             + Quotas
             + StoreHealth
             + 'static,
@@ -72,6 +75,7 @@ impl Ports {
             orders: Arc::clone(&store) as _,
             keys: Arc::clone(&store) as _,
             directory: Arc::clone(&store) as _,
+            idempotency: Arc::clone(&store) as _,
             quotas: Arc::clone(&store) as _,
             on_quota_outage: OnQuotaOutage::Refuse,
             health: store,
@@ -88,6 +92,7 @@ pub struct Service {
     pub(crate) categories: Arc<dyn CategoryReader>,
     pub(crate) orders: Arc<dyn OrderReader>,
     pub(crate) directory: Arc<dyn AccountDirectory>,
+    idempotency: Arc<dyn IdempotencyRecords>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) entropy: Arc<dyn Entropy>,
     pub(crate) gatekeeper: Gatekeeper,
@@ -110,6 +115,7 @@ impl Service {
             categories: ports.categories,
             orders: ports.orders,
             directory: ports.directory,
+            idempotency: ports.idempotency,
             clock: ports.clock,
             entropy: ports.entropy,
             gatekeeper,
@@ -156,15 +162,20 @@ impl Service {
             return Err(Failure::RetryInProgress);
         };
         let now = self.clock.now();
-        let idempotent = Idempotent {
-            operation,
-            name,
-            fingerprint: digest::of_body(retry.body),
-            now,
-            expires_at: now.plus(self.policy.retry_life),
-            records_max: self.policy.retry_records_max,
+        let run_counted = async {
+            let records = self.idempotency.records_of(retry.account).await?;
+            let idempotent = Idempotent {
+                operation,
+                name,
+                fingerprint: digest::of_body(retry.body),
+                now,
+                expires_at: now.plus(self.policy.retry_life),
+                records,
+                records_max: self.policy.retry_records_max,
+            };
+            run(&*self.transactor, idempotent).await
         };
-        let outcome = run(&*self.transactor, idempotent).await;
+        let outcome = run_counted.await;
         self.outcomes.count_once(&outcome);
         outcome?.map_err(|rejection| match rejection {
             RetryRejection::Rejected(rejection) => Failure::Rejected(rejection),

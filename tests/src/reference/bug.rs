@@ -76,6 +76,8 @@ pub enum Bug {
     WindowFalls,
     /// Writes the record of an answer after the commit of the effect.
     RetryAfterCommit,
+    /// Finds the records of answers and does not count them.
+    RecordsUncounted,
     /// Prunes records of answers that are still live.
     PrunesLive,
     /// Prunes windows that have ended, with the day's count in them, and orders that are complete.

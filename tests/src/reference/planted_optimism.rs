@@ -92,7 +92,6 @@ impl State {
                     self.row_versions.get(name) == seen.versions.get(name)
                 }
                 Name::Retry(name) => view.retry(name) == then.retry(name),
-                Name::RetriesOf(id) => view.retries_of(*id) == then.retries_of(*id),
                 _ => is_next(name),
             }
         })

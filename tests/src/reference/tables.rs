@@ -74,10 +74,6 @@ impl Tables {
             }
             Name::Key(id) => view.load_key(*id, self.keys.get(id).cloned()),
             Name::Retry(name) => view.load_retry(name.clone(), self.retries.get(name).cloned()),
-            Name::RetriesOf(account) => {
-                let count = self.retries.keys().filter(|name| name.account == *account).count();
-                view.load_retries_of(*account, u32::try_from(count).unwrap_or(u32::MAX));
-            }
             Name::NextPet => view.load_next_pet(fresh(PetId::new(next(&mut self.given.pet)))),
             Name::NextCategory => {
                 view.load_next_category(fresh(CategoryId::new(next(&mut self.given.category))));
