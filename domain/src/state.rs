@@ -24,7 +24,8 @@ pub enum Name {
     Key(KeyId),
     /// The record of an answered request.
     Retry(RetryName),
-    /// An id for a pet: rising, and none is written twice; one with which nothing is written may come again, or leave a gap.
+    /// An id for a pet. Ids rise over all handles of a store and none is written twice; one with which nothing is written
+    /// may come again, or leave a gap.
     NextPet,
     /// An id for a category.
     NextCategory,

@@ -27,8 +27,11 @@ pub trait Transition: Send + Sync {
 /// - The reply comes after the commit; the last decision made before it is the one in force.
 /// - A panic in `decide` fails that transition alone, as [`StoreErrorKind::Corrupt`](crate::StoreErrorKind::Corrupt).
 /// - A caller that goes away leaves the transition whole or absent.
-/// - Ids come with the view: rising, none of them written twice, gaps allowed. One with which nothing was written may come
-///   again.
+/// - Ids come with the view. None is written twice, by whichever handle of the store; a create that was sent after
+///   another one was answered gets the higher id, also on another handle. Gaps are allowed, and an id with which nothing
+///   was written may come again.
+/// - Several handles of one store, in one process or in several, are one store: what was answered on one is read and
+///   decided upon on every other.
 /// - What was written is what readers and later operations see: a text character by character, a time to the
 ///   millisecond, a number in full. The domain's types say how long and how large they may be.
 #[cfg_attr(feature = "mock", mockall::automock)]

@@ -77,6 +77,12 @@ macro_rules! store_conformance {
                 ids_of_the_deleted_are_never_given_again
                 ids_are_given_once_however_many_ask
             }
+            handles {
+                ids_rise_over_handles
+                ids_are_given_once_over_handles
+                a_write_is_seen_through_every_handle
+                the_last_unit_is_sold_once_over_handles
+            }
             operations {
                 pets_are_created_changed_and_deleted
                 categories_are_created_changed_and_deleted

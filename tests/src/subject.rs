@@ -33,6 +33,16 @@ pub struct Subject {
     pub quotas: Arc<dyn Quotas>,
     /// Drops what has expired.
     pub housekeeping: Arc<dyn Housekeeping>,
+    /// Opens further handles of the same store; None if it lives in one process, where all share this one.
+    pub another: Option<Arc<dyn AnotherHandle>>,
+}
+
+/// A store that several processes can work on at once, such as one behind a network.
+#[async_trait]
+pub trait AnotherHandle: Send + Sync {
+    /// Opens a further handle of the store: with connections, caches and ids drawn ahead of its own, as another process
+    /// would have them.
+    async fn open(&self) -> Subject;
 }
 
 /// A store that outlives its process: what the cases of [`durable`](crate::durable) are about.
@@ -48,7 +58,7 @@ pub trait DurableSubject: Send + Sync {
 }
 
 impl Subject {
-    /// The ports of a store that implements them all.
+    /// The ports of a store that implements them all, and has one handle.
     pub fn of<S>(store: &Arc<S>) -> Self
     where
         S: Transactor
@@ -72,6 +82,15 @@ impl Subject {
             idempotency: Arc::clone(store) as _,
             quotas: Arc::clone(store) as _,
             housekeeping: Arc::clone(store) as _,
+            another: None,
+        }
+    }
+
+    /// Another handle of the same store; this one where the store has but one.
+    pub async fn another_handle(&self) -> Self {
+        match &self.another {
+            Some(another) => another.open().await,
+            None => self.clone(),
         }
     }
 

@@ -3,11 +3,9 @@
 
 use std::sync::Arc;
 
-use petstore_tests::{
-    Bug, ReferenceStore, ResetSubject, Subject, reset_conformance, run_case, store_conformance,
-};
+use petstore_tests::{Bug, ReferenceStore, ResetSubject, reset_conformance, run_case, store_conformance};
 
-store_conformance!(Subject::of(&Arc::new(ReferenceStore::new())));
+store_conformance!(Arc::new(ReferenceStore::new()).subject());
 reset_conformance!(ResetSubject::of(&Arc::new(ReferenceStore::new())));
 
 /// Tries of a case on a store with a planted bug. A race may pass once; not ten times.
@@ -21,7 +19,8 @@ where
     (0..TRIES).any(|_| {
         let mut failed = false;
         run_case(async {
-            let subject = ResetSubject::of(&Arc::new(ReferenceStore::with_bug(bug)));
+            let store = Arc::new(ReferenceStore::with_bug(bug));
+            let subject = ResetSubject { subject: store.subject(), store };
             failed = tokio::spawn(case(subject)).await.is_err_and(|error| error.is_panic());
         });
         failed
@@ -60,6 +59,9 @@ caught! {
     an_early_reply: EarlyReply by transactions::the_reply_comes_after_the_commit;
     a_decision_asked_for_afterwards: AskedAfterwards by transactions::output_and_changes_agree;
     an_id_used_again: IdReused by ids::ids_of_the_deleted_are_never_given_again;
+    ids_drawn_ahead: IdsDrawnAhead by handles::ids_rise_over_handles;
+    ids_counted_by_each_handle: IdsOfEachHandle by handles::ids_are_given_once_over_handles,
+        handles::ids_rise_over_handles;
     a_view_of_too_much: GenerousView by transactions::what_the_footprint_does_not_name_is_not_there;
     a_footprint_asked_for_once: FootprintOnce by transactions::a_footprint_grows_until_nothing_new_is_named;
     a_footprint_let_go: FootprintLetGo by agreement::a_footprint_that_grows_keeps_what_it_has_named;

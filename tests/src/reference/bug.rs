@@ -76,6 +76,10 @@ pub enum Bug {
     WindowFalls,
     /// Writes the record of an answer after the commit of the effect.
     RetryAfterCommit,
+    /// Each handle draws a block of ids at once, and gives them while others give higher ones.
+    IdsDrawnAhead,
+    /// Each handle counts ids for itself.
+    IdsOfEachHandle,
     /// Finds the records of answers and does not count them.
     RecordsUncounted,
     /// Prunes records of answers that are still live.

@@ -39,6 +39,9 @@ impl ReferenceStore {
             self.transact_in_two_looks(transition).await;
             return Ok(());
         }
+        if matches!(bug, Bug::IdsDrawnAhead | Bug::IdsOfEachHandle) {
+            return self.transact_with_own_ids(bug, transition);
+        }
         if bug.is_of_optimism() {
             return self.transact_by_looking_again(bug, transition);
         }

@@ -123,6 +123,13 @@ impl Tables {
         *pet = (*pet).max(self.orders.values().map(|record| record.order.pet_id.get()).max().unwrap_or(0));
     }
 
+    /// The bug [`super::Bug::IdsDrawnAhead`]: gives so many ids of pets at once, and says which is the first.
+    pub(super) fn draw_pets(&mut self, count: u64) -> u64 {
+        let first = self.given.pet + 1;
+        self.given.pet += count;
+        first
+    }
+
     /// The bug [`super::Bug::IdReused`]: forgets which pets there have been.
     pub(super) fn forget_the_deleted_pets(&mut self) {
         self.given.pet = self.pets.keys().next_back().map_or(0, |id| id.get());
