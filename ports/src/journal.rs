@@ -48,7 +48,7 @@ pub struct Batch<'a> {
 
 /// What a bulk load is besides its rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Bulk {
+pub struct BulkLoad {
     /// One more than the batch before.
     pub number: BatchNumber,
     /// The last ids given, those of its rows included.
@@ -134,5 +134,5 @@ pub trait Journal: Send {
 
     /// Loads rows into an empty shop, or into one that is cleared first, as one batch: all or nothing, like `append`.
     /// They are categories, then pets, then orders.
-    fn bulk(&mut self, bulk: &Bulk, rows: &mut dyn Iterator<Item = Row>) -> Result<(), StoreError>;
+    fn bulk(&mut self, bulk: &BulkLoad, rows: &mut dyn Iterator<Item = Row>) -> Result<(), StoreError>;
 }

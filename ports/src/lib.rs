@@ -9,6 +9,7 @@
 //! once, without a future on the heap.
 
 pub mod api;
+mod bulk;
 mod clock;
 mod entropy;
 mod error;
@@ -19,14 +20,16 @@ mod quotas;
 mod read;
 mod reply;
 mod reset;
+mod stats;
 mod store;
 mod transact;
 
+pub use bulk::{Bulk, BulkImport, ImportError};
 pub use clock::Clock;
 pub use entropy::Entropy;
 pub use error::{StoreError, StoreErrorKind};
 pub use idempotency::IdempotencyRecords;
-pub use journal::{Batch, BatchNumber, Bulk, Header, Journal, LastIds, Row, UsageCount};
+pub use journal::{Batch, BatchNumber, BulkLoad, Header, Journal, LastIds, Row, UsageCount};
 pub use keys::{AccountDirectory, Credential, KeyName, KeyReader};
 pub use quotas::{AddressVerdict, Ask, Cost, Quotas, Verdict};
 pub use read::{
@@ -35,6 +38,7 @@ pub use read::{
 };
 pub use reply::{Reply, ScopedReply};
 pub use reset::Resettable;
+pub use stats::{StoreCounts, StoreStats};
 pub use store::{Housekeeping, StoreHealth};
 pub use transact::{Transactor, Transition, run};
 

@@ -5,6 +5,7 @@
 //! commit, once it is known that no row contradicts another one.
 
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use foldhash::fast::RandomState;
@@ -12,7 +13,7 @@ use parking_lot::{MutexGuard, RwLockWriteGuard};
 use petstore_domain::{
     Category, CategoryRecord, InventoryItem, Order, OrderRecord, Pet, PetId, PetRecord, Version,
 };
-use petstore_ports::{LastIds, StoreError};
+use petstore_ports::{Bulk, BulkImport, ImportError, LastIds, Row, StoreError};
 use roaring::RoaringBitmap;
 
 use crate::committer::{Committer, Step};
@@ -23,38 +24,6 @@ use crate::tables::Tables;
 
 /// How long a reset waits for an import or an export to end: requests wait for it meanwhile.
 const HOLD_TIME: Duration = Duration::from_secs(1);
-
-/// Why nothing was imported, or why it is not known whether all of it was.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ImportError {
-    /// There are categories, pets or orders already.
-    #[error("the store is not empty")]
-    NotEmpty,
-    /// A row contradicts the rules of the shop, or another row.
-    #[error("row {row} is refused")]
-    Contradiction {
-        /// Which row, the first of all being 1.
-        row: u64,
-        /// What is wrong with it.
-        #[source]
-        why: Contradiction,
-    },
-    /// The store failed. If it says that the outcome is unknown, the journal will tell once it answers again: all of the
-    /// import, or nothing, is there then.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-}
-
-impl ImportError {
-    /// The error in one line, with everything that its sources say.
-    pub fn report(&self) -> String {
-        match self {
-            Self::NotEmpty => self.to_string(),
-            Self::Contradiction { row, why } => format!("row {row} is refused: {why}"),
-            Self::Store(error) => error.report(),
-        }
-    }
-}
 
 /// A bulk load that is going on. Dropped before [`Import::finish`], it leaves nothing.
 ///
@@ -174,7 +143,7 @@ impl Import<'_> {
     fn take(&mut self, add: impl FnOnce(&mut Self) -> Result<(), Contradiction>) -> Result<(), ImportError> {
         self.row += 1;
         let row = self.row;
-        add(self).map_err(|why| ImportError::Contradiction { row, why })
+        add(self).map_err(|why| ImportError::Contradiction { row, why: why.to_string() })
     }
 
     fn add_item(&mut self, item: InventoryItem, version: Version) -> Result<(), Contradiction> {
@@ -215,7 +184,7 @@ impl Import<'_> {
         let Some((&id, &row)) = self.unsettled.iter().min_by_key(|(_, row)| **row) else { return Ok(()) };
         let unsound = self.tables.pets.read(id, check_sound).and_then(Result::err);
         let why = unsound.filter(|_| self.has_item(id)).unwrap_or(Contradiction::NoItem { id });
-        Err(ImportError::Contradiction { row, why })
+        Err(ImportError::Contradiction { row, why: why.to_string() })
     }
 
     /// Keeps all that was added, if no row contradicts another one. On an error, nothing.
@@ -230,6 +199,48 @@ impl Import<'_> {
         }
         self.tables.veil.lower();
         Ok(())
+    }
+}
+
+impl Bulk for MemoryStore {
+    fn import(&self) -> Result<Box<dyn BulkImport + '_>, ImportError> {
+        let import = Self::import(self)?;
+        Ok(Box::new(import))
+    }
+
+    fn export(&self, sink: &mut dyn FnMut(Row) -> ControlFlow<()>) -> Result<(), StoreError> {
+        // The sink knows why it broke off.
+        let _: Result<(), ()> = Self::export(self, |row| match sink(row) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => Err(()),
+        });
+        Ok(())
+    }
+}
+
+impl BulkImport for Import<'_> {
+    fn last_ids(&self) -> LastIds {
+        self.before
+    }
+
+    fn category(&mut self, category: Category, version: Version) -> Result<(), ImportError> {
+        Self::category(self, category, version)
+    }
+
+    fn pet(&mut self, pet: Pet, version: Version) -> Result<(), ImportError> {
+        Self::pet(self, pet, version)
+    }
+
+    fn item(&mut self, item: InventoryItem, version: Version) -> Result<(), ImportError> {
+        Self::item(self, item, version)
+    }
+
+    fn order(&mut self, order: Order, version: Version) -> Result<(), ImportError> {
+        Self::order(self, order, version)
+    }
+
+    fn finish(self: Box<Self>) -> Result<(), ImportError> {
+        Self::finish(*self)
     }
 }
 

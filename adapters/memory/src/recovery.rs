@@ -7,7 +7,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use petstore_ports::{BatchNumber, Bulk, LastIds, StoreError, StoreErrorKind};
+use petstore_ports::{BatchNumber, BulkLoad, LastIds, StoreError, StoreErrorKind};
 
 use crate::committer::{Committer, Step};
 
@@ -60,7 +60,7 @@ impl Committer {
         self.import = Some(before);
         self.guarded(|committer| {
             let number = committer.last.next();
-            let bulk = Bulk { number, last_ids: committer.tables.last_ids(), anew: None };
+            let bulk = BulkLoad { number, last_ids: committer.tables.last_ids(), anew: None };
             let written = committer.journal.bulk(&bulk, &mut committer.tables.rows());
             committer.settle(number, written)
         })

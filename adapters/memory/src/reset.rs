@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use petstore_domain::Timestamp;
-use petstore_ports::{Bulk, LastIds, Resettable, Row, StoreError, StoreErrorKind};
+use petstore_ports::{BulkLoad, LastIds, Resettable, Row, StoreError, StoreErrorKind};
 
 use crate::committer::Committer;
 use crate::filling::{Contradiction, Filling};
@@ -85,7 +85,7 @@ impl Committer {
         self.queue.check()?;
         self.guarded(|committer| {
             let number = committer.last.next();
-            let bulk = Bulk { number, last_ids: beginning.last_ids, anew: Some(epoch) };
+            let bulk = BulkLoad { number, last_ids: beginning.last_ids, anew: Some(epoch) };
             let written = committer.journal.bulk(&bulk, &mut beginning.rows.iter().cloned());
             committer.beginning = Some(beginning);
             committer.settle(number, written)

@@ -40,7 +40,7 @@ impl Journal for Rows {
         unreachable!("{now:?}")
     }
 
-    fn bulk(&mut self, bulk: &Bulk, rows: &mut dyn Iterator<Item = Row>) -> Result<(), StoreError> {
+    fn bulk(&mut self, bulk: &BulkLoad, rows: &mut dyn Iterator<Item = Row>) -> Result<(), StoreError> {
         unreachable!("{bulk:?} {}", rows.count())
     }
 }

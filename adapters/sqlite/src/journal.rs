@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use petstore_domain::{KeyRecord, Timestamp};
 use petstore_ports::{
-    Batch, BatchNumber, Bulk, Header, Journal, Row, StoreError, StoreErrorKind, UsageCount,
+    Batch, BatchNumber, BulkLoad, Header, Journal, Row, StoreError, StoreErrorKind, UsageCount,
 };
 use rusqlite::{Connection, params};
 
@@ -216,7 +216,7 @@ impl Journal for SqliteJournal {
         })
     }
 
-    fn bulk(&mut self, bulk: &Bulk, rows: &mut dyn Iterator<Item = Row>) -> Result<(), StoreError> {
+    fn bulk(&mut self, bulk: &BulkLoad, rows: &mut dyn Iterator<Item = Row>) -> Result<(), StoreError> {
         self.write("bulk load", |connection| {
             if let Some(epoch) = bulk.anew {
                 tables::clear(connection)?;

@@ -199,7 +199,7 @@ fn a_bulk_load_is_kept_whole_and_nothing_of_it_is_seen_before() {
     let room = Room::new();
     let mut journal = room.open();
     let bulk =
-        Bulk { number: BatchNumber(1), last_ids: LastIds { pet: 9, ..LastIds::default() }, anew: None };
+        BulkLoad { number: BatchNumber(1), last_ids: LastIds { pet: 9, ..LastIds::default() }, anew: None };
     let mut looks = 0;
     let mut rows = everything().into_iter().inspect(|_| {
         let seen = petstore_sqlite::read_snapshot(&room.database(), &mut |_| panic!("seen")).unwrap();
@@ -216,7 +216,7 @@ fn a_bulk_load_is_kept_whole_and_nothing_of_it_is_seen_before() {
 fn a_bulk_load_that_fails_leaves_a_journal_that_works() {
     let room = Room::new();
     let mut journal = room.open();
-    let bulk = Bulk { number: BatchNumber(1), last_ids: IDS, anew: None };
+    let bulk = BulkLoad { number: BatchNumber(1), last_ids: IDS, anew: None };
     for last in [Row::Pet(pet(1, 1)), Row::Pet(pet(2, 99))] {
         let mut loaded = [Row::Category(category(1, "cats")), Row::Pet(pet(1, 1)), last].into_iter();
         let ended = journal.bulk(&bulk, &mut loaded);

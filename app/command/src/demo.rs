@@ -3,7 +3,7 @@
 use petstore_domain::{
     Category, CategoryId, CategoryName, Description, NewPet, PetId, PetName, PetRecord, Version,
 };
-use petstore_memory::{ImportError, MemoryStore};
+use petstore_ports::{Bulk, ImportError};
 
 /// The categories, each with what it is.
 const CATEGORIES: [(&str, &str); 10] = [
@@ -23,7 +23,7 @@ const NAMES: [&str; 8] = ["Bella", "Luna", "Rocky", "Coco", "Max", "Milo", "Dais
 
 /// Fills an empty store with ten categories and this many pets, each with one free unit: all of it or nothing. One that is
 /// not empty stays as it is. Says whether it was empty. Blocks for as long as the disk takes.
-pub(crate) fn fill(store: &MemoryStore, pets: u32) -> Result<bool, String> {
+pub(crate) fn fill(store: &dyn Bulk, pets: u32) -> Result<bool, String> {
     let mut import = match store.import() {
         Err(ImportError::NotEmpty) => return Ok(false),
         begun => begun.map_err(unfilled)?,

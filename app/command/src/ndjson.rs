@@ -11,13 +11,13 @@ mod explain;
 
 use std::borrow::Cow;
 use std::io::{self, BufRead, Write};
+use std::ops::ControlFlow;
 
 use petstore_domain::{
     Category, CategoryId, CategoryName, Description, InventoryItem, Order, OrderId, OrderQuantity, Pet,
     PetId, PetName, PetStatus, Timestamp, Version,
 };
-use petstore_memory::{Import, ImportError, MemoryStore};
-use petstore_ports::{Row, StoreErrorKind};
+use petstore_ports::{Bulk, BulkImport, ImportError, Row, StoreErrorKind};
 use serde::{Deserialize, Serialize};
 
 use self::explain::explain;
@@ -177,7 +177,7 @@ impl From<String> for Unimported {
 
 /// Imports all lines into an empty store, or none. Says how many there were, or which one is wrong and why.
 pub(crate) fn import(
-    store: &MemoryStore,
+    store: &dyn Bulk,
     lines: impl BufRead,
     end: End,
     progress: impl FnMut(u64),
@@ -186,7 +186,7 @@ pub(crate) fn import(
         ImportError::NotEmpty => format!("{error}, and an import fills one that is: name another --db"),
         error => error.report(),
     })?;
-    let number = add_all(&mut import, lines, end, progress)?;
+    let number = add_all(&mut *import, lines, end, progress)?;
     match import.finish() {
         Ok(()) => Ok(number),
         // Each line is a row.
@@ -200,8 +200,29 @@ pub(crate) fn import(
     }
 }
 
+/// Writes all lines of a store. Says how many there were, or why not all of them were written.
+pub(crate) fn export(store: &dyn Bulk, output: &mut dyn Write) -> Result<u64, String> {
+    let mut lines = 0;
+    let mut fault = None;
+    let walked = store.export(&mut |row| match write_row(output, &row) {
+        Ok(count) => {
+            lines += count;
+            ControlFlow::Continue(())
+        }
+        Err(error) => {
+            fault = Some(error);
+            ControlFlow::Break(())
+        }
+    });
+    match (walked, fault) {
+        (Err(error), _) => Err(error.report()),
+        (Ok(()), Some(error)) => Err(error.to_string()),
+        (Ok(()), None) => Ok(lines),
+    }
+}
+
 fn add_all(
-    import: &mut Import<'_>,
+    import: &mut dyn BulkImport,
     mut lines: impl BufRead,
     end: End,
     mut progress: impl FnMut(u64),
@@ -245,10 +266,10 @@ fn is_at_end(lines: &mut impl BufRead) -> bool {
     }
 }
 
-fn add(import: &mut Import<'_>, line: &[u8]) -> Result<(), String> {
+fn add(import: &mut dyn BulkImport, line: &[u8]) -> Result<(), String> {
     let line = serde_json::from_slice(line).map_err(|error| printable(&explain(line, &error)))?;
     let said = |error| match error {
-        ImportError::Contradiction { why, .. } => why.to_string(),
+        ImportError::Contradiction { why, .. } => why,
         error => error.report(),
     };
     match line {
@@ -307,6 +328,8 @@ mod fuzz;
 
 #[cfg(test)]
 mod tests {
+    use petstore_memory::MemoryStore;
+
     use super::*;
 
     /// A socket on which no more comes in time.

@@ -23,7 +23,7 @@ use crate::environment::Stopwatch;
 use crate::keys::Through;
 use crate::ndjson::{End, Unimported};
 use crate::settings::Db;
-use crate::store::{NAME_ITS_SOCKET, OpenStore};
+use crate::store::{Backend, NAME_ITS_SOCKET};
 use crate::{Failure, ndjson, print, sandbox, tell};
 
 /// How long a backup waits for what the server says of its file: one that hangs may be why it is made.
@@ -55,11 +55,11 @@ impl TransferArgs {
             let count = through::import(server, input, self.progress("sent"), |error| self.fault(error))?;
             (count, "the running server".to_owned(), self.through.socket().display().to_string())
         } else {
-            let store = OpenStore::open(self.file_at_rest(false)?, NAME_ITS_SOCKET, Idle::default())?.store;
+            let backend = Backend::open(self.file_at_rest(false)?, NAME_ITS_SOCKET, Idle::default())?;
             let mut progress = self.progress("read");
             let lines = BufReader::new(input);
-            let imported = ndjson::import(&store, lines, End::OfInput, |lines| progress.show(lines));
-            store.close();
+            let imported = ndjson::import(backend.bulk(), lines, End::OfInput, |lines| progress.show(lines));
+            backend.close();
             // Whoever meant a server that keeps nothing sees that it was not that one.
             let db = self.through.db.to_string();
             (imported.map_err(|why| unimported(&why))?, db.clone(), db)

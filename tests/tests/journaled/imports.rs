@@ -1,8 +1,8 @@
 //! A bulk load into a store with a journal: all of it or nothing, on disk as in memory.
 
 use petstore_domain::*;
-use petstore_memory::{Import, ImportError, Step};
-use petstore_ports::{Row, StoreErrorKind, StoreHealth, run};
+use petstore_memory::{Import, Step};
+use petstore_ports::{ImportError, Row, StoreErrorKind, StoreHealth, run};
 use petstore_tests::{Disk, Fault};
 
 use crate::driven::{Driven, Snapshot};

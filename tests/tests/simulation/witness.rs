@@ -7,7 +7,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use petstore_domain::{AccountId, Changes, Footprint, KeyRecord, Limit, Timestamp, View};
 use petstore_ports::{
-    AddressVerdict, Ask, Batch, BatchNumber, Bulk, Cost, Header, Journal, Quotas, Reply, Row, StoreError,
+    AddressVerdict, Ask, Batch, BatchNumber, BulkLoad, Cost, Header, Journal, Quotas, Reply, Row, StoreError,
     Transactor, Transition, UsageCount, Verdict,
 };
 use tokio::sync::Notify;
@@ -172,7 +172,7 @@ impl Journal for WatchedJournal {
         self.told(pruned)
     }
 
-    fn bulk(&mut self, bulk: &Bulk, rows: &mut dyn Iterator<Item = Row>) -> Result<(), StoreError> {
+    fn bulk(&mut self, bulk: &BulkLoad, rows: &mut dyn Iterator<Item = Row>) -> Result<(), StoreError> {
         self.inner.bulk(bulk, rows)
     }
 }

@@ -5,14 +5,13 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::Duration;
 
-use petstore_memory::MemoryStore;
 use petstore_ports::StoreErrorKind;
-use petstore_sqlite::Originals;
 use tokio::sync::watch;
 
 use super::{Answer, LINE_TIME};
 use crate::environment::Stopwatch;
 use crate::ndjson::{End, Unimported};
+use crate::store::{Backend, DataFile};
 use crate::transfer::Sink;
 use crate::{ndjson, transfer};
 
@@ -24,16 +23,14 @@ const HELD_MAX: Duration = Duration::from_secs(10);
 
 /// What imports and exports work on. They block: each runs on a thread of its own.
 pub(crate) struct Bulk {
-    store: Arc<MemoryStore>,
-    /// The data file; none if there is none.
-    originals: Option<Originals>,
+    backend: Arc<Backend>,
     /// See [`owe`](Self::owe).
     owed: watch::Sender<()>,
 }
 
 impl Bulk {
-    pub(crate) fn new(store: Arc<MemoryStore>, originals: Option<Originals>) -> Self {
-        Self { store, originals, owed: watch::Sender::new(()) }
+    pub(crate) fn new(backend: Arc<Backend>) -> Self {
+        Self { backend, owed: watch::Sender::new(()) }
     }
 
     /// Whoever holds this owes a client an answer.
@@ -51,7 +48,7 @@ impl Bulk {
         let _owed = self.owe();
         prepare(stream)?;
         say(&mut &*stream, &Answer::Ready)?;
-        let answer = match ndjson::import(&self.store, BufReader::new(stream), End::Said, |_| {}) {
+        let answer = match ndjson::import(self.backend.bulk(), BufReader::new(stream), End::Said, |_| {}) {
             Ok(lines) => Answer::Imported { lines },
             Err(Unimported::Nothing(why)) => Answer::Refused { why },
             Err(Unimported::InDoubt(why)) => Answer::InDoubt { why },
@@ -61,7 +58,7 @@ impl Bulk {
 
     /// Says what is wrong with the data file for good, if something is: nobody is to open it then.
     pub(super) fn check_file(&self) -> Result<(), String> {
-        let checked = self.originals.as_ref().map_or(Ok(()), Originals::check);
+        let checked = self.backend.file().map_or(Ok(()), |file| file.check());
         checked.map_err(|error| match error.kind() {
             StoreErrorKind::Unavailable | StoreErrorKind::Corrupt => error.reason(),
             StoreErrorKind::Busy | StoreErrorKind::Indeterminate => error.report(),
@@ -72,14 +69,14 @@ impl Bulk {
     /// writes meanwhile.
     pub(super) fn export(&self, stream: &UnixStream) -> io::Result<()> {
         prepare(stream)?;
-        let file = self.originals.as_ref().filter(|file| file.check().is_ok());
+        let file = self.backend.file().filter(|file| file.check().is_ok());
         // Where there is a file and it is lost, nothing is written in any case.
-        let held = self.originals.is_none().then(Stopwatch::start);
+        let held = self.backend.file().is_none().then(Stopwatch::start);
         let mut output = BufWriter::new(Reader { stream, held });
         say(&mut output, &Answer::Ready)?;
         // Until it has that the client waits no longer than for any answer; the first lines may take longer.
         output.flush()?;
-        let exported = match file.map(|file| self.export_file(file, &mut output)) {
+        let exported = match file.map(|file| self.export_file(&file, &mut output)) {
             Some(Some(exported)) => exported,
             Some(None) | None => self.export_memory(&mut output),
         };
@@ -93,23 +90,18 @@ impl Bulk {
 
     /// Gives the lines of the file. None if it gives none while the journal fails, too: the disk has no room even for those
     /// who read, say, or the log has been taken away.
-    fn export_file(&self, file: &Originals, output: &mut dyn Write) -> Option<Result<u64, String>> {
+    fn export_file(&self, file: &DataFile<'_>, output: &mut dyn Write) -> Option<Result<u64, String>> {
         let mut begun = false;
         let read = |sink: &mut Sink<'_>| file.read_snapshot(sink);
-        let exported = transfer::export_file(file.path(), read, output, |_| begun = true);
+        let exported = transfer::export_file(&file.path(), read, output, |_| begun = true);
         match exported {
-            Err(_) if !begun && self.store.journal_fails() => None,
+            Err(_) if !begun && self.backend.disk_fails() => None,
             exported => Some(exported.map_err(|failure| failure.message)),
         }
     }
 
     fn export_memory(&self, output: &mut impl Write) -> Result<u64, String> {
-        let mut lines = 0;
-        let walked = self.store.export(|row| {
-            lines += ndjson::write_row(output, &row)?;
-            io::Result::Ok(())
-        });
-        walked.map(|()| lines).map_err(|error| error.to_string())
+        ndjson::export(self.backend.bulk(), output)
     }
 }
 
@@ -165,7 +157,7 @@ mod tests {
 
     #[test]
     fn an_import_owes_its_answer_until_that_is_written() {
-        let bulk = Arc::new(Bulk::new(Arc::default(), None));
+        let bulk = Arc::new(Bulk::new(Arc::new(Backend::in_memory(1))));
         assert!(is_answered(&bulk));
         let (mut client, server) = UnixStream::pair().unwrap();
         let import = std::thread::spawn({
