@@ -31,7 +31,7 @@ pub use error::{StoreError, StoreErrorKind};
 pub use idempotency::IdempotencyRecords;
 pub use journal::{Batch, BatchNumber, BulkLoad, Header, Journal, LastIds, Row, UsageCount};
 pub use keys::{AccountDirectory, Credential, KeyName, KeyReader};
-pub use quotas::{AddressVerdict, Ask, Cost, Quotas, Verdict};
+pub use quotas::{AddressLimits, AddressVerdict, Ask, Cost, Quotas, Verdict};
 pub use read::{
     CategoryFilter, CategoryReader, CategorySink, OrderFilter, OrderReader, OrderSink, PageEnd, PageOrder,
     PageRequest, PetFilter, PetReader, PetSink, StatusSet,
@@ -45,7 +45,7 @@ pub use transact::{Transactor, Transition, run};
 #[cfg(feature = "mock")]
 pub use {
     clock::MockClock, entropy::MockEntropy, idempotency::MockIdempotencyRecords, keys::MockAccountDirectory,
-    keys::MockKeyReader, quotas::MockQuotas, read::MockCategoryReader, read::MockOrderReader,
-    read::MockPetReader, reset::MockResettable, store::MockHousekeeping, store::MockStoreHealth,
-    transact::MockTransactor,
+    keys::MockKeyReader, quotas::MockAddressLimits, quotas::MockQuotas, read::MockCategoryReader,
+    read::MockOrderReader, read::MockPetReader, reset::MockResettable, store::MockHousekeeping,
+    store::MockStoreHealth, transact::MockTransactor,
 };

@@ -7,9 +7,9 @@ use petstore_domain::{
     Version,
 };
 use petstore_ports::{
-    AccountDirectory, Ask, CategoryReader, Cost, Housekeeping, IdempotencyRecords, KeyReader, OrderReader,
-    PageOrder, PageRequest, PetFilter, PetReader, Quotas, Resettable, Row, StoreErrorKind, Transactor,
-    Verdict,
+    AccountDirectory, AddressLimits, Ask, CategoryReader, Cost, Housekeeping, IdempotencyRecords, KeyReader,
+    OrderReader, PageOrder, PageRequest, PetFilter, PetReader, Quotas, Resettable, Row, StoreErrorKind,
+    Transactor, Verdict,
 };
 
 use crate::Subject;
@@ -71,6 +71,7 @@ impl ResetSubject {
             + AccountDirectory
             + IdempotencyRecords
             + Quotas
+            + AddressLimits
             + Housekeeping
             + 'static,
     {
@@ -152,7 +153,7 @@ pub async fn a_reset_forgets_usage_and_bans(subject: &ResetSubject) {
     let made = store.add_account(Plan::Free).await;
     let address = "192.0.2.1".parse().expect("an address");
     let limit = petstore_domain::Limit::new(1).expect("a limit");
-    let stranger = async || store.quotas.take_address(address, limit, Cost::One, at(0)).await;
+    let stranger = async || store.addresses.take_address(address, limit, Cost::One, at(0)).await;
     for round in 0..2 {
         get_banned(store, &impatient(&made, 0)).await;
         let admitted = stranger().await.is_ok_and(|verdict| verdict.admitted);

@@ -7,8 +7,8 @@ use petstore_domain::{
     AccountId, CategoryId, CategoryRecord, Operation, OrderId, OrderRecord, PetId, PetRecord,
 };
 use petstore_ports::{
-    AccountDirectory, CategoryReader, Housekeeping, IdempotencyRecords, KeyReader, OrderReader, PetReader,
-    Quotas, StoreError, StoreErrorKind, Transactor, run,
+    AccountDirectory, AddressLimits, CategoryReader, Housekeeping, IdempotencyRecords, KeyReader,
+    OrderReader, PetReader, Quotas, StoreError, StoreErrorKind, Transactor, run,
 };
 
 /// The driven ports of a store that has just been made and is empty. All of them are of the same store, or look into it:
@@ -31,6 +31,8 @@ pub struct Subject {
     pub idempotency: Arc<dyn IdempotencyRecords>,
     /// Counts requests.
     pub quotas: Arc<dyn Quotas>,
+    /// Counts requests without a valid key.
+    pub addresses: Arc<dyn AddressLimits>,
     /// Drops what has expired.
     pub housekeeping: Arc<dyn Housekeeping>,
     /// Opens further handles of the same store; None if it lives in one process, where all share this one.
@@ -69,6 +71,7 @@ impl Subject {
             + AccountDirectory
             + IdempotencyRecords
             + Quotas
+            + AddressLimits
             + Housekeeping
             + 'static,
     {
@@ -81,6 +84,7 @@ impl Subject {
             accounts: Arc::clone(store) as _,
             idempotency: Arc::clone(store) as _,
             quotas: Arc::clone(store) as _,
+            addresses: Arc::clone(store) as _,
             housekeeping: Arc::clone(store) as _,
             another: None,
         }

@@ -7,12 +7,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use petstore_domain::{
-    AccountId, Changes, Footprint, KeyDigest, KeyId, KeyRecord, Limit, Name, Timestamp, View,
-};
+use petstore_domain::{Changes, Footprint, KeyDigest, KeyId, KeyRecord, Limit, Name, Timestamp, View};
 use petstore_ports::{
-    AccountDirectory, AddressVerdict, Ask, Cost, Credential, KeyName, KeyReader, Quotas, Reply, StoreError,
-    Transactor, Transition, Verdict,
+    AccountDirectory, AddressLimits, AddressVerdict, Cost, Credential, KeyName, KeyReader, Reply, StoreError,
+    Transactor, Transition,
 };
 use petstore_tests::{ReferenceStore, Subject, addresses, run_case, store_conformance};
 
@@ -208,15 +206,7 @@ struct Slow {
     most: Arc<AtomicUsize>,
 }
 
-impl Quotas for Slow {
-    fn take(&self, ask: &Ask) -> Reply<Result<Verdict, StoreError>> {
-        self.store.take(ask)
-    }
-
-    fn leave(&self, account: AccountId) {
-        self.store.leave(account);
-    }
-
+impl AddressLimits for Slow {
     fn take_address(
         &self,
         address: IpAddr,
@@ -242,8 +232,8 @@ fn a_flood_waits_for_a_slow_store_side_by_side() {
     let most = Arc::new(AtomicUsize::new(0));
     run_case(async {
         let store = Arc::new(ReferenceStore::new());
-        let quotas = Slow { store: Arc::clone(&store), waiting: Arc::default(), most: Arc::clone(&most) };
-        let subject = Subject { quotas: Arc::new(quotas), ..Subject::of(&store) };
+        let addresses = Slow { store: Arc::clone(&store), waiting: Arc::default(), most: Arc::clone(&most) };
+        let subject = Subject { addresses: Arc::new(addresses), ..Subject::of(&store) };
         addresses::a_flood_of_addresses_grants_nothing(&subject).await;
     });
     // One after the other, a hundred thousand calls of two milliseconds are more than a case may take.

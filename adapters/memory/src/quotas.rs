@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use petstore_domain::{AccountId, Limit, Name, Timestamp, Usage};
-use petstore_ports::{AddressVerdict, Ask, Cost, Quotas, Reply, StoreError, Verdict};
+use petstore_ports::{AddressLimits, AddressVerdict, Ask, Cost, Quotas, Reply, StoreError, Verdict};
 
 use crate::meters::KeyMeter;
 use crate::slab::slot;
@@ -58,7 +58,9 @@ impl Quotas for MemoryStore {
             self.tables.accounts.leave(slot);
         }
     }
+}
 
+impl AddressLimits for MemoryStore {
     fn take_address(
         &self,
         address: IpAddr,

@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use petstore_domain::{Answered, Idempotent, Operation, PlanTable, Repeatable, RetryName, RetryRejection};
 use petstore_ports::api::{FailingCheck, Failure, Readiness, Repeated, Retry};
 use petstore_ports::{
-    AccountDirectory, CategoryReader, Clock, Entropy, IdempotencyRecords, KeyReader, OrderReader, PetReader,
-    Quotas, StoreHealth, Transactor, run,
+    AccountDirectory, AddressLimits, CategoryReader, Clock, Entropy, IdempotencyRecords, KeyReader,
+    OrderReader, PetReader, Quotas, StoreHealth, Transactor, run,
 };
 
 use crate::digest;
@@ -35,6 +35,8 @@ pub struct Ports {
     pub idempotency: Arc<dyn IdempotencyRecords>,
     /// Counts requests.
     pub quotas: Arc<dyn Quotas>,
+    /// Counts requests without a valid key: in this process.
+    pub addresses: Arc<dyn AddressLimits>,
     /// What happens when the quota store fails.
     pub on_quota_outage: OnQuotaOutage,
     /// Whether the store can do its work.
@@ -65,6 +67,7 @@ impl Ports {
             + AccountDirectory
             + IdempotencyRecords
             + Quotas
+            + AddressLimits
             + StoreHealth
             + 'static,
     {
@@ -77,6 +80,7 @@ impl Ports {
             directory: Arc::clone(&store) as _,
             idempotency: Arc::clone(&store) as _,
             quotas: Arc::clone(&store) as _,
+            addresses: Arc::clone(&store) as _,
             on_quota_outage: OnQuotaOutage::Refuse,
             health: store,
             clock,
@@ -108,7 +112,8 @@ impl Service {
     /// It has no thread of its own: its owner calls [`Housekeeping::prune`](petstore_ports::Housekeeping::prune) on the
     /// store once a second or so, or what has expired is never dropped.
     pub fn new(ports: Ports, policy: Policy) -> Self {
-        let gatekeeper = Gatekeeper::new(ports.keys, ports.quotas, ports.on_quota_outage, policy);
+        let gatekeeper =
+            Gatekeeper::new(ports.keys, ports.quotas, ports.addresses, ports.on_quota_outage, policy);
         Self {
             transactor: ports.transactor,
             pets: ports.pets,

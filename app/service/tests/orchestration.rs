@@ -132,10 +132,11 @@ async fn a_quota_store_that_is_down_refuses_unless_something_stands_in_for_it() 
     let broken = || {
         let mut quotas = MockQuotas::new();
         quotas.expect_take().returning(|_| Reply::now(Err(down())));
-        quotas.expect_take_address().returning(|_, _, _, _| Reply::now(Err(down())));
         quotas
     };
-    let refusing = service(Ports { quotas: Arc::new(broken()), ..ports() });
+    let mut addresses = MockAddressLimits::new();
+    addresses.expect_take_address().returning(|_, _, _, _| Reply::now(Err(down())));
+    let refusing = service(Ports { quotas: Arc::new(broken()), addresses: Arc::new(addresses), ..ports() });
     let secret = refusing.create_key(new_key()).await.unwrap().secret;
     assert!(matches!(refusing.admit(call(&secret)).await, Err(Refusal::Store(error)) if error == down()));
     let address = refusing.admit_address(HERE, Cost::One, now()).await;

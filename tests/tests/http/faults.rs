@@ -139,7 +139,11 @@ fn while_keys_cannot_be_looked_up_nobody_is_let_in() {
 
 #[test]
 fn while_quotas_cannot_be_counted_nobody_is_let_in_for_nothing() {
-    let shop = Shop::open_over(Wish::default(), |ports| Ports { quotas: Arc::new(Moody(down())), ..ports });
+    let shop = Shop::open_over(Wish::default(), |ports| Ports {
+        quotas: Arc::new(Moody(down())),
+        addresses: Arc::new(Moody(down())),
+        ..ports
+    });
     let client = shop.client(PLENTY);
     for _ in 0..3 {
         is_503(&client.get("/v1/pets"), "unavailable");

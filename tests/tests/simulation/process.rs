@@ -24,7 +24,7 @@ use crate::clock::{SimClock, SimEntropy};
 use crate::link::{Cutter, End, LinkWeather, link};
 use crate::model::rows::Rows;
 use crate::temper::Temper;
-use crate::witness::{WatchedJournal, WatchedQuotas, WatchedTransactor, Witness, submit};
+use crate::witness::{WatchedAddresses, WatchedJournal, WatchedQuotas, WatchedTransactor, Witness, submit};
 
 /// How often what has expired is dropped, as the binary does it.
 const HOUSEKEEPING: Duration = Duration::from_secs(1);
@@ -81,9 +81,11 @@ impl Process {
         let ports = crate::bugs::ports(*bug, ports);
         let inner = Arc::clone(&ports.transactor);
         let transactor = WatchedTransactor { witness: witness.clone(), inner, work: Arc::clone(&work) };
+        let addresses = WatchedAddresses { witness: witness.clone(), inner: Arc::clone(&ports.addresses) };
         let quotas = WatchedQuotas { witness, inner: Arc::clone(&ports.quotas) };
         let quotas = crate::bugs::called(*bug, Arc::new(quotas));
-        let ports = Ports { transactor: Arc::new(transactor), quotas, ..ports };
+        let ports =
+            Ports { transactor: Arc::new(transactor), quotas, addresses: Arc::new(addresses), ..ports };
         let service = Arc::new(Service::new(ports, policy(temper)));
         let http = Http::new(Arc::clone(&service) as Arc<dyn Petstore>, settings(epoch), false);
         let hang = Rc::new(RefCell::new(Instant::now()));
