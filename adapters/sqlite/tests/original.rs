@@ -97,7 +97,7 @@ fn files_that_are_not_those_that_were_opened_are_told_until_they_are_opened_anew
         let mut journal = in_use(&room);
         act(&room);
         let told = format!("{what} while it was in use: nothing more is written until a restart");
-        let told = StoreError::Unavailable(told);
+        let told = StoreError::unavailable(told);
         assert_eq!(journal.prune(Timestamp::EPOCH), Err(told.clone()));
         for _ in 0..2 {
             assert_eq!(journal.recover(), Err(told.clone()));
@@ -144,7 +144,9 @@ fn a_write_that_fails_leaves_what_somebody_has_put_there_as_it_is() {
     overwrite(&room);
     let before = found(&room);
     assert!(append(&mut journal, 77, &[], IDS).is_err());
-    assert!(matches!(journal.recover(), Err(StoreError::Unavailable(what)) if what.starts_with(OVERWRITTEN)));
+    let refused = journal.recover().unwrap_err();
+    assert_eq!(refused.kind(), StoreErrorKind::Unavailable);
+    assert!(refused.message().starts_with(OVERWRITTEN), "{refused}");
     drop(journal);
     assert!(found(&room) == before);
 }
@@ -221,7 +223,7 @@ fn a_file_that_is_whole_and_older_than_what_was_acknowledged_is_not_read() {
     drop(tool);
     take_log_away(&room);
     assert_eq!(originals.check(), Ok(()));
-    let behind = StoreError::Corrupt("batch 3 was on disk, and the file ends at 2".into());
+    let behind = StoreError::corrupt("batch 3 was on disk, and the file ends at 2");
     assert_eq!(originals.read_snapshot(&mut |row| panic!("{row:?}")), Err(behind.clone()));
     assert_eq!(journal.recover(), Err(behind.clone()));
     assert_eq!(originals.check(), Err(behind));
