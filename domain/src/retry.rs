@@ -130,6 +130,9 @@ pub struct Idempotent<O> {
     pub now: Timestamp,
     /// The expiry of its record.
     pub expires_at: Timestamp,
+    /// The number of records of the account when the request came. Counted beforehand, so that requests of one account
+    /// do not wait for each other: those in flight together may exceed the limit by their number.
+    pub records: u32,
     /// The maximum number of records of one account. Expired records count until the store drops them.
     pub records_max: u32,
 }
@@ -170,7 +173,6 @@ impl<O: Repeatable> Operation for Idempotent<O> {
             Footprint::default()
         };
         footprint.add(record);
-        footprint.add(Name::RetriesOf(self.name.account));
         footprint
     }
 
@@ -184,7 +186,7 @@ impl<O: Repeatable> Operation for Idempotent<O> {
         }
         // An expired record is overwritten, which does not raise their number.
         let is_another = view.retry(&self.name).is_none();
-        if is_another && view.retries_of(self.name.account) >= self.records_max {
+        if is_another && self.records >= self.records_max {
             return Err(RetryRejection::TooManyRecords);
         }
         let (mut changes, result) = match self.operation.decide(view) {

@@ -24,10 +24,8 @@ pub enum Name {
     Key(KeyId),
     /// An idempotency record.
     Retry(RetryName),
-    /// The number of idempotency records of an account.
-    RetriesOf(AccountId),
-    /// The next pet id. Ids increase and are never reused once written; an id that was drawn but not written
-    /// may be reissued or skipped.
+    /// The next pet id. Ids increase over all handles of a store and are never reused once written; an id that was
+    /// drawn but not written may be reissued or skipped.
     NextPet,
     /// The next category id.
     NextCategory,
@@ -102,7 +100,6 @@ macro_rules! view {
         #[derive(Debug, Clone, Default)]
         pub struct View {
             $($field: Loaded<$key, $value>,)*
-            retries_of: Loaded<AccountId, u32>,
             next_pet: Option<PetId>,
             next_category: Option<CategoryId>,
             next_order: Option<OrderId>,
@@ -115,7 +112,6 @@ macro_rules! view {
             pub fn holds(&self, name: &Name) -> bool {
                 match name {
                     $(Name::$name(key) => self.$field.entry(key).is_some(),)*
-                    Name::RetriesOf(account) => self.retries_of.entry(account).is_some(),
                     Name::NextPet => self.next_pet.is_some(),
                     Name::NextCategory => self.next_category.is_some(),
                     Name::NextOrder => self.next_order.is_some(),
@@ -192,16 +188,6 @@ impl View {
     /// An idempotency record.
     pub fn retry(&self, name: &RetryName) -> Option<&RetryRecord> {
         self.retries.value(name)
-    }
-
-    /// The number of idempotency records of an account.
-    pub fn retries_of(&self, account: AccountId) -> u32 {
-        self.retries_of.value(&account).copied().unwrap_or(0)
-    }
-
-    /// Loads the number of idempotency records of an account.
-    pub fn load_retries_of(&mut self, account: AccountId, count: u32) {
-        self.retries_of.set(account, Some(count));
     }
 }
 

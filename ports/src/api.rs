@@ -8,6 +8,8 @@ mod gate;
 mod sandbox;
 mod shop;
 
+use std::fmt;
+
 use async_trait::async_trait;
 use petstore_domain::{AccountId, Answered, IdempotencyKey};
 
@@ -53,6 +55,16 @@ pub enum Failure<R> {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+impl<R: fmt::Display> Failure<R> {
+    /// The failure in one line; for one of the store with everything that its [`StoreError::report`] says.
+    pub fn report(&self) -> String {
+        match self {
+            Self::Store(error) => error.report(),
+            failure => failure.to_string(),
+        }
+    }
 }
 
 /// The answer to a request that may carry an idempotency key: what was decided, now or at the first time.

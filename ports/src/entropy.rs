@@ -8,6 +8,6 @@ pub trait Entropy: Send + Sync {
     /// 256 bits that nobody can guess, for a new key's secret.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] if the source is.
+    /// [`StoreErrorKind::Unavailable`](crate::StoreErrorKind::Unavailable) if the source is.
     fn bits(&self) -> Result<[u8; 32], StoreError>;
 }

@@ -48,7 +48,7 @@ pub struct Batch<'a> {
 
 /// What a bulk load is besides its rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Bulk {
+pub struct BulkLoad {
     /// One more than the batch before.
     pub number: BatchNumber,
     /// The last ids given, those of its rows included.
@@ -109,7 +109,7 @@ pub struct Header {
 /// - After any error but one of `load` the next call is `recover`, again and again until it succeeds: an implementation
 ///   need not know how to go on without.
 /// - `load` gives exactly what the batches left, each row parsed like any input: what does not parse is
-///   [`StoreError::Corrupt`], naming table and row, never a default.
+///   [`StoreErrorKind::Corrupt`](crate::StoreErrorKind::Corrupt), naming table and row, never a default.
 pub trait Journal: Send {
     /// Hands over everything that is kept, and says what the last batch was. Called once, before anything else.
     fn load(&mut self, into: &mut dyn FnMut(Row) -> Result<(), StoreError>) -> Result<Header, StoreError>;
@@ -134,5 +134,5 @@ pub trait Journal: Send {
 
     /// Loads rows into an empty shop, or into one that is cleared first, as one batch: all or nothing, like `append`.
     /// They are categories, then pets, then orders.
-    fn bulk(&mut self, bulk: &Bulk, rows: &mut dyn Iterator<Item = Row>) -> Result<(), StoreError>;
+    fn bulk(&mut self, bulk: &BulkLoad, rows: &mut dyn Iterator<Item = Row>) -> Result<(), StoreError>;
 }

@@ -9,36 +9,43 @@
 //! once, without a future on the heap.
 
 pub mod api;
+mod bulk;
 mod clock;
 mod entropy;
 mod error;
+mod idempotency;
 mod journal;
 mod keys;
 mod quotas;
 mod read;
 mod reply;
 mod reset;
+mod stats;
 mod store;
 mod transact;
 
+pub use bulk::{Bulk, BulkImport, ImportError};
 pub use clock::Clock;
 pub use entropy::Entropy;
-pub use error::StoreError;
-pub use journal::{Batch, BatchNumber, Bulk, Header, Journal, LastIds, Row, UsageCount};
+pub use error::{StoreError, StoreErrorKind};
+pub use idempotency::IdempotencyRecords;
+pub use journal::{Batch, BatchNumber, BulkLoad, Header, Journal, LastIds, Row, UsageCount};
 pub use keys::{AccountDirectory, Credential, KeyName, KeyReader};
-pub use quotas::{AddressVerdict, Ask, Cost, Quotas, Verdict};
+pub use quotas::{AddressLimits, AddressVerdict, Ask, Cost, Quotas, Verdict};
 pub use read::{
     CategoryFilter, CategoryReader, CategorySink, OrderFilter, OrderReader, OrderSink, PageEnd, PageOrder,
     PageRequest, PetFilter, PetReader, PetSink, StatusSet,
 };
 pub use reply::{Reply, ScopedReply};
 pub use reset::Resettable;
+pub use stats::{StoreCounts, StoreStats};
 pub use store::{Housekeeping, StoreHealth};
 pub use transact::{Transactor, Transition, run};
 
 #[cfg(feature = "mock")]
 pub use {
-    clock::MockClock, entropy::MockEntropy, keys::MockAccountDirectory, keys::MockKeyReader,
-    quotas::MockQuotas, read::MockCategoryReader, read::MockOrderReader, read::MockPetReader,
-    reset::MockResettable, store::MockHousekeeping, store::MockStoreHealth, transact::MockTransactor,
+    clock::MockClock, entropy::MockEntropy, idempotency::MockIdempotencyRecords, keys::MockAccountDirectory,
+    keys::MockKeyReader, quotas::MockAddressLimits, quotas::MockQuotas, read::MockCategoryReader,
+    read::MockOrderReader, read::MockPetReader, reset::MockResettable, store::MockHousekeeping,
+    store::MockStoreHealth, transact::MockTransactor,
 };

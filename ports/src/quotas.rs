@@ -84,11 +84,21 @@ pub trait Quotas: Send + Sync {
 
     /// A request that was admitted is done. Must not fail and must not wait.
     fn leave(&self, account: AccountId);
+}
 
-    /// Counts a request without a valid key against its peer address, in a table of fixed size. Two addresses may
-    /// share a count when the table is full; no address is ever admitted more than the limit. The addresses of one IPv6
-    /// /64 are one: whoever has one of them usually has all. An IPv4 address that is written as IPv6 (`::ffff:192.0.2.1`,
-    /// as a listener of both kinds is told it) is that IPv4 address. A window's number never falls here either.
+/// Counts requests without a valid key by their peer address, in a table of fixed size.
+///
+/// A port of its own beside [`Quotas`]: the windows of accounts may be shared by all nodes, while addresses are counted by
+/// each node in its own memory.
+///
+/// An implementation must keep these:
+/// - Two addresses may share a count when the table is full; no address is ever admitted more than the limit.
+/// - The addresses of one IPv6 /64 are one: a client that has one of them usually has all. An IPv4 address that is written
+///   as IPv6 (`::ffff:192.0.2.1`, as a listener of both kinds is told it) is that IPv4 address.
+/// - A window's number never falls.
+#[cfg_attr(feature = "mock", mockall::automock)]
+pub trait AddressLimits: Send + Sync {
+    /// Takes one request from the minute of its address, if that admits it.
     fn take_address(
         &self,
         address: IpAddr,

@@ -25,10 +25,13 @@ pub trait Transition: Send + Sync {
 /// - What it changes is seen together: whoever has met one record of it finds the others when they read on. A credential
 ///   may be a little behind ([`KeyReader`](crate::KeyReader)).
 /// - The reply comes after the commit; the last decision made before it is the one in force.
-/// - A panic in `decide` fails that transition alone, as [`StoreError::Corrupt`].
+/// - A panic in `decide` fails that transition alone, as [`StoreErrorKind::Corrupt`](crate::StoreErrorKind::Corrupt).
 /// - A caller that goes away leaves the transition whole or absent.
-/// - Ids come with the view: rising, none of them written twice, gaps allowed. One with which nothing was written may come
-///   again.
+/// - Ids come with the view. None is written twice, by whichever handle of the store; a create that was sent after
+///   another one was answered gets the higher id, also on another handle. Gaps are allowed, and an id with which nothing
+///   was written may come again.
+/// - Several handles of one store, in one process or in several, are one store: what was answered on one is read and
+///   decided upon on every other.
 /// - What was written is what readers and later operations see: a text character by character, a time to the
 ///   millisecond, a number in full. The domain's types say how long and how large they may be.
 #[cfg_attr(feature = "mock", mockall::automock)]
@@ -68,5 +71,5 @@ pub async fn run<O: Operation>(
     let running = Arc::new(Running { operation, decision: Mutex::new(None) });
     transactor.transact(Arc::clone(&running) as Arc<dyn Transition>).await?;
     let decision = running.decision.lock().unwrap_or_else(PoisonError::into_inner).take();
-    decision.ok_or_else(|| StoreError::Corrupt("the operation was never asked".to_owned()))
+    decision.ok_or_else(|| StoreError::corrupt("the operation was never asked"))
 }

@@ -21,7 +21,7 @@ const FLOODERS: u32 = 32;
 impl Subject {
     async fn address(&self, address: IpAddr, cost: Cost, now: Timestamp) -> AddressVerdict {
         let limit = Limit::new(LIMIT).expect("a limit");
-        let verdict = self.quotas.take_address(address, limit, cost, now).await;
+        let verdict = self.addresses.take_address(address, limit, cost, now).await;
         verdict.expect("a healthy store counts addresses")
     }
 

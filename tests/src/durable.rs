@@ -280,7 +280,9 @@ pub async fn pruned_records_stay_gone(subject: &dyn DurableSubject) {
     }
     while store.housekeeping.prune(at(EXPIRES_SECS)).await.expect("it prunes") > 0 {}
     let opened = subject.after_power_cut().await.open().await;
+    let records = opened.records_of(account).await;
     let full = |key, records_max| petstore_domain::Idempotent {
+        records,
         records_max,
         ..under_key(place_order(pet, 1), account, key, at(EXPIRES_SECS))
     };

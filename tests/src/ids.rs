@@ -11,7 +11,7 @@ use crate::make::{
 use crate::together::together;
 
 /// The ids of one new record of each kind: pet, category, order, account, key.
-async fn make_one_of_each(subject: &Subject, name: &str) -> [u64; 5] {
+pub(crate) async fn make_one_of_each(subject: &Subject, name: &str) -> [u64; 5] {
     let category = subject.run(create_category(name)).await.expect("a fresh name").value.id;
     let pet = subject.run(create_pet("Rex", category, None)).await.expect("a category").value.id;
     let order = subject.run(place_order(pet, 1)).await.expect("a new pet has one unit").value.id;
@@ -19,7 +19,7 @@ async fn make_one_of_each(subject: &Subject, name: &str) -> [u64; 5] {
     [pet.get(), category.get(), order.get(), made.account.id.get(), made.key.id.get()]
 }
 
-const KINDS: [&str; 5] = ["pets", "categories", "orders", "accounts", "keys"];
+pub(crate) const KINDS: [&str; 5] = ["pets", "categories", "orders", "accounts", "keys"];
 
 /// Of two ids of a kind, the one that was assigned later is greater, also with refused operations between them.
 pub async fn ids_increase(subject: &Subject) {

@@ -34,6 +34,7 @@ pub mod crowd;
 pub mod directory;
 pub mod durable;
 pub mod flights;
+pub mod handles;
 pub mod hot_pet;
 pub mod ids;
 pub mod keys;
@@ -67,7 +68,7 @@ pub use random::Random;
 pub use reference::{Bug, ReferenceStore};
 pub use resets::ResetSubject;
 pub use stamp::{run_case, run_case_apart};
-pub use subject::{DurableSubject, Subject};
+pub use subject::{AnotherHandle, DurableSubject, Subject};
 
 /// The pages about stores and about embedding: their examples are compiled and run.
 #[cfg(doctest)]

@@ -8,6 +8,7 @@ mod addresses;
 mod bug;
 mod counters;
 mod planted_counts;
+mod planted_handles;
 mod planted_optimism;
 mod planted_reads;
 mod planted_values;
@@ -24,6 +25,7 @@ use petstore_ports::{StoreError, Transactor, Transition};
 use addresses::Addresses;
 pub use bug::Bug;
 use counters::Counters;
+use planted_handles::OwnIds;
 use planted_optimism::RowVersions;
 use planted_reads::StaleIndex;
 pub(crate) use planted_values::narrow;
@@ -34,6 +36,8 @@ use tables::Tables;
 pub struct ReferenceStore {
     state: Arc<Mutex<State>>,
     bug: Option<Bug>,
+    /// The ids of [`Bug::IdsDrawnAhead`] and [`Bug::IdsOfEachHandle`].
+    own_ids: OwnIds,
 }
 
 /// The whole state, under one lock: its holder is alone, so each method is one atomic step.

@@ -30,6 +30,7 @@ pub(crate) fn under_key<O: Repeatable>(
         fingerprint: Fingerprint([1; 32]),
         now,
         expires_at: now.plus(std::time::Duration::from_secs(EXPIRES_SECS)),
+        records: 0,
         records_max: 100_000,
     }
 }

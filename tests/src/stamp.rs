@@ -81,6 +81,12 @@ macro_rules! store_conformance {
                 ids_of_deleted_records_are_never_reused
                 ids_are_unique_under_concurrency
             }
+            handles {
+                ids_increase_over_handles
+                ids_are_unique_over_handles
+                a_write_is_seen_through_every_handle
+                the_last_unit_is_sold_once_over_handles
+            }
             operations {
                 pets_are_created_changed_and_deleted
                 categories_are_created_changed_and_deleted
@@ -173,7 +179,7 @@ macro_rules! store_conformance {
                 a_record_that_is_replaced_counts_once
                 an_expired_record_is_replaced_once_under_concurrency
                 an_account_has_so_many_records_and_no_more
-                the_limit_holds_however_many_ask
+                only_requests_in_flight_exceed_the_limit
                 pruning_drops_expired_records_only
             }
             quotas {

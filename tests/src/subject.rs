@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use petstore_domain::{CategoryId, CategoryRecord, Operation, OrderId, OrderRecord, PetId, PetRecord};
+use petstore_domain::{
+    AccountId, CategoryId, CategoryRecord, Operation, OrderId, OrderRecord, PetId, PetRecord,
+};
 use petstore_ports::{
-    AccountDirectory, CategoryReader, Housekeeping, KeyReader, OrderReader, PetReader, Quotas, StoreError,
-    Transactor, run,
+    AccountDirectory, AddressLimits, CategoryReader, Housekeeping, IdempotencyRecords, KeyReader,
+    OrderReader, PetReader, Quotas, StoreError, StoreErrorKind, Transactor, run,
 };
 
 /// The driven ports of a new, empty store. All of them are of the same store, or read from it, as quotas in
@@ -25,10 +27,24 @@ pub struct Subject {
     pub keys: Arc<dyn KeyReader>,
     /// Lists accounts and keys.
     pub accounts: Arc<dyn AccountDirectory>,
+    /// Counts answers that are kept under idempotency keys.
+    pub idempotency: Arc<dyn IdempotencyRecords>,
     /// Counts requests.
     pub quotas: Arc<dyn Quotas>,
+    /// Counts requests without a valid key.
+    pub addresses: Arc<dyn AddressLimits>,
     /// Drops expired records.
     pub housekeeping: Arc<dyn Housekeeping>,
+    /// Opens further handles of the same store; None if it lives in one process, where all share this one.
+    pub another: Option<Arc<dyn AnotherHandle>>,
+}
+
+/// A store that several processes can work on at once, such as one behind a network.
+#[async_trait]
+pub trait AnotherHandle: Send + Sync {
+    /// Opens a further handle of the store: with connections, caches and ids drawn ahead of its own, as another process
+    /// would have them.
+    async fn open(&self) -> Subject;
 }
 
 /// A durable store, the subject of the cases of [`durable`](crate::durable).
@@ -43,7 +59,7 @@ pub trait DurableSubject: Send + Sync {
 }
 
 impl Subject {
-    /// The ports of a store that implements them all.
+    /// The ports of a store that implements them all, and has one handle.
     pub fn of<S>(store: &Arc<S>) -> Self
     where
         S: Transactor
@@ -52,7 +68,9 @@ impl Subject {
             + OrderReader
             + KeyReader
             + AccountDirectory
+            + IdempotencyRecords
             + Quotas
+            + AddressLimits
             + Housekeeping
             + 'static,
     {
@@ -63,8 +81,19 @@ impl Subject {
             orders: Arc::clone(store) as _,
             keys: Arc::clone(store) as _,
             accounts: Arc::clone(store) as _,
+            idempotency: Arc::clone(store) as _,
             quotas: Arc::clone(store) as _,
+            addresses: Arc::clone(store) as _,
             housekeeping: Arc::clone(store) as _,
+            another: None,
+        }
+    }
+
+    /// Another handle of the same store; this one where the store has but one.
+    pub async fn another_handle(&self) -> Self {
+        match &self.another {
+            Some(another) => another.open().await,
+            None => self.clone(),
         }
     }
 
@@ -75,7 +104,7 @@ impl Subject {
     ) -> Result<Result<O::Output, O::Rejection>, StoreError> {
         loop {
             match run(&*self.transactor, operation.clone()).await {
-                Err(StoreError::Busy(_)) => tokio::task::yield_now().await,
+                Err(error) if error.kind() == StoreErrorKind::Busy => tokio::task::yield_now().await,
                 answer => return answer,
             }
         }
@@ -99,5 +128,10 @@ impl Subject {
     /// Reads an order.
     pub(crate) async fn order(&self, id: OrderId) -> Option<OrderRecord> {
         self.orders.order(id).await.expect("a healthy store reads orders")
+    }
+
+    /// How many answers of an account are kept.
+    pub(crate) async fn records_of(&self, account: AccountId) -> u32 {
+        self.idempotency.records_of(account).await.expect("a store that is well counts answers")
     }
 }

@@ -7,12 +7,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use petstore_domain::{
-    AccountId, Changes, Footprint, KeyDigest, KeyId, KeyRecord, Limit, Name, Timestamp, View,
-};
+use petstore_domain::{Changes, Footprint, KeyDigest, KeyId, KeyRecord, Limit, Name, Timestamp, View};
 use petstore_ports::{
-    AccountDirectory, AddressVerdict, Ask, Cost, Credential, KeyName, KeyReader, Quotas, Reply, StoreError,
-    Transactor, Transition, Verdict,
+    AccountDirectory, AddressLimits, AddressVerdict, Cost, Credential, KeyName, KeyReader, Reply, StoreError,
+    Transactor, Transition,
 };
 use petstore_tests::{ReferenceStore, Subject, addresses, run_case, store_conformance};
 
@@ -122,7 +120,6 @@ fn is_same(name: &Name, now: &View, then: &View) -> bool {
         Name::AccountName(name) => now.account_named(name) == then.account_named(name),
         Name::Key(id) => now.key(*id) == then.key(*id),
         Name::Retry(name) => now.retry(name) == then.retry(name),
-        Name::RetriesOf(account) => now.retries_of(*account) == then.retries_of(*account),
         _ => is_fresh_id(name),
     }
 }
@@ -135,7 +132,7 @@ impl Transactor for Optimistic {
             self.0.transact(Arc::clone(&look) as _).await?;
             let seen = look.seen.lock().unwrap().clone();
             let decided = catch_unwind(AssertUnwindSafe(|| transition.decide(&seen)));
-            let Some(changes) = decided.map_err(|_| StoreError::Corrupt("it panicked".to_owned()))? else {
+            let Some(changes) = decided.map_err(|_| StoreError::corrupt("it panicked"))? else {
                 return Ok(());
             };
             let mut names = Footprint::default();
@@ -203,21 +200,13 @@ impl KeyReader for StaleKeyReader {
 }
 
 /// Is slow for each address, and records the number of concurrent callers.
-struct SlowQuotas {
+struct SlowAddresses {
     store: Arc<ReferenceStore>,
     waiting: Arc<AtomicUsize>,
     most: Arc<AtomicUsize>,
 }
 
-impl Quotas for SlowQuotas {
-    fn take(&self, ask: &Ask) -> Reply<Result<Verdict, StoreError>> {
-        self.store.take(ask)
-    }
-
-    fn leave(&self, account: AccountId) {
-        self.store.leave(account);
-    }
-
+impl AddressLimits for SlowAddresses {
     fn take_address(
         &self,
         address: IpAddr,
@@ -243,9 +232,9 @@ fn the_flood_case_calls_a_slow_store_concurrently() {
     let most = Arc::new(AtomicUsize::new(0));
     run_case(async {
         let store = Arc::new(ReferenceStore::new());
-        let quotas =
-            SlowQuotas { store: Arc::clone(&store), waiting: Arc::default(), most: Arc::clone(&most) };
-        let subject = Subject { quotas: Arc::new(quotas), ..Subject::of(&store) };
+        let addresses =
+            SlowAddresses { store: Arc::clone(&store), waiting: Arc::default(), most: Arc::clone(&most) };
+        let subject = Subject { addresses: Arc::new(addresses), ..Subject::of(&store) };
         addresses::a_flood_of_addresses_grants_no_extra_requests(&subject).await;
     });
     // In sequence, a hundred thousand calls of two milliseconds would exceed the deadline of a case.

@@ -3,11 +3,9 @@
 
 use std::sync::Arc;
 
-use petstore_tests::{
-    Bug, ReferenceStore, ResetSubject, Subject, reset_conformance, run_case, store_conformance,
-};
+use petstore_tests::{Bug, ReferenceStore, ResetSubject, reset_conformance, run_case, store_conformance};
 
-store_conformance!(Subject::of(&Arc::new(ReferenceStore::new())));
+store_conformance!(Arc::new(ReferenceStore::new()).subject());
 reset_conformance!(ResetSubject::of(&Arc::new(ReferenceStore::new())));
 
 /// Attempts of a case on a store with a planted bug. A race may pass once, but not ten times.
@@ -21,7 +19,8 @@ where
     (0..TRIES).any(|_| {
         let mut failed = false;
         run_case(async {
-            let subject = ResetSubject::of(&Arc::new(ReferenceStore::with_bug(bug)));
+            let store = Arc::new(ReferenceStore::with_bug(bug));
+            let subject = ResetSubject { subject: store.subject(), store };
             failed = tokio::spawn(case(subject)).await.is_err_and(|error| error.is_panic());
         });
         failed
@@ -52,7 +51,7 @@ caught! {
     units_given_back_on_a_stale_view: StaleView by races::units_come_back_once;
     a_write_skew: WriteSkew by agreement::transitions_have_no_write_skew,
         races::an_order_is_changed_once_as_it_was_read, races::a_new_name_and_a_new_plan_are_both_kept,
-        retry_limits::the_limit_holds_however_many_ask, retry_limits::an_expired_record_is_replaced_once_under_concurrency;
+        retry_limits::an_expired_record_is_replaced_once_under_concurrency;
     a_torn_commit: TornCommit by agreement::a_commit_is_visible_whole, reads::the_records_of_a_commit_become_visible_together,
         reads::an_account_becomes_visible_together_with_its_first_key;
     a_half_commit_of_a_caller_that_went: HalfWhenDropped by transactions::a_dropped_caller_leaves_all_or_nothing;
@@ -60,6 +59,9 @@ caught! {
     an_early_reply: EarlyReply by transactions::the_reply_comes_after_the_commit;
     a_decision_asked_for_afterwards: AskedAfterwards by transactions::output_and_changes_agree;
     an_id_used_again: IdReused by ids::ids_of_deleted_records_are_never_reused;
+    ids_drawn_ahead: IdsDrawnAhead by handles::ids_increase_over_handles;
+    ids_counted_by_each_handle: IdsOfEachHandle by handles::ids_are_unique_over_handles,
+        handles::ids_increase_over_handles;
     a_view_of_too_much: GenerousView by transactions::records_outside_the_footprint_are_not_visible;
     a_footprint_asked_for_once: FootprintOnce by transactions::a_footprint_grows_until_it_names_no_new_record;
     a_footprint_let_go: FootprintLetGo by agreement::a_growing_footprint_keeps_its_earlier_names;
@@ -93,6 +95,8 @@ caught! {
     a_place_that_outlives_its_caller: PlaceOutlivesCaller by flights::a_dropped_reply_holds_no_place_in_flight;
     a_window_that_falls: WindowFalls by quotas::a_clock_that_steps_back_grants_nothing, quotas::verdicts_match_the_model_under_any_clock;
     a_retry_recorded_after_the_commit: RetryAfterCommit by retries::concurrent_retries_have_one_effect;
+    records_uncounted: RecordsUncounted by retry_limits::an_account_has_so_many_records_and_no_more,
+        retry_limits::only_requests_in_flight_exceed_the_limit;
     a_live_record_pruned: PrunesLive by retry_limits::pruning_drops_expired_records_only;
     too_much_pruned: PrunesTooMuch by retry_limits::pruning_drops_expired_records_only, quotas::verdicts_match_the_model_under_any_clock;
     nothing_pruned: PrunesNothing by retry_limits::pruning_drops_expired_records_only;

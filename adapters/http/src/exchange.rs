@@ -347,7 +347,7 @@ async fn judge<const SECURE: bool>(
         operations::handle(&call, operation, resource).await
     } else {
         // A disk may neither write nor fail. What becomes of the change then is not known: the store, not we, has it.
-        let unanswered = || StoreError::Indeterminate("the store did not answer in time".to_owned());
+        let unanswered = || StoreError::indeterminate("the store did not answer in time");
         let handling = async {
             let handling = pin!(operations::handle(&call, operation, resource));
             timeout(settings.deadlines.store, worker.mailbox.wakes(handling)).await

@@ -61,7 +61,7 @@ fn check_room_for(change: &Change) -> Result<(), StoreError> {
     match slot(id) {
         Some(_) => Ok(()),
         None => {
-            Err(StoreError::Busy(format!("id {id} is above {SLOT_MAX}, the last that there is room for")))
+            Err(StoreError::busy(format!("id {id} is above {SLOT_MAX}, the last that there is room for")))
         }
     }
 }

@@ -187,7 +187,7 @@ impl Committer {
                 return check_room(&changes).map(|()| changes);
             }
         }
-        Err(StoreError::Busy(format!("what an operation looks at kept growing for {ROUNDS_MAX} rounds")))
+        Err(StoreError::busy(format!("what an operation looks at kept growing for {ROUNDS_MAX} rounds")))
     }
 
     fn commit(&mut self) {

@@ -21,7 +21,7 @@ impl IdCounter {
         let number = self.last.fetch_add(1, Ordering::Relaxed).saturating_add(1);
         match id(number) {
             Ok(id) if number <= u64::from(SLOT_MAX) => Ok(id),
-            _ => Err(StoreError::Busy(format!("all {SLOT_MAX} ids of a table have been given"))),
+            _ => Err(StoreError::busy(format!("all {SLOT_MAX} ids of a table have been given"))),
         }
     }
 
@@ -54,6 +54,8 @@ impl IdCounter {
 mod tests {
     use petstore_domain::PetId;
 
+    use petstore_ports::StoreErrorKind;
+
     use super::*;
 
     #[test]
@@ -85,7 +87,7 @@ mod tests {
         ids.skip_to(u64::from(SLOT_MAX) - 1);
         assert_eq!(ids.next(PetId::new).map(PetId::get), Ok(u64::from(SLOT_MAX)));
         for _ in 0..3 {
-            assert!(matches!(ids.next(PetId::new), Err(StoreError::Busy(_))));
+            assert!(matches!(ids.next(PetId::new), Err(error) if error.kind() == StoreErrorKind::Busy));
         }
     }
 }

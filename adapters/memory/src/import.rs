@@ -5,6 +5,7 @@
 //! commit, once it is known that no row contradicts another one.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use foldhash::fast::RandomState;
@@ -13,7 +14,7 @@ use petstore_domain::{
     Category, CategoryId, CategoryName, CategoryRecord, InventoryItem, Namesakes, Order, OrderRecord, Pet,
     PetId, PetRecord, Renamed, Version,
 };
-use petstore_ports::{LastIds, StoreError};
+use petstore_ports::{Bulk, BulkImport, ImportError, LastIds, Row, StoreError};
 use roaring::RoaringBitmap;
 
 use crate::committer::{Committer, Step};
@@ -24,27 +25,6 @@ use crate::tables::Tables;
 
 /// How long a reset waits for an import or an export to end: requests wait for it meanwhile.
 pub(crate) const HOLD_TIME: Duration = Duration::from_secs(1);
-
-/// Why nothing was imported, or why it is not known whether all of it was.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ImportError {
-    /// There are categories, pets or orders already.
-    #[error("the store is not empty")]
-    NotEmpty,
-    /// A row contradicts the rules of the shop, or another row.
-    #[error("row {row} is refused")]
-    Contradiction {
-        /// Which row, the first of all being 1.
-        row: u64,
-        /// What is wrong with it.
-        #[source]
-        why: Contradiction,
-    },
-    /// The store failed. If it says that the outcome is unknown, the journal will tell once it answers again: all of the
-    /// import, or nothing, is there then.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-}
 
 /// A bulk load that is going on. Dropped before [`Import::finish`], it leaves nothing.
 ///
@@ -97,7 +77,7 @@ impl MemoryStore {
     pub(crate) fn hold_writes_out_soon(&self) -> Result<Hold<'_>, StoreError> {
         let writing = self.writing.try_write_for(HOLD_TIME).ok_or_else(held_out)?;
         let committer = self.durable.as_ref().map(|durable| durable.committer.try_lock_for(HOLD_TIME));
-        let busy = || StoreError::Busy("the journal does not come to an end with its last write".to_owned());
+        let busy = || StoreError::busy("the journal does not come to an end with its last write");
         Ok(Hold::of(writing, committer.map(|lock| lock.ok_or_else(busy)).transpose()?))
     }
 
@@ -216,7 +196,13 @@ impl Import<'_> {
     fn take(&mut self, add: impl FnOnce(&mut Self) -> Result<(), Contradiction>) -> Result<(), ImportError> {
         self.row += 1;
         let row = self.row;
-        add(self).map_err(|why| ImportError::Contradiction { row, why })
+        add(self).map_err(|contradiction| {
+            let why = contradiction.to_string();
+            match contradiction {
+                Contradiction::Namesake { .. } => ImportError::Namesake { row, why },
+                _ => ImportError::Contradiction { row, why },
+            }
+        })
     }
 
     fn add_item(&mut self, item: InventoryItem, version: Version) -> Result<(), Contradiction> {
@@ -257,7 +243,7 @@ impl Import<'_> {
         let Some((&id, &row)) = self.unsettled.iter().min_by_key(|(_, row)| **row) else { return Ok(()) };
         let unsound = self.tables.pets.read(id, check_sound).and_then(Result::err);
         let why = unsound.filter(|_| self.has_item(id)).unwrap_or(Contradiction::NoItem { id });
-        Err(ImportError::Contradiction { row, why })
+        Err(ImportError::Contradiction { row, why: why.to_string() })
     }
 
     /// Keeps all that was added, if no row contradicts another one. On an error, nothing. Says which categories were
@@ -275,6 +261,52 @@ impl Import<'_> {
         }
         self.tables.veil.lower();
         Ok(renamed)
+    }
+}
+
+impl Bulk for MemoryStore {
+    fn import(&self) -> Result<Box<dyn BulkImport + '_>, ImportError> {
+        let import = Self::import(self)?;
+        Ok(Box::new(import))
+    }
+
+    fn export(&self, sink: &mut dyn FnMut(Row) -> ControlFlow<()>) -> Result<(), StoreError> {
+        // The sink knows why it broke off.
+        let _: Result<(), ()> = Self::export(self, |row| match sink(row) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => Err(()),
+        });
+        Ok(())
+    }
+}
+
+impl BulkImport for Import<'_> {
+    fn last_ids(&self) -> LastIds {
+        self.before
+    }
+
+    fn category(&mut self, category: Category, version: Version) -> Result<(), ImportError> {
+        Self::category(self, category, version)
+    }
+
+    fn category_or_renamed(&mut self, category: Category, version: Version) -> Result<(), ImportError> {
+        Self::category_or_renamed(self, category, version)
+    }
+
+    fn pet(&mut self, pet: Pet, version: Version) -> Result<(), ImportError> {
+        Self::pet(self, pet, version)
+    }
+
+    fn item(&mut self, item: InventoryItem, version: Version) -> Result<(), ImportError> {
+        Self::item(self, item, version)
+    }
+
+    fn order(&mut self, order: Order, version: Version) -> Result<(), ImportError> {
+        Self::order(self, order, version)
+    }
+
+    fn finish(self: Box<Self>) -> Result<Vec<Renamed>, ImportError> {
+        Self::finish(*self)
     }
 }
 

@@ -33,7 +33,6 @@ impl Tables {
             Name::AccountName(name) => view.load_account_name(name.clone(), self.accounts.id_of(name)),
             Name::Key(id) => view.load_key(*id, self.keys.get(*id)),
             Name::Retry(name) => view.load_retry(name.clone(), self.retries.get(name)),
-            Name::RetriesOf(account) => view.load_retries_of(*account, self.retries.count(*account)),
             Name::NextPet => view.load_next_pet(self.pets.ids.next(PetId::new)?),
             Name::NextCategory => view.load_next_category(self.categories.ids.next(CategoryId::new)?),
             Name::NextOrder => view.load_next_order(self.orders.ids.next(OrderId::new)?),

@@ -25,7 +25,7 @@ impl MemoryStore {
     /// store.
     ///
     /// # Errors
-    /// [`StoreError::Corrupt`] names the row that does not parse or contradicts another one.
+    /// [`StoreErrorKind::Corrupt`](petstore_ports::StoreErrorKind::Corrupt) names the row that does not parse or contradicts another one.
     pub fn open(journal: Box<dyn Journal>) -> Result<Opened, StoreError> {
         Self::open_sparing(journal, || false)
     }
@@ -99,5 +99,5 @@ fn check_last_ids(found: &LastIds, given: &LastIds) -> Result<(), Contradiction>
 }
 
 fn corrupt(contradiction: &Contradiction) -> StoreError {
-    StoreError::Corrupt(contradiction.to_string())
+    StoreError::corrupt(contradiction.to_string())
 }

@@ -25,8 +25,6 @@ pub(crate) struct Overlay {
     latest: Map<Name, Place>,
     category_names: Bearers<FoldedName, CategoryId>,
     account_names: Bearers<AccountName, AccountId>,
-    /// How many records of answered requests each account will have more.
-    new_retries: Map<AccountId, u32>,
     /// The ban of each key as it was when the batch first looked at it.
     bans_seen: Map<KeyId, Option<Ban>>,
 }
@@ -53,7 +51,6 @@ impl Overlay {
         self.latest.clear();
         self.category_names.0.clear();
         self.account_names.0.clear();
-        self.new_retries.clear();
         self.bans_seen.clear();
     }
 
@@ -67,10 +64,6 @@ impl Overlay {
             Name::AccountName(name) => {
                 let bearer = self.account_names.bearer(name, |name| tables.accounts.id_of(name));
                 view.load_account_name(name.clone(), bearer);
-            }
-            Name::RetriesOf(account) => {
-                let more = self.new_retries.get(account).copied().unwrap_or(0);
-                view.load_retries_of(*account, tables.retries.count(*account).saturating_add(more));
             }
             Name::Pet(_)
             | Name::Category(_)
@@ -99,7 +92,7 @@ impl Overlay {
         }
     }
 
-    /// What follows from a change besides the record itself: who has which name, and how many records there are.
+    /// What follows from a change besides the record itself: which record has which name.
     fn follow(&mut self, tables: &Tables, place: Place) {
         match self.change(place) {
             Change::Category(record) => {
@@ -116,17 +109,12 @@ impl Overlay {
                 };
                 self.account_names.rename(id, before, Some(after), |name| tables.accounts.id_of(name));
             }
-            Change::Retry(record) => {
-                let name = &record.name;
-                if self.latest(&Name::Retry(name.clone())).is_none() && !tables.retries.holds(name) {
-                    *self.new_retries.entry(name.account).or_default() += 1;
-                }
-            }
             Change::Pet(_)
             | Change::PetDeleted(_)
             | Change::Order(_)
             | Change::OrderDeleted(_)
-            | Change::Key(_) => {}
+            | Change::Key(_)
+            | Change::Retry(_) => {}
         }
     }
 

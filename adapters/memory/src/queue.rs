@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 use petstore_domain::Timestamp;
-use petstore_ports::{StoreError, Transition};
+use petstore_ports::{StoreError, StoreErrorKind, Transition};
 
 use crate::answer::Promise;
 
@@ -110,7 +110,7 @@ impl State {
     fn health(&self) -> Result<(), StoreError> {
         match &self.failing {
             Some(error) => Err(error.clone()),
-            None if self.closed => Err(StoreError::Unavailable("the store is closed".to_owned())),
+            None if self.closed => Err(StoreError::unavailable("the store is closed")),
             None => Ok(()),
         }
     }
@@ -123,9 +123,9 @@ impl State {
 /// The answer to a write that a failing journal cannot take. To its client a damaged file is a store that does not write:
 /// nothing of the operation itself was found to be wrong.
 fn not_taken(error: StoreError) -> StoreError {
-    match error {
-        StoreError::Corrupt(_) => StoreError::Unavailable(error.to_string()),
-        error => error,
+    match error.kind() {
+        StoreErrorKind::Corrupt => StoreError::unavailable(error.kind().to_string()).with_source(error),
+        StoreErrorKind::Busy | StoreErrorKind::Unavailable | StoreErrorKind::Indeterminate => error,
     }
 }
 
@@ -141,9 +141,9 @@ impl Queue {
         let state = self.state.lock();
         state.health()?;
         match state.chore_since.map(|since| now.since(since)) {
-            Some(waited) if waited > CHORE_TIME => Err(StoreError::Unavailable(
-                "the journal does not come to an end with its last write".to_owned(),
-            )),
+            Some(waited) if waited > CHORE_TIME => {
+                Err(StoreError::unavailable("the journal does not come to an end with its last write"))
+            }
             _ => Ok(()),
         }
     }
@@ -168,7 +168,7 @@ impl Queue {
         let mut state = self.state.lock();
         state.check()?;
         if state.waiting.len() == QUEUE_MAX {
-            return Err(StoreError::Busy(format!("{QUEUE_MAX} requests wait for the journal")));
+            return Err(StoreError::busy(format!("{QUEUE_MAX} requests wait for the journal")));
         }
         if let Request::Prune { now, .. } = &request {
             state.chore_since.get_or_insert(*now);
@@ -254,6 +254,8 @@ impl Queue {
 
 #[cfg(test)]
 mod tests {
+    use petstore_ports::StoreErrorKind;
+
     use super::*;
     use crate::answer::promise;
 
@@ -267,7 +269,7 @@ mod tests {
         for _ in 0..QUEUE_MAX {
             assert_eq!(queue.push(chore()), Ok(()));
         }
-        assert!(matches!(queue.push(chore()), Err(StoreError::Busy(_))));
+        assert!(matches!(queue.push(chore()), Err(error) if error.kind() == StoreErrorKind::Busy));
         queue.take(1, &mut Vec::new());
         assert_eq!(queue.push(chore()), Ok(()));
     }
@@ -277,7 +279,7 @@ mod tests {
         let queue = Queue::default();
         queue.push(chore()).unwrap();
         queue.close();
-        assert!(matches!(queue.push(chore()), Err(StoreError::Unavailable(_))));
+        assert!(matches!(queue.push(chore()), Err(error) if error.kind() == StoreErrorKind::Unavailable));
         assert!(queue.wait());
         queue.wait_for_company(true, Duration::ZERO);
         let mut taken = Vec::new();
@@ -347,14 +349,14 @@ mod tests {
         let queue = Queue::default();
         let (promise, answer) = promise();
         queue.push(Request::Prune { now: Timestamp::from_millis(0).unwrap(), promise }).unwrap();
-        let broken = StoreError::Unavailable("no space".to_owned());
+        let broken = StoreError::unavailable("no space");
         queue.fail(&broken);
         let mut context = std::task::Context::from_waker(std::task::Waker::noop());
         let answer = std::pin::pin!(answer).poll(&mut context);
         assert_eq!(answer, std::task::Poll::Ready(Err(broken.clone())));
         assert_eq!((queue.check(), queue.push(chore())), (Err(broken.clone()), Err(broken)));
-        let damaged = StoreError::Corrupt("a page".to_owned());
-        let refused = StoreError::Unavailable("the store is damaged: a page".to_owned());
+        let damaged = StoreError::corrupt("a page");
+        let refused = StoreError::unavailable("the store is damaged: a page");
         queue.fail(&damaged);
         for _ in 0..2 {
             assert_eq!((queue.check(), queue.push(chore())), (Err(refused.clone()), Err(refused.clone())));

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use petstore_domain::{AccountId, Limit, Name, Timestamp, Usage};
-use petstore_ports::{AddressVerdict, Ask, Cost, Quotas, Reply, StoreError, Verdict};
+use petstore_ports::{AddressLimits, AddressVerdict, Ask, Cost, Quotas, Reply, StoreError, Verdict};
 
 use crate::meters::KeyMeter;
 use crate::slab::slot;
@@ -12,7 +12,7 @@ use crate::store::MemoryStore;
 impl MemoryStore {
     fn judge(&self, ask: &Ask) -> Result<Verdict, StoreError> {
         let (Some(account), Some(key)) = (slot(ask.account.get()), slot(ask.key.get())) else {
-            return Err(StoreError::Corrupt(format!(
+            return Err(StoreError::corrupt(format!(
                 "there is no key {} of account {}",
                 ask.key, ask.account
             )));
@@ -58,7 +58,9 @@ impl Quotas for MemoryStore {
             self.tables.accounts.leave(slot);
         }
     }
+}
 
+impl AddressLimits for MemoryStore {
     fn take_address(
         &self,
         address: IpAddr,

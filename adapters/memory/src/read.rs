@@ -6,9 +6,9 @@ use petstore_domain::{
     PetId, PetRecord,
 };
 use petstore_ports::{
-    AccountDirectory, CategoryFilter, CategoryReader, CategorySink, Credential, KeyName, KeyReader,
-    OrderFilter, OrderReader, OrderSink, PageEnd, PageOrder, PageRequest, PetFilter, PetReader, PetSink,
-    Reply, StoreError,
+    AccountDirectory, CategoryFilter, CategoryReader, CategorySink, Credential, IdempotencyRecords, KeyName,
+    KeyReader, OrderFilter, OrderReader, OrderSink, PageEnd, PageOrder, PageRequest, PetFilter, PetReader,
+    PetSink, Reply, StoreError,
 };
 
 use crate::store::MemoryStore;
@@ -102,7 +102,7 @@ impl MemoryStore {
             return Ok(None);
         };
         let Some(plan) = self.tables.accounts.plan(account) else {
-            return Err(StoreError::Corrupt(format!("key {id} has no account {account}")));
+            return Err(StoreError::corrupt(format!("key {id} has no account {account}")));
         };
         Ok(Some(Credential { key: id, account, plan, scopes, expires_at, revoked }))
     }
@@ -111,6 +111,12 @@ impl MemoryStore {
 impl KeyReader for MemoryStore {
     fn credential(&self, name: KeyName) -> Reply<Result<Option<Credential>, StoreError>> {
         Reply::now(self.credential_of(name))
+    }
+}
+
+impl IdempotencyRecords for MemoryStore {
+    fn records_of(&self, account: AccountId) -> Reply<Result<u32, StoreError>> {
+        Reply::now(Ok(self.tables.retries.count(account)))
     }
 }
 

@@ -7,7 +7,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use petstore_ports::{BatchNumber, Bulk, LastIds, StoreError};
+use petstore_ports::{BatchNumber, BulkLoad, LastIds, StoreError, StoreErrorKind};
 
 use crate::committer::{Committer, Step};
 
@@ -46,6 +46,11 @@ impl Trouble {
         self.waited += pause;
         self.waited >= HELD_TIME
     }
+
+    /// The error for a change that may or may not be on disk.
+    fn in_doubt(&self) -> StoreError {
+        StoreError::indeterminate("the journal failed").with_source(self.error.clone())
+    }
 }
 
 impl Committer {
@@ -55,7 +60,7 @@ impl Committer {
         self.import = Some(before);
         self.guarded(|committer| {
             let number = committer.last.next();
-            let bulk = Bulk { number, last_ids: committer.tables.last_ids(), anew: None };
+            let bulk = BulkLoad { number, last_ids: committer.tables.last_ids(), anew: None };
             let written = committer.journal.bulk(&bulk, &mut committer.tables.rows());
             committer.settle(number, written)
         })
@@ -68,7 +73,7 @@ impl Committer {
     ) -> Result<T, StoreError> {
         catch_unwind(AssertUnwindSafe(|| work(self))).unwrap_or_else(|_| {
             self.give_up();
-            Err(StoreError::Indeterminate(PANICKED.to_owned()))
+            Err(StoreError::indeterminate(PANICKED))
         })
     }
 
@@ -84,12 +89,11 @@ impl Committer {
                 let cause = self.fail(error);
                 self.heal();
                 if self.trouble.is_none() && self.last != number {
-                    return Err(not_written(&cause));
+                    return Err(not_written(cause));
                 }
             }
         }
-        let in_doubt = |trouble: &Trouble| Err(StoreError::Indeterminate(trouble.error.to_string()));
-        self.trouble.as_ref().map_or(Ok(()), in_doubt)
+        self.trouble.as_ref().map_or(Ok(()), |trouble| Err(trouble.in_doubt()))
     }
 
     /// The journal has failed: what was asked of it is in doubt from now on. Returns what others are told.
@@ -118,7 +122,7 @@ impl Committer {
                 self.publish();
                 Step::Worked
             }
-            Ok(held) => self.ail(StoreError::Corrupt(format!(
+            Ok(held) => self.ail(StoreError::corrupt(format!(
                 "the journal was at batch {} and is now at batch {}",
                 self.last.0, held.0
             ))),
@@ -130,18 +134,18 @@ impl Committer {
     pub(crate) fn rest(&mut self, pause: Duration) {
         let Some(trouble) = &mut self.trouble else { return };
         if trouble.wait(pause) {
-            let unknown = StoreError::Indeterminate(trouble.error.to_string());
+            let unknown = trouble.in_doubt();
             self.answer(&Err(unknown));
         }
     }
 
     /// The writer itself has failed: nothing is written any more until the store is opened anew.
     pub(crate) fn give_up(&mut self) {
-        self.fail(StoreError::Unavailable(PANICKED.to_owned()));
+        self.fail(StoreError::unavailable(PANICKED));
         self.queue.close();
         self.is_over = true;
         self.overlay.clear();
-        self.answer(&Err(StoreError::Indeterminate(PANICKED.to_owned())));
+        self.answer(&Err(StoreError::indeterminate(PANICKED)));
     }
 
     fn is_in_doubt(&self) -> bool {
@@ -156,8 +160,8 @@ impl Committer {
             self.tables.clear_shop(before);
             self.tables.veil.lower();
         }
-        let cause = cause.unwrap_or_else(|| StoreError::Unavailable("its outcome was unknown".to_owned()));
-        self.answer(&Err(not_written(&cause)));
+        let cause = cause.unwrap_or_else(|| StoreError::unavailable("its outcome was unknown"));
+        self.answer(&Err(not_written(cause)));
     }
 
     /// The journal still fails.
@@ -170,17 +174,15 @@ impl Committer {
 }
 
 /// What is told of a batch that is not on disk. The cause is for the log, like the rest of it.
-fn not_written(cause: &StoreError) -> StoreError {
-    use StoreError::{Busy, Corrupt, Indeterminate, Unavailable};
-    let (Busy(what) | Unavailable(what) | Indeterminate(what) | Corrupt(what)) = cause;
-    Unavailable(format!("the journal failed, and nothing was written: {what}"))
+fn not_written(cause: StoreError) -> StoreError {
+    StoreError::unavailable("the journal failed, and nothing was written").with_source(cause)
 }
 
 /// What a journal's failure is to those who ask for a write now: nothing of it is done.
 fn unavailable(error: StoreError) -> StoreError {
-    match error {
-        StoreError::Busy(what) | StoreError::Indeterminate(what) => StoreError::Unavailable(what),
-        error @ (StoreError::Unavailable(_) | StoreError::Corrupt(_)) => error,
+    match error.kind() {
+        StoreErrorKind::Busy | StoreErrorKind::Indeterminate => error.with_kind(StoreErrorKind::Unavailable),
+        StoreErrorKind::Unavailable | StoreErrorKind::Corrupt => error,
     }
 }
 
@@ -205,7 +207,7 @@ mod tests {
     #[test]
     fn who_is_in_doubt_is_told_after_a_second_however_few_questions_that_is() {
         for (took_ms, pauses) in [(0, 10), (30, 4), (100, 1), (1_000, 1)] {
-            let mut trouble = Trouble { error: StoreError::Busy(String::new()), waited: Duration::ZERO };
+            let mut trouble = Trouble { error: StoreError::busy(""), waited: Duration::ZERO };
             let pause = pause_after(Duration::from_millis(took_ms));
             let needed = (1..100).find(|_| trouble.wait(pause));
             assert_eq!(needed, Some(pauses), "{took_ms} ms");

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use petstore_domain::Timestamp;
-use petstore_ports::{Bulk, LastIds, Resettable, Row, StoreError};
+use petstore_ports::{BulkLoad, LastIds, Resettable, Row, StoreError, StoreErrorKind};
 
 use crate::committer::Committer;
 use crate::filling::{Contradiction, Filling};
@@ -23,7 +23,7 @@ impl Beginning {
     fn of(rows: Arc<[Row]>, before: LastIds) -> Result<Self, StoreError> {
         let scratch = Tables::new();
         let filled = fill(&scratch, &rows).and_then(|filling| filling.check());
-        filled.map_err(|contradiction| StoreError::Corrupt(contradiction.to_string()))?;
+        filled.map_err(|contradiction| StoreError::corrupt(contradiction.to_string()))?;
         let LastIds { account, key, .. } = before;
         Ok(Self { rows, last_ids: LastIds { account, key, ..scratch.last_ids() } })
     }
@@ -55,7 +55,7 @@ impl Resettable for MemoryStore {
             Ok(())
         };
         // One in doubt may turn out to have happened.
-        if matches!(begun, Ok(()) | Err(StoreError::Indeterminate(_))) {
+        if begun.as_ref().err().is_none_or(|error| error.kind() == StoreErrorKind::Indeterminate) {
             self.addresses.clear();
         }
         begun
@@ -85,7 +85,7 @@ impl Committer {
         self.queue.check()?;
         self.guarded(|committer| {
             let number = committer.last.next();
-            let bulk = Bulk { number, last_ids: beginning.last_ids, anew: Some(epoch) };
+            let bulk = BulkLoad { number, last_ids: beginning.last_ids, anew: Some(epoch) };
             let written = committer.journal.bulk(&bulk, &mut beginning.rows.iter().cloned());
             committer.beginning = Some(beginning);
             committer.settle(number, written)

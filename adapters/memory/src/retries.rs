@@ -14,7 +14,7 @@ const PRUNE_MAX: usize = 10_000;
 
 /// Records of answered requests; found by name, counted by account, and in the order in which they expire.
 ///
-/// A record counts until it is dropped. Who changes anything of a record holds its name and its account's count.
+/// A record counts until it is dropped. Changing a record takes its name; the counts are not part of any footprint.
 pub(crate) struct Retries {
     records: DashMap<RetryName, RetryRecord, RandomState>,
     counts: DashMap<AccountId, u32, RandomState>,
@@ -89,7 +89,7 @@ impl Retries {
 pub(crate) fn prune(retries: &Retries, stripes: &Stripes, now: Timestamp) -> usize {
     let mut dropped = 0;
     for name in retries.expired(now, PRUNE_MAX) {
-        let _held = stripes.hold(&[Name::RetriesOf(name.account), Name::Retry(name.clone())]);
+        let _held = stripes.hold(&[Name::Retry(name.clone())]);
         dropped += usize::from(retries.drop_expired(&name, now));
     }
     dropped

@@ -21,10 +21,10 @@ impl MemoryStore {
     /// Waits for the end of a batch that is on its way, and holds further ones back. Blocks.
     ///
     /// # Errors
-    /// [`StoreError::Busy`] without a journal, while an import goes on, and while the journal does not come to an end with its
+    /// [`StoreErrorKind::Busy`](petstore_ports::StoreErrorKind::Busy) without a journal, while an import goes on, and while the journal does not come to an end with its
     /// last write.
     pub fn hold_still(&self) -> Result<Still<'_>, StoreError> {
-        let busy = |why: &str| StoreError::Busy(why.to_owned());
+        let busy = |why: &'static str| StoreError::busy(why);
         let durable = self.durable.as_ref().ok_or_else(|| busy("there is no journal"))?;
         let committer = durable.committer.try_lock_for(HOLD_TIME);
         let committer =

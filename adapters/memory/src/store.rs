@@ -77,7 +77,7 @@ impl MemoryStore {
 
 /// What is answered while writes are held out.
 pub(crate) fn held_out() -> StoreError {
-    StoreError::Busy("an import, an export or a reset holds writes out".to_owned())
+    StoreError::busy("an import, an export or a reset holds writes out")
 }
 
 impl Default for MemoryStore {

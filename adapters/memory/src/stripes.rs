@@ -59,8 +59,7 @@ impl Stripes {
             | Name::Account(_)
             | Name::AccountName(_)
             | Name::Key(_)
-            | Name::Retry(_)
-            | Name::RetriesOf(_) => {
+            | Name::Retry(_) => {
                 let hash = self.hasher.hash_one(name);
                 Some(usize::try_from(hash % STRIPES as u64).expect("below the number of stripes"))
             }

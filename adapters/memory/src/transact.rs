@@ -31,7 +31,7 @@ pub(crate) fn run(stripes: &Stripes, tables: &Tables, transition: &dyn Transitio
         tables.give_back_ids(&view, &changes);
         return tables.apply(changes);
     }
-    Err(StoreError::Busy(format!("what an operation looks at kept changing for {ROUNDS_MAX} rounds")))
+    Err(StoreError::busy(format!("what an operation looks at kept changing for {ROUNDS_MAX} rounds")))
 }
 
 /// Adds names to a footprint, and says whether any was new.
@@ -49,7 +49,7 @@ fn grow(footprint: &mut Footprint, asked: &Footprint) -> bool {
 /// Asks an operation something. Nothing has been written while it answers, so that its panic leaves nothing half done.
 pub(crate) fn ask<T>(question: impl FnOnce() -> T) -> Result<T, StoreError> {
     catch_unwind(AssertUnwindSafe(question)).map_err(|panic| {
-        StoreError::Corrupt(format!("an operation panicked: {}", message_of(panic.as_ref())))
+        StoreError::corrupt(format!("an operation panicked: {}", message_of(panic.as_ref())))
     })
 }
 

@@ -37,8 +37,8 @@ impl Durable {
         let (queue, committer) = (Arc::clone(&self.queue), Arc::clone(&self.committer));
         let thread = thread::Builder::new().name("petstore-writer".to_owned());
         let spawned = thread.spawn(move || drive(&queue, &committer, pressed));
-        let spawned =
-            spawned.map_err(|error| StoreError::Unavailable(format!("no thread for the writer: {error}")))?;
+        let spawned = spawned
+            .map_err(|error| StoreError::unavailable("no thread for the writer").with_source(error))?;
         *self.thread.lock() = Some(spawned);
         Ok(())
     }

@@ -40,7 +40,7 @@ impl Journal for Rows {
         unreachable!("{now:?}")
     }
 
-    fn bulk(&mut self, bulk: &Bulk, rows: &mut dyn Iterator<Item = Row>) -> Result<(), StoreError> {
+    fn bulk(&mut self, bulk: &BulkLoad, rows: &mut dyn Iterator<Item = Row>) -> Result<(), StoreError> {
         unreachable!("{bulk:?} {}", rows.count())
     }
 }
@@ -154,7 +154,7 @@ fn rows_that_contradict_each_other_are_named() {
         let mut rows = sound();
         rows.push(row);
         let refused = MemoryStore::open(Box::new(Rows(rows))).map(drop);
-        assert_eq!(refused, Err(StoreError::Corrupt(named.to_owned())));
+        assert_eq!(refused, Err(StoreError::corrupt(named.to_owned())));
     }
 }
 
@@ -168,6 +168,6 @@ fn a_pet_whose_status_does_not_follow_from_its_units_is_named() {
         let rows = vec![kind(1, "Dogs", 1), animal(1, 1, status, stock, 0)];
         let refused = MemoryStore::open(Box::new(Rows(rows))).map(drop);
         let named = format!("pet 1 is {said} (free units: {stock}, open orders: 0)");
-        assert_eq!(refused, Err(StoreError::Corrupt(named)));
+        assert_eq!(refused, Err(StoreError::corrupt(named)));
     }
 }

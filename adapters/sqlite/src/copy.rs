@@ -22,7 +22,7 @@ pub fn copy_of(
     header: &Header,
     rows: impl Iterator<Item = Row>,
 ) -> Result<(File, Copied), StoreError> {
-    let failed = |error: io::Error| StoreError::Unavailable(format!("the copy cannot be made: {error}"));
+    let failed = |error: io::Error| StoreError::unavailable("the copy cannot be made").with_source(error);
     // It goes when it is dropped.
     let part = Part::begin(&ending(database, ".copy")).map_err(failed)?;
     let (pets, orders) = fill(part.path(), header, rows)?;

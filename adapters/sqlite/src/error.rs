@@ -192,41 +192,52 @@ impl OpenError {
 impl From<OpenError> for StoreError {
     fn from(error: OpenError) -> Self {
         match error {
-            OpenError::InUse { .. } => Self::Unavailable("another process holds the data file".to_owned()),
+            OpenError::InUse { .. } => Self::unavailable("another process holds the data file"),
             OpenError::InUseByAnotherName { .. } => {
-                Self::Unavailable("another process holds the data file under another name".to_owned())
+                Self::unavailable("another process holds the data file under another name")
             }
             OpenError::Foreign { .. } => {
-                Self::Unavailable("the data file has another schema than a petstore gives it".to_owned())
+                Self::unavailable("the data file has another schema than a petstore gives it")
             }
             OpenError::File { source, .. } => {
-                Self::Unavailable(format!("the data file cannot be opened: {source}"))
+                Self::unavailable("the data file cannot be opened").with_source(source)
             }
-            OpenError::NotAJournal { .. } => {
-                Self::Corrupt("the data file is not that of a petstore".to_owned())
-            }
+            OpenError::NotAJournal { .. } => Self::corrupt("the data file is not that of a petstore"),
             OpenError::Version { found, known, .. } => {
-                Self::Unavailable(format!("the data file has {}", versions(found, known)))
+                Self::unavailable(format!("the data file has {}", versions(found, known)))
             }
             OpenError::Folding { found, known, .. } => {
-                Self::Unavailable(format!("the data file has {}", rules(found, known)))
+                Self::unavailable(format!("the data file has {}", rules(found, known)))
             }
-            OpenError::Namesakes { pairs, .. } => Self::Unavailable(format!(
+            OpenError::Namesakes { pairs, .. } => Self::unavailable(format!(
                 "the data file has categories whose names read the same: {}",
                 listed(&pairs)
             )),
-            OpenError::Damaged { reason, .. } => Self::Corrupt(format!("the data file: {reason}")),
-            OpenError::LogDamaged { place, .. } => Self::Corrupt(format!(
+            OpenError::Damaged { reason, .. } => Self::corrupt(format!("the data file: {reason}")),
+            OpenError::LogDamaged { place, .. } => Self::corrupt(format!(
                 "the -wal is damaged in {place}, and changes that were acknowledged stand behind that"
             )),
-            OpenError::LogMissing { .. } => Self::Unavailable(
-                "its -wal, which holds all that was written since it was made, is missing: bring that back"
-                    .to_owned(),
+            OpenError::LogMissing { .. } => Self::unavailable(
+                "its -wal, which holds all that was written since it was made, is missing: bring that back",
             ),
             OpenError::Engine { reason, .. } => {
-                Self::Unavailable(format!("the data file cannot be used: {reason}"))
+                Self::unavailable(format!("the data file cannot be used: {reason}"))
             }
         }
+    }
+}
+
+/// The driver's error as a store's failure carries it, so that it reaches the log: by its code alone, since the messages of
+/// the engine may hold parts of a statement.
+#[derive(Debug, thiserror::Error)]
+#[error("{reason}")]
+struct EngineError {
+    reason: String,
+}
+
+impl EngineError {
+    fn of(error: &Error) -> Self {
+        Self { reason: reason(error) }
     }
 }
 
@@ -249,7 +260,7 @@ pub(crate) fn reason(error: &Error) -> String {
 
 /// A failure to write.
 pub(crate) fn unavailable(doing: &str, error: &Error) -> StoreError {
-    StoreError::Unavailable(format!("{doing}: {}", reason(error)))
+    StoreError::unavailable(doing.to_owned()).with_source(EngineError::of(error))
 }
 
 /// Whether the engine has met the end of the file where it has written more.
@@ -270,7 +281,7 @@ pub(crate) fn is_busy(error: &Error) -> bool {
 /// A failure of the engine: what it calls damage is told as damage.
 pub(crate) fn unreadable(table: &str, error: &Error) -> StoreError {
     if is_damage(error) {
-        return StoreError::Corrupt(format!("{table}: {}", reason(error)));
+        return StoreError::corrupt(table.to_owned()).with_source(EngineError::of(error));
     }
     unavailable(table, error)
 }

@@ -6,7 +6,9 @@ use std::path::{self, Path, PathBuf};
 use std::sync::Arc;
 
 use petstore_domain::{KeyRecord, Timestamp};
-use petstore_ports::{Batch, BatchNumber, Bulk, Header, Journal, Row, StoreError, UsageCount};
+use petstore_ports::{
+    Batch, BatchNumber, BulkLoad, Header, Journal, Row, StoreError, StoreErrorKind, UsageCount,
+};
 use rusqlite::{Connection, params};
 
 use crate::checkpoint::{self, CheckpointHealth, Log, Settled};
@@ -77,11 +79,9 @@ impl SqliteJournal {
         open.cut(settled, &path)?;
         originals.follow(open.log());
         let kept = meta::read(&open.connection)
-            .map_err(|error| match error {
-                StoreError::Corrupt(_) => {
-                    OpenError::Damaged { path: path.clone(), reason: error.to_string() }
-                }
-                error => OpenError::Engine { path: path.clone(), reason: error.to_string() },
+            .map_err(|error| match error.kind() {
+                StoreErrorKind::Corrupt => OpenError::Damaged { path: path.clone(), reason: error.report() },
+                _ => OpenError::Engine { path: path.clone(), reason: error.report() },
             })?
             .last_batch;
         originals.keep(kept);
@@ -123,9 +123,7 @@ impl SqliteJournal {
     }
 
     fn opened(&mut self) -> Result<&mut Open, StoreError> {
-        self.open
-            .as_mut()
-            .ok_or_else(|| StoreError::Unavailable("the journal must be recovered first".into()))
+        self.open.as_mut().ok_or_else(|| StoreError::unavailable("the journal must be recovered first"))
     }
 
     /// Runs one transaction. If it fails, the connection is not used again: after a failed sync it would be wrong about
@@ -174,7 +172,7 @@ impl SqliteJournal {
         let damage = schema::damage(&open.connection).map_err(|error| unreadable("the file", &error))?;
         self.is_suspect = false;
         let Some(damage) = damage else { return Ok(()) };
-        Err(self.originals.damaged(StoreError::Corrupt(format!("the file: {damage}"))))
+        Err(self.originals.damaged(StoreError::corrupt(format!("the file: {damage}"))))
     }
 }
 
@@ -222,9 +220,7 @@ impl Journal for SqliteJournal {
         if last > kept && settled == Settled::Partly {
             // The batch in doubt is in the log, but its sync may be what failed, and a later one would not tell. Only
             // its copy in the database counts, and a reader of the file holds that back.
-            return Err(StoreError::Unavailable(
-                "the last batch cannot be copied while the file is read".into(),
-            ));
+            return Err(StoreError::unavailable("the last batch cannot be copied while the file is read"));
         }
         if self.may_have_committed {
             open.cut(settled, &self.path)?;
@@ -259,7 +255,7 @@ impl Journal for SqliteJournal {
         })
     }
 
-    fn bulk(&mut self, bulk: &Bulk, rows: &mut dyn Iterator<Item = Row>) -> Result<(), StoreError> {
+    fn bulk(&mut self, bulk: &BulkLoad, rows: &mut dyn Iterator<Item = Row>) -> Result<(), StoreError> {
         self.write("bulk load", |connection| {
             if let Some(epoch) = bulk.anew {
                 tables::clear(connection)?;
@@ -310,7 +306,7 @@ mod tests {
         journal.opened().unwrap().connection.pragma_update(None, "max_page_count", 1).unwrap();
         let many: Vec<_> = (1..100).map(category).collect();
         let batch = Batch { number: BatchNumber(1), changes: &many, last_ids: LastIds::default() };
-        let full = StoreError::Unavailable("append: database or disk is full (code 13)".into());
+        let full = StoreError::unavailable("append: database or disk is full (code 13)");
         assert_eq!(journal.append(&batch), Err(full));
         // The new connection has no such limit.
         assert_eq!(journal.recover(), Ok(BatchNumber(0)));

@@ -16,7 +16,7 @@ pub(crate) fn read(connection: &Connection) -> Result<Header, StoreError> {
             statement.query_row([], |row| Ok(parse(&mut Fields::new("meta", row)))).optional()
         })
         .map_err(|error| unreadable("meta", &error))?
-        .ok_or_else(|| StoreError::Corrupt("meta has no row".into()))?
+        .ok_or_else(|| StoreError::corrupt("meta has no row"))?
 }
 
 fn parse(row: &mut Fields<'_>) -> Result<Header, StoreError> {

@@ -117,6 +117,6 @@ pub(crate) enum Lost {
 
 impl From<Lost> for StoreError {
     fn from((Lost::Data(what) | Lost::NameOfLog(what)): Lost) -> Self {
-        Self::Unavailable(format!("{what} while it was in use: nothing more is written until a restart"))
+        Self::unavailable(format!("{what} while it was in use: nothing more is written until a restart"))
     }
 }

@@ -250,7 +250,7 @@ impl Originals {
 
 /// What is said of a file that has lost a batch.
 pub(crate) fn behind(last: BatchNumber, kept: BatchNumber) -> StoreError {
-    StoreError::Corrupt(format!("batch {} was on disk, and the file ends at {}", kept.0, last.0))
+    StoreError::corrupt(format!("batch {} was on disk, and the file ends at {}", kept.0, last.0))
 }
 
 /// A file that was opened, and the name under which it was found.

@@ -121,9 +121,9 @@ fn check(path: &Path) -> Result<(), OpenError> {
 
 /// An absolute path: SQLite would take one that begins with `file:` for a URI.
 fn absolute(path: &Path) -> Result<PathBuf, StoreError> {
-    path::absolute(path).map_err(|error| failed(path, &error))
+    path::absolute(path).map_err(|error| failed(path, error))
 }
 
-fn failed(path: &Path, error: &std::io::Error) -> StoreError {
-    StoreError::Unavailable(format!("{}: {error}", path.display()))
+fn failed(path: &Path, error: io::Error) -> StoreError {
+    StoreError::unavailable(path.display().to_string()).with_source(error)
 }

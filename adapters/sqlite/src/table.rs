@@ -68,7 +68,7 @@ pub(crate) fn each<R: Table>(
         // The tree is what puts them in order: where they are not, a page of it is another's.
         let id: i64 = row.get(0).map_err(failed)?;
         if id <= last {
-            return Err(StoreError::Corrupt(format!("{} row {id} comes after row {last}", R::NAME)));
+            return Err(StoreError::corrupt(format!("{} row {id} comes after row {last}", R::NAME)));
         }
         last = id;
         into(R::parse(&mut Fields::new(R::NAME, row))?)?;
@@ -91,7 +91,7 @@ impl<'r> Fields<'r> {
     /// The error that names this row. It says which rule a value breaks, and not the value.
     pub(crate) fn damaged(&self, column: &str, why: impl Display) -> StoreError {
         let row = self.row.get::<_, i64>(0).map_or_else(|_| "without an id".into(), |id| id.to_string());
-        StoreError::Corrupt(format!("{} row {row}: {column} {why}", self.table))
+        StoreError::corrupt(format!("{} row {row}: {column} {why}", self.table))
     }
 
     /// A value as it is.

@@ -180,7 +180,9 @@ fn what_does_not_parse_is_named_by_table_and_row() {
         let tool = room.tool();
         tool.pragma_update(None, "ignore_check_constraints", true).unwrap();
         tool.execute_batch(edit).unwrap();
-        let Err(StoreError::Corrupt(text)) = snapshot(&room.database()) else { panic!("{edit}") };
+        let Err(error) = snapshot(&room.database()) else { panic!("{edit}") };
+        assert_eq!(error.kind(), StoreErrorKind::Corrupt, "{edit}");
+        let text = error.reason();
         assert!(text.starts_with(said), "{edit}: {text}");
     }
 }
@@ -190,7 +192,7 @@ fn a_sink_may_end_the_reading() {
     let room = Room::new();
     let mut journal = room.open();
     fill(&mut journal);
-    let full = StoreError::Busy("full".into());
+    let full = StoreError::busy("full");
     assert_eq!(journal.load(&mut |_| Err(full.clone())), Err(full.clone()));
     assert_eq!(read_snapshot(&room.database(), &mut |_| Err(full.clone())), Err(full));
     assert_eq!(rows(&mut journal), everything());

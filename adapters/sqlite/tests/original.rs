@@ -98,7 +98,7 @@ fn files_that_are_not_those_that_were_opened_are_told_until_they_are_opened_anew
         act(&room);
         let lost = |what: &str| {
             let told = format!("{what} while it was in use: nothing more is written until a restart");
-            StoreError::Unavailable(told)
+            StoreError::unavailable(told)
         };
         let told = journal.prune(Timestamp::EPOCH).unwrap_err();
         // A file that is overwritten is empty for a moment, which the thread that reads it again may see first.
@@ -149,7 +149,9 @@ fn a_write_that_fails_leaves_what_somebody_has_put_there_as_it_is() {
     overwrite(&room);
     let before = found(&room);
     assert!(append(&mut journal, 77, &[], IDS).is_err());
-    assert!(matches!(journal.recover(), Err(StoreError::Unavailable(what)) if what.starts_with(OVERWRITTEN)));
+    let refused = journal.recover().unwrap_err();
+    assert_eq!(refused.kind(), StoreErrorKind::Unavailable);
+    assert!(refused.message().starts_with(OVERWRITTEN), "{refused}");
     drop(journal);
     assert!(found(&room) == before);
 }
@@ -226,7 +228,7 @@ fn a_file_that_is_whole_and_older_than_what_was_acknowledged_is_not_read() {
     drop(tool);
     take_log_away(&room);
     assert_eq!(originals.check(), Ok(()));
-    let behind = StoreError::Corrupt("batch 3 was on disk, and the file ends at 2".into());
+    let behind = StoreError::corrupt("batch 3 was on disk, and the file ends at 2");
     assert_eq!(originals.read_snapshot(&mut |row| panic!("{row:?}")), Err(behind.clone()));
     assert_eq!(journal.recover(), Err(behind.clone()));
     assert_eq!(originals.check(), Err(behind));

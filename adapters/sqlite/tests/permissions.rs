@@ -47,7 +47,7 @@ fn a_file_that_may_not_be_written_is_refused_before_anything_is_made_beside_it()
     fill(&mut journal);
     allow(&room.database(), 0o400);
     append(&mut journal, 77, &[], IDS).unwrap_err();
-    let refused = StoreError::Unavailable("the data file cannot be opened: permission denied".to_owned());
+    let refused = StoreError::unavailable("the data file cannot be opened: permission denied");
     assert_eq!((journal.recover(), index.exists()), (Err(refused), false));
     allow(&room.database(), 0o600);
     assert_eq!(journal.recover(), Ok(BatchNumber(1)));

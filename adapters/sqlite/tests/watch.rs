@@ -83,7 +83,7 @@ fn is_noticed(what: &str, hurt: impl FnOnce(&Room)) {
     let mut journal = in_use(&room);
     hurt(&room);
     let told = format!("{what} while it was in use: nothing more is written until a restart");
-    let told = StoreError::Unavailable(told);
+    let told = StoreError::unavailable(told);
     assert_eq!(found(&mut journal), Some(told.clone()));
     assert_eq!(keep(&mut journal, 10, [Change::PetDeleted(PetId::FIRST)]), Err(told.clone()));
     assert_eq!(journal.recover(), Err(told.clone()));

@@ -7,26 +7,26 @@ use std::sync::Arc;
 use petstore_http::Idle;
 use petstore_ports::Clock;
 use petstore_ports::api::Administration;
-use petstore_service::{Policy, Ports, Service};
+use petstore_service::{Policy, Service};
 
 use crate::admin::{Answer, Bulk, Desk, Request};
 use crate::environment::{SystemClock, SystemEntropy};
 use crate::settings::expected::duration;
 use crate::settings::{DEFAULT_OVERLAP, Db, Reading, ServeArgs, load};
-use crate::store::{NAME_ITS_SOCKET, OpenStore};
+use crate::store::{Backend, NAME_ITS_SOCKET};
 use crate::{Failure, single_threaded};
 
 /// Answers a request as the server of this store would, one that is started with this settings file.
 pub(crate) fn ask(db: &Db, config: Option<&Path>, request: Request) -> Result<Answer, Failure> {
-    let OpenStore { store, originals, .. } = OpenStore::open(db, NAME_ITS_SOCKET, Idle::default())?;
+    let backend = Arc::new(Backend::open(db, NAME_ITS_SOCKET, Idle::default())?);
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let ports = Ports::of_one_store(Arc::clone(&store), Arc::clone(&clock), Arc::new(SystemEntropy));
+    let ports = backend.ports(Arc::clone(&clock), Arc::new(SystemEntropy));
     let administration: Arc<dyn Administration> = Arc::new(Service::new(ports, policy(config)));
-    let bulk = Arc::new(Bulk::new(Arc::clone(&store), originals));
+    let bulk = Arc::new(Bulk::new(Arc::clone(&backend)));
     let overlap = duration(DEFAULT_OVERLAP).expect("a time");
     let desk = Desk { administration, clock, bulk, overlap, reloader: None };
     let answer = single_threaded()?.block_on(desk.answer(request));
-    store.close();
+    backend.close();
     Ok(answer)
 }
 

@@ -3,7 +3,7 @@
 use petstore_domain::{
     Category, CategoryId, CategoryName, Description, NewPet, PetId, PetName, PetRecord, Version,
 };
-use petstore_memory::{ImportError, MemoryStore};
+use petstore_ports::{Bulk, ImportError};
 
 /// The categories, each with what it is.
 const CATEGORIES: [(&str, &str); 10] = [
@@ -23,10 +23,10 @@ const NAMES: [&str; 8] = ["Bella", "Luna", "Rocky", "Coco", "Max", "Milo", "Dais
 
 /// Fills an empty store with ten categories and this many pets, each with one free unit: all of it or nothing. One that is
 /// not empty stays as it is. Says whether it was empty. Blocks for as long as the disk takes.
-pub(crate) fn fill(store: &MemoryStore, pets: u32) -> Result<bool, String> {
+pub(crate) fn fill(store: &dyn Bulk, pets: u32) -> Result<bool, String> {
     let mut import = match store.import() {
         Err(ImportError::NotEmpty) => return Ok(false),
-        begun => begun.map_err(said)?,
+        begun => begun.map_err(unfilled)?,
     };
     let mut categories: Vec<CategoryId> = Vec::with_capacity(CATEGORIES.len());
     // An id that was given is not given again, though its pet may be gone.
@@ -35,7 +35,7 @@ pub(crate) fn fill(store: &MemoryStore, pets: u32) -> Result<bool, String> {
         let id = CategoryId::new(number).map_err(said)?;
         let name = CategoryName::parse(name).map_err(said)?;
         let description = Some(Description::parse(description).map_err(said)?);
-        import.category(Category { id, name, description }, Version::FIRST).map_err(said)?;
+        import.category(Category { id, name, description }, Version::FIRST).map_err(unfilled)?;
         categories.push(id);
     }
     for number in 1..=pets {
@@ -44,11 +44,16 @@ pub(crate) fn fill(store: &MemoryStore, pets: u32) -> Result<bool, String> {
         let new = NewPet { name, category_id: categories[nth(categories.len())], status: None };
         let made = PetRecord::new(PetId::new(last.pet + u64::from(number)).map_err(said)?, new);
         let (item, version, item_version) = (made.item(), made.version, made.item_version);
-        import.pet(made.pet, version).map_err(said)?;
-        import.item(item, item_version).map_err(said)?;
+        import.pet(made.pet, version).map_err(unfilled)?;
+        import.item(item, item_version).map_err(unfilled)?;
     }
-    import.finish().map_err(said)?;
+    import.finish().map_err(unfilled)?;
     Ok(true)
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "an argument of `map_err`")]
+fn unfilled(error: ImportError) -> String {
+    error.report()
 }
 
 fn said(error: impl std::error::Error) -> String {

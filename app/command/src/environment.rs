@@ -84,7 +84,7 @@ impl Entropy for SystemEntropy {
 }
 
 fn unavailable(error: getrandom::Error) -> StoreError {
-    StoreError::Unavailable(format!("the system gives no randomness: {error}"))
+    StoreError::unavailable("the system gives no randomness").with_source(error)
 }
 
 #[cfg(test)]

@@ -75,14 +75,14 @@ impl<'a> FirstKey<'a> {
             Self::Given(key) => Some(key),
             Self::ToFile(file) => {
                 let accounts = administration.accounts(None, 1).await;
-                let accounts = accounts.map_err(|error| Failure::because(error.to_string()))?;
+                let accounts = accounts.map_err(|error| Failure::because(error.report()))?;
                 accounts.is_empty().then(|| new_key_in(file)).transpose()?
             }
             Self::ToShow => None,
         };
         let is_known = given.is_some();
         let made = administration.ensure_initial_key(given).await;
-        let made = made.map_err(|failure| Failure::because(failure.to_string()))?;
+        let made = made.map_err(|failure| Failure::because(failure.report()))?;
         match made {
             InitialKey::NotNeeded { is_known } => {
                 if is_wanted && !is_known {
@@ -112,7 +112,7 @@ pub(crate) fn show(key: &ApiKey) -> Result<(), Failure> {
 /// between the two is followed by one that finds it there.
 fn new_key_in(file: &Path) -> Result<ApiKey, Failure> {
     let key = SystemEntropy.bits().map(ApiKey::from_entropy);
-    let key = key.map_err(|error| Failure::because(error.to_string()))?;
+    let key = key.map_err(|error| Failure::because(error.report()))?;
     write_key(file, &key).map_err(|error| {
         Failure::because(format!("the key cannot be written to {}: {error}", file.display()))
     })?;

@@ -153,7 +153,7 @@ impl KeysCommand {
             Self::Revoke { key } => through.key(Request::RevokeKey { key: KeyRef(key) }),
             Self::Unban { key } => through.key(Request::LiftBan { key: KeyRef(key) }),
             Self::Generate => {
-                let bits = SystemEntropy.bits().map_err(|error| Failure::because(error.to_string()))?;
+                let bits = SystemEntropy.bits().map_err(|error| Failure::because(error.report()))?;
                 let key = ApiKey::from_entropy(bits);
                 if through.json {
                     return print_json(&serde_json::json!({"key": key.reveal()}));

@@ -11,10 +11,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use petstore_http::{Exposition, Figures};
-use petstore_memory::MemoryStore;
-use petstore_ports::Clock;
+use petstore_ports::{Clock, StoreCounts};
 use petstore_service::Service;
-use petstore_sqlite::CheckpointHealth;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, MetricEncoder, NoLabelSet, text};
 use prometheus_client::metrics::MetricType;
@@ -23,15 +21,13 @@ use prometheus_client::registry::{Registry, Unit};
 pub(crate) use self::commits::{Commits, Timed};
 use self::process::Process;
 use crate::log::Log;
+use crate::store::Backend;
 use crate::version;
 
 /// The parts that are asked.
 pub(crate) struct Metrics {
-    pub(crate) store: Arc<MemoryStore>,
+    pub(crate) backend: Arc<Backend>,
     pub(crate) service: Arc<Service>,
-    /// None where nothing is committed to a file.
-    pub(crate) commits: Option<Arc<Commits>>,
-    pub(crate) checkpoints: Option<CheckpointHealth>,
     pub(crate) log: Arc<Log>,
     pub(crate) clock: Arc<dyn Clock>,
 }
@@ -41,11 +37,12 @@ impl Exposition for Metrics {
         let mut registry = Registry::default();
         registry.register_collector(Box::new(Snapshot {
             transport: transport.clone(),
-            store: self.store.figures(),
-            is_ready: self.store.check_at(self.clock.now()).is_ok(),
+            store: self.backend.stats().counts(),
+            is_ready: self.backend.is_ready(self.clock.now()),
             service: self.service.figures(),
-            commits: self.commits.as_ref().map(|commits| commits.figures()),
-            checkpoints: self.checkpoints.clone(),
+            commits: self.backend.commits.as_ref().map(|commits| commits.figures()),
+            log_pages: self.backend.log_pages(),
+            log_is_stuck: self.backend.log_fault().is_some(),
             dropped: self.log.dropped(),
             process: Process::read(),
         }));
@@ -60,11 +57,13 @@ impl Exposition for Metrics {
 #[derive(Debug)]
 struct Snapshot {
     transport: Figures,
-    store: petstore_memory::Figures,
+    store: StoreCounts,
     is_ready: bool,
     service: petstore_service::Figures,
     commits: Option<commits::Figures>,
-    checkpoints: Option<CheckpointHealth>,
+    /// None where there is no data file.
+    log_pages: Option<u32>,
+    log_is_stuck: bool,
     dropped: u64,
     process: Process,
 }
@@ -154,12 +153,11 @@ impl Snapshot {
             "Operations that the store was asked to run",
             counts,
         )?;
-        if let Some(checkpoints) = &self.checkpoints {
+        if let Some(log_pages) = self.log_pages {
             let help = "Pages in the data file's log";
-            families.gauge("petstore_store_log_pages", help, checkpoints.log_pages().into())?;
+            families.gauge("petstore_store_log_pages", help, log_pages.into())?;
             let help = "1 while the data file's log is not copied, and grows";
-            let is_failing = checkpoints.fault().is_some();
-            families.gauge("petstore_store_log_stuck", help, is_failing.into())?;
+            families.gauge("petstore_store_log_stuck", help, self.log_is_stuck.into())?;
         }
         let Some(commits) = &self.commits else { return Ok(()) };
         let help = "Commits that failed";

@@ -11,13 +11,13 @@ mod explain;
 
 use std::borrow::Cow;
 use std::io::{self, BufRead, Write};
+use std::ops::ControlFlow;
 
 use petstore_domain::{
     Category, CategoryId, CategoryName, Description, InventoryItem, Order, OrderId, OrderQuantity, Pet,
     PetId, PetName, PetStatus, Renamed, Timestamp, Version,
 };
-use petstore_memory::{Contradiction, Import, ImportError, MemoryStore};
-use petstore_ports::{Row, StoreError};
+use petstore_ports::{Bulk, BulkImport, ImportError, Row, StoreErrorKind};
 use serde::{Deserialize, Serialize};
 
 use self::explain::explain;
@@ -187,7 +187,7 @@ pub(crate) struct Imported {
 
 /// Imports all lines into an empty store, or none. Says how many there were, or which one is wrong and why.
 pub(crate) fn import(
-    store: &MemoryStore,
+    store: &dyn Bulk,
     lines: impl BufRead,
     end: End,
     rename_collisions: bool,
@@ -195,24 +195,45 @@ pub(crate) fn import(
 ) -> Result<Imported, Unimported> {
     let mut import = store.import().map_err(|error| match error {
         ImportError::NotEmpty => format!("{error}, and an import fills one that is: name another --db"),
-        error => error.to_string(),
+        error => error.report(),
     })?;
-    let lines = add_all(&mut import, lines, end, rename_collisions, progress)?;
+    let lines = add_all(&mut *import, lines, end, rename_collisions, progress)?;
     match import.finish() {
         Ok(renamed) => Ok(Imported { lines, renamed }),
         // Each line is a row.
-        Err(ImportError::Contradiction { row, why }) => {
+        Err(ImportError::Contradiction { row, why } | ImportError::Namesake { row, why }) => {
             Err(Unimported::Nothing(format!("line {row}: {why}")))
         }
-        Err(ImportError::Store(error @ StoreError::Indeterminate(_))) => {
-            Err(Unimported::InDoubt(error.to_string()))
+        Err(ImportError::Store(error)) if error.kind() == StoreErrorKind::Indeterminate => {
+            Err(Unimported::InDoubt(error.report()))
         }
-        Err(error) => Err(Unimported::Nothing(error.to_string())),
+        Err(error) => Err(Unimported::Nothing(error.report())),
+    }
+}
+
+/// Writes all lines of a store. Says how many there were, or why not all of them were written.
+pub(crate) fn export(store: &dyn Bulk, output: &mut dyn Write) -> Result<u64, String> {
+    let mut lines = 0;
+    let mut fault = None;
+    let walked = store.export(&mut |row| match write_row(output, &row) {
+        Ok(count) => {
+            lines += count;
+            ControlFlow::Continue(())
+        }
+        Err(error) => {
+            fault = Some(error);
+            ControlFlow::Break(())
+        }
+    });
+    match (walked, fault) {
+        (Err(error), _) => Err(error.report()),
+        (Ok(()), Some(error)) => Err(error.to_string()),
+        (Ok(()), None) => Ok(lines),
     }
 }
 
 fn add_all(
-    import: &mut Import<'_>,
+    import: &mut dyn BulkImport,
     mut lines: impl BufRead,
     end: End,
     rename_collisions: bool,
@@ -268,14 +289,14 @@ fn is_at_end(lines: &mut impl BufRead) -> bool {
     }
 }
 
-fn add(import: &mut Import<'_>, line: &[u8], rename_collisions: bool) -> Result<(), String> {
+fn add(import: &mut dyn BulkImport, line: &[u8], rename_collisions: bool) -> Result<(), String> {
     let line = serde_json::from_slice(line).map_err(|error| printable(&explain(line, &error)))?;
     let said = |error| match error {
-        ImportError::Contradiction { why: why @ Contradiction::Namesake { .. }, .. } => {
+        ImportError::Namesake { why, .. } => {
             format!("{why}: rename one of them, or import with --rename-collisions")
         }
-        ImportError::Contradiction { why, .. } => why.to_string(),
-        error => error.to_string(),
+        ImportError::Contradiction { why, .. } => why,
+        error => error.report(),
     };
     match line {
         Line::Category(CategoryLine { name, description, id }) => {
@@ -337,6 +358,8 @@ mod fuzz;
 
 #[cfg(test)]
 mod tests {
+    use petstore_memory::MemoryStore;
+
     use super::*;
 
     /// A socket on which no more comes in time.

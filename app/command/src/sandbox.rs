@@ -2,11 +2,11 @@
 
 use std::fs::{self, File};
 use std::io::ErrorKind;
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use petstore_http::Endpoint;
-use petstore_memory::MemoryStore;
 use petstore_ports::api::Sandbox;
 use petstore_ports::{Clock, Row};
 use petstore_sandbox::{SandboxClock, TestBed};
@@ -15,6 +15,7 @@ use petstore_sqlite::beside;
 use crate::demo;
 use crate::environment::SystemEntropy;
 use crate::settings::{Db, ServeArgs};
+use crate::store::Backend;
 use crate::{Failure, sync_folder_of};
 
 /// Where the name ends of what stands beside a data file that sandboxes alone have served.
@@ -27,18 +28,13 @@ pub(crate) struct Bench {
 }
 
 impl Bench {
-    pub(crate) fn of(
-        args: &ServeArgs,
-        store: &Arc<MemoryStore>,
-        machine: &Arc<dyn Clock>,
-        shop: Vec<Row>,
-    ) -> Self {
+    pub(crate) fn of(args: &ServeArgs, backend: &Backend, machine: &Arc<dyn Clock>, shop: Vec<Row>) -> Self {
         if !args.sandbox {
             return Self { clock: Arc::clone(machine), sandbox: None };
         }
         let clock = Arc::new(SandboxClock::new(Arc::clone(machine)));
         let bed = TestBed {
-            store: Arc::clone(store) as _,
+            store: backend.resettable(),
             clock: Arc::clone(&clock),
             entropy: Arc::new(SystemEntropy),
             shop: shop.into(),
@@ -51,22 +47,22 @@ impl Bench {
 /// its own.
 pub(crate) fn beginning(demo: Option<u32>) -> Result<Vec<Row>, String> {
     let Some(pets) = demo else { return Ok(vec![]) };
-    let store = MemoryStore::new();
-    demo::fill(&store, pets)?;
+    let scratch = Backend::in_memory(0);
+    demo::fill(scratch.bulk(), pets)?;
     let mut rows = vec![];
-    store.export(|row| {
+    let exported = scratch.bulk().export(&mut |row| {
         rows.push(row);
-        Ok::<_, String>(())
-    })?;
-    Ok(rows)
+        ControlFlow::Continue(())
+    });
+    exported.map(|()| rows).map_err(|error| error.report())
 }
 
 /// Takes a data file for a sandbox: a new one, or one that sandboxes alone have served. A reset empties it, so that no
 /// other will do, least of all the one that is the default everywhere.
-pub(crate) fn claim(db: &Db, store: &MemoryStore, named: &dyn Fn(&str) -> String) -> Result<(), Failure> {
+pub(crate) fn claim(db: &Db, backend: &Backend, named: &dyn Fn(&str) -> String) -> Result<(), Failure> {
     let Some(mark) = mark(db).filter(|mark| !mark.exists()) else { return Ok(()) };
-    let figures = store.figures();
-    if figures.accounts + figures.categories > 0 {
+    let counts = backend.stats().counts();
+    if counts.accounts + counts.categories > 0 {
         return Err(Failure::usage(format!(
             "{} and {} do not go together: that file holds data that is no sandbox's, and a reset would empty it; \
              name another --db, or memory",

@@ -8,11 +8,10 @@ use std::time::Duration;
 
 use petstore_domain::Timestamp;
 use petstore_http::{Endpoint, Http, HttpSettings, Idle, Server};
-use petstore_memory::MemoryStore;
+use petstore_ports::Clock;
 use petstore_ports::api::{Administration, Petstore};
-use petstore_ports::{Clock, Housekeeping};
-use petstore_service::{Ports, Service};
-use petstore_sqlite::{CheckpointHealth, Place};
+use petstore_service::Service;
+use petstore_sqlite::Place;
 
 use crate::addresses::{advice, page_origin};
 use crate::admin::{AdminSocket, Bulk, Desk};
@@ -26,7 +25,7 @@ use crate::reload::{Live, Reloader};
 use crate::sandbox::{self, Bench};
 use crate::settings::{Db, Loaded, LogLevel, Reading, ServeArgs};
 use crate::signals::{Signals, Wish};
-use crate::store::OpenStore;
+use crate::store::Backend;
 use crate::systemd::{self, Supervisor};
 use crate::tls::{self, Certificate};
 use crate::{Failure, mended, single_threaded};
@@ -108,31 +107,28 @@ async fn run(
         log.warn(&warning);
     }
     let idle = Idle::default();
-    let OpenStore { store, epoch, commits, originals, checkpoints, .. } =
-        open_store(args, idle.clone(), log)?;
-    forget_what_is_ahead(&store, &args.db, machine.now(), log);
+    let backend = Arc::new(open_store(args, idle.clone(), log)?);
+    forget_what_is_ahead(&backend, &args.db, machine.now(), log);
     if args.sandbox {
-        sandbox::claim(&args.db, &store, &|key| loaded.named(key))?;
+        sandbox::claim(&args.db, &backend, &|key| loaded.named(key))?;
     }
     let socket = open_socket(args, log)?;
     let demo = args.demo.filter(|_| args.sandbox);
     let Some(shop) = signals.unless_stopped(log, move || sandbox::beginning(demo)).await? else {
         return Ok(());
     };
-    let Bench { clock, sandbox } = Bench::of(args, &store, &machine, shop);
-    let ports = Ports::of_one_store(Arc::clone(&store), Arc::clone(&clock), Arc::new(SystemEntropy));
+    let Bench { clock, sandbox } = Bench::of(args, &backend, &machine, shop);
+    let ports = backend.ports(Arc::clone(&clock), Arc::new(SystemEntropy));
     let service = Arc::new(Service::new(ports, args.policy()));
 
     if let Some(pets) = args.demo
-        && fill(&store, pets, &mut signals, log).await?.is_none()
+        && fill(&backend, pets, &mut signals, log).await?.is_none()
     {
         return Ok(());
     }
     let metrics = Metrics {
-        store: Arc::clone(&store),
+        backend: Arc::clone(&backend),
         service: Arc::clone(&service),
-        commits,
-        checkpoints: checkpoints.clone(),
         log: Arc::clone(log),
         clock: Arc::clone(&clock),
     };
@@ -144,8 +140,8 @@ async fn run(
         idle,
         exposition: Some(Arc::new(metrics)),
         sandbox,
-        request_ids: SystemEntropy::number().map_err(|error| Failure::because(error.to_string()))?,
-        ..args.http(epoch, ops.is_some())
+        request_ids: SystemEntropy::number().map_err(|error| Failure::because(error.report()))?,
+        ..args.http(backend.epoch, ops.is_some())
     };
     if args.sandbox {
         sandbox::check_inherited(args, [Some(&public), ops.as_ref()])?;
@@ -168,7 +164,7 @@ async fn run(
     let scheme = if certificate.is_some() { "https" } else { "http" };
     let live = Live { service: Arc::clone(&service), http: http.clone(), certificate };
     let reloader = Arc::new(Reloader::new(arguments, loaded.in_force(), live, Arc::clone(&supervisor)));
-    let bulk = Arc::new(Bulk::new(Arc::clone(&store), originals));
+    let bulk = Arc::new(Bulk::new(Arc::clone(&backend)));
     let desk = Desk {
         reloader: Some(Arc::clone(&reloader)),
         administration: Arc::clone(&service) as Arc<dyn Administration>,
@@ -179,7 +175,7 @@ async fn run(
     if let Some(socket) = socket {
         tokio::spawn(socket.serve(desk));
     }
-    tokio::spawn(keep_house(Arc::clone(&store), clock, checkpoints, Arc::clone(log)));
+    tokio::spawn(keep_house(Arc::clone(&backend), clock, Arc::clone(log)));
     tokio::spawn(Arc::clone(&supervisor).watchdog());
     announce(args, scheme, &servers, log);
     supervisor.ready();
@@ -190,7 +186,7 @@ async fn run(
     supervisor.stopping();
     log.say("stopping; another signal stops at once");
     let ended = tokio::select! {
-        ended = stop(servers, store, &bulk) => ended,
+        ended = stop(servers, backend, &bulk) => ended,
         () = signals.another_end() => Err(Failure::because("stopped at once")),
     };
     if ended.is_ok() {
@@ -229,9 +225,9 @@ fn reload(reloader: &Reloader, log: &Log) {
     }
 }
 
-fn open_store(args: &ServeArgs, idle: Idle, log: &Log) -> Result<OpenStore, Failure> {
+fn open_store(args: &ServeArgs, idle: Idle, log: &Log) -> Result<Backend, Failure> {
     let if_in_use = "stop that one, or name another --db";
-    let opened = OpenStore::open_with(&args.db, if_in_use, idle, args.open_options())?;
+    let opened = Backend::open_with(&args.db, if_in_use, idle, args.open_options())?;
     for line in mended::lines(&opened.mended) {
         log.warn(&line);
     }
@@ -254,13 +250,13 @@ fn tell_what_was_dropped(db: &Db, dropped: Option<Place>, log: &Log) {
 
 /// Forgets usage and bans of a clock that was ahead, unless it is this one that is behind, as on a machine that does not
 /// know the time yet. A sandbox's may have been turned, and goes with the machine's from now on.
-fn forget_what_is_ahead(store: &MemoryStore, db: &Db, now: Timestamp, log: &Log) {
+fn forget_what_is_ahead(backend: &Backend, db: &Db, now: Timestamp, log: &Log) {
     let is_sandbox = sandbox::is_marked(db);
     if now < Timestamp::EPOCH.plus(WRITTEN) && !is_sandbox {
         return;
     }
     let tolerated = if is_sandbox { Duration::ZERO } else { CLOCK_AHEAD_MAX };
-    let accounts = store.forget_usage_after(now.plus(tolerated));
+    let accounts = backend.forget_usage_after(now.plus(tolerated));
     if accounts > 0 && !is_sandbox {
         log.warn(&format!(
             "the clock was ahead by more than a week when {} last counted: what was used is forgotten",
@@ -292,13 +288,13 @@ fn open_socket(args: &ServeArgs, log: &Log) -> Result<Option<AdminSocket>, Failu
 
 /// Fills an empty store with a demonstration. None if the server is stopped meanwhile.
 async fn fill(
-    store: &Arc<MemoryStore>,
+    backend: &Arc<Backend>,
     pets: u32,
     signals: &mut Signals,
     log: &Log,
 ) -> Result<Option<()>, Failure> {
-    let store = Arc::clone(store);
-    let filled = signals.unless_stopped(log, move || demo::fill(&store, pets)).await?;
+    let backend = Arc::clone(backend);
+    let filled = signals.unless_stopped(log, move || demo::fill(backend.bulk(), pets)).await?;
     if filled == Some(false) {
         log.say("demo: the store is not empty, and stays as it is");
     }
@@ -307,14 +303,14 @@ async fn fill(
 
 /// Stops one listener after the other, the contract's first: who watches the server can see it stop. They have the drain's
 /// time together. Then the store: what is written behind is noted, the counts of this second among it.
-async fn stop(servers: Vec<Server>, store: Arc<MemoryStore>, bulk: &Bulk) -> Result<(), Failure> {
+async fn stop(servers: Vec<Server>, backend: Arc<Backend>, bulk: &Bulk) -> Result<(), Failure> {
     let drain = |all, server: Server| {
         server.drain();
         server.join() && all
     };
     let drained = tokio::task::spawn_blocking(move || servers.into_iter().fold(true, drain)).await;
     // Last, when nobody writes any more.
-    let closed = tokio::task::spawn_blocking(move || store.close());
+    let closed = tokio::task::spawn_blocking(move || backend.close());
     let Ok(closed) = tokio::time::timeout(CLOSING_TIME, closed).await else {
         return Err(Failure::because(
             "an import, an export or the disk does not come to an end; what was acknowledged is kept",
@@ -360,29 +356,24 @@ fn listen(
     Ok(servers)
 }
 
-async fn keep_house(
-    store: Arc<MemoryStore>,
-    clock: Arc<dyn Clock>,
-    checkpoints: Option<CheckpointHealth>,
-    log: Arc<Log>,
-) {
+async fn keep_house(backend: Arc<Backend>, clock: Arc<dyn Clock>, log: Arc<Log>) {
     let (mut fault, mut refused) = (None, None);
     let mut ticks = tokio::time::interval(HOUSEKEEPING);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
         // What could not be dropped now is dropped later.
-        let _ = store.prune(clock.now()).await;
+        let _ = backend.housekeeping().prune(clock.now()).await;
         // Where no client asks for a change, nothing else brings the storage engine's words into the log.
-        let why = store.journal_fault();
+        let why = backend.disk_fault();
         if why != refused {
             match &why {
-                Some(why) => log.complain(&format!("changes are refused: {why}")),
+                Some(why) => log.complain(&format!("changes are refused: {}", why.report())),
                 None => log.say("changes are taken again"),
             }
             refused = why;
         }
-        let now = checkpoints.as_ref().and_then(CheckpointHealth::fault);
+        let now = backend.log_fault();
         if now != fault {
             // Nothing is refused for that yet, so nobody else would say it.
             match &now {
@@ -407,14 +398,14 @@ mod tests {
             for (answered, ended) in
                 [(ANSWERING_TIME / 2, ANSWERING_TIME / 2), (2 * ANSWERING_TIME, ANSWERING_TIME)]
             {
-                let bulk = Bulk::new(Arc::default(), None);
+                let bulk = Bulk::new(Arc::new(Backend::in_memory(1)));
                 let owed = bulk.owe();
                 let begun = tokio::time::Instant::now();
                 tokio::spawn(async move {
                     tokio::time::sleep(answered).await;
                     drop(owed);
                 });
-                stop(vec![], Arc::default(), &bulk).await.unwrap();
+                stop(vec![], Arc::new(Backend::in_memory(1)), &bulk).await.unwrap();
                 // The clock goes on only while all wait.
                 let waited = begun.elapsed();
                 assert!((ended..ended + ANSWERING_TIME / 4).contains(&waited), "{answered:?}: {waited:?}");

@@ -1,14 +1,20 @@
-//! The store that a command works on: in memory, or in its file.
+//! The store that a command works on: in memory, or in its file. The only place that names the type of a store.
 
-use std::path::Path;
+use std::fs::File;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{fs, io};
 
+use petstore_domain::Timestamp;
 use petstore_http::Idle;
-use petstore_memory::{MemoryStore, Opened};
-use petstore_ports::StoreError;
+use petstore_memory::{MemoryStore, Opened, Still};
+use petstore_ports::{
+    Bulk, Clock, Entropy, Header, Housekeeping, Resettable, Row, StoreError, StoreErrorKind, StoreStats,
+};
+use petstore_service::Ports;
 use petstore_sqlite::{
-    CheckpointHealth, Mended, OpenError, OpenOptions, Originals, Place, SqliteJournal, beside,
+    CheckpointHealth, Copied, Mended, OpenError, OpenOptions, Originals, Place, SqliteJournal, beside,
+    copy_of,
 };
 
 use crate::environment::{Pressure, SystemEntropy};
@@ -21,24 +27,24 @@ use crate::{Failure, tell};
 pub(crate) const NAME_ITS_SOCKET: &str =
     "if that is a server, name its --admin-socket, else wait for its end";
 
-/// A store that is open.
-pub(crate) struct OpenStore {
-    pub(crate) store: Arc<MemoryStore>,
+/// A store that is open, as its ports, and the file that keeps it.
+pub(crate) struct Backend {
+    store: Arc<MemoryStore>,
     /// What entity tags and cursors of this store begin with.
     pub(crate) epoch: u64,
     /// What is committed to the file; none if nothing is.
     pub(crate) commits: Option<Arc<Commits>>,
     /// The file, to be read beside the store; none if there is none.
-    pub(crate) originals: Option<Originals>,
-    /// How the file's log does; none if there is no file.
-    pub(crate) checkpoints: Option<CheckpointHealth>,
+    originals: Option<Originals>,
+    /// The checkpoints of the file's log; none if there is no file.
+    checkpoints: Option<CheckpointHealth>,
     /// Where the file's log was damaged, if what stood behind that was dropped.
     pub(crate) dropped: Option<Place>,
     /// What an older version has stored in the file and had to be put right.
     pub(crate) mended: Mended,
 }
 
-impl OpenStore {
+impl Backend {
     /// Opens the store, and makes it if it is not there yet. `if_in_use` is what can be done where another process has it,
     /// `idle` is told by whoever serves the store.
     /// What had to be put right in the file of an older version is told on standard error.
@@ -57,23 +63,122 @@ impl OpenStore {
         idle: Idle,
         options: OpenOptions,
     ) -> Result<Self, Failure> {
-        let epoch = SystemEntropy::number().map_err(|error| Failure::because(error.to_string()))?;
+        let epoch = SystemEntropy::number().map_err(|error| Failure::because(error.report()))?;
         match db {
-            Db::Memory => {
-                let store = Arc::new(MemoryStore::new());
-                let mended = Mended::default();
-                Ok(Self {
-                    store,
-                    epoch,
-                    commits: None,
-                    originals: None,
-                    checkpoints: None,
-                    dropped: None,
-                    mended,
-                })
-            }
+            Db::Memory => Ok(Self::in_memory(epoch)),
             Db::File(file) => open_file(file, epoch, if_in_use, idle, options),
         }
+    }
+
+    /// An empty store that nothing keeps.
+    pub(crate) fn in_memory(epoch: u64) -> Self {
+        let store = Arc::new(MemoryStore::new());
+        Self {
+            store,
+            epoch,
+            commits: None,
+            originals: None,
+            checkpoints: None,
+            dropped: None,
+            mended: Mended::default(),
+        }
+    }
+
+    /// The ports that a service works with.
+    pub(crate) fn ports(&self, clock: Arc<dyn Clock>, entropy: Arc<dyn Entropy>) -> Ports {
+        Ports::of_one_store(Arc::clone(&self.store), clock, entropy)
+    }
+
+    /// Moves the whole shop in and out.
+    pub(crate) fn bulk(&self) -> &dyn Bulk {
+        &*self.store
+    }
+
+    /// Counts for metrics.
+    pub(crate) fn stats(&self) -> &dyn StoreStats {
+        &*self.store
+    }
+
+    /// The work that is due every second.
+    pub(crate) fn housekeeping(&self) -> &dyn Housekeeping {
+        &*self.store
+    }
+
+    /// The way back to an empty store.
+    pub(crate) fn resettable(&self) -> Arc<dyn Resettable> {
+        Arc::clone(&self.store) as _
+    }
+
+    /// Whether a write is expected to succeed at this time.
+    pub(crate) fn is_ready(&self, now: Timestamp) -> bool {
+        self.store.check_at(now).is_ok()
+    }
+
+    /// The failure of the disk that keeps the store, while it fails: nothing is written meanwhile.
+    pub(crate) fn disk_fault(&self) -> Option<StoreError> {
+        self.store.journal_fault()
+    }
+
+    /// Holds batches back, so that all of the store can be read as of one moment. Blocks.
+    pub(crate) fn hold_still(&self) -> Result<Still<'_>, StoreError> {
+        self.store.hold_still()
+    }
+
+    /// Forgets usage and bans of later than this time; returns of how many accounts.
+    pub(crate) fn forget_usage_after(&self, now: Timestamp) -> usize {
+        self.store.forget_usage_after(now)
+    }
+
+    /// Ends the store: writes that were taken are committed, and what is written behind is noted. Blocks.
+    pub(crate) fn close(&self) {
+        self.store.close();
+    }
+
+    /// Pages in the log of the data file; None if there is no file.
+    pub(crate) fn log_pages(&self) -> Option<u32> {
+        self.checkpoints.as_ref().map(CheckpointHealth::log_pages)
+    }
+
+    /// The reason why the log of the data file is not copied, if it is not.
+    pub(crate) fn log_fault(&self) -> Option<String> {
+        self.checkpoints.as_ref().and_then(CheckpointHealth::fault)
+    }
+
+    /// The data file; None if there is none.
+    pub(crate) fn file(&self) -> Option<DataFile<'_>> {
+        self.originals.as_ref().map(DataFile)
+    }
+}
+
+/// The file that keeps a store, to be read beside it.
+pub(crate) struct DataFile<'b>(&'b Originals);
+
+impl DataFile<'_> {
+    /// Where it is.
+    pub(crate) fn path(&self) -> PathBuf {
+        self.0.path().to_path_buf()
+    }
+
+    /// Says what is wrong with it for good, if something is.
+    pub(crate) fn check(&self) -> Result<(), StoreError> {
+        self.0.check()
+    }
+
+    /// Hands over all that is in it at one moment.
+    pub(crate) fn read_snapshot(
+        &self,
+        into: &mut dyn FnMut(Row) -> Result<(), StoreError>,
+    ) -> Result<Header, StoreError> {
+        self.0.read_snapshot(into)
+    }
+
+    /// Makes another data file beside it, of these rows. It is gone from its folder when it is returned.
+    pub(crate) fn copy_of(
+        &self,
+        header: &Header,
+        rows: impl Iterator<Item = Row>,
+    ) -> Result<(File, Copied), StoreError> {
+        copy_of(self.0.path(), header, rows)
     }
 }
 
@@ -83,7 +188,7 @@ fn open_file(
     if_in_use: &str,
     idle: Idle,
     options: OpenOptions,
-) -> Result<OpenStore, Failure> {
+) -> Result<Backend, Failure> {
     // To open a file is to copy its log into it.
     let had_log = has_log(file);
     let hint = |is_damaged| match is_damaged {
@@ -112,12 +217,12 @@ fn open_file(
     let mut pressure = Pressure::on(idle);
     let opened = MemoryStore::open_sparing(Box::new(journal), move || pressure.is_high());
     let Opened { store, header } = opened.map_err(|error| {
-        let hint = hint(matches!(error, StoreError::Corrupt(_)));
-        Failure::because(format!("{} cannot be used: {error}{hint}", file.display()))
+        let hint = hint(error.kind() == StoreErrorKind::Corrupt);
+        Failure::because(format!("{} cannot be used: {}{hint}", file.display(), error.report()))
     })?;
     let store = Arc::new(store);
     let commits = Some(commits);
-    Ok(OpenStore { store, epoch: header.epoch, commits, originals, checkpoints, dropped, mended })
+    Ok(Backend { store, epoch: header.epoch, commits, originals, checkpoints, dropped, mended })
 }
 
 /// What can be done where an older version took names for different ones that are the same now.

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use clap::Args;
 use petstore_http::Idle;
-use petstore_ports::{Header, Row, StoreError};
+use petstore_ports::{Header, Row, StoreError, StoreErrorKind};
 use petstore_sqlite::{
     BackupError, COMPANIONS, Copied, OpenError, Part, backup, beside, is_database, read_snapshot,
 };
@@ -27,7 +27,7 @@ use crate::environment::Stopwatch;
 use crate::keys::Through;
 use crate::ndjson::{End, Imported, Unimported};
 use crate::settings::Db;
-use crate::store::{IF_LOG_DAMAGED, NAME_ITS_SOCKET, OpenStore};
+use crate::store::{Backend, IF_LOG_DAMAGED, NAME_ITS_SOCKET};
 use crate::terminal::visible_json;
 use crate::{Failure, mended, ndjson, print, sandbox, tell};
 
@@ -79,11 +79,12 @@ impl TransferArgs {
             let (count, renamed) = through::import(server, input, rename, sent, |error| self.fault(error))?;
             (count, renamed, "the running server".to_owned(), self.through.socket().display().to_string())
         } else {
-            let store = OpenStore::open(self.file_at_rest(false)?, NAME_ITS_SOCKET, Idle::default())?.store;
+            let backend = Backend::open(self.file_at_rest(false)?, NAME_ITS_SOCKET, Idle::default())?;
             let mut progress = self.progress("read");
             let lines = BufReader::new(input);
-            let imported = ndjson::import(&store, lines, End::OfInput, rename, |lines| progress.show(lines));
-            store.close();
+            let imported =
+                ndjson::import(backend.bulk(), lines, End::OfInput, rename, |lines| progress.show(lines));
+            backend.close();
             // Whoever meant a server that keeps nothing sees that it was not that one.
             let db = self.through.db.to_string();
             let Imported { lines, renamed } = imported.map_err(|why| unimported(&why))?;
@@ -304,17 +305,20 @@ pub(crate) fn export_file(
             Ok(())
         }
         Err(error) => {
-            let why = error.to_string();
+            let failed = StoreError::unavailable("the output cannot be written");
             fault = Some(error);
-            Err(StoreError::Unavailable(why))
+            Err(failed)
         }
     });
     match (read, fault) {
         (_, Some(error)) => Err(unwritten(&error)),
-        (Err(StoreError::Unavailable(why) | StoreError::Corrupt(why)), None) => {
+        (Err(error), None) => {
+            let why = match error.kind() {
+                StoreErrorKind::Unavailable | StoreErrorKind::Corrupt => error.reason(),
+                StoreErrorKind::Busy | StoreErrorKind::Indeterminate => error.report(),
+            };
             Err(Failure::because(format!("{} cannot be read: {why}", file.display())))
         }
-        (Err(error), None) => Err(Failure::because(format!("{} cannot be read: {error}", file.display()))),
         (Ok(_), None) => Ok(count),
     }
 }

@@ -44,7 +44,7 @@ impl Service {
         let before = AccountId::new(id.get() - 1).ok();
         let found = self.directory.accounts(before, 1).await?;
         found.into_iter().find(|account| account.id == id).ok_or_else(|| {
-            StoreError::Corrupt(format!("a key belongs to account {id}, which does not exist"))
+            StoreError::corrupt(format!("a key belongs to account {id}, which does not exist"))
         })
     }
 }

@@ -7,7 +7,8 @@ use dashmap::DashMap;
 use petstore_domain::{ApiKey, KeyId, Limits, Plan, PlanTable, Timestamp};
 use petstore_ports::api::{Admission, Call, Gate, InFlight, KeyProblem, Refusal};
 use petstore_ports::{
-    AddressVerdict, Ask, Cost, Credential, KeyName, KeyReader, Quotas, ScopedReply, StoreError, Verdict,
+    AddressLimits, AddressVerdict, Ask, Cost, Credential, KeyName, KeyReader, Quotas, ScopedReply,
+    StoreError, Verdict,
 };
 
 use crate::digest;
@@ -21,6 +22,7 @@ const VERIFIED_MAX: usize = 65_536;
 pub(crate) struct Gatekeeper {
     keys: Arc<dyn KeyReader>,
     quotas: Arc<dyn Quotas>,
+    addresses: Arc<dyn AddressLimits>,
     on_quota_outage: OnQuotaOutage,
     plans: LivePlans,
     policy: Policy,
@@ -49,11 +51,12 @@ impl Gatekeeper {
     pub(crate) fn new(
         keys: Arc<dyn KeyReader>,
         quotas: Arc<dyn Quotas>,
+        addresses: Arc<dyn AddressLimits>,
         on_quota_outage: OnQuotaOutage,
         policy: Policy,
     ) -> Self {
         let plans = LivePlans::new(policy.plans);
-        Self { keys, quotas, on_quota_outage, plans, policy, verified: DashMap::default() }
+        Self { keys, quotas, addresses, on_quota_outage, plans, policy, verified: DashMap::default() }
     }
 
     /// Whether this is the secret of a key, be it a living one or not.
@@ -148,15 +151,7 @@ impl Gatekeeper {
         cost: Cost,
         now: Timestamp,
     ) -> ScopedReply<'_, Result<AddressVerdict, StoreError>> {
-        let limit = self.policy.address_limit;
-        let taken = self.quotas.take_address(address, limit, cost, now);
-        match &self.on_quota_outage {
-            OnQuotaOutage::Refuse => taken,
-            OnQuotaOutage::CountWith(local) => taken.and_then(move |taken| match taken {
-                Ok(verdict) => ScopedReply::now(Ok(verdict)),
-                Err(_) => local.take_address(address, limit, cost, now),
-            }),
-        }
+        self.addresses.take_address(address, self.policy.address_limit, cost, now)
     }
 }
 

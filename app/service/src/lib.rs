@@ -21,7 +21,7 @@
 //! struct NoKeys;
 //! impl Entropy for NoKeys {
 //!     fn bits(&self) -> Result<[u8; 32], StoreError> {
-//!         Err(StoreError::Unavailable("this program makes no keys".into()))
+//!         Err(StoreError::unavailable("this program makes no keys"))
 //!     }
 //! }
 //!

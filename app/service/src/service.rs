@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use petstore_domain::{Answered, Idempotent, Operation, PlanTable, Repeatable, RetryName, RetryRejection};
 use petstore_ports::api::{FailingCheck, Failure, Readiness, Repeated, Retry};
 use petstore_ports::{
-    AccountDirectory, CategoryReader, Clock, Entropy, KeyReader, OrderReader, PetReader, Quotas, StoreError,
-    StoreHealth, Transactor, run,
+    AccountDirectory, AddressLimits, CategoryReader, Clock, Entropy, IdempotencyRecords, KeyReader,
+    OrderReader, PetReader, Quotas, StoreError, StoreErrorKind, StoreHealth, Transactor, run,
 };
 
 use crate::digest;
@@ -31,8 +31,12 @@ pub struct Ports {
     pub keys: Arc<dyn KeyReader>,
     /// Lists accounts and keys.
     pub directory: Arc<dyn AccountDirectory>,
+    /// Counts answers that are kept under idempotency keys.
+    pub idempotency: Arc<dyn IdempotencyRecords>,
     /// Counts requests.
     pub quotas: Arc<dyn Quotas>,
+    /// Counts requests without a valid key: in this process.
+    pub addresses: Arc<dyn AddressLimits>,
     /// What happens when the quota store fails.
     pub on_quota_outage: OnQuotaOutage,
     /// Whether the store can do its work.
@@ -61,7 +65,9 @@ impl Ports {
             + OrderReader
             + KeyReader
             + AccountDirectory
+            + IdempotencyRecords
             + Quotas
+            + AddressLimits
             + StoreHealth
             + 'static,
     {
@@ -72,7 +78,9 @@ impl Ports {
             orders: Arc::clone(&store) as _,
             keys: Arc::clone(&store) as _,
             directory: Arc::clone(&store) as _,
+            idempotency: Arc::clone(&store) as _,
             quotas: Arc::clone(&store) as _,
+            addresses: Arc::clone(&store) as _,
             on_quota_outage: OnQuotaOutage::Refuse,
             health: store,
             clock,
@@ -88,6 +96,7 @@ pub struct Service {
     pub(crate) categories: Arc<dyn CategoryReader>,
     pub(crate) orders: Arc<dyn OrderReader>,
     pub(crate) directory: Arc<dyn AccountDirectory>,
+    idempotency: Arc<dyn IdempotencyRecords>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) entropy: Arc<dyn Entropy>,
     pub(crate) gatekeeper: Gatekeeper,
@@ -103,13 +112,15 @@ impl Service {
     /// It has no thread of its own: its owner calls [`Housekeeping::prune`](petstore_ports::Housekeeping::prune) on the
     /// store once a second or so, or what has expired is never dropped.
     pub fn new(ports: Ports, policy: Policy) -> Self {
-        let gatekeeper = Gatekeeper::new(ports.keys, ports.quotas, ports.on_quota_outage, policy);
+        let gatekeeper =
+            Gatekeeper::new(ports.keys, ports.quotas, ports.addresses, ports.on_quota_outage, policy);
         Self {
             transactor: ports.transactor,
             pets: ports.pets,
             categories: ports.categories,
             orders: ports.orders,
             directory: ports.directory,
+            idempotency: ports.idempotency,
             clock: ports.clock,
             entropy: ports.entropy,
             gatekeeper,
@@ -156,15 +167,20 @@ impl Service {
             return Err(Failure::RetryInProgress);
         };
         let now = self.clock.now();
-        let idempotent = Idempotent {
-            operation,
-            name,
-            fingerprint: digest::of_body(retry.body),
-            now,
-            expires_at: now.plus(self.policy.retry_life),
-            records_max: self.policy.retry_records_max,
+        let run_counted = async {
+            let records = self.idempotency.records_of(retry.account).await?;
+            let idempotent = Idempotent {
+                operation,
+                name,
+                fingerprint: digest::of_body(retry.body),
+                now,
+                expires_at: now.plus(self.policy.retry_life),
+                records,
+                records_max: self.policy.retry_records_max,
+            };
+            run(&*self.transactor, idempotent).await
         };
-        let outcome = run(&*self.transactor, idempotent).await;
+        let outcome = run_counted.await;
         self.outcomes.count_once(&outcome);
         outcome?.map_err(|rejection| match rejection {
             RetryRejection::Rejected(rejection) => Failure::Rejected(rejection),
@@ -190,14 +206,14 @@ impl fmt::Debug for Ports {
 impl Readiness for Service {
     async fn failing_checks(&self) -> Vec<FailingCheck> {
         let store = self.health.check(self.clock.now()).await.err();
-        store.map(|error| FailingCheck { name: "store", reason: reason(error) }).into_iter().collect()
+        store.map(|error| FailingCheck { name: "store", reason: reason(&error) }).into_iter().collect()
     }
 }
 
 /// The reason as anybody may read it. What a storage engine says of damage names tables and pages: it is for the log.
-fn reason(error: StoreError) -> String {
-    match error {
-        StoreError::Corrupt(_) => "the store is damaged".to_owned(),
-        error => error.to_string(),
+fn reason(error: &StoreError) -> String {
+    match error.kind() {
+        StoreErrorKind::Corrupt => StoreErrorKind::Corrupt.to_string(),
+        StoreErrorKind::Busy | StoreErrorKind::Unavailable | StoreErrorKind::Indeterminate => error.report(),
     }
 }

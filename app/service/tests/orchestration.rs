@@ -65,11 +65,11 @@ fn credential() -> Credential {
 }
 
 fn busy() -> StoreError {
-    StoreError::Busy("the queue is full".to_owned())
+    StoreError::busy("the queue is full")
 }
 
 fn down() -> StoreError {
-    StoreError::Unavailable("the quota store does not answer".to_owned())
+    StoreError::unavailable("the quota store does not answer")
 }
 
 #[tokio::test]
@@ -132,10 +132,11 @@ async fn a_quota_store_that_is_down_refuses_unless_something_stands_in_for_it() 
     let broken = || {
         let mut quotas = MockQuotas::new();
         quotas.expect_take().returning(|_| Reply::now(Err(down())));
-        quotas.expect_take_address().returning(|_, _, _, _| Reply::now(Err(down())));
         quotas
     };
-    let refusing = service(Ports { quotas: Arc::new(broken()), ..ports() });
+    let mut addresses = MockAddressLimits::new();
+    addresses.expect_take_address().returning(|_, _, _, _| Reply::now(Err(down())));
+    let refusing = service(Ports { quotas: Arc::new(broken()), addresses: Arc::new(addresses), ..ports() });
     let secret = refusing.create_key(new_key()).await.unwrap().secret;
     assert!(matches!(refusing.admit(call(&secret)).await, Err(Refusal::Store(error)) if error == down()));
     let address = refusing.admit_address(HERE, Cost::One, now()).await;
@@ -251,7 +252,7 @@ async fn the_first_start_makes_one_account_and_later_ones_none() {
 #[tokio::test]
 async fn readiness_says_what_the_store_says() {
     let mut health = MockStoreHealth::new();
-    health.expect_check().returning(|_| Err(StoreError::Unavailable("the disk is full".to_owned())));
+    health.expect_check().returning(|_| Err(StoreError::unavailable("the disk is full")));
     let service = service(Ports { health: Arc::new(health), ..ports() });
     let failing = service.failing_checks().await;
     assert_eq!(failing.len(), 1);
@@ -262,7 +263,7 @@ async fn readiness_says_what_the_store_says() {
 #[tokio::test]
 async fn readiness_says_that_a_store_is_damaged_and_not_where() {
     let mut health = MockStoreHealth::new();
-    let damage = || StoreError::Corrupt("the file: Tree 7 page 12: btreeInitPage() returns 11".to_owned());
+    let damage = || StoreError::corrupt("the file: Tree 7 page 12: btreeInitPage() returns 11");
     health.expect_check().returning(move |_| Err(damage()));
     let service = service(Ports { health: Arc::new(health), ..ports() });
     let failing = service.failing_checks().await;

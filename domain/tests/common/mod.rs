@@ -187,6 +187,7 @@ pub(crate) fn idempotent<O: Repeatable>(operation: O, body: u8) -> Idempotent<O>
         fingerprint: Fingerprint([body; 32]),
         now: now(),
         expires_at: hours(24),
+        records: 0,
         records_max: RECORDS_MAX,
     }
 }

@@ -154,7 +154,6 @@ impl Shop {
                 let found = self.retries.get(&name).cloned();
                 view.load_retry(name, found);
             }
-            Name::RetriesOf(account) => view.load_retries_of(account, self.live_retries(account)),
             Name::NextPet => view.load_next_pet(PetId::new(self.next(&name)).unwrap()),
             Name::NextCategory => view.load_next_category(CategoryId::new(self.next(&name)).unwrap()),
             Name::NextOrder => view.load_next_order(OrderId::new(self.next(&name)).unwrap()),
@@ -163,7 +162,8 @@ impl Shop {
         }
     }
 
-    fn live_retries(&self, account: AccountId) -> u32 {
+    /// How many records of answers an account has that live.
+    pub(crate) fn live_retries(&self, account: AccountId) -> u32 {
         let live =
             self.retries.values().filter(|one| one.name.account == account && one.expires_at > self.now);
         u32::try_from(live.count()).unwrap()
@@ -257,9 +257,7 @@ impl Shop {
                 let known = self.keys.contains_key(&record.id);
                 vec![self.own_or_next(known, Name::Key(record.id), Name::NextKey, record.id.get())]
             }
-            Change::Retry(record) => {
-                vec![Name::Retry(record.name.clone()), Name::RetriesOf(record.name.account)]
-            }
+            Change::Retry(record) => vec![Name::Retry(record.name.clone())],
         }
     }
 

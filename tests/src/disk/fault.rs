@@ -68,5 +68,5 @@ impl Faults {
 }
 
 pub(super) fn planned_error() -> StoreError {
-    StoreError::Unavailable("planned: the disk fails".to_owned())
+    StoreError::unavailable("planned: the disk fails")
 }

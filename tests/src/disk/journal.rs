@@ -1,7 +1,7 @@
 //! The journal on the disk: every write is synced at once.
 
 use petstore_domain::{Change, Changes, KeyRecord, Timestamp};
-use petstore_ports::{Batch, BatchNumber, Bulk, Header, Journal, Row, StoreError, UsageCount};
+use petstore_ports::{Batch, BatchNumber, BulkLoad, Header, Journal, Row, StoreError, UsageCount};
 
 use super::contents::Contents;
 use super::fault::planned_error;
@@ -158,8 +158,8 @@ impl Journal for DiskJournal {
         self.write(vec![Entry::Pruned(now)]).map(|()| expired)
     }
 
-    fn bulk(&mut self, bulk: &Bulk, rows: &mut dyn Iterator<Item = Row>) -> Result<(), StoreError> {
-        let Bulk { number, last_ids, anew } = *bulk;
+    fn bulk(&mut self, bulk: &BulkLoad, rows: &mut dyn Iterator<Item = Row>) -> Result<(), StoreError> {
+        let BulkLoad { number, last_ids, anew } = *bulk;
         self.write(vec![Entry::Bulk { number, anew, rows: rows.collect(), last_ids }])
     }
 }

@@ -79,6 +79,12 @@ pub enum Bug {
     WindowFalls,
     /// Writes an idempotency record after the commit of its effect.
     RetryAfterCommit,
+    /// Each handle draws a block of ids at once, and gives them while others give higher ones.
+    IdsDrawnAhead,
+    /// Each handle counts ids for itself.
+    IdsOfEachHandle,
+    /// Finds idempotency records and does not count them.
+    RecordsUncounted,
     /// Prunes live idempotency records.
     PrunesLive,
     /// Prunes windows that have ended, with the day's count in them, and complete orders.

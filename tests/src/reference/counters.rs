@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use petstore_domain::{AccountId, Ban, KeyId, Limit, Strikes, Timestamp, Windows};
-use petstore_ports::{AddressVerdict, Ask, Cost, Quotas, Reply, StoreError, Verdict};
+use petstore_ports::{AddressLimits, AddressVerdict, Ask, Cost, Quotas, Reply, StoreError, Verdict};
 
 use super::{Bug, ReferenceStore, State};
 
@@ -89,7 +89,9 @@ impl Quotas for ReferenceStore {
         let in_flight = state.counters.in_flight.entry(account).or_default();
         *in_flight = in_flight.saturating_sub(1);
     }
+}
 
+impl AddressLimits for ReferenceStore {
     fn take_address(
         &self,
         address: IpAddr,

@@ -38,7 +38,7 @@ impl ReferenceStore {
         loop {
             let seen = self.look(bug, transition);
             let decided = catch_unwind(AssertUnwindSafe(|| transition.decide(&seen.view)));
-            let decided = decided.map_err(|_| StoreError::Corrupt("the operation panicked".to_owned()))?;
+            let decided = decided.map_err(|_| StoreError::corrupt("the operation panicked"))?;
             pause_blocking();
             let mut state = self.lock();
             let unchecked = decided.is_none() && bug == Bug::RefusalsUnchecked;
@@ -93,7 +93,6 @@ impl State {
                     self.row_versions.get(name) == seen.versions.get(name)
                 }
                 Name::Retry(name) => view.retry(name) == then.retry(name),
-                Name::RetriesOf(id) => view.retries_of(*id) == then.retries_of(*id),
                 _ => is_next(name),
             }
         })

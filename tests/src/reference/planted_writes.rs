@@ -33,11 +33,14 @@ impl ReferenceStore {
         transition: &dyn Transition,
     ) -> Result<(), StoreError> {
         if self.dead() {
-            return Err(StoreError::Unavailable("an operation has panicked".to_owned()));
+            return Err(StoreError::unavailable("an operation has panicked"));
         }
         if bug == Bug::FootprintLetGo {
             self.transact_in_two_looks(transition).await;
             return Ok(());
+        }
+        if matches!(bug, Bug::IdsDrawnAhead | Bug::IdsOfEachHandle) {
+            return self.transact_with_own_ids(bug, transition);
         }
         if bug.is_of_optimism() {
             return self.transact_by_looking_again(bug, transition);

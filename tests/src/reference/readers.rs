@@ -6,9 +6,9 @@ use petstore_domain::{
     PetId, PetRecord, Timestamp,
 };
 use petstore_ports::{
-    AccountDirectory, CategoryFilter, CategoryReader, CategorySink, Credential, Housekeeping, KeyName,
-    KeyReader, OrderFilter, OrderReader, OrderSink, PageEnd, PageOrder, PageRequest, PetFilter, PetReader,
-    PetSink, Reply, StoreError, StoreHealth,
+    AccountDirectory, CategoryFilter, CategoryReader, CategorySink, Credential, Housekeeping,
+    IdempotencyRecords, KeyName, KeyReader, OrderFilter, OrderReader, OrderSink, PageEnd, PageOrder,
+    PageRequest, PetFilter, PetReader, PetSink, Reply, StoreError, StoreHealth,
 };
 
 use super::{Bug, ReferenceStore};
@@ -48,6 +48,17 @@ impl StoreHealth for ReferenceStore {
     /// It can always write.
     async fn check(&self, _: Timestamp) -> Result<(), StoreError> {
         Ok(())
+    }
+}
+
+impl IdempotencyRecords for ReferenceStore {
+    fn records_of(&self, account: AccountId) -> Reply<Result<u32, StoreError>> {
+        if self.has(Bug::RecordsUncounted) {
+            return Reply::now(Ok(0));
+        }
+        let state = self.lock();
+        let count = state.tables.retries.keys().filter(|name| name.account == account).count();
+        Reply::now(Ok(u32::try_from(count).unwrap_or(u32::MAX)))
     }
 }
 

@@ -27,7 +27,7 @@ impl Resettable for ReferenceStore {
             if let Row::Pet(record) = row
                 && !has_category(record.pet.category_id)
             {
-                return Err(StoreError::Corrupt("a pet has no category".to_owned()));
+                return Err(StoreError::corrupt("a pet has no category"));
             }
         }
         let state = &mut *self.lock();

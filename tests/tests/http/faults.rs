@@ -18,7 +18,7 @@ use crate::harness::{Answer, Connection, Shop, ShopOptions};
 use crate::stall::{Caller, PLENTY, request};
 
 fn down() -> FailureMode {
-    FailureMode::Fails(StoreError::Unavailable("connection to 10.0.0.7 refused".to_owned()))
+    FailureMode::Fails(StoreError::unavailable("connection to 10.0.0.7 refused"))
 }
 
 #[track_caller]
@@ -101,10 +101,10 @@ fn a_panic_under_an_idempotency_key_leaves_the_key_free() {
 fn the_answer_to_a_store_failure_says_what_the_client_should_do_and_hides_the_cause() {
     let reason = || "SELECT * FROM pets at src/store.rs:7".to_owned();
     for (error, code) in [
-        (StoreError::Busy(reason()), Some("overloaded")),
-        (StoreError::Unavailable(reason()), Some("unavailable")),
-        (StoreError::Indeterminate(reason()), Some("unavailable")),
-        (StoreError::Corrupt(reason()), None),
+        (StoreError::busy(reason()), Some("overloaded")),
+        (StoreError::unavailable(reason()), Some("unavailable")),
+        (StoreError::indeterminate(reason()), Some("unavailable")),
+        (StoreError::corrupt(reason()), None),
     ] {
         let shop = shop_without_pets(ShopOptions::default(), FailureMode::Fails(error));
         let client = shop.client(PLENTY);
@@ -147,6 +147,7 @@ fn while_keys_cannot_be_looked_up_no_request_is_admitted() {
 fn while_quotas_cannot_be_counted_no_request_is_admitted() {
     let shop = Shop::open_over(ShopOptions::default(), |ports| Ports {
         quotas: Arc::new(FailingPort(down())),
+        addresses: Arc::new(FailingPort(down())),
         ..ports
     });
     let client = shop.client(PLENTY);
@@ -187,7 +188,7 @@ impl Sandbox for InDoubt {
     }
 
     fn reset(&self, _epoch: u64) -> Result<(), StoreError> {
-        Err(StoreError::Indeterminate("the power may have been cut".to_owned()))
+        Err(StoreError::indeterminate("the power may have been cut"))
     }
 
     fn clock(&self) -> ClockFace {

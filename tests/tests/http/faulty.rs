@@ -10,8 +10,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use petstore_domain::{AccountId, Limit, PetId, PetRecord, Timestamp};
 use petstore_ports::{
-    AddressVerdict, Ask, Cost, Credential, KeyName, KeyReader, PageEnd, PageRequest, PetFilter, PetReader,
-    PetSink, Quotas, Reply, StoreError, StoreHealth, Transactor, Transition, Verdict,
+    AddressLimits, AddressVerdict, Ask, Cost, Credential, KeyName, KeyReader, PageEnd, PageRequest,
+    PetFilter, PetReader, PetSink, Quotas, Reply, StoreError, StoreHealth, Transactor, Transition, Verdict,
 };
 use petstore_service::Ports;
 use tokio::sync::watch;
@@ -141,7 +141,9 @@ impl Quotas for FailingPort {
     }
 
     fn leave(&self, _account: AccountId) {}
+}
 
+impl AddressLimits for FailingPort {
     fn take_address(
         &self,
         _address: IpAddr,

@@ -43,7 +43,7 @@ fn a_healthy_server_is_ready() {
 #[test]
 fn ready_names_the_checks_that_fail_and_health_does_not_ask_the_store() {
     let shop = Shop::open_over(ShopOptions::default(), |ports| {
-        let mode = FailureMode::Fails(StoreError::Unavailable("disk full".to_owned()));
+        let mode = FailureMode::Fails(StoreError::unavailable("disk full"));
         Ports { health: Arc::new(FailingPort(mode)), ..ports }
     });
     let ready = shop.anonymous().get("/ready");
@@ -146,7 +146,7 @@ impl Sandbox for OnHungDisk {
     fn reset(&self, _epoch: u64) -> Result<(), StoreError> {
         self.begun.send(()).unwrap();
         let _ = self.end.lock().unwrap().recv_timeout(Duration::from_mins(1));
-        Err(StoreError::Unavailable("the disk is back".to_owned()))
+        Err(StoreError::unavailable("the disk is back"))
     }
 
     fn clock(&self) -> ClockFace {

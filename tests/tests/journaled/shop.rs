@@ -75,6 +75,7 @@ pub(crate) fn under_key<O: Repeatable>(operation: O, account: AccountId, key: &s
         fingerprint: Fingerprint([1; 32]),
         now: at(0),
         expires_at: at(100),
+        records: 0,
         records_max: 5,
     }
 }

@@ -24,7 +24,7 @@ use crate::link::{End, LinkConditions, ResetHandle, link};
 use crate::model::rows::Rows;
 use crate::oracle::{ACTOR, Actor, Ending, Oracle};
 use crate::profile::Profile;
-use crate::recorder::{Recorder, WatchedJournal, WatchedQuotas, WatchedTransactor, submit};
+use crate::recorder::{Recorder, WatchedAddresses, WatchedJournal, WatchedQuotas, WatchedTransactor, submit};
 
 /// The interval of housekeeping, as in the binary.
 const HOUSEKEEPING: Duration = Duration::from_secs(1);
@@ -81,9 +81,11 @@ impl Process {
         let ports = crate::bugs::ports(*bug, ports);
         let inner = Arc::clone(&ports.transactor);
         let transactor = WatchedTransactor { recorder: recorder.clone(), inner, work: Arc::clone(&work) };
+        let addresses = WatchedAddresses { recorder: recorder.clone(), inner: Arc::clone(&ports.addresses) };
         let quotas = WatchedQuotas { recorder, inner: Arc::clone(&ports.quotas) };
         let quotas = crate::bugs::called(*bug, Arc::new(quotas));
-        let ports = Ports { transactor: Arc::new(transactor), quotas, ..ports };
+        let ports =
+            Ports { transactor: Arc::new(transactor), quotas, addresses: Arc::new(addresses), ..ports };
         let service = Arc::new(Service::new(ports, policy(profile)));
         let http = Http::new(Arc::clone(&service) as Arc<dyn Petstore>, settings(epoch), false);
         let hang = Rc::new(RefCell::new(Instant::now()));

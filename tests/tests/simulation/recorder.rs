@@ -7,8 +7,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use petstore_domain::{AccountId, Changes, Footprint, KeyRecord, Limit, Timestamp, View};
 use petstore_ports::{
-    AddressVerdict, Ask, Batch, BatchNumber, Bulk, Cost, Header, Journal, Quotas, Reply, Row, StoreError,
-    Transactor, Transition, UsageCount, Verdict,
+    AddressLimits, AddressVerdict, Ask, Batch, BatchNumber, BulkLoad, Cost, Header, Journal, Quotas, Reply,
+    Row, StoreError, Transactor, Transition, UsageCount, Verdict,
 };
 use tokio::sync::Notify;
 
@@ -95,7 +95,15 @@ impl Quotas for WatchedQuotas {
         self.recorder.oracle.left(self.recorder.process, actor(), account.get());
         self.inner.leave(account);
     }
+}
 
+/// Counts addresses.
+pub(crate) struct WatchedAddresses {
+    pub(crate) recorder: Recorder,
+    pub(crate) inner: Arc<dyn AddressLimits>,
+}
+
+impl AddressLimits for WatchedAddresses {
     fn take_address(
         &self,
         address: IpAddr,
@@ -172,7 +180,7 @@ impl Journal for WatchedJournal {
         self.told(pruned)
     }
 
-    fn bulk(&mut self, bulk: &Bulk, rows: &mut dyn Iterator<Item = Row>) -> Result<(), StoreError> {
+    fn bulk(&mut self, bulk: &BulkLoad, rows: &mut dyn Iterator<Item = Row>) -> Result<(), StoreError> {
         self.inner.bulk(bulk, rows)
     }
 }

@@ -2,7 +2,7 @@
 
 use hyper::StatusCode;
 use hyper::header::{ACCEPT_ENCODING, ALLOW, HeaderName, HeaderValue, RETRY_AFTER};
-use petstore_ports::StoreError;
+use petstore_ports::{StoreError, StoreErrorKind};
 
 use crate::response::body::Body;
 use crate::wire::error::{ApiError, Code};
@@ -175,15 +175,15 @@ impl From<Unsupported> for Answer {
 impl From<StoreError> for Answer {
     /// By what the caller should do: try again a little later, or not at all.
     fn from(error: StoreError) -> Self {
-        let (code, message) = match &error {
-            StoreError::Busy(_) => (Code::Overloaded, OVERLOADED),
-            StoreError::Unavailable(_) => (Code::Unavailable, "The storage is unavailable; try again."),
-            StoreError::Indeterminate(_) => {
+        let (code, message) = match error.kind() {
+            StoreErrorKind::Busy => (Code::Overloaded, OVERLOADED),
+            StoreErrorKind::Unavailable => (Code::Unavailable, "The storage is unavailable; try again."),
+            StoreErrorKind::Indeterminate => {
                 (Code::Unavailable, "Whether the change was made is not known; look before trying again.")
             }
-            StoreError::Corrupt(_) => return Self::failed(error.to_string()),
+            StoreErrorKind::Corrupt => return Self::failed(error.report()),
         };
-        Self::comes_again(code, message).with_fault(error.to_string())
+        Self::comes_again(code, message).with_fault(error.report())
     }
 }
 

@@ -93,6 +93,6 @@ impl Sandbox {
     /// Waits until no request is in flight, and lets none in.
     pub(crate) async fn alone(&self) -> Result<OwnedRwLockWriteGuard<()>, StoreError> {
         let alone = timeout(ALONE_TIME, Arc::clone(&self.turnstile).write_owned()).await;
-        alone.map_err(|_| StoreError::Busy("requests are in flight that do not end".to_owned()))
+        alone.map_err(|_| StoreError::busy("requests are in flight that do not end"))
     }
 }

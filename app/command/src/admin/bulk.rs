@@ -5,14 +5,14 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::Duration;
 
-use petstore_memory::MemoryStore;
-use petstore_ports::{Row, StoreError};
-use petstore_sqlite::{Copied, Originals, copy_of};
+use petstore_ports::{Row, StoreErrorKind};
+use petstore_sqlite::Copied;
 use tokio::sync::watch;
 
 use super::{Answer, LINE_TIME};
 use crate::environment::Stopwatch;
 use crate::ndjson::{End, Imported, Unimported};
+use crate::store::{Backend, DataFile};
 use crate::transfer::Sink;
 use crate::{mended, ndjson, transfer};
 
@@ -28,16 +28,14 @@ const COPIED_MAX: u64 = 250_000;
 
 /// What imports and exports work on. They block: each runs on a thread of its own.
 pub(crate) struct Bulk {
-    store: Arc<MemoryStore>,
-    /// The data file; none if there is none.
-    originals: Option<Originals>,
+    backend: Arc<Backend>,
     /// See [`owe`](Self::owe).
     owed: watch::Sender<()>,
 }
 
 impl Bulk {
-    pub(crate) fn new(store: Arc<MemoryStore>, originals: Option<Originals>) -> Self {
-        Self { store, originals, owed: watch::Sender::new(()) }
+    pub(crate) fn new(backend: Arc<Backend>) -> Self {
+        Self { backend, owed: watch::Sender::new(()) }
     }
 
     /// Whoever holds this owes a client an answer.
@@ -55,23 +53,21 @@ impl Bulk {
         let _owed = self.owe();
         prepare(stream)?;
         say(&mut &*stream, &Answer::Ready)?;
-        let answer =
-            match ndjson::import(&self.store, BufReader::new(stream), End::Said, rename_collisions, |_| {}) {
-                Ok(Imported { lines, renamed }) => {
-                    Answer::Imported { lines, renamed: mended::renamed(&renamed) }
-                }
-                Err(Unimported::Nothing(why)) => Answer::Refused { why },
-                Err(Unimported::InDoubt(why)) => Answer::InDoubt { why },
-            };
+        let lines = BufReader::new(stream);
+        let answer = match ndjson::import(self.backend.bulk(), lines, End::Said, rename_collisions, |_| {}) {
+            Ok(Imported { lines, renamed }) => Answer::Imported { lines, renamed: mended::renamed(&renamed) },
+            Err(Unimported::Nothing(why)) => Answer::Refused { why },
+            Err(Unimported::InDoubt(why)) => Answer::InDoubt { why },
+        };
         say(&mut &*stream, &answer)
     }
 
     /// Says what is wrong with the data file for good, if something is: nobody is to open it then.
     pub(super) fn check_file(&self) -> Result<(), String> {
-        let checked = self.originals.as_ref().map_or(Ok(()), Originals::check);
-        checked.map_err(|error| match error {
-            StoreError::Unavailable(what) | StoreError::Corrupt(what) => what,
-            error => error.to_string(),
+        let checked = self.backend.file().map_or(Ok(()), |file| file.check());
+        checked.map_err(|error| match error.kind() {
+            StoreErrorKind::Unavailable | StoreErrorKind::Corrupt => error.reason(),
+            StoreErrorKind::Busy | StoreErrorKind::Indeterminate => error.report(),
         })
     }
 
@@ -80,14 +76,14 @@ impl Bulk {
     pub(super) fn backup(&self, stream: &UnixStream) -> io::Result<()> {
         prepare(stream)?;
         let mut output = BufWriter::new(Reader { stream, held: None });
-        let Some(file) = &self.originals else {
+        let Some(file) = self.backend.file() else {
             return say(
                 &mut &*stream,
                 &Answer::Refused { why: "a store in memory has no file to copy".to_owned() },
             );
         };
-        let is_well = file.check().is_ok() && self.store.journal_fault().is_none();
-        let made = match self.store.hold_still() {
+        let is_well = file.check().is_ok() && self.backend.disk_fault().is_none();
+        let made = match self.backend.hold_still() {
             Err(_) if is_well => return say(&mut &*stream, &Answer::CopyFile),
             Err(why) => Err(why),
             Ok(still) if is_well && still.shop_len() > COPIED_MAX => {
@@ -99,16 +95,16 @@ impl Bulk {
                 say(&mut &*stream, &Answer::Ready)?;
                 let header = still.header();
                 if still.shop_len() > COPIED_MAX {
-                    copy_of(file.path(), &header, still.rows())
+                    file.copy_of(&header, still.rows())
                 } else {
                     let rows: Vec<_> = still.rows().collect();
                     drop(still);
-                    copy_of(file.path(), &header, rows.into_iter())
+                    file.copy_of(&header, rows.into_iter())
                 }
             }
         };
         match made {
-            Err(why) => say(&mut output, &Answer::Refused { why: why.to_string() })?,
+            Err(why) => say(&mut output, &Answer::Refused { why: why.report() })?,
             Ok((copy, Copied { pets, orders, bytes })) => {
                 say(&mut output, &Answer::Copied { pets, orders, bytes })?;
                 io::copy(&mut copy.take(bytes), &mut output)?;
@@ -119,7 +115,7 @@ impl Bulk {
 
     /// What is in memory, if that is little enough to be copied.
     fn copied(&self) -> Option<Vec<Row>> {
-        let still = self.store.hold_still().ok()?;
+        let still = self.backend.hold_still().ok()?;
         (still.shop_len() <= COPIED_MAX).then(|| still.rows().collect())
     }
 
@@ -128,9 +124,9 @@ impl Bulk {
     pub(super) fn export(&self, stream: &UnixStream) -> io::Result<()> {
         prepare(stream)?;
         let copied = self.copied();
-        let file = self.originals.as_ref().filter(|file| file.check().is_ok());
+        let file = self.backend.file().filter(|file| file.check().is_ok());
         // Where there is a file and it is lost, nothing is written in any case.
-        let held = self.originals.is_none().then(Stopwatch::start);
+        let held = self.backend.file().is_none().then(Stopwatch::start);
         let mut output = BufWriter::new(Reader { stream, held });
         say(&mut output, &Answer::Ready)?;
         // Until it has that the client waits no longer than for any answer; the first lines may take longer.
@@ -138,7 +134,7 @@ impl Bulk {
         let exported = match (copied, file) {
             (Some(rows), _) => write_rows(rows, &mut output),
             (None, Some(file)) => {
-                self.export_file(file, &mut output).unwrap_or_else(|| self.export_memory(&mut output))
+                self.export_file(&file, &mut output).unwrap_or_else(|| self.export_memory(&mut output))
             }
             (None, None) => self.export_memory(&mut output),
         };
@@ -152,23 +148,18 @@ impl Bulk {
 
     /// Gives the lines of the file. None if it gives none while the journal fails, too: the disk has no room even for those
     /// who read, say, or the log has been taken away.
-    fn export_file(&self, file: &Originals, output: &mut dyn Write) -> Option<Result<u64, String>> {
+    fn export_file(&self, file: &DataFile<'_>, output: &mut dyn Write) -> Option<Result<u64, String>> {
         let mut begun = false;
         let read = |sink: &mut Sink<'_>| file.read_snapshot(sink);
-        let exported = transfer::export_file(file.path(), read, output, |_| begun = true);
+        let exported = transfer::export_file(&file.path(), read, output, |_| begun = true);
         match exported {
-            Err(_) if !begun && self.store.journal_fault().is_some() => None,
+            Err(_) if !begun && self.backend.disk_fault().is_some() => None,
             exported => Some(exported.map_err(|failure| failure.message)),
         }
     }
 
     fn export_memory(&self, output: &mut impl Write) -> Result<u64, String> {
-        let mut lines = 0;
-        let walked = self.store.export(|row| {
-            lines += ndjson::write_row(output, &row)?;
-            io::Result::Ok(())
-        });
-        walked.map(|()| lines).map_err(|error| error.to_string())
+        ndjson::export(self.backend.bulk(), output)
     }
 }
 
@@ -231,7 +222,7 @@ mod tests {
 
     #[test]
     fn an_import_owes_its_answer_until_that_is_written() {
-        let bulk = Arc::new(Bulk::new(Arc::default(), None));
+        let bulk = Arc::new(Bulk::new(Arc::new(Backend::in_memory(1))));
         assert!(is_answered(&bulk));
         let (mut client, server) = UnixStream::pair().unwrap();
         let import = std::thread::spawn({

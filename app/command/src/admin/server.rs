@@ -12,7 +12,7 @@ use petstore_domain::{
     Account, AccountId, KeyHolder, KeyId, KeyPatch, KeyPrefix, KeyRecord, Patch, Scopes, Timestamp,
 };
 use petstore_ports::api::{Administration, Failure, KeyListing, NewKey};
-use petstore_ports::{Clock, StoreError};
+use petstore_ports::{Clock, StoreError, StoreErrorKind};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Semaphore;
@@ -340,15 +340,17 @@ fn expiry(text: &str, now: Timestamp) -> Result<Timestamp, String> {
 fn why<R: std::fmt::Display>(failure: Failure<R>) -> String {
     match failure {
         Failure::Store(error) => store_fault(&error),
-        failure => failure.to_string(),
+        failure => failure.report(),
     }
 }
 
 fn store_fault(error: &StoreError) -> String {
-    match error {
+    match error.kind() {
         // Nobody knows whether anything was.
-        StoreError::Indeterminate(_) => error.to_string(),
-        error => format!("nothing was changed: {error}"),
+        StoreErrorKind::Indeterminate => error.report(),
+        StoreErrorKind::Busy | StoreErrorKind::Unavailable | StoreErrorKind::Corrupt => {
+            format!("nothing was changed: {}", error.report())
+        }
     }
 }
 

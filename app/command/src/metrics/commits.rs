@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use petstore_domain::{KeyRecord, Timestamp};
-use petstore_ports::{Batch, BatchNumber, Bulk, Header, Journal, Row, StoreError, UsageCount};
+use petstore_ports::{Batch, BatchNumber, BulkLoad, Header, Journal, Row, StoreError, UsageCount};
 
 use crate::environment::Stopwatch;
 
@@ -114,7 +114,7 @@ impl<J: Journal> Journal for Timed<J> {
         self.journal.prune(now)
     }
 
-    fn bulk(&mut self, bulk: &Bulk, rows: &mut dyn Iterator<Item = Row>) -> Result<(), StoreError> {
+    fn bulk(&mut self, bulk: &BulkLoad, rows: &mut dyn Iterator<Item = Row>) -> Result<(), StoreError> {
         self.journal.bulk(bulk, rows)
     }
 }

@@ -116,6 +116,8 @@ fn sort(value: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
+    use petstore_memory::MemoryStore;
+
     use super::super::*;
     use super::KINDS;
 

@@ -1,5 +1,7 @@
 //! Imports against the exports that they become.
 
+use petstore_memory::MemoryStore;
+
 use super::*;
 use crate::woven::both;
 

@@ -9,9 +9,9 @@ use petstore_domain::{
     AccountId, CategoryId, CategoryRecord, Limit, OrderId, OrderRecord, PetId, PetRecord, Timestamp,
 };
 use petstore_ports::{
-    AddressVerdict, Ask, CategoryFilter, CategoryReader, CategorySink, Cost, Credential, KeyName, KeyReader,
-    OrderFilter, OrderReader, OrderSink, PageEnd, PageRequest, PetFilter, PetReader, PetSink, Quotas, Reply,
-    StoreError, Transactor, Transition, Verdict,
+    AddressLimits, AddressVerdict, Ask, CategoryFilter, CategoryReader, CategorySink, Cost, Credential,
+    KeyName, KeyReader, OrderFilter, OrderReader, OrderSink, PageEnd, PageRequest, PetFilter, PetReader,
+    PetSink, Quotas, Reply, StoreError, Transactor, Transition, Verdict,
 };
 use petstore_service::Ports;
 
@@ -68,6 +68,7 @@ impl FailureSwitches {
             orders: SwitchedPort::new(ports.orders, &self.records),
             keys: SwitchedPort::new(ports.keys, &self.keys),
             quotas: SwitchedPort::new(ports.quotas, &self.quotas),
+            addresses: SwitchedPort::new(ports.addresses, &self.quotas),
             ..ports
         }
     }
@@ -158,7 +159,9 @@ impl Quotas for SwitchedPort<dyn Quotas> {
     fn leave(&self, account: AccountId) {
         self.port.leave(account);
     }
+}
 
+impl AddressLimits for SwitchedPort<dyn AddressLimits> {
     fn take_address(
         &self,
         address: IpAddr,

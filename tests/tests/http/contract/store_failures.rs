@@ -1,6 +1,6 @@
 //! Answers of a petstore whose store fails or is slow.
 
-use petstore_ports::StoreError;
+use petstore_ports::{StoreError, StoreErrorKind};
 
 use super::checker::Checker;
 use super::document;
@@ -12,12 +12,12 @@ use crate::harness::{Answer, Shop, ShopOptions};
 
 /// Every way to fail, and the answer to the client.
 fn failures() -> [(FailureMode, u16, &'static str); 5] {
-    let fails = |error: fn(String) -> StoreError| FailureMode::Fails(error("a planned failure".to_owned()));
+    let fails = |kind| FailureMode::Fails(StoreError::new(kind, "a planned failure"));
     [
-        (fails(StoreError::Busy), 503, "overloaded"),
-        (fails(StoreError::Unavailable), 503, "unavailable"),
-        (fails(StoreError::Indeterminate), 503, "unavailable"),
-        (fails(StoreError::Corrupt), 500, "internal_error"),
+        (fails(StoreErrorKind::Busy), 503, "overloaded"),
+        (fails(StoreErrorKind::Unavailable), 503, "unavailable"),
+        (fails(StoreErrorKind::Indeterminate), 503, "unavailable"),
+        (fails(StoreErrorKind::Corrupt), 500, "internal_error"),
         (FailureMode::Panics, 500, "internal_error"),
     ]
 }

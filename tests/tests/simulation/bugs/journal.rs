@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use petstore_domain::{KeyRecord, Timestamp};
-use petstore_ports::{Batch, BatchNumber, Bulk, Header, Journal, Row, StoreError, UsageCount};
+use petstore_ports::{Batch, BatchNumber, BulkLoad, Header, Journal, Row, StoreError, UsageCount};
 
 use super::Bug;
 
@@ -55,7 +55,7 @@ impl Journal for Wrong {
         self.inner.prune(now.plus(early))
     }
 
-    fn bulk(&mut self, bulk: &Bulk, rows: &mut dyn Iterator<Item = Row>) -> Result<(), StoreError> {
+    fn bulk(&mut self, bulk: &BulkLoad, rows: &mut dyn Iterator<Item = Row>) -> Result<(), StoreError> {
         self.inner.bulk(bulk, rows)
     }
 }

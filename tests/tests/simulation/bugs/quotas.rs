@@ -1,11 +1,10 @@
 //! Faulty quotas, and faulty calls of them.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use petstore_domain::{AccountId, Limit, Timestamp};
-use petstore_ports::{AddressVerdict, Ask, Cost, Quotas, Reply, StoreError, Verdict};
+use petstore_domain::AccountId;
+use petstore_ports::{Ask, Quotas, Reply, StoreError, Verdict};
 
 use super::Bug;
 
@@ -41,15 +40,5 @@ impl Quotas for Wrong {
             _ => 1,
         };
         (0..times).for_each(|_| self.inner.leave(account));
-    }
-
-    fn take_address(
-        &self,
-        address: IpAddr,
-        limit: Limit,
-        cost: Cost,
-        now: Timestamp,
-    ) -> Reply<Result<AddressVerdict, StoreError>> {
-        self.inner.take_address(address, limit, cost, now)
     }
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use petstore_domain::{Change, Changes, Footprint, Name, PetId, PetRecord, View};
-use petstore_ports::{StoreError, Transactor, Transition};
+use petstore_ports::{StoreError, StoreErrorKind, Transactor, Transition};
 
 use super::Bug;
 
@@ -35,7 +35,11 @@ impl Transactor for Wrong {
         let memory = Arc::clone(&self.memory);
         let wrong = FaultyTransition { inner: transition, bug: self.bug, memory };
         match self.inner.transact(Arc::new(wrong)).await {
-            Err(StoreError::Unavailable(_)) if self.bug == Bug::SwallowsFailures => Ok(()),
+            Err(error)
+                if error.kind() == StoreErrorKind::Unavailable && self.bug == Bug::SwallowsFailures =>
+            {
+                Ok(())
+            }
             done => done,
         }
     }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use hyper::http::request::Parts;
 use hyper::{Method, StatusCode};
-use petstore_ports::StoreError;
 use petstore_ports::api::{ClockFace, ClockTurn, Hands};
+use petstore_ports::{StoreError, StoreErrorKind};
 
 use super::bodies::{clock_turn, fault_plan};
 use crate::exchange::body::RequestBody;
@@ -130,7 +130,7 @@ async fn reset(app: &Arc<App>, sandbox: &Sandbox) -> Result<Answer, Answer> {
         let done = sandbox.port().reset(epoch);
         // One in doubt may turn out to have happened: no tag of before may then fit what is new. If it has not, tags of
         // before merely fit no more.
-        if matches!(done, Ok(()) | Err(StoreError::Indeterminate(_))) {
+        if done.as_ref().err().is_none_or(|error| error.kind() == StoreErrorKind::Indeterminate) {
             sandbox.begun(epoch);
         }
         done
@@ -155,7 +155,7 @@ async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, StoreError> {
     let done = tokio::task::spawn_blocking(work).await;
-    done.unwrap_or_else(|_| Err(StoreError::Corrupt("the sandbox panicked".to_owned())))
+    done.unwrap_or_else(|_| Err(StoreError::corrupt("the sandbox panicked")))
 }
 
 fn clock(face: ClockFace) -> Answer {
