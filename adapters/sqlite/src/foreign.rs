@@ -137,7 +137,13 @@ fn quoted(text: &str, mark: char) -> usize {
 fn changed(found: &Connection, made: &Connection, table: &Object) -> rusqlite::Result<Option<Fault>> {
     let name = &table.name;
     let known = columns(made, name)?;
-    let added: Vec<_> = columns(found, name)?.into_iter().filter(|column| !known.contains(column)).collect();
+    let present = columns(found, name)?;
+    // A column that was renamed is missing, and a further one: to drop that would drop the data.
+    if let Some(missing) = known.iter().find(|column| !present.contains(column)) {
+        let what = format!("the table {name} has no column {missing}");
+        return Ok(Some(Fault { what, statement: None }));
+    }
+    let added: Vec<_> = present.into_iter().filter(|column| !known.contains(column)).collect();
     if !added.is_empty() {
         let drop = |column| format!("ALTER TABLE {} DROP COLUMN {};", quote(name), quote(column));
         let statement = added.iter().map(|column| drop(column)).collect::<Vec<_>>().join(" ");
@@ -160,7 +166,7 @@ fn structure(connection: &Connection, table: &str) -> rusqlite::Result<Vec<Strin
          UNION ALL SELECT concat_ws(' ', 'reference', quote(\"table\"), quote(\"from\"), quote(\"to\"), on_update, on_delete)
              FROM pragma_foreign_key_list(?1)
          UNION ALL SELECT concat_ws(' ', 'unique', origin, partial,
-             (SELECT group_concat(quote(name)) FROM pragma_index_info(list.name)))
+             (SELECT group_concat(concat_ws(' ', quote(name), coll)) FROM pragma_index_xinfo(list.name) WHERE key))
              FROM pragma_index_list(?1) AS list WHERE origin <> 'c'
          ORDER BY 1";
     connection.prepare(sql)?.query_map([table], |row| row.get(0))?.collect()
@@ -280,6 +286,8 @@ mod tests {
              minute_used INTEGER, day_number INTEGER, day_used INTEGER)";
         let other = "another definition of the table usage; restore a backup";
         assert_eq!(after(schema::VERSION, cascade), [other]);
+        let renamed = "the table pets has no column stock; restore a backup";
+        assert_eq!(after(schema::VERSION, "ALTER TABLE pets RENAME COLUMN stock TO stok"), [renamed]);
         let missing = "the table usage is missing; restore a backup";
         assert_eq!(after(schema::VERSION, "DROP TABLE usage"), [missing]);
     }

@@ -71,6 +71,8 @@ impl SqliteJournal {
         let data = DataFile::open(&path).map_err(failed)?;
         names::lock(&data, &path)?;
         names::check_logs(&path).map_err(failed)?;
+        names::check_last_name(&path).map_err(failed)?;
+        names::note_name(&data, &path);
         let originals = Originals::of(data);
         let dropped = originals.data().recover_log(options.damaged_log)?;
         let log = Arc::default();

@@ -4,12 +4,14 @@
 //! log of their own over the same file, and whoever opens a file by another name than its last server did does not see what
 //! that one has left in its log.
 
+use std::ffi::OsStr;
 use std::fs::{self, File, Metadata, TryLockError};
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use rustix::fs::{major, minor};
+use rustix::fs::{XattrFlags, major, minor};
 
 use crate::OpenError;
 use crate::files::{beside, ending};
@@ -95,6 +97,50 @@ pub(crate) fn check_logs(database: &Path) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// The attribute of a data file that holds the name by which it was opened last: it is the file's, whatever it is called.
+const LAST_NAME: &str = "user.petstore.opened_as";
+
+/// Bytes of such a name. Longer ones are not noted: file systems have little room for attributes.
+const LAST_NAME_MAX: usize = 1024;
+
+/// Notes the name by which a file is opened. A file system without attributes keeps none.
+pub(crate) fn note_name(data: &DataFile, database: &Path) {
+    let name = database.as_os_str().as_bytes();
+    if name.len() <= LAST_NAME_MAX {
+        let _ = rustix::fs::fsetxattr(data.file(), LAST_NAME, name, XattrFlags::empty());
+    }
+}
+
+/// Refuses a file with several names that was opened last by another one of them, unless its log is known to be empty: what
+/// was written last is in the log beside that name.
+pub(crate) fn check_last_name(database: &Path) -> io::Result<()> {
+    let mut name = [0; LAST_NAME_MAX];
+    if !has_names(database) {
+        return Ok(());
+    }
+    let Ok(length) = rustix::fs::getxattr(database, LAST_NAME, &mut name) else { return Ok(()) };
+    let last = Path::new(OsStr::from_bytes(&name[..length]));
+    if last == database {
+        return Ok(());
+    }
+    let id = |of: &Metadata| (of.dev(), of.ino());
+    let this = id(&fs::metadata(database)?);
+    let is_there = fs::metadata(last).is_ok_and(|found| id(&found) == this);
+    let has_log = fs::metadata(ending(last, "-wal")).is_ok_and(|found| found.len() > 0);
+    match (is_there, has_log) {
+        (true, false) => Ok(()),
+        (true, true) => Err(io::Error::other(format!(
+            "it was last opened as {0}, and {0}-wal holds what was written last: open it by that name",
+            last.display()
+        ))),
+        (false, _) => Err(io::Error::other(format!(
+            "it has several names and was last opened as {}, which is not found: what was written last may be in the -wal beside \
+             that name; open it by that name, or remove its other names",
+            last.display()
+        ))),
+    }
 }
 
 /// Whether a file has more than one name.

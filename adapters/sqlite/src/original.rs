@@ -16,7 +16,7 @@ use crate::error::unreadable;
 use crate::files::{MAGIC, ending, lock_soon};
 use crate::open::Lost;
 use crate::schema::APPLICATION_ID;
-use crate::{DamagedLog, OpenError, Place, after_crash, connection, files, load, meta};
+use crate::{DamagedLog, OpenError, Place, after_crash, connection, files, load, meta, schema};
 
 /// The bytes that the header of a database begins with and that stay the same while a server has it (file format, section
 /// 1.3): the length of a page is that of when it was made, and a copy that was never opened has another mode than the
@@ -30,6 +30,17 @@ const ALL_FRACTIONS: [u8; 3] = [64, 32, 32];
 /// Where a database says whose it is; zeros until its tables have been copied from the log.
 const APPLICATION: Range<usize> = 68..72;
 const DATA_HEADER_BYTES: usize = 100;
+
+/// Fields that no file of ours has with another value (file format, section 1.3): no reserved space at the end of a page, the
+/// schema's format and the text encoding (both 0 until there is a table), the version of the schema, and fields that only
+/// auto-vacuum, an old pragma or later formats use. Counters and the number of pages change with each checkpoint.
+const RESERVED_SPACE: usize = 20;
+const SCHEMA_FORMAT: usize = 44;
+const NEWEST_FORMAT: u32 = 4;
+const ENCODING: usize = 56;
+const UTF_8: u32 = 1;
+const USER_VERSION: usize = 60;
+const UNUSED: [Range<usize>; 4] = [48..52, 52..56, 64..68, 72..92];
 
 /// What the log begins with, but for its last bit (file format, section 4.1).
 const LOG_MAGIC: u32 = 0x377F_0682;
@@ -94,8 +105,18 @@ impl DataFile {
             && *self.page_size.get_or_init(|| page_size) == page_size
             && begins[MODE] == WRITE_AHEAD
             && begins[FRACTIONS] == ALL_FRACTIONS
+            && begins[RESERVED_SPACE] == 0
+            && number(begins, SCHEMA_FORMAT) <= NEWEST_FORMAT
+            && number(begins, ENCODING) <= UTF_8
+            && number(begins, USER_VERSION) <= schema::VERSION
+            && UNUSED.iter().all(|range| begins[range.clone()].iter().all(|byte| *byte == 0))
             && [APPLICATION_ID, 0].map(i32::to_be_bytes).iter().any(|id| begins[APPLICATION] == *id)
     }
+}
+
+/// The number in a field of four bytes.
+fn number(header: &[u8; DATA_HEADER_BYTES], at: usize) -> u32 {
+    u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])
 }
 
 /// The log as it was opened: the same for as long as the connection that opened it.

@@ -116,7 +116,8 @@ fn check(path: &Path) -> Result<(), OpenError> {
     let failed = |source| OpenError::File { path: path.clone(), source };
     mount::check(&path).map_err(failed)?;
     names::check_in_use(&path)?;
-    names::check_logs(&path).map_err(failed)
+    names::check_logs(&path).map_err(failed)?;
+    names::check_last_name(&path).map_err(failed)
 }
 
 /// An absolute path: SQLite would take one that begins with `file:` for a URI.

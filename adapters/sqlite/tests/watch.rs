@@ -153,7 +153,7 @@ fn a_data_file_that_is_shorter_than_what_was_written_is_noticed() {
 
 #[test]
 fn a_data_file_with_another_header_is_noticed() {
-    for at in [3, 17, 18, 22, 70] {
+    for at in [3, 17, 18, 20, 22, 44, 52, 56, 60, 64, 70, 80] {
         is_noticed(DATA_OVERWRITTEN, |room| flip(&room.database(), at));
     }
 }

@@ -80,6 +80,32 @@ fn what_a_server_that_was_killed_has_left_is_not_passed_over_by_another_name() {
     assert!(export("link.db") > 30);
 }
 
+/// A lock file beside a name shows that it was used once, not that it was used last.
+#[test]
+fn a_name_in_another_folder_that_was_used_before_is_refused_while_the_log_is_beside_the_last_one() {
+    let mut site = stocked("hard-link-used");
+    site.stop();
+    hard_link(&site, "other/petstore.db");
+    // Opened by the other name, and killed there.
+    std::fs::copy(site.folder.join("petstore.db.lock"), site.folder.join("other/petstore.db.lock")).unwrap();
+    site.serve(&["--db", "other/petstore.db"], &[]);
+    let key = site.run(&["keys", "create", "--quiet", "--db", "other/petstore.db"]);
+    assert_eq!(key.status.code(), Some(0), "{}", text(&key.stderr));
+    kill(&mut site);
+    for args in [&SERVE[..], &["keys", "list"], &["export", "-"], &["backup", "copy"]] {
+        let why = refused(&site.run(args));
+        assert!(
+            why.contains("it was last opened as") && why.contains("other/petstore.db-wal holds"),
+            "{why}"
+        );
+    }
+    // By that name all of it is there, and after an orderly end each name will do.
+    let keys = |db: &str| text(&site.run(&["keys", "list", "--db", db, "--json"]).stdout);
+    let all = keys("other/petstore.db");
+    assert!(all.contains(text(&key.stdout).trim().get(..12).unwrap()), "{all}");
+    assert_eq!(keys("petstore.db"), all);
+}
+
 /// Whether this machine lets its users have mounts of their own.
 fn has_mounts() -> bool {
     if !tools::can_run("unshare", "--version") {
