@@ -9,11 +9,10 @@ use petstore_domain::ApiKey;
 use petstore_ports::Entropy;
 use petstore_ports::api::{Administration, InitialKey};
 
-use crate::edited::without_mark;
 use crate::environment::SystemEntropy;
 use crate::log::Log;
 use crate::settings::{INITIAL_KEY_VARIABLE, value_of};
-use crate::{Failure, MOUNTED, print_to_its_end, sync_folder_of};
+use crate::{Failure, MOUNTED, edited, print_to_its_end, sync_folder_of};
 
 /// The account of the first key, as the service makes it.
 const OF_FIRST: &str = "`default` (Business plan)";
@@ -49,7 +48,7 @@ impl<'a> FirstKey<'a> {
                 "{file} is no file: a key is written to one, and found there again"
             )));
         }
-        match fs::read_to_string(file).map(|text| without_mark(&text).to_owned()) {
+        match edited::read(file) {
             Ok(text) if text.trim().is_empty() => Ok(Self::ToFile(file)),
             Ok(text) => Self::parse(&text, &format!("what stands in {}", file.display())),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self::ToFile(file)),

@@ -21,7 +21,7 @@ use petstore_ports::{Bulk, BulkImport, ImportError, Row, StoreErrorKind};
 use serde::{Deserialize, Serialize};
 
 use self::explain::explain;
-use crate::edited::bytes_without_mark;
+use crate::edited::{UTF_16, bytes_without_mark, is_utf_16};
 
 /// Characters that are said of what is wrong with a line.
 const WHY_MAX: usize = 200;
@@ -262,6 +262,9 @@ fn add_all(
             return Ok(number);
         }
         let is_first = number + blank == 0;
+        if is_first && is_utf_16(&line) {
+            return Err(format!("line 1: {UTF_16}"));
+        }
         let line = if is_first { bytes_without_mark(&line) } else { &line };
         if line.trim_ascii().is_empty() && (read as u64) < LINE_MAX {
             blank += 1;

@@ -208,6 +208,9 @@ fn open_file(
         OpenError::File { ref source, .. } if is_forbidden(source) => {
             Failure::because(format!("{error}{IF_FORBIDDEN}"))
         }
+        OpenError::File { ref source, .. } if source.kind() == io::ErrorKind::NotFound => {
+            Failure::because(format!("{error}{IF_NO_FOLDER}"))
+        }
         error => Failure::because(error.to_string()),
     })?;
     let dropped = journal.dropped();
@@ -243,6 +246,9 @@ const IF_WHOLE: &str = "; leave the -wal beside it where it is: it holds what wa
 /// What to do in a folder or with a file that may not be written.
 const IF_FORBIDDEN: &str = "; the file and its folder must be writable for the user that runs petstore: name another file with --db, \
                             or --db memory, which keeps nothing";
+
+/// The advice where the folder of a data file is missing: a start makes the file, and no folder.
+const IF_NO_FOLDER: &str = "; make its folder first, or name another file with --db";
 
 fn is_forbidden(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)

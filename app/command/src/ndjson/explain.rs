@@ -36,6 +36,9 @@ const KINDS: [(&str, &[(&str, Holds)]); 4] = [
 /// Why a line was not understood. `fault` is what its reader says.
 pub(super) fn explain(line: &[u8], fault: &Error) -> String {
     match serde_json::from_slice::<Value>(line) {
+        Err(error) if error.classify() == Category::Eof && line.trim_ascii_start().starts_with(b"[") => {
+            "it begins a list: one resource a line (`jq -c '.[]'` brings it to that)".to_owned()
+        }
         Err(error) if error.classify() == Category::Eof && is_begun(line) => {
             "it ends within a resource, as in JSON that was laid out over several lines: one resource a line (`jq -c .` \
              brings it to that)"
@@ -138,6 +141,7 @@ mod tests {
                 "{",
                 "it ends within a resource, as in JSON that was laid out over several lines: one resource a line (`jq -c .` brings it to that)",
             ),
+            ("[", "it begins a list: one resource a line (`jq -c '.[]'` brings it to that)"),
             ("{\"pet\":", "it is no JSON: it ends too early"),
             ("{'pet':1}", "it is no JSON: key must be a string in column 2"),
             ("id,name", "it is no JSON: expected value in column 1"),

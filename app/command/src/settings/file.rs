@@ -6,8 +6,7 @@ use std::{fs, io};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue, Error};
 
-use crate::Failure;
-use crate::edited::without_mark;
+use crate::{Failure, edited};
 
 /// Which time it is that a file is read, the settings' own or one that they name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,8 +59,8 @@ impl SettingsFile {
         if size > FILE_MAX {
             return Err(unreadable(&format_args!("it has more than {FILE_MAX} bytes")));
         }
-        let text = fs::read_to_string(path).map_err(|error| unreadable(&error))?;
-        let entries = entries(without_mark(&text))
+        let text = edited::read(path).map_err(|error| unreadable(&error))?;
+        let entries = entries(&text)
             .map_err(|(line, why)| Failure::usage(format!("{}:{line}: {why}", path.display())))?;
         Ok(Self { path: path.to_owned(), entries })
     }
