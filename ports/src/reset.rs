@@ -17,9 +17,10 @@ pub trait Resettable: Send + Sync {
     /// until it is done.
     ///
     /// # Errors
-    /// After [`StoreErrorKind::Indeterminate`](crate::StoreErrorKind::Indeterminate) it may turn out to have happened, with this epoch. After any other nothing has
-    /// changed: [`StoreErrorKind::Corrupt`](crate::StoreErrorKind::Corrupt) if the rows contradict each other, [`StoreErrorKind::Busy`](crate::StoreErrorKind::Busy) while an import or an
-    /// export goes on, [`StoreErrorKind::Unavailable`](crate::StoreErrorKind::Unavailable) if the disk fails.
+    /// After [`StoreErrorKind::Indeterminate`](crate::StoreErrorKind::Indeterminate) it may turn out to have happened, with
+    /// this epoch. After any other nothing has changed: [`StoreErrorKind::Corrupt`](crate::StoreErrorKind::Corrupt) if the
+    /// rows contradict each other, [`StoreErrorKind::Busy`](crate::StoreErrorKind::Busy) while an import or an export goes
+    /// on, [`StoreErrorKind::Unavailable`](crate::StoreErrorKind::Unavailable) if the disk fails.
     fn reset(&self, shop: Arc<[Row]>, epoch: u64) -> Result<(), StoreError>;
 
     /// Forgets usage, strikes and bans, so that windows begin anew, even at a time before those that were used. Blocks

@@ -15,8 +15,8 @@ pub trait Sandbox: Send + Sync {
     /// cursors of before mean nothing. Nobody else may use the store meanwhile. Blocks until it is done.
     ///
     /// # Errors
-    /// After [`StoreErrorKind::Indeterminate`](crate::StoreErrorKind::Indeterminate) it may turn out to have happened, with this epoch. After any other nothing has
-    /// changed.
+    /// After [`StoreErrorKind::Indeterminate`](crate::StoreErrorKind::Indeterminate) it may turn out to have happened, with
+    /// this epoch. After any other nothing has changed.
     fn reset(&self, epoch: u64) -> Result<(), StoreError>;
 
     /// What the clock shows.
