@@ -122,10 +122,12 @@ pub(crate) fn check_last_name(database: &Path) -> io::Result<()> {
     }
     let Ok(length) = rustix::fs::getxattr(database, LAST_NAME, &mut name) else { return Ok(()) };
     let last = Path::new(OsStr::from_bytes(&name[..length]));
-    if last == database {
+    let id = |of: &Metadata| (of.dev(), of.ino());
+    // By the folder and not by its spelling: a link to the folder leads to the same log.
+    let folder = |of: &Path| Some(id(&fs::metadata(of.parent()?).ok()?));
+    if last.file_name() == database.file_name() && folder(last) == folder(database) {
         return Ok(());
     }
-    let id = |of: &Metadata| (of.dev(), of.ino());
     let this = id(&fs::metadata(database)?);
     let is_there = fs::metadata(last).is_ok_and(|found| id(&found) == this);
     let has_log = fs::metadata(ending(last, "-wal")).is_ok_and(|found| found.len() > 0);

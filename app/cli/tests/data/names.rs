@@ -99,7 +99,10 @@ fn a_name_in_another_folder_that_was_used_before_is_refused_while_the_log_is_bes
             "{why}"
         );
     }
-    // By that name all of it is there, and after an orderly end each name will do.
+    // By that name all of it is there, however it is spelled, and after an orderly end each name will do.
+    std::os::unix::fs::symlink("other", site.folder.join("folder")).unwrap();
+    let linked = site.run(&["export", "-", "--db", "folder/petstore.db"]);
+    assert_eq!(linked.status.code(), Some(0), "{}", text(&linked.stderr));
     let keys = |db: &str| text(&site.run(&["keys", "list", "--db", db, "--json"]).stdout);
     let all = keys("other/petstore.db");
     assert!(all.contains(text(&key.stdout).trim().get(..12).unwrap()), "{all}");
