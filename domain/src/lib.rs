@@ -32,6 +32,7 @@ mod ban;
 mod category;
 mod folding;
 mod id;
+mod idempotency;
 mod inventory;
 mod namesakes;
 mod number;
@@ -41,7 +42,6 @@ mod patch;
 mod pet;
 mod plan;
 mod quota;
-mod retry;
 mod state;
 mod stored;
 mod text;
@@ -62,6 +62,10 @@ pub use category::{
 };
 pub use folding::{FOLDING, FoldedName};
 pub use id::{AccountId, CategoryId, ID_MAX, IdError, KeyId, OrderId, PetId};
+pub use idempotency::{
+    Answered, Fingerprint, IdempotencyId, IdempotencyKey, IdempotencyKeyError, IdempotencyRecord,
+    IdempotencyRejection, IdempotencyScope, Idempotent, Outcome, Repeatable,
+};
 pub use inventory::{
     AdjustStock, AdjustStockRejection, InventoryItem, SetStock, SetStockRejection, StockDelta, StockLevel,
 };
@@ -79,11 +83,7 @@ pub use pet::{
 };
 pub use plan::{Limit, Limits, Plan, PlanTable};
 pub use quota::{Usage, Window, WindowKind, WindowUsage, Windows};
-pub use retry::{
-    Answered, Fingerprint, IdempotencyKey, IdempotencyKeyError, Idempotent, Outcome, Repeatable, RetryName,
-    RetryRecord, RetryRejection, RetryScope,
-};
-pub use state::{Change, Changes, Footprint, Name, View};
+pub use state::{Change, Changes, Footprint, RecordRef, View};
 pub use stored::{Stored, stored_name, stored_time};
 pub use text::{DESCRIPTION_MAX, NAME_MAX, TextError};
 pub use time::{Timestamp, TimestampError};

@@ -1,13 +1,13 @@
 //! The interface between the rules and a store: the records that operations read, and the changes that they make.
 
 use crate::{
-    Account, AccountId, AccountName, CategoryId, CategoryRecord, FoldedName, KeyId, KeyRecord, OrderId,
-    OrderRecord, PetId, PetRecord, RetryName, RetryRecord,
+    Account, AccountId, AccountName, CategoryId, CategoryRecord, FoldedName, IdempotencyId,
+    IdempotencyRecord, KeyId, KeyRecord, OrderId, OrderRecord, PetId, PetRecord,
 };
 
 /// A reference to one record that an operation may read. Stores lock them in their order.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Name {
+pub enum RecordRef {
     /// A pet with its stock.
     Pet(PetId),
     /// A category.
@@ -23,7 +23,7 @@ pub enum Name {
     /// A key.
     Key(KeyId),
     /// An idempotency record.
-    Retry(RetryName),
+    Idempotency(IdempotencyId),
     /// The next pet id. Ids increase over all handles of a store and are never reused once written; an id that was
     /// drawn but not written may be reissued or skipped.
     NextPet,
@@ -39,24 +39,24 @@ pub enum Name {
 
 /// References to all records that an operation may read: sorted, without duplicates.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Footprint(Vec<Name>);
+pub struct Footprint(Vec<RecordRef>);
 
 impl Footprint {
     /// Adds a name, if it is not there yet.
-    pub fn add(&mut self, name: Name) {
+    pub fn add(&mut self, name: RecordRef) {
         if let Err(place) = self.0.binary_search(&name) {
             self.0.insert(place, name);
         }
     }
 
     /// The names, in their order.
-    pub fn names(&self) -> &[Name] {
+    pub fn names(&self) -> &[RecordRef] {
         &self.0
     }
 }
 
-impl<const N: usize> From<[Name; N]> for Footprint {
-    fn from(names: [Name; N]) -> Self {
+impl<const N: usize> From<[RecordRef; N]> for Footprint {
+    fn from(names: [RecordRef; N]) -> Self {
         let mut names = Vec::from(names);
         names.sort_unstable();
         names.dedup();
@@ -109,14 +109,14 @@ macro_rules! view {
 
         impl View {
             /// Returns whether a name has been loaded, also if its record is absent.
-            pub fn holds(&self, name: &Name) -> bool {
+            pub fn holds(&self, name: &RecordRef) -> bool {
                 match name {
-                    $(Name::$name(key) => self.$field.entry(key).is_some(),)*
-                    Name::NextPet => self.next_pet.is_some(),
-                    Name::NextCategory => self.next_category.is_some(),
-                    Name::NextOrder => self.next_order.is_some(),
-                    Name::NextAccount => self.next_account.is_some(),
-                    Name::NextKey => self.next_key.is_some(),
+                    $(RecordRef::$name(key) => self.$field.entry(key).is_some(),)*
+                    RecordRef::NextPet => self.next_pet.is_some(),
+                    RecordRef::NextCategory => self.next_category.is_some(),
+                    RecordRef::NextOrder => self.next_order.is_some(),
+                    RecordRef::NextAccount => self.next_account.is_some(),
+                    RecordRef::NextKey => self.next_key.is_some(),
                 }
             }
 
@@ -146,7 +146,7 @@ view! {
     /// Loads a key, or its absence.
     keys: KeyId => KeyRecord, Key, load_key;
     /// Loads an idempotency record, or its absence.
-    retries: RetryName => RetryRecord, Retry, load_retry;
+    idempotency: IdempotencyId => IdempotencyRecord, Idempotency, load_idempotency;
 }
 
 impl View {
@@ -186,8 +186,8 @@ impl View {
     }
 
     /// An idempotency record.
-    pub fn retry(&self, name: &RetryName) -> Option<&RetryRecord> {
-        self.retries.value(name)
+    pub fn idempotency(&self, name: &IdempotencyId) -> Option<&IdempotencyRecord> {
+        self.idempotency.value(name)
     }
 }
 
@@ -245,7 +245,7 @@ pub enum Change {
     /// A key, new or changed.
     Key(Box<KeyRecord>),
     /// An idempotency record.
-    Retry(Box<RetryRecord>),
+    Idempotency(Box<IdempotencyRecord>),
 }
 
 /// The changes of one decision, applied together or not at all.

@@ -89,7 +89,7 @@ fn units(shop: &Shop) -> (u64, u64) {
 
 /// Every id that was ever assigned, of every kind.
 #[derive(Debug)]
-struct Seen(BTreeSet<Name>);
+struct Seen(BTreeSet<RecordRef>);
 
 impl Seen {
     /// Checks that no new id was assigned before.
@@ -101,13 +101,13 @@ impl Seen {
     }
 }
 
-fn names(shop: &Shop) -> BTreeSet<Name> {
+fn names(shop: &Shop) -> BTreeSet<RecordRef> {
     let mut names = BTreeSet::new();
-    names.extend(shop.pets.keys().map(|id| Name::Pet(*id)));
-    names.extend(shop.categories.keys().map(|id| Name::Category(*id)));
-    names.extend(shop.orders.keys().map(|id| Name::Order(*id)));
-    names.extend(shop.accounts.keys().map(|id| Name::Account(*id)));
-    names.extend(shop.keys.keys().map(|id| Name::Key(*id)));
+    names.extend(shop.pets.keys().map(|id| RecordRef::Pet(*id)));
+    names.extend(shop.categories.keys().map(|id| RecordRef::Category(*id)));
+    names.extend(shop.orders.keys().map(|id| RecordRef::Order(*id)));
+    names.extend(shop.accounts.keys().map(|id| RecordRef::Account(*id)));
+    names.extend(shop.keys.keys().map(|id| RecordRef::Key(*id)));
     names
 }
 

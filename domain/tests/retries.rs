@@ -39,7 +39,7 @@ fn check_kept<O: Comparable>(shop: &Shop, operation: &O, outcome: Outcome) {
     assert_eq!(first.result, without.run(operation));
     assert!(!first.replayed);
 
-    let record = RetryRecord {
+    let record = IdempotencyRecord {
         name: request.name.clone(),
         fingerprint: request.fingerprint,
         outcome,
@@ -56,7 +56,7 @@ fn check_kept<O: Comparable>(shop: &Shop, operation: &O, outcome: Outcome) {
 /// Runs the operation under a key: it is rejected, and no record is written, so that a retry is decided again.
 fn check_not_kept<O: Comparable>(shop: &Shop, operation: &O, rejection: O::Rejection) {
     let mut after = shop.clone();
-    assert_eq!(after.run(&idempotent(operation.clone(), 1)), Err(RetryRejection::Rejected(rejection)));
+    assert_eq!(after.run(&idempotent(operation.clone(), 1)), Err(IdempotencyRejection::Rejected(rejection)));
     assert_eq!(after, *shop);
 }
 
@@ -123,7 +123,7 @@ fn a_request_that_was_not_recorded_may_succeed_at_the_next_try() {
 fn check_key_reused<O: Comparable>(operation: &O) {
     let mut shop = rex();
     shop.run(&idempotent(operation.clone(), 1)).unwrap();
-    assert_eq!(shop.decide(&idempotent(operation.clone(), 2)), Err(RetryRejection::KeyReused));
+    assert_eq!(shop.decide(&idempotent(operation.clone(), 2)), Err(IdempotencyRejection::KeyReused));
 }
 
 #[test]
@@ -202,20 +202,20 @@ fn check_bound<O: Comparable>(operation: &O) {
     shop.run(&others).unwrap();
 
     let counted = |shop: &Shop, request: Idempotent<O>| Idempotent {
-        records: shop.live_retries(request.name.account),
+        records: shop.live_idempotency_records(request.name.account),
         ..request
     };
     let second = counted(&shop, request(b"second", 1));
     assert!(shop.run(&second).is_ok());
     let full = shop.clone();
     let third = counted(&shop, request(b"third", 1));
-    assert_eq!(shop.run(&third), Err(RetryRejection::TooManyRecords));
+    assert_eq!(shop.run(&third), Err(IdempotencyRejection::TooManyRecords));
     assert_eq!(shop, full);
     // Existing records are still replayed, and another body is still refused.
     let again = counted(&shop, request(b"second", 1));
     assert!(shop.run(&again).unwrap().replayed);
     let other_body = counted(&shop, request(b"second", 2));
-    assert_eq!(shop.run(&other_body), Err(RetryRejection::KeyReused));
+    assert_eq!(shop.run(&other_body), Err(IdempotencyRejection::KeyReused));
 }
 
 #[test]
@@ -233,7 +233,7 @@ fn a_record_that_has_expired_makes_room() {
     let mut request = Idempotent { records: 1, records_max: 1, now: hours(24), ..idempotent(place(1), 1) };
     request.name.key = IdempotencyKey::parse(b"second").unwrap();
     shop.now = now();
-    assert_eq!(shop.run(&request), Err(RetryRejection::TooManyRecords));
+    assert_eq!(shop.run(&request), Err(IdempotencyRejection::TooManyRecords));
     // A record that is overwritten does not raise the number, also before the store drops the expired one.
     let same = Idempotent { records: 1, records_max: 1, now: hours(24), ..idempotent(place(1), 1) };
     assert!(!shop.clone().run(&same).unwrap().replayed);
@@ -250,5 +250,5 @@ fn a_record_of_another_kind_of_operation_is_not_replayed() {
     let (_, mut foreign) = shop.retries.pop_first().unwrap();
     foreign.name = request.name.clone();
     shop.retries.insert(foreign.name.clone(), foreign);
-    assert_eq!(shop.decide(&request), Err(RetryRejection::KeyReused));
+    assert_eq!(shop.decide(&request), Err(IdempotencyRejection::KeyReused));
 }

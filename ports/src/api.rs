@@ -28,7 +28,7 @@ impl<T: Gate + Pets + Categories + Orders + Inventory + Readiness> Petstore for 
 
 /// An `Idempotency-Key` with what it is checked against.
 #[derive(Debug, Clone, Copy)]
-pub struct Retry<'a> {
+pub struct IdempotentRequest<'a> {
     /// The account that asks.
     pub account: AccountId,
     /// The client's name for the request.
@@ -45,13 +45,13 @@ pub enum Failure<R> {
     Rejected(R),
     /// The first request under this idempotency key has not been answered yet.
     #[error("the first request under this idempotency key has not been answered yet")]
-    RetryInProgress,
+    IdempotencyInProgress,
     /// The idempotency key was used with another body.
     #[error("the idempotency key was used with another body")]
-    RetryKeyReused,
+    IdempotencyKeyReused,
     /// The account has as many answers kept under idempotency keys as it may have, and none of them is dropped early.
     #[error("the account has as many answers kept under idempotency keys as it may have")]
-    TooManyRetries,
+    TooManyIdempotencyRecords,
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),

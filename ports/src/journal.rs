@@ -1,8 +1,8 @@
 //! What makes a store in memory durable.
 
 use petstore_domain::{
-    Account, AccountId, CategoryRecord, Changes, KeyRecord, OrderRecord, PetRecord, RetryRecord, Timestamp,
-    Window,
+    Account, AccountId, CategoryRecord, Changes, IdempotencyRecord, KeyRecord, OrderRecord, PetRecord,
+    Timestamp, Window,
 };
 
 use crate::StoreError;
@@ -83,7 +83,7 @@ pub enum Row {
     /// A key, with its last ban.
     Key(Box<KeyRecord>),
     /// The record of an answered request.
-    Retry(Box<RetryRecord>),
+    Idempotency(Box<IdempotencyRecord>),
     /// How much an account had used when that was last noted.
     Usage(UsageCount),
 }

@@ -9,7 +9,7 @@ use crate::{Reply, StoreError};
 
 /// How a key is looked up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum KeyName {
+pub enum KeyLookup {
     /// By the digest of its secret.
     Digest(KeyDigest),
     /// By the id that an earlier look-up gave: a secret belongs to the same key for ever.
@@ -56,7 +56,7 @@ impl Credential {
 #[cfg_attr(feature = "mock", mockall::automock)]
 pub trait KeyReader: Send + Sync {
     /// The key and what belongs to it. A change of key or account shows here within one second of its commit.
-    fn credential(&self, name: KeyName) -> Reply<Result<Option<Credential>, StoreError>>;
+    fn credential(&self, name: KeyLookup) -> Reply<Result<Option<Credential>, StoreError>>;
 }
 
 /// Lists accounts and keys. For an operator: the cost may depend on how many there are, and a `limit` has no bound.

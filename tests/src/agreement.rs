@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use petstore_domain::{
-    CategoryId, Change, Changes, CreateCategoryRejection, Footprint, Name, Operation, PetId, PetRecord,
-    Precondition, UpdateCategory, UpdateCategoryRejection, View,
+    CategoryId, Change, Changes, CreateCategoryRejection, Footprint, Operation, PetId, PetRecord,
+    Precondition, RecordRef, UpdateCategory, UpdateCategoryRejection, View,
 };
 
 use crate::Subject;
@@ -17,7 +17,7 @@ use crate::together::{joined, together};
 
 /// Empties one of two pets, but only while the other has units left: it reads both and writes one.
 fn empty_one(emptied: PetId, other: PetId) -> impl Operation<Output = (), Rejection = Refused> + Clone {
-    Probe::new([Name::Pet(emptied), Name::Pet(other)], move |view: &View| {
+    Probe::new([RecordRef::Pet(emptied), RecordRef::Pet(other)], move |view: &View| {
         let left = view.pet(other).ok_or(Refused)?.stock;
         let mut record = view.pet(emptied).ok_or(Refused)?.clone();
         if left == 0 || record.stock == 0 {
@@ -69,8 +69,8 @@ impl Operation for Audit {
     type Rejection = Vec<(u64, u64)>;
 
     fn footprint(&self, _seen: &View) -> Footprint {
-        let mut footprint = Footprint::from(self.categories.map(Name::Category));
-        self.pets.iter().for_each(|pet| footprint.add(Name::Pet(*pet)));
+        let mut footprint = Footprint::from(self.categories.map(RecordRef::Category));
+        self.pets.iter().for_each(|pet| footprint.add(RecordRef::Pet(*pet)));
         footprint
     }
 

@@ -1,8 +1,8 @@
 //! Interleavings: pairs of operations that exclude each other, one of them run while the other decides.
 
 use petstore_domain::{
-    AccountId, CategoryId, CategoryRecord, Fingerprint, Idempotent, KeyHolder, Operation, PetId, PlaceOrder,
-    Plan, Precondition, RetryRejection, UpdateAccount, UpdateCategory,
+    AccountId, CategoryId, CategoryRecord, Fingerprint, IdempotencyRejection, Idempotent, KeyHolder,
+    Operation, PetId, PlaceOrder, Plan, Precondition, UpdateAccount, UpdateCategory,
 };
 
 use crate::Subject;
@@ -93,7 +93,7 @@ pub async fn a_concurrently_recreated_record_is_seen(subject: &Subject) {
     done.result.expect("a unit is left");
     assert_eq!(
         refused,
-        Err(RetryRejection::KeyReused),
+        Err(IdempotencyRejection::KeyReused),
         "a record that is created again concurrently is seen"
     );
     assert_eq!(all::<petstore_domain::OrderRecord>(subject).await.len(), 2, "each answer has one effect");

@@ -287,7 +287,7 @@ pub async fn pruned_records_stay_gone(subject: &dyn DurableSubject) {
         ..under_key(place_order(pet, 1), account, key, at(EXPIRES_SECS))
     };
     let refused = opened.run(full("third", 1)).await;
-    assert_eq!(refused, Err(petstore_domain::RetryRejection::TooManyRecords), "the live one stays");
+    assert_eq!(refused, Err(petstore_domain::IdempotencyRejection::TooManyRecords), "the live one stays");
     let answered = opened.run(full("third", 2)).await.expect("what was pruned counts no more");
     answered.result.expect("a unit is left");
 }

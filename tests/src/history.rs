@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-use petstore_domain::{Change, Changes, Footprint, Name, Operation, PetId, PetRecord, View};
+use petstore_domain::{Change, Changes, Footprint, Operation, PetId, PetRecord, RecordRef, View};
 
 use crate::Subject;
 
@@ -32,7 +32,7 @@ impl<O: Operation> Operation for Observed<O> {
 
     fn footprint(&self, seen: &View) -> Footprint {
         let mut footprint = self.operation.footprint(seen);
-        footprint.add(Name::Pet(self.pet));
+        footprint.add(RecordRef::Pet(self.pet));
         footprint
     }
 

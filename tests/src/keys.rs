@@ -5,18 +5,18 @@ use std::time::Duration;
 use petstore_domain::{
     KeyFault, KeyPatch, Patch, Plan, RevokeKey, RotateKey, Scopes, UpdateAccount, UpdateKey,
 };
-use petstore_ports::{Credential, KeyName};
+use petstore_ports::{Credential, KeyLookup};
 
 use crate::Subject;
 use crate::make::{at, fresh_secret, limits};
 
 impl Subject {
-    async fn credential(&self, name: KeyName) -> Option<Credential> {
+    async fn credential(&self, name: KeyLookup) -> Option<Credential> {
         self.keys.credential(name).await.expect("a healthy store finds keys")
     }
 
     /// Panics unless, within a second, both names of the key lead to the expected credential.
-    pub(crate) async fn shows(&self, names: [KeyName; 2], expected: Credential) {
+    pub(crate) async fn shows(&self, names: [KeyLookup; 2], expected: Credential) {
         let shown = async {
             for name in names {
                 while self.credential(name).await != Some(expected) {
@@ -36,17 +36,17 @@ pub async fn a_key_is_found_by_digest_and_by_id(subject: &Subject) {
         made.push(subject.add_account(plan).await);
     }
     for one in &made {
-        let names = [KeyName::Digest(one.key.digest), KeyName::Id(one.key.id)];
+        let names = [KeyLookup::Digest(one.key.digest), KeyLookup::Id(one.key.id)];
         subject.shows(names, Credential::new(&one.key, &one.account)).await;
     }
     let (digest, _) = fresh_secret();
-    assert_eq!(subject.credential(KeyName::Digest(digest)).await, None, "another secret matches no key");
+    assert_eq!(subject.credential(KeyLookup::Digest(digest)).await, None, "another secret matches no key");
 }
 
 /// New scopes, a new expiry, rotation and revocation show within a second, by either name.
 pub async fn a_change_of_a_key_shows_within_a_second(subject: &Subject) {
     let made = subject.add_account(Plan::Free).await;
-    let names = [KeyName::Digest(made.key.digest), KeyName::Id(made.key.id)];
+    let names = [KeyLookup::Digest(made.key.digest), KeyLookup::Id(made.key.id)];
     let first = Credential::new(&made.key, &made.account);
     subject.shows(names, first).await;
 
@@ -61,7 +61,7 @@ pub async fn a_change_of_a_key_shows_within_a_second(subject: &Subject) {
     let rotate = RotateKey { id: made.key.id, overlap: Duration::from_secs(10), digest, prefix, now: at(20) };
     let fresh = subject.run(rotate).await.expect("the key is there");
     subject.shows(names, Credential { expires_at: Some(at(30)), ..changed }).await;
-    let fresh_names = [KeyName::Digest(digest), KeyName::Id(fresh.id)];
+    let fresh_names = [KeyLookup::Digest(digest), KeyLookup::Id(fresh.id)];
     let successor = Credential { key: fresh.id, expires_at: fresh.expires_at, ..changed };
     subject.shows(fresh_names, successor).await;
 
@@ -75,18 +75,18 @@ pub async fn a_change_of_a_key_shows_within_a_second(subject: &Subject) {
 pub async fn a_change_of_plan_shows_within_a_second(subject: &Subject) {
     let (made, other) = (subject.add_account(Plan::Free).await, subject.add_account(Plan::Free).await);
     let second = subject.add_key(&made.account).await;
-    let names = [KeyName::Digest(made.key.digest), KeyName::Id(made.key.id)];
+    let names = [KeyLookup::Digest(made.key.digest), KeyLookup::Id(made.key.id)];
     let before = Credential::new(&made.key, &made.account);
     let unchanged = Credential::new(&other.key, &other.account);
-    subject.shows([KeyName::Id(other.key.id); 2], unchanged).await;
+    subject.shows([KeyLookup::Id(other.key.id); 2], unchanged).await;
     let plan = Plan::Enterprise(limits(5, 50));
     // Looked up before and after, so that a cached first answer must be invalidated.
     for first in [before, Credential { plan, ..before }] {
         let update = UpdateAccount { id: made.account.id, name: None, plan: Some(first.plan) };
         subject.run(update).await.expect("the account is there");
         subject.shows(names, first).await;
-        subject.shows([KeyName::Id(second); 2], Credential { key: second, ..first }).await;
+        subject.shows([KeyLookup::Id(second); 2], Credential { key: second, ..first }).await;
     }
-    let shown = subject.credential(KeyName::Id(other.key.id)).await;
+    let shown = subject.credential(KeyLookup::Id(other.key.id)).await;
     assert_eq!(shown, Some(unchanged), "no other plan changes");
 }

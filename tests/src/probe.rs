@@ -1,19 +1,19 @@
 //! Operations that the shop does not have: closures that read records and write any changes.
 
-use petstore_domain::{Changes, Footprint, Name, Operation, View};
+use petstore_domain::{Changes, Footprint, Operation, RecordRef, View};
 
 /// An operation made of names to read and a closure that decides.
 ///
 /// Not for states that the domain's own operations cannot reach: a store may refuse to keep them.
 #[derive(Clone)]
 pub(crate) struct Probe<F> {
-    names: Vec<Name>,
+    names: Vec<RecordRef>,
     decide: F,
 }
 
 impl<F> Probe<F> {
     /// Reads these names and decides.
-    pub(crate) fn new<T>(names: impl Into<Vec<Name>>, decide: F) -> Self
+    pub(crate) fn new<T>(names: impl Into<Vec<RecordRef>>, decide: F) -> Self
     where
         F: Fn(&View) -> Result<(Changes, T), Refused>,
     {

@@ -7,7 +7,7 @@ use petstore_domain::{
     CategoryId, KeyDigest, KeyHolder, KeyId, OrderId, OrderRecord, PetId, PetPatch, PetRecord, PetStatus,
     Plan,
 };
-use petstore_ports::{KeyName, OrderFilter, PageOrder, PetFilter, StatusSet};
+use petstore_ports::{KeyLookup, OrderFilter, PageOrder, PetFilter, StatusSet};
 
 use crate::Subject;
 use crate::listing::{all, walk};
@@ -22,7 +22,7 @@ async fn is_absent(subject: &Subject, id: u64) {
     assert_eq!(subject.pet(pet_id(id)).await, None, "pet {id} is absent");
     assert_eq!(subject.category(CategoryId::new(id).expect("an id")).await, None, "category {id}");
     assert_eq!(subject.order(OrderId::new(id).expect("an id")).await, None, "order {id}");
-    let key = subject.keys.credential(KeyName::Id(KeyId::new(id).expect("an id"))).await;
+    let key = subject.keys.credential(KeyLookup::Id(KeyId::new(id).expect("an id"))).await;
     assert_eq!(key, Ok(None), "key {id} is absent");
 }
 
@@ -31,7 +31,7 @@ pub async fn missing_records_are_absent(subject: &Subject) {
     for id in [1, 2, 1_000, 1 << 32, petstore_domain::ID_MAX] {
         is_absent(subject, id).await;
     }
-    assert_eq!(subject.keys.credential(KeyName::Digest(KeyDigest([7; 32]))).await, Ok(None));
+    assert_eq!(subject.keys.credential(KeyLookup::Digest(KeyDigest([7; 32]))).await, Ok(None));
     assert_eq!(subject.accounts.account_named(&account_name("Zoo")).await, Ok(None));
     assert!(all::<PetRecord>(subject).await.is_empty(), "an empty store lists nothing");
 

@@ -2,8 +2,8 @@
 
 use petstore_domain::{
     AccountId, AdjustStockRejection, Answered, CreateCategory, CreateCategoryRejection, CreatePetRejection,
-    Description, Fingerprint, IdempotencyKey, Idempotent, NewCategory, NewOrder, PetStatus, PlaceOrder,
-    PlaceOrderRejection, Plan, Repeatable, RetryName, RetryRejection, Timestamp,
+    Description, Fingerprint, IdempotencyId, IdempotencyKey, IdempotencyRejection, Idempotent, NewCategory,
+    NewOrder, PetStatus, PlaceOrder, PlaceOrderRejection, Plan, Repeatable, Timestamp,
 };
 
 use crate::Subject;
@@ -25,7 +25,7 @@ pub(crate) fn under_key<O: Repeatable>(
     now: Timestamp,
 ) -> Idempotent<O> {
     Idempotent {
-        name: RetryName { account, scope: operation.retry_scope(), key: idempotency_key(key) },
+        name: IdempotencyId { account, scope: operation.idempotency_scope(), key: idempotency_key(key) },
         operation,
         fingerprint: Fingerprint([1; 32]),
         now,
@@ -105,7 +105,7 @@ pub async fn another_body_is_refused(subject: &Subject) {
     let answer = subject.run(first.clone()).await.expect("the request is accepted");
     let other =
         Idempotent { fingerprint: Fingerprint([2; 32]), operation: place_order(pet, 2), ..first.clone() };
-    assert_eq!(subject.run(other).await, Err(RetryRejection::KeyReused), "another body is refused");
+    assert_eq!(subject.run(other).await, Err(IdempotencyRejection::KeyReused), "another body is refused");
     let again = subject.run(first).await.expect("the record stays");
     assert_eq!((again.result, again.replayed), (answer.result, true), "the first record stays");
     assert_eq!(subject.pet(pet).await.map(|record| record.stock), Some(9), "and only it had an effect");
@@ -220,7 +220,7 @@ pub async fn a_refusal_of_the_request_is_not_recorded(subject: &Subject) {
     subject.run(delete_category(gone)).await.expect("no pet is in it");
     let create = under_key(create_pet("Rex", gone, None), account, "k", at(0));
     for _ in 0..2 {
-        let unknown = RetryRejection::Rejected(CreatePetRejection::UnknownCategory(gone));
+        let unknown = IdempotencyRejection::Rejected(CreatePetRejection::UnknownCategory(gone));
         assert_eq!(subject.run(create.clone()).await, Err(unknown), "an unknown category is not recorded");
     }
     let category = subject.add_category("Dogs").await;

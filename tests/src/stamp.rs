@@ -174,7 +174,7 @@ macro_rules! store_conformance {
                 an_idempotency_record_outlives_its_resource
                 a_refusal_of_the_request_is_not_recorded
             }
-            retry_limits {
+            idempotency_limits {
                 a_record_expires_at_its_time
                 a_record_that_is_replaced_counts_once
                 an_expired_record_is_replaced_once_under_concurrency

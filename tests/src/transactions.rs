@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Poll;
 
 use petstore_domain::{
-    Category, Change, Changes, Footprint, Name, Operation, OrderId, PetId, PetRecord, PetStatus,
-    Precondition, Version, View,
+    Category, Change, Changes, Footprint, Operation, OrderId, PetId, PetRecord, PetStatus, Precondition,
+    RecordRef, Version, View,
 };
 use petstore_ports::{OrderFilter, PageOrder, StoreErrorKind, run};
 
@@ -24,7 +24,7 @@ use crate::together::together;
 pub async fn output_and_changes_agree(subject: &Subject) {
     let pet = subject.add_only_pet(1).await;
     let asked = Arc::new(AtomicU64::new(0));
-    let rename = Probe::new([Name::Pet(pet)], move |view: &View| {
+    let rename = Probe::new([RecordRef::Pet(pet)], move |view: &View| {
         let mut record = view.pet(pet).ok_or(Refused)?.clone();
         let number = asked.fetch_add(1, Ordering::Relaxed);
         record.pet.name = pet_name(&format!("decision {number}"));
@@ -54,7 +54,8 @@ pub async fn a_rejection_has_no_effect(subject: &Subject) {
     let stale = Precondition::AnyOf(vec![]);
     let cancel = petstore_domain::CancelOrder { id: order, precondition: stale };
     subject.run(cancel).await.expect_err("the precondition does not hold");
-    let none = Probe::new([Name::Pet(pet), Name::NextOrder], |_: &View| Err::<(Changes, ()), _>(Refused));
+    let none =
+        Probe::new([RecordRef::Pet(pet), RecordRef::NextOrder], |_: &View| Err::<(Changes, ()), _>(Refused));
     subject.run(none).await.expect_err("it refuses");
 
     assert_eq!(subject.snapshot().await, before, "a rejection has no effect");
@@ -79,11 +80,11 @@ impl Operation for CategoryOfOrder {
     type Rejection = ();
 
     fn footprint(&self, seen: &View) -> Footprint {
-        let mut footprint = Footprint::from([Name::Order(self.0)]);
+        let mut footprint = Footprint::from([RecordRef::Order(self.0)]);
         if let Some(record) = seen.order(self.0) {
-            footprint.add(Name::Pet(record.order.pet_id));
+            footprint.add(RecordRef::Pet(record.order.pet_id));
             if let Some(pet) = seen.pet(record.order.pet_id) {
-                footprint.add(Name::Category(pet.pet.category_id));
+                footprint.add(RecordRef::Category(pet.pet.category_id));
             }
         }
         footprint
@@ -117,10 +118,16 @@ pub async fn records_outside_the_footprint_are_not_visible(subject: &Subject) {
     let order = subject.add_order(named, 1).await;
     let absent = pet_id(1_000_000);
 
-    let look = Probe::new([Name::Pet(named), Name::Pet(absent)], move |view: &View| {
-        let seen = view.pet(named).is_some() && view.holds(&Name::Pet(absent)) && view.pet(absent).is_none();
-        let strangers =
-            [Name::Pet(other), Name::Category(category), Name::Order(order), Name::NextPet, Name::NextOrder];
+    let look = Probe::new([RecordRef::Pet(named), RecordRef::Pet(absent)], move |view: &View| {
+        let seen =
+            view.pet(named).is_some() && view.holds(&RecordRef::Pet(absent)) && view.pet(absent).is_none();
+        let strangers = [
+            RecordRef::Pet(other),
+            RecordRef::Category(category),
+            RecordRef::Order(order),
+            RecordRef::NextPet,
+            RecordRef::NextOrder,
+        ];
         Ok((Changes::none(), (seen, strangers.into_iter().find(|name| view.holds(name)))))
     });
     let (seen, stranger) = subject.run(look).await.expect("it only reads");
@@ -137,7 +144,7 @@ impl Operation for PanicOver {
     type Rejection = ();
 
     fn footprint(&self, _seen: &View) -> Footprint {
-        Footprint::from([Name::Pet(self.0), Name::NextOrder])
+        Footprint::from([RecordRef::Pet(self.0), RecordRef::NextOrder])
     }
 
     fn decide(&self, _view: &View) -> Result<(Changes, ()), ()> {

@@ -6,8 +6,8 @@
 
 mod written;
 
-use petstore_domain::{CategoryRecord, Changes, Name, PetRecord, View};
-use petstore_ports::{CategoryFilter, Credential, KeyName, PageOrder, PetFilter};
+use petstore_domain::{CategoryRecord, Changes, PetRecord, RecordRef, View};
+use petstore_ports::{CategoryFilter, Credential, KeyLookup, PageOrder, PetFilter};
 
 use crate::Subject;
 use crate::listing::{Snapshot, walk};
@@ -48,7 +48,7 @@ async fn check_single_reads(subject: &Subject, written: &Snapshot) {
         let account = written.accounts.iter().find(|one| one.id == key.account).expect("it has one");
         let found = subject.accounts.account_named(&account.name).await;
         assert_eq!(found.as_ref(), Ok(&Some(account.clone())), "an account is found by its name");
-        let names = [KeyName::Id(key.id), KeyName::Digest(key.digest)];
+        let names = [KeyLookup::Id(key.id), KeyLookup::Digest(key.digest)];
         subject.shows(names, Credential::new(key, account)).await;
     }
 }
@@ -75,12 +75,12 @@ fn look_at(
     written: &Snapshot,
 ) -> impl petstore_domain::Operation<Output = Snapshot, Rejection = Refused> + Clone {
     let some = written.first_of_each();
-    let mut names: Vec<Name> = Vec::new();
-    names.extend(some.categories.iter().map(|one| Name::Category(one.category.id)));
-    names.extend(some.pets.iter().map(|one| Name::Pet(one.pet.id)));
-    names.extend(some.orders.iter().map(|one| Name::Order(one.order.id)));
-    names.extend(some.accounts.iter().map(|one| Name::Account(one.id)));
-    names.extend(some.keys.iter().map(|one| Name::Key(one.id)));
+    let mut names: Vec<RecordRef> = Vec::new();
+    names.extend(some.categories.iter().map(|one| RecordRef::Category(one.category.id)));
+    names.extend(some.pets.iter().map(|one| RecordRef::Pet(one.pet.id)));
+    names.extend(some.orders.iter().map(|one| RecordRef::Order(one.order.id)));
+    names.extend(some.accounts.iter().map(|one| RecordRef::Account(one.id)));
+    names.extend(some.keys.iter().map(|one| RecordRef::Key(one.id)));
     Probe::new(names, move |view: &View| {
         let seen = Snapshot {
             categories: some

@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use petstore_domain::{Changes, Footprint, KeyDigest, KeyId, KeyRecord, Limit, Name, Timestamp, View};
+use petstore_domain::{Changes, Footprint, KeyDigest, KeyId, KeyRecord, Limit, RecordRef, Timestamp, View};
 use petstore_ports::{
-    AccountDirectory, AddressLimits, AddressVerdict, Cost, Credential, KeyName, KeyReader, Reply, StoreError,
-    Transactor, Transition,
+    AccountDirectory, AddressLimits, AddressVerdict, Cost, Credential, KeyLookup, KeyReader, Reply,
+    StoreError, Transactor, Transition,
 };
 use petstore_tests::{ReferenceStore, Subject, addresses, run_case, store_conformance};
 
@@ -49,7 +49,14 @@ struct TakesIds;
 
 impl Transition for TakesIds {
     fn footprint(&self, _seen: &View) -> Footprint {
-        [Name::NextPet, Name::NextCategory, Name::NextOrder, Name::NextAccount, Name::NextKey].into()
+        [
+            RecordRef::NextPet,
+            RecordRef::NextCategory,
+            RecordRef::NextOrder,
+            RecordRef::NextAccount,
+            RecordRef::NextKey,
+        ]
+        .into()
     }
 
     fn decide(&self, _view: &View) -> Option<Changes> {
@@ -106,20 +113,27 @@ impl Transition for WriteIfUnchanged {
     }
 }
 
-fn is_fresh_id(name: &Name) -> bool {
-    matches!(name, Name::NextPet | Name::NextCategory | Name::NextOrder | Name::NextAccount | Name::NextKey)
+fn is_fresh_id(name: &RecordRef) -> bool {
+    matches!(
+        name,
+        RecordRef::NextPet
+            | RecordRef::NextCategory
+            | RecordRef::NextOrder
+            | RecordRef::NextAccount
+            | RecordRef::NextKey
+    )
 }
 
-fn is_same(name: &Name, now: &View, then: &View) -> bool {
+fn is_same(name: &RecordRef, now: &View, then: &View) -> bool {
     match name {
-        Name::Pet(id) => now.pet(*id) == then.pet(*id),
-        Name::Category(id) => now.category(*id) == then.category(*id),
-        Name::CategoryName(name) => now.category_named(name) == then.category_named(name),
-        Name::Order(id) => now.order(*id) == then.order(*id),
-        Name::Account(id) => now.account(*id) == then.account(*id),
-        Name::AccountName(name) => now.account_named(name) == then.account_named(name),
-        Name::Key(id) => now.key(*id) == then.key(*id),
-        Name::Retry(name) => now.retry(name) == then.retry(name),
+        RecordRef::Pet(id) => now.pet(*id) == then.pet(*id),
+        RecordRef::Category(id) => now.category(*id) == then.category(*id),
+        RecordRef::CategoryName(name) => now.category_named(name) == then.category_named(name),
+        RecordRef::Order(id) => now.order(*id) == then.order(*id),
+        RecordRef::Account(id) => now.account(*id) == then.account(*id),
+        RecordRef::AccountName(name) => now.account_named(name) == then.account_named(name),
+        RecordRef::Key(id) => now.key(*id) == then.key(*id),
+        RecordRef::Idempotency(name) => now.idempotency(name) == then.idempotency(name),
         _ => is_fresh_id(name),
     }
 }
@@ -172,7 +186,7 @@ impl StaleKeyReader {
 }
 
 impl KeyReader for StaleKeyReader {
-    fn credential(&self, name: KeyName) -> Reply<Result<Option<Credential>, StoreError>> {
+    fn credential(&self, name: KeyLookup) -> Reply<Result<Option<Credential>, StoreError>> {
         let (store, cache) = (Arc::clone(&self.store), Arc::clone(&self.cache));
         Reply::later(async move {
             let reads = {
@@ -191,8 +205,8 @@ impl KeyReader for StaleKeyReader {
             }
             let cache = cache.lock().unwrap();
             let found = match name {
-                KeyName::Id(id) => cache.keys.get(&id),
-                KeyName::Digest(digest) => cache.keys.values().find(|(other, _)| *other == digest),
+                KeyLookup::Id(id) => cache.keys.get(&id),
+                KeyLookup::Digest(digest) => cache.keys.values().find(|(other, _)| *other == digest),
             };
             Ok(found.map(|(_, credential)| *credential))
         })

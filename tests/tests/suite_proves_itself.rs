@@ -51,7 +51,7 @@ caught! {
     units_given_back_on_a_stale_view: StaleView by races::units_come_back_once;
     a_write_skew: WriteSkew by agreement::transitions_have_no_write_skew,
         races::an_order_is_changed_once_as_it_was_read, races::a_new_name_and_a_new_plan_are_both_kept,
-        retry_limits::an_expired_record_is_replaced_once_under_concurrency;
+        idempotency_limits::an_expired_record_is_replaced_once_under_concurrency;
     a_torn_commit: TornCommit by agreement::a_commit_is_visible_whole, reads::the_records_of_a_commit_become_visible_together,
         reads::an_account_becomes_visible_together_with_its_first_key;
     a_half_commit_of_a_caller_that_went: HalfWhenDropped by transactions::a_dropped_caller_leaves_all_or_nothing;
@@ -80,7 +80,7 @@ caught! {
     orders_joined_with_their_pets: OrdersJoined by operations::a_complete_order_outlives_its_pet;
     an_index_that_stays_as_it_was: StaleIndex by pages::walks_of_pets_match_the_filter, pages::a_page_may_begin_after_any_id;
     columns_too_narrow: NarrowColumns by values::values_are_read_as_they_were_written,
-        retries::a_retry_gets_the_first_answer_and_has_no_effect, retry_limits::a_record_expires_at_its_time;
+        retries::a_retry_gets_the_first_answer_and_has_no_effect, idempotency_limits::a_record_expires_at_its_time;
     an_overlap_forgotten: OverlapForgotten by keys::a_change_of_a_key_shows_within_a_second,
         directory::a_rotated_key_stays_valid_beside_the_new_one, values::values_are_read_as_they_were_written;
     a_torn_read: TornRead by reads::a_record_is_always_whole;
@@ -95,11 +95,11 @@ caught! {
     a_place_that_outlives_its_caller: PlaceOutlivesCaller by flights::a_dropped_reply_holds_no_place_in_flight;
     a_window_that_falls: WindowFalls by quotas::a_clock_that_steps_back_grants_nothing, quotas::verdicts_match_the_model_under_any_clock;
     a_retry_recorded_after_the_commit: RetryAfterCommit by retries::concurrent_retries_have_one_effect;
-    records_uncounted: RecordsUncounted by retry_limits::an_account_has_so_many_records_and_no_more,
-        retry_limits::only_requests_in_flight_exceed_the_limit;
-    a_live_record_pruned: PrunesLive by retry_limits::pruning_drops_expired_records_only;
-    too_much_pruned: PrunesTooMuch by retry_limits::pruning_drops_expired_records_only, quotas::verdicts_match_the_model_under_any_clock;
-    nothing_pruned: PrunesNothing by retry_limits::pruning_drops_expired_records_only;
+    records_uncounted: RecordsUncounted by idempotency_limits::an_account_has_so_many_records_and_no_more,
+        idempotency_limits::only_requests_in_flight_exceed_the_limit;
+    a_live_record_pruned: PrunesLive by idempotency_limits::pruning_drops_expired_records_only;
+    too_much_pruned: PrunesTooMuch by idempotency_limits::pruning_drops_expired_records_only, quotas::verdicts_match_the_model_under_any_clock;
+    nothing_pruned: PrunesNothing by idempotency_limits::pruning_drops_expired_records_only;
     a_network_counted_by_address: WideAddresses by addresses::a_network_of_ipv6_is_one_address;
     addresses_forgotten: AddressesForgotten by addresses::a_flood_of_addresses_grants_no_extra_requests;
     ids_that_go_on_after_a_reset: ResetKeepsIds by resets::a_reset_replaces_the_shop;

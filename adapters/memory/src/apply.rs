@@ -35,7 +35,7 @@ impl Tables {
             Change::OrderDeleted(id) => self.orders.remove(room_for(id.get())),
             Change::Account(account) => self.accounts.put(room_for(account.id.get()), account),
             Change::Key(record) => self.keys.put(room_for(record.id.get()), *record),
-            Change::Retry(record) => self.retries.put(*record),
+            Change::Idempotency(record) => self.retries.put(*record),
         }
     }
 }
@@ -56,7 +56,7 @@ fn check_room_for(change: &Change) -> Result<(), StoreError> {
         Change::OrderDeleted(id) => id.get(),
         Change::Account(account) => account.id.get(),
         Change::Key(record) => record.id.get(),
-        Change::Retry(_) => return Ok(()),
+        Change::Idempotency(_) => return Ok(()),
     };
     match slot(id) {
         Some(_) => Ok(()),

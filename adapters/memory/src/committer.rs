@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use petstore_domain::{Change, Changes, KeyRecord, Name, Timestamp, View};
+use petstore_domain::{Change, Changes, KeyRecord, RecordRef, Timestamp, View};
 use petstore_ports::{Batch, BatchNumber, Journal, LastIds, StoreError, Transition};
 
 use crate::answer::Promise;
@@ -217,7 +217,7 @@ impl Committer {
     /// A ban does not wait for the journal: one that has come since the batch looked at the key is newer than what the
     /// batch says of it. It is noted behind, and then the journal has it too.
     fn apply_key(&self, mut record: Box<KeyRecord>) {
-        let _held = self.stripes.hold(&[Name::Key(record.id)]);
+        let _held = self.stripes.hold(&[RecordRef::Key(record.id)]);
         if let Some(ban) = self.tables.keys.read(record.id, |key| key.ban)
             && self.overlay.is_news(record.id, ban)
         {

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 use petstore_domain::{
-    Account, CategoryId, CategoryRecord, KeyRecord, OrderRecord, PetId, PetRecord, PetStatus, RetryRecord,
+    Account, CategoryId, CategoryRecord, IdempotencyRecord, KeyRecord, OrderRecord, PetId, PetRecord,
+    PetStatus,
 };
 use petstore_ports::UsageCount;
 
@@ -189,7 +190,7 @@ impl<'a> Filling<'a> {
         Ok(())
     }
 
-    pub(crate) fn retry(&mut self, record: RetryRecord) -> Result<(), Contradiction> {
+    pub(crate) fn retry(&mut self, record: IdempotencyRecord) -> Result<(), Contradiction> {
         if self.tables.retries.holds(&record.name) {
             return Err(Contradiction::Twice { kind: "an answer to account", id: record.name.account.get() });
         }

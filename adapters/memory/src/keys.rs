@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use dashmap::DashMap;
 use foldhash::fast::RandomState;
 use parking_lot::RwLock;
-use petstore_domain::{Ban, KeyDigest, KeyId, KeyRecord, Name};
+use petstore_domain::{Ban, KeyDigest, KeyId, KeyRecord, RecordRef};
 use petstore_ports::PageRequest;
 
 use crate::census::Census;
@@ -118,7 +118,7 @@ impl Keys {
         let all: Vec<u32> = self.census.read().all().iter().collect();
         for slot in all {
             let Ok(key) = KeyId::new(slot.into()) else { continue };
-            let _held = stripes.hold(&[Name::Key(key)]);
+            let _held = stripes.hold(&[RecordRef::Key(key)]);
             let meter = self.meters.of(slot);
             let ban = self.records.read(slot, |record| record.ban).flatten();
             let kept = ban.filter(|ban| !goes(*ban));

@@ -76,7 +76,7 @@ fn fill(filling: &mut Filling<'_>, row: Row) -> Result<(), Contradiction> {
         Row::Order(record) => filling.order(record),
         Row::Account(account) => filling.account(account),
         Row::Key(record) => filling.key(*record),
-        Row::Retry(record) => filling.retry(*record),
+        Row::Idempotency(record) => filling.retry(*record),
         Row::Usage(count) => filling.usage(count),
     }
 }

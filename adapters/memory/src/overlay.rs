@@ -5,8 +5,8 @@ use std::hash::Hash;
 
 use foldhash::fast::RandomState;
 use petstore_domain::{
-    AccountId, AccountName, Ban, CategoryId, CategoryName, Change, Changes, FoldedName, KeyId, KeyRecord,
-    Name, RetryRecord, View,
+    AccountId, AccountName, Ban, CategoryId, CategoryName, Change, Changes, FoldedName, IdempotencyRecord,
+    KeyId, KeyRecord, RecordRef, View,
 };
 use petstore_ports::StoreError;
 
@@ -22,7 +22,7 @@ type Place = (usize, usize);
 pub(crate) struct Overlay {
     decided: Vec<Changes>,
     /// Where the last change of each record is.
-    latest: Map<Name, Place>,
+    latest: Map<RecordRef, Place>,
     category_names: Bearers<FoldedName, CategoryId>,
     account_names: Bearers<AccountName, AccountId>,
     /// The ban of each key as it was when the batch first looked at it.
@@ -55,26 +55,35 @@ impl Overlay {
     }
 
     /// Loads what has this name: as the batch has decided, or else as it is in the tables.
-    pub(crate) fn load(&mut self, tables: &Tables, name: &Name, view: &mut View) -> Result<(), StoreError> {
+    pub(crate) fn load(
+        &mut self,
+        tables: &Tables,
+        name: &RecordRef,
+        view: &mut View,
+    ) -> Result<(), StoreError> {
         match name {
-            Name::CategoryName(name) => {
+            RecordRef::CategoryName(name) => {
                 let bearer = self.category_names.bearer(name, |name| tables.categories.named(name));
                 view.load_category_name(name.clone(), bearer);
             }
-            Name::AccountName(name) => {
+            RecordRef::AccountName(name) => {
                 let bearer = self.account_names.bearer(name, |name| tables.accounts.id_of(name));
                 view.load_account_name(name.clone(), bearer);
             }
-            Name::Pet(_)
-            | Name::Category(_)
-            | Name::Order(_)
-            | Name::Account(_)
-            | Name::Key(_)
-            | Name::Retry(_) => match self.latest(name) {
+            RecordRef::Pet(_)
+            | RecordRef::Category(_)
+            | RecordRef::Order(_)
+            | RecordRef::Account(_)
+            | RecordRef::Key(_)
+            | RecordRef::Idempotency(_) => match self.latest(name) {
                 Some(change) => load_change(change, view),
                 None => self.load_from_tables(tables, name, view)?,
             },
-            Name::NextPet | Name::NextCategory | Name::NextOrder | Name::NextAccount | Name::NextKey => {
+            RecordRef::NextPet
+            | RecordRef::NextCategory
+            | RecordRef::NextOrder
+            | RecordRef::NextAccount
+            | RecordRef::NextKey => {
                 tables.load_one(name, view)?;
             }
         }
@@ -102,7 +111,7 @@ impl Overlay {
             Change::CategoryDeleted(id) => self.rename_category(tables, *id, None),
             Change::Account(account) => {
                 let (id, after) = (account.id, account.name.clone());
-                let before = match self.latest(&Name::Account(id)) {
+                let before = match self.latest(&RecordRef::Account(id)) {
                     Some(Change::Account(before)) => Some(before.name.clone()),
                     Some(_) => None,
                     None => tables.accounts.read(id, |before| before.name.clone()),
@@ -114,12 +123,12 @@ impl Overlay {
             | Change::Order(_)
             | Change::OrderDeleted(_)
             | Change::Key(_)
-            | Change::Retry(_) => {}
+            | Change::Idempotency(_) => {}
         }
     }
 
     fn rename_category(&mut self, tables: &Tables, id: CategoryId, after: Option<CategoryName>) {
-        let before = match self.latest(&Name::Category(id)) {
+        let before = match self.latest(&RecordRef::Category(id)) {
             Some(Change::Category(before)) => Some(before.category.name.clone()),
             Some(_) => None,
             None => tables.categories.read(id, |before| before.category.name.clone()),
@@ -135,13 +144,18 @@ impl Overlay {
         &self.decided[decision].as_slice()[place]
     }
 
-    fn latest(&self, name: &Name) -> Option<&Change> {
+    fn latest(&self, name: &RecordRef) -> Option<&Change> {
         self.latest.get(name).map(|place| self.change(*place))
     }
 
-    fn load_from_tables(&mut self, tables: &Tables, name: &Name, view: &mut View) -> Result<(), StoreError> {
+    fn load_from_tables(
+        &mut self,
+        tables: &Tables,
+        name: &RecordRef,
+        view: &mut View,
+    ) -> Result<(), StoreError> {
         tables.load_one(name, view)?;
-        if let Name::Key(id) = name {
+        if let RecordRef::Key(id) = name {
             self.bans_seen.insert(*id, view.key(*id).and_then(|key| key.ban));
         }
         Ok(())
@@ -185,17 +199,17 @@ impl<N: Eq + Hash, Id: Copy + Eq> Bearers<N, Id> {
 }
 
 /// What a change writes.
-pub(crate) fn name_of(change: &Change) -> Name {
+pub(crate) fn name_of(change: &Change) -> RecordRef {
     match change {
-        Change::Pet(record) => Name::Pet(record.pet.id),
-        Change::PetDeleted(id) => Name::Pet(*id),
-        Change::Category(record) => Name::Category(record.category.id),
-        Change::CategoryDeleted(id) => Name::Category(*id),
-        Change::Order(record) => Name::Order(record.order.id),
-        Change::OrderDeleted(id) => Name::Order(*id),
-        Change::Account(account) => Name::Account(account.id),
-        Change::Key(record) => Name::Key(record.id),
-        Change::Retry(record) => Name::Retry(record.name.clone()),
+        Change::Pet(record) => RecordRef::Pet(record.pet.id),
+        Change::PetDeleted(id) => RecordRef::Pet(*id),
+        Change::Category(record) => RecordRef::Category(record.category.id),
+        Change::CategoryDeleted(id) => RecordRef::Category(*id),
+        Change::Order(record) => RecordRef::Order(record.order.id),
+        Change::OrderDeleted(id) => RecordRef::Order(*id),
+        Change::Account(account) => RecordRef::Account(account.id),
+        Change::Key(record) => RecordRef::Key(record.id),
+        Change::Idempotency(record) => RecordRef::Idempotency(record.name.clone()),
     }
 }
 
@@ -209,7 +223,9 @@ fn load_change(change: &Change, view: &mut View) {
         Change::OrderDeleted(id) => view.load_order(*id, None),
         Change::Account(account) => view.load_account(account.id, Some(account.clone())),
         Change::Key(record) => view.load_key(record.id, Some(KeyRecord::clone(record))),
-        Change::Retry(record) => view.load_retry(record.name.clone(), Some(RetryRecord::clone(record))),
+        Change::Idempotency(record) => {
+            view.load_idempotency(record.name.clone(), Some(IdempotencyRecord::clone(record)))
+        }
     }
 }
 
@@ -238,7 +254,7 @@ mod tests {
         for (name, bearer) in [("dogs", 2), ("cats", 1)] {
             let name = CategoryName::parse(name).unwrap().folded();
             let mut view = View::default();
-            overlay.load(&tables, &Name::CategoryName(name.clone()), &mut view).unwrap();
+            overlay.load(&tables, &RecordRef::CategoryName(name.clone()), &mut view).unwrap();
             assert_eq!(view.category_named(&name).map(CategoryId::get), Some(bearer));
         }
     }

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use petstore_domain::{AccountId, Limit, Name, Timestamp, Usage};
+use petstore_domain::{AccountId, Limit, RecordRef, Timestamp, Usage};
 use petstore_ports::{AddressLimits, AddressVerdict, Ask, Cost, Quotas, Reply, StoreError, Verdict};
 
 use crate::meters::KeyMeter;
@@ -34,7 +34,7 @@ impl MemoryStore {
         }
         // The ban is written to the key's record: it is held like any other name that is written. Until it was ours,
         // another request may have banned the key, or an operator may have forgiven it.
-        let _held = self.stripes.hold(&[Name::Key(ask.key)]);
+        let _held = self.stripes.hold(&[RecordRef::Key(ask.key)]);
         if let Some(until) = meter.banned_until(ask.now) {
             return Verdict::Banned { until };
         }

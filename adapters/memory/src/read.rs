@@ -6,9 +6,9 @@ use petstore_domain::{
     PetId, PetRecord,
 };
 use petstore_ports::{
-    AccountDirectory, CategoryFilter, CategoryReader, CategorySink, Credential, IdempotencyRecords, KeyName,
-    KeyReader, OrderFilter, OrderReader, OrderSink, PageEnd, PageOrder, PageRequest, PetFilter, PetReader,
-    PetSink, Reply, StoreError,
+    AccountDirectory, CategoryFilter, CategoryReader, CategorySink, Credential, IdempotencyRecords,
+    KeyLookup, KeyReader, OrderFilter, OrderReader, OrderSink, PageEnd, PageOrder, PageRequest, PetFilter,
+    PetReader, PetSink, Reply, StoreError,
 };
 
 use crate::store::MemoryStore;
@@ -90,10 +90,10 @@ impl OrderReader for MemoryStore {
 }
 
 impl MemoryStore {
-    fn credential_of(&self, name: KeyName) -> Result<Option<Credential>, StoreError> {
+    fn credential_of(&self, name: KeyLookup) -> Result<Option<Credential>, StoreError> {
         let id = match name {
-            KeyName::Id(id) => Some(id),
-            KeyName::Digest(digest) => self.tables.keys.id_of(&digest),
+            KeyLookup::Id(id) => Some(id),
+            KeyLookup::Digest(digest) => self.tables.keys.id_of(&digest),
         };
         let Some(id) = id else {
             return Ok(None);
@@ -109,7 +109,7 @@ impl MemoryStore {
 }
 
 impl KeyReader for MemoryStore {
-    fn credential(&self, name: KeyName) -> Reply<Result<Option<Credential>, StoreError>> {
+    fn credential(&self, name: KeyLookup) -> Reply<Result<Option<Credential>, StoreError>> {
         Reply::now(self.credential_of(name))
     }
 }

@@ -37,7 +37,7 @@ fn fill<'t>(tables: &'t Tables, rows: &[Row]) -> Result<Filling<'t>, Contradicti
             Row::Pet(record) => filling.pet(record.clone())?,
             Row::Order(record) => filling.order(record.clone())?,
             // They stay as they are, or go.
-            Row::Account(_) | Row::Key(_) | Row::Retry(_) | Row::Usage(_) => {}
+            Row::Account(_) | Row::Key(_) | Row::Idempotency(_) | Row::Usage(_) => {}
         }
     }
     filling.index_names();

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use dashmap::DashMap;
 use foldhash::fast::RandomState;
 use parking_lot::Mutex;
-use petstore_domain::{AccountId, Name, RetryName, RetryRecord, Timestamp};
+use petstore_domain::{AccountId, IdempotencyId, IdempotencyRecord, RecordRef, Timestamp};
 
 use crate::stripes::Stripes;
 
@@ -16,9 +16,9 @@ const PRUNE_MAX: usize = 10_000;
 ///
 /// A record counts until it is dropped. Changing a record takes its name; the counts are not part of any footprint.
 pub(crate) struct Retries {
-    records: DashMap<RetryName, RetryRecord, RandomState>,
+    records: DashMap<IdempotencyId, IdempotencyRecord, RandomState>,
     counts: DashMap<AccountId, u32, RandomState>,
-    by_expiry: Mutex<BTreeSet<(Timestamp, RetryName)>>,
+    by_expiry: Mutex<BTreeSet<(Timestamp, IdempotencyId)>>,
 }
 
 impl Retries {
@@ -26,16 +26,16 @@ impl Retries {
         Self { records: DashMap::default(), counts: DashMap::default(), by_expiry: Mutex::default() }
     }
 
-    pub(crate) fn get(&self, name: &RetryName) -> Option<RetryRecord> {
+    pub(crate) fn get(&self, name: &IdempotencyId) -> Option<IdempotencyRecord> {
         self.records.get(name).map(|record| record.clone())
     }
 
     /// Every record, in no order.
-    pub(crate) fn all(&self) -> impl Iterator<Item = RetryRecord> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = IdempotencyRecord> {
         self.records.iter().map(|record| record.clone())
     }
 
-    pub(crate) fn holds(&self, name: &RetryName) -> bool {
+    pub(crate) fn holds(&self, name: &IdempotencyId) -> bool {
         self.records.contains_key(name)
     }
 
@@ -44,7 +44,7 @@ impl Retries {
         self.counts.get(&account).map_or(0, |count| *count)
     }
 
-    pub(crate) fn put(&self, record: RetryRecord) {
+    pub(crate) fn put(&self, record: IdempotencyRecord) {
         let (name, expires_at) = (record.name.clone(), record.expires_at);
         let replaced = self.records.insert(name.clone(), record);
         if replaced.is_none() {
@@ -65,14 +65,14 @@ impl Retries {
     }
 
     /// The names of the records that expire first, if they have expired at this time.
-    fn expired(&self, now: Timestamp, max: usize) -> Vec<RetryName> {
+    fn expired(&self, now: Timestamp, max: usize) -> Vec<IdempotencyId> {
         let by_expiry = self.by_expiry.lock();
         let expired = by_expiry.iter().take_while(|(expires_at, _)| *expires_at <= now);
         expired.take(max).map(|(_, name)| name.clone()).collect()
     }
 
     /// Drops a record, if it has not been replaced by one that lives on. Returns whether it did.
-    fn drop_expired(&self, name: &RetryName, now: Timestamp) -> bool {
+    fn drop_expired(&self, name: &IdempotencyId, now: Timestamp) -> bool {
         let Some((_, record)) = self.records.remove_if(name, |_, record| record.expires_at <= now) else {
             return false;
         };
@@ -89,7 +89,7 @@ impl Retries {
 pub(crate) fn prune(retries: &Retries, stripes: &Stripes, now: Timestamp) -> usize {
     let mut dropped = 0;
     for name in retries.expired(now, PRUNE_MAX) {
-        let _held = stripes.hold(&[Name::Retry(name.clone())]);
+        let _held = stripes.hold(&[RecordRef::Idempotency(name.clone())]);
         dropped += usize::from(retries.drop_expired(&name, now));
     }
     dropped
@@ -97,7 +97,7 @@ pub(crate) fn prune(retries: &Retries, stripes: &Stripes, now: Timestamp) -> usi
 
 #[cfg(test)]
 mod tests {
-    use petstore_domain::{Fingerprint, IdempotencyKey, Outcome, RetryScope};
+    use petstore_domain::{Fingerprint, IdempotencyKey, IdempotencyScope, Outcome};
 
     use super::*;
 
@@ -105,14 +105,14 @@ mod tests {
         Timestamp::from_millis(millis).unwrap()
     }
 
-    fn record(expires_at: i64) -> RetryRecord {
-        let name = RetryName {
+    fn record(expires_at: i64) -> IdempotencyRecord {
+        let name = IdempotencyId {
             account: AccountId::FIRST,
-            scope: RetryScope::CreatePet,
+            scope: IdempotencyScope::CreatePet,
             key: IdempotencyKey::parse(b"a").unwrap(),
         };
         let (fingerprint, outcome) = (Fingerprint([0; 32]), Outcome::InsufficientStock(0));
-        RetryRecord { name, fingerprint, outcome, expires_at: at(expires_at) }
+        IdempotencyRecord { name, fingerprint, outcome, expires_at: at(expires_at) }
     }
 
     #[test]

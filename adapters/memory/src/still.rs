@@ -63,7 +63,7 @@ impl Still<'_> {
             .rows()
             .chain(accounts.into_iter().map(Row::Account))
             .chain(keys.into_iter().map(|key| Row::Key(Box::new(key))))
-            .chain(tables.retries.all().map(|retry| Row::Retry(Box::new(retry))))
+            .chain(tables.retries.all().map(|retry| Row::Idempotency(Box::new(retry))))
             .chain(used)
     }
 }

@@ -4,7 +4,7 @@ use std::hash::BuildHasher;
 
 use foldhash::quality::RandomState;
 use parking_lot::{Mutex, MutexGuard};
-use petstore_domain::Name;
+use petstore_domain::RecordRef;
 
 /// How many locks all names share. Two names on one lock only wait for each other; with a few writers at a time 1,024
 /// make that rare, at 64 KiB.
@@ -35,13 +35,13 @@ impl Stripes {
 
     /// Waits until nobody else holds one of these names. Who calls must hold none: the stripes of one call are taken
     /// in sorted order, so that no two callers can wait for each other, and a second call would break that order.
-    pub(crate) fn hold(&self, names: &[Name]) -> Held<'_> {
+    pub(crate) fn hold(&self, names: &[RecordRef]) -> Held<'_> {
         let numbers = self.numbers_of(names);
         Held { _guards: numbers.into_iter().map(|number| self.stripes[number].0.lock()).collect() }
     }
 
     /// The stripes of some names: sorted, each once.
-    fn numbers_of(&self, names: &[Name]) -> Vec<usize> {
+    fn numbers_of(&self, names: &[RecordRef]) -> Vec<usize> {
         let mut numbers: Vec<usize> = names.iter().filter_map(|name| self.number_of(name)).collect();
         numbers.sort_unstable();
         numbers.dedup();
@@ -49,17 +49,21 @@ impl Stripes {
     }
 
     /// The stripe of a name. A new id needs none: it comes from a counter, and nobody else is given it.
-    fn number_of(&self, name: &Name) -> Option<usize> {
+    fn number_of(&self, name: &RecordRef) -> Option<usize> {
         match name {
-            Name::NextPet | Name::NextCategory | Name::NextOrder | Name::NextAccount | Name::NextKey => None,
-            Name::Pet(_)
-            | Name::Category(_)
-            | Name::CategoryName(_)
-            | Name::Order(_)
-            | Name::Account(_)
-            | Name::AccountName(_)
-            | Name::Key(_)
-            | Name::Retry(_) => {
+            RecordRef::NextPet
+            | RecordRef::NextCategory
+            | RecordRef::NextOrder
+            | RecordRef::NextAccount
+            | RecordRef::NextKey => None,
+            RecordRef::Pet(_)
+            | RecordRef::Category(_)
+            | RecordRef::CategoryName(_)
+            | RecordRef::Order(_)
+            | RecordRef::Account(_)
+            | RecordRef::AccountName(_)
+            | RecordRef::Key(_)
+            | RecordRef::Idempotency(_) => {
                 let hash = self.hasher.hash_one(name);
                 Some(usize::try_from(hash % STRIPES as u64).expect("below the number of stripes"))
             }
@@ -73,8 +77,8 @@ mod tests {
 
     use super::*;
 
-    fn pets(numbers: impl Iterator<Item = u64>) -> Vec<Name> {
-        numbers.map(|number| Name::Pet(PetId::new(number).unwrap())).collect()
+    fn pets(numbers: impl Iterator<Item = u64>) -> Vec<RecordRef> {
+        numbers.map(|number| RecordRef::Pet(PetId::new(number).unwrap())).collect()
     }
 
     #[test]
@@ -89,7 +93,13 @@ mod tests {
 
     #[test]
     fn new_ids_wait_for_nobody() {
-        let names = [Name::NextPet, Name::NextCategory, Name::NextOrder, Name::NextAccount, Name::NextKey];
+        let names = [
+            RecordRef::NextPet,
+            RecordRef::NextCategory,
+            RecordRef::NextOrder,
+            RecordRef::NextAccount,
+            RecordRef::NextKey,
+        ];
         assert!(Stripes::new().numbers_of(&names).is_empty());
     }
 

@@ -7,7 +7,7 @@ use petstore_domain::*;
 use petstore_memory::MemoryStore;
 use petstore_ports::*;
 
-fn credential(store: &MemoryStore, name: KeyName) -> Option<Credential> {
+fn credential(store: &MemoryStore, name: KeyLookup) -> Option<Credential> {
     ready(store.credential(name)).unwrap()
 }
 
@@ -16,12 +16,12 @@ fn a_key_is_found_by_its_digest_and_by_its_id_as_it_is_now() {
     let store = MemoryStore::new();
     let made = create_key(&store, 1, Plan::Free);
     let (id, account) = (made.key.id, made.account.id);
-    let by_digest = KeyName::Digest(KeyDigest([1; 32]));
+    let by_digest = KeyLookup::Digest(KeyDigest([1; 32]));
     assert_eq!(credential(&store, by_digest), Some(Credential::new(&made.key, &made.account)));
-    assert_eq!(credential(&store, KeyName::Id(id)), credential(&store, by_digest));
+    assert_eq!(credential(&store, KeyLookup::Id(id)), credential(&store, by_digest));
     done(&store, UpdateAccount { id: account, name: None, plan: Some(Plan::Pro) });
     done(&store, RevokeKey { id, now: at(5) });
-    for name in [by_digest, KeyName::Id(id)] {
+    for name in [by_digest, KeyLookup::Id(id)] {
         let credential = credential(&store, name).unwrap();
         assert_eq!((credential.plan, credential.check(at(6))), (Plan::Pro, Err(KeyFault::Revoked)));
     }
@@ -30,14 +30,14 @@ fn a_key_is_found_by_its_digest_and_by_its_id_as_it_is_now() {
 #[test]
 fn an_unknown_key_is_none_and_one_without_its_account_is_damage() {
     let store = MemoryStore::new();
-    assert_eq!(credential(&store, KeyName::Digest(KeyDigest([1; 32]))), None);
+    assert_eq!(credential(&store, KeyLookup::Digest(KeyDigest([1; 32]))), None);
     for id in [1, ID_MAX] {
-        assert_eq!(credential(&store, KeyName::Id(KeyId::new(id).unwrap())), None);
+        assert_eq!(credential(&store, KeyLookup::Id(KeyId::new(id).unwrap())), None);
     }
     let other = create_key(&MemoryStore::new(), 1, Plan::Free).key;
     write(&store, [Change::Key(Box::new(other.clone()))]);
     assert!(
-        matches!(ready(store.credential(KeyName::Id(other.id))), Err(error) if error.kind() == StoreErrorKind::Corrupt)
+        matches!(ready(store.credential(KeyLookup::Id(other.id))), Err(error) if error.kind() == StoreErrorKind::Corrupt)
     );
 }
 

@@ -241,7 +241,7 @@ fn what_is_exported_can_be_imported() {
                 import.item(record.item(), record.item_version).unwrap();
             }
             Row::Order(record) => import.order(record.order.clone(), record.version).unwrap(),
-            Row::Account(_) | Row::Key(_) | Row::Retry(_) | Row::Usage(_) => {
+            Row::Account(_) | Row::Key(_) | Row::Idempotency(_) | Row::Usage(_) => {
                 panic!("not of the shop: {row:?}")
             }
         }

@@ -16,9 +16,9 @@ fn create_once(key: &str, records_max: u32, now: i64) -> Idempotent<CreatePet> {
     let new = NewPet { name: pet_name("Rex"), category_id: category_id(1), status: None };
     Idempotent {
         operation: CreatePet { new },
-        name: RetryName {
+        name: IdempotencyId {
             account: account_id(1),
-            scope: RetryScope::CreatePet,
+            scope: IdempotencyScope::CreatePet,
             key: IdempotencyKey::parse(key.as_bytes()).unwrap(),
         },
         fingerprint: Fingerprint([0; 32]),
@@ -81,7 +81,7 @@ fn threads_exceed_the_limit_of_their_account_by_their_number_at_most() {
                             match ready(run(store, create)).unwrap() {
                                 Ok(answered) => answered.result.is_ok(),
                                 Err(rejection) => {
-                                    assert_eq!(rejection, RetryRejection::TooManyRecords);
+                                    assert_eq!(rejection, IdempotencyRejection::TooManyRecords);
                                     false
                                 }
                             }
@@ -123,14 +123,14 @@ fn a_record_that_replaces_an_expired_one_is_counted_once_and_lives_its_own_time(
 #[test]
 fn housekeeping_drops_a_bounded_number_at_a_call_the_oldest_first() {
     let store = MemoryStore::new();
-    let record = |n: u32| RetryRecord {
+    let record = |n: u32| IdempotencyRecord {
         name: create_once(&format!("{n}"), 100, 0).name,
         fingerprint: Fingerprint([0; 32]),
         outcome: Outcome::InsufficientStock(0),
         expires_at: at(i64::from(n)),
     };
     for n in (0..12_000).rev() {
-        write(&store, [Change::Retry(Box::new(record(n)))]);
+        write(&store, [Change::Idempotency(Box::new(record(n)))]);
     }
     assert_eq!((prune(&store, HOUR * 24), records(&store)), (10_000, 2_000));
     assert_eq!((prune(&store, 10_499), records(&store)), (500, 1_500));

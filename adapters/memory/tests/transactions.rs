@@ -21,7 +21,7 @@ fn shop(stock: u64) -> MemoryStore {
 #[test]
 fn a_panic_fails_its_transition_alone_and_leaves_no_trace() {
     let store = shop(5);
-    let names = |_: &View| Footprint::from([Name::Pet(pet_id(1)), Name::NextOrder]);
+    let names = |_: &View| Footprint::from([RecordRef::Pet(pet_id(1)), RecordRef::NextOrder]);
     let failed = transact(&store, names, |_| panic!("the rule is broken"));
     assert_eq!(failed, Err(StoreError::corrupt("an operation panicked: the rule is broken")));
     let failed = transact(&store, |_| panic!("pet {}", 1), |_| None);
@@ -65,7 +65,7 @@ fn a_view_that_lacks_what_is_asked_of_it_is_such_a_panic() {
 fn nothing_is_written_when_the_answer_is_none_or_has_no_changes() {
     let store = shop(5);
     let before = get_pet(&store, 1);
-    let names = |_: &View| Footprint::from([Name::Pet(pet_id(1))]);
+    let names = |_: &View| Footprint::from([RecordRef::Pet(pet_id(1))]);
     assert_eq!(transact(&store, names, |_| None), Ok(()));
     assert_eq!(transact(&store, names, |_| Some(Changes::none())), Ok(()));
     assert_eq!(get_pet(&store, 1), before);
@@ -75,11 +75,11 @@ fn nothing_is_written_when_the_answer_is_none_or_has_no_changes() {
 fn a_read_outside_the_footprint_sees_nothing() {
     let store = shop(5);
     let decide = |view: &View| {
-        assert_eq!((view.pet(pet_id(1)), view.holds(&Name::Pet(pet_id(1)))), (None, false));
+        assert_eq!((view.pet(pet_id(1)), view.holds(&RecordRef::Pet(pet_id(1)))), (None, false));
         assert!(view.category(category_id(1)).is_some());
         None
     };
-    assert_eq!(transact(&store, |_| Footprint::from([Name::Category(category_id(1))]), decide), Ok(()));
+    assert_eq!(transact(&store, |_| Footprint::from([RecordRef::Category(category_id(1))]), decide), Ok(()));
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn a_footprint_may_grow_and_everything_in_it_is_of_one_moment() {
     let chain = |view: &View| {
         let (mut footprint, mut next) = (Footprint::default(), Some(1));
         while let Some(id) = next.and_then(|id| PetId::new(id).ok()) {
-            footprint.add(Name::Pet(id));
+            footprint.add(RecordRef::Pet(id));
             next = view.pet(id).map(|record| record.stock);
         }
         footprint
@@ -178,7 +178,7 @@ fn a_footprint_that_never_stops_growing_is_given_up() {
     let footprint = move |_: &View| {
         let asked = asked.fetch_add(1, Ordering::Relaxed) + 1;
         let mut footprint = Footprint::default();
-        (1..=asked).for_each(|id| footprint.add(Name::Pet(pet_id(id))));
+        (1..=asked).for_each(|id| footprint.add(RecordRef::Pet(pet_id(id))));
         footprint
     };
     assert!(

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use petstore_domain::{
-    Account, AccountId, CategoryId, CategoryRecord, Change, Changes, KeyId, KeyRecord, OrderId, OrderRecord,
-    PetId, PetRecord, RetryName, RetryRecord,
+    Account, AccountId, CategoryId, CategoryRecord, Change, Changes, IdempotencyId, IdempotencyRecord, KeyId,
+    KeyRecord, OrderId, OrderRecord, PetId, PetRecord,
 };
 use rusqlite::{Connection, params};
 
@@ -18,7 +18,7 @@ pub(crate) struct Fold<'a> {
     orders: BTreeMap<OrderId, Option<&'a OrderRecord>>,
     accounts: BTreeMap<AccountId, &'a Account>,
     keys: BTreeMap<KeyId, &'a KeyRecord>,
-    retries: BTreeMap<&'a RetryName, &'a RetryRecord>,
+    retries: BTreeMap<&'a IdempotencyId, &'a IdempotencyRecord>,
 }
 
 impl<'a> Fold<'a> {
@@ -41,7 +41,7 @@ impl<'a> Fold<'a> {
             Change::OrderDeleted(id) => _ = self.orders.insert(*id, None),
             Change::Account(account) => _ = self.accounts.insert(account.id, account),
             Change::Key(key) => _ = self.keys.insert(key.id, key),
-            Change::Retry(retry) => _ = self.retries.insert(&retry.name, retry),
+            Change::Idempotency(retry) => _ = self.retries.insert(&retry.name, retry),
         }
     }
 

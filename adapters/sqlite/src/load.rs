@@ -1,6 +1,6 @@
 //! Everything that a file holds, in the order in which it can be put together again.
 
-use petstore_domain::{Account, CategoryRecord, KeyRecord, OrderRecord, PetRecord, RetryRecord};
+use petstore_domain::{Account, CategoryRecord, IdempotencyRecord, KeyRecord, OrderRecord, PetRecord};
 use petstore_ports::{Header, Row, StoreError, UsageCount};
 use rusqlite::Connection;
 
@@ -21,7 +21,7 @@ pub(crate) fn hand_over(
     each::<OrderRecord>(&snapshot, |order| into(Row::Order(order)))?;
     each::<Account>(&snapshot, |account| into(Row::Account(account)))?;
     each::<KeyRecord>(&snapshot, |key| into(Row::Key(Box::new(key))))?;
-    each::<RetryRecord>(&snapshot, |retry| into(Row::Retry(Box::new(retry))))?;
+    each::<IdempotencyRecord>(&snapshot, |retry| into(Row::Idempotency(Box::new(retry))))?;
     each::<UsageCount>(&snapshot, |count| into(Row::Usage(count)))?;
     Ok(header)
 }

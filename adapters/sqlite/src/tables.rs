@@ -25,7 +25,7 @@ pub(crate) fn add(connection: &Connection, row: &Row) -> rusqlite::Result<()> {
         Row::Order(order) => insert(connection, order),
         Row::Account(account) => insert(connection, account),
         Row::Key(key) => insert(connection, &**key),
-        Row::Retry(retry) => insert(connection, &**retry),
+        Row::Idempotency(retry) => insert(connection, &**retry),
         Row::Usage(count) => insert(connection, count),
     }
 }

@@ -180,18 +180,19 @@ fn what_has_expired_is_dropped_a_bounded_number_at_a_time() {
     let end = time("2030-01-03T00:00:00Z");
     let records: Vec<_> = (0..1_001)
         .map(|number| {
-            let record = retry(&number.to_string(), RetryScope::PlaceOrder, Outcome::InsufficientStock(0));
-            Changes::from([Change::Retry(Box::new(record))])
+            let record =
+                retry(&number.to_string(), IdempotencyScope::PlaceOrder, Outcome::InsufficientStock(0));
+            Changes::from([Change::Idempotency(Box::new(record))])
         })
         .collect();
     append(&mut journal, 1, &records, IDS).unwrap();
-    let mut lasting = retry("lasting", RetryScope::PlaceOrder, Outcome::InsufficientStock(0));
+    let mut lasting = retry("lasting", IdempotencyScope::PlaceOrder, Outcome::InsufficientStock(0));
     lasting.expires_at = Timestamp::from_millis(end.as_millis() + 1).unwrap();
-    keep(&mut journal, 2, [Change::Retry(Box::new(lasting.clone()))]).unwrap();
+    keep(&mut journal, 2, [Change::Idempotency(Box::new(lasting.clone()))]).unwrap();
 
     assert_eq!(journal.prune(Timestamp::from_millis(end.as_millis() - 1).unwrap()), Ok(0));
     assert_eq!([(); 3].map(|()| journal.prune(end).unwrap()), [1_000, 1, 0]);
-    assert_eq!(rows(&mut journal), [Row::Retry(Box::new(lasting))]);
+    assert_eq!(rows(&mut journal), [Row::Idempotency(Box::new(lasting))]);
 }
 
 #[test]

@@ -65,7 +65,7 @@ fn every_old_value_is_put_right_counted_and_then_loads() {
             }
             Row::Order(order) => assert_eq!(order.version, Version::FIRST, "it was sound"),
             Row::Account(account) => assert!(!account.name.as_str().contains('\u{200b}')),
-            Row::Retry(retry) => match retry.outcome {
+            Row::Idempotency(retry) => match retry.outcome {
                 Outcome::Pet(pet) if pet.value.id.get() == 1 => assert_eq!(pet.value.name.as_str(), "pet 1"),
                 Outcome::Category(one) if one.value.id.get() == 5 => {
                     assert_eq!(one.value.name.as_str(), "category 5");

@@ -354,8 +354,8 @@ impl ServeArgs {
             },
             in_flight_max: self.in_flight_max,
             address_limit: self.address_limit,
-            retry_life: self.idempotency_life,
-            retry_records_max: self.idempotency_max,
+            idempotency_lifetime: self.idempotency_life,
+            idempotency_records_max: self.idempotency_max,
         }
     }
 

@@ -7,7 +7,7 @@ use petstore_domain::{
     NewPet, Pet, PetId, PetPatch, Precondition, UpdateCategory, UpdateCategoryRejection, UpdatePet,
     UpdatePetRejection, Versioned,
 };
-use petstore_ports::api::{Categories, Failure, Pets, Repeated, Retry};
+use petstore_ports::api::{Categories, Failure, IdempotentRequest, Pets, Repeated};
 use petstore_ports::{
     CategoryFilter, CategorySink, PageEnd, PageRequest, PetFilter, PetSink, Reply, StoreError,
 };
@@ -35,7 +35,7 @@ impl Pets for Service {
     async fn create_pet(
         &self,
         new: NewPet,
-        retry: Option<Retry<'_>>,
+        retry: Option<IdempotentRequest<'_>>,
     ) -> Repeated<Versioned<Pet>, CreatePetRejection> {
         self.submit_once(CreatePet { new }, retry).await
     }
@@ -76,7 +76,7 @@ impl Categories for Service {
     async fn create_category(
         &self,
         new: NewCategory,
-        retry: Option<Retry<'_>>,
+        retry: Option<IdempotentRequest<'_>>,
     ) -> Repeated<Versioned<Category>, CreateCategoryRejection> {
         self.submit_once(CreateCategory { new }, retry).await
     }

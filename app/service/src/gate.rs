@@ -7,7 +7,7 @@ use dashmap::DashMap;
 use petstore_domain::{ApiKey, KeyId, Limits, Plan, PlanTable, Timestamp};
 use petstore_ports::api::{Admission, Call, Gate, InFlight, KeyProblem, Refusal};
 use petstore_ports::{
-    AddressLimits, AddressVerdict, Ask, Cost, Credential, KeyName, KeyReader, Quotas, ScopedReply,
+    AddressLimits, AddressVerdict, Ask, Cost, Credential, KeyLookup, KeyReader, Quotas, ScopedReply,
     StoreError, Verdict,
 };
 
@@ -61,7 +61,7 @@ impl Gatekeeper {
 
     /// Whether this is the secret of a key, be it a living one or not.
     pub(crate) async fn knows(&self, secret: &ApiKey) -> Result<bool, StoreError> {
-        let found = self.keys.credential(KeyName::Digest(digest::of_key(secret))).await?;
+        let found = self.keys.credential(KeyLookup::Digest(digest::of_key(secret))).await?;
         Ok(found.is_some())
     }
 
@@ -175,8 +175,8 @@ impl Gate for Service {
             return keeper.refuse_key(KeyProblem::Invalid, request);
         };
         let name = match presented {
-            Presented::Verified(id) => KeyName::Id(id),
-            Presented::Unverified(secret) => KeyName::Digest(digest::of_key(&secret)),
+            Presented::Verified(id) => KeyLookup::Id(id),
+            Presented::Unverified(secret) => KeyLookup::Digest(digest::of_key(&secret)),
         };
         let found = keeper.keys.credential(name);
         found.and_then(move |found| match found {

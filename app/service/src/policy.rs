@@ -16,10 +16,10 @@ pub struct Policy {
     /// Requests without a valid key that one peer address may make in a minute.
     pub address_limit: Limit,
     /// How long the answer to a request under an idempotency key is kept.
-    pub retry_life: Duration,
+    pub idempotency_lifetime: Duration,
     /// Answers that are kept for one account at once: while there are as many, its next request under an idempotency key
     /// is refused. Those that have expired count until [`Housekeeping::prune`](petstore_ports::Housekeeping::prune).
-    pub retry_records_max: u32,
+    pub idempotency_records_max: u32,
 }
 
 impl Policy {
@@ -29,7 +29,7 @@ impl Policy {
         bans: BanPolicy::DEFAULT,
         in_flight_max: 100,
         address_limit: Limit::new(300).expect("between 1 and Limit::MAX"),
-        retry_life: Duration::from_hours(24),
-        retry_records_max: 100_000,
+        idempotency_lifetime: Duration::from_hours(24),
+        idempotency_records_max: 100_000,
     };
 }

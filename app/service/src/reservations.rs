@@ -5,14 +5,14 @@
 
 use dashmap::DashMap;
 use dashmap::mapref::entry::Entry;
-use petstore_domain::RetryName;
+use petstore_domain::IdempotencyId;
 
 #[derive(Default)]
-pub(crate) struct Reservations(DashMap<RetryName, (), foldhash::fast::RandomState>);
+pub(crate) struct Reservations(DashMap<IdempotencyId, (), foldhash::fast::RandomState>);
 
 impl Reservations {
     /// The right to run this request, until it is dropped; none while another holds it.
-    pub(crate) fn reserve(&self, name: &RetryName) -> Option<Reservation<'_>> {
+    pub(crate) fn reserve(&self, name: &IdempotencyId) -> Option<Reservation<'_>> {
         match self.0.entry(name.clone()) {
             Entry::Occupied(_) => None,
             Entry::Vacant(place) => {
@@ -25,7 +25,7 @@ impl Reservations {
 
 pub(crate) struct Reservation<'a> {
     reservations: &'a Reservations,
-    name: RetryName,
+    name: IdempotencyId,
 }
 
 impl Drop for Reservation<'_> {

@@ -4,8 +4,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use petstore_domain::{Answered, Idempotent, Operation, PlanTable, Repeatable, RetryName, RetryRejection};
-use petstore_ports::api::{FailingCheck, Failure, Readiness, Repeated, Retry};
+use petstore_domain::{
+    Answered, IdempotencyId, IdempotencyRejection, Idempotent, Operation, PlanTable, Repeatable,
+};
+use petstore_ports::api::{FailingCheck, Failure, IdempotentRequest, Readiness, Repeated};
 use petstore_ports::{
     AccountDirectory, AddressLimits, CategoryReader, Clock, Entropy, IdempotencyRecords, KeyReader,
     OrderReader, PetReader, Quotas, StoreError, StoreErrorKind, StoreHealth, Transactor, run,
@@ -155,16 +157,19 @@ impl Service {
     pub(crate) async fn submit_once<O: Repeatable>(
         &self,
         operation: O,
-        retry: Option<Retry<'_>>,
+        retry: Option<IdempotentRequest<'_>>,
     ) -> Repeated<O::Output, O::Rejection> {
         let Some(retry) = retry else {
             let output = self.submit(operation).await?;
             return Ok(Answered { result: Ok(output), replayed: false });
         };
-        let name =
-            RetryName { account: retry.account, scope: operation.retry_scope(), key: retry.key.clone() };
+        let name = IdempotencyId {
+            account: retry.account,
+            scope: operation.idempotency_scope(),
+            key: retry.key.clone(),
+        };
         let Some(_running) = self.reservations.reserve(&name) else {
-            return Err(Failure::RetryInProgress);
+            return Err(Failure::IdempotencyInProgress);
         };
         let now = self.clock.now();
         let run_counted = async {
@@ -174,18 +179,18 @@ impl Service {
                 name,
                 fingerprint: digest::of_body(retry.body),
                 now,
-                expires_at: now.plus(self.policy.retry_life),
+                expires_at: now.plus(self.policy.idempotency_lifetime),
                 records,
-                records_max: self.policy.retry_records_max,
+                records_max: self.policy.idempotency_records_max,
             };
             run(&*self.transactor, idempotent).await
         };
         let outcome = run_counted.await;
         self.outcomes.count_once(&outcome);
         outcome?.map_err(|rejection| match rejection {
-            RetryRejection::Rejected(rejection) => Failure::Rejected(rejection),
-            RetryRejection::KeyReused => Failure::RetryKeyReused,
-            RetryRejection::TooManyRecords => Failure::TooManyRetries,
+            IdempotencyRejection::Rejected(rejection) => Failure::Rejected(rejection),
+            IdempotencyRejection::KeyReused => Failure::IdempotencyKeyReused,
+            IdempotencyRejection::TooManyRecords => Failure::TooManyIdempotencyRecords,
         })
     }
 }

@@ -6,7 +6,7 @@ use petstore_domain::{
     OrderId, OrderPatch, PetId, PlaceOrder, PlaceOrderRejection, Precondition, SetStock, SetStockRejection,
     StockDelta, StockLevel, UpdateOrder, UpdateOrderRejection, Versioned,
 };
-use petstore_ports::api::{Failure, Inventory, Orders, Repeated, Retry};
+use petstore_ports::api::{Failure, IdempotentRequest, Inventory, Orders, Repeated};
 use petstore_ports::{OrderFilter, OrderSink, PageEnd, PageRequest, PetFilter, PetSink, Reply, StoreError};
 
 use crate::service::Service;
@@ -29,7 +29,7 @@ impl Orders for Service {
     async fn place_order(
         &self,
         new: NewOrder,
-        retry: Option<Retry<'_>>,
+        retry: Option<IdempotentRequest<'_>>,
     ) -> Repeated<Versioned<Order>, PlaceOrderRejection> {
         self.submit_once(PlaceOrder { new }, retry).await
     }
@@ -80,7 +80,7 @@ impl Inventory for Service {
         &self,
         id: PetId,
         delta: StockDelta,
-        retry: Option<Retry<'_>>,
+        retry: Option<IdempotentRequest<'_>>,
     ) -> Repeated<Versioned<InventoryItem>, AdjustStockRejection> {
         self.submit_once(AdjustStock { id, delta }, retry).await
     }

@@ -81,7 +81,7 @@ async fn a_busy_store_is_the_callers_to_try_again() {
     assert_eq!(failed, Err(Failure::Store(busy())));
     // Under a key too, and the key is free again afterwards.
     let key = IdempotencyKey::parse(b"k").unwrap();
-    let retry = Retry { account: AccountId::FIRST, key: &key, body: b"{}" };
+    let retry = IdempotentRequest { account: AccountId::FIRST, key: &key, body: b"{}" };
     let failed = service.create_category(category("Dogs"), Some(retry)).await;
     assert_eq!(failed, Err(Failure::Store(busy())));
 }
@@ -112,19 +112,19 @@ async fn a_request_whose_first_try_is_still_running_is_told_so_and_gets_its_answ
     let service = Arc::new(service(Ports { transactor: Arc::clone(&gated) as _, ..ports() }));
     let create = |service: Arc<Service>, body: &'static [u8]| async move {
         let key = IdempotencyKey::parse(b"once").unwrap();
-        let retry = Retry { account: AccountId::FIRST, key: &key, body };
+        let retry = IdempotentRequest { account: AccountId::FIRST, key: &key, body };
         service.create_category(category("Dogs"), Some(retry)).await
     };
     let first = tokio::spawn(create(Arc::clone(&service), b"a"));
     let _first_runs = gated.waiting.acquire().await.unwrap();
-    assert_eq!(create(Arc::clone(&service), b"a").await, Err(Failure::RetryInProgress));
+    assert_eq!(create(Arc::clone(&service), b"a").await, Err(Failure::IdempotencyInProgress));
 
     gated.gate.add_permits(100);
     let first = first.await.unwrap().unwrap();
     assert!(first.result.is_ok() && !first.replayed);
     let again = create(Arc::clone(&service), b"a").await.unwrap();
     assert_eq!((again.result, again.replayed), (first.result, true));
-    assert_eq!(create(service, b"b").await, Err(Failure::RetryKeyReused));
+    assert_eq!(create(service, b"b").await, Err(Failure::IdempotencyKeyReused));
 }
 
 #[tokio::test]
@@ -157,8 +157,8 @@ async fn a_secret_is_digested_once_and_its_key_is_asked_for_each_time() {
     let secret = ApiKey::from_entropy([1; 32]);
     let mut keys = MockKeyReader::new();
     let mut order = mockall::Sequence::new();
-    let by_digest = |name: &KeyName| matches!(name, KeyName::Digest(_));
-    let by_id = |name: &KeyName| *name == KeyName::Id(KeyId::FIRST);
+    let by_digest = |name: &KeyLookup| matches!(name, KeyLookup::Digest(_));
+    let by_id = |name: &KeyLookup| *name == KeyLookup::Id(KeyId::FIRST);
     keys.expect_credential()
         .withf(by_digest)
         .times(1)
@@ -189,7 +189,7 @@ async fn a_secret_that_does_not_exist_is_looked_up_each_time_and_junk_never() {
     let secret = ApiKey::from_entropy([2; 32]);
     let mut keys = MockKeyReader::new();
     keys.expect_credential()
-        .withf(|name| matches!(name, KeyName::Digest(_)))
+        .withf(|name| matches!(name, KeyLookup::Digest(_)))
         .times(2)
         .returning(|_| Reply::now(Ok(None)));
     let service = service(Ports { keys: Arc::new(keys), ..ports() });

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{Account, AccountName};
-use crate::state::{Change, Changes, Footprint, Name, View};
+use crate::state::{Change, Changes, Footprint, RecordRef, View};
 use crate::{
     AccountId, KeyDigest, KeyFault, KeyId, KeyLabel, KeyPrefix, KeyRecord, Operation, Patch, Plan, Scopes,
     Timestamp,
@@ -75,19 +75,19 @@ impl Operation for CreateKey {
     type Rejection = CreateKeyRejection;
 
     fn footprint(&self, seen: &View) -> Footprint {
-        let mut footprint = Footprint::from([Name::NextKey]);
+        let mut footprint = Footprint::from([RecordRef::NextKey]);
         match &self.holder {
             KeyHolder::New { .. } => {
-                footprint.add(Name::NextAccount);
+                footprint.add(RecordRef::NextAccount);
                 if let Some(id) = seen.next_account_if_seen() {
-                    AccountName::made_for(id).for_each(|name| footprint.add(Name::AccountName(name)));
+                    AccountName::made_for(id).for_each(|name| footprint.add(RecordRef::AccountName(name)));
                 }
             }
             KeyHolder::Named { name, .. } => {
-                footprint.add(Name::NextAccount);
-                footprint.add(Name::AccountName(name.clone()));
+                footprint.add(RecordRef::NextAccount);
+                footprint.add(RecordRef::AccountName(name.clone()));
                 if let Some(id) = seen.account_named(name) {
-                    footprint.add(Name::Account(id));
+                    footprint.add(RecordRef::Account(id));
                 }
             }
         }
@@ -171,7 +171,7 @@ impl Operation for RotateKey {
     type Rejection = RotateKeyRejection;
 
     fn footprint(&self, _seen: &View) -> Footprint {
-        Footprint::from([Name::Key(self.id), Name::NextKey])
+        Footprint::from([RecordRef::Key(self.id), RecordRef::NextKey])
     }
 
     fn decide(&self, view: &View) -> Result<(Changes, Self::Output), Self::Rejection> {
@@ -211,7 +211,7 @@ impl Operation for RevokeKey {
     type Rejection = UnknownKey;
 
     fn footprint(&self, _seen: &View) -> Footprint {
-        Footprint::from([Name::Key(self.id)])
+        Footprint::from([RecordRef::Key(self.id)])
     }
 
     fn decide(&self, view: &View) -> Result<(Changes, Self::Output), Self::Rejection> {
@@ -233,7 +233,7 @@ impl Operation for LiftBan {
     type Rejection = UnknownKey;
 
     fn footprint(&self, _seen: &View) -> Footprint {
-        Footprint::from([Name::Key(self.id)])
+        Footprint::from([RecordRef::Key(self.id)])
     }
 
     fn decide(&self, view: &View) -> Result<(Changes, Self::Output), Self::Rejection> {
@@ -266,7 +266,7 @@ impl Operation for UpdateKey {
     type Rejection = UnknownKey;
 
     fn footprint(&self, _seen: &View) -> Footprint {
-        Footprint::from([Name::Key(self.id)])
+        Footprint::from([RecordRef::Key(self.id)])
     }
 
     fn decide(&self, view: &View) -> Result<(Changes, Self::Output), Self::Rejection> {
@@ -325,10 +325,10 @@ impl Operation for UpdateAccount {
     type Rejection = UpdateAccountRejection;
 
     fn footprint(&self, seen: &View) -> Footprint {
-        let mut footprint = Footprint::from([Name::Account(self.id)]);
+        let mut footprint = Footprint::from([RecordRef::Account(self.id)]);
         if let (Some(name), Some(account)) = (&self.name, seen.account(self.id)) {
-            footprint.add(Name::AccountName(account.name.clone()));
-            footprint.add(Name::AccountName(name.clone()));
+            footprint.add(RecordRef::AccountName(account.name.clone()));
+            footprint.add(RecordRef::AccountName(name.clone()));
         }
         footprint
     }

@@ -1,7 +1,7 @@
 //! Creating, changing and deleting categories.
 
 use super::{Category, CategoryPatch, CategoryRecord, NewCategory};
-use crate::state::{Change, Changes, Footprint, Name, View};
+use crate::state::{Change, Changes, Footprint, RecordRef, View};
 use crate::{CategoryId, Operation, Precondition, PreconditionError, Version, Versioned};
 
 /// Makes a category.
@@ -24,7 +24,7 @@ impl Operation for CreateCategory {
     type Rejection = CreateCategoryRejection;
 
     fn footprint(&self, _seen: &View) -> Footprint {
-        Footprint::from([Name::NextCategory, Name::CategoryName(self.new.name.folded())])
+        Footprint::from([RecordRef::NextCategory, RecordRef::CategoryName(self.new.name.folded())])
     }
 
     fn decide(&self, view: &View) -> Result<(Changes, Self::Output), Self::Rejection> {
@@ -69,11 +69,11 @@ impl Operation for UpdateCategory {
     type Rejection = UpdateCategoryRejection;
 
     fn footprint(&self, seen: &View) -> Footprint {
-        let mut footprint = Footprint::from([Name::Category(self.id)]);
+        let mut footprint = Footprint::from([RecordRef::Category(self.id)]);
         if let (Some(name), Some(record)) = (&self.patch.name, seen.category(self.id)) {
             // The old name too: it becomes free in the same step.
-            footprint.add(Name::CategoryName(record.category.name.folded()));
-            footprint.add(Name::CategoryName(name.folded()));
+            footprint.add(RecordRef::CategoryName(record.category.name.folded()));
+            footprint.add(RecordRef::CategoryName(name.folded()));
         }
         footprint
     }
@@ -130,9 +130,9 @@ impl Operation for DeleteCategory {
     type Rejection = DeleteCategoryRejection;
 
     fn footprint(&self, seen: &View) -> Footprint {
-        let mut footprint = Footprint::from([Name::Category(self.id)]);
+        let mut footprint = Footprint::from([RecordRef::Category(self.id)]);
         if let Some(record) = seen.category(self.id) {
-            footprint.add(Name::CategoryName(record.category.name.folded()));
+            footprint.add(RecordRef::CategoryName(record.category.name.folded()));
         }
         footprint
     }

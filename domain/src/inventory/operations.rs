@@ -1,7 +1,7 @@
 //! Setting and adjusting the stock of a pet.
 
 use super::{InventoryItem, StockDelta, StockLevel};
-use crate::state::{Change, Changes, Footprint, Name, View};
+use crate::state::{Change, Changes, Footprint, RecordRef, View};
 use crate::{Operation, PetId, PetRecord, Precondition, PreconditionError, Versioned};
 
 /// Sets the stock of a pet.
@@ -31,7 +31,7 @@ impl Operation for SetStock {
     type Rejection = SetStockRejection;
 
     fn footprint(&self, _seen: &View) -> Footprint {
-        Footprint::from([Name::Pet(self.id)])
+        Footprint::from([RecordRef::Pet(self.id)])
     }
 
     fn decide(&self, view: &View) -> Result<(Changes, Self::Output), Self::Rejection> {
@@ -77,7 +77,7 @@ impl Operation for AdjustStock {
     type Rejection = AdjustStockRejection;
 
     fn footprint(&self, _seen: &View) -> Footprint {
-        Footprint::from([Name::Pet(self.id)])
+        Footprint::from([RecordRef::Pet(self.id)])
     }
 
     fn decide(&self, view: &View) -> Result<(Changes, Self::Output), Self::Rejection> {

@@ -1,7 +1,7 @@
 //! Placing, changing, completing and cancelling orders.
 
 use super::{NewOrder, Order, OrderPatch, OrderRecord};
-use crate::state::{Change, Changes, Footprint, Name, View};
+use crate::state::{Change, Changes, Footprint, RecordRef, View};
 use crate::{
     Operation, OrderId, Patch, PetId, PetStatus, Precondition, PreconditionError, Timestamp, Version,
     Versioned,
@@ -39,7 +39,7 @@ impl Operation for PlaceOrder {
     type Rejection = PlaceOrderRejection;
 
     fn footprint(&self, _seen: &View) -> Footprint {
-        Footprint::from([Name::Pet(self.new.pet_id), Name::NextOrder])
+        Footprint::from([RecordRef::Pet(self.new.pet_id), RecordRef::NextOrder])
     }
 
     fn decide(&self, view: &View) -> Result<(Changes, Self::Output), Self::Rejection> {
@@ -178,9 +178,9 @@ impl Operation for CancelOrder {
 
 /// Returns the order and, while it is open, its pet. A complete order names no pet: it may have been deleted.
 fn open_order_footprint(id: OrderId, seen: &View) -> Footprint {
-    let mut footprint = Footprint::from([Name::Order(id)]);
+    let mut footprint = Footprint::from([RecordRef::Order(id)]);
     if let Some(record) = seen.order(id).filter(|record| !record.order.complete) {
-        footprint.add(Name::Pet(record.order.pet_id));
+        footprint.add(RecordRef::Pet(record.order.pet_id));
     }
     footprint
 }

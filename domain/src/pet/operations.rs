@@ -1,7 +1,7 @@
 //! Creating, changing and deleting pets.
 
 use super::{InvalidTransition, NewPet, Pet, PetPatch, PetRecord};
-use crate::state::{Change, Changes, Footprint, Name, View};
+use crate::state::{Change, Changes, Footprint, RecordRef, View};
 use crate::{CategoryId, Operation, PetId, Precondition, PreconditionError, Versioned};
 
 /// Creates a pet.
@@ -24,7 +24,7 @@ impl Operation for CreatePet {
     type Rejection = CreatePetRejection;
 
     fn footprint(&self, _seen: &View) -> Footprint {
-        Footprint::from([Name::NextPet, Name::Category(self.new.category_id)])
+        Footprint::from([RecordRef::NextPet, RecordRef::Category(self.new.category_id)])
     }
 
     fn decide(&self, view: &View) -> Result<(Changes, Self::Output), Self::Rejection> {
@@ -78,10 +78,10 @@ impl Operation for UpdatePet {
     type Rejection = UpdatePetRejection;
 
     fn footprint(&self, seen: &View) -> Footprint {
-        let mut footprint = Footprint::from([Name::Pet(self.id)]);
+        let mut footprint = Footprint::from([RecordRef::Pet(self.id)]);
         if let Some((from, to)) = seen.pet(self.id).and_then(|record| self.removal(record)) {
-            footprint.add(Name::Category(from));
-            footprint.add(Name::Category(to));
+            footprint.add(RecordRef::Category(from));
+            footprint.add(RecordRef::Category(to));
         }
         footprint
     }
@@ -148,9 +148,9 @@ impl Operation for DeletePet {
     type Rejection = DeletePetRejection;
 
     fn footprint(&self, seen: &View) -> Footprint {
-        let mut footprint = Footprint::from([Name::Pet(self.id)]);
+        let mut footprint = Footprint::from([RecordRef::Pet(self.id)]);
         if let Some(record) = seen.pet(self.id) {
-            footprint.add(Name::Category(record.pet.category_id));
+            footprint.add(RecordRef::Category(record.pet.category_id));
         }
         footprint
     }

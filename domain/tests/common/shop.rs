@@ -16,11 +16,11 @@ pub(crate) struct Shop {
     pub(crate) orders: BTreeMap<OrderId, OrderRecord>,
     pub(crate) accounts: BTreeMap<AccountId, Account>,
     pub(crate) keys: BTreeMap<KeyId, KeyRecord>,
-    pub(crate) retries: BTreeMap<RetryName, RetryRecord>,
+    pub(crate) retries: BTreeMap<IdempotencyId, IdempotencyRecord>,
     /// The time by which records of answered requests count as live.
     pub(crate) now: Timestamp,
     /// The last id given, by the name of the next one.
-    given: BTreeMap<Name, u64>,
+    given: BTreeMap<RecordRef, u64>,
 }
 
 impl Default for Shop {
@@ -119,7 +119,7 @@ impl Shop {
         let mut view = View::default();
         let mut footprint = operation.footprint(&view);
         loop {
-            let missing: Vec<Name> =
+            let missing: Vec<RecordRef> =
                 footprint.names().iter().filter(|name| !view.holds(name)).cloned().collect();
             if missing.is_empty() {
                 return (view, footprint);
@@ -135,134 +135,145 @@ impl Shop {
         }
     }
 
-    fn load_name(&self, view: &mut View, name: Name) {
+    fn load_name(&self, view: &mut View, name: RecordRef) {
         match name {
-            Name::Pet(id) => view.load_pet(id, self.pets.get(&id).cloned()),
-            Name::Category(id) => view.load_category(id, self.categories.get(&id).cloned()),
-            Name::CategoryName(folded) => {
+            RecordRef::Pet(id) => view.load_pet(id, self.pets.get(&id).cloned()),
+            RecordRef::Category(id) => view.load_category(id, self.categories.get(&id).cloned()),
+            RecordRef::CategoryName(folded) => {
                 let found = self.categories.values().find(|record| record.category.name.folded() == folded);
                 view.load_category_name(folded, found.map(|record| record.category.id));
             }
-            Name::Order(id) => view.load_order(id, self.orders.get(&id).cloned()),
-            Name::Account(id) => view.load_account(id, self.accounts.get(&id).cloned()),
-            Name::AccountName(name) => {
+            RecordRef::Order(id) => view.load_order(id, self.orders.get(&id).cloned()),
+            RecordRef::Account(id) => view.load_account(id, self.accounts.get(&id).cloned()),
+            RecordRef::AccountName(name) => {
                 let found = self.accounts.values().find(|account| account.name == name);
                 view.load_account_name(name, found.map(|account| account.id));
             }
-            Name::Key(id) => view.load_key(id, self.keys.get(&id).cloned()),
-            Name::Retry(name) => {
+            RecordRef::Key(id) => view.load_key(id, self.keys.get(&id).cloned()),
+            RecordRef::Idempotency(name) => {
                 let found = self.retries.get(&name).cloned();
-                view.load_retry(name, found);
+                view.load_idempotency(name, found);
             }
-            Name::NextPet => view.load_next_pet(PetId::new(self.next(&name)).unwrap()),
-            Name::NextCategory => view.load_next_category(CategoryId::new(self.next(&name)).unwrap()),
-            Name::NextOrder => view.load_next_order(OrderId::new(self.next(&name)).unwrap()),
-            Name::NextAccount => view.load_next_account(AccountId::new(self.next(&name)).unwrap()),
-            Name::NextKey => view.load_next_key(KeyId::new(self.next(&name)).unwrap()),
+            RecordRef::NextPet => view.load_next_pet(PetId::new(self.next(&name)).unwrap()),
+            RecordRef::NextCategory => view.load_next_category(CategoryId::new(self.next(&name)).unwrap()),
+            RecordRef::NextOrder => view.load_next_order(OrderId::new(self.next(&name)).unwrap()),
+            RecordRef::NextAccount => view.load_next_account(AccountId::new(self.next(&name)).unwrap()),
+            RecordRef::NextKey => view.load_next_key(KeyId::new(self.next(&name)).unwrap()),
         }
     }
 
     /// How many records of answers an account has that live.
-    pub(crate) fn live_retries(&self, account: AccountId) -> u32 {
+    pub(crate) fn live_idempotency_records(&self, account: AccountId) -> u32 {
         let live =
             self.retries.values().filter(|one| one.name.account == account && one.expires_at > self.now);
         u32::try_from(live.count()).unwrap()
     }
 
-    fn next(&self, name: &Name) -> u64 {
+    fn next(&self, name: &RecordRef) -> u64 {
         self.given.get(name).copied().unwrap_or(0) + 1
     }
 
     fn apply(&mut self, change: Change) {
         match change {
             Change::Pet(record) => {
-                self.give(Name::NextPet, record.pet.id.get());
+                self.give(RecordRef::NextPet, record.pet.id.get());
                 self.pets.insert(record.pet.id, record);
             }
             Change::PetDeleted(id) => assert!(self.pets.remove(&id).is_some(), "pet {id} was there"),
             Change::Category(record) => {
-                self.give(Name::NextCategory, record.category.id.get());
+                self.give(RecordRef::NextCategory, record.category.id.get());
                 self.categories.insert(record.category.id, record);
             }
             Change::CategoryDeleted(id) => {
                 assert!(self.categories.remove(&id).is_some(), "category {id} was there");
             }
             Change::Order(record) => {
-                self.give(Name::NextOrder, record.order.id.get());
+                self.give(RecordRef::NextOrder, record.order.id.get());
                 self.orders.insert(record.order.id, record);
             }
             Change::OrderDeleted(id) => assert!(self.orders.remove(&id).is_some(), "order {id} was there"),
             Change::Account(account) => {
-                self.give(Name::NextAccount, account.id.get());
+                self.give(RecordRef::NextAccount, account.id.get());
                 self.accounts.insert(account.id, account);
             }
             Change::Key(record) => {
-                self.give(Name::NextKey, record.id.get());
+                self.give(RecordRef::NextKey, record.id.get());
                 self.keys.insert(record.id, *record);
             }
-            Change::Retry(record) => {
+            Change::Idempotency(record) => {
                 self.retries.insert(record.name.clone(), *record);
             }
         }
     }
 
-    fn give(&mut self, name: Name, id: u64) {
+    fn give(&mut self, name: RecordRef, id: u64) {
         let last = self.given.entry(name).or_insert(0);
         *last = id.max(*last);
     }
 
     /// Returns the names that the footprint must contain for a store to make this change safely: the record's
     /// own name or that of the next id, and for a record with a unique name also its new and its old name.
-    fn names_behind(&self, change: &Change) -> Vec<Name> {
+    fn names_behind(&self, change: &Change) -> Vec<RecordRef> {
         match change {
             Change::Pet(record) => {
                 let id = record.pet.id;
-                vec![self.own_or_next(self.pets.contains_key(&id), Name::Pet(id), Name::NextPet, id.get())]
+                vec![self.own_or_next(
+                    self.pets.contains_key(&id),
+                    RecordRef::Pet(id),
+                    RecordRef::NextPet,
+                    id.get(),
+                )]
             }
-            Change::PetDeleted(id) => vec![Name::Pet(*id)],
+            Change::PetDeleted(id) => vec![RecordRef::Pet(*id)],
             Change::Category(record) => {
                 let id = record.category.id;
                 let old = self.categories.get(&id).map(|record| record.category.name.folded());
-                let own = self.own_or_next(old.is_some(), Name::Category(id), Name::NextCategory, id.get());
+                let own = self.own_or_next(
+                    old.is_some(),
+                    RecordRef::Category(id),
+                    RecordRef::NextCategory,
+                    id.get(),
+                );
                 let mut names = vec![own];
                 let new = record.category.name.folded();
                 if old.as_ref() != Some(&new) {
-                    names.push(Name::CategoryName(new));
-                    names.extend(old.map(Name::CategoryName));
+                    names.push(RecordRef::CategoryName(new));
+                    names.extend(old.map(RecordRef::CategoryName));
                 }
                 names
             }
             Change::CategoryDeleted(id) => {
                 let folded = self.categories[id].category.name.folded();
-                vec![Name::Category(*id), Name::CategoryName(folded)]
+                vec![RecordRef::Category(*id), RecordRef::CategoryName(folded)]
             }
             Change::Order(record) => {
                 let id = record.order.id;
                 let known = self.orders.contains_key(&id);
-                vec![self.own_or_next(known, Name::Order(id), Name::NextOrder, id.get())]
+                vec![self.own_or_next(known, RecordRef::Order(id), RecordRef::NextOrder, id.get())]
             }
-            Change::OrderDeleted(id) => vec![Name::Order(*id)],
+            Change::OrderDeleted(id) => vec![RecordRef::Order(*id)],
             Change::Account(account) => {
                 let id = account.id;
                 let old = self.accounts.get(&id).map(|account| account.name.clone());
-                let own = self.own_or_next(old.is_some(), Name::Account(id), Name::NextAccount, id.get());
+                let own =
+                    self.own_or_next(old.is_some(), RecordRef::Account(id), RecordRef::NextAccount, id.get());
                 let mut names = vec![own];
                 if old.as_ref() != Some(&account.name) {
-                    names.push(Name::AccountName(account.name.clone()));
-                    names.extend(old.map(Name::AccountName));
+                    names.push(RecordRef::AccountName(account.name.clone()));
+                    names.extend(old.map(RecordRef::AccountName));
                 }
                 names
             }
             Change::Key(record) => {
                 let known = self.keys.contains_key(&record.id);
-                vec![self.own_or_next(known, Name::Key(record.id), Name::NextKey, record.id.get())]
+                vec![self.own_or_next(known, RecordRef::Key(record.id), RecordRef::NextKey, record.id.get())]
             }
-            Change::Retry(record) => vec![Name::Retry(record.name.clone())],
+            Change::Idempotency(record) => vec![RecordRef::Idempotency(record.name.clone())],
         }
     }
 
     /// A record that is not there yet must have the next id: any other was given before, or never.
-    fn own_or_next(&self, known: bool, own: Name, next: Name, id: u64) -> Name {
+    fn own_or_next(&self, known: bool, own: RecordRef, next: RecordRef, id: u64) -> RecordRef {
         if known {
             return own;
         }

@@ -86,7 +86,7 @@ where
     }
     request.now = shop.now;
     request.expires_at = shop.now.plus(Duration::from_hours(24));
-    request.records = shop.live_retries(request.name.account);
+    request.records = shop.live_idempotency_records(request.name.account);
     request.records_max = 5;
 
     let first = shop.run(&request);

@@ -7,7 +7,7 @@ use petstore_domain::{
     UpdateCategoryRejection, UpdatePetRejection, Versioned,
 };
 
-use super::{Failure, Repeated, Retry};
+use super::{Failure, IdempotentRequest, Repeated};
 use crate::{CategoryFilter, CategorySink, PageEnd, PageRequest, PetFilter, PetSink, Reply, StoreError};
 
 /// The animals of the shop.
@@ -28,7 +28,7 @@ pub trait Pets: Send + Sync {
     async fn create_pet(
         &self,
         new: NewPet,
-        retry: Option<Retry<'_>>,
+        retry: Option<IdempotentRequest<'_>>,
     ) -> Repeated<Versioned<Pet>, CreatePetRejection>;
 
     /// Replaces or patches a pet.
@@ -65,7 +65,7 @@ pub trait Categories: Send + Sync {
     async fn create_category(
         &self,
         new: NewCategory,
-        retry: Option<Retry<'_>>,
+        retry: Option<IdempotentRequest<'_>>,
     ) -> Repeated<Versioned<Category>, CreateCategoryRejection>;
 
     /// Replaces or patches a category.

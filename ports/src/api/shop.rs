@@ -7,7 +7,7 @@ use petstore_domain::{
     Versioned,
 };
 
-use super::{Failure, Repeated, Retry};
+use super::{Failure, IdempotentRequest, Repeated};
 use crate::{OrderFilter, OrderSink, PageEnd, PageRequest, PetFilter, PetSink, Reply, StoreError};
 
 /// The orders of the shop.
@@ -28,7 +28,7 @@ pub trait Orders: Send + Sync {
     async fn place_order(
         &self,
         new: NewOrder,
-        retry: Option<Retry<'_>>,
+        retry: Option<IdempotentRequest<'_>>,
     ) -> Repeated<Versioned<Order>, PlaceOrderRejection>;
 
     /// Changes an order's ship date, or completes it.
@@ -74,6 +74,6 @@ pub trait Inventory: Send + Sync {
         &self,
         id: PetId,
         delta: StockDelta,
-        retry: Option<Retry<'_>>,
+        retry: Option<IdempotentRequest<'_>>,
     ) -> Repeated<Versioned<InventoryItem>, AdjustStockRejection>;
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use petstore_domain::{
-    Account, AccountId, CategoryId, CategoryRecord, Change, KeyId, KeyRecord, OrderId, OrderRecord, PetId,
-    PetRecord, RetryName, RetryRecord, Timestamp, Window,
+    Account, AccountId, CategoryId, CategoryRecord, Change, IdempotencyId, IdempotencyRecord, KeyId,
+    KeyRecord, OrderId, OrderRecord, PetId, PetRecord, Timestamp, Window,
 };
 use petstore_ports::{BatchNumber, LastIds, Row, UsageCount};
 
@@ -17,7 +17,7 @@ pub(super) struct Contents {
     orders: BTreeMap<OrderId, OrderRecord>,
     accounts: BTreeMap<AccountId, Account>,
     keys: BTreeMap<KeyId, KeyRecord>,
-    retries: BTreeMap<RetryName, RetryRecord>,
+    retries: BTreeMap<IdempotencyId, IdempotencyRecord>,
     usage: BTreeMap<AccountId, UsageCount>,
     pub(super) last_ids: LastIds,
     pub(super) last_batch: BatchNumber,
@@ -102,8 +102,8 @@ impl Contents {
             Change::OrderDeleted(id) => drop(self.orders.remove(id)),
             Change::Account(account) => drop(self.accounts.insert(account.id, account.clone())),
             Change::Key(record) => drop(self.keys.insert(record.id, KeyRecord::clone(record))),
-            Change::Retry(record) => {
-                drop(self.retries.insert(record.name.clone(), RetryRecord::clone(record)));
+            Change::Idempotency(record) => {
+                drop(self.retries.insert(record.name.clone(), IdempotencyRecord::clone(record)));
             }
         }
     }
@@ -113,7 +113,7 @@ impl Contents {
             Row::Category(record) => self.change(&Change::Category(record.clone())),
             Row::Pet(record) => self.change(&Change::Pet(record.clone())),
             Row::Order(record) => self.change(&Change::Order(record.clone())),
-            Row::Account(_) | Row::Key(_) | Row::Retry(_) | Row::Usage(_) => {
+            Row::Account(_) | Row::Key(_) | Row::Idempotency(_) | Row::Usage(_) => {
                 panic!("a bulk load is of categories, pets and orders: {row:?}")
             }
         }
@@ -142,7 +142,7 @@ impl Contents {
         let shop = shop.chain(self.orders.into_values().map(Row::Order));
         let callers = self.accounts.into_values().map(Row::Account);
         let callers = callers.chain(self.keys.into_values().map(|key| Row::Key(Box::new(key))));
-        let callers = callers.chain(self.retries.into_values().map(|one| Row::Retry(Box::new(one))));
+        let callers = callers.chain(self.retries.into_values().map(|one| Row::Idempotency(Box::new(one))));
         shop.chain(callers).chain(self.usage.into_values().map(Row::Usage))
     }
 }

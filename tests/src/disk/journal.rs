@@ -61,7 +61,7 @@ impl DiskJournal {
                 }
             }
             DiskBug::SplitsAnswers => {
-                let is_answer = |change: &Change| matches!(change, Change::Retry(_));
+                let is_answer = |change: &Change| matches!(change, Change::Idempotency(_));
                 let (answers, effects) = changes.into_iter().partition(is_answer);
                 self.write(vec![entry(effects)])?;
                 self.late.push(entry(answers));

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use petstore_domain::{Changes, Footprint, Name, PetId, View};
+use petstore_domain::{Changes, Footprint, PetId, RecordRef, View};
 use petstore_ports::{StoreError, Transition};
 
 use super::{Bug, ReferenceStore};
@@ -49,7 +49,7 @@ impl ReferenceStore {
         }
         let next = PetId::new(block.last + 1).expect("a case makes few pets");
         let changes = state.tables.decide(&WithOwnId { transition, next })?;
-        if transition.footprint(&View::default()).names().contains(&Name::NextPet) {
+        if transition.footprint(&View::default()).names().contains(&RecordRef::NextPet) {
             *block = Block { last: block.last + 1, left: block.left - 1 };
         }
         if let Some(changes) = changes {
@@ -79,7 +79,7 @@ impl Transition for WithOwnId<'_> {
 
     fn decide(&self, view: &View) -> Option<Changes> {
         let mut view = view.clone();
-        if view.holds(&Name::NextPet) {
+        if view.holds(&RecordRef::NextPet) {
             view.load_next_pet(self.next);
         }
         self.transition.decide(&view)

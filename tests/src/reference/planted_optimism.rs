@@ -4,14 +4,14 @@
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use petstore_domain::{Change, Changes, Footprint, Name, RetryName, View};
+use petstore_domain::{Change, Changes, Footprint, IdempotencyId, RecordRef, View};
 use petstore_ports::{StoreError, Transition};
 
 use super::planted_reads::pause_blocking;
 use super::{Bug, ReferenceStore, State};
 
 /// The number of writes of each idempotency record's row.
-pub(super) type RowVersions = BTreeMap<RetryName, u64>;
+pub(super) type RowVersions = BTreeMap<IdempotencyId, u64>;
 
 /// The view of a transition.
 struct Seen {
@@ -66,10 +66,14 @@ impl ReferenceStore {
 
 impl State {
     fn still_holds(&mut self, bug: Bug, seen: &Seen) -> bool {
-        let is_next = |name: &Name| {
+        let is_next = |name: &RecordRef| {
             matches!(
                 name,
-                Name::NextPet | Name::NextCategory | Name::NextOrder | Name::NextAccount | Name::NextKey
+                RecordRef::NextPet
+                    | RecordRef::NextCategory
+                    | RecordRef::NextOrder
+                    | RecordRef::NextAccount
+                    | RecordRef::NextKey
             )
         };
         let makes_one = seen.footprint.names().iter().any(is_next);
@@ -78,21 +82,21 @@ impl State {
         seen.footprint.names().iter().filter(|name| !is_next(name)).all(|name| {
             self.tables.load(name, &mut view);
             match name {
-                Name::Pet(id) => view.pet(*id) == then.pet(*id),
-                Name::Category(id) => view.category(*id) == then.category(*id),
-                Name::Order(id) => view.order(*id) == then.order(*id),
-                Name::Account(id) => view.account(*id) == then.account(*id),
-                Name::Key(id) => view.key(*id) == then.key(*id),
-                Name::CategoryName(name) => {
+                RecordRef::Pet(id) => view.pet(*id) == then.pet(*id),
+                RecordRef::Category(id) => view.category(*id) == then.category(*id),
+                RecordRef::Order(id) => view.order(*id) == then.order(*id),
+                RecordRef::Account(id) => view.account(*id) == then.account(*id),
+                RecordRef::Key(id) => view.key(*id) == then.key(*id),
+                RecordRef::CategoryName(name) => {
                     overlooks_names || view.category_named(name) == then.category_named(name)
                 }
-                Name::AccountName(name) => {
+                RecordRef::AccountName(name) => {
                     overlooks_names || view.account_named(name) == then.account_named(name)
                 }
-                Name::Retry(name) if bug == Bug::VersionsBeginAgain => {
+                RecordRef::Idempotency(name) if bug == Bug::VersionsBeginAgain => {
                     self.row_versions.get(name) == seen.versions.get(name)
                 }
-                Name::Retry(name) => view.retry(name) == then.retry(name),
+                RecordRef::Idempotency(name) => view.idempotency(name) == then.idempotency(name),
                 _ => is_next(name),
             }
         })
@@ -101,7 +105,7 @@ impl State {
     /// Writes, and counts the writes of each idempotency record's row; a pruned row starts again at one.
     fn apply_and_count(&mut self, changes: Changes) {
         for change in changes {
-            if let Change::Retry(record) = &change {
+            if let Change::Idempotency(record) = &change {
                 let is_there = self.tables.retries.contains_key(&record.name);
                 let before = self.row_versions.get(&record.name).copied().filter(|_| is_there);
                 self.row_versions.insert(record.name.clone(), before.unwrap_or(0) + 1);

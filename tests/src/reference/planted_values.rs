@@ -13,7 +13,7 @@ pub(crate) fn narrow(change: &mut Change) {
             record.expires_at = record.expires_at.map(whole_second);
             record.replaced_until = record.replaced_until.map(whole_second);
         }
-        Change::Retry(record) => {
+        Change::Idempotency(record) => {
             record.expires_at = whole_second(record.expires_at);
             if let Outcome::Order(order) = &mut record.outcome {
                 order.value.ship_date = None;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 use std::thread::yield_now;
 
-use petstore_domain::{Change, Changes, Footprint, Name, PetId, PetRecord, View};
+use petstore_domain::{Change, Changes, Footprint, PetId, PetRecord, RecordRef, View};
 use petstore_ports::{StoreError, Transition};
 
 use super::planted_reads::pause_blocking;
@@ -149,7 +149,7 @@ impl State {
             Bug::LostUpdate | Bug::StaleView | Bug::WriteSkew | Bug::EarlyReply => (Vec::new(), changes),
             Bug::BanOverwritten if of_a_key => (Vec::new(), changes),
             Bug::RetryAfterCommit => {
-                changes.into_iter().partition(|change| !matches!(change, Change::Retry(_)))
+                changes.into_iter().partition(|change| !matches!(change, Change::Idempotency(_)))
             }
             Bug::TornCommit | Bug::HalfWhenDropped => {
                 let mut changes = changes.into_iter();
@@ -236,7 +236,7 @@ struct Wide<'a>(&'a dyn Transition, Vec<PetId>);
 impl Transition for Wide<'_> {
     fn footprint(&self, seen: &View) -> Footprint {
         let mut footprint = self.0.footprint(seen);
-        self.1.iter().for_each(|id| footprint.add(Name::Pet(*id)));
+        self.1.iter().for_each(|id| footprint.add(RecordRef::Pet(*id)));
         footprint
     }
 

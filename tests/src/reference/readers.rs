@@ -7,7 +7,7 @@ use petstore_domain::{
 };
 use petstore_ports::{
     AccountDirectory, CategoryFilter, CategoryReader, CategorySink, Credential, Housekeeping,
-    IdempotencyRecords, KeyName, KeyReader, OrderFilter, OrderReader, OrderSink, PageEnd, PageOrder,
+    IdempotencyRecords, KeyLookup, KeyReader, OrderFilter, OrderReader, OrderSink, PageEnd, PageOrder,
     PageRequest, PetFilter, PetReader, PetSink, Reply, StoreError, StoreHealth,
 };
 
@@ -127,12 +127,12 @@ impl OrderReader for ReferenceStore {
 }
 
 impl KeyReader for ReferenceStore {
-    fn credential(&self, name: KeyName) -> Reply<Result<Option<Credential>, StoreError>> {
+    fn credential(&self, name: KeyLookup) -> Reply<Result<Option<Credential>, StoreError>> {
         let state = self.lock();
         let mut keys = state.tables.keys.values();
         let found = match name {
-            KeyName::Digest(digest) => keys.find(|key| key.digest == digest),
-            KeyName::Id(id) => keys.find(|key| key.id == id),
+            KeyLookup::Digest(digest) => keys.find(|key| key.digest == digest),
+            KeyLookup::Id(id) => keys.find(|key| key.id == id),
         };
         let account = found.and_then(|key| state.tables.accounts.get(&key.account));
         let credential = found.zip(account).map(|(key, account)| Credential::new(key, account));

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use petstore_domain::{
-    Account, AccountId, CategoryId, CategoryRecord, Change, Changes, KeyId, KeyRecord, Name, OrderId,
-    OrderRecord, PetId, PetRecord, RetryName, RetryRecord, View,
+    Account, AccountId, CategoryId, CategoryRecord, Change, Changes, IdempotencyId, IdempotencyRecord, KeyId,
+    KeyRecord, OrderId, OrderRecord, PetId, PetRecord, RecordRef, View,
 };
 use petstore_ports::{LastIds, StoreError, Transition};
 
@@ -19,7 +19,7 @@ pub(super) struct Tables {
     pub(super) orders: BTreeMap<OrderId, OrderRecord>,
     pub(super) accounts: BTreeMap<AccountId, Account>,
     pub(super) keys: BTreeMap<KeyId, KeyRecord>,
-    pub(super) retries: BTreeMap<RetryName, RetryRecord>,
+    pub(super) retries: BTreeMap<IdempotencyId, IdempotencyRecord>,
     /// The last assigned id of each kind of record.
     given: LastIds,
 }
@@ -58,31 +58,33 @@ impl Tables {
         }
     }
 
-    pub(super) fn load(&mut self, name: &Name, view: &mut View) {
+    pub(super) fn load(&mut self, name: &RecordRef, view: &mut View) {
         match name {
-            Name::Pet(id) => view.load_pet(*id, self.pets.get(id).cloned()),
-            Name::Category(id) => view.load_category(*id, self.categories.get(id).cloned()),
-            Name::CategoryName(folded) => {
+            RecordRef::Pet(id) => view.load_pet(*id, self.pets.get(id).cloned()),
+            RecordRef::Category(id) => view.load_category(*id, self.categories.get(id).cloned()),
+            RecordRef::CategoryName(folded) => {
                 let found = self.categories.values().find(|one| folded.matches(one.category.name.as_str()));
                 view.load_category_name(folded.clone(), found.map(|one| one.category.id));
             }
-            Name::Order(id) => view.load_order(*id, self.orders.get(id).cloned()),
-            Name::Account(id) => view.load_account(*id, self.accounts.get(id).cloned()),
-            Name::AccountName(name) => {
+            RecordRef::Order(id) => view.load_order(*id, self.orders.get(id).cloned()),
+            RecordRef::Account(id) => view.load_account(*id, self.accounts.get(id).cloned()),
+            RecordRef::AccountName(name) => {
                 let found = self.accounts.values().find(|one| one.name == *name);
                 view.load_account_name(name.clone(), found.map(|one| one.id));
             }
-            Name::Key(id) => view.load_key(*id, self.keys.get(id).cloned()),
-            Name::Retry(name) => view.load_retry(name.clone(), self.retries.get(name).cloned()),
-            Name::NextPet => view.load_next_pet(fresh(PetId::new(next(&mut self.given.pet)))),
-            Name::NextCategory => {
+            RecordRef::Key(id) => view.load_key(*id, self.keys.get(id).cloned()),
+            RecordRef::Idempotency(name) => {
+                view.load_idempotency(name.clone(), self.retries.get(name).cloned())
+            }
+            RecordRef::NextPet => view.load_next_pet(fresh(PetId::new(next(&mut self.given.pet)))),
+            RecordRef::NextCategory => {
                 view.load_next_category(fresh(CategoryId::new(next(&mut self.given.category))));
             }
-            Name::NextOrder => view.load_next_order(fresh(OrderId::new(next(&mut self.given.order)))),
-            Name::NextAccount => {
+            RecordRef::NextOrder => view.load_next_order(fresh(OrderId::new(next(&mut self.given.order)))),
+            RecordRef::NextAccount => {
                 view.load_next_account(fresh(AccountId::new(next(&mut self.given.account))));
             }
-            Name::NextKey => view.load_next_key(fresh(KeyId::new(next(&mut self.given.key)))),
+            RecordRef::NextKey => view.load_next_key(fresh(KeyId::new(next(&mut self.given.key)))),
         }
     }
 
@@ -96,7 +98,7 @@ impl Tables {
             Change::OrderDeleted(id) => drop(self.orders.remove(&id)),
             Change::Account(account) => drop(self.accounts.insert(account.id, account)),
             Change::Key(record) => drop(self.keys.insert(record.id, *record)),
-            Change::Retry(record) => drop(self.retries.insert(record.name.clone(), *record)),
+            Change::Idempotency(record) => drop(self.retries.insert(record.name.clone(), *record)),
         }
     }
 

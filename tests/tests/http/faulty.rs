@@ -10,7 +10,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use petstore_domain::{AccountId, Limit, PetId, PetRecord, Timestamp};
 use petstore_ports::{
-    AddressLimits, AddressVerdict, Ask, Cost, Credential, KeyName, KeyReader, PageEnd, PageRequest,
+    AddressLimits, AddressVerdict, Ask, Cost, Credential, KeyLookup, KeyReader, PageEnd, PageRequest,
     PetFilter, PetReader, PetSink, Quotas, Reply, StoreError, StoreHealth, Transactor, Transition, Verdict,
 };
 use petstore_service::Ports;
@@ -130,7 +130,7 @@ impl StoreHealth for FailingPort {
 }
 
 impl KeyReader for FailingPort {
-    fn credential(&self, _name: KeyName) -> Reply<Result<Option<Credential>, StoreError>> {
+    fn credential(&self, _name: KeyLookup) -> Reply<Result<Option<Credential>, StoreError>> {
         Reply::now(Err(self.show()))
     }
 }

@@ -265,7 +265,11 @@ fn of_32_at_once_under_one_key_one_has_an_effect() {
 
 #[test]
 fn an_account_at_its_limit_of_live_records_gets_503() {
-    let policy = Policy { retry_records_max: 2, retry_life: Duration::from_mins(10), ..Policy::DEFAULT };
+    let policy = Policy {
+        idempotency_records_max: 2,
+        idempotency_lifetime: Duration::from_mins(10),
+        ..Policy::DEFAULT
+    };
     let stall = Stall::open_as(ShopOptions { policy, ..ShopOptions::default() });
     let make = |client: &Client, key: &str| {
         post(

@@ -83,7 +83,7 @@ impl Client {
         for _ in 0..=self.random.below(25) {
             let op = generator::any(&self.world.observations.borrow(), &mut self.random);
             let mut request = self.request(op);
-            if request.op.retry_scope().is_some() && !self.random.once_in(3) {
+            if request.op.idempotency_scope().is_some() && !self.random.once_in(3) {
                 self.retries += 1;
                 let key = if self.random.once_in(12) { "same".to_owned() } else { self.retries.to_string() };
                 request.idempotency_key = Some(key);

@@ -369,7 +369,7 @@ fn given(changes: Option<&Changes>) -> (Given, GivenKeys) {
             Change::PetDeleted(_)
             | Change::CategoryDeleted(_)
             | Change::OrderDeleted(_)
-            | Change::Retry(_) => {}
+            | Change::Idempotency(_) => {}
         }
     }
     (given, keys)

@@ -182,7 +182,7 @@ impl Op {
     }
 
     /// The scope of an idempotency key; none if this is no POST.
-    pub(crate) fn retry_scope(&self) -> Option<String> {
+    pub(crate) fn idempotency_scope(&self) -> Option<String> {
         let is_post = matches!(
             self,
             Self::CreateCategory { .. }

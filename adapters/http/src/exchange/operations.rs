@@ -13,7 +13,7 @@ use hyper::StatusCode;
 use hyper::header::{HeaderName, HeaderValue, IF_MATCH, IF_NONE_MATCH, IF_UNMODIFIED_SINCE, LINK};
 use hyper::http::request::Parts;
 use petstore_domain::{Answered, IdError, IdempotencyKey, Precondition, Version, Versioned};
-use petstore_ports::api::{Admission, Petstore, Repeated, Retry};
+use petstore_ports::api::{Admission, IdempotentRequest, Petstore, Repeated};
 
 use crate::base::settings::HttpSettings;
 use crate::exchange::forwarded::Outer;
@@ -147,8 +147,8 @@ impl<'a> Call<'a> {
         key.map(Some).map_err(|error| invalid(format!("Idempotency-Key {error}.")))
     }
 
-    fn retry<'k>(&'k self, key: Option<&'k IdempotencyKey>) -> Option<Retry<'k>> {
-        key.map(|key| Retry { account: self.admission.account, key, body: self.body })
+    fn retry<'k>(&'k self, key: Option<&'k IdempotencyKey>) -> Option<IdempotentRequest<'k>> {
+        key.map(|key| IdempotentRequest { account: self.admission.account, key, body: self.body })
     }
 
     fn tag(&self, version: Version) -> EntityTag {

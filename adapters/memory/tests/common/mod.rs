@@ -52,8 +52,8 @@ pub(crate) fn write<const N: usize>(store: &MemoryStore, changes: [Change; N]) {
     let mut footprint = Footprint::default();
     for change in changes.as_slice() {
         match change {
-            Change::Pet(record) => footprint.add(Name::Pet(record.pet.id)),
-            Change::PetDeleted(id) => footprint.add(Name::Pet(*id)),
+            Change::Pet(record) => footprint.add(RecordRef::Pet(record.pet.id)),
+            Change::PetDeleted(id) => footprint.add(RecordRef::Pet(*id)),
             _ => {}
         }
     }

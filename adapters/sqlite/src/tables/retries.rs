@@ -1,13 +1,15 @@
 //! The table of answers that are kept for retries.
 
-use petstore_domain::{AccountId, Fingerprint, IdempotencyKey, PetId, RetryName, RetryRecord, RetryScope};
+use petstore_domain::{
+    AccountId, Fingerprint, IdempotencyId, IdempotencyKey, IdempotencyRecord, IdempotencyScope, PetId,
+};
 use petstore_ports::StoreError;
 use rusqlite::{Statement, params};
 
 use super::outcome;
 use crate::table::{Fields, Table};
 
-impl Table for RetryRecord {
+impl Table for IdempotencyRecord {
     const NAME: &'static str = "retries";
     const SELECT: &'static str = "SELECT id, account_id, scope, idempotency_key, fingerprint, outcome, expires_at FROM retries ORDER BY id";
     const INSERT: &'static str =
@@ -30,7 +32,7 @@ impl Table for RetryRecord {
     fn parse(row: &mut Fields<'_>) -> Result<Self, StoreError> {
         let _id: i64 = row.plain("id")?;
         Ok(Self {
-            name: RetryName {
+            name: IdempotencyId {
                 account: row.number("account_id", AccountId::new)?,
                 scope: row.text("scope", |text| parse_scope(text).ok_or("is not a kind of request"))?,
                 key: row.text("idempotency_key", parse_key)?,
@@ -42,23 +44,23 @@ impl Table for RetryRecord {
     }
 }
 
-fn scope_text(scope: RetryScope) -> String {
+fn scope_text(scope: IdempotencyScope) -> String {
     match scope {
-        RetryScope::CreatePet => "create_pet".into(),
-        RetryScope::CreateCategory => "create_category".into(),
-        RetryScope::PlaceOrder => "place_order".into(),
-        RetryScope::AdjustStock(pet) => format!("adjust_stock:{pet}"),
+        IdempotencyScope::CreatePet => "create_pet".into(),
+        IdempotencyScope::CreateCategory => "create_category".into(),
+        IdempotencyScope::PlaceOrder => "place_order".into(),
+        IdempotencyScope::AdjustStock(pet) => format!("adjust_stock:{pet}"),
     }
 }
 
-fn parse_scope(text: &str) -> Option<RetryScope> {
+fn parse_scope(text: &str) -> Option<IdempotencyScope> {
     match text {
-        "create_pet" => Some(RetryScope::CreatePet),
-        "create_category" => Some(RetryScope::CreateCategory),
-        "place_order" => Some(RetryScope::PlaceOrder),
+        "create_pet" => Some(IdempotencyScope::CreatePet),
+        "create_category" => Some(IdempotencyScope::CreateCategory),
+        "place_order" => Some(IdempotencyScope::PlaceOrder),
         other => {
             let pet = other.strip_prefix("adjust_stock:")?;
-            PetId::parse(pet).ok().map(RetryScope::AdjustStock)
+            PetId::parse(pet).ok().map(IdempotencyScope::AdjustStock)
         }
     }
 }

@@ -121,9 +121,9 @@ pub(crate) fn ban(since: &str) -> Ban {
     Ban { since: time(since), until: time(since).plus(length), length }
 }
 
-pub(crate) fn retry(key: &str, scope: RetryScope, outcome: Outcome) -> RetryRecord {
-    RetryRecord {
-        name: RetryName {
+pub(crate) fn retry(key: &str, scope: IdempotencyScope, outcome: Outcome) -> IdempotencyRecord {
+    IdempotencyRecord {
+        name: IdempotencyId {
             account: AccountId::FIRST,
             scope,
             key: IdempotencyKey::parse(key.as_bytes()).unwrap(),
@@ -190,16 +190,16 @@ pub(crate) fn everything() -> Vec<Row> {
     let version = Version::FIRST;
     let kept = category(1, "cats").category;
     let outcomes = [
-        (RetryScope::CreatePet, Outcome::Pet(Versioned { value: pet(1, 2).pet, version })),
-        (RetryScope::CreateCategory, Outcome::Category(Versioned { value: kept, version })),
-        (RetryScope::CreateCategory, Outcome::CategoryNameTaken(CategoryId::FIRST)),
-        (RetryScope::PlaceOrder, Outcome::Order(order(4, 2).versioned())),
-        (RetryScope::PlaceOrder, Outcome::PetNotAvailable(PetStatus::Sold)),
-        (RetryScope::PlaceOrder, Outcome::InsufficientStock(0)),
-        (RetryScope::AdjustStock(PetId::FIRST), Outcome::Item(pet(1, 2).versioned_item())),
+        (IdempotencyScope::CreatePet, Outcome::Pet(Versioned { value: pet(1, 2).pet, version })),
+        (IdempotencyScope::CreateCategory, Outcome::Category(Versioned { value: kept, version })),
+        (IdempotencyScope::CreateCategory, Outcome::CategoryNameTaken(CategoryId::FIRST)),
+        (IdempotencyScope::PlaceOrder, Outcome::Order(order(4, 2).versioned())),
+        (IdempotencyScope::PlaceOrder, Outcome::PetNotAvailable(PetStatus::Sold)),
+        (IdempotencyScope::PlaceOrder, Outcome::InsufficientStock(0)),
+        (IdempotencyScope::AdjustStock(PetId::FIRST), Outcome::Item(pet(1, 2).versioned_item())),
     ];
     for (number, (scope, outcome)) in outcomes.into_iter().enumerate() {
-        rows.push(Row::Retry(Box::new(retry(&format!("key-{number}"), scope, outcome))));
+        rows.push(Row::Idempotency(Box::new(retry(&format!("key-{number}"), scope, outcome))));
     }
     rows.push(Row::Usage(usage(1)));
     rows
@@ -235,7 +235,7 @@ pub(crate) fn changes(rows: &[Row]) -> Vec<Changes> {
                 Row::Order(order) => Change::Order(order),
                 Row::Account(account) => Change::Account(account),
                 Row::Key(key) => Change::Key(key),
-                Row::Retry(retry) => Change::Retry(retry),
+                Row::Idempotency(retry) => Change::Idempotency(retry),
                 Row::Usage(_) => return None,
             }]))
         })

@@ -10,7 +10,7 @@ use petstore_domain::{
 };
 use petstore_ports::{
     AddressLimits, AddressVerdict, Ask, CategoryFilter, CategoryReader, CategorySink, Cost, Credential,
-    KeyName, KeyReader, OrderFilter, OrderReader, OrderSink, PageEnd, PageRequest, PetFilter, PetReader,
+    KeyLookup, KeyReader, OrderFilter, OrderReader, OrderSink, PageEnd, PageRequest, PetFilter, PetReader,
     PetSink, Quotas, Reply, StoreError, Transactor, Transition, Verdict,
 };
 use petstore_service::Ports;
@@ -146,7 +146,7 @@ impl OrderReader for SwitchedPort<dyn OrderReader> {
 }
 
 impl KeyReader for SwitchedPort<dyn KeyReader> {
-    fn credential(&self, name: KeyName) -> Fallible<Option<Credential>> {
+    fn credential(&self, name: KeyLookup) -> Fallible<Option<Credential>> {
         self.switch.reply(|| self.port.credential(name))
     }
 }

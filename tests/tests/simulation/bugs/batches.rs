@@ -6,7 +6,7 @@ use std::task::{Context, Poll, Waker};
 
 use async_trait::async_trait;
 use petstore_domain::{
-    CategoryId, CategoryRecord, Changes, FoldedName, Footprint, Name, PetId, PetRecord, View,
+    CategoryId, CategoryRecord, Changes, FoldedName, Footprint, PetId, PetRecord, RecordRef, View,
 };
 use petstore_ports::{
     CategoryFilter, CategoryReader, PageOrder, PageRequest, PetReader, StoreError, Transactor, Transition,
@@ -79,10 +79,10 @@ impl FaultyTransition {
         let mut faulty = view.clone();
         for name in self.inner.footprint(view).names().iter().filter(|name| view.holds(name)) {
             match name {
-                Name::Pet(id) if self.bug == Bug::IgnoresBatchedPets => {
+                RecordRef::Pet(id) if self.bug == Bug::IgnoresBatchedPets => {
                     faulty.load_pet(*id, self.tables.pet(*id));
                 }
-                Name::CategoryName(name) if self.bug == Bug::IgnoresBatchedNames => {
+                RecordRef::CategoryName(name) if self.bug == Bug::IgnoresBatchedNames => {
                     faulty.load_category_name(name.clone(), self.tables.category_named(name));
                 }
                 _ => {}

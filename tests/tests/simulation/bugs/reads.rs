@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use petstore_domain::{KeyId, PetId, PetRecord};
 use petstore_ports::{
-    Credential, KeyName, KeyReader, PageEnd, PageOrder, PageRequest, PetFilter, PetReader, PetSink, Reply,
+    Credential, KeyLookup, KeyReader, PageEnd, PageOrder, PageRequest, PetFilter, PetReader, PetSink, Reply,
     StoreError,
 };
 
@@ -25,7 +25,7 @@ impl CachedKeys {
 }
 
 impl KeyReader for CachedKeys {
-    fn credential(&self, name: KeyName) -> Reply<Result<Option<Credential>, StoreError>> {
+    fn credential(&self, name: KeyLookup) -> Reply<Result<Option<Credential>, StoreError>> {
         let kept = Arc::clone(&self.kept);
         self.inner.credential(name).map(move |found| {
             let found = found?;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use petstore_domain::{Change, Changes, Footprint, Name, PetId, PetRecord, View};
+use petstore_domain::{Change, Changes, Footprint, PetId, PetRecord, RecordRef, View};
 use petstore_ports::{StoreError, StoreErrorKind, Transactor, Transition};
 
 use super::Bug;
@@ -58,10 +58,12 @@ impl FaultyTransition {
         let mut view = view.clone();
         for name in self.inner.footprint(&view).names() {
             match name {
-                Name::Retry(name) if self.bug == Bug::RepeatsEffects && number.is_multiple_of(8) => {
-                    view.load_retry(name.clone(), None);
+                RecordRef::Idempotency(name)
+                    if self.bug == Bug::RepeatsEffects && number.is_multiple_of(8) =>
+                {
+                    view.load_idempotency(name.clone(), None);
                 }
-                Name::Pet(id) if self.bug == Bug::DecidesOnStale => {
+                RecordRef::Pet(id) if self.bug == Bug::DecidesOnStale => {
                     let mut pets = self.memory.pets.lock().expect("no thread panics while it holds the lock");
                     let now = view.pet(*id).cloned();
                     let before = pets.get(id).cloned();

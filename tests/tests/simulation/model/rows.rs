@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use petstore_domain::{Ban as DomainBan, KeyRecord, PetStatus, RetryScope, Timestamp};
+use petstore_domain::{Ban as DomainBan, IdempotencyScope, KeyRecord, PetStatus, Timestamp};
 use petstore_ports::{Journal, Row, UsageCount};
 
 use super::accounts::{Ban, Key};
@@ -70,12 +70,12 @@ impl Rows {
             }
             Row::Account(account) => drop(self.plans.insert(account.id.get(), account.plan.as_str())),
             Row::Key(record) => drop(self.keys.insert(record.id.get(), key(&record))),
-            Row::Retry(record) => {
+            Row::Idempotency(record) => {
                 let scope = match record.name.scope {
-                    RetryScope::CreatePet => "/v1/pets".to_owned(),
-                    RetryScope::CreateCategory => "/v1/categories".to_owned(),
-                    RetryScope::PlaceOrder => "/v1/store/orders".to_owned(),
-                    RetryScope::AdjustStock(pet) => format!("/v1/inventory/{pet}/adjustments"),
+                    IdempotencyScope::CreatePet => "/v1/pets".to_owned(),
+                    IdempotencyScope::CreateCategory => "/v1/categories".to_owned(),
+                    IdempotencyScope::PlaceOrder => "/v1/store/orders".to_owned(),
+                    IdempotencyScope::AdjustStock(pet) => format!("/v1/inventory/{pet}/adjustments"),
                 };
                 let name = (record.name.account.get(), scope, record.name.key.as_str().to_owned());
                 self.retries.insert(name, record.expires_at.as_millis());

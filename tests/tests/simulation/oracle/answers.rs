@@ -148,7 +148,7 @@ impl State {
         let name = |asked: &Asked| {
             let Some(Gate::Admitted { account, .. }) = asked.gate else { return None };
             let key = asked.request.idempotency_key.clone()?;
-            Some((account, asked.request.op.retry_scope()?, key))
+            Some((account, asked.request.op.idempotency_scope()?, key))
         };
         let Some(own) = name(&self.asked[id]) else { return false };
         self.asked.iter().enumerate().rev().take(200).any(|(other, asked)| {

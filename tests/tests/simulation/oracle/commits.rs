@@ -210,7 +210,7 @@ impl State {
             .request
             .idempotency_key
             .clone()
-            .and_then(|key| Some((*account, request.op.retry_scope()?, key)));
+            .and_then(|key| Some((*account, request.op.idempotency_scope()?, key)));
         let body = request.op.body().unwrap_or_default();
         let known = name.as_ref().and_then(|name| self.retries.answer(name, &body, now));
         let answer = if let Some(answer) = known {

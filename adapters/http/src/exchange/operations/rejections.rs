@@ -22,15 +22,15 @@ impl<R: Refuse> Refuse for Failure<R> {
     fn answer(self, epoch: u64) -> Answer {
         match self {
             Self::Rejected(rejection) => rejection.answer(epoch),
-            Self::RetryInProgress => {
+            Self::IdempotencyInProgress => {
                 let message = "The first request with this Idempotency-Key is still being answered.";
                 ApiError::new(Code::IdempotencyInProgress, message).into()
             }
-            Self::RetryKeyReused => {
+            Self::IdempotencyKeyReused => {
                 let message = "This Idempotency-Key was used with another body.";
                 ApiError::new(Code::IdempotencyKeyReused, message).into()
             }
-            Self::TooManyRetries => {
+            Self::TooManyIdempotencyRecords => {
                 let message = "The account has as many answers kept under an Idempotency-Key as it may have; each is \
                                forgotten when its time is over.";
                 Answer::comes_again(Code::Overloaded, message)

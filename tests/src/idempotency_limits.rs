@@ -1,8 +1,8 @@
 //! The lifetime of idempotency records, and their number for each account.
 
 use petstore_domain::{
-    AccountId, AdjustStock, Answered, Fingerprint, Idempotent, InventoryItem, PetId, Plan, RetryRejection,
-    Timestamp, Versioned,
+    AccountId, AdjustStock, Answered, Fingerprint, IdempotencyRejection, Idempotent, InventoryItem, PetId,
+    Plan, Timestamp, Versioned,
 };
 
 use crate::Subject;
@@ -14,7 +14,7 @@ use crate::values::write_values;
 
 type Answer = Result<
     Answered<Versioned<InventoryItem>, petstore_domain::AdjustStockRejection>,
-    RetryRejection<petstore_domain::AdjustStockRejection>,
+    IdempotencyRejection<petstore_domain::AdjustStockRejection>,
 >;
 
 /// One account that takes units from one pet, with at most `max` records.
@@ -51,7 +51,7 @@ impl Taker {
     }
 
     async fn refused(&self, key: &str, now: Timestamp, promise: &str) {
-        assert_eq!(self.take(key, now).await, Err(RetryRejection::TooManyRecords), "{promise}: {key}");
+        assert_eq!(self.take(key, now).await, Err(IdempotencyRejection::TooManyRecords), "{promise}: {key}");
     }
 
     /// Prunes until nothing is left to prune, without a visible change. Returns the number of pruned records.
@@ -116,7 +116,7 @@ pub async fn an_expired_record_is_replaced_once_under_concurrency(subject: &Subj
         .await;
         let (done, others): (Vec<_>, Vec<_>) = answers.into_iter().partition(Result::is_ok);
         assert_eq!(done.len(), 1, "an expired record is replaced once: round {round}: {done:?}");
-        let reused = others.iter().all(|answer| *answer == Err(RetryRejection::KeyReused));
+        let reused = others.iter().all(|answer| *answer == Err(IdempotencyRejection::KeyReused));
         assert!(reused, "the others come with another body: {others:?}");
     }
     assert_eq!(all::<petstore_domain::OrderRecord>(subject).await.len(), 30, "one order a round");

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use crate::state::{Change, Changes, Footprint, Name, View};
+use crate::state::{Change, Changes, Footprint, RecordRef, View};
 use crate::{
     AccountId, AdjustStock, AdjustStockRejection, Category, CategoryId, CreateCategory,
     CreateCategoryRejection, CreatePet, InventoryItem, Operation, Order, Pet, PetId, PetStatus, PlaceOrder,
@@ -47,7 +47,7 @@ impl IdempotencyKey {
 
 /// The scope within which a key is unique for an account: the method and path of the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum RetryScope {
+pub enum IdempotencyScope {
     /// Creating pets.
     CreatePet,
     /// Creating categories.
@@ -60,11 +60,11 @@ pub enum RetryScope {
 
 /// The name of an idempotency record: account, scope and key.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct RetryName {
+pub struct IdempotencyId {
     /// The account.
     pub account: AccountId,
     /// The method and path.
-    pub scope: RetryScope,
+    pub scope: IdempotencyScope,
     /// The client's key.
     pub key: IdempotencyKey,
 }
@@ -94,9 +94,9 @@ pub enum Outcome {
 
 /// An idempotency record: the answer to a request, kept for its retries.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RetryRecord {
+pub struct IdempotencyRecord {
     /// Its name.
-    pub name: RetryName,
+    pub name: IdempotencyId,
     /// The fingerprint of the body that was answered.
     pub fingerprint: Fingerprint,
     /// The answer.
@@ -108,7 +108,7 @@ pub struct RetryRecord {
 /// An operation whose answer can be recorded and replayed.
 pub trait Repeatable: Operation {
     /// Returns the scope within which its keys are unique.
-    fn retry_scope(&self) -> RetryScope;
+    fn idempotency_scope(&self) -> IdempotencyScope;
 
     /// Returns the answer to record; none if a retry is to be decided again.
     fn outcome(decided: Result<&Self::Output, &Self::Rejection>) -> Option<Outcome>;
@@ -123,7 +123,7 @@ pub struct Idempotent<O> {
     /// The operation.
     pub operation: O,
     /// The name of its record.
-    pub name: RetryName,
+    pub name: IdempotencyId,
     /// The body of the request.
     pub fingerprint: Fingerprint,
     /// The time of the request.
@@ -148,7 +148,7 @@ pub struct Answered<T, R> {
 
 /// Why a request under an idempotency key got no answer that could be kept.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum RetryRejection<R> {
+pub enum IdempotencyRejection<R> {
     /// The operation was rejected for a reason that may be gone at the next try.
     #[error("{0}")]
     Rejected(R),
@@ -162,10 +162,10 @@ pub enum RetryRejection<R> {
 
 impl<O: Repeatable> Operation for Idempotent<O> {
     type Output = Answered<O::Output, O::Rejection>;
-    type Rejection = RetryRejection<O::Rejection>;
+    type Rejection = IdempotencyRejection<O::Rejection>;
 
     fn footprint(&self, seen: &View) -> Footprint {
-        let record = Name::Retry(self.name.clone());
+        let record = RecordRef::Idempotency(self.name.clone());
         let mut footprint = if seen.holds(&record) && self.kept(seen).is_none() {
             self.operation.footprint(seen)
         } else {
@@ -179,15 +179,15 @@ impl<O: Repeatable> Operation for Idempotent<O> {
     fn decide(&self, view: &View) -> Result<(Changes, Self::Output), Self::Rejection> {
         if let Some(record) = self.kept(view) {
             if record.fingerprint != self.fingerprint {
-                return Err(RetryRejection::KeyReused);
+                return Err(IdempotencyRejection::KeyReused);
             }
-            let result = O::replay(&record.outcome).ok_or(RetryRejection::KeyReused)?;
+            let result = O::replay(&record.outcome).ok_or(IdempotencyRejection::KeyReused)?;
             return Ok((Changes::none(), Answered { result, replayed: true }));
         }
         // An expired record is overwritten, which does not raise their number.
-        let is_another = view.retry(&self.name).is_none();
+        let is_another = view.idempotency(&self.name).is_none();
         if is_another && self.records >= self.records_max {
-            return Err(RetryRejection::TooManyRecords);
+            return Err(IdempotencyRejection::TooManyRecords);
         }
         let (mut changes, result) = match self.operation.decide(view) {
             Ok((changes, output)) => (changes, Ok(output)),
@@ -195,7 +195,7 @@ impl<O: Repeatable> Operation for Idempotent<O> {
         };
         match (O::outcome(result.as_ref()), result) {
             (Some(outcome), result) => {
-                changes.push(Change::Retry(Box::new(RetryRecord {
+                changes.push(Change::Idempotency(Box::new(IdempotencyRecord {
                     name: self.name.clone(),
                     fingerprint: self.fingerprint,
                     outcome,
@@ -204,21 +204,21 @@ impl<O: Repeatable> Operation for Idempotent<O> {
                 Ok((changes, Answered { result, replayed: false }))
             }
             (None, Ok(output)) => Ok((changes, Answered { result: Ok(output), replayed: false })),
-            (None, Err(rejection)) => Err(RetryRejection::Rejected(rejection)),
+            (None, Err(rejection)) => Err(IdempotencyRejection::Rejected(rejection)),
         }
     }
 }
 
 impl<O> Idempotent<O> {
     /// Returns the live record of the same request, if there is one.
-    fn kept<'v>(&self, view: &'v View) -> Option<&'v RetryRecord> {
-        view.retry(&self.name).filter(|record| record.expires_at > self.now)
+    fn kept<'v>(&self, view: &'v View) -> Option<&'v IdempotencyRecord> {
+        view.idempotency(&self.name).filter(|record| record.expires_at > self.now)
     }
 }
 
 impl Repeatable for CreatePet {
-    fn retry_scope(&self) -> RetryScope {
-        RetryScope::CreatePet
+    fn idempotency_scope(&self) -> IdempotencyScope {
+        IdempotencyScope::CreatePet
     }
 
     fn outcome(decided: Result<&Self::Output, &Self::Rejection>) -> Option<Outcome> {
@@ -232,8 +232,8 @@ impl Repeatable for CreatePet {
 }
 
 impl Repeatable for CreateCategory {
-    fn retry_scope(&self) -> RetryScope {
-        RetryScope::CreateCategory
+    fn idempotency_scope(&self) -> IdempotencyScope {
+        IdempotencyScope::CreateCategory
     }
 
     fn outcome(decided: Result<&Self::Output, &Self::Rejection>) -> Option<Outcome> {
@@ -253,8 +253,8 @@ impl Repeatable for CreateCategory {
 }
 
 impl Repeatable for PlaceOrder {
-    fn retry_scope(&self) -> RetryScope {
-        RetryScope::PlaceOrder
+    fn idempotency_scope(&self) -> IdempotencyScope {
+        IdempotencyScope::PlaceOrder
     }
 
     fn outcome(decided: Result<&Self::Output, &Self::Rejection>) -> Option<Outcome> {
@@ -281,8 +281,8 @@ impl Repeatable for PlaceOrder {
 }
 
 impl Repeatable for AdjustStock {
-    fn retry_scope(&self) -> RetryScope {
-        RetryScope::AdjustStock(self.id)
+    fn idempotency_scope(&self) -> IdempotencyScope {
+        IdempotencyScope::AdjustStock(self.id)
     }
 
     fn outcome(decided: Result<&Self::Output, &Self::Rejection>) -> Option<Outcome> {
