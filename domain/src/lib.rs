@@ -30,6 +30,7 @@ mod account;
 mod api_key;
 mod ban;
 mod category;
+mod event;
 mod folding;
 mod id;
 mod idempotency;
@@ -59,6 +60,10 @@ pub use category::{
     Category, CategoryName, CategoryPatch, CategoryRecord, CreateCategory, CreateCategoryRejection,
     DeleteCategory, DeleteCategoryRejection, Description, NewCategory, UpdateCategory,
     UpdateCategoryRejection,
+};
+pub use event::{
+    CategoryBefore, Event, EventFilter, EventId, EventIdError, EventKind, EventKinds, Happening, ItemBefore,
+    KeyBan, PetBefore, Position, happenings,
 };
 pub use folding::{FOLDING, FoldedName};
 pub use id::{AccountId, CategoryId, ID_MAX, IdError, KeyId, OrderId, PetId};

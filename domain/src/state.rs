@@ -1,8 +1,9 @@
 //! The interface between the rules and a store: the records that operations read, and the changes that they make.
 
+use crate::event::{Happening, happenings};
 use crate::{
     Account, AccountId, AccountName, CategoryId, CategoryRecord, FoldedName, IdempotencyId,
-    IdempotencyRecord, KeyId, KeyRecord, OrderId, OrderRecord, PetId, PetRecord,
+    IdempotencyRecord, KeyId, KeyRecord, OrderId, OrderRecord, PetId, PetRecord, Timestamp,
 };
 
 /// A reference to one record that an operation may read. Stores lock them in their order.
@@ -248,35 +249,65 @@ pub enum Change {
     Idempotency(Box<IdempotencyRecord>),
 }
 
-/// The changes of one decision, applied together or not at all.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Changes(Vec<Change>);
+/// The changes of one decision, applied together or not at all, with the events that they cause.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Changes {
+    records: Vec<Change>,
+    happenings: Vec<Happening>,
+    at: Timestamp,
+}
 
 impl Changes {
     /// Returns no changes.
     pub const fn none() -> Self {
-        Self(Vec::new())
+        Self::of(Vec::new())
+    }
+
+    const fn of(records: Vec<Change>) -> Self {
+        Self { records, happenings: Vec::new(), at: Timestamp::EPOCH }
     }
 
     /// Adds a change.
     pub fn push(&mut self, change: Change) {
-        self.0.push(change);
+        self.records.push(change);
+    }
+
+    /// Adds the events of these changes, which were decided on these records at this time.
+    #[must_use]
+    pub fn with_events(self, before: &View, at: Timestamp) -> Self {
+        Self { happenings: happenings(before, &self.records), at, ..self }
     }
 
     /// The changes, in their order.
     pub fn as_slice(&self) -> &[Change] {
-        &self.0
+        &self.records
     }
 
-    /// Returns whether there are none.
+    /// The events that the changes cause, in the order of the log.
+    pub fn happenings(&self) -> &[Happening] {
+        &self.happenings
+    }
+
+    /// The time of the events: that of the operation.
+    pub const fn at(&self) -> Timestamp {
+        self.at
+    }
+
+    /// Returns whether there are no changes, and so no events.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.records.is_empty()
+    }
+}
+
+impl Default for Changes {
+    fn default() -> Self {
+        Self::none()
     }
 }
 
 impl<const N: usize> From<[Change; N]> for Changes {
     fn from(changes: [Change; N]) -> Self {
-        Self(Vec::from(changes))
+        Self::of(Vec::from(changes))
     }
 }
 
@@ -285,6 +316,6 @@ impl IntoIterator for Changes {
     type IntoIter = std::vec::IntoIter<Change>;
 
     fn into_iter(self) -> Self::IntoIter {
-        self.0.into_iter()
+        self.records.into_iter()
     }
 }

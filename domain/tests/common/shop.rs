@@ -6,6 +6,7 @@ use std::fmt::Debug;
 
 use petstore_domain::*;
 
+use super::fold::assert_told;
 use super::now;
 
 /// All records, by their ids. Names are found by a scan, so that no index can hide a name that is there twice.
@@ -95,13 +96,25 @@ impl Shop {
         decided
     }
 
+    /// Decides, applies the changes, and returns the events that they cause.
+    pub(crate) fn events<O>(&mut self, operation: &O) -> Vec<Happening>
+    where
+        O: Operation<Output: PartialEq + Debug, Rejection: PartialEq + Debug>,
+    {
+        let (view, _) = self.load(operation);
+        let changes = self.decide(operation).map(|(changes, _)| changes).unwrap_or_default();
+        self.run(operation).ok();
+        happenings(&view, changes.as_slice())
+    }
+
     /// Decides, and applies the changes.
     pub(crate) fn run<O>(&mut self, operation: &O) -> Result<O::Output, O::Rejection>
     where
         O: Operation<Output: PartialEq + Debug, Rejection: PartialEq + Debug>,
     {
         let (changes, output) = self.decide(operation)?;
-        let footprint = self.footprint(operation);
+        let (view, footprint) = self.load(operation);
+        let events = happenings(&view, changes.as_slice());
         let before = self.clone();
         for change in changes {
             // A store has locked the footprint and nothing else.
@@ -112,6 +125,7 @@ impl Shop {
         }
         self.assert_sound();
         self.assert_versions_follow(&before);
+        assert_told(&before, &events, self);
         Ok(output)
     }
 

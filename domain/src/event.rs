@@ -1,0 +1,160 @@
+//! Events: what each commit changed in the shop, as clients read it.
+//!
+//! An event is derived from the records that an operation read and the changes that it decided ([`happenings`]), in
+//! one place, so that no operation can forget one. The store gives it its position when the change is committed.
+
+mod derive;
+mod filter;
+mod id;
+mod kind;
+
+pub use derive::happenings;
+pub use filter::{EventFilter, EventKinds};
+pub use id::{EventId, EventIdError, Position};
+pub use kind::EventKind;
+
+use crate::{
+    AccountId, Category, CategoryId, CategoryName, Description, InventoryItem, KeyId, KeyLabel, Order, Pet,
+    PetName, PetStatus, Timestamp,
+};
+
+/// An event as a store keeps it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    /// Its id: the life of the log and the place in it.
+    pub id: EventId,
+    /// The time of the operation that caused it.
+    pub at: Timestamp,
+    /// The change.
+    pub happening: Happening,
+}
+
+/// The content of an event: the resource after the change, or its last state if it is gone, and the old values of the
+/// members that changed where the kind of event has them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Happening {
+    /// An order was placed.
+    OrderPlaced(Order),
+    /// The ship date of an order changed.
+    OrderUpdated {
+        /// The order after the change.
+        order: Order,
+        /// The ship date before it.
+        previous_ship_date: Option<Timestamp>,
+    },
+    /// An order was fulfilled.
+    OrderCompleted(Order),
+    /// An order was cancelled.
+    OrderCancelled(Order),
+    /// A pet was created.
+    PetCreated(Pet),
+    /// The status of a pet changed, by a request or because its stock did.
+    PetStatusChanged {
+        /// The pet after the change.
+        pet: Pet,
+        /// The status before it.
+        previous: PetStatus,
+    },
+    /// Other members of a pet changed.
+    PetUpdated {
+        /// The pet after the change.
+        pet: Pet,
+        /// The old values of the members that changed, its status left out.
+        previous: PetBefore,
+    },
+    /// A pet was deleted.
+    PetDeleted(Pet),
+    /// A category was created.
+    CategoryCreated(Category),
+    /// A category changed.
+    CategoryUpdated {
+        /// The category after the change.
+        category: Category,
+        /// The old values of the members that changed.
+        previous: Box<CategoryBefore>,
+    },
+    /// A category was deleted.
+    CategoryDeleted(Category),
+    /// The units or the status of an inventory item changed. The creation and the deletion of an item are those of its
+    /// pet.
+    InventoryUpdated {
+        /// The item after the change.
+        item: InventoryItem,
+        /// The old values of the members that changed.
+        previous: ItemBefore,
+    },
+    /// A key was banned.
+    KeyBanned(KeyBan),
+    /// The ban of a key was lifted by an operator. The end of a ban by time is no event.
+    KeyUnbanned(KeyBan),
+}
+
+/// The old values of the members of a pet that changed.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PetBefore {
+    /// The name, if it changed.
+    pub name: Option<PetName>,
+    /// The category, if it changed.
+    pub category_id: Option<CategoryId>,
+}
+
+/// The old values of the members of a category that changed.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CategoryBefore {
+    /// The name, if it changed.
+    pub name: Option<CategoryName>,
+    /// The description, if it changed; `Some(None)` if there was none.
+    pub description: Option<Option<Description>>,
+}
+
+/// The old values of the members of an inventory item that changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ItemBefore {
+    /// The free units, if they changed.
+    pub quantity: Option<u64>,
+    /// The status, if it changed.
+    pub status: Option<PetStatus>,
+}
+
+/// The ban of a key as its account sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyBan {
+    /// The key.
+    pub key: KeyId,
+    /// The account of the key: no other one sees the event.
+    pub account: AccountId,
+    /// The label of the key.
+    pub label: KeyLabel,
+    /// The end of the ban; of a lifted ban the time at which it was lifted.
+    pub until: Timestamp,
+}
+
+impl Happening {
+    /// The kind of event.
+    pub const fn kind(&self) -> EventKind {
+        match self {
+            Self::OrderPlaced(_) => EventKind::OrderPlaced,
+            Self::OrderUpdated { .. } => EventKind::OrderUpdated,
+            Self::OrderCompleted(_) => EventKind::OrderCompleted,
+            Self::OrderCancelled(_) => EventKind::OrderCancelled,
+            Self::PetCreated(_) => EventKind::PetCreated,
+            Self::PetStatusChanged { .. } => EventKind::PetStatusChanged,
+            Self::PetUpdated { .. } => EventKind::PetUpdated,
+            Self::PetDeleted(_) => EventKind::PetDeleted,
+            Self::CategoryCreated(_) => EventKind::CategoryCreated,
+            Self::CategoryUpdated { .. } => EventKind::CategoryUpdated,
+            Self::CategoryDeleted(_) => EventKind::CategoryDeleted,
+            Self::InventoryUpdated { .. } => EventKind::InventoryUpdated,
+            Self::KeyBanned(_) => EventKind::KeyBanned,
+            Self::KeyUnbanned(_) => EventKind::KeyUnbanned,
+        }
+    }
+
+    /// The account that alone sees the event; none if every account with the scope `read` does.
+    pub const fn private_to(&self) -> Option<AccountId> {
+        match self {
+            Self::KeyBanned(ban) | Self::KeyUnbanned(ban) => Some(ban.account),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! The events of a decision, derived from the records that it read and the changes that it makes.
+
+use super::{CategoryBefore, Happening, ItemBefore, KeyBan, PetBefore};
+use crate::state::{Change, View};
+use crate::{CategoryRecord, KeyRecord, OrderRecord, PetRecord, Timestamp};
+
+/// Returns the events of changes that were decided on these records, in the order in which the log has them: of orders,
+/// pets, categories, inventory items, keys.
+///
+/// `before` holds each existing record that `changes` replaces or removes: an operation changes no record that it has
+/// not read. A record that is written as it was emits nothing.
+///
+/// ```
+/// use petstore_domain::*;
+///
+/// let new = NewCategory { name: CategoryName::parse("Dogs").unwrap(), description: None };
+/// let mut view = View::default();
+/// view.load_category_name(new.name.folded(), None);
+/// view.load_next_category(CategoryId::FIRST);
+/// let (changes, _) = CreateCategory { new }.decide(&view).unwrap();
+/// assert_eq!(happenings(&view, changes.as_slice())[0].kind(), EventKind::CategoryCreated);
+/// ```
+pub fn happenings(before: &View, changes: &[Change]) -> Vec<Happening> {
+    let mut found = Vec::new();
+    for change in changes {
+        match change {
+            Change::Order(after) => found.extend(order(before.order(after.order.id), after)),
+            Change::OrderDeleted(id) => {
+                found.extend(before.order(*id).map(|record| Happening::OrderCancelled(record.order.clone())));
+            }
+            Change::Pet(after) => pet(before.pet(after.pet.id), after, &mut found),
+            Change::PetDeleted(id) => {
+                found.extend(before.pet(*id).map(|record| Happening::PetDeleted(record.pet.clone())));
+            }
+            Change::Category(after) => found.extend(category(before.category(after.category.id), after)),
+            Change::CategoryDeleted(id) => found.extend(
+                before.category(*id).map(|record| Happening::CategoryDeleted(record.category.clone())),
+            ),
+            Change::Key(after) => found.extend(key(before.key(after.id), after)),
+            Change::Account(_) | Change::Idempotency(_) => {}
+        }
+    }
+    // Stable: a pet's change of status stays before its other changes.
+    found.sort_by_key(|happening| happening.kind().rank());
+    found
+}
+
+fn order(before: Option<&OrderRecord>, after: &OrderRecord) -> Option<Happening> {
+    let order = after.order.clone();
+    let Some(before) = before.map(|record| &record.order) else {
+        return Some(Happening::OrderPlaced(order));
+    };
+    if order.complete && !before.complete {
+        return Some(Happening::OrderCompleted(order));
+    }
+    let previous_ship_date = before.ship_date;
+    (order != *before).then_some(Happening::OrderUpdated { order, previous_ship_date })
+}
+
+fn pet(before: Option<&PetRecord>, after: &PetRecord, found: &mut Vec<Happening>) {
+    let Some(before) = before else {
+        found.push(Happening::PetCreated(after.pet.clone()));
+        return;
+    };
+    let (old, new) = (&before.pet, &after.pet);
+    if old.status != new.status {
+        found.push(Happening::PetStatusChanged { pet: new.clone(), previous: old.status });
+    }
+    let previous = PetBefore {
+        name: (old.name != new.name).then(|| old.name.clone()),
+        category_id: (old.category_id != new.category_id).then_some(old.category_id),
+    };
+    if previous != PetBefore::default() {
+        found.push(Happening::PetUpdated { pet: new.clone(), previous });
+    }
+    let previous = ItemBefore {
+        quantity: (before.stock != after.stock).then_some(before.stock),
+        status: (old.status != new.status).then_some(old.status),
+    };
+    if previous != ItemBefore::default() {
+        found.push(Happening::InventoryUpdated { item: after.item(), previous });
+    }
+}
+
+/// The number of its pets is no member of the resource.
+fn category(before: Option<&CategoryRecord>, after: &CategoryRecord) -> Option<Happening> {
+    let category = &after.category;
+    let Some(before) = before.map(|record| &record.category) else {
+        return Some(Happening::CategoryCreated(category.clone()));
+    };
+    let previous = CategoryBefore {
+        name: (before.name != category.name).then(|| before.name.clone()),
+        description: (before.description != category.description).then(|| before.description.clone()),
+    };
+    (previous != CategoryBefore::default())
+        .then(|| Happening::CategoryUpdated { category: category.clone(), previous: Box::new(previous) })
+}
+
+/// A new key may inherit a ban, which is no event of its own.
+fn key(before: Option<&KeyRecord>, after: &KeyRecord) -> Option<Happening> {
+    let before = before?.ban;
+    let ban = after.ban?;
+    let seen = |until: Timestamp| KeyBan {
+        key: after.id,
+        account: after.account,
+        label: after.label.clone(),
+        until,
+    };
+    match before {
+        Some(before) if before.since == ban.since => {
+            (ban.until < before.until).then(|| Happening::KeyUnbanned(seen(ban.until)))
+        }
+        _ => Some(Happening::KeyBanned(seen(ban.until))),
+    }
+}

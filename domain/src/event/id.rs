@@ -1,0 +1,148 @@
+//! Ids of events: the life of the log and the place in it.
+
+use crate::ID_MAX;
+
+const PREFIX: &str = "evt_";
+
+/// Base62 digits of 128 bits: 64 of the epoch, then 64 of the position.
+const DIGITS_LEN: usize = 22;
+
+const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+/// A place in the event log: 1 to [`ID_MAX`] for an event, and 0 for the place before the first one.
+///
+/// Positions rise in the order of the commits. Gaps mean nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct Position(u64);
+
+impl Position {
+    /// The place before the first event.
+    pub const START: Self = Self(0);
+
+    /// The last position that there can be.
+    pub const MAX: Self = Self(ID_MAX);
+
+    /// Takes a number from 0 to [`ID_MAX`].
+    pub const fn new(number: u64) -> Option<Self> {
+        if number <= ID_MAX { Some(Self(number)) } else { None }
+    }
+
+    /// The number: the event's `sequence`.
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+
+    /// The position after this one, at most [`Position::MAX`].
+    #[must_use]
+    pub fn next(self) -> Self {
+        Self((self.0 + 1).min(ID_MAX))
+    }
+
+    /// The position before this one, at least [`Position::START`].
+    #[must_use]
+    pub const fn before(self) -> Self {
+        Self(self.0.saturating_sub(1))
+    }
+}
+
+impl std::fmt::Display for Position {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// The id of an event: `evt_` and 22 base62 digits. Within one epoch the texts rise with the positions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct EventId {
+    /// The life of the log: a random number that a store draws when it begins a new log.
+    pub epoch: u64,
+    /// The place in the log.
+    pub position: Position,
+}
+
+/// A text that is not the id of an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("must be an id of an event: evt_ and 22 letters or digits")]
+pub struct EventIdError;
+
+impl EventId {
+    /// Characters of an id.
+    pub const LEN: usize = PREFIX.len() + DIGITS_LEN;
+
+    /// Takes the text of an id. An id is well-formed also if no event has it.
+    pub fn parse(text: &str) -> Result<Self, EventIdError> {
+        let digits = text.strip_prefix(PREFIX).ok_or(EventIdError)?;
+        if digits.len() != DIGITS_LEN {
+            return Err(EventIdError);
+        }
+        let mut number = 0_u128;
+        for digit in digits.bytes() {
+            let value = DIGITS.binary_search(&digit).map_err(|_| EventIdError)?;
+            number = number.checked_mul(62).and_then(|n| n.checked_add(value as u128)).ok_or(EventIdError)?;
+        }
+        let low = u64::try_from(number & u128::from(u64::MAX)).map_err(|_| EventIdError)?;
+        let epoch = u64::try_from(number >> 64).map_err(|_| EventIdError)?;
+        Ok(Self { epoch, position: Position::new(low).ok_or(EventIdError)? })
+    }
+
+    /// The text, as ASCII.
+    pub fn to_ascii(self) -> [u8; Self::LEN] {
+        let mut text = [b'0'; Self::LEN];
+        text[..PREFIX.len()].copy_from_slice(PREFIX.as_bytes());
+        let mut rest = (u128::from(self.epoch) << 64) | u128::from(self.position.0);
+        for place in text[PREFIX.len()..].iter_mut().rev() {
+            *place = DIGITS[usize::try_from(rest % 62).unwrap_or(0)];
+            rest /= 62;
+        }
+        text
+    }
+}
+
+impl std::fmt::Display for EventId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(std::str::from_utf8(&self.to_ascii()).expect("base62 is ASCII"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(epoch: u64, position: u64) -> EventId {
+        EventId { epoch, position: Position::new(position).unwrap() }
+    }
+
+    #[test]
+    fn texts_have_a_fixed_width_parse_back_and_rise_with_the_position() {
+        for epoch in [0, 1, 0x0123_4567_89AB_CDEF, u64::MAX] {
+            let ids = [0, 1, 61, 62, 3_843, 1 << 32, ID_MAX - 1, ID_MAX].map(|position| id(epoch, position));
+            for id in ids {
+                let text = id.to_string();
+                assert_eq!(text.len(), EventId::LEN);
+                assert_eq!(EventId::parse(&text), Ok(id), "{text}");
+            }
+            assert!(ids.map(|id| id.to_string()).is_sorted());
+        }
+        assert_eq!(id(0, 1).to_string(), "evt_0000000000000000000001");
+        assert_eq!(id(u64::MAX, ID_MAX).to_string(), "evt_7n42DGM5TflOBm6tfF2shz");
+    }
+
+    #[test]
+    fn other_texts_are_refused() {
+        let texts = [
+            "",
+            "evt_",
+            "evt_000000000000000000001",
+            "evt_00000000000000000000001",
+            "EVT_0000000000000000000001",
+            "evt_000000000000000000000-",
+            "evt_zzzzzzzzzzzzzzzzzzzzzz",
+            // A position above the largest one.
+            "evt_000000000000gzzzzzzzzz",
+            "évt_000000000000000000001",
+        ];
+        for text in texts {
+            assert_eq!(EventId::parse(text), Err(EventIdError), "{text}");
+        }
+    }
+}
