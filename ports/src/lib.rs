@@ -13,6 +13,7 @@ mod bulk;
 mod clock;
 mod entropy;
 mod error;
+mod events;
 mod idempotency;
 mod journal;
 mod keys;
@@ -28,6 +29,7 @@ pub use bulk::{Bulk, BulkImport, ImportError};
 pub use clock::Clock;
 pub use entropy::Entropy;
 pub use error::{StoreError, StoreErrorKind};
+pub use events::{EventBounds, EventFeed, EventPage, EventQuery, EventRead, EventReader, LogEnd};
 pub use idempotency::IdempotencyRecords;
 pub use journal::{Batch, BatchNumber, BulkLoad, Header, Journal, LastIds, Row, UsageCount};
 pub use keys::{AccountDirectory, Credential, KeyLookup, KeyReader};
@@ -44,8 +46,9 @@ pub use transact::{Transactor, Transition, run};
 
 #[cfg(feature = "mock")]
 pub use {
-    clock::MockClock, entropy::MockEntropy, idempotency::MockIdempotencyRecords, keys::MockAccountDirectory,
-    keys::MockKeyReader, quotas::MockAddressLimits, quotas::MockQuotas, read::MockCategoryReader,
-    read::MockOrderReader, read::MockPetReader, reset::MockResettable, store::MockHousekeeping,
-    store::MockStoreHealth, transact::MockTransactor,
+    clock::MockClock, entropy::MockEntropy, events::MockEventFeed, events::MockEventReader,
+    idempotency::MockIdempotencyRecords, keys::MockAccountDirectory, keys::MockKeyReader,
+    quotas::MockAddressLimits, quotas::MockQuotas, read::MockCategoryReader, read::MockOrderReader,
+    read::MockPetReader, reset::MockResettable, store::MockHousekeeping, store::MockStoreHealth,
+    transact::MockTransactor,
 };

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use petstore_domain::{Changes, Footprint, Operation, View};
+use petstore_domain::{Changes, Footprint, Operation, Timestamp, View};
 
 use crate::StoreError;
 
@@ -42,9 +42,10 @@ pub trait Transactor: Send + Sync {
     async fn transact(&self, transition: Arc<dyn Transition>) -> Result<(), StoreError>;
 }
 
-/// An operation, and the last decision it made.
+/// An operation with its time, and the last decision it made.
 struct Running<O: Operation> {
     operation: O,
+    at: Timestamp,
     decision: Mutex<Option<Result<O::Output, O::Rejection>>>,
 }
 
@@ -55,7 +56,7 @@ impl<O: Operation> Transition for Running<O> {
 
     fn decide(&self, view: &View) -> Option<Changes> {
         let (changes, decision) = match self.operation.decide(view) {
-            Ok((changes, output)) => (Some(changes), Ok(output)),
+            Ok((changes, output)) => (Some(changes.with_events(view, self.at)), Ok(output)),
             Err(rejection) => (None, Err(rejection)),
         };
         *self.decision.lock().unwrap_or_else(PoisonError::into_inner) = Some(decision);
@@ -63,12 +64,14 @@ impl<O: Operation> Transition for Running<O> {
     }
 }
 
-/// Runs an operation, and keeps its types on the caller's side.
+/// Runs an operation, and keeps its types on the caller's side. The events of its decision get this time, and are part of
+/// what the store commits.
 pub async fn run<O: Operation>(
     transactor: &dyn Transactor,
     operation: O,
+    at: Timestamp,
 ) -> Result<Result<O::Output, O::Rejection>, StoreError> {
-    let running = Arc::new(Running { operation, decision: Mutex::new(None) });
+    let running = Arc::new(Running { operation, at, decision: Mutex::new(None) });
     transactor.transact(Arc::clone(&running) as Arc<dyn Transition>).await?;
     let decision = running.decision.lock().unwrap_or_else(PoisonError::into_inner).take();
     decision.ok_or_else(|| StoreError::corrupt("the operation was never asked"))

@@ -128,7 +128,7 @@ fn order(criterion: &mut Criterion) {
     group.bench_function("store", |bencher| {
         bencher.iter(|| {
             let new = one_of(*ids.next().expect("a cycle"));
-            answered(run(&*bench.store, PlaceOrder { new })).expect("the store answers").expect("units")
+            answered(run(&*bench.store, PlaceOrder { new }, Timestamp::EPOCH)).expect("the store answers").expect("units")
         });
     });
     let bench = Bench::open();
@@ -154,7 +154,9 @@ fn file(criterion: &mut Criterion, path: &Path) {
     let drawn = drawn();
     let mut ids = drawn.iter().cycle();
     let mut batch = |orders: usize| {
-        let place = |_| Box::pin(run(&store, PlaceOrder { new: one_of(*ids.next().expect("a cycle")) }));
+        let place = |_| {
+            Box::pin(run(&store, PlaceOrder { new: one_of(*ids.next().expect("a cycle")) }, Timestamp::EPOCH))
+        };
         let mut waiting: Vec<_> = (0..orders).map(place).collect();
         assert!(waiting.iter_mut().all(|order| poll(order.as_mut()).is_pending()), "nothing is on disk yet");
         writer.step();

@@ -158,14 +158,20 @@ fn shop(pets: u32) -> Arc<MemoryStore> {
         for n in 0..RARE_CATEGORY {
             let name = CategoryName::parse(&format!("Category {n}")).expect("a name");
             let new = NewCategory { name, description: None };
-            run(&*store, CreateCategory { new }).await.expect("the store answers").expect("a new name");
+            run(&*store, CreateCategory { new }, Timestamp::EPOCH)
+                .await
+                .expect("the store answers")
+                .expect("a new name");
         }
         for n in 1..=pets {
             let name = PetName::parse(&format!("{} {n}", NAMES[n as usize % NAMES.len()])).expect("a name");
             let category = if n % RARE == 0 { RARE_CATEGORY } else { u64::from(n) % (RARE_CATEGORY - 1) + 1 };
             let category_id = CategoryId::new(category).expect("an id");
             let new = NewPet { name, category_id, status: None };
-            run(&*store, CreatePet { new }).await.expect("the store answers").expect("the category exists");
+            run(&*store, CreatePet { new }, Timestamp::EPOCH)
+                .await
+                .expect("the store answers")
+                .expect("the category exists");
         }
     });
     store
@@ -178,7 +184,7 @@ fn stock_up(store: &MemoryStore, pets: u32) {
         for n in 1..=pets {
             let id = PetId::new(u64::from(n)).expect("an id");
             let set = SetStock { id, level, precondition: Precondition::None };
-            run(store, set).await.expect("the store answers").expect("the pet exists");
+            run(store, set, Timestamp::EPOCH).await.expect("the store answers").expect("the pet exists");
         }
     });
 }

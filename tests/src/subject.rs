@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use petstore_domain::{
-    AccountId, CategoryId, CategoryRecord, Operation, OrderId, OrderRecord, PetId, PetRecord,
+    AccountId, CategoryId, CategoryRecord, Operation, OrderId, OrderRecord, PetId, PetRecord, Timestamp,
 };
 use petstore_ports::{
     AccountDirectory, AddressLimits, CategoryReader, Housekeeping, IdempotencyRecords, KeyReader,
@@ -103,7 +103,7 @@ impl Subject {
         operation: O,
     ) -> Result<Result<O::Output, O::Rejection>, StoreError> {
         loop {
-            match run(&*self.transactor, operation.clone()).await {
+            match run(&*self.transactor, operation.clone(), Timestamp::EPOCH).await {
                 Err(error) if error.kind() == StoreErrorKind::Busy => tokio::task::yield_now().await,
                 answer => return answer,
             }

@@ -7,7 +7,7 @@ use std::task::Poll;
 
 use petstore_domain::{
     Category, Change, Changes, Footprint, Operation, OrderId, PetId, PetRecord, PetStatus, Precondition,
-    RecordRef, Version, View,
+    RecordRef, Timestamp, Version, View,
 };
 use petstore_ports::{OrderFilter, PageOrder, StoreErrorKind, run};
 
@@ -185,8 +185,12 @@ pub async fn a_dropped_caller_leaves_all_or_nothing(subject: &Subject) {
         async move {
             for round in 0..25 {
                 let polls = 1 + (number + round) % 3;
-                poll_and_drop(run(&*subject.transactor, place_order(pet, 1)), polls).await;
-                poll_and_drop(run(&*subject.transactor, create_pet("Rex", category, None)), polls).await;
+                poll_and_drop(run(&*subject.transactor, place_order(pet, 1), Timestamp::EPOCH), polls).await;
+                poll_and_drop(
+                    run(&*subject.transactor, create_pet("Rex", category, None), Timestamp::EPOCH),
+                    polls,
+                )
+                .await;
             }
         }
     })

@@ -37,7 +37,7 @@ use crate::writer::Durable;
 /// # now(async {
 /// let store = MemoryStore::new();
 /// let new = NewCategory { name: CategoryName::parse("Dogs").unwrap(), description: None };
-/// let dogs = run(&store, CreateCategory { new }).await.unwrap().unwrap();
+/// let dogs = run(&store, CreateCategory { new }, Timestamp::EPOCH).await.unwrap().unwrap();
 /// assert_eq!(store.category(dogs.value.id).await.unwrap().unwrap().pets, 0);
 /// # });
 /// ```

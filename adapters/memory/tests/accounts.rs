@@ -64,7 +64,7 @@ fn a_renamed_account_has_its_new_name_only() {
     let made = create_key(&store, 1, Plan::Free).account;
     let rename = |name: &str| {
         let name = Some(account_name(name));
-        ready(run(&store, UpdateAccount { id: made.id, name, plan: None })).unwrap()
+        ready(run(&store, UpdateAccount { id: made.id, name, plan: None }, Timestamp::EPOCH)).unwrap()
     };
     rename("Ada").unwrap();
     let named =

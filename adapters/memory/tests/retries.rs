@@ -78,7 +78,7 @@ fn threads_exceed_the_limit_of_their_account_by_their_number_at_most() {
                             let mut create = create_once(&format!("{thread}-{n}"), MAX, 0);
                             create.records = records(store);
                             create.operation.new.category_id = category_id(thread);
-                            match ready(run(store, create)).unwrap() {
+                            match ready(run(store, create, Timestamp::EPOCH)).unwrap() {
                                 Ok(answered) => answered.result.is_ok(),
                                 Err(rejection) => {
                                     assert_eq!(rejection, IdempotencyRejection::TooManyRecords);

@@ -39,9 +39,11 @@ fn what_is_refused_takes_no_id() {
         |category| NewPet { name: pet_name("Fay"), category_id: category_id(category), status: None };
     let new_category = |name| NewCategory { name: CategoryName::parse(name).unwrap(), description: None };
     for id in 1..=3 {
-        ready(run(&store, place(77))).unwrap().unwrap_err();
-        ready(run(&store, CreatePet { new: new_pet(77) })).unwrap().unwrap_err();
-        ready(run(&store, CreateCategory { new: new_category("DOGS") })).unwrap().unwrap_err();
+        ready(run(&store, place(77), Timestamp::EPOCH)).unwrap().unwrap_err();
+        ready(run(&store, CreatePet { new: new_pet(77) }, Timestamp::EPOCH)).unwrap().unwrap_err();
+        ready(run(&store, CreateCategory { new: new_category("DOGS") }, Timestamp::EPOCH))
+            .unwrap()
+            .unwrap_err();
         assert_eq!(done(&store, place(1)).value.id.get(), id);
     }
     assert_eq!(done(&store, CreatePet { new: new_pet(1) }).value.id.get(), 2);
@@ -113,7 +115,9 @@ fn a_table_that_is_full_says_so_and_writes_nothing() {
     let store = shop(5);
     let last = u64::from(u32::MAX);
     write(&store, [Change::Order(order(last, 1, false))]);
-    assert!(matches!(ready(run(&store, place(1))), Err(error) if error.kind() == StoreErrorKind::Busy));
+    assert!(
+        matches!(ready(run(&store, place(1), Timestamp::EPOCH)), Err(error) if error.kind() == StoreErrorKind::Busy)
+    );
     let changes = Changes::from([
         Change::Pet(pet(2, "Tom", 1, PetStatus::Available)),
         Change::Pet(pet(last + 1, "Tom", 1, PetStatus::Available)),
@@ -196,7 +200,7 @@ fn a_hundred_threads_at_one_pet_neither_lose_nor_invent_a_unit() {
             let (store, placed, refused, cancelled) = (&store, &placed, &refused, &cancelled);
             scope.spawn(move || {
                 for round in 0..5 {
-                    let Ok(order) = ready(run(store, place(1))).unwrap() else {
+                    let Ok(order) = ready(run(store, place(1), Timestamp::EPOCH)).unwrap() else {
                         refused.fetch_add(1, Ordering::Relaxed);
                         continue;
                     };
@@ -231,7 +235,7 @@ fn a_category_name_is_given_once_however_many_ask_for_it() {
             scope.spawn(|| {
                 let new = NewCategory { name: CategoryName::parse(name).unwrap(), description: None };
                 made.fetch_add(
-                    u64::from(ready(run(&store, CreateCategory { new })).unwrap().is_ok()),
+                    u64::from(ready(run(&store, CreateCategory { new }, Timestamp::EPOCH)).unwrap().is_ok()),
                     Ordering::Relaxed,
                 );
             });
@@ -247,7 +251,7 @@ fn a_name_that_was_given_up_is_free_and_a_swap_keeps_both() {
     write(&store, [Change::Category(category(1, "Cats")), Change::Category(category(2, "Dogs"))]);
     let create = |name: &str| {
         let new = NewCategory { name: CategoryName::parse(name).unwrap(), description: None };
-        ready(run(&store, CreateCategory { new })).unwrap().map(|made| made.value.id.get())
+        ready(run(&store, CreateCategory { new }, Timestamp::EPOCH)).unwrap().map(|made| made.value.id.get())
     };
     assert_eq!(create("CATS"), Err(CreateCategoryRejection::NameTaken(category_id(1))));
     assert_eq!(create("dogs"), Err(CreateCategoryRejection::NameTaken(category_id(2))));

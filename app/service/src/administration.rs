@@ -112,11 +112,13 @@ impl Administration for Service {
     }
 
     async fn revoke_key(&self, id: KeyId) -> Result<KeyRecord, Failure<UnknownKey>> {
-        self.submit(RevokeKey { id, now: self.clock.now() }).await
+        let now = self.clock.now();
+        self.submit_at(RevokeKey { id, now }, now).await
     }
 
     async fn lift_ban(&self, id: KeyId) -> Result<KeyRecord, Failure<UnknownKey>> {
-        self.submit(LiftBan { id, now: self.clock.now() }).await
+        let now = self.clock.now();
+        self.submit_at(LiftBan { id, now }, now).await
     }
 
     async fn accounts(&self, after: Option<AccountId>, limit: usize) -> Result<Vec<Account>, StoreError> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use petstore_domain::{
-    Answered, IdempotencyId, IdempotencyRejection, Idempotent, Operation, PlanTable, Repeatable,
+    Answered, IdempotencyId, IdempotencyRejection, Idempotent, Operation, PlanTable, Repeatable, Timestamp,
 };
 use petstore_ports::api::{FailingCheck, Failure, IdempotentRequest, Readiness, Repeated};
 use petstore_ports::{
@@ -143,12 +143,21 @@ impl Service {
         self.outcomes.figures()
     }
 
-    /// Runs an operation.
+    /// Runs an operation that carries no time.
     pub(crate) async fn submit<O: Operation>(
         &self,
         operation: O,
     ) -> Result<O::Output, Failure<O::Rejection>> {
-        let outcome = run(&*self.transactor, operation).await;
+        self.submit_at(operation, self.clock.now()).await
+    }
+
+    /// Runs an operation that carries this time.
+    pub(crate) async fn submit_at<O: Operation>(
+        &self,
+        operation: O,
+        now: Timestamp,
+    ) -> Result<O::Output, Failure<O::Rejection>> {
+        let outcome = run(&*self.transactor, operation, now).await;
         self.outcomes.count(&outcome);
         outcome?.map_err(Failure::Rejected)
     }
@@ -183,7 +192,7 @@ impl Service {
                 records,
                 records_max: self.policy.idempotency_records_max,
             };
-            run(&*self.transactor, idempotent).await
+            run(&*self.transactor, idempotent, now).await
         };
         let outcome = run_counted.await;
         self.outcomes.count_once(&outcome);

@@ -40,7 +40,8 @@ impl Orders for Service {
         patch: OrderPatch,
         precondition: Precondition,
     ) -> Result<Versioned<Order>, Failure<UpdateOrderRejection>> {
-        self.submit(UpdateOrder { id, patch, precondition, now: self.clock.now() }).await
+        let now = self.clock.now();
+        self.submit_at(UpdateOrder { id, patch, precondition, now }, now).await
     }
 
     async fn cancel_order(

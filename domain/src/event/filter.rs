@@ -59,7 +59,8 @@ impl EventFilter {
         self.kinds.admits(happening.kind()) && self.may_see(happening.private_to())
     }
 
-    fn may_see(&self, owner: Option<AccountId>) -> bool {
+    /// Returns whether the reader may see an event that is private to `owner`, or to no account.
+    pub fn may_see(&self, owner: Option<AccountId>) -> bool {
         match (self.account, owner) {
             (Some(reader), Some(owner)) => reader == owner,
             (None, _) | (_, None) => true,

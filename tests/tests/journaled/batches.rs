@@ -28,7 +28,7 @@ fn run_as_text<O: Operation<Output: Debug, Rejection: Debug>>(
     store: &dyn Transactor,
     operation: O,
 ) -> TextResult<'_> {
-    Box::pin(async move { format!("{:?}", run(store, operation).await) })
+    Box::pin(async move { format!("{:?}", run(store, operation, Timestamp::EPOCH).await) })
 }
 
 /// An operation of any kind on one of few records, so that the operations of a batch conflict.

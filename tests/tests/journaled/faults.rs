@@ -41,7 +41,7 @@ async fn done<O: Operation<Rejection: std::fmt::Debug> + Clone>(
     operation: O,
 ) -> O::Output {
     loop {
-        match run(store, operation.clone()).await {
+        match run(store, operation.clone(), Timestamp::EPOCH).await {
             Ok(answer) => return answer.expect("the operation is accepted"),
             Err(error) if error.kind() == StoreErrorKind::Unavailable => tokio::task::yield_now().await,
             Err(error) => panic!("an outcome that is known: {error}"),
@@ -166,7 +166,7 @@ fn while_the_disk_fails_writes_are_refused_at_once_and_reads_go_on() {
     let (mut first, mut queued) = (stepped.call(create_category("Cats")), None);
     for tries in 0..11 {
         stepped.writer.step();
-        let mut late = Box::pin(run(&stepped.store, create_category("Birds")));
+        let mut late = Box::pin(run(&stepped.store, create_category("Birds"), Timestamp::EPOCH));
         let refused = Pin::as_mut(&mut late).poll(&mut Context::from_waker(Waker::noop()));
         assert!(
             matches!(&refused, Poll::Ready(Err(error)) if error.kind() == StoreErrorKind::Unavailable),
@@ -229,12 +229,15 @@ fn a_store_with_a_thread_recovers_by_itself() {
     let store = Arc::new(MemoryStore::open(disk.journal()).unwrap().store);
     run_case(async {
         disk.fail_call(1, Fault::Lasting);
-        let failed = tokio::time::timeout(Duration::from_secs(2), run(&*store, create_category("Dogs")));
+        let failed = tokio::time::timeout(
+            Duration::from_secs(2),
+            run(&*store, create_category("Dogs"), Timestamp::EPOCH),
+        );
         assert!(failed.await.expect("an answer within two seconds").is_err());
         assert!(store.check(at(0)).await.is_err());
         disk.heal();
         healed(&store).await;
-        run(&*store, create_category("Dogs")).await.unwrap().unwrap();
+        run(&*store, create_category("Dogs"), Timestamp::EPOCH).await.unwrap().unwrap();
     });
 }
 
@@ -244,7 +247,7 @@ fn a_store_recovers_from_a_failure_that_a_reset_has_found() {
     let disk = Disk::new();
     let store = Arc::new(MemoryStore::open(disk.journal()).unwrap().store);
     run_case(async {
-        run(&*store, create_category("Dogs")).await.unwrap().unwrap();
+        run(&*store, create_category("Dogs"), Timestamp::EPOCH).await.unwrap().unwrap();
         disk.fail_call(disk.calls() + 1, Fault::Lasting);
         assert!(
             matches!(store.reset(Arc::from([]), 2), Err(error) if error.kind() == StoreErrorKind::Indeterminate)
@@ -252,7 +255,7 @@ fn a_store_recovers_from_a_failure_that_a_reset_has_found() {
         assert!(store.check(at(0)).await.is_err());
         disk.heal();
         healed(&store).await;
-        run(&*store, create_category("Cats")).await.unwrap().unwrap();
+        run(&*store, create_category("Cats"), Timestamp::EPOCH).await.unwrap().unwrap();
     });
 }
 
@@ -289,7 +292,8 @@ fn a_writer_that_panics_between_two_batches_fails_all_waiting_calls() {
     };
     let store = MemoryStore::open_sparing(Disk::new().journal(), panics).unwrap().store;
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    let failed = (0..10)
-        .find_map(|number| runtime.block_on(run(&store, create_category(&format!("Dogs {number}")))).err());
+    let failed = (0..10).find_map(|number| {
+        runtime.block_on(run(&store, create_category(&format!("Dogs {number}")), Timestamp::EPOCH)).err()
+    });
     assert!(matches!(&failed, Some(error) if error.kind() == StoreErrorKind::Unavailable), "{failed:?}");
 }

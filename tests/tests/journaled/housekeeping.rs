@@ -62,13 +62,16 @@ fn records_that_housekeeping_drops_are_gone_from_the_file_too() {
         (opened.store, writer)
     };
     let (store, writer) = open();
-    let create: Call<'_, Answer<CreateCategory>> = Box::pin(run(&store, create_category("Dogs")));
+    let create: Call<'_, Answer<CreateCategory>> =
+        Box::pin(run(&store, create_category("Dogs"), Timestamp::EPOCH));
     let category = all(&writer, vec![create]).remove(0).unwrap().unwrap().value.id.get();
     let keyed = |number: u32| Idempotent {
         records_max: MANY + 1,
         ..under_key(create_pet(category), AccountId::FIRST, &number.to_string())
     };
-    let call = |number| Box::pin(run(&store, keyed(number))) as Call<'_, Answer<Idempotent<CreatePet>>>;
+    let call = |number| {
+        Box::pin(run(&store, keyed(number), Timestamp::EPOCH)) as Call<'_, Answer<Idempotent<CreatePet>>>
+    };
     let answers = all(&writer, (0..MANY).map(call).collect());
     assert!(answers.into_iter().all(|answer| answer.unwrap().is_ok()));
     let housekeeping: Call<'_, Result<usize, StoreError>> = Box::pin(store.prune(at(100)));

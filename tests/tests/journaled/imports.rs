@@ -135,7 +135,7 @@ fn a_write_whose_journal_panics_when_an_import_begins_is_the_end_of_the_store() 
 /// Nothing is written any more, and nobody is shown anything of what was in doubt.
 fn is_over(stepped: &SteppedStore) {
     assert_eq!(stepped.writer.step(), Step::Failing);
-    let refused = stepped.finish(Box::pin(run(&stepped.store, create_category("Birds"))));
+    let refused = stepped.finish(Box::pin(run(&stepped.store, create_category("Birds"), Timestamp::EPOCH)));
     assert!(matches!(&refused, Err(error) if error.kind() == StoreErrorKind::Unavailable), "{refused:?}");
     assert!(
         matches!(stepped.store.import(), Err(ImportError::Store(error)) if error.kind() == StoreErrorKind::Unavailable)
@@ -148,7 +148,7 @@ fn is_over(stepped: &SteppedStore) {
 fn writes_are_refused_while_an_import_goes_on() {
     let stepped = SteppedStore::on(&Disk::new());
     let import = stepped.store.import().unwrap();
-    let refused = stepped.finish(Box::pin(run(&stepped.store, create_category("Dogs"))));
+    let refused = stepped.finish(Box::pin(run(&stepped.store, create_category("Dogs"), Timestamp::EPOCH)));
     assert!(matches!(&refused, Err(error) if error.kind() == StoreErrorKind::Busy), "{refused:?}");
     drop(import);
     stepped.done(create_category("Dogs"));

@@ -3,6 +3,7 @@
 use std::task::Poll;
 
 use petstore_domain::CreateCategory;
+use petstore_domain::Timestamp;
 use petstore_memory::MemoryStore;
 use petstore_ports::{StoreErrorKind, run};
 use petstore_tests::Disk;
@@ -18,7 +19,7 @@ fn a_full_queue_refuses_at_once_and_takes_again_after_a_step() {
     let stepped = SteppedStore::on(&Disk::new());
     let waiting: Vec<_> =
         (0..QUEUE).map(|number| stepped.call(create_category(&format!("{number}")))).collect();
-    let late = stepped.finish(Box::pin(run(&stepped.store, create_category("late"))));
+    let late = stepped.finish(Box::pin(run(&stepped.store, create_category("late"), Timestamp::EPOCH)));
     assert!(matches!(&late, Err(error) if error.kind() == StoreErrorKind::Busy), "{late:?}");
     stepped.writer.step();
     stepped.done(create_category("late"));
@@ -38,13 +39,14 @@ fn queued_writes_are_committed_when_the_store_closes() {
         };
         let mut calls: Vec<Call<'_, Answer<CreateCategory>>> = Vec::new();
         for number in 0..1_000 {
-            let mut call: Call<'_, _> = Box::pin(run(&store, create_category(&format!("{inline} {number}"))));
+            let mut call: Call<'_, _> =
+                Box::pin(run(&store, create_category(&format!("{inline} {number}")), Timestamp::EPOCH));
             let _ = poll(&mut call);
             calls.push(call);
         }
         store.close();
         drop(calls);
-        let mut refused: Call<'_, _> = Box::pin(run(&store, create_category("too late")));
+        let mut refused: Call<'_, _> = Box::pin(run(&store, create_category("too late"), Timestamp::EPOCH));
         let refused = poll(&mut refused);
         assert!(matches!(&refused, Poll::Ready(Err(error)) if error.kind() == StoreErrorKind::Unavailable));
     }

@@ -32,7 +32,7 @@ impl SteppedStore {
 
     /// Makes a call, which then waits for the writer.
     pub(crate) fn call<O: Operation>(&self, operation: O) -> Call<'_, Answer<O>> {
-        let mut call: Call<'_, Answer<O>> = Box::pin(run(&self.store, operation));
+        let mut call: Call<'_, Answer<O>> = Box::pin(run(&self.store, operation, Timestamp::EPOCH));
         assert!(poll(&mut call).is_pending(), "a write waits for the writer");
         call
     }

@@ -62,7 +62,7 @@ pub(crate) fn write<const N: usize>(store: &MemoryStore, changes: [Change; N]) {
 
 /// Runs an operation that must not be rejected.
 pub(crate) fn done<O: Operation<Rejection: std::fmt::Debug>>(store: &MemoryStore, operation: O) -> O::Output {
-    ready(run(store, operation)).unwrap().unwrap()
+    ready(run(store, operation, Timestamp::EPOCH)).unwrap().unwrap()
 }
 
 pub(crate) fn pet_id(number: u64) -> PetId {

@@ -1,0 +1,50 @@
+//! Reading a body.
+
+use std::ops::ControlFlow;
+
+use petstore_domain::{EventFilter, Happening, Position, Timestamp};
+use serde::Deserialize;
+
+use crate::wire::Wire;
+use crate::{BodyError, FORMAT};
+
+/// Takes the events that pass, one by one, until it breaks off.
+pub type Visit<'a> = &'a mut (dyn FnMut(Position, Timestamp, Happening) -> ControlFlow<()> + 'a);
+
+/// Reads a body whose first event has the position `first`, and hands over the events that pass. Those that do not pass
+/// are decoded without an allocation.
+///
+/// # Errors
+/// [`BodyError::UnknownFormat`] and [`BodyError::Damaged`]. The events before the damaged one have been handed over.
+pub fn read(body: &[u8], first: Position, filter: &EventFilter, visit: Visit<'_>) -> Result<(), BodyError> {
+    let (format, mut rest) = body.split_first().ok_or_else(|| damaged("it is empty"))?;
+    if *format != FORMAT {
+        return Err(BodyError::UnknownFormat(*format));
+    }
+    let mut position = first;
+    while !rest.is_empty() {
+        let (millis, count): (i64, u32) = take(&mut rest)?;
+        let at = Timestamp::from_millis(millis).map_err(|error| damaged(&error.to_string()))?;
+        for _ in 0..count {
+            let event: Wire<'_> = take(&mut rest)?;
+            if event.passes(filter) {
+                let happening = event.parse().ok_or_else(|| damaged("a value is out of its range"))?;
+                if visit(position, at, happening).is_break() {
+                    return Ok(());
+                }
+            }
+            position = position.next();
+        }
+    }
+    Ok(())
+}
+
+fn take<'a, T: Deserialize<'a>>(rest: &mut &'a [u8]) -> Result<T, BodyError> {
+    let (value, after) = postcard::take_from_bytes(rest).map_err(|error| damaged(&error.to_string()))?;
+    *rest = after;
+    Ok(value)
+}
+
+fn damaged(why: &str) -> BodyError {
+    BodyError::Damaged(why.to_owned())
+}

@@ -1,0 +1,193 @@
+//! Bodies come back as they were written, damage is an error, and the format is pinned byte by byte.
+
+use std::ops::ControlFlow;
+
+use petstore_domain::*;
+use petstore_event_codec::{Body, BodyError, FORMAT, read};
+use proptest::prelude::*;
+
+fn order(number: u64) -> Order {
+    Order {
+        id: OrderId::new(number).unwrap(),
+        pet_id: PetId::new(ID_MAX - number).unwrap(),
+        quantity: OrderQuantity::new(10_000).unwrap(),
+        ship_date: Some(Timestamp::MAX),
+        complete: true,
+    }
+}
+
+fn pet(name: &str) -> Pet {
+    let name = PetName::parse(name).unwrap();
+    Pet { id: PetId::FIRST, name, category_id: CategoryId::FIRST, status: PetStatus::Sold }
+}
+
+fn category(description: Option<&str>) -> Category {
+    let description = description.map(|text| Description::parse(text).unwrap());
+    Category { id: CategoryId::FIRST, name: CategoryName::parse("Dogs").unwrap(), description }
+}
+
+fn ban() -> KeyBan {
+    KeyBan {
+        key: KeyId::new(3).unwrap(),
+        account: AccountId::new(5).unwrap(),
+        label: KeyLabel::parse("").unwrap(),
+        until: Timestamp::MIN,
+    }
+}
+
+/// An event of each kind, with values at the bounds of their ranges.
+fn all() -> Vec<Happening> {
+    let long = "é".repeat(NAME_MAX);
+    let item = InventoryItem { pet_id: PetId::FIRST, quantity: u64::MAX, status: PetStatus::Available };
+    let before = CategoryBefore {
+        name: Some(CategoryName::parse(&long).unwrap()),
+        description: Some(Some(Description::parse(&"🦤".repeat(DESCRIPTION_MAX)).unwrap())),
+    };
+    let events = vec![
+        Happening::OrderPlaced(order(1)),
+        Happening::OrderUpdated { order: order(2), previous_ship_date: Some(Timestamp::MIN) },
+        Happening::OrderUpdated { order: order(2), previous_ship_date: None },
+        Happening::OrderCompleted(order(3)),
+        Happening::OrderCancelled(Order { ship_date: None, ..order(ID_MAX - 1) }),
+        Happening::PetCreated(pet("Rex")),
+        Happening::PetStatusChanged { pet: pet(&long), previous: PetStatus::Pending },
+        Happening::PetUpdated { pet: pet("Rex"), previous: PetBefore::default() },
+        Happening::PetUpdated {
+            pet: pet("Rex"),
+            previous: PetBefore {
+                name: Some(PetName::parse(&long).unwrap()),
+                category_id: Some(CategoryId::new(ID_MAX).unwrap()),
+            },
+        },
+        Happening::PetDeleted(pet("Rex")),
+        Happening::CategoryCreated(category(Some(""))),
+        Happening::CategoryUpdated { category: category(None), previous: Box::new(before) },
+        Happening::CategoryUpdated {
+            category: category(None),
+            previous: Box::new(CategoryBefore { name: None, description: Some(None) }),
+        },
+        Happening::CategoryDeleted(category(None)),
+        Happening::InventoryUpdated {
+            item,
+            previous: ItemBefore { quantity: Some(0), status: Some(PetStatus::Sold) },
+        },
+        Happening::KeyBanned(ban()),
+        Happening::KeyUnbanned(ban()),
+    ];
+    for kind in EventKind::ALL {
+        assert!(events.iter().any(|event| event.kind() == kind), "{kind} is among them");
+    }
+    events
+}
+
+type Seen = Vec<(u64, Timestamp, Happening)>;
+
+fn seen(body: &[u8], first: u64, filter: &EventFilter) -> Result<Seen, BodyError> {
+    let mut seen = Vec::new();
+    read(body, Position::new(first).unwrap(), filter, &mut |position, at, happening| {
+        seen.push((position.get(), at, happening));
+        ControlFlow::Continue(())
+    })?;
+    Ok(seen)
+}
+
+#[test]
+fn events_of_every_kind_come_back_with_their_positions_and_times() {
+    let mut body = Body::new();
+    assert_eq!(seen(body.as_bytes(), 1, &EventFilter::ALL), Ok(Vec::new()));
+    body.push(Timestamp::EPOCH, &[]);
+    assert_eq!(body, Body::new(), "a decision without events leaves no trace");
+    body.push(Timestamp::EPOCH, &all());
+    body.push(Timestamp::MAX, &all()[..1]);
+    let mut expected: Seen = (5..).zip(all()).map(|(n, event)| (n, Timestamp::EPOCH, event)).collect();
+    expected.push((5 + all().len() as u64, Timestamp::MAX, all().remove(0)));
+    assert_eq!(body.events() as usize, expected.len());
+    assert_eq!(seen(body.as_bytes(), 5, &EventFilter::ALL), Ok(expected));
+    body.clear();
+    assert_eq!(body, Body::new());
+}
+
+#[test]
+fn only_the_events_that_pass_are_handed_over_and_keep_their_positions() {
+    let mut body = Body::new();
+    body.push(Timestamp::EPOCH, &all());
+    for kind in EventKind::ALL {
+        for account in [None, AccountId::new(5).ok(), AccountId::new(6).ok()] {
+            let mut kinds = EventKinds::default();
+            kinds.add(kind);
+            let filter = EventFilter { kinds, account };
+            let mut expected = seen(body.as_bytes(), 1, &EventFilter::ALL).unwrap();
+            expected.retain(|(_, _, happening)| filter.admits(happening));
+            assert_eq!(seen(body.as_bytes(), 1, &filter), Ok(expected), "{kind} for {account:?}");
+        }
+    }
+}
+
+#[test]
+fn a_reader_that_breaks_off_gets_no_further_event() {
+    let mut body = Body::new();
+    body.push(Timestamp::EPOCH, &all());
+    let mut count = 0;
+    read(body.as_bytes(), Position::START, &EventFilter::ALL, &mut |_, _, _| {
+        count += 1;
+        if count == 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })
+    .unwrap();
+    assert_eq!(count, 3);
+}
+
+/// The bytes of format 1. They are in data files: a change of them needs a new format byte.
+#[test]
+fn the_format_is_pinned() {
+    let order = Order {
+        id: OrderId::new(300).unwrap(),
+        pet_id: PetId::new(2).unwrap(),
+        quantity: OrderQuantity::ONE,
+        ship_date: None,
+        complete: false,
+    };
+    let item = InventoryItem { pet_id: PetId::new(2).unwrap(), quantity: 6, status: PetStatus::Available };
+    let before = ItemBefore { quantity: Some(7), status: None };
+    let mut body = Body::new();
+    let at = Timestamp::from_millis(1_000).unwrap();
+    body.push(at, &[Happening::OrderPlaced(order), Happening::InventoryUpdated { item, previous: before }]);
+    body.push(at, &[Happening::PetDeleted(pet("Rex"))]);
+    let expected = [
+        1, 0xD0, 0x0F, 2, 0, 0xAC, 2, 2, 1, 0, 0, 11, 2, 6, 0, 1, 7, 0, 0xD0, 0x0F, 1, 7, 1, 3, b'R', b'e',
+        b'x', 1, 2,
+    ];
+    assert_eq!(body.as_bytes(), expected);
+}
+
+#[test]
+fn a_body_in_another_format_or_with_a_kind_that_is_not_known_is_refused() {
+    assert_eq!(seen(&[FORMAT + 1, 0, 0], 1, &EventFilter::ALL), Err(BodyError::UnknownFormat(FORMAT + 1)));
+    assert!(matches!(seen(&[], 1, &EventFilter::ALL), Err(BodyError::Damaged(_))));
+    let kinds = u8::try_from(EventKind::ALL.len()).unwrap();
+    assert!(matches!(seen(&[FORMAT, 0, 1, kinds, 1, 1], 1, &EventFilter::ALL), Err(BodyError::Damaged(_))));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_bytes_are_events_or_damage_and_never_a_panic(mut bytes in prop::collection::vec(any::<u8>(), 0..64)) {
+        bytes.insert(0, FORMAT);
+        _ = seen(&bytes, 1, &EventFilter::ALL);
+    }
+
+    #[test]
+    fn a_cut_body_is_damaged_or_ends_with_a_decision(cut in 1_usize..10_000) {
+        let mut body = Body::new();
+        for event in all() {
+            body.push(Timestamp::EPOCH, &[event]);
+        }
+        let bytes = &body.as_bytes()[..cut.min(body.as_bytes().len())];
+        let whole = seen(body.as_bytes(), 1, &EventFilter::ALL).unwrap();
+        match seen(bytes, 1, &EventFilter::ALL) {
+            Ok(events) => prop_assert_eq!(&events[..], &whole[..events.len()]),
+            Err(BodyError::Damaged(_)) => {}
+            Err(error) => prop_assert!(false, "{error}"),
+        }
+    }
+}
