@@ -128,7 +128,9 @@ fn order(criterion: &mut Criterion) {
     group.bench_function("store", |bencher| {
         bencher.iter(|| {
             let new = one_of(*ids.next().expect("a cycle"));
-            answered(run(&*bench.store, PlaceOrder { new }, Timestamp::EPOCH)).expect("the store answers").expect("units")
+            answered(run(&*bench.store, PlaceOrder { new }, Timestamp::EPOCH))
+                .expect("the store answers")
+                .expect("units")
         });
     });
     let bench = Bench::open();

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use petstore_domain::{
     CategoryId, CategoryName, CreateCategory, CreatePet, NewCategory, NewOrder, NewPet, OrderQuantity, PetId,
-    PetName, PetStatus, PlaceOrder, Precondition, SetStock, StockLevel,
+    PetName, PetStatus, PlaceOrder, Precondition, SetStock, StockLevel, Timestamp,
 };
 use petstore_memory::MemoryStore;
 use petstore_ports::{PageOrder, PageRequest, PetFilter, PetReader, run};
@@ -122,7 +122,10 @@ fn order_rate(threads: usize, pets: u32) -> f64 {
                         let pet_id = PetId::new(number).expect("an id");
                         let new = NewOrder { pet_id, quantity: OrderQuantity::ONE, ship_date: None };
                         black_box(
-                            run(&**store, PlaceOrder { new }).await.expect("the store answers").is_ok(),
+                            run(&**store, PlaceOrder { new }, Timestamp::EPOCH)
+                                .await
+                                .expect("the store answers")
+                                .is_ok(),
                         );
                     }
                 });

@@ -35,6 +35,7 @@ mod categories;
 mod census;
 mod committer;
 mod directory;
+mod event_log;
 mod export;
 mod filling;
 mod ids;

@@ -23,7 +23,7 @@ use crate::writer::Durable;
 /// opens one that a journal keeps: it reads just the same, and answers a write once the journal has it on disk.
 ///
 /// ```
-/// use petstore_domain::{CategoryName, CreateCategory, NewCategory, PetId};
+/// use petstore_domain::{CategoryName, CreateCategory, NewCategory, PetId, Timestamp};
 /// use petstore_memory::MemoryStore;
 /// use petstore_ports::{CategoryReader, run};
 ///

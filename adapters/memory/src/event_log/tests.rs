@@ -1,0 +1,182 @@
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+
+use petstore_domain::{
+    EventFilter, EventKind, EventKinds, Happening, InventoryItem, ItemBefore, Pet, PetId, PetName, PetStatus,
+};
+
+use super::*;
+
+/// The change of a stock; every tenth is the deletion of a pet.
+fn happening(number: u64) -> Happening {
+    let pet_id = PetId::new(number).unwrap();
+    if number.is_multiple_of(10) {
+        let name = PetName::parse("Rex").unwrap();
+        let category_id = petstore_domain::CategoryId::FIRST;
+        return Happening::PetDeleted(Pet { id: pet_id, name, category_id, status: PetStatus::Sold });
+    }
+    let item = InventoryItem { pet_id, quantity: number, status: PetStatus::Available };
+    Happening::InventoryUpdated { item, previous: ItemBefore::default() }
+}
+
+fn at(number: u64) -> Timestamp {
+    Timestamp::from_millis(number.cast_signed()).unwrap()
+}
+
+/// Adds events, each as a batch of its own; the content and the time of each is its position.
+fn append(log: &EventLog, positions: std::ops::RangeInclusive<u64>) {
+    for number in positions {
+        let mut body = Body::new();
+        body.push(at(number), &[happening(number)]);
+        log.append_body(&body, at(number));
+    }
+}
+
+fn position(number: u64) -> Position {
+    Position::new(number).unwrap()
+}
+
+fn query(order: PageOrder, after: Option<u64>, events_max: usize) -> EventQuery {
+    EventQuery {
+        epoch: Some(7),
+        order,
+        after: after.map(position),
+        filter: EventFilter::ALL,
+        events_max,
+        positions_max: 10_000,
+    }
+}
+
+fn read(log: &EventLog, query: &EventQuery) -> Result<EventPage, &'static str> {
+    match log.read(query).unwrap() {
+        FromRing::Read(EventRead::Page(page)) => Ok(page),
+        FromRing::Read(EventRead::Expired(_)) => Err("expired"),
+        FromRing::Older => Err("older"),
+    }
+}
+
+/// Follows pages to the end.
+fn walk(log: &EventLog, mut query: EventQuery) -> Vec<u64> {
+    let mut seen = Vec::new();
+    loop {
+        let page = read(log, &query).unwrap();
+        for event in &page.events {
+            assert_eq!(event.happening, happening(event.id.position.get()));
+            assert_eq!(event.at, at(event.id.position.get()));
+            seen.push(event.id.position.get());
+        }
+        let is_last = match query.order {
+            PageOrder::Ascending => page.reached == page.bounds.last,
+            PageOrder::Descending => page.reached <= page.bounds.pruned.next(),
+        };
+        if is_last {
+            return seen;
+        }
+        assert_ne!(query.after, Some(page.reached), "a page moves on");
+        query.after = Some(page.reached);
+    }
+}
+
+#[test]
+fn pages_of_any_size_walk_over_each_event_once_in_both_directions() {
+    let log = EventLog::new(7, 16 << 20);
+    assert_eq!(walk(&log, query(PageOrder::Ascending, None, 3)), []);
+    assert_eq!(walk(&log, query(PageOrder::Descending, None, 3)), []);
+    append(&log, 1..=2_000);
+    for size in [1, 7, 100, 5_000] {
+        let up: Vec<u64> = (1..=2_000).collect();
+        let down: Vec<u64> = (1..=2_000).rev().collect();
+        assert_eq!(walk(&log, query(PageOrder::Ascending, None, size)), up);
+        assert_eq!(walk(&log, query(PageOrder::Descending, None, size)), down);
+    }
+    assert_eq!(walk(&log, query(PageOrder::Ascending, Some(1_999), 100)), [2_000]);
+    assert_eq!(walk(&log, query(PageOrder::Descending, Some(3), 100)), [2, 1]);
+}
+
+#[test]
+fn a_filter_that_few_events_pass_looks_at_a_bounded_number_of_positions() {
+    let log = EventLog::new(7, 16 << 20);
+    append(&log, 1..=1_000);
+    let mut kinds = EventKinds::default();
+    kinds.add(EventKind::PetDeleted);
+    let filter = EventFilter { kinds, account: None };
+    for order in [PageOrder::Ascending, PageOrder::Descending] {
+        let query = EventQuery { filter, positions_max: 35, ..query(order, None, 100) };
+        let page = read(&log, &query).unwrap();
+        let reached = if order == PageOrder::Ascending { 35 } else { 966 };
+        assert_eq!(page.reached, position(reached));
+        let mut seen = walk(&log, query);
+        seen.sort_unstable();
+        assert_eq!(seen, (1..=100).map(|n| n * 10).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn the_oldest_events_go_first_and_a_reader_that_needs_them_is_told() {
+    let log = EventLog::new(7, 64 * 1024);
+    append(&log, 1..=20_000);
+    let bounds = log.bounds();
+    assert!(bounds.pruned > position(10_000) && bounds.last == position(20_000), "{bounds:?}");
+    assert_eq!(bounds.oldest_at, Some(at(bounds.pruned.next().get())));
+    assert!(log.ring.lock().bytes <= 64 * 1024);
+    let kept: Vec<u64> = (bounds.pruned.next().get()..=20_000).collect();
+    assert_eq!(walk(&log, query(PageOrder::Ascending, None, 1_000)), kept);
+    assert_eq!(walk(&log, query(PageOrder::Ascending, Some(bounds.pruned.get()), 1_000)), kept);
+    let before = bounds.pruned.get() - 1;
+    assert_eq!(read(&log, &query(PageOrder::Ascending, Some(before), 1)), Err("older"));
+    assert_eq!(read(&log, &query(PageOrder::Ascending, Some(20_001), 1)), Err("expired"));
+    assert_eq!(read(&log, &query(PageOrder::Descending, Some(20_002), 1)), Err("expired"));
+
+    let dropped = log.drop_older_than(at(19_000));
+    assert!(dropped > 0 && log.bounds().pruned < position(19_000));
+    assert_eq!(log.drop_older_than(Timestamp::MAX), 20_000 - bounds.pruned.get() - dropped);
+    assert_eq!(log.bounds().pruned, position(20_000));
+    append(&log, 20_001..=20_001);
+    assert_eq!(walk(&log, query(PageOrder::Ascending, Some(20_000), 10)), [20_001]);
+}
+
+#[test]
+fn a_new_life_begins_at_the_first_position_and_refuses_readers_of_the_old_one() {
+    let log = EventLog::new(7, 1 << 20);
+    append(&log, 1..=10);
+    log.restart(8);
+    assert_eq!(read(&log, &query(PageOrder::Ascending, Some(10), 1)), Err("expired"));
+    append(&log, 1..=1);
+    let query = EventQuery { epoch: None, ..query(PageOrder::Ascending, None, 10) };
+    assert_eq!(read(&log, &query).unwrap().events[0].id, log.bounds().id(position(1)));
+    assert_eq!(log.bounds().epoch, 8);
+}
+
+struct Count(AtomicUsize);
+
+impl Wake for Count {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+#[test]
+fn readers_that_wait_are_woken_by_an_event_and_by_a_new_life_and_leave_nothing_behind() {
+    let log = EventLog::new(7, 1 << 20);
+    let count = Arc::new(Count(AtomicUsize::new(0)));
+    let waker = Waker::from(Arc::clone(&count));
+    let mut context = Context::from_waker(&waker);
+
+    let mut gone = Box::pin(log.changed(log.end()));
+    assert!(gone.as_mut().poll(&mut context).is_pending());
+    drop(gone);
+    assert!(log.waiters_is_empty());
+
+    let mut waiting = Box::pin(log.changed(log.end()));
+    assert!(waiting.as_mut().poll(&mut context).is_pending());
+    assert!(waiting.as_mut().poll(&mut context).is_pending());
+    append(&log, 1..=1);
+    assert_eq!(count.0.load(Ordering::SeqCst), 1);
+    assert_eq!(waiting.as_mut().poll(&mut context), Poll::Ready(LogEnd { epoch: 7, last: position(1) }));
+
+    let mut waiting = Box::pin(log.changed(log.end()));
+    assert!(waiting.as_mut().poll(&mut context).is_pending());
+    log.restart(8);
+    assert_eq!(waiting.as_mut().poll(&mut context), Poll::Ready(LogEnd { epoch: 8, last: Position::START }));
+    assert_eq!(count.0.load(Ordering::SeqCst), 2);
+}
