@@ -7,7 +7,7 @@ use std::{fs, io};
 
 use petstore_domain::Timestamp;
 use petstore_http::Idle;
-use petstore_memory::{MemoryStore, Opened, Still};
+use petstore_memory::{CommitPause, MemoryStore, Opened};
 use petstore_ports::{
     Bulk, Clock, Entropy, Header, Housekeeping, Resettable, Row, StoreError, StoreErrorKind, StoreStats,
 };
@@ -120,8 +120,8 @@ impl Backend {
     }
 
     /// Holds batches back, so that all of the store can be read as of one moment. Blocks.
-    pub(crate) fn hold_still(&self) -> Result<Still<'_>, StoreError> {
-        self.store.hold_still()
+    pub(crate) fn pause_commits(&self) -> Result<CommitPause<'_>, StoreError> {
+        self.store.pause_commits()
     }
 
     /// Forgets usage and bans of later than this time; returns of how many accounts.
@@ -218,7 +218,7 @@ fn open_file(
     let commits = Arc::<Commits>::default();
     let journal = Timed { journal, commits: Arc::clone(&commits) };
     let mut pressure = Pressure::on(idle);
-    let opened = MemoryStore::open_sparing(Box::new(journal), move || pressure.is_high());
+    let opened = MemoryStore::open_with_cpu_probe(Box::new(journal), move || pressure.is_high());
     let Opened { store, header } = opened.map_err(|error| {
         let hint = hint(error.kind() == StoreErrorKind::Corrupt);
         Failure::because(format!("{} cannot be used: {}{hint}", file.display(), error.report()))
