@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use petstore_domain::{
-    Account, AccountId, AccountName, CategoryId, CategoryRecord, KeyId, KeyRecord, OrderId, OrderRecord,
+    Account, AccountId, CategoryId, CategoryRecord, FoldedName, KeyId, KeyRecord, OrderId, OrderRecord,
     PetId, PetRecord,
 };
 use petstore_ports::{
@@ -129,7 +129,7 @@ impl AccountDirectory for MemoryStore {
         Ok(self.tables.accounts.page(&rising(after.map(AccountId::get), limit)))
     }
 
-    async fn account_named(&self, name: &AccountName) -> Result<Option<Account>, StoreError> {
+    async fn account_named(&self, name: &FoldedName) -> Result<Option<Account>, StoreError> {
         self.tables.write_epochs.wait();
         Ok(self.tables.accounts.named(name))
     }

@@ -228,7 +228,7 @@ fn open_file(
     Ok(Backend { store, epoch: header.epoch, commits, originals, checkpoints, dropped, mended })
 }
 
-/// What can be done where an older version took names for different ones that are the same now.
+/// The advice for a file with names that are equal by the rule of today.
 const IF_NAMESAKES: &str = "start once with --rename-collisions, and the younger one of each gets its id behind its name, or rename \
                             them with the version that wrote the file";
 
