@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::{fs, io};
 
 use petstore_domain::Timestamp;
-use petstore_http::Idle;
+use petstore_http::IdleTime;
 use petstore_memory::{CommitPause, MemoryStore, Opened};
 use petstore_ports::{
     Bulk, Clock, Entropy, Header, Housekeeping, Resettable, Row, StoreError, StoreErrorKind, StoreStats,
@@ -48,7 +48,7 @@ impl Backend {
     /// Opens the store, and makes it if it is not there yet. `if_in_use` is what can be done where another process has it,
     /// `idle` is told by whoever serves the store.
     /// What had to be put right in the file of an older version is told on standard error.
-    pub(crate) fn open(db: &Db, if_in_use: &str, idle: Idle) -> Result<Self, Failure> {
+    pub(crate) fn open(db: &Db, if_in_use: &str, idle: IdleTime) -> Result<Self, Failure> {
         let opened = Self::open_with(db, if_in_use, idle, OpenOptions::default())?;
         for line in mended::lines(&opened.mended) {
             tell(&line);
@@ -60,7 +60,7 @@ impl Backend {
     pub(crate) fn open_with(
         db: &Db,
         if_in_use: &str,
-        idle: Idle,
+        idle: IdleTime,
         options: OpenOptions,
     ) -> Result<Self, Failure> {
         let epoch = SystemEntropy::number().map_err(|error| Failure::because(error.report()))?;
@@ -186,7 +186,7 @@ fn open_file(
     file: &Path,
     epoch_if_new: u64,
     if_in_use: &str,
-    idle: Idle,
+    idle: IdleTime,
     options: OpenOptions,
 ) -> Result<Backend, Failure> {
     // To open a file is to copy its log into it.
