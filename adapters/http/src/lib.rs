@@ -46,6 +46,7 @@ pub use base::observe::{Exchange, Exposition, Observer};
 pub use base::page_file::PageFile;
 pub use base::settings::{Bounds, Cors, Deadlines, Documents, HttpSettings, Network};
 pub use base::stats::{Decisions, Latencies, Requests, TransportStats};
+pub use base::timer::TokioTimer;
 pub use http::Http;
 pub use listen::local::LocalServer;
 pub use listen::server::{Endpoint, Server};

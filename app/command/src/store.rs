@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::{fs, io};
 
 use petstore_domain::Timestamp;
-use petstore_http::IdleTime;
+use petstore_http::{IdleTime, TokioTimer};
 use petstore_memory::{CommitPause, MemoryStore, Opened};
 use petstore_ports::{
     Bulk, Clock, Entropy, Header, Housekeeping, Resettable, Row, StoreError, StoreErrorKind, StoreStats,
@@ -86,7 +86,7 @@ impl Backend {
 
     /// The ports that a service works with.
     pub(crate) fn ports(&self, clock: Arc<dyn Clock>, entropy: Arc<dyn Entropy>) -> Ports {
-        Ports::of_one_store(Arc::clone(&self.store), clock, entropy)
+        Ports::of_one_store(Arc::clone(&self.store), clock, entropy, Arc::new(TokioTimer::new()))
     }
 
     /// Moves the whole shop in and out.

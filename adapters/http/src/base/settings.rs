@@ -120,8 +120,6 @@ pub struct Deadlines {
     pub write_stall: Duration,
     /// The same for a streaming answer, whose client may be busy with what it got so far.
     pub stream_stall: Duration,
-    /// From a whole request that changes something to the store's word on it; then it is 503.
-    pub store: Duration,
     /// From the wish to stop to the last answer.
     pub drain: Duration,
     /// From a request's arrival to its turn. When requests have waited longer for a while, some are refused.
@@ -137,7 +135,6 @@ impl Deadlines {
         idle_crowded: Duration::from_secs(1),
         write_stall: Duration::from_secs(10),
         stream_stall: Duration::from_mins(1),
-        store: Duration::from_secs(2),
         drain: Duration::from_secs(8),
         turn: Duration::from_millis(20),
     };
