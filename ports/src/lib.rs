@@ -23,6 +23,7 @@ mod reply;
 mod reset;
 mod stats;
 mod store;
+mod timer;
 mod transact;
 
 pub use bulk::{Bulk, BulkImport, ImportError};
@@ -38,10 +39,11 @@ pub use read::{
     CategoryFilter, CategoryReader, CategorySink, OrderFilter, OrderReader, OrderSink, PageEnd, PageOrder,
     PageRequest, PetFilter, PetReader, PetSink, StatusSet,
 };
-pub use reply::{Reply, ScopedReply};
+pub use reply::{LaterReply, Reply, ScopedReply};
 pub use reset::Resettable;
 pub use stats::{StoreCounts, StoreStats};
 pub use store::{Housekeeping, StoreHealth};
+pub use timer::Timer;
 pub use transact::{Transactor, Transition, run};
 
 #[cfg(feature = "mock")]
@@ -50,5 +52,5 @@ pub use {
     idempotency::MockIdempotencyRecords, keys::MockAccountDirectory, keys::MockKeyReader,
     quotas::MockAddressLimits, quotas::MockQuotas, read::MockCategoryReader, read::MockOrderReader,
     read::MockPetReader, reset::MockResettable, store::MockHousekeeping, store::MockStoreHealth,
-    transact::MockTransactor,
+    timer::MockTimer, transact::MockTransactor,
 };
