@@ -4,6 +4,7 @@
 
 mod administration;
 mod catalogue;
+mod events;
 mod gate;
 mod sandbox;
 mod shop;
@@ -17,14 +18,15 @@ use crate::StoreError;
 
 pub use administration::{Administration, InitialKey, KeyListing, NewKey, RevealedKey};
 pub use catalogue::{Categories, Pets};
+pub use events::{EventListing, EventLookup, Events};
 pub use gate::{Admission, Call, Gate, InFlight, KeyProblem, Refusal};
 pub use sandbox::{ClockFace, ClockTurn, Hands, Sandbox};
 pub use shop::{Inventory, Orders};
 
 /// Everything that a transport needs.
-pub trait Petstore: Gate + Pets + Categories + Orders + Inventory + Readiness {}
+pub trait Petstore: Gate + Pets + Categories + Orders + Inventory + Events + Readiness {}
 
-impl<T: Gate + Pets + Categories + Orders + Inventory + Readiness> Petstore for T {}
+impl<T: Gate + Pets + Categories + Orders + Inventory + Events + Readiness> Petstore for T {}
 
 /// An `Idempotency-Key` with what it is checked against.
 #[derive(Debug, Clone, Copy)]

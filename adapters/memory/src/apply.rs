@@ -14,11 +14,21 @@ impl Tables {
         Ok(())
     }
 
-    /// Writes each of the changes, for which there is room. Each record is written in one piece, and nobody begins to read
-    /// between the first and the last of several.
+    /// Writes each of the changes, for which there is room. Each record is written in one piece, and no read begins
+    /// between the first and the last of several. The events are part of it; readers that wait for them are woken
+    /// afterwards.
     pub(crate) fn apply_as_one(&self, changes: Changes, write: impl FnMut(Change)) {
-        let _shown = (changes.as_slice().len() > 1).then(|| self.write_epochs.begin());
-        changes.into_iter().for_each(write);
+        let has_events = !changes.happenings().is_empty();
+        {
+            let _shown = (has_events || changes.as_slice().len() > 1).then(|| self.write_epochs.begin());
+            if has_events {
+                self.events.append(&changes);
+            }
+            changes.into_iter().for_each(write);
+        }
+        if has_events {
+            self.events.wake();
+        }
     }
 
     /// Writes one change, for which there is room.

@@ -148,6 +148,7 @@ impl Committer {
         }
         self.overlay.clear();
         if self.import.take().is_some() {
+            self.tables.events.restart_next();
             self.tables.visibility.show();
         }
         if let Some(beginning) = self.beginning.take() {

@@ -41,7 +41,7 @@ impl EventLog {
         Arc::new(Self { ring: Mutex::new(ring), waiters })
     }
 
-    /// Adds the events of a decision. Returns the position of the first one.
+    /// Adds the events of a decision. The caller wakes the readers afterwards.
     pub(crate) fn append(&self, changes: &Changes) {
         if changes.happenings().is_empty() {
             return;
@@ -53,25 +53,27 @@ impl EventLog {
 
     /// Adds the events of a body, the latest of which has this time.
     pub(crate) fn append_body(&self, body: &Body, latest: Timestamp) {
-        if body.events() == 0 {
-            return;
+        if body.events() > 0 {
+            self.ring.lock().append(body, latest);
         }
-        let end = {
-            let mut ring = self.ring.lock();
-            ring.append(body, latest);
-            ring.end()
-        };
+    }
+
+    /// Tells the end of the log to the readers that wait.
+    pub(crate) fn wake(&self) {
+        let end = self.ring.lock().end();
         self.waiters.wake(end);
     }
 
     /// Begins a new life of the log, without events.
     pub(crate) fn restart(&self, epoch: u64) {
-        let end = {
-            let mut ring = self.ring.lock();
-            ring.restart(epoch);
-            ring.end()
-        };
-        self.waiters.wake(end);
+        self.ring.lock().restart(epoch);
+        self.wake();
+    }
+
+    /// Begins the life that follows this one, without events. The epochs that follow each other so are all different.
+    pub(crate) fn restart_next(&self) {
+        let epoch = self.bounds().epoch;
+        self.restart(next_epoch(epoch));
     }
 
     /// Drops events that are older than this. Returns their number.
@@ -120,6 +122,11 @@ impl EventLog {
         let (events, reached) = page.map_err(|error| StoreError::corrupt(error.to_string()))?;
         Ok(FromRing::Read(EventRead::Page(EventPage { events, reached, bounds })))
     }
+}
+
+/// The epoch of the log that begins with an import. An odd step visits each number once before one comes again.
+const fn next_epoch(epoch: u64) -> u64 {
+    epoch.wrapping_add(0x9E37_79B9_7F4A_7C15)
 }
 
 /// The positions that a page looks at: those after `after`, up to and including `last`.

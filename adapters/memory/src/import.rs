@@ -259,6 +259,7 @@ impl Import<'_> {
             committer.commit_import(self.before)?;
             return Ok(renamed);
         }
+        self.tables.events.restart_next();
         self.tables.visibility.show();
         Ok(renamed)
     }

@@ -36,6 +36,7 @@ mod commit_pause;
 mod committer;
 mod directory;
 mod event_log;
+mod events;
 mod export;
 mod hash_index;
 mod idempotency_records;

@@ -66,6 +66,7 @@ fn load(mut journal: Box<dyn Journal>) -> Result<(Committer, Header), StoreError
     loader.check().map_err(|it| corrupt(&it))?;
     check_last_ids(&tables.last_ids(), &header.last_ids).map_err(|it| corrupt(&it))?;
     tables.set_last_ids(header.last_ids);
+    tables.events.restart(header.epoch);
     Ok((Committer::new(tables, stripes, journal, header.last_batch), header))
 }
 

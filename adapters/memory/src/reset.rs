@@ -16,16 +16,18 @@ pub(crate) struct Beginning {
     rows: Arc<[Row]>,
     /// The last ids given when it has begun.
     last_ids: LastIds,
+    /// The life that the event log begins with it.
+    epoch: u64,
 }
 
 impl Beginning {
     /// Judges the rows in tables of their own: once they are on disk it is too late. `before`: the last ids given.
-    fn of(rows: Arc<[Row]>, before: LastIds) -> Result<Self, StoreError> {
+    fn of(rows: Arc<[Row]>, before: LastIds, epoch: u64) -> Result<Self, StoreError> {
         let scratch = Tables::new();
         let filled = fill(&scratch, &rows).and_then(|loader| loader.check());
         filled.map_err(|contradiction| StoreError::corrupt(contradiction.to_string()))?;
         let LastIds { account, key, .. } = before;
-        Ok(Self { rows, last_ids: LastIds { account, key, ..scratch.last_ids() } })
+        Ok(Self { rows, last_ids: LastIds { account, key, ..scratch.last_ids() }, epoch })
     }
 }
 
@@ -47,7 +49,7 @@ fn fill<'t>(tables: &'t Tables, rows: &[Row]) -> Result<BulkLoader<'t>, Contradi
 impl Resettable for MemoryStore {
     fn reset(&self, shop: Arc<[Row]>, epoch: u64) -> Result<(), StoreError> {
         let hold = self.try_block_writes()?;
-        let beginning = Beginning::of(shop, self.tables.last_ids())?;
+        let beginning = Beginning::of(shop, self.tables.last_ids(), epoch)?;
         let begun = if let Some(mut committer) = hold.committer {
             committer.commit_beginning(beginning, epoch)
         } else {
@@ -101,6 +103,7 @@ impl Tables {
         fill(self, &beginning.rows).expect("the rows agree, and there is nothing else");
         self.idempotency_records.clear();
         self.forget_usage(stripes);
+        self.events.restart(beginning.epoch);
         self.visibility.show();
     }
 

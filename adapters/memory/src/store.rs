@@ -54,7 +54,15 @@ pub struct MemoryStore {
 impl MemoryStore {
     /// A store with nothing in it, which nothing keeps.
     pub fn new() -> Self {
-        Self::of(Arc::new(Tables::new()), Arc::new(Stripes::new()), None)
+        Self::with_epoch(0)
+    }
+
+    /// The same with an event log of this life. A process draws a random number, so that the ids of its events were never
+    /// given by an earlier one.
+    pub fn with_epoch(epoch: u64) -> Self {
+        let tables = Tables::new();
+        tables.events.restart(epoch);
+        Self::of(Arc::new(tables), Arc::new(Stripes::new()), None)
     }
 
     pub(crate) fn of(tables: Arc<Tables>, stripes: Arc<Stripes>, durable: Option<Durable>) -> Self {

@@ -1,15 +1,21 @@
 //! All tables of the store, as operations see them: loaded by `load`, changed by `apply`.
 
+use std::sync::Arc;
+
 use petstore_ports::{LastIds, Row};
 
 use crate::accounts::Accounts;
 use crate::categories::Categories;
+use crate::event_log::EventLog;
 use crate::idempotency_records::IdempotencyTable;
 use crate::keys::Keys;
 use crate::orders::Orders;
 use crate::pets::Pets;
 use crate::visibility::Visibility;
 use crate::write_epochs::WriteEpochs;
+
+/// The size of the event log in memory.
+const EVENT_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// Everything that an operation can name.
 pub(crate) struct Tables {
@@ -22,6 +28,7 @@ pub(crate) struct Tables {
     /// Up while the shop is filled.
     pub(crate) visibility: Visibility,
     pub(crate) write_epochs: WriteEpochs,
+    pub(crate) events: Arc<EventLog>,
 }
 
 impl Tables {
@@ -35,6 +42,7 @@ impl Tables {
             idempotency_records: IdempotencyTable::new(),
             visibility: Visibility::default(),
             write_epochs: WriteEpochs::default(),
+            events: EventLog::new(0, EVENT_BYTES_MAX),
         }
     }
 }

@@ -72,7 +72,7 @@ impl Backend {
 
     /// An empty store that nothing keeps.
     pub(crate) fn in_memory(epoch: u64) -> Self {
-        let store = Arc::new(MemoryStore::new());
+        let store = Arc::new(MemoryStore::with_epoch(epoch));
         Self {
             store,
             epoch,

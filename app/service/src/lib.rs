@@ -52,6 +52,7 @@ mod administration;
 mod catalogue;
 mod deadlines;
 mod digest;
+mod events;
 mod gate;
 mod outcomes;
 mod plans;

@@ -9,8 +9,9 @@ use petstore_domain::{
 };
 use petstore_ports::api::{FailingCheck, Failure, IdempotentRequest, Readiness, Repeated};
 use petstore_ports::{
-    AccountDirectory, AddressLimits, CategoryReader, Clock, Entropy, IdempotencyRecords, KeyReader,
-    OrderReader, PetReader, Quotas, StoreError, StoreErrorKind, StoreHealth, Timer, Transactor, run,
+    AccountDirectory, AddressLimits, CategoryReader, Clock, Entropy, EventFeed, EventReader,
+    IdempotencyRecords, KeyReader, OrderReader, PetReader, Quotas, StoreError, StoreErrorKind, StoreHealth,
+    Timer, Transactor, run,
 };
 
 use crate::deadlines::Deadlines;
@@ -30,6 +31,10 @@ pub struct Ports {
     pub categories: Arc<dyn CategoryReader>,
     /// Reads of orders.
     pub orders: Arc<dyn OrderReader>,
+    /// Reads of the event log.
+    pub events: Arc<dyn EventReader>,
+    /// Waits for the event log.
+    pub feed: Arc<dyn EventFeed>,
     /// Finds the key of a request.
     pub keys: Arc<dyn KeyReader>,
     /// Lists accounts and keys.
@@ -73,6 +78,8 @@ impl Ports {
             + PetReader
             + CategoryReader
             + OrderReader
+            + EventReader
+            + EventFeed
             + KeyReader
             + AccountDirectory
             + IdempotencyRecords
@@ -86,6 +93,8 @@ impl Ports {
             pets: Arc::clone(&store) as _,
             categories: Arc::clone(&store) as _,
             orders: Arc::clone(&store) as _,
+            events: Arc::clone(&store) as _,
+            feed: Arc::clone(&store) as _,
             keys: Arc::clone(&store) as _,
             directory: Arc::clone(&store) as _,
             idempotency: Arc::clone(&store) as _,
@@ -106,6 +115,8 @@ pub struct Service {
     pub(crate) pets: Arc<dyn PetReader>,
     pub(crate) categories: Arc<dyn CategoryReader>,
     pub(crate) orders: Arc<dyn OrderReader>,
+    pub(crate) events: Arc<dyn EventReader>,
+    pub(crate) feed: Arc<dyn EventFeed>,
     pub(crate) directory: Arc<dyn AccountDirectory>,
     idempotency: Arc<dyn IdempotencyRecords>,
     pub(crate) clock: Arc<dyn Clock>,
@@ -138,6 +149,8 @@ impl Service {
             pets: ports.pets,
             categories: ports.categories,
             orders: ports.orders,
+            events: ports.events,
+            feed: ports.feed,
             directory: ports.directory,
             idempotency: ports.idempotency,
             clock: ports.clock,

@@ -3,7 +3,7 @@
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
-use petstore_domain::{Account, CategoryRecord, KeyRecord, Operation, OrderRecord, PetRecord};
+use petstore_domain::{Account, CategoryRecord, KeyRecord, Operation, OrderRecord, PetRecord, Timestamp};
 use petstore_memory::{MemoryStore, Step, Writer};
 use petstore_ports::{
     AccountDirectory, CategoryFilter, CategoryReader, OrderFilter, OrderReader, PageOrder, PageRequest,

@@ -29,6 +29,7 @@ fn append(log: &EventLog, positions: std::ops::RangeInclusive<u64>) {
         let mut body = Body::new();
         body.push(at(number), &[happening(number)]);
         log.append_body(&body, at(number));
+        log.wake();
     }
 }
 

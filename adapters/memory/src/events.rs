@@ -1,0 +1,34 @@
+//! The ports that read the event log and wait for it.
+
+use std::sync::Arc;
+
+use petstore_ports::{EventBounds, EventFeed, EventQuery, EventRead, EventReader, LogEnd, Reply, StoreError};
+
+use crate::event_log::FromRing;
+use crate::store::MemoryStore;
+
+impl EventReader for MemoryStore {
+    fn bounds(&self) -> Reply<Result<EventBounds, StoreError>> {
+        self.tables.write_epochs.wait();
+        Reply::now(Ok(self.tables.events.bounds()))
+    }
+
+    fn read(&self, query: EventQuery) -> Reply<Result<EventRead, StoreError>> {
+        // A reader that has met a record finds its event: the decisions that were being applied have been applied.
+        self.tables.write_epochs.wait();
+        Reply::now(self.tables.events.read(&query).map(|read| match read {
+            FromRing::Read(read) => read,
+            FromRing::Older => EventRead::Expired(self.tables.events.bounds()),
+        }))
+    }
+}
+
+impl EventFeed for MemoryStore {
+    fn end(&self) -> LogEnd {
+        self.tables.events.end()
+    }
+
+    fn changed(&self, known: LogEnd) -> Reply<LogEnd> {
+        Reply::later(Arc::clone(&self.tables.events).changed(known))
+    }
+}
