@@ -31,8 +31,9 @@ pub(crate) use bodies::{
 pub(crate) use conditional::{EntityTag, IfNoneMatch, TagPrefix, if_match, if_none_match, unless_known};
 pub(crate) use faults::listed;
 pub(crate) use hex::{FULL_LEN as HEX_LEN, full as hex};
+pub(crate) use query::{EventListQuery, list_events};
 pub(crate) use query::{Listing, list_categories, list_inventory, list_orders, list_pets, no_parameters};
 pub(crate) use render::{
-    FinishedPage, Page, push_category, push_item, push_number, push_order, push_pet, render_error,
-    render_rate_limit,
+    FinishedPage, Page, push_category, push_event, push_item, push_number, push_order, push_pet,
+    render_error, render_rate_limit,
 };

@@ -78,6 +78,26 @@ impl OrderReader for HungStore {
     }
 }
 
+impl EventReader for HungStore {
+    fn bounds(&self) -> Reply<Result<EventBounds, StoreError>> {
+        never()
+    }
+
+    fn read(&self, _query: EventQuery) -> Reply<Result<EventRead, StoreError>> {
+        never()
+    }
+}
+
+impl EventFeed for HungStore {
+    fn end(&self) -> LogEnd {
+        LogEnd { epoch: 0, last: Position::START }
+    }
+
+    fn changed(&self, _known: LogEnd) -> Reply<LogEnd> {
+        Reply::later(std::future::pending())
+    }
+}
+
 impl KeyReader for HungStore {
     fn credential(&self, _name: KeyLookup) -> Reply<Result<Option<Credential>, StoreError>> {
         never()
@@ -176,6 +196,9 @@ async fn every_read_of_a_store_that_hangs_is_unavailable_in_time() {
     assert_eq!(kind(ends_after(STORE, hung.category(CategoryId::FIRST)).await), unavailable);
     assert_eq!(kind(ends_after(STORE, hung.order(OrderId::FIRST)).await), unavailable);
     assert_eq!(kind(ends_after(STORE, hung.item(PetId::FIRST)).await), unavailable);
+    assert_eq!(kind(ends_after(STORE, hung.event_bounds()).await), unavailable);
+    let id = EventId { epoch: 0, position: Position::START };
+    assert_eq!(kind(ends_after(STORE, hung.event(AccountId::FIRST, id)).await), unavailable);
     let pets = PetFilter::default();
     assert_eq!(kind(ends_after(STORE, hung.list_pets(&pets, &FIRST_PAGE, &mut |_| {})).await), unavailable);
     assert_eq!(kind(ends_after(STORE, hung.list_items(&pets, &FIRST_PAGE, &mut |_| {})).await), unavailable);

@@ -16,6 +16,12 @@ impl EventKinds {
         self.0 |= Self::bit(kind);
     }
 
+    /// The kinds of both sets.
+    #[must_use]
+    pub const fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
     /// Adds the kinds of a client's pattern: the name of a type, a resource with `.*` such as `order.*`, or `*`. Returns
     /// `false` if it names none, and adds nothing then.
     #[must_use]

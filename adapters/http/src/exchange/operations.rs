@@ -1,6 +1,7 @@
 //! The operations: each parses what is its own, calls the petstore, and renders what comes back.
 
 mod categories;
+mod events;
 mod inventory;
 mod orders;
 mod pets;
@@ -72,6 +73,8 @@ pub(crate) async fn handle(call: &OperationCall<'_>, operation: OperationId, res
         (Op::GetInventoryItem, Of::Item(id)) => inventory::get(call, id).await,
         (Op::UpdateInventory, Of::Item(id)) => inventory::set(call, id).await,
         (Op::AdjustInventory, Of::Adjustments(id)) => inventory::adjust(call, id).await,
+        (Op::ListEvents, _) => Box::pin(events::list(call)).await,
+        (Op::GetEvent, Of::Event(id)) => events::get(call, id).await,
         (Op::GetRateLimit, _) => rate_limit(call),
         // A resource answers with its own operations alone: see `Resource::operation`.
         _ => Err(ApiError::new(Code::NotFound, "There is no such operation.").into()),

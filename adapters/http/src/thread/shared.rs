@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use petstore_ports::api::Petstore;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
 use crate::base::mix::mix;
@@ -48,6 +48,8 @@ pub(crate) struct App {
     threads: AtomicU64,
     /// Since when the first of its listeners is to stop.
     draining: OnceLock<Instant>,
+    /// Wakes requests that wait, such as for an event, once the first of its listeners is to stop.
+    drain_begins: Notify,
     panics: AtomicU64,
     overloads: AtomicU64,
     /// Values in forwarding headers of trusted proxies that were ignored.
@@ -73,6 +75,7 @@ impl App {
             held: watch::Sender::new(false),
             threads: AtomicU64::new(0),
             draining: OnceLock::new(),
+            drain_begins: Notify::new(),
             panics: AtomicU64::new(0),
             overloads: AtomicU64::new(0),
             ignored_values: AtomicU64::new(0),
@@ -113,7 +116,17 @@ impl App {
         if let Some(sandbox) = &self.sandbox {
             sandbox.cancel_delays();
         }
+        self.drain_begins.notify_waiters();
         since
+    }
+
+    /// Waits until one of its listeners is to stop.
+    pub(crate) async fn drain_begins(&self) {
+        // Made before the look, so that it hears of a drain that begins after it.
+        let begins = self.drain_begins.notified();
+        if !self.is_draining() {
+            begins.await;
+        }
     }
 
     pub(crate) fn is_draining(&self) -> bool {

@@ -3,7 +3,7 @@
 //! A cursor is bound to the list, its sort order and filters, and to the store that made the ids: in another walk the
 //! same id would skip or repeat items without anybody noticing. The page size is free to change.
 
-use petstore_domain::{CategoryId, ID_MAX, PetId, PetStatus};
+use petstore_domain::{CategoryId, EventKind, EventKinds, ID_MAX, PetId, PetStatus};
 use petstore_ports::{CategoryFilter, OrderFilter, PageOrder, PetFilter};
 
 use super::checksum::Checksum;
@@ -23,6 +23,7 @@ pub(crate) enum List {
     Categories,
     Orders,
     Inventory,
+    Events,
 }
 
 /// Filters that a cursor can be bound to.
@@ -52,6 +53,12 @@ impl Bind for CategoryFilter {
     }
 }
 
+impl Bind for EventKinds {
+    fn bind(&self, sum: Checksum) -> Checksum {
+        EventKind::ALL.into_iter().fold(sum, |sum, kind| sum.word(u64::from(self.admits(kind))))
+    }
+}
+
 impl Bind for OrderFilter {
     fn bind(&self, sum: Checksum) -> Checksum {
         let complete = match self.complete {
@@ -74,6 +81,7 @@ impl Walk {
             List::Categories => 2,
             List::Orders => 3,
             List::Inventory => 4,
+            List::Events => 5,
         };
         let order = match order {
             PageOrder::Ascending => 1,

@@ -59,6 +59,7 @@ codes! {
     OrderAlreadyComplete = 409 "order_already_complete"
     IdempotencyInProgress = 409 "idempotency_in_progress"
     OperationSunset = 410 "operation_sunset"
+    EventExpired = 410 "event_expired"
     PreconditionFailed = 412 "precondition_failed"
     BodyTooLarge = 413 "body_too_large"
     UriTooLong = 414 "uri_too_long"

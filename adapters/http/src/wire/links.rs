@@ -10,14 +10,20 @@ pub(crate) fn page_links(origin: &str, path: &str, query: &str, cursor: Option<&
     let mut links = String::with_capacity(2 * (origin.len() + path.len() + query.len()) + 96);
     push_address(&mut links, origin, path, query);
     links.push_str(">; rel=\"first\"");
-    if let Some(cursor) = cursor {
-        links.push_str(", ");
-        push_address(&mut links, origin, path, query);
-        links.push(if query.is_empty() { '?' } else { '&' });
-        links.push_str("cursor=");
-        links.push_str(cursor);
-        links.push_str(">; rel=\"next\"");
+    match cursor {
+        Some(cursor) => next_link(links, origin, path, query, cursor),
+        None => links,
     }
+}
+
+/// Adds the link to the page that a cursor begins.
+pub(crate) fn next_link(mut links: String, origin: &str, path: &str, query: &str, cursor: &str) -> String {
+    links.push_str(", ");
+    push_address(&mut links, origin, path, query);
+    links.push(if query.is_empty() { '?' } else { '&' });
+    links.push_str("cursor=");
+    links.push_str(cursor);
+    links.push_str(">; rel=\"next\"");
     links
 }
 

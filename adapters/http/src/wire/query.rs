@@ -13,7 +13,10 @@ use parameters::{Parameters, number};
 
 use super::faults::FieldFault;
 
+mod events;
 mod parameters;
+
+pub(crate) use events::{EventListQuery, list_events};
 
 /// The most items of a page.
 const LIMIT_MAX: usize = 100;

@@ -7,9 +7,11 @@ use petstore_domain::{Category, InventoryItem, Order, Pet, PetStatus, Plan, Usag
 use super::faults::{DETAILS_MAX, FIELD_MAX, printable};
 use crate::wire::error::ApiError;
 
+mod event;
 mod ids;
 mod page;
 
+pub(crate) use event::push_event;
 pub(crate) use page::{FinishedPage, Page};
 
 /// Characters of a message that an answer shows.

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use hyper::Method;
-use petstore_domain::{CategoryId, IdError, OrderId, PetId, Scope};
+use petstore_domain::{CategoryId, EventId, EventIdError, IdError, OrderId, PetId, Scope};
 
 /// What a path names. An id that is none is known as such: who may ask is told, and nobody else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub(crate) enum Resource {
     Inventory,
     Item(Result<PetId, IdError>),
     Adjustments(Result<PetId, IdError>),
+    Events,
+    Event(Result<EventId, EventIdError>),
     RateLimit,
 }
 
@@ -44,6 +46,8 @@ pub(crate) enum OperationId {
     GetInventoryItem,
     UpdateInventory,
     AdjustInventory,
+    ListEvents,
+    GetEvent,
     GetRateLimit,
 }
 
@@ -87,6 +91,13 @@ impl Resource {
                 Some(Self::Category(CategoryId::parse(last(rest)?)))
             };
         }
+        if let Some(rest) = path.strip_prefix("/events") {
+            return if rest.is_empty() {
+                Some(Self::Events)
+            } else {
+                Some(Self::Event(EventId::parse(last(rest)?)))
+            };
+        }
         (path == "/rate-limit").then_some(Self::RateLimit)
     }
 
@@ -96,7 +107,7 @@ impl Resource {
             Self::Pets | Self::Categories | Self::Orders => "GET, HEAD, POST, OPTIONS",
             Self::Pet(_) | Self::Category(_) => "GET, HEAD, PUT, PATCH, DELETE, OPTIONS",
             Self::Order(_) => "GET, HEAD, PATCH, DELETE, OPTIONS",
-            Self::Inventory | Self::RateLimit => "GET, HEAD, OPTIONS",
+            Self::Inventory | Self::RateLimit | Self::Events | Self::Event(_) => "GET, HEAD, OPTIONS",
             Self::Item(_) => "GET, HEAD, PATCH, OPTIONS",
             Self::Adjustments(_) => "POST, OPTIONS",
         }
@@ -127,6 +138,8 @@ impl Resource {
             (Self::Item(_), &Method::GET | &Method::HEAD) => Op::GetInventoryItem,
             (Self::Item(_), &Method::PATCH) => Op::UpdateInventory,
             (Self::Adjustments(_), &Method::POST) => Op::AdjustInventory,
+            (Self::Events, &Method::GET | &Method::HEAD) => Op::ListEvents,
+            (Self::Event(_), &Method::GET | &Method::HEAD) => Op::GetEvent,
             (Self::RateLimit, &Method::GET | &Method::HEAD) => Op::GetRateLimit,
             _ => return None,
         })
@@ -145,6 +158,8 @@ impl OperationId {
             | Self::GetOrder
             | Self::ListInventory
             | Self::GetInventoryItem
+            | Self::ListEvents
+            | Self::GetEvent
             | Self::GetRateLimit => Scope::Read,
             Self::CreatePet
             | Self::ReplacePet
@@ -269,6 +284,8 @@ mod tests {
             "/inventory",
             "/inventory/1",
             "/inventory/1/adjustments",
+            "/events",
+            "/events/evt_0000000000000000000001",
             "/rate-limit",
         ] {
             let resource = find(path).unwrap();

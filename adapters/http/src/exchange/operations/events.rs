@@ -1,0 +1,149 @@
+//! Events: the list, with a wait, and one event.
+
+use std::time::Duration;
+
+use hyper::StatusCode;
+use hyper::header::{HeaderName, HeaderValue, LINK};
+use petstore_domain::{EventId, EventIdError, Position, Version};
+use petstore_ports::api::{EventListing, EventLookup};
+use petstore_ports::{EventBounds, EventPage, EventRead, LogEnd, PageOrder};
+use tokio::time::{Instant, timeout_at};
+
+use super::{Handled, OperationCall, not_found, text_value};
+use crate::response::answer::Answer;
+use crate::wire::error::{ApiError, Code, Detail};
+use crate::wire::{self, EntityTag, EventListQuery};
+
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+
+/// Bytes of an event on a page, generously.
+const EVENT_BYTES: usize = 260;
+
+/// The longest time after which a request that waits looks whether its key is still valid.
+const KEY_CHECK_TIME: Duration = Duration::from_secs(1);
+
+pub(super) async fn list(call: &OperationCall<'_>) -> Handled {
+    let query = wire::list_events(call.query())?;
+    let end = call.api().log_end();
+    let deadline = Instant::now() + query.wait;
+    let mut listing = EventListing {
+        account: call.admission.account,
+        kinds: query.kinds,
+        epoch: Some(query.after.map_or(end.epoch, |id| id.epoch)),
+        order: query.order,
+        after: query.position(end.epoch)?,
+        limit: query.limit,
+    };
+    // The first page of a walk belongs to the log that there is.
+    if listing.after.is_none() {
+        listing.epoch = None;
+    }
+    loop {
+        let page = match call.api().list_events(listing).await? {
+            EventRead::Page(page) => page,
+            EventRead::Expired(bounds) => return Err(expired(&bounds).into()),
+        };
+        let may_wait = query.order == PageOrder::Ascending && page.reached >= page.bounds.last;
+        if !page.events.is_empty() || !may_wait || !wait(call, &page, deadline).await {
+            return Ok(answer(call, &query, &listing, &page));
+        }
+        // What was read need not be read again.
+        listing.after = Some(page.reached);
+        listing.epoch = Some(page.bounds.epoch);
+    }
+}
+
+/// Waits for an event beyond the page. `false` if the request is to be answered now: the time is up, the server stops, the
+/// log has begun a new life or the key is no longer valid.
+async fn wait(call: &OperationCall<'_>, page: &EventPage, deadline: Instant) -> bool {
+    let known = LogEnd { epoch: page.bounds.epoch, last: page.bounds.last };
+    let app = &*call.thread.app;
+    loop {
+        let now = Instant::now();
+        if now >= deadline || app.is_draining() {
+            return false;
+        }
+        let next_check = deadline.min(now + KEY_CHECK_TIME);
+        let changed = async {
+            tokio::select! {
+                end = call.api().log_changed(known) => Some(end),
+                () = app.drain_begins() => None,
+            }
+        };
+        match timeout_at(next_check, changed).await {
+            Ok(Some(end)) => return end.epoch == known.epoch,
+            Ok(None) => return false,
+            Err(_) if !call.key_is_valid().await => return false,
+            Err(_) => {}
+        }
+    }
+}
+
+pub(super) async fn get(call: &OperationCall<'_>, id: Result<EventId, EventIdError>) -> Handled {
+    let id = id.map_err(|error| invalid_id(&error))?;
+    wire::no_parameters(call.query())?;
+    let known = call.known()?;
+    match call.api().event(call.admission.account, id).await? {
+        EventLookup::Expired(bounds) => Err(expired(&bounds).into()),
+        EventLookup::Unknown => Err(not_found().into()),
+        EventLookup::Found(event) => {
+            // An event never changes, so its position stands for its version.
+            let version = Version::new(id.position.get()).unwrap_or(Version::FIRST);
+            let tag = EntityTag::strong(id.epoch, version);
+            if known.matches(&tag) {
+                return Ok(Answer::empty(StatusCode::NOT_MODIFIED).with_tag(tag));
+            }
+            Ok(call.resource(StatusCode::OK, &event, tag, wire::push_event))
+        }
+    }
+}
+
+fn answer(
+    call: &OperationCall<'_>,
+    query: &EventListQuery,
+    listing: &EventListing,
+    page: &EventPage,
+) -> Answer {
+    let bounds = &page.bounds;
+    let mut body = Vec::with_capacity(2 + page.events.len() * EVENT_BYTES);
+    body.push(b'[');
+    for (index, event) in page.events.iter().enumerate() {
+        if index > 0 {
+            body.push(b',');
+        }
+        wire::push_event(&mut body, event);
+    }
+    body.push(b']');
+    let (has_more, newest) = match query.order {
+        PageOrder::Ascending => (page.reached < bounds.last, page.reached),
+        PageOrder::Descending => {
+            let newest = listing.after.map_or(bounds.last, Position::before);
+            (page.reached > bounds.pruned.next(), newest)
+        }
+    };
+    let next = has_more.then_some(page.reached);
+    let links = query.links(&call.origin(), call.parts.uri.path(), bounds.epoch, next);
+    let last = HeaderValue::from_bytes(&bounds.id(newest).to_ascii());
+    let mut answer = Answer::json(StatusCode::OK, body).with_header(LINK, text_value(links));
+    if let Ok(last) = last {
+        answer = answer.with_header(LAST_EVENT_ID, last);
+    }
+    if call.settings().gzip { call.thread.gzip.compress(answer, &call.parts.headers) } else { answer }
+}
+
+/// The place in the log is not there (any more).
+fn expired(bounds: &EventBounds) -> ApiError {
+    let message = format!(
+        "The log has no event with this id to go on from. The oldest place in it is {}. To begin again, read \
+         /events?sort=-id&limit=1, keep its Last-Event-ID, list the resources, and go on after that id.",
+        bounds.id(bounds.pruned)
+    );
+    ApiError::new(Code::EventExpired, message)
+}
+
+fn invalid_id(error: &EventIdError) -> ApiError {
+    let message = format!("The id of an event {error}.");
+    let detail =
+        Detail { field: "eventId".to_owned(), code: "invalid_format", message: message.clone().into() };
+    ApiError::with_details(Code::InvalidParameter, message, vec![detail])
+}
