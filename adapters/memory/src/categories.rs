@@ -83,12 +83,12 @@ impl Categories {
         &self,
         filter: &CategoryFilter,
         page: &PageRequest,
-        is_shown: &dyn Fn() -> bool,
+        is_visible: &dyn Fn() -> bool,
         sink: CategorySink<'_>,
     ) -> PageEnd {
         let candidates = |walk, max| self.candidates(filter, walk, max);
         let admits = |record: &CategoryRecord| filter.admits(record);
-        page::fill(page, &self.records, candidates, admits, is_shown, sink)
+        page::fill(page, &self.records, candidates, admits, is_visible, sink)
     }
 
     /// How many there are.

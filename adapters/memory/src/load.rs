@@ -33,7 +33,7 @@ impl Tables {
             RecordRef::AccountName(name) => view.load_account_name(name.clone(), self.accounts.id_of(name)),
             RecordRef::Key(id) => view.load_key(*id, self.keys.get(*id)),
             RecordRef::Idempotency(name) => {
-                view.load_idempotency(name.clone(), self.idempotency_records.get(name))
+                view.load_idempotency(name.clone(), self.idempotency_records.get(name));
             }
             RecordRef::NextPet => view.load_next_pet(self.pets.ids.next(PetId::new)?),
             RecordRef::NextCategory => view.load_next_category(self.categories.ids.next(CategoryId::new)?),

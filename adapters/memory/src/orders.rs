@@ -69,11 +69,11 @@ impl Orders {
         &self,
         filter: &OrderFilter,
         page: &PageRequest,
-        is_shown: &dyn Fn() -> bool,
+        is_visible: &dyn Fn() -> bool,
         sink: OrderSink<'_>,
     ) -> PageEnd {
         let candidates = |walk, max| self.candidates(filter, walk, max);
-        page::fill(page, &self.records, candidates, |record| filter.admits(record), is_shown, sink)
+        page::fill(page, &self.records, candidates, |record| filter.admits(record), is_visible, sink)
     }
 
     /// How many there are.

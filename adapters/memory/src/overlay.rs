@@ -224,7 +224,7 @@ fn load_change(change: &Change, view: &mut View) {
         Change::Account(account) => view.load_account(account.id, Some(account.clone())),
         Change::Key(record) => view.load_key(record.id, Some(KeyRecord::clone(record))),
         Change::Idempotency(record) => {
-            view.load_idempotency(record.name.clone(), Some(IdempotencyRecord::clone(record)))
+            view.load_idempotency(record.name.clone(), Some(IdempotencyRecord::clone(record)));
         }
     }
 }

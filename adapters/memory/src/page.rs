@@ -18,7 +18,7 @@ pub(crate) fn fill<T: Clone>(
     records: &Slab<T>,
     candidates: impl Fn(SlotCursor, usize) -> Found,
     admits: impl Fn(&T) -> bool,
-    is_shown: &dyn Fn() -> bool,
+    is_visible: &dyn Fn() -> bool,
     mut sink: impl FnMut(&T),
 ) -> PageEnd {
     let mut walk = SlotCursor::new(page);
@@ -29,7 +29,7 @@ pub(crate) fn fill<T: Clone>(
         let found = candidates(walk, left.saturating_add(1).min(CANDIDATES_MAX));
         for slots in found.slots.chunk_by(|one, next| block_of(*one) == block_of(*next)) {
             let count = records.copy_of_block(slots, &admits, &mut copies);
-            if !is_shown() {
+            if !is_visible() {
                 return PageEnd::Last;
             }
             for record in copies[..count].iter().flatten() {

@@ -115,15 +115,15 @@ impl Pets {
         &self,
         filter: &PetFilter,
         page: &PageRequest,
-        is_shown: &dyn Fn() -> bool,
+        is_visible: &dyn Fn() -> bool,
         sink: PetSink<'_>,
     ) -> PageEnd {
         let candidates = |walk, max| self.candidates(filter, walk, max);
         // Nothing is asked of any: a twelfth of what reading such a page costs.
         if *filter == PetFilter::default() {
-            return page::fill(page, &self.records, candidates, |_| true, is_shown, sink);
+            return page::fill(page, &self.records, candidates, |_| true, is_visible, sink);
         }
-        page::fill(page, &self.records, candidates, |record| filter.admits(record), is_shown, sink)
+        page::fill(page, &self.records, candidates, |record| filter.admits(record), is_visible, sink)
     }
 
     /// How many there are.
