@@ -146,7 +146,7 @@ impl<'a> BulkLoader<'a> {
         if self.tables.categories.read(category, |_| ()).is_none() {
             return Err(orphan("pet", id.get(), "category", category.get()));
         }
-        self.tables.pets.fill(slot, record, &mut self.names);
+        self.tables.pets.load(slot, record, &mut self.names);
         Ok(())
     }
 
@@ -162,7 +162,7 @@ impl<'a> BulkLoader<'a> {
             *self.open_orders.entry(pet).or_default() += 1;
         }
         // The id of a deleted pet is not reissued: its orders would be taken for those of another pet.
-        self.tables.pets.ids.skip_to(pet.get());
+        self.tables.pets.ids.advance_to(pet.get());
         self.tables.orders.put(slot_of_order, slot_of_pet, record);
         Ok(())
     }
