@@ -3,7 +3,7 @@
 use dashmap::DashMap;
 use foldhash::fast::RandomState;
 use parking_lot::RwLock;
-use petstore_domain::{Account, AccountId, AccountName, Plan, Windows};
+use petstore_domain::{Account, AccountId, FoldedName, Plan, Windows};
 use petstore_ports::{Ask, PageRequest, UsageCount, Verdict};
 
 use crate::ids::IdCounter;
@@ -21,7 +21,7 @@ pub(crate) struct Accounts {
     unnoted: Unnoted<AccountId>,
     records: Slab<Account>,
     state_index: RwLock<StateIndex<0>>,
-    by_name: DashMap<AccountName, AccountId, RandomState>,
+    by_name: DashMap<FoldedName, AccountId, RandomState>,
 }
 
 impl Accounts {
@@ -55,19 +55,20 @@ impl Accounts {
         self.meters.find(slot(id.get())?)?.plan.get()
     }
 
-    pub(crate) fn id_of(&self, name: &AccountName) -> Option<AccountId> {
+    pub(crate) fn id_of(&self, name: &FoldedName) -> Option<AccountId> {
         self.by_name.get(name).map(|id| *id)
     }
 
     /// The account of this name. While an account is renamed both names lead to it, and its record has the valid one.
-    pub(crate) fn named(&self, name: &AccountName) -> Option<Account> {
-        self.get(self.id_of(name)?).filter(|account| account.name == *name)
+    pub(crate) fn named(&self, name: &FoldedName) -> Option<Account> {
+        self.get(self.id_of(name)?).filter(|account| name.matches(account.name.as_str()))
     }
 
     pub(crate) fn put(&self, slot: u32, account: Account) {
         let id = account.id;
         self.ids.advance_to(id.get());
-        let (before, after) = (self.records.read(slot, |account| account.name.clone()), account.name.clone());
+        let before = self.records.read(slot, |account| account.name.folded());
+        let after = account.name.folded();
         self.by_name.insert(after.clone(), id);
         if before.is_none() {
             self.state_index.write().add(slot);

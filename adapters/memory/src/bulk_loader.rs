@@ -170,7 +170,7 @@ impl<'a> BulkLoader<'a> {
     pub(crate) fn account(&mut self, account: Account) -> Result<(), Contradiction> {
         let (accounts, id) = (&self.tables.accounts, account.id);
         let slot = new_slot("account", id.get(), accounts.read(id, |_| ()).is_some())?;
-        if accounts.id_of(&account.name).is_some() {
+        if accounts.id_of(&account.name.folded()).is_some() {
             return Err(taken("account", id.get(), "name of another account"));
         }
         accounts.put(slot, account);

@@ -5,8 +5,8 @@ use std::hash::Hash;
 
 use foldhash::fast::RandomState;
 use petstore_domain::{
-    AccountId, AccountName, Ban, CategoryId, CategoryName, Change, Changes, FoldedName, IdempotencyRecord,
-    KeyId, KeyRecord, RecordRef, View,
+    AccountId, Ban, CategoryId, CategoryName, Change, Changes, FoldedName, IdempotencyRecord, KeyId,
+    KeyRecord, RecordRef, View,
 };
 use petstore_ports::StoreError;
 
@@ -24,7 +24,7 @@ pub(crate) struct Overlay {
     /// The last change of each record.
     latest: Map<RecordRef, Position>,
     category_names: NameOwners<FoldedName, CategoryId>,
-    account_names: NameOwners<AccountName, AccountId>,
+    account_names: NameOwners<FoldedName, AccountId>,
     /// The ban of each key as it was when the batch first looked at it.
     bans_seen: Map<KeyId, Option<Ban>>,
 }
@@ -111,11 +111,11 @@ impl Overlay {
             }
             Change::CategoryDeleted(id) => self.rename_category(tables, *id, None),
             Change::Account(account) => {
-                let (id, after) = (account.id, account.name.clone());
+                let (id, after) = (account.id, account.name.folded());
                 let before = match self.latest(&RecordRef::Account(id)) {
-                    Some(Change::Account(before)) => Some(before.name.clone()),
+                    Some(Change::Account(before)) => Some(before.name.folded()),
                     Some(_) => None,
-                    None => tables.accounts.read(id, |before| before.name.clone()),
+                    None => tables.accounts.read(id, |before| before.name.folded()),
                 };
                 self.account_names.rename(id, before, Some(after), |name| tables.accounts.id_of(name));
             }

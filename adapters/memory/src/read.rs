@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use petstore_domain::{
-    Account, AccountId, AccountName, CategoryId, CategoryRecord, KeyId, KeyRecord, OrderId, OrderRecord,
+    Account, AccountId, CategoryId, CategoryRecord, FoldedName, KeyId, KeyRecord, OrderId, OrderRecord,
     PetId, PetRecord,
 };
 use petstore_ports::{
@@ -131,7 +131,7 @@ impl AccountDirectory for MemoryStore {
         Ok(self.tables.accounts.page(&ascending(after.map(AccountId::get), limit)))
     }
 
-    async fn account_named(&self, name: &AccountName) -> Result<Option<Account>, StoreError> {
+    async fn account_named(&self, name: &FoldedName) -> Result<Option<Account>, StoreError> {
         self.tables.write_epochs.wait_for_writes();
         Ok(self.tables.accounts.named(name))
     }

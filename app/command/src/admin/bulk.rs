@@ -55,7 +55,9 @@ impl Bulk {
         say(&mut &*stream, &Answer::Ready)?;
         let lines = BufReader::new(stream);
         let answer = match ndjson::import(self.backend.bulk(), lines, End::Said, rename_collisions, |_| {}) {
-            Ok(Imported { lines, renamed }) => Answer::Imported { lines, renamed: mended::renamed(&renamed) },
+            Ok(Imported { lines, renamed }) => {
+                Answer::Imported { lines, renamed: mended::renamed_categories(&renamed) }
+            }
             Err(Unimported::Nothing(why)) => Answer::Refused { why },
             Err(Unimported::InDoubt(why)) => Answer::InDoubt { why },
         };
