@@ -66,7 +66,7 @@ fn a_backup_says_what_it_wrote_and_overwrites_nothing() {
     let cases: [(&[&str], &str); 7] = [
         (
             &["backup", "copy.db"],
-            "copy.db is there already, and a backup overwrites nothing: name another file",
+            "copy.db exists already, and a backup overwrites no file: name another file",
         ),
         (&["backup", "no/copy.db"], "no/copy.db cannot be written: No such file or directory"),
         (&["backup", "other", "--db", "nowhere.db"], "there is no data in nowhere.db: name its --db"),

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use petstore_sqlite::beside;
+use petstore_sqlite::companion;
 
 /// Where the data is kept unless it is said.
 pub(crate) const DEFAULT_DB: &str = "petstore.db";
@@ -39,7 +39,7 @@ impl Db {
     pub(crate) fn admin_socket(&self) -> PathBuf {
         match self {
             Self::Memory => "petstore.sock".into(),
-            Self::File(file) => beside(file, ".sock"),
+            Self::File(file) => companion(file, ".sock"),
         }
     }
 }

@@ -38,7 +38,7 @@ pub(crate) fn check(connection: &Connection, path: &Path, version: u32) -> Resul
     if found.is_empty() {
         Ok(())
     } else {
-        Err(OpenError::Foreign { path: path.into(), reason: reason(&found) })
+        Err(OpenError::UnexpectedSchema { path: path.into(), reason: reason(&found) })
     }
 }
 
@@ -299,7 +299,7 @@ mod tests {
             connection.execute_batch(&format!("CREATE VIEW \"\x1b[2J{number}\" AS SELECT 1")).unwrap();
         }
         let refused = check(&connection, Path::new("shop.db"), schema::VERSION).unwrap_err().to_string();
-        assert!(refused.starts_with("shop.db has another schema than a petstore gives it"), "{refused}");
+        assert!(refused.starts_with("shop.db has an unexpected schema"), "{refused}");
         assert!(
             refused.contains(", and 2 more; remove them with an SQLite tool: DROP VIEW")
                 && !refused.contains('\x1b'),
