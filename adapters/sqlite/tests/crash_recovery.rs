@@ -222,7 +222,9 @@ fn a_young_file_without_its_log_is_not_a_new_store() {
     assert!(matches!(refused, OpenError::LogMissing { .. }));
     let said = refused.to_string();
     assert!(
-        said.contains("crash.db-wal, which holds all changes since the file was created, is missing: bring that back"),
+        said.contains(
+            "crash.db-wal, which holds all changes since the file was created, is missing: bring that back"
+        ),
         "{said}"
     );
     assert!(read_snapshot(&path, &mut |_| Ok(())).is_err());

@@ -104,6 +104,7 @@ impl TransferArgs {
             ));
         }
         if !self.is_standard() {
+            Db::check_target(&self.file).map_err(Failure::usage)?;
             self.spare_data()?;
         }
         let output = if self.is_standard() { Ok(Output::standard()) } else { Output::create(&self.file) };
@@ -136,6 +137,7 @@ impl TransferArgs {
                 "a backup is a file, which is named: export writes to standard output",
             ));
         }
+        Db::check_target(&self.file).map_err(Failure::usage)?;
         let Db::File(file) = &self.through.db else {
             return Err(Failure::because("a store in memory has no file to copy: export it"));
         };

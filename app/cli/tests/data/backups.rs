@@ -98,6 +98,18 @@ fn a_backup_has_its_name_when_it_is_whole() {
     let refused = site.run(&["backup", "-"]);
     assert_eq!(refused.status.code(), Some(2));
     assert!(!site.folder.join("-").exists());
+    for args in
+        [["backup", ":memory:"], ["export", ":memory:"], ["backup", "memory"], ["export", "file:out.db"]]
+    {
+        let refused = site.run(&args);
+        let message = text(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(2), "{args:?}: {message}");
+        assert!(
+            message.contains(&format!("for a file of that name say ./{}", args[1])),
+            "{args:?}: {message}"
+        );
+        assert!(!site.folder.join(args[1]).exists(), "{args:?}");
+    }
 }
 
 #[test]

@@ -106,10 +106,7 @@ fn a_byte_that_has_changed_in_the_log_after_a_crash_costs_no_acknowledged_change
         assert_eq!(refused.status.code(), Some(1), "byte {at}: {why}");
         let place =
             if at < 32 { "its header".to_owned() } else { format!("its frame {}", (at - 32) / 536 + 1) };
-        assert!(
-            why.contains(&format!("-wal is damaged in {place}, and acknowledged changes")),
-            "{why}"
-        );
+        assert!(why.contains(&format!("-wal is damaged in {place}, and acknowledged changes")), "{why}");
         assert!(fs::read(crate::damage::data(&site)).unwrap() == data, "and nothing is copied");
         overwrite(&log, &[sound[at]], at as u64);
     }

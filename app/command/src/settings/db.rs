@@ -1,6 +1,6 @@
 //! Where the data is kept, as a setting says it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use petstore_sqlite::companion;
 
@@ -32,6 +32,15 @@ impl Db {
             )),
             uri if has_scheme(uri) => Err("expected a file's path without a scheme, or memory".to_owned()),
             file => Ok(Self::File(file.into())),
+        }
+    }
+
+    /// Refuses a file that a command would write under a spelling of `memory` or a URI, as [`Db::parse`] does.
+    pub(crate) fn check_target(file: &Path) -> Result<(), String> {
+        let refused = |name: &str| format!("expected a file's path; for a file of that name say ./{name}");
+        match file.to_str() {
+            Some(name) if means_memory(name) || has_scheme(name) => Err(refused(name)),
+            _ => Ok(()),
         }
     }
 
@@ -111,6 +120,18 @@ mod tests {
                 "expected a file's path without a scheme, or memory",
                 "{uri}"
             );
+        }
+    }
+
+    #[test]
+    fn a_target_is_refused_under_the_names_that_a_store_is_refused_under() {
+        for name in ["memory", ":memory:", "MEMORY", "file::memory:", "file:pets.db", "sqlite:pets.db"] {
+            let why = Db::check_target(Path::new(name)).unwrap_err();
+            assert_eq!(why, format!("expected a file's path; for a file of that name say ./{name}"));
+            assert_eq!(Db::check_target(Path::new(&format!("./{name}"))), Ok(()));
+        }
+        for name in ["copy.db", "memory.db", "/data/memory", "-"] {
+            assert_eq!(Db::check_target(Path::new(name)), Ok(()), "{name}");
         }
     }
 
