@@ -66,7 +66,7 @@ fn a_backup_says_what_it_wrote_and_overwrites_nothing() {
     let cases: [(&[&str], &str); 7] = [
         (
             &["backup", "copy.db"],
-            "copy.db is there already, and a backup overwrites nothing: name another file",
+            "copy.db exists already, and a backup overwrites no file: name another file",
         ),
         (&["backup", "no/copy.db"], "no/copy.db cannot be written: No such file or directory"),
         (&["backup", "other", "--db", "nowhere.db"], "there is no data in nowhere.db: name its --db"),
@@ -98,6 +98,18 @@ fn a_backup_has_its_name_when_it_is_whole() {
     let refused = site.run(&["backup", "-"]);
     assert_eq!(refused.status.code(), Some(2));
     assert!(!site.folder.join("-").exists());
+    for args in
+        [["backup", ":memory:"], ["export", ":memory:"], ["backup", "memory"], ["export", "file:out.db"]]
+    {
+        let refused = site.run(&args);
+        let message = text(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(2), "{args:?}: {message}");
+        assert!(
+            message.contains(&format!("for a file of that name say ./{}", args[1])),
+            "{args:?}: {message}"
+        );
+        assert!(!site.folder.join(args[1]).exists(), "{args:?}");
+    }
 }
 
 #[test]
