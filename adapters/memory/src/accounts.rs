@@ -6,12 +6,12 @@ use parking_lot::RwLock;
 use petstore_domain::{Account, AccountId, FoldedName, Plan, Windows};
 use petstore_ports::{Ask, PageRequest, UsageCount, Verdict};
 
-use crate::census::Census;
 use crate::ids::IdCounter;
+use crate::index_search::scan;
 use crate::meters::{AccountMeter, KeyMeter, Meters};
 use crate::page;
-use crate::search::run;
 use crate::slab::{Slab, slot};
+use crate::state_index::StateIndex;
 use crate::unnoted::Unnoted;
 
 /// Accounts; found by id and by name. They are never removed.
@@ -20,7 +20,7 @@ pub(crate) struct Accounts {
     meters: Meters<AccountMeter>,
     unnoted: Unnoted<AccountId>,
     records: Slab<Account>,
-    census: RwLock<Census<0>>,
+    state_index: RwLock<StateIndex<0>>,
     by_name: DashMap<FoldedName, AccountId, RandomState>,
 }
 
@@ -31,14 +31,14 @@ impl Accounts {
             meters: Meters::new(),
             unnoted: Unnoted::new(),
             records: Slab::new(),
-            census: RwLock::default(),
+            state_index: RwLock::default(),
             by_name: DashMap::default(),
         }
     }
 
     /// How many there are.
     pub(crate) fn len(&self) -> u64 {
-        self.census.read().all().len()
+        self.state_index.read().all().len()
     }
 
     pub(crate) fn get(&self, id: AccountId) -> Option<Account> {
@@ -71,7 +71,7 @@ impl Accounts {
         let after = account.name.folded();
         self.by_name.insert(after.clone(), id);
         if before.is_none() {
-            self.census.write().add(slot);
+            self.state_index.write().add(slot);
         }
         self.meters.of(slot).plan.set(&account);
         self.records.write(slot, Some(account));
@@ -83,7 +83,7 @@ impl Accounts {
 
     pub(crate) fn page(&self, page: &PageRequest) -> Vec<Account> {
         let mut accounts = Vec::new();
-        let candidates = |walk, max| run(self.census.read().all(), walk, max);
+        let candidates = |walk, max| scan(self.state_index.read().all(), walk, max);
         page::fill(
             page,
             &self.records,
@@ -133,7 +133,7 @@ impl Accounts {
 
     /// Forgets what accounts have used, in windows of which this is said. How many accounts that was.
     pub(crate) fn forget_usage(&self, goes: impl Fn(Windows) -> bool) -> usize {
-        let all: Vec<u32> = self.census.read().all().iter().collect();
+        let all: Vec<u32> = self.state_index.read().all().iter().collect();
         let mut count = 0;
         for slot in all {
             let meter = self.meters.of(slot);

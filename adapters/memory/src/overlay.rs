@@ -23,8 +23,8 @@ pub(crate) struct Overlay {
     decided: Vec<Changes>,
     /// Where the last change of each record is.
     latest: Map<RecordRef, Place>,
-    category_names: Bearers<FoldedName, CategoryId>,
-    account_names: Bearers<FoldedName, AccountId>,
+    category_names: NameOwners<FoldedName, CategoryId>,
+    account_names: NameOwners<FoldedName, AccountId>,
     /// The ban of each key as it was when the batch first looked at it.
     bans_seen: Map<KeyId, Option<Ban>>,
 }
@@ -163,15 +163,15 @@ impl Overlay {
 }
 
 /// Which record has a name, for the names about which the batch has decided.
-struct Bearers<N, Id>(Map<N, Option<Id>>);
+struct NameOwners<N, Id>(Map<N, Option<Id>>);
 
-impl<N, Id> Default for Bearers<N, Id> {
+impl<N, Id> Default for NameOwners<N, Id> {
     fn default() -> Self {
         Self(Map::default())
     }
 }
 
-impl<N: Eq + Hash, Id: Copy + Eq> Bearers<N, Id> {
+impl<N: Eq + Hash, Id: Copy + Eq> NameOwners<N, Id> {
     fn bearer(&self, name: &N, in_tables: impl FnOnce(&N) -> Option<Id>) -> Option<Id> {
         self.0.get(name).copied().unwrap_or_else(|| in_tables(name))
     }
