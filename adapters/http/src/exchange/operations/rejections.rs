@@ -202,7 +202,9 @@ fn unknown(what: &str, id: u64) -> Answer {
 fn name_taken(other: u64) -> Answer {
     conflict(
         Code::CategoryExists,
-        format!("Category {other} has this name; names are compared without regard to case."),
+        format!(
+            "Category {other} has this name; names are compared after Unicode normalization (NFC) and case folding."
+        ),
     )
 }
 
