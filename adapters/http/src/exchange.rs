@@ -24,7 +24,7 @@ use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Request, Response, StatusCode, Version};
-use petstore_domain::{AccountId, KeyPrefix, Scope};
+use petstore_domain::{AccountId, KeyPrefix, Scope, Scopes};
 use petstore_ports::{Cost, StoreError, api};
 use tokio::time::{Instant, timeout};
 
@@ -324,13 +324,8 @@ async fn judge<const SECURE: bool>(
     let Some(operation) = operation else {
         return Answer::not_allowed(resource.allow());
     };
-    if !admission.scopes.permits(operation.scope()) {
-        let message =
-            format!("The API key does not permit this: its scope is {}.", admission.scopes.as_str());
-        return ApiError::new(Code::InsufficientScope, message).into();
-    }
-    if head.accepts && !wire::accepts_json(&parts.headers) {
-        return ApiError::new(Code::NotAcceptable, "Answers are application/json.").into();
+    if let Err(error) = check_permission(operation, admission.scopes, parts, head) {
+        return error.into();
     }
     let body = match operation.takes() {
         Takes::Nothing => Bytes::new(),
@@ -390,6 +385,26 @@ fn check_bounds<const SECURE: bool>(app: &App, parts: &Parts, head: &Head<'_>) -
     Ok(())
 }
 
+/// Checks that the key has the operation's scope, and that the client accepts the type of its responses.
+fn check_permission(
+    operation: Operation,
+    granted: Scopes,
+    parts: &Parts,
+    head: &Head<'_>,
+) -> Result<(), ApiError> {
+    if !granted.permits(operation.scope()) {
+        let (needed, granted) = (operation.scope().as_str(), granted.as_str());
+        let message =
+            format!("This operation needs the scope {needed}; the API key has the scope {granted}.");
+        return Err(ApiError::new(Code::InsufficientScope, message));
+    }
+    if head.accepts && !wire::accepts_json(&parts.headers) {
+        let message = "The response is application/json; the Accept header must allow it.";
+        return Err(ApiError::new(Code::NotAcceptable, message));
+    }
+    Ok(())
+}
+
 async fn read_body(app: &App, takes: Takes, parts: &Parts, body: &mut RequestBody) -> Result<Bytes, Answer> {
     let is_patch = takes == Takes::MergePatch;
     wire::check_content_type(&parts.headers, is_patch).map_err(|unsupported| {
@@ -400,7 +415,7 @@ async fn read_body(app: &App, takes: Takes, parts: &Parts, body: &mut RequestBod
 }
 
 fn not_found() -> ApiError {
-    ApiError::new(Code::NotFound, "There is no such path.")
+    ApiError::new(Code::NotFound, "This path does not exist; the OpenAPI document lists all paths.")
 }
 
 /// An empty map, with the room of a request's unless that is large: hyper keeps it for the connection's next request.

@@ -77,7 +77,7 @@ impl MemoryStore {
     pub(crate) fn hold_writes_out_soon(&self) -> Result<Hold<'_>, StoreError> {
         let writing = self.writing.try_write_for(HOLD_TIME).ok_or_else(held_out)?;
         let committer = self.durable.as_ref().map(|durable| durable.committer.try_lock_for(HOLD_TIME));
-        let busy = || StoreError::busy("the journal does not come to an end with its last write");
+        let busy = || StoreError::busy("the journal's last write has not completed in time");
         Ok(Hold::of(writing, committer.map(|lock| lock.ok_or_else(busy)).transpose()?))
     }
 

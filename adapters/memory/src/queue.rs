@@ -142,7 +142,10 @@ impl Queue {
         state.health()?;
         match state.chore_since.map(|since| now.since(since)) {
             Some(waited) if waited > CHORE_TIME => {
-                Err(StoreError::unavailable("the journal does not come to an end with its last write"))
+                let secs = CHORE_TIME.as_secs();
+                Err(StoreError::unavailable(format!(
+                    "the journal's last write has not completed for {secs} s"
+                )))
             }
             _ => Ok(()),
         }

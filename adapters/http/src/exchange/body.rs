@@ -55,7 +55,7 @@ impl RequestBody {
             Ok(Err(Unread::TooLarge)) => Err(too_large(max)),
             Ok(Err(Unread::Broken)) => {
                 self.broken = true;
-                Err(ApiError::new(Code::InvalidJson, "The body ended early or is framed wrongly."))
+                Err(ApiError::new(Code::InvalidJson, "The body ended early or its framing is not valid."))
             }
             Err(_) => {
                 self.broken = true;
@@ -105,7 +105,7 @@ fn is_longer(incoming: &Incoming, max: usize) -> bool {
 }
 
 fn too_large(max: usize) -> ApiError {
-    ApiError::new(Code::BodyTooLarge, format!("A body has at most {max} bytes."))
+    ApiError::new(Code::BodyTooLarge, format!("The body is longer than {max} bytes."))
 }
 
 /// What a future comes to when it is asked twice. hyper hands over a body that came with its head at the second time,

@@ -82,19 +82,19 @@ pub(crate) async fn answer(worker: &Worker, parts: &Parts, head: &Head<'_>) -> A
             Serves::Ops => {
                 let pages = Beside::ALL.map(Beside::template).into_iter();
                 let tools = sandbox::Route::ALL.map(sandbox::Route::path);
-                format!("Here are {}.", wire::listed(pages.chain(tools).filter(|path| is_page(path, worker))))
+                format!(
+                    "This path does not exist; this listener serves {}.",
+                    wire::listed(pages.chain(tools).filter(|path| is_page(path, worker)))
+                )
             }
-            _ => format!("There is nothing here: the operations are under {}/.", settings.base_path),
+            _ => format!("This path does not exist; the API operations are under {}/.", settings.base_path),
         };
         return Answer::from(ApiError::new(Code::NotFound, message));
     };
     match parts.method {
         Method::GET | Method::HEAD => {}
         Method::OPTIONS => return cors::options(ALLOWED, &worker.app.cors, head, &parts.headers),
-        _ => {
-            return Answer::from(ApiError::new(Code::MethodNotAllowed, "This can only be read."))
-                .with_header(ALLOW, HeaderValue::from_static(ALLOWED));
-        }
+        _ => return Answer::not_allowed(ALLOWED),
     }
     let documents = &settings.documents;
     match page {
@@ -129,16 +129,24 @@ fn metrics(worker: &Worker) -> Answer {
 async fn ready(worker: &Worker) -> Answer {
     let mut details = Vec::new();
     if worker.app.is_draining() {
-        let message = "The server is stopping.".into();
+        let message = "The server is shutting down.".into();
         details.push(Detail { field: "drain".to_owned(), code: "failed", message });
     }
     for check in worker.app.api.failing_checks().await {
-        let message = check.reason.into();
+        let message = sentence(&check.reason).into();
         details.push(Detail { field: check.name.to_owned(), code: "failed", message });
     }
     if details.is_empty() {
         return Answer::json(StatusCode::OK, &b"{\"status\":\"ready\"}"[..]);
     }
-    let error = ApiError::with_details(Code::Unavailable, "Not ready to serve.", details);
+    let error =
+        ApiError::with_details(Code::Unavailable, "The server is not ready to serve requests.", details);
     Answer::from(error).with_retry_after(1)
+}
+
+/// A reason in the form of the messages that clients see: with a capital letter and a full stop.
+fn sentence(reason: &str) -> String {
+    let mut characters = reason.chars();
+    let first = characters.next().map(char::to_uppercase);
+    first.into_iter().flatten().chain(characters).chain(['.']).collect()
 }

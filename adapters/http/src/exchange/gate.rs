@@ -32,12 +32,13 @@ pub(crate) async fn without_key(
     }
     match lack {
         NoKey::Missing => {
-            let message = "This operation needs an API key, as a bearer token or in X-API-Key.";
+            let message =
+                "An API key is required; send it in Authorization as a bearer token, or in X-API-Key.";
             let code = Code::MissingApiKey;
             Answer::from(ApiError::new(code, message)).with_header(WWW_AUTHENTICATE, challenge(code))
         }
         NoKey::Ambiguous => {
-            let message = "The request has two different API keys: send the one that is meant.";
+            let message = "The request has two different API keys; send only one.";
             ApiError::new(Code::AmbiguousCredentials, message).into()
         }
     }
@@ -73,7 +74,7 @@ pub(crate) fn refused(refusal: Refusal, now: Timestamp, note: &mut Option<QuotaN
                 return address_exceeded(&address, now);
             }
             let (code, message) = match problem {
-                KeyProblem::Invalid => (Code::InvalidApiKey, "There is no such API key."),
+                KeyProblem::Invalid => (Code::InvalidApiKey, "The API key is not valid."),
                 KeyProblem::Dead(KeyFault::Expired) => (Code::ApiKeyExpired, "The API key has expired."),
                 KeyProblem::Dead(KeyFault::Revoked) => (Code::ApiKeyRevoked, "The API key has been revoked."),
             };
@@ -82,13 +83,13 @@ pub(crate) fn refused(refusal: Refusal, now: Timestamp, note: &mut Option<QuotaN
         Refusal::TooManyInFlight { usage, .. } => {
             *note = Some(QuotaNote::of_account(&usage));
             let message =
-                "The account has as many requests in flight as it may; try again when one is answered.";
+                "The account has too many requests in flight; retry after one of them has finished.";
             Answer::from(ApiError::new(Code::TooManyConcurrentRequests, message)).with_retry_after(1)
         }
         Refusal::Banned { until, limits, .. } => {
             *note = Some(QuotaNote::banned(limits.minute.get(), until.as_secs_ceil()));
             let message =
-                format!("The API key is banned until {until}: it kept asking after it had been refused.");
+                format!("The API key is banned until {until}; it kept sending requests after 429 responses.");
             let wait = until.since(now).as_millis().div_ceil(1_000);
             Answer::from(ApiError::new(Code::KeyBanned, message))
                 .with_retry_after(u64::try_from(wait).unwrap_or(u64::MAX))
@@ -102,8 +103,12 @@ pub(crate) fn refused(refusal: Refusal, now: Timestamp, note: &mut Option<QuotaN
                 WindowKind::Day => (Code::QuotaExceeded, "day"),
             };
             let message = match window.limit {
-                1 => format!("The one request of this {span} is used up."),
-                limit => format!("The {limit} requests of this {span} are used up."),
+                1 => format!(
+                    "The quota of 1 request per {span} is used up; retry after the delay in Retry-After."
+                ),
+                limit => format!(
+                    "The quota of {limit} requests per {span} is used up; retry after the delay in Retry-After."
+                ),
             };
             Answer::from(ApiError::new(code, message)).with_retry_after(secs_until(window.reset_secs, now))
         }
@@ -112,7 +117,8 @@ pub(crate) fn refused(refusal: Refusal, now: Timestamp, note: &mut Option<QuotaN
 }
 
 fn address_exceeded(address: &AddressVerdict, now: Timestamp) -> Answer {
-    let message = "Too many requests without a valid API key came from this address in this minute.";
+    let message =
+        "This address sent too many requests without a valid API key; retry after the delay in Retry-After.";
     Answer::from(ApiError::new(Code::RateLimitExceeded, message))
         .with_retry_after(secs_until(address.usage.reset_secs, now))
 }

@@ -23,11 +23,11 @@ pub(crate) fn authority<'r>(
         Field::Once(host) => host,
         // HTTP/1.0 demands none (RFC 9112, section 3.2), and balancers probe by it.
         Field::Absent if any_name && parts.version == Version::HTTP_10 => return Ok(&NO_NAME),
-        Field::Absent => return Err("The request has no Host."),
-        Field::Twice => return Err("The request has more than one Host."),
+        Field::Absent => return Err("The request has no Host header."),
+        Field::Twice => return Err("The request has more than one Host header."),
     };
     if !is_of_target(host, &parts.uri) {
-        return Err("The Host is not the one of the target.");
+        return Err("The Host header does not match the host in the request target.");
     }
     if any_name {
         judge(host, None)?;
@@ -72,9 +72,9 @@ pub(crate) fn name_authority(parts: &mut Parts) {
 }
 
 fn judge(host: &HeaderValue, served: Option<&[HostName]>) -> Result<(), &'static str> {
-    let host = host.to_str().ok().filter(|host| is_valid(host)).ok_or("The Host is not valid.")?;
+    let host = host.to_str().ok().filter(|host| is_valid(host)).ok_or("The Host header is not valid.")?;
     if !is_served(host, served) {
-        return Err("This host is not served here.");
+        return Err("This server does not serve the host in the Host header.");
     }
     Ok(())
 }

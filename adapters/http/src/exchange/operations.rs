@@ -74,7 +74,7 @@ pub(crate) async fn handle(call: &Call<'_>, operation: Operation, resource: Reso
         (Op::AdjustInventory, Of::Adjustments(id)) => inventory::adjust(call, id).await,
         (Op::GetRateLimit, _) => rate_limit(call),
         // A resource answers with its own operations alone: see `Resource::operation`.
-        _ => Err(ApiError::new(Code::NotFound, "There is no such operation.").into()),
+        _ => Err(not_found().into()),
     }
 }
 
@@ -127,7 +127,8 @@ impl<'a> Call<'a> {
         ];
         for (name, title) in conditions {
             if self.parts.headers.contains_key(name) {
-                let message = format!("A POST depends on no version: send it without {title}.");
+                let message =
+                    format!("This operation does not support {title}; send the request without it.");
                 return Err(ApiError::new(Code::InvalidHeader, message));
             }
         }
@@ -141,7 +142,9 @@ impl<'a> Call<'a> {
         let text = match (values.next(), values.next()) {
             (None, _) => return Ok(None),
             (Some(value), None) => value.as_bytes(),
-            (Some(_), Some(_)) => return Err(invalid("A request has one Idempotency-Key.".to_owned())),
+            (Some(_), Some(_)) => {
+                return Err(invalid("The request has more than one Idempotency-Key.".to_owned()));
+            }
         };
         let key = IdempotencyKey::parse(text);
         key.map(Some).map_err(|error| invalid(format!("Idempotency-Key {error}.")))
@@ -260,13 +263,14 @@ fn path_id<T>(name: &'static str, parsed: Result<T, IdError>) -> Result<Option<T
         Ok(id) => Ok(Some(id)),
         Err(IdError::OutOfRange) => Ok(None),
         Err(IdError::NotDecimal) => {
-            let message = "An id is a plain decimal number.";
-            let detail = Detail { field: name.to_owned(), code: "invalid_format", message: message.into() };
+            let message = format!("{name} {}.", IdError::NotDecimal);
+            let detail =
+                Detail { field: name.to_owned(), code: "invalid_format", message: message.clone().into() };
             Err(ApiError::with_details(Code::InvalidParameter, message, vec![detail]))
         }
     }
 }
 
 fn not_found() -> ApiError {
-    ApiError::new(Code::NotFound, "There is no such resource.")
+    ApiError::new(Code::NotFound, "The resource does not exist.")
 }

@@ -95,7 +95,7 @@ impl<'a> Fields<'a> {
     pub(crate) fn read_only(&mut self, names: &[&str]) {
         for name in names {
             if self.take(name).is_some() {
-                self.refuse(name, &Fault::new("read_only", "cannot be set here"));
+                self.refuse(name, &Fault::new("read_only", "is read-only"));
             }
         }
     }
@@ -168,7 +168,7 @@ pub(crate) fn text<'n>(node: &'n Node<'_>) -> Result<&'n str, Fault> {
 pub(crate) fn integer(node: &Node<'_>) -> Result<i64, Fault> {
     match node {
         Node::Integer(number) => Ok(*number),
-        Node::Number => Err(Fault::new("invalid_type", "must be an integer, without fraction and exponent")),
+        Node::Number => Err(Fault::new("invalid_type", "must be an integer without fraction or exponent")),
         _ => Err(Fault::new("invalid_type", "must be an integer")),
     }
 }

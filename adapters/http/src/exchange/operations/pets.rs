@@ -14,7 +14,7 @@ const PET_BYTES: usize = 80;
 
 pub(super) async fn get(call: &Call<'_>, id: Result<PetId, IdError>) -> Handled {
     if call.settings().enforce_sunset && call.admission.now.as_millis() >= SUNSET_MILLIS {
-        let message = "This operation has ended; GET /pets?id= takes its place.";
+        let message = "This operation is no longer available; use GET /pets?id= instead.";
         return Err(ApiError::new(Code::OperationSunset, message).into());
     }
     let id = path_id("petId", id)?;

@@ -30,11 +30,11 @@ pub(crate) fn clock_turn(body: &[u8]) -> Result<ClockTurn, ApiError> {
     let advance = fields.optional("advance", |node| duration(node, Duration::MAX));
     let freeze = fields.optional("freeze", boolean);
     if set.is_some() && advance.is_some() {
-        fields.refuse("advance", &Fault::new("conflict", "cannot be there together with set"));
+        fields.refuse("advance", &Fault::new("conflict", "cannot be combined with set"));
     }
     let hands = set.map(Hands::Set).or(advance.map(Hands::Advance));
     if hands.is_none() && freeze.is_none() {
-        fields.require_one("The body must have one of set, advance and freeze.");
+        fields.require_one("The body must have at least one of set, advance and freeze.");
     }
     fields.finish(|| Some(ClockTurn { hands, freeze }))
 }
@@ -79,20 +79,23 @@ fn rule(element: Node<'_>, within: String) -> Result<Rule, ApiError> {
         let _past = fields.optional(name, |node| number(node, 0, EXACT_MAX));
     }
     if first.is_some() && percent.is_some() {
-        fields.refuse("percent", &Fault::new("conflict", "cannot be there together with first"));
+        fields.refuse("percent", &Fault::new("conflict", "cannot be combined with first"));
     }
     if drop && (status.is_some() || word.is_some()) {
-        fields.refuse("drop", &Fault::new("conflict", "cannot be there together with status and code"));
+        fields.refuse("drop", &Fault::new("conflict", "cannot be combined with status or code"));
     }
     let code = error_code(&mut fields, status, word);
     let may_wait =
         code.is_some_and(|code| code == Code::KeyBanned || matches!(code.status().as_u16(), 429 | 503));
     if retry_after.is_some() && !may_wait {
-        let rule = "goes with status 429 or 503 and with code key_banned alone";
+        let rule = "is allowed only with status 429 or 503 or code key_banned";
         fields.refuse("retryAfter", &Fault::new("conflict", rule));
     }
     if fields.is_sound() && code.is_none() && !drop && latency.is_none() && jitter.is_none() {
-        fields.refuse("", &Fault::new("required", "must have one of status, code, latency, jitter and drop"));
+        fields.refuse(
+            "",
+            &Fault::new("required", "must have at least one of status, code, latency, jitter and drop"),
+        );
     }
     let end = match code {
         // The contract has a Retry-After on each of these.
@@ -116,14 +119,14 @@ fn error_code(fields: &mut Fields<'_>, status: Option<u64>, word: Option<Code>) 
         (None, None) => None,
         (_, Some(code)) if of_status(code) => Some(code),
         (_, Some(code)) => {
-            let rule = format!("has the status {}", code.status().as_u16());
+            let rule = format!("belongs to status {}", code.status().as_u16());
             fields.refuse("code", &Fault::new("conflict", rule));
             None
         }
         (Some(_), None) => {
             let code = Code::ALL.iter().copied().find(|code| of_status(*code));
             if code.is_none() {
-                fields.refuse("status", &Fault::new("unknown_value", "must be an error of the contract"));
+                fields.refuse("status", &Fault::new("unknown_value", "must be the status of an API error"));
             }
             code
         }
@@ -145,17 +148,17 @@ fn route(node: &Node<'_>) -> Result<&'static str, Fault> {
 fn code(node: &Node<'_>) -> Result<Code, Fault> {
     let word = text(node)?;
     let found = Code::ALL.iter().copied().find(|code| code.as_str() == word);
-    found.ok_or_else(|| Fault::new("unknown_value", "must be an error code of the contract"))
+    found.ok_or_else(|| Fault::new("unknown_value", "must be the code of an API error"))
 }
 
 fn number(node: &Node<'_>, from: u64, to: u64) -> Result<u64, Fault> {
     let number = u64::try_from(integer(node)?).ok().filter(|number| (from..=to).contains(number));
-    number.ok_or_else(|| Fault::new("out_of_range", format!("must be from {from} to {to}")))
+    number.ok_or_else(|| Fault::new("out_of_range", format!("must be between {from} and {to}")))
 }
 
 fn duration(node: &Node<'_>, most: Duration) -> Result<Duration, Fault> {
     let time = humantime::parse_duration(text(node)?)
-        .map_err(|_| Fault::new("invalid_format", "must be a time such as 250ms, 90s or 36h"))?;
+        .map_err(|_| Fault::new("invalid_format", "must be a duration such as 250ms, 90s or 36h"))?;
     if time > most {
         let most = humantime::format_duration(most);
         return Err(Fault::new("out_of_range", format!("must be at most {most}")));

@@ -77,11 +77,11 @@ pub(crate) async fn answer(
     let done = match (route, &parts.method) {
         _ if !only_reads && !app.cors.may_act(head) => Err(ApiError::new(
             Code::InvalidHeader,
-            "A page of this Origin may not change the sandbox: it is neither on this machine nor listed in cors.",
+            "This Origin is not allowed to change the sandbox; add it to the cors setting.",
         )
         .into()),
         _ if wire::no_parameters(parts.uri.query()).is_err() => {
-            Err(ApiError::new(Code::InvalidParameter, "There are no parameters here.").into())
+            Err(ApiError::new(Code::InvalidParameter, "This path has no query parameters.").into())
         }
         (Route::Reset, &Method::POST) => reset(app, sandbox).await,
         (Route::Clock, &Method::GET | &Method::HEAD) => Ok(clock(sandbox.port().clock())),
