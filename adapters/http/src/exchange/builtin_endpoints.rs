@@ -1,4 +1,5 @@
-//! What stands outside the base path: health, readiness, the contract and its reference page. No key, no quota.
+//! The endpoints outside the base path: health, readiness, metrics, the OpenAPI document and the reference page. They
+//! need no key and have no quota.
 
 use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue, LOCATION};
 use hyper::http::request::Parts;
@@ -18,7 +19,7 @@ use crate::wire::request_head::RequestHead;
 
 const ALLOWED: &str = "GET, HEAD, OPTIONS";
 
-/// What a listener serves at a path outside the base path.
+/// A page that a listener serves at a path outside the base path.
 #[derive(Clone, Copy)]
 enum Page<'w> {
     Health,
@@ -28,7 +29,7 @@ enum Page<'w> {
     OpenapiJson,
     /// A file of the reference page.
     Reference(&'w PageFile),
-    /// What a person may type who wants the reference page.
+    /// A redirect to the reference page.
     ToReference,
 }
 
@@ -53,13 +54,13 @@ impl<'w> Page<'w> {
             BuiltinRoute::Root => (!files.is_empty()).then_some(Self::ToReference),
             BuiltinRoute::DocsFile if path == "/docs/" => (!files.is_empty()).then_some(Self::ToReference),
             BuiltinRoute::Docs | BuiltinRoute::DocsFile => reference::find(files, path).map(Self::Reference),
-            // Asked before: its tools have routes of their own.
+            // Handled before: the sandbox has its own routes.
             BuiltinRoute::SandboxTool => None,
         }
     }
 }
 
-/// Whether a listener serves a page at this path.
+/// Returns whether a listener serves a page at this path.
 pub(crate) fn is_page(path: &str, thread: &ThreadState) -> bool {
     Page::find(path, thread).is_some() || sandbox::SandboxRoute::find(path, thread).is_some()
 }
@@ -68,7 +69,7 @@ pub(crate) fn is_page(path: &str, thread: &ThreadState) -> bool {
 pub(crate) async fn answer(thread: &ThreadState, parts: &Parts, head: &RequestHead<'_>) -> Answer {
     let settings = &thread.app.settings;
     if parts.method == Method::OPTIONS && parts.uri.path() == "*" {
-        // The server as a whole (RFC 9110, section 9.3.7). No page can ask for that.
+        // `*` names the server as a whole (RFC 9110, section 9.3.7). Browsers cannot send it, so CORS does not apply.
         return Answer::empty(StatusCode::NO_CONTENT)
             .with_header(ALLOW, const { HeaderValue::from_static(cors::ALL_METHODS) });
     }
@@ -98,7 +99,7 @@ pub(crate) async fn answer(thread: &ThreadState, parts: &Parts, head: &RequestHe
     }
     let documents = &settings.documents;
     match page {
-        // Touches nothing: it says that the process answers.
+        // Reads no storage: the response shows only that the process answers.
         Page::Health => Answer::json(StatusCode::OK, &b"{\"status\":\"ok\"}"[..]),
         Page::Ready => ready(thread).await,
         Page::Metrics => metrics(thread),
@@ -144,7 +145,7 @@ async fn ready(thread: &ThreadState) -> Answer {
     Answer::from(error).with_retry_after(1)
 }
 
-/// A reason in the form of the messages that clients see: with a capital letter and a full stop.
+/// Formats a reason like the other messages to clients: with a capital letter and a full stop.
 fn sentence(reason: &str) -> String {
     let mut characters = reason.chars();
     let first = characters.next().map(char::to_uppercase);

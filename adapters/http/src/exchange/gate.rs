@@ -1,4 +1,4 @@
-//! What the gate in front of every handler says: the service judges, this tells the client.
+//! The responses of the gate. The service decides; this module renders the refusals.
 
 use std::net::IpAddr;
 
@@ -14,7 +14,7 @@ use crate::response::quota_headers::QuotaNote;
 use crate::thread::shared::App;
 use crate::wire::error::{ApiError, Code};
 
-/// Counts a request without a key against its address, and says what it lacks. The quota note is written.
+/// Counts a request without a key against its address, and returns the refusal. Sets the quota note.
 pub(crate) async fn without_key(
     app: &App,
     client: IpAddr,
@@ -44,7 +44,7 @@ pub(crate) async fn without_key(
     }
 }
 
-/// What a 401 challenges with (RFC 6750, section 3): no error where no key came.
+/// Returns the challenge of a 401 (RFC 6750, section 3), without an error if the request had no key.
 pub(crate) fn challenge(code: Code) -> HeaderValue {
     HeaderValue::from_static(match code {
         Code::MissingApiKey => "Bearer realm=\"petstore\"",
@@ -52,7 +52,7 @@ pub(crate) fn challenge(code: Code) -> HeaderValue {
     })
 }
 
-/// What was decided about an account's request that is refused; none where there was no account.
+/// Returns the plan and the decision of a refusal for the counters; `None` if the account is not known.
 pub(crate) const fn decision(refusal: &Refusal) -> Option<(&Plan, Decision)> {
     match refusal {
         Refusal::TooManyInFlight { plan, .. } => Some((plan, Decision::TooManyInFlight)),
@@ -65,7 +65,7 @@ pub(crate) const fn decision(refusal: &Refusal) -> Option<(&Plan, Decision)> {
     }
 }
 
-/// Says why the service refuses a request. The quota note is written unless the service could not count.
+/// Returns the response to a refused request. Sets the quota note, unless the counts could not be read.
 pub(crate) fn refused(refusal: Refusal, now: Timestamp, note: &mut Option<QuotaNote>) -> Answer {
     match refusal {
         Refusal::Key { problem, address } => {
@@ -96,7 +96,7 @@ pub(crate) fn refused(refusal: Refusal, now: Timestamp, note: &mut Option<QuotaN
         }
         Refusal::Exceeded { usage, .. } => {
             *note = Some(QuotaNote::of_account(&usage));
-            // An exhausted day binds before an exhausted minute: the window that lifts last.
+            // If both windows are exhausted, the day binds: it ends last.
             let (kind, window) = usage.binding();
             let (code, span) = match kind {
                 WindowKind::Minute => (Code::RateLimitExceeded, "minute"),
@@ -123,7 +123,7 @@ fn address_exceeded(address: &AddressVerdict, now: Timestamp) -> Answer {
         .with_retry_after(secs_until(address.usage.reset_secs, now))
 }
 
-/// Whole seconds from now to then, rounded up, at least one.
+/// Returns the whole seconds from `now` to `then_secs`, rounded up, at least one.
 fn secs_until(then_secs: u64, now: Timestamp) -> u64 {
     let now_millis = u64::try_from(now.as_millis()).unwrap_or(0);
     then_secs.saturating_mul(1_000).saturating_sub(now_millis).div_ceil(1_000).max(1)

@@ -9,7 +9,7 @@ use crate::response::deprecation::SUNSET_MILLIS;
 use crate::wire;
 use crate::wire::error::{ApiError, Code};
 
-/// Bytes of a pet on a page, generously: a page is written into one buffer.
+/// Estimated bytes of a pet on a page, for the initial capacity.
 const PET_BYTES: usize = 80;
 
 pub(super) async fn get(call: &OperationCall<'_>, id: Result<PetId, IdError>) -> Handled {

@@ -1,4 +1,4 @@
-//! What the rules refuse, and what the client is told of it.
+//! The responses to rejections of the domain and to failures of the service.
 
 use petstore_domain::{
     AdjustStockRejection, CancelOrderRejection, CreateCategoryRejection, CreatePetRejection,
@@ -12,9 +12,9 @@ use crate::response::answer::Answer;
 use crate::wire::EntityTag;
 use crate::wire::error::{ApiError, Code, Detail};
 
-/// Something that has an answer of its own.
+/// A rejection or failure that has a response.
 pub(super) trait Refuse {
-    /// The answer. The epoch is what entity tags are made with.
+    /// Returns the response. The epoch is part of its entity tag.
     fn answer(self, epoch: u64) -> Answer;
 }
 

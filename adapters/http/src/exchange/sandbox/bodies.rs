@@ -1,4 +1,4 @@
-//! The bodies that a tester sends to a sandbox.
+//! The request bodies of the sandbox.
 
 use std::time::Duration;
 
@@ -13,14 +13,14 @@ use crate::wire::faults::{FieldFault, listed};
 use crate::wire::fields::{Fields, boolean, integer, text};
 use crate::wire::json::Node;
 
-/// Methods that a rule may be for.
+/// The methods that a rule may name.
 const METHODS: [Method; 6] =
     [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
 
-/// The largest number that every JSON client has exactly.
+/// The largest integer that every JSON client represents exactly.
 const EXACT_MAX: u64 = (1 << 53) - 1;
 
-/// Seconds that a planned failure may ask a client to wait: a day.
+/// The maximum `retryAfter` in seconds: a day.
 const RETRY_AFTER_MAX: u64 = 86_400;
 
 /// `POST /sandbox/clock`.
@@ -62,7 +62,7 @@ fn elements<'a>(node: &Node<'a>) -> Result<Vec<Node<'a>>, FieldFault> {
     }
 }
 
-/// One rule. What a plan says of its past is read over: so a plan can be put as it was shown.
+/// Parses one rule. The members `calls` and `acted` are ignored, so that a plan can be sent as it was rendered.
 fn rule(element: Node<'_>, within: String) -> Result<FaultRule, ApiError> {
     let mut fields = Fields::nested(element, within)?;
     let method = fields.optional("method", method);
@@ -98,7 +98,7 @@ fn rule(element: Node<'_>, within: String) -> Result<FaultRule, ApiError> {
         );
     }
     let end = match code {
-        // The contract has a Retry-After on each of these.
+        // The contract requires Retry-After with each of these codes.
         Some(code) => Outcome::Answered { code, retry_after: may_wait.then_some(retry_after.unwrap_or(1)) },
         None if drop => Outcome::Dropped,
         None => Outcome::Served,
@@ -112,7 +112,7 @@ fn rule(element: Node<'_>, within: String) -> Result<FaultRule, ApiError> {
     fields.finish(|| Some(FaultRule { method, route, when, latency, jitter, end, calls: 0, acted: 0 }))
 }
 
-/// The error that a rule answers with: by its word, or the contract's first one of that status.
+/// Returns the code of a rule: the stated one, or the first code of the stated status.
 fn error_code(fields: &mut Fields<'_>, status: Option<u64>, word: Option<Code>) -> Option<Code> {
     let of_status = |code: Code| status.is_none_or(|status| u64::from(code.status().as_u16()) == status);
     match (status, word) {
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_of_the_clock_says_where_to() {
+    fn a_clock_turn_sets_or_advances_or_freezes() {
         let time = petstore_domain::Timestamp::parse("2030-12-05T00:00:01Z").unwrap();
         let taken = [
             (r#"{"set":"2030-12-05T00:00:01Z"}"#, Some(Hands::Set(time)), None),
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_that_only_keeps_calls_from_the_next_is_shown_so_that_it_can_be_sent_again() {
+    fn a_rule_without_effect_is_rendered_so_that_it_can_be_sent_again() {
         let plan = fault_plan(br#"{"faults":[{"first":3,"jitter":"0s"},{"status":503}]}"#).unwrap();
         let shown = crate::exchange::sandbox::routes::render_plan(&plan);
         assert!(shown.contains(r#"{"first":3,"latency":"0s","calls":0,"acted":0}"#), "{shown}");
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_is_taken_whole_or_every_fault_of_it_is_named() {
+    fn a_plan_is_accepted_as_a_whole_or_every_fault_of_it_is_named() {
         let plan = fault_plan(
             br#"{"seed":7,"faults":[{"method":"GET","route":"/pets/{petId}","first":2,"status":503,"retryAfter":3},
                 {"percent":10,"latency":"200ms","jitter":"1s","calls":4,"acted":1},{"drop":true},{"code":"quota_exceeded"},
