@@ -65,7 +65,7 @@ fn changes_are_503_each_time_once_damage_was_met_and_where_it_is_is_for_the_log(
     }
     let ready = client.ask("GET", "/ready", "", "").unwrap();
     assert_eq!(ready.status, 503);
-    assert!(ready.body.contains("\"message\":\"the store is damaged\""), "{}", ready.body);
+    assert!(ready.body.contains("\"message\":\"The store is damaged.\""), "{}", ready.body);
     assert_eq!(client.ask("GET", "/v1/pets/1", "", "").unwrap().status, 200, "reads go on");
     let told = "changes are refused: the store is damaged: the file: Tree ";
     let mut is_told = |_| client.ask("GET", "/health", "", "").is_ok() && logged(&site).contains(told);
