@@ -23,7 +23,7 @@ use petstore_domain::{
     Operation, OrderId, OrderQuantity, Pet, PetId, PetName, PetRecord, PetStatus, PlaceOrder, Plan, Scopes,
     StockLevel, Timestamp, Version, View,
 };
-use petstore_http::{Documents, Http, HttpSettings};
+use petstore_http::{Documents, Http, HttpSettings, TokioTimer};
 use petstore_memory::{MemoryStore, Opened};
 use petstore_ports::api::{Administration, Call, Gate, NewKey, Orders, Pets, Petstore};
 use petstore_ports::{Clock, Cost, Entropy, PageOrder, PageRequest, PetFilter, PetReader, StoreError, run};
@@ -191,8 +191,12 @@ impl Bench {
         let store = Arc::new(MemoryStore::new());
         fill(&store);
         let now = Timestamp::parse("2030-01-01T12:00:00Z").expect("a time");
-        let ports =
-            Ports::of_one_store(Arc::clone(&store), Arc::new(Still(now)), Arc::new(Counted::default()));
+        let ports = Ports::of_one_store(
+            Arc::clone(&store),
+            Arc::new(Still(now)),
+            Arc::new(Counted::default()),
+            Arc::new(TokioTimer::new()),
+        );
         let service = Arc::new(Service::new(ports, Policy::DEFAULT));
         let most = Limit::new(Limit::MAX).expect("the most");
         let plan = Plan::Enterprise(Limits { minute: most, day: most });

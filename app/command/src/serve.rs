@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use petstore_domain::Timestamp;
-use petstore_http::{Endpoint, Http, HttpSettings, Idle, Server};
+use petstore_http::{Endpoint, Http, HttpSettings, IdleTime, Server};
 use petstore_ports::Clock;
 use petstore_ports::api::{Administration, Petstore};
 use petstore_service::Service;
@@ -106,7 +106,7 @@ async fn run(
     if let Some(warning) = warning {
         log.warn(&warning);
     }
-    let idle = Idle::default();
+    let idle = IdleTime::default();
     let backend = Arc::new(open_store(args, idle.clone(), log)?);
     forget_what_is_ahead(&backend, &args.db, machine.now(), log);
     if args.sandbox {
@@ -225,7 +225,7 @@ fn reload(reloader: &Reloader, log: &Log) {
     }
 }
 
-fn open_store(args: &ServeArgs, idle: Idle, log: &Log) -> Result<Backend, Failure> {
+fn open_store(args: &ServeArgs, idle: IdleTime, log: &Log) -> Result<Backend, Failure> {
     let if_in_use = "stop that one, or name another --db";
     let opened = Backend::open_with(&args.db, if_in_use, idle, args.open_options())?;
     for line in mended::lines(&opened.mended) {

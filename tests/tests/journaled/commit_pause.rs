@@ -30,7 +30,7 @@ fn what_it_hands_over_is_what_the_journal_has() {
     stepped.finish(Box::pin(petstore_ports::Housekeeping::prune(&stepped.store, at(0)))).unwrap();
 
     let (header, rows) = kept(&stepped.disk);
-    let still = stepped.store.hold_still().unwrap();
+    let still = stepped.store.pause_commits().unwrap();
     assert_eq!(still.header(), Header { epoch: 0, ..header });
     assert_eq!((still.rows().collect::<Vec<_>>(), still.shop_len()), (rows, 4));
 }
@@ -38,7 +38,7 @@ fn what_it_hands_over_is_what_the_journal_has() {
 #[test]
 fn a_write_waits_meanwhile_and_does_not_fail() {
     let stepped = SteppedStore::on(&Disk::new());
-    let still = stepped.store.hold_still().unwrap();
+    let still = stepped.store.pause_commits().unwrap();
     let call = stepped.call(create_category("Dogs"));
     assert_eq!((still.rows().count(), still.shop_len()), (0, 0));
     drop(still);
@@ -50,10 +50,10 @@ fn a_write_waits_meanwhile_and_does_not_fail() {
 fn a_store_that_is_being_filled_is_not_held() {
     let stepped = SteppedStore::on(&Disk::new());
     let import = stepped.store.import().unwrap();
-    assert!(matches!(stepped.store.hold_still(), Err(error) if error.kind() == StoreErrorKind::Busy));
+    assert!(matches!(stepped.store.pause_commits(), Err(error) if error.kind() == StoreErrorKind::Busy));
     drop(import);
-    assert!(stepped.store.hold_still().is_ok());
+    assert!(stepped.store.pause_commits().is_ok());
     assert!(
-        matches!(petstore_memory::MemoryStore::new().hold_still(), Err(error) if error.kind() == StoreErrorKind::Busy)
+        matches!(petstore_memory::MemoryStore::new().pause_commits(), Err(error) if error.kind() == StoreErrorKind::Busy)
     );
 }

@@ -1,21 +1,21 @@
-//! Slots by a key that too many different values have for a bitmap each: names.
+//! SlotSet by a key that too many different values have for a bitmap each: names.
 
 use std::collections::BTreeSet;
 
 use parking_lot::RwLock;
 use petstore_ports::PageOrder;
 
-use crate::search::{Seek, Slots, is_before, remembering};
+use crate::index_search::{Seek, SlotSet, is_before, memoized};
 
 /// Parts of the index, so that writers of different keys seldom meet.
 const SHARDS: u32 = 64;
 
 /// Pairs of a key and a slot, packed in one word each and sorted: about 14 bytes a pair that was added, 9 that was gathered.
-pub(crate) struct PairIndex {
+pub(crate) struct HashIndex {
     shards: Box<[RwLock<BTreeSet<u64>>]>,
 }
 
-impl PairIndex {
+impl HashIndex {
     pub(crate) fn new() -> Self {
         Self { shards: (0..SHARDS).map(|_| RwLock::default()).collect() }
     }
@@ -26,7 +26,7 @@ impl PairIndex {
     }
 
     /// Adds what was gathered, a tree at a time.
-    pub(crate) fn add_all(&self, gathered: Gathered) {
+    pub(crate) fn add_all(&self, gathered: HashIndexBuffer) {
         for (shard, pairs) in self.shards.iter().zip(gathered.shards) {
             shard.write().append(&mut pairs.into_iter().collect());
         }
@@ -38,7 +38,7 @@ impl PairIndex {
     }
 
     /// Searches the slots of a key. They do not change meanwhile: the search must be short.
-    pub(crate) fn search<R>(&self, key: u32, search: impl FnOnce(&dyn Slots) -> R) -> R {
+    pub(crate) fn search<R>(&self, key: u32, search: impl FnOnce(&dyn SlotSet) -> R) -> R {
         search(&SlotsOf { pairs: &self.shard(key).read(), key })
     }
 
@@ -53,17 +53,17 @@ const fn shard_of(key: u32) -> usize {
 
 /// Pairs that are yet to be added. One by one, each would be a search of a tree that no cache holds: a third of a start with
 /// a million pets.
-pub(crate) struct Gathered {
+pub(crate) struct HashIndexBuffer {
     shards: Vec<Vec<u64>>,
 }
 
-impl Default for Gathered {
+impl Default for HashIndexBuffer {
     fn default() -> Self {
         Self { shards: vec![Vec::new(); SHARDS as usize] }
     }
 }
 
-impl Gathered {
+impl HashIndexBuffer {
     pub(crate) fn push(&mut self, key: u32, slot: u32) {
         self.shards[shard_of(key)].push(pack(key, slot));
     }
@@ -75,12 +75,12 @@ struct SlotsOf<'a> {
     key: u32,
 }
 
-impl Slots for SlotsOf<'_> {
+impl SlotSet for SlotsOf<'_> {
     fn seek(&self, order: PageOrder) -> Seek<'_> {
         let all = pack(self.key, 0)..=pack(self.key, u32::MAX);
         let mut pairs = self.pairs.range(all.clone());
         // The next pair is nearly always the one asked for; only a leap costs a search of the tree.
-        remembering(order, move |place| {
+        memoized(order, move |place| {
             let from = pack(self.key, place);
             let next = match order {
                 PageOrder::Ascending => pairs.next(),
@@ -116,12 +116,12 @@ const fn slot_of(pair: u64) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::search::check_ends_and_gap;
+    use crate::index_search::check_ends_and_gap;
 
     #[test]
     fn a_key_shows_its_own_slots_only_in_both_directions() {
         let pairs = [(7, 0), (7, 5), (7, u32::MAX), (8, 3), (7 + SHARDS, 4), (6, u32::MAX)];
-        let (added, filled, mut gathered) = (PairIndex::new(), PairIndex::new(), Gathered::default());
+        let (added, filled, mut gathered) = (HashIndex::new(), HashIndex::new(), HashIndexBuffer::default());
         for (key, slot) in pairs {
             added.add(key, slot);
             gathered.push(key, slot);
@@ -131,7 +131,7 @@ mod tests {
         shows_its_own_slots(&filled);
     }
 
-    fn shows_its_own_slots(index: &PairIndex) {
+    fn shows_its_own_slots(index: &HashIndex) {
         let first = |from, order| index.search(7, |slots| slots.seek(order)(from));
         check_ends_and_gap(first);
         index.remove(7, u32::MAX);

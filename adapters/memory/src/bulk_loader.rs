@@ -1,4 +1,4 @@
-//! Filling tables that are empty with rows that may contradict each other: on opening a journal, and on import.
+//! BulkLoader tables that are empty with rows that may contradict each other: on opening a journal, and on import.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use petstore_domain::{
 };
 use petstore_ports::UsageCount;
 
-use crate::pairs::Gathered;
+use crate::hash_index::HashIndexBuffer;
 use crate::slab::{SLOT_MAX, slot};
 use crate::tables::Tables;
 
@@ -118,16 +118,16 @@ pub enum Contradiction {
 
 /// Tables that are being filled. Whatever a row belongs to must come before it: categories, pets, orders; accounts,
 /// then their keys.
-pub(crate) struct Filling<'a> {
+pub(crate) struct BulkLoader<'a> {
     tables: &'a Tables,
     open_orders: HashMap<PetId, u32, RandomState>,
     /// The names of the pets that came, for their index.
-    names: Gathered,
+    names: HashIndexBuffer,
 }
 
-impl<'a> Filling<'a> {
+impl<'a> BulkLoader<'a> {
     pub(crate) fn of(tables: &'a Tables) -> Self {
-        Self { tables, open_orders: HashMap::default(), names: Gathered::default() }
+        Self { tables, open_orders: HashMap::default(), names: HashIndexBuffer::default() }
     }
 
     pub(crate) fn category(&mut self, record: CategoryRecord) -> Result<(), Contradiction> {
@@ -170,7 +170,7 @@ impl<'a> Filling<'a> {
     pub(crate) fn account(&mut self, account: Account) -> Result<(), Contradiction> {
         let (accounts, id) = (&self.tables.accounts, account.id);
         let slot = place("account", id.get(), accounts.read(id, |_| ()).is_some())?;
-        if accounts.id_of(&account.name).is_some() {
+        if accounts.id_of(&account.name.folded()).is_some() {
             return Err(taken("account", id.get(), "name of another one"));
         }
         accounts.put(slot, account);
@@ -191,10 +191,10 @@ impl<'a> Filling<'a> {
     }
 
     pub(crate) fn retry(&mut self, record: IdempotencyRecord) -> Result<(), Contradiction> {
-        if self.tables.retries.holds(&record.name) {
+        if self.tables.idempotency_records.holds(&record.name) {
             return Err(Contradiction::Twice { kind: "an answer to account", id: record.name.account.get() });
         }
-        self.tables.retries.put(record);
+        self.tables.idempotency_records.put(record);
         Ok(())
     }
 

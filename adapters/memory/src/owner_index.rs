@@ -1,21 +1,21 @@
-//! Slots that belong to another slot: the orders of a pet.
+//! SlotSet that belong to another slot: the orders of a pet.
 
 use petstore_ports::PageOrder;
 use roaring::RoaringBitmap;
 
-use crate::search::{Seek, Slots};
+use crate::index_search::{Seek, SlotSet};
 use crate::slab::Slab;
 
-/// Slots that are kept as a list: to put one into its middle moves no more than a page of memory.
+/// SlotSet that are kept as a list: to put one into its middle moves no more than a page of memory.
 const LISTED_MAX: usize = 1_024;
 
 /// Sets of slots, in a table by the slot that they belong to. In a tree of pairs, as for names, an order in memory took 4%
 /// more time: each level of the tree was a cache miss.
-pub(crate) struct KinIndex {
+pub(crate) struct OwnerIndex {
     sets: Slab<Set>,
 }
 
-impl KinIndex {
+impl OwnerIndex {
     pub(crate) fn new() -> Self {
         Self { sets: Slab::new() }
     }
@@ -38,7 +38,7 @@ impl KinIndex {
     }
 
     /// Searches the slots of `owner`; none if it has none. They do not change meanwhile: the search must be short.
-    pub(crate) fn search<R>(&self, owner: u32, search: impl FnOnce(&dyn Slots) -> R) -> Option<R> {
+    pub(crate) fn search<R>(&self, owner: u32, search: impl FnOnce(&dyn SlotSet) -> R) -> Option<R> {
         self.sets.read(owner, |set| search(set))
     }
 }
@@ -87,7 +87,7 @@ impl Set {
     }
 }
 
-impl Slots for Set {
+impl SlotSet for Set {
     fn seek(&self, order: PageOrder) -> Seek<'_> {
         let slots = match self {
             Self::Listed(slots) => slots,
@@ -103,11 +103,11 @@ impl Slots for Set {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::search::check_ends_and_gap;
+    use crate::index_search::check_ends_and_gap;
 
     #[test]
     fn an_owner_shows_its_own_slots_only_in_both_directions() {
-        let index = KinIndex::new();
+        let index = OwnerIndex::new();
         for (owner, slot) in [(7, u32::MAX), (7, 0), (7, 5), (7, 5), (8, 3), (6, u32::MAX)] {
             index.add(owner, slot);
         }
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn a_list_that_becomes_a_map_holds_the_same_and_an_empty_one_is_gone() {
-        let index = KinIndex::new();
+        let index = OwnerIndex::new();
         let most = u32::try_from(LISTED_MAX).unwrap();
         let is_mapped = || index.sets.read(1, |set| matches!(set, Set::Mapped(_))) == Some(true);
         // From the highest to the lowest, so that each is put in front.

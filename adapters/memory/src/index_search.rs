@@ -1,4 +1,4 @@
-//! Slots that are in several sets at once, found without a scan of any of them.
+//! SlotSet that are in several sets at once, found without a scan of any of them.
 
 use petstore_ports::{PageOrder, PageRequest};
 use roaring::{MultiOps, RoaringBitmap};
@@ -10,13 +10,13 @@ const STEPS_MAX: usize = 4_096;
 
 /// Where a walk over slots stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Walk {
+pub(crate) struct SlotCursor {
     order: PageOrder,
     /// The next slot to look at; none at the end.
     next: Option<u32>,
 }
 
-impl Walk {
+impl SlotCursor {
     /// The walk of a page, from where the page before ended.
     pub(crate) fn new(page: &PageRequest) -> Self {
         let next = match (page.order, page.after) {
@@ -58,12 +58,12 @@ pub(crate) struct Found {
     /// Some slots, in the order of the walk.
     pub(crate) slots: Vec<u32>,
     /// Where the next search goes on.
-    pub(crate) rest: Walk,
+    pub(crate) rest: SlotCursor,
 }
 
 impl Found {
     /// Nothing, and there is nothing more.
-    pub(crate) const fn nothing(walk: Walk) -> Self {
+    pub(crate) const fn nothing(walk: SlotCursor) -> Self {
         Self { slots: Vec::new(), rest: walk.at(None) }
     }
 }
@@ -72,20 +72,20 @@ impl Found {
 pub(crate) type Seek<'a> = Box<dyn FnMut(u32) -> Option<u32> + 'a>;
 
 /// A set of slots that a search can leap through.
-pub(crate) trait Slots {
+pub(crate) trait SlotSet {
     /// Begins a walk through the set.
     fn seek(&self, order: PageOrder) -> Seek<'_>;
 }
 
-impl Slots for RoaringBitmap {
+impl SlotSet for RoaringBitmap {
     fn seek(&self, order: PageOrder) -> Seek<'_> {
         let mut slots = self.iter();
         match order {
-            PageOrder::Ascending => remembering(order, move |place| {
+            PageOrder::Ascending => memoized(order, move |place| {
                 slots.advance_to(place);
                 slots.next()
             }),
-            PageOrder::Descending => remembering(order, move |place| {
+            PageOrder::Descending => memoized(order, move |place| {
                 slots.advance_back_to(place);
                 slots.next_back()
             }),
@@ -94,16 +94,16 @@ impl Slots for RoaringBitmap {
 }
 
 /// One slot at most.
-impl Slots for Option<u32> {
+impl SlotSet for Option<u32> {
     fn seek(&self, order: PageOrder) -> Seek<'_> {
         Box::new(move |place| self.filter(|slot| !is_before(order, *slot, place)))
     }
 }
 
-/// Slots in any of these bitmaps: the values that one filter admits.
-pub(crate) struct AnyOf<'a>(pub(crate) Vec<&'a RoaringBitmap>);
+/// SlotSet in any of these bitmaps: the values that one filter admits.
+pub(crate) struct Union<'a>(pub(crate) Vec<&'a RoaringBitmap>);
 
-impl Slots for AnyOf<'_> {
+impl SlotSet for Union<'_> {
     fn seek(&self, order: PageOrder) -> Seek<'_> {
         if let [bitmap] = self.0.as_slice() {
             return bitmap.seek(order);
@@ -121,10 +121,7 @@ impl Slots for AnyOf<'_> {
 
 /// Makes a [`Seek`] of an iterator that skips: `next_from` is not asked again for what it has passed, so the slot that
 /// it gave last is kept until the walk is past it.
-pub(crate) fn remembering<'a>(
-    order: PageOrder,
-    mut next_from: impl FnMut(u32) -> Option<u32> + 'a,
-) -> Seek<'a> {
+pub(crate) fn memoized<'a>(order: PageOrder, mut next_from: impl FnMut(u32) -> Option<u32> + 'a) -> Seek<'a> {
     let mut last = None;
     Box::new(move |place| {
         if last.is_none_or(|last| is_before(order, last, place)) {
@@ -146,7 +143,7 @@ pub(crate) const fn is_before(order: PageOrder, slot: u32, place: u32) -> bool {
 ///
 /// Each set in turn says where it goes on from the place that the others agree on so far: so a small set leads, and a
 /// large one is touched only where the small one is.
-pub(crate) fn leap(sets: &[&dyn Slots], mut walk: Walk, max: usize) -> Found {
+pub(crate) fn leapfrog(sets: &[&dyn SlotSet], mut walk: SlotCursor, max: usize) -> Found {
     let mut seeks: Vec<Seek<'_>> = sets.iter().map(|set| set.seek(walk.order)).collect();
     let mut slots = Vec::with_capacity(max.min(STEPS_MAX));
     for _ in 0..STEPS_MAX {
@@ -154,19 +151,19 @@ pub(crate) fn leap(sets: &[&dyn Slots], mut walk: Walk, max: usize) -> Found {
             break;
         };
         walk = match agree(&mut seeks, place) {
-            Agreement::At(slot) => {
+            JoinStep::At(slot) => {
                 slots.push(slot);
                 walk.past(slot)
             }
-            Agreement::NotBefore(slot) => walk.at(Some(slot)),
-            Agreement::Never => walk.at(None),
+            JoinStep::NotBefore(slot) => walk.at(Some(slot)),
+            JoinStep::Never => walk.at(None),
         };
     }
     Found { slots, rest: walk }
 }
 
 /// The next slots of one set, at most `max` of them: what [`leap`] would find in it, in a fifth of the time.
-pub(crate) fn run(set: &RoaringBitmap, walk: Walk, max: usize) -> Found {
+pub(crate) fn scan(set: &RoaringBitmap, walk: SlotCursor, max: usize) -> Found {
     let Some(place) = walk.next else {
         return Found::nothing(walk);
     };
@@ -191,37 +188,42 @@ pub(crate) fn run(set: &RoaringBitmap, walk: Walk, max: usize) -> Found {
 }
 
 /// The first slot that all sets have in common.
-enum Agreement {
+enum JoinStep {
     At(u32),
     NotBefore(u32),
     Never,
 }
 
-fn agree(seeks: &mut [Seek<'_>], place: u32) -> Agreement {
+fn agree(seeks: &mut [Seek<'_>], place: u32) -> JoinStep {
     let mut agreed = None;
     for seek in seeks {
         match (seek(agreed.unwrap_or(place)), agreed) {
-            (None, _) => return Agreement::Never,
-            (Some(slot), Some(agreed)) if slot != agreed => return Agreement::NotBefore(slot),
+            (None, _) => return JoinStep::Never,
+            (Some(slot), Some(agreed)) if slot != agreed => return JoinStep::NotBefore(slot),
             (slot, _) => agreed = slot,
         }
     }
-    agreed.map_or(Agreement::Never, Agreement::At)
+    agreed.map_or(JoinStep::Never, JoinStep::At)
 }
 
 /// The next slots, at most `max` of them, that every filter admits and that are in `other` too. It may stop early, with
 /// slots left.
-pub(crate) fn search(filters: &[AnyOf<'_>], other: Option<&dyn Slots>, walk: Walk, max: usize) -> Found {
-    let sets: Vec<&dyn Slots> = filters.iter().map(|filter| filter as &dyn Slots).chain(other).collect();
-    let mut found = leap(&sets, walk, max);
+pub(crate) fn search(
+    filters: &[Union<'_>],
+    other: Option<&dyn SlotSet>,
+    walk: SlotCursor,
+    max: usize,
+) -> Found {
+    let sets: Vec<&dyn SlotSet> = filters.iter().map(|filter| filter as &dyn SlotSet).chain(other).collect();
+    let mut found = leapfrog(&sets, walk, max);
     if filters.len() < 2 || found.rest.is_over() || found.slots.len() == max {
         return found;
     }
     // Large sets that hardly meet: leaping between them costs a step for each gap. To intersect them costs a pass over
     // their words, 64 slots each, and leaves a set that is small or soon fills the page.
     let common = filters.iter().map(|filter| filter.0.iter().copied().union()).intersection();
-    let sets: Vec<&dyn Slots> = std::iter::once(&common as &dyn Slots).chain(other).collect();
-    let more = leap(&sets, found.rest, max - found.slots.len());
+    let sets: Vec<&dyn SlotSet> = std::iter::once(&common as &dyn SlotSet).chain(other).collect();
+    let more = leapfrog(&sets, found.rest, max - found.slots.len());
     found.slots.extend(more.slots);
     Found { slots: found.slots, rest: more.rest }
 }
@@ -245,8 +247,8 @@ pub(crate) fn check_ends_and_gap(first: impl Fn(u32, PageOrder) -> Option<u32>) 
 mod tests {
     use super::*;
 
-    fn walk(order: PageOrder, after: Option<u64>) -> Walk {
-        Walk::new(&PageRequest { order, after, limit: 0 })
+    fn walk(order: PageOrder, after: Option<u64>) -> SlotCursor {
+        SlotCursor::new(&PageRequest { order, after, limit: 0 })
     }
 
     #[test]
@@ -277,7 +279,7 @@ mod tests {
         let even: RoaringBitmap = (0..1_000_000).step_by(2).collect();
         let odd: RoaringBitmap = (1..1_000_000).step_by(2).chain([999_998]).collect();
         for order in [PageOrder::Ascending, PageOrder::Descending] {
-            let filters = [AnyOf(vec![&even]), AnyOf(vec![&odd])];
+            let filters = [Union(vec![&even]), Union(vec![&odd])];
             let found = search(&filters, None, walk(order, None), 10);
             assert_eq!((found.slots.as_slice(), found.rest.is_over()), ([999_998].as_slice(), true));
         }
@@ -287,10 +289,10 @@ mod tests {
     fn a_search_that_stops_early_goes_on_where_it_stopped() {
         let even: RoaringBitmap = (0..100_000).step_by(2).collect();
         let odd: RoaringBitmap = (1..100_000).step_by(2).chain([99_998]).collect();
-        let sets: [&dyn Slots; 2] = [&even, &odd];
+        let sets: [&dyn SlotSet; 2] = [&even, &odd];
         let (mut slots, mut rest, mut searches) = (vec![], walk(PageOrder::Ascending, None), 0);
         while !rest.is_over() {
-            let found = leap(&sets, rest, 10);
+            let found = leapfrog(&sets, rest, 10);
             (slots, rest, searches) = ([slots, found.slots].concat(), found.rest, searches + 1);
         }
         assert_eq!(slots, [99_998]);
@@ -305,13 +307,13 @@ mod tests {
             for order in [PageOrder::Ascending, PageOrder::Descending] {
                 for after in [None, Some(0), Some(98), Some(50_000), Some(199_998), Some(u64::MAX)] {
                     for max in [1, 2, 101, 1_024] {
-                        let (walk, sets): (_, [&dyn Slots; 1]) = (walk(order, after), [set]);
-                        let (mut ran, mut leapt) = (run(set, walk, max), leap(&sets, walk, max));
-                        assert_eq!(ran.slots, leapt.slots, "{order:?} after {after:?}, at most {max}");
+                        let (walk, sets): (_, [&dyn SlotSet; 1]) = (walk(order, after), [set]);
+                        let (mut scanned, mut joined) = (scan(set, walk, max), leapfrog(&sets, walk, max));
+                        assert_eq!(scanned.slots, joined.slots, "{order:?} after {after:?}, at most {max}");
                         // Where both go on may be told differently, if nothing is there.
-                        (ran, leapt) = (run(set, ran.rest, max), leap(&sets, leapt.rest, max));
+                        (scanned, joined) = (scan(set, scanned.rest, max), leapfrog(&sets, joined.rest, max));
                         assert_eq!(
-                            ran.slots, leapt.slots,
+                            scanned.slots, joined.slots,
                             "{order:?} after {after:?}, at most {max}, and on"
                         );
                     }
@@ -323,7 +325,7 @@ mod tests {
     #[test]
     fn a_slot_in_two_states_at_once_is_found_once() {
         let (one, two): (RoaringBitmap, RoaringBitmap) = ((0..10).collect(), (5..15).collect());
-        let filter = [AnyOf(vec![&one, &two])];
+        let filter = [Union(vec![&one, &two])];
         let found = search(&filter, None, walk(PageOrder::Descending, Some(13)), 100);
         assert_eq!(found.slots, (0..13).rev().collect::<Vec<u32>>());
     }

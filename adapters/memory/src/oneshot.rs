@@ -9,9 +9,9 @@ use petstore_ports::StoreError;
 
 /// A promise of an answer, and the answer to wait for. Either may be dropped: an answer that nobody waits for is let
 /// go, and a promise that is broken is answered as unknown.
-pub(crate) fn promise<T>() -> (Promise<T>, Answer<T>) {
+pub(crate) fn promise<T>() -> (Sender<T>, Receiver<T>) {
     let state = Arc::new(Mutex::new(State::Waiting(None)));
-    (Promise(Arc::clone(&state)), Answer(state))
+    (Sender(Arc::clone(&state)), Receiver(state))
 }
 
 enum State<T> {
@@ -21,9 +21,9 @@ enum State<T> {
 }
 
 /// Whoever holds this owes an answer.
-pub(crate) struct Promise<T>(Arc<Mutex<State<T>>>);
+pub(crate) struct Sender<T>(Arc<Mutex<State<T>>>);
 
-impl<T> Promise<T> {
+impl<T> Sender<T> {
     /// Answers, and wakes who waits.
     pub(crate) fn keep(self, answer: Result<T, StoreError>) {
         self.settle(answer);
@@ -38,7 +38,7 @@ impl<T> Promise<T> {
     }
 }
 
-impl<T> Drop for Promise<T> {
+impl<T> Drop for Sender<T> {
     fn drop(&mut self) {
         let is_broken = matches!(*self.0.lock(), State::Waiting(_));
         if is_broken {
@@ -48,9 +48,9 @@ impl<T> Drop for Promise<T> {
 }
 
 /// The answer, once it is there.
-pub(crate) struct Answer<T>(Arc<Mutex<State<T>>>);
+pub(crate) struct Receiver<T>(Arc<Mutex<State<T>>>);
 
-impl<T> Future for Answer<T> {
+impl<T> Future for Receiver<T> {
     type Output = Result<T, StoreError>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
@@ -72,7 +72,7 @@ mod tests {
 
     use super::*;
 
-    fn poll<T>(answer: &mut Answer<T>) -> Poll<Result<T, StoreError>> {
+    fn poll<T>(answer: &mut Receiver<T>) -> Poll<Result<T, StoreError>> {
         Pin::new(answer).poll(&mut Context::from_waker(Waker::noop()))
     }
 

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// line of the cache of its own, since each read looks at it.
 #[derive(Default)]
 #[repr(align(64))]
-pub(crate) struct Showing(AtomicU64);
+pub(crate) struct WriteEpochs(AtomicU64);
 
 /// Bits of the count of a turn: more than there are threads.
 const COUNT_BITS: u32 = 20;
@@ -41,20 +41,20 @@ const fn is_past(since: u64, word: u64) -> bool {
 }
 
 /// A decision that is being written; it has been written when this is dropped.
-pub(crate) struct Shown<'s> {
-    showing: &'s Showing,
+pub(crate) struct ActiveWrite<'s> {
+    epochs: &'s WriteEpochs,
     one: u64,
 }
 
-impl Showing {
-    pub(crate) fn begin(&self) -> Shown<'_> {
+impl WriteEpochs {
+    pub(crate) fn begin(&self) -> ActiveWrite<'_> {
         let mut word = self.0.load(Ordering::Relaxed);
         while let Err(now) =
             self.0.compare_exchange_weak(word, word + one(word), Ordering::AcqRel, Ordering::Relaxed)
         {
             word = now;
         }
-        Shown { showing: self, one: one(word) }
+        ActiveWrite { epochs: self, one: one(word) }
     }
 
     /// Before each read of the shop, and of who may use it. A look ahead of it is enough: a read that has begun may meet
@@ -70,13 +70,13 @@ impl Showing {
     /// It is half a microsecond, unless one of those who write has lost the processor: then it is theirs.
     #[cold]
     fn wait_long(&self, since: u64) {
-        while !self.has_shown(since) {
+        while !self.is_grace_period_over(since) {
             std::thread::yield_now();
         }
     }
 
     /// Whether all that was being written has been written, changing the turn if that brings the end nearer.
-    fn has_shown(&self, since: u64) -> bool {
+    fn is_grace_period_over(&self, since: u64) -> bool {
         let mut word = self.0.load(Ordering::Acquire);
         while word & COUNTS != 0 && left(word) == 0 && !is_past(since, word) {
             let changed = word.wrapping_add(CHANGE);
@@ -89,9 +89,9 @@ impl Showing {
     }
 }
 
-impl Drop for Shown<'_> {
+impl Drop for ActiveWrite<'_> {
     fn drop(&mut self) {
-        self.showing.0.fetch_sub(self.one, Ordering::AcqRel);
+        self.epochs.0.fetch_sub(self.one, Ordering::AcqRel);
     }
 }
 
@@ -99,56 +99,59 @@ impl Drop for Shown<'_> {
 mod tests {
     use super::*;
 
-    fn word(showing: &Showing) -> u64 {
-        showing.0.load(Ordering::Relaxed)
+    fn word(epochs: &WriteEpochs) -> u64 {
+        epochs.0.load(Ordering::Relaxed)
     }
 
     #[test]
     fn a_read_waits_for_what_is_being_written_and_not_for_what_begins_later() {
-        let showing = Showing::default();
+        let epochs = WriteEpochs::default();
         // From either turn, and over the end of what counts the changes.
         for changes in [0, 1, 2, 3, u64::MAX / CHANGE - 1, u64::MAX / CHANGE] {
-            showing.0.store(changes * CHANGE, Ordering::Relaxed);
-            showing.wait();
-            let (first, second) = (showing.begin(), showing.begin());
-            let since = word(&showing);
-            assert!(!showing.has_shown(since));
+            epochs.0.store(changes * CHANGE, Ordering::Relaxed);
+            epochs.wait();
+            let (first, second) = (epochs.begin(), epochs.begin());
+            let since = word(&epochs);
+            assert!(!epochs.is_grace_period_over(since));
             drop(second);
-            let mut later = showing.begin();
+            let mut later = epochs.begin();
             for _ in 0..3 {
-                assert!(!showing.has_shown(since));
+                assert!(!epochs.is_grace_period_over(since));
                 // There is always somebody who writes.
                 later = {
-                    let next = showing.begin();
+                    let next = epochs.begin();
                     drop(later);
                     next
                 };
             }
             drop(first);
-            assert!(showing.has_shown(since));
-            assert!(!showing.has_shown(word(&showing)), "whoever begins to read now waits for the last");
+            assert!(epochs.is_grace_period_over(since));
+            assert!(
+                !epochs.is_grace_period_over(word(&epochs)),
+                "whoever begins to read now waits for the last"
+            );
             drop(later);
-            assert!(showing.has_shown(since));
-            showing.wait();
+            assert!(epochs.is_grace_period_over(since));
+            epochs.wait();
         }
     }
 
     #[test]
     fn two_who_wait_need_not_meet_the_moment_in_which_nobody_writes() {
-        let showing = Showing::default();
-        let first = showing.begin();
-        let since = word(&showing);
-        assert!(!showing.has_shown(since));
-        let second = showing.begin();
+        let epochs = WriteEpochs::default();
+        let first = epochs.begin();
+        let since = word(&epochs);
+        assert!(!epochs.is_grace_period_over(since));
+        let second = epochs.begin();
         drop(first);
         // Another one sees the end of the first, and changes the turn to the one that it was in.
-        let since_second = word(&showing);
-        assert!(!showing.has_shown(since_second));
-        let third = showing.begin();
-        assert!(showing.has_shown(since));
-        assert!(!showing.has_shown(since_second));
+        let since_second = word(&epochs);
+        assert!(!epochs.is_grace_period_over(since_second));
+        let third = epochs.begin();
+        assert!(epochs.is_grace_period_over(since));
+        assert!(!epochs.is_grace_period_over(since_second));
         drop(second);
-        assert!(showing.has_shown(since_second));
+        assert!(epochs.is_grace_period_over(since_second));
         drop(third);
     }
 }

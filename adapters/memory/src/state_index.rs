@@ -4,18 +4,18 @@ use roaring::RoaringBitmap;
 
 /// A bitmap of all slots and one for each state. Its owner keeps it under one lock, so that what a search sees of
 /// several states is one moment's.
-pub(crate) struct Census<const STATES: usize> {
+pub(crate) struct StateIndex<const STATES: usize> {
     all: RoaringBitmap,
     by_state: [RoaringBitmap; STATES],
 }
 
-impl<const STATES: usize> Default for Census<STATES> {
+impl<const STATES: usize> Default for StateIndex<STATES> {
     fn default() -> Self {
         Self { all: RoaringBitmap::new(), by_state: std::array::from_fn(|_| RoaringBitmap::new()) }
     }
 }
 
-impl<const STATES: usize> Census<STATES> {
+impl<const STATES: usize> StateIndex<STATES> {
     /// All slots.
     pub(crate) const fn all(&self) -> &RoaringBitmap {
         &self.all

@@ -12,7 +12,7 @@ use crate::store::MemoryStore;
 use crate::tables::Tables;
 
 /// A store with a journal in which no batch is shown while this is held: writes wait for its end, and do not fail by it.
-pub struct Still<'s> {
+pub struct CommitPause<'s> {
     tables: &'s Tables,
     committer: MutexGuard<'s, Committer>,
 }
@@ -23,20 +23,20 @@ impl MemoryStore {
     /// # Errors
     /// [`StoreErrorKind::Busy`](petstore_ports::StoreErrorKind::Busy) without a journal, while an import goes on, and while the journal does not come to an end with its
     /// last write.
-    pub fn hold_still(&self) -> Result<Still<'_>, StoreError> {
+    pub fn pause_commits(&self) -> Result<CommitPause<'_>, StoreError> {
         let busy = |why: &'static str| StoreError::busy(why);
         let durable = self.durable.as_ref().ok_or_else(|| busy("there is no journal"))?;
         let committer = durable.committer.try_lock_for(HOLD_TIME);
         let committer =
             committer.ok_or_else(|| busy("an import or the last write does not come to an end"))?;
-        if self.tables.veil.is_up() {
+        if self.tables.visibility.is_hidden() {
             return Err(busy("it is not known whether an import is on disk"));
         }
-        Ok(Still { tables: &self.tables, committer })
+        Ok(CommitPause { tables: &self.tables, committer })
     }
 }
 
-impl Still<'_> {
+impl CommitPause<'_> {
     /// What the journal says of itself, but for its epoch, which no copy has: it is 0.
     pub fn header(&self) -> Header {
         Header { last_batch: self.committer.last, last_ids: self.tables.last_ids(), epoch: 0 }
@@ -63,13 +63,13 @@ impl Still<'_> {
             .rows()
             .chain(accounts.into_iter().map(Row::Account))
             .chain(keys.into_iter().map(|key| Row::Key(Box::new(key))))
-            .chain(tables.retries.all().map(|retry| Row::Idempotency(Box::new(retry))))
+            .chain(tables.idempotency_records.all().map(|retry| Row::Idempotency(Box::new(retry))))
             .chain(used)
     }
 }
 
-impl fmt::Debug for Still<'_> {
+impl fmt::Debug for CommitPause<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Still").finish_non_exhaustive()
+        f.debug_struct("CommitPause").finish_non_exhaustive()
     }
 }

@@ -20,24 +20,24 @@ pub(crate) const DELAY_MAX: Duration = Duration::from_mins(1);
 
 /// What is to fail.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Plan {
+pub(crate) struct FaultPlan {
     /// Where chance begins.
     pub(crate) seed: u64,
-    pub(crate) rules: Vec<Rule>,
+    pub(crate) rules: Vec<FaultRule>,
 }
 
 /// Which calls fail, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Rule {
+pub(crate) struct FaultRule {
     /// None: any.
     pub(crate) method: Option<Method>,
     /// A template of the contract; none: any.
     pub(crate) route: Option<&'static str>,
-    pub(crate) when: When,
+    pub(crate) when: Trigger,
     pub(crate) latency: Duration,
     /// At most so much is added to the latency.
     pub(crate) jitter: Duration,
-    pub(crate) end: End,
+    pub(crate) end: Outcome,
     /// Calls that have come to it.
     pub(crate) calls: u64,
     /// Calls that it has acted on.
@@ -46,7 +46,7 @@ pub(crate) struct Rule {
 
 /// On which of its calls a rule acts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum When {
+pub(crate) enum Trigger {
     Always,
     /// On so many, from the first one.
     First(u64),
@@ -56,7 +56,7 @@ pub(crate) enum When {
 
 /// How a call ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum End {
+pub(crate) enum Outcome {
     /// As it would have anyhow.
     Served,
     /// With this error.
@@ -71,28 +71,28 @@ pub(crate) enum End {
 
 /// What a call has met.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Met {
+pub(crate) struct InjectedFault {
     pub(crate) delay: Duration,
-    pub(crate) end: End,
+    pub(crate) end: Outcome,
 }
 
 /// The plan in force.
 #[derive(Default)]
-pub(crate) struct Faults(Mutex<Plan>);
+pub(crate) struct PlannedFaults(Mutex<FaultPlan>);
 
-impl Faults {
+impl PlannedFaults {
     /// From now on this plan is in force, and nothing has been called yet.
-    pub(crate) fn set(&self, plan: Plan) {
+    pub(crate) fn set(&self, plan: FaultPlan) {
         *self.0.lock() = plan;
     }
 
     /// The plan, with what has come of it.
-    pub(crate) fn plan(&self) -> Plan {
+    pub(crate) fn plan(&self) -> FaultPlan {
         self.0.lock().clone()
     }
 
     /// What this call meets.
-    pub(crate) fn meet(&self, method: &Method, route: &str) -> Option<Met> {
+    pub(crate) fn next(&self, method: &Method, route: &str) -> Option<InjectedFault> {
         let plan = &mut *self.0.lock();
         let seed = plan.seed;
         let matching = plan.rules.iter_mut().enumerate().filter(|(_, rule)| rule.is_for(method, route));
@@ -101,23 +101,23 @@ impl Faults {
             let draw = Draw { seed, place: place as u64, call: rule.calls };
             if rule.acts(&draw) {
                 rule.acted += 1;
-                return Some(Met { delay: rule.latency + draw.jitter(rule.jitter), end: rule.end });
+                return Some(InjectedFault { delay: rule.latency + draw.jitter(rule.jitter), end: rule.end });
             }
         }
         None
     }
 }
 
-impl Rule {
+impl FaultRule {
     fn is_for(&self, method: &Method, route: &str) -> bool {
         self.method.as_ref().is_none_or(|one| one == method) && self.route.is_none_or(|one| one == route)
     }
 
     fn acts(&self, draw: &Draw) -> bool {
         match self.when {
-            When::Always => true,
-            When::First(calls) => draw.call <= calls,
-            When::Percent(percent) => draw.below(0, 100) < percent,
+            Trigger::Always => true,
+            Trigger::First(calls) => draw.call <= calls,
+            Trigger::Percent(percent) => draw.below(0, 100) < percent,
         }
     }
 }
@@ -150,25 +150,25 @@ impl Draw {
 mod tests {
     use super::*;
 
-    fn rule(when: When, end: End) -> Rule {
+    fn rule(when: Trigger, end: Outcome) -> FaultRule {
         let (latency, jitter) = (Duration::ZERO, Duration::ZERO);
-        Rule { method: None, route: None, when, latency, jitter, end, calls: 0, acted: 0 }
+        FaultRule { method: None, route: None, when, latency, jitter, end, calls: 0, acted: 0 }
     }
 
-    fn failing(code: Code) -> End {
-        End::Answered { code, retry_after: None }
+    fn failing(code: Code) -> Outcome {
+        Outcome::Answered { code, retry_after: None }
     }
 
-    fn ends(faults: &Faults, calls: usize) -> Vec<Option<End>> {
-        (0..calls).map(|_| faults.meet(&Method::GET, "/pets").map(|met| met.end)).collect()
+    fn ends(faults: &PlannedFaults, calls: usize) -> Vec<Option<Outcome>> {
+        (0..calls).map(|_| faults.next(&Method::GET, "/pets").map(|injected| injected.end)).collect()
     }
 
     #[test]
     fn the_first_rule_that_acts_keeps_the_call_from_the_next() {
         let (one, two) = (failing(Code::Unavailable), failing(Code::RateLimitExceeded));
-        let faults = Faults::default();
-        let rules = vec![rule(When::First(2), one), rule(When::First(1), two)];
-        faults.set(Plan { seed: 0, rules });
+        let faults = PlannedFaults::default();
+        let rules = vec![rule(Trigger::First(2), one), rule(Trigger::First(1), two)];
+        faults.set(FaultPlan { seed: 0, rules });
         assert_eq!(ends(&faults, 5), [Some(one), Some(one), Some(two), None, None]);
         let counted: Vec<_> = faults.plan().rules.iter().map(|rule| (rule.calls, rule.acted)).collect();
         assert_eq!(counted, [(5, 2), (3, 1)]);
@@ -176,20 +176,23 @@ mod tests {
 
     #[test]
     fn a_rule_is_for_its_method_and_route_alone() {
-        let faults = Faults::default();
-        let one =
-            Rule { method: Some(Method::POST), route: Some("/pets"), ..rule(When::Always, End::Dropped) };
-        faults.set(Plan { seed: 0, rules: vec![one] });
-        assert_eq!(faults.meet(&Method::GET, "/pets"), None);
-        assert_eq!(faults.meet(&Method::POST, "/categories"), None);
-        assert_eq!(faults.meet(&Method::POST, "/pets").map(|met| met.end), Some(End::Dropped));
+        let faults = PlannedFaults::default();
+        let one = FaultRule {
+            method: Some(Method::POST),
+            route: Some("/pets"),
+            ..rule(Trigger::Always, Outcome::Dropped)
+        };
+        faults.set(FaultPlan { seed: 0, rules: vec![one] });
+        assert_eq!(faults.next(&Method::GET, "/pets"), None);
+        assert_eq!(faults.next(&Method::POST, "/categories"), None);
+        assert_eq!(faults.next(&Method::POST, "/pets").map(|injected| injected.end), Some(Outcome::Dropped));
     }
 
     #[test]
     fn chance_is_the_seeds_and_keeps_its_promise() {
         let drawn = |seed| {
-            let faults = Faults::default();
-            faults.set(Plan { seed, rules: vec![rule(When::Percent(30), End::Dropped)] });
+            let faults = PlannedFaults::default();
+            faults.set(FaultPlan { seed, rules: vec![rule(Trigger::Percent(30), Outcome::Dropped)] });
             ends(&faults, 1_000)
         };
         assert_eq!(drawn(7), drawn(7));
@@ -205,12 +208,14 @@ mod tests {
 
     #[test]
     fn jitter_stays_within_its_bound_and_differs() {
-        let faults = Faults::default();
+        let faults = PlannedFaults::default();
         let (latency, jitter) = (Duration::from_millis(100), Duration::from_millis(50));
-        let rules = vec![Rule { latency, jitter, ..rule(When::Always, End::Served) }];
-        faults.set(Plan { seed: 1, rules });
-        let delays: Vec<_> =
-            (0..500).filter_map(|_| faults.meet(&Method::GET, "/pets")).map(|met| met.delay).collect();
+        let rules = vec![FaultRule { latency, jitter, ..rule(Trigger::Always, Outcome::Served) }];
+        faults.set(FaultPlan { seed: 1, rules });
+        let delays: Vec<_> = (0..500)
+            .filter_map(|_| faults.next(&Method::GET, "/pets"))
+            .map(|injected| injected.delay)
+            .collect();
         assert!(delays.iter().all(|delay| (latency..=latency + jitter).contains(delay)));
         assert!(delays.contains(&latency) && delays.contains(&(latency + jitter)));
     }

@@ -15,13 +15,13 @@ const PRUNE_MAX: usize = 10_000;
 /// Records of answered requests; found by name, counted by account, and in the order in which they expire.
 ///
 /// A record counts until it is dropped. Changing a record takes its name; the counts are not part of any footprint.
-pub(crate) struct Retries {
+pub(crate) struct IdempotencyTable {
     records: DashMap<IdempotencyId, IdempotencyRecord, RandomState>,
     counts: DashMap<AccountId, u32, RandomState>,
     by_expiry: Mutex<BTreeSet<(Timestamp, IdempotencyId)>>,
 }
 
-impl Retries {
+impl IdempotencyTable {
     pub(crate) fn new() -> Self {
         Self { records: DashMap::default(), counts: DashMap::default(), by_expiry: Mutex::default() }
     }
@@ -86,7 +86,7 @@ impl Retries {
 }
 
 /// Drops records that have expired, a bounded number of them. Returns how many went.
-pub(crate) fn prune(retries: &Retries, stripes: &Stripes, now: Timestamp) -> usize {
+pub(crate) fn prune(retries: &IdempotencyTable, stripes: &Stripes, now: Timestamp) -> usize {
     let mut dropped = 0;
     for name in retries.expired(now, PRUNE_MAX) {
         let _held = stripes.hold(&[RecordRef::Idempotency(name.clone())]);
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn a_record_that_was_replaced_after_it_was_found_expired_is_not_dropped() {
-        let retries = Retries::new();
+        let retries = IdempotencyTable::new();
         retries.put(record(10));
         let expired = retries.expired(at(10), 5);
         assert_eq!(expired, [record(10).name]);
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn an_account_without_records_takes_no_room() {
-        let retries = Retries::new();
+        let retries = IdempotencyTable::new();
         retries.put(record(10));
         assert!(retries.drop_expired(&record(10).name, at(10)));
         assert!(!retries.drop_expired(&record(10).name, at(10)));
