@@ -8,7 +8,7 @@ use crate::harness::{Client, Shop, ShopOptions};
 use crate::observed::observed;
 use crate::stall::PLENTY;
 
-/// A options for a shop that trusts its peers as proxies.
+/// Returns options for a shop that trusts its peers as proxies.
 fn behind_a_proxy(mut options: ShopOptions) -> ShopOptions {
     options.http.trusted_proxies = vec![Network::parse("127.0.0.1").unwrap()];
     options

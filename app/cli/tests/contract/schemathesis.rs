@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 /// Two fixed seeds, and a random one, which is printed so that the run can be repeated.
 const SEEDS: &str = "1,2,fresh";
 
-/// With this number a run takes half a minute of one core.
+/// The number of examples for each operation and phase, unless the variable sets another one.
 const EXAMPLES: &str = "50";
 
 /// A quota that no run exhausts.
