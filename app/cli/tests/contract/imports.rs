@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 use std::process::Command;
 
+use serde_json::Value;
+
 use crate::common::shop::ExampleShop;
 use crate::common::{page, tools};
-use serde_json::Value;
 
 /// An operation: method, path, summary, and the names of its query parameters.
 type Shape = (String, String, String, BTreeSet<String>);

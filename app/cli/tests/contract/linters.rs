@@ -4,8 +4,9 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::common::{Client, Site, tools};
 use serde_json::{Value, json};
+
+use crate::common::{Client, Site, tools};
 
 /// The contract in its forms, and one with planted faults, which a linter must find.
 struct Forms {

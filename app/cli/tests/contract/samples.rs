@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::process::Command;
 
+use serde_json::Value;
+
 use crate::common::shop::ExampleShop;
 use crate::common::tools;
-use serde_json::Value;
 
 const TOUR: &str = include_str!("../../../../docs/tour.http");
 

@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
 
-use crate::common::{Client, Site, tools};
 use serde_json::{Value, json};
+
+use crate::common::{Client, Site, tools};
 
 /// Two fixed seeds, and a random one, which is printed so that the run can be repeated.
 const SEEDS: &str = "1,2,fresh";

@@ -4,8 +4,9 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::common::{BINARY, Site, free_port, tools};
 use serde_json::json;
+
+use crate::common::{BINARY, Site, free_port, tools};
 
 const CHROMIUM: &str = "/usr/bin/chromium";
 

@@ -8,8 +8,9 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::thread;
 
-use crate::common::{BINARY, Site, tools};
 use serde_json::{Value, json};
+
+use crate::common::{BINARY, Site, tools};
 
 /// Control sequences that clear the screen (in both forms), set the window's title, and reverse the text direction.
 const EVIL: &str = "\u{1b}[2J\u{9b}2J\u{1b}]0;x\u{7}\u{202e}\r\u{8}evil";

@@ -5,8 +5,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Output;
 
-use crate::common::{Client, Site};
 use serde_json::Value;
+
+use crate::common::{Client, Site};
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()

@@ -7,8 +7,9 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Output, Stdio};
 
-use crate::common::{BINARY, Client, Site};
 use serde_json::{Value, json};
+
+use crate::common::{BINARY, Client, Site};
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()

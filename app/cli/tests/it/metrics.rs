@@ -1,8 +1,9 @@
 //! `/metrics` and the log.
 
+use serde_json::Value;
+
 use crate::common::exposition::scrape;
 use crate::common::{Client, Site, free_port};
-use serde_json::Value;
 
 #[test]
 fn requests_are_counted_in_every_family() {

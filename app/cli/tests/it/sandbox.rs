@@ -9,8 +9,9 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use crate::common::{Client, Site};
 use serde_json::Value;
+
+use crate::common::{Client, Site};
 
 /// A sandbox and a client.
 struct Sandbox {

@@ -15,8 +15,9 @@ use std::sync::Mutex;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use crate::common::{Answer, Client, Site};
 use serde_json::{Value, json};
+
+use crate::common::{Answer, Client, Site};
 
 /// A case, and the settings whose effect it shows.
 type Case = (&'static [&'static str], fn());

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
+
 use crate::alone;
 use crate::common::{Client, Site};
-use serde_json::Value;
 
 const CLIENTS: usize = 8;
 const PETS: u64 = 20;

@@ -9,10 +9,11 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Mutex;
 
-use crate::alone;
-use crate::common::{Client, Site, tools};
 use petstore_domain::ApiKey;
 use serde_json::Value;
+
+use crate::alone;
+use crate::common::{Client, Site, tools};
 
 const RESIDENT_MAX_KIB: u64 = 128 * 1024;
 
