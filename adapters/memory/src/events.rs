@@ -9,13 +9,13 @@ use crate::store::MemoryStore;
 
 impl EventReader for MemoryStore {
     fn bounds(&self) -> Reply<Result<EventBounds, StoreError>> {
-        self.tables.write_epochs.wait();
+        self.tables.write_epochs.wait_for_writes();
         Reply::now(Ok(self.tables.events.bounds()))
     }
 
     fn read(&self, query: EventQuery) -> Reply<Result<EventRead, StoreError>> {
         // A reader that has met a record finds its event: the decisions that were being applied have been applied.
-        self.tables.write_epochs.wait();
+        self.tables.write_epochs.wait_for_writes();
         Reply::now(self.tables.events.read(&query).map(|read| match read {
             FromRing::Read(read) => read,
             FromRing::Older => EventRead::Expired(self.tables.events.bounds()),

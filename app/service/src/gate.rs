@@ -202,6 +202,12 @@ impl Gate for Service {
         })
     }
 
+    fn is_valid(&self, key: KeyId, now: Timestamp) -> ScopedReply<'_, Result<bool, StoreError>> {
+        let keeper = &self.gatekeeper;
+        let found = keeper.deadlines.reply(keeper.keys.credential(KeyLookup::Id(key)));
+        found.map(move |found| Ok(found?.is_some_and(|credential| credential.check(now).is_ok())))
+    }
+
     fn admit_address(
         &self,
         address: IpAddr,

@@ -69,7 +69,7 @@ impl fmt::Debug for InFlight<'_> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum KeyProblem {
     /// Not a key, or none that exists.
-    #[error("the key is none, or none that exists")]
+    #[error("the API key is not valid")]
     Invalid,
     /// One that exists and opens nothing any more.
     #[error(transparent)]
@@ -88,7 +88,7 @@ pub enum Refusal {
         address: AddressVerdict,
     },
     /// Too many requests of the account are in flight.
-    #[error("too many requests of the account are in flight")]
+    #[error("the account has too many requests in flight")]
     TooManyInFlight {
         /// The account's plan.
         plan: Plan,
@@ -125,6 +125,9 @@ pub trait Gate: Send + Sync {
 
     /// Judges a request that presents a key.
     fn admit(&self, call: Call<'_>) -> ScopedReply<'_, Result<Admission<'_>, Refusal>>;
+
+    /// Returns whether a key is still valid, for an answer that takes long.
+    fn is_valid(&self, key: KeyId, now: Timestamp) -> ScopedReply<'_, Result<bool, StoreError>>;
 
     /// Judges a request without a key by its address.
     fn admit_address(

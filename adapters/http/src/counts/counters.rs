@@ -16,7 +16,7 @@ use crate::wire::builtin_routes::BuiltinRoute;
 use crate::wire::route::Resource;
 
 /// The route templates of the contract.
-const CONTRACT: [&str; 10] = [
+const CONTRACT: [&str; 12] = [
     "/pets",
     "/pets/{petId}",
     "/categories",
@@ -27,6 +27,8 @@ const CONTRACT: [&str; 10] = [
     "/inventory/{petId}",
     "/inventory/{petId}/adjustments",
     "/rate-limit",
+    "/events",
+    "/events/{eventId}",
 ];
 
 /// Route templates that are told apart: those of the contract, then what stands beside it, then all that is none.
@@ -217,6 +219,8 @@ impl RouteLabel {
             Resource::Item(_) => 7,
             Resource::Adjustments(_) => 8,
             Resource::RateLimit => 9,
+            Resource::Events => 10,
+            Resource::Event(_) => 11,
         })
     }
 

@@ -73,8 +73,13 @@ async fn wait(call: &OperationCall<'_>, page: &EventPage, deadline: Instant) -> 
         match timeout_at(next_check, changed).await {
             Ok(Some(end)) => return end.epoch == known.epoch,
             Ok(None) => return false,
-            Err(_) if !call.key_is_valid().await => return false,
-            Err(_) => {}
+            Err(_) => {
+                let api = call.api();
+                // A store that cannot tell does not end the wait: its next page fails the request.
+                if api.is_valid(call.admission.key, api.now()).await == Ok(false) {
+                    return false;
+                }
+            }
         }
     }
 }

@@ -11,6 +11,8 @@ const WORDS: &[&str] = &[
     "/inventory",
     "/adjustments",
     "/rate-limit",
+    "/events",
+    "/events/evt_0000000000000000000001",
     "/",
     "//",
     ".",
@@ -54,12 +56,18 @@ fn a_path_names_what_it_is_written_as() {
                 | Resource::Categories
                 | Resource::Orders
                 | Resource::Inventory
+                | Resource::Events
                 | Resource::RateLimit => {
                     return assert_eq!(RouteLabel::of(&resource).template(), decoded);
                 }
                 Resource::Pet(id) | Resource::Item(id) | Resource::Adjustments(id) => id.map(PetId::get),
                 Resource::Category(id) => id.map(CategoryId::get),
                 Resource::Order(id) => id.map(OrderId::get),
+                Resource::Event(id) => {
+                    let segment = decoded.strip_prefix("/events/").unwrap();
+                    assert!(!segment.contains('/') && !["", ".", ".."].contains(&segment), "{segment}");
+                    return assert!(id.is_err() || id.unwrap().to_string() == segment);
+                }
             };
             let (before, after) = RouteLabel::of(&resource).template().split_once('{').unwrap();
             let (_, after) = after.split_once('}').unwrap();
