@@ -31,6 +31,24 @@ pub struct Credential {
     pub expires_at: Option<Timestamp>,
     /// Whether an operator revoked it.
     pub revoked: bool,
+    /// Its ban.
+    pub recorded_ban: RecordedBan,
+}
+
+/// The ban of a key as its record has it. A ban that was decided a moment ago may not be recorded yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RecordedBan {
+    /// When the last ban ends or ended, if there was one.
+    pub until: Option<Timestamp>,
+    /// When an operator last lifted a ban: those that began no later are over, recorded or not.
+    pub lifted_at: Option<Timestamp>,
+}
+
+impl RecordedBan {
+    /// The ban of this record.
+    pub fn of(key: &KeyRecord) -> Self {
+        Self { until: key.ban.map(|ban| ban.until), lifted_at: key.ban_lifted_at }
+    }
 }
 
 impl Credential {
@@ -43,6 +61,7 @@ impl Credential {
             scopes: key.scopes,
             expires_at: key.valid_until(),
             revoked: key.revoked_at.is_some(),
+            recorded_ban: RecordedBan::of(key),
         }
     }
 
@@ -69,6 +88,6 @@ pub trait AccountDirectory: Send + Sync {
     /// The account of this name.
     async fn account_named(&self, name: &AccountName) -> Result<Option<Account>, StoreError>;
 
-    /// Up to `limit` keys with an id above `after`, by id, each with its ban as it is in force now.
+    /// Up to `limit` keys with an id above `after`, by id.
     async fn keys(&self, after: Option<KeyId>, limit: usize) -> Result<Vec<KeyRecord>, StoreError>;
 }

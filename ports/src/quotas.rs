@@ -6,9 +6,9 @@
 
 use std::net::IpAddr;
 
-use petstore_domain::{AccountId, BanPolicy, KeyId, Limit, Limits, Timestamp, Usage, WindowUsage};
+use petstore_domain::{AccountId, Ban, BanPolicy, KeyId, Limit, Limits, Timestamp, Usage, WindowUsage};
 
-use crate::{Reply, StoreError};
+use crate::{RecordedBan, Reply, StoreError};
 
 /// What a request costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,6 +34,8 @@ pub struct Ask {
     pub in_flight_max: u32,
     /// The figures of the ban rule.
     pub bans: BanPolicy,
+    /// The ban of the key as its record has it. A quota store may be another one than that of the keys.
+    pub recorded_ban: RecordedBan,
     /// The time of the request.
     pub now: Timestamp,
 }
@@ -49,6 +51,9 @@ pub enum Verdict {
     Banned {
         /// When the ban ends.
         until: Timestamp,
+        /// The ban, if the key's record does not have it yet: the caller records it with
+        /// [`BanKey`](petstore_domain::BanKey).
+        unrecorded: Option<Ban>,
     },
     /// A window is exhausted. A strike.
     Exceeded(Usage),
@@ -71,8 +76,10 @@ pub struct AddressVerdict {
 /// - A window's number never falls: a clock that steps back grants nothing.
 /// - The strike after the last one allowed bans the key at once, and that request is the first to be refused by it.
 ///   The ban spends the strikes: a client that has waited for its end may be refused as often as before.
-/// - A ban is part of the key's record ([`KeyRecord::ban`](petstore_domain::KeyRecord::ban)), whoever counts: one that
-///   [`Administration::lift_ban`](crate::api::Administration::lift_ban) has ended there is over here, strikes included.
+/// - A ban that [`Quotas::take`] has decided is in force at once on this handle, whatever becomes of its record, and is told
+///   as unrecorded ([`Verdict::Banned`]) until [`Ask::recorded_ban`] has it.
+/// - A ban in [`Ask::recorded_ban`] is in force, also if another handle has decided it. One that began no later than
+///   [`RecordedBan::lifted_at`] is over, and the strikes that were counted before that lift was seen are forgotten.
 /// - A reply of [`Quotas::take`] that is dropped before it has answered holds no place in flight: one that was taken for
 ///   it is given back within a second. Whether it was counted in the windows is left open. Who has been answered leaves.
 /// - A place in flight belongs to the handle that gave it, which is mostly its process, and dies with it, be it by a power

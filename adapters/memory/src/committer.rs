@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use petstore_domain::{Change, Changes, KeyRecord, RecordRef, Timestamp, View};
+use petstore_domain::{Changes, Timestamp, View};
 use petstore_ports::{Batch, BatchNumber, Journal, LastIds, StoreError, Transition};
 
 use crate::answer::Promise;
@@ -26,7 +26,7 @@ use crate::transact::{ROUNDS_MAX, ask};
 /// cost of a commit is shared by enough of them.
 const BATCH_MAX: usize = 256;
 
-/// Accounts, and keys, that are noted at once: a millisecond or so, in which no batch is committed.
+/// Accounts whose usage is noted at once: a millisecond or so, in which no batch is committed.
 const NOTED_MAX: usize = 1_000;
 
 /// Pieces of one chore at most, each after a batch: so many thousand accounts, and records that expire, are kept up with
@@ -144,14 +144,14 @@ impl Committer {
     pub(crate) fn publish(&mut self) {
         self.last = self.last.next();
         for changes in self.overlay.take_decided() {
-            self.tables.apply_as_one(changes, |change| self.apply(change));
+            self.tables.apply_as_one(changes, |change| self.tables.apply_one(change));
         }
         self.overlay.clear();
         if self.import.take().is_some() {
             self.tables.veil.lower();
         }
         if let Some(beginning) = self.beginning.take() {
-            self.tables.begin(&beginning, &self.stripes);
+            self.tables.begin(&beginning);
         }
         self.answer(&Ok(()));
     }
@@ -207,23 +207,23 @@ impl Committer {
         }
     }
 
-    fn apply(&self, change: Change) {
-        match change {
-            Change::Key(record) => self.apply_key(record),
-            change => self.tables.apply_one(change),
+    /// Commits changes that were decided while writes are held out. If the journal cannot say whether it has them, that is
+    /// settled once it can.
+    pub(crate) fn commit_alone(&mut self, changes: Changes) -> Result<(), StoreError> {
+        self.queue.check()?;
+        if changes.is_empty() {
+            return Ok(());
         }
-    }
-
-    /// A ban does not wait for the journal: one that has come since the batch looked at the key is newer than what the
-    /// batch says of it. It is noted behind, and then the journal has it too.
-    fn apply_key(&self, mut record: Box<KeyRecord>) {
-        let _held = self.stripes.hold(&[RecordRef::Key(record.id)]);
-        if let Some(ban) = self.tables.keys.read(record.id, |key| key.ban)
-            && self.overlay.is_news(record.id, ban)
-        {
-            record.ban = ban;
-        }
-        self.tables.apply_one(Change::Key(record));
+        self.guarded(|committer| {
+            committer.overlay.add(&committer.tables, changes);
+            let number = committer.last.next();
+            let written = committer.journal.append(&Batch {
+                number,
+                changes: committer.overlay.decided(),
+                last_ids: committer.tables.last_ids(),
+            });
+            committer.settle(number, written)
+        })
     }
 
     /// Notes what is written behind, and drops what has expired: a piece of it. The rest follows in as many pieces at most,
@@ -244,15 +244,8 @@ impl Committer {
         Ok(dropped)
     }
 
-    /// Notes bans and usage that have changed, a bounded number. True if there may be more.
+    /// Notes usage that has changed, of a bounded number of accounts. True if there may be more.
     fn note(&mut self) -> Result<bool, StoreError> {
-        let banned = self.tables.keys.unnoted_bans(NOTED_MAX);
-        if !banned.is_empty()
-            && let Err(error) = self.journal.note_bans(&banned)
-        {
-            self.tables.keys.keep_unnoted(&banned);
-            return Err(self.fail(error));
-        }
         let counts = self.tables.accounts.unnoted_usage(NOTED_MAX);
         if !counts.is_empty()
             && let Err(error) = self.journal.note_usage(&counts)
@@ -260,6 +253,6 @@ impl Committer {
             self.tables.accounts.keep_unnoted(&counts);
             return Err(self.fail(error));
         }
-        Ok(banned.len() == NOTED_MAX || counts.len() == NOTED_MAX)
+        Ok(counts.len() == NOTED_MAX)
     }
 }

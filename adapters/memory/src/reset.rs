@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use petstore_domain::Timestamp;
+use petstore_domain::{Change, Changes, KeyRecord, Timestamp};
 use petstore_ports::{BulkLoad, LastIds, Resettable, Row, StoreError, StoreErrorKind};
 
 use crate::committer::Committer;
 use crate::filling::{Contradiction, Filling};
+use crate::import::Hold;
 use crate::store::MemoryStore;
-use crate::stripes::Stripes;
 use crate::tables::Tables;
 
 /// A shop to begin anew with, the rows of which agree.
@@ -51,7 +51,7 @@ impl Resettable for MemoryStore {
         let begun = if let Some(mut committer) = hold.committer {
             committer.commit_beginning(beginning, epoch)
         } else {
-            self.tables.begin(&beginning, &self.stripes);
+            self.tables.begin(&beginning);
             Ok(())
         };
         // One in doubt may turn out to have happened.
@@ -62,20 +62,39 @@ impl Resettable for MemoryStore {
     }
 
     fn forget_usage(&self) -> Result<(), StoreError> {
-        let _hold = self.hold_writes_out_soon()?;
-        self.tables.forget_usage(&self.stripes);
-        self.addresses.clear();
-        Ok(())
+        let hold = self.hold_writes_out_soon()?;
+        let forgotten = commit_keys(hold, &self.tables, self.tables.keys.without_bans());
+        // Keys in doubt may turn out to be written.
+        if forgotten.as_ref().err().is_none_or(|error| error.kind() == StoreErrorKind::Indeterminate) {
+            self.tables.forget_usage();
+            self.addresses.clear();
+        }
+        forgotten
     }
 }
 
 impl MemoryStore {
-    /// Forgets usage and bans that were noted at a time later than this, and all strikes: for a start on data whose
-    /// clock was ahead, where it goes on with another. Windows never go back by themselves, so that they would be in
-    /// force for as long as the clock was ahead. Returns of how many accounts the use is forgotten.
-    pub fn forget_usage_after(&self, now: Timestamp) -> usize {
-        self.tables.keys.forget_bans(&self.stripes, |ban| ban.is_ahead_of(now));
-        self.tables.accounts.forget_usage(|windows| windows.are_ahead_of(now))
+    /// Forgets usage, bans and lifts that were recorded at a time later than `now`, and all strikes: for a start on data
+    /// whose clock was ahead. Windows never go back by themselves, so that they would be in force for as long as the clock
+    /// was ahead. Returns the number of accounts whose usage is forgotten.
+    ///
+    /// # Errors
+    /// If the journal fails, or writes are held out. Then nothing is forgotten, or it is not known.
+    pub fn forget_usage_after(&self, now: Timestamp) -> Result<usize, StoreError> {
+        let hold = self.hold_writes_out_soon()?;
+        commit_keys(hold, &self.tables, self.tables.keys.without_bans_after(now))?;
+        self.tables.keys.begin_with_records();
+        Ok(self.tables.accounts.forget_usage(|windows| windows.are_ahead_of(now)))
+    }
+}
+
+/// Writes keys that have been changed while writes are held out.
+fn commit_keys(hold: Hold<'_>, tables: &Tables, keys: Vec<KeyRecord>) -> Result<(), StoreError> {
+    let mut changes = Changes::none();
+    keys.into_iter().for_each(|key| changes.push(Change::Key(Box::new(key))));
+    match hold.committer {
+        Some(mut committer) => committer.commit_alone(changes),
+        None => tables.apply(changes),
     }
 }
 
@@ -95,18 +114,21 @@ impl Committer {
 
 impl Tables {
     /// Begins anew. Nobody writes meanwhile; readers find the shop empty.
-    pub(crate) fn begin(&self, beginning: &Beginning, stripes: &Stripes) {
+    pub(crate) fn begin(&self, beginning: &Beginning) {
         self.veil.raise();
         self.clear_shop(beginning.last_ids);
         fill(self, &beginning.rows).expect("the rows agree, and there is nothing else");
         self.retries.clear();
-        self.forget_usage(stripes);
+        for key in self.keys.without_bans() {
+            self.apply_one(Change::Key(Box::new(key)));
+        }
+        self.forget_usage();
         self.veil.lower();
     }
 
-    /// Forgets usage, strikes and bans, which is noted behind like any other change of them.
-    fn forget_usage(&self, stripes: &Stripes) {
+    /// Forgets usage, which is noted behind like any other change of it, and strikes.
+    fn forget_usage(&self) {
         self.accounts.forget_usage(|_| true);
-        self.keys.forget_bans(stripes, |_| true);
+        self.keys.forget_strikes();
     }
 }

@@ -11,6 +11,7 @@ use petstore_ports::{
     StoreError, Verdict,
 };
 
+use crate::bans::PendingBans;
 use crate::digest;
 use crate::plans::LivePlans;
 use crate::policy::Policy;
@@ -26,6 +27,7 @@ pub(crate) struct Gatekeeper {
     on_quota_outage: OnQuotaOutage,
     plans: LivePlans,
     policy: Policy,
+    pub(crate) bans: PendingBans,
     /// Which key a secret belongs to: saves SHA-256 on every request but the first. It never goes stale, since a
     /// secret belongs to one key for ever; whether that key is still valid is asked each time. Only secrets that
     /// exist get in, so strangers cannot fill it.
@@ -56,7 +58,8 @@ impl Gatekeeper {
         policy: Policy,
     ) -> Self {
         let plans = LivePlans::new(policy.plans);
-        Self { keys, quotas, addresses, on_quota_outage, plans, policy, verified: DashMap::default() }
+        let (bans, verified) = (PendingBans::default(), DashMap::default());
+        Self { keys, quotas, addresses, on_quota_outage, plans, policy, bans, verified }
     }
 
     /// Whether this is the secret of a key, be it a living one or not.
@@ -102,6 +105,7 @@ impl Gatekeeper {
             cost: request.cost,
             in_flight_max: self.policy.in_flight_max,
             bans: self.policy.bans,
+            recorded_ban: credential.recorded_ban,
             now: request.now,
         };
         let now = request.now;
@@ -120,7 +124,12 @@ impl Gatekeeper {
                 Verdict::TooManyInFlight(usage) => {
                     Err(Refusal::TooManyInFlight { plan: credential.plan, usage })
                 }
-                Verdict::Banned { until } => Err(Refusal::Banned { plan: credential.plan, until, limits }),
+                Verdict::Banned { until, unrecorded } => {
+                    if let Some(ban) = unrecorded {
+                        self.bans.add(credential.key, ban);
+                    }
+                    Err(Refusal::Banned { plan: credential.plan, until, limits })
+                }
                 Verdict::Exceeded(usage) => Err(Refusal::Exceeded { plan: credential.plan, usage }),
             }
         })

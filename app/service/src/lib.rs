@@ -36,6 +36,7 @@
 //! ```
 
 mod administration;
+mod bans;
 mod catalogue;
 mod digest;
 mod gate;
@@ -46,6 +47,7 @@ mod reservations;
 mod service;
 mod shop;
 
+pub use bans::BanWrites;
 pub use outcomes::Figures;
 pub use policy::Policy;
 pub use service::{OnQuotaOutage, Ports, Service};

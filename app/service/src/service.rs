@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use petstore_domain::{
@@ -13,6 +14,7 @@ use petstore_ports::{
     OrderReader, PetReader, Quotas, StoreError, StoreErrorKind, StoreHealth, Transactor, run,
 };
 
+use crate::bans::BanWrites;
 use crate::digest;
 use crate::gate::Gatekeeper;
 use crate::outcomes::{Figures, Outcomes};
@@ -111,8 +113,8 @@ pub struct Service {
 impl Service {
     /// A petstore over these ports.
     ///
-    /// It has no thread of its own: its owner calls [`Housekeeping::prune`](petstore_ports::Housekeeping::prune) on the
-    /// store once a second or so, or what has expired is never dropped.
+    /// It has no thread of its own: its owner calls [`Service::record_bans`] and [`Housekeeping::prune`](petstore_ports::Housekeeping::prune) on the
+    /// store once a second or so, or bans are forgotten at a restart, and what has expired is never dropped.
     pub fn new(ports: Ports, policy: Policy) -> Self {
         let gatekeeper =
             Gatekeeper::new(ports.keys, ports.quotas, ports.addresses, ports.on_quota_outage, policy);
@@ -138,9 +140,22 @@ impl Service {
         self.gatekeeper.set_plans(plans);
     }
 
+    /// Records the bans that the gate has decided since, in the records of their keys. They are in force already. After a
+    /// failure of the store it does nothing for a second, which doubles up to 8 s with each further failure.
+    ///
+    /// `uptime` is any time that never steps back. While the store hangs, so does this: it needs a task of its own.
+    pub async fn record_bans(&self, uptime: Duration) -> BanWrites {
+        self.gatekeeper.bans.record_due(&*self.transactor, uptime).await
+    }
+
+    /// Records the bans that the gate has decided since, even if the store has just failed: before the process ends.
+    pub async fn record_all_bans(&self) -> BanWrites {
+        self.gatekeeper.bans.record_all(&*self.transactor).await
+    }
+
     /// What has been counted since the start.
     pub fn figures(&self) -> Figures {
-        self.outcomes.figures()
+        self.outcomes.figures(&self.gatekeeper.bans)
     }
 
     /// Runs an operation.
