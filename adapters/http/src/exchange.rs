@@ -25,35 +25,35 @@ use hyper::body::Incoming;
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Request, Response, StatusCode, Version};
 use petstore_domain::{AccountId, KeyPrefix, Scope};
-use petstore_ports::{Cost, StoreError, api};
-use tokio::time::{Instant, timeout};
+use petstore_ports::{Cost, api};
+use tokio::time::Instant;
 
 use crate::base::observe::{Exchange, Observer};
 use crate::counts::counters;
-use crate::counts::counters::{Decision, Route};
+use crate::counts::counters::{Decision, RouteLabel};
 use crate::exchange::body::RequestBody;
 use crate::exchange::credentials::{asker, presented};
-use crate::exchange::finish_response::{RequestId, Seal, seal};
+use crate::exchange::finish_response::{CommonHeaders, RequestId, finish_response};
 use crate::exchange::forwarded::Outer;
-use crate::exchange::operations::Call;
+use crate::exchange::operations::OperationCall;
 use crate::exchange::response_body::ResponseBody;
 use crate::exchange::sandbox::Interrupted;
 use crate::io::activity::Activity;
-use crate::io::socket::LETTER_MAX;
+use crate::io::socket::BATCHED_WRITE_MAX;
 use crate::response::answer::Answer;
 use crate::response::body::Body;
 use crate::response::deprecation::is_deprecated;
 use crate::response::quota_headers::QuotaNote;
 use crate::thread::shared::{App, Serves};
-use crate::thread::thread_state::Worker;
+use crate::thread::thread_state::ThreadState;
 use crate::wire;
-use crate::wire::builtin_routes::Beside;
+use crate::wire::builtin_routes::BuiltinRoute;
 use crate::wire::error::{ApiError, Code};
-use crate::wire::request_head::{Head, bounds};
-use crate::wire::route::{self, Operation, Resource, Takes};
+use crate::wire::request_head::{RequestHead, bounds};
+use crate::wire::route::{self, BodyKind, OperationId, Resource};
 
 /// The longest body whose answer's lines go past hyper: with them it is still gathered with the answers of others.
-const BODY_BESIDE_LINES_MAX: usize = LETTER_MAX / 2;
+const RAW_HEADERS_BODY_MAX: usize = BATCHED_WRITE_MAX / 2;
 
 /// Fields that an idle connection keeps room for: a browser's request has some twenty.
 const FIELDS_ROOM_MAX: usize = 24;
@@ -79,7 +79,7 @@ pub(crate) struct Dropped;
 
 /// A request that may not even wait until there is room for its answer.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Crowded;
+pub(crate) struct QueueFull;
 
 impl Notes {
     /// Takes in what a planned failure leaves.
@@ -103,7 +103,7 @@ impl Notes {
 /// `SECURE` says whether it came under TLS. Each of the two has code of its own, so that the one in the clear is still
 /// called from one place and inlined there.
 pub(crate) fn exchange<const SECURE: bool>(
-    worker: Rc<Worker>,
+    thread: Rc<ThreadState>,
     activity: Rc<Activity>,
     peer: IpAddr,
     request: Request<Incoming>,
@@ -113,50 +113,50 @@ pub(crate) fn exchange<const SECURE: bool>(
     let mut body = RequestBody::new(incoming);
     async move {
         let answering = activity.answering();
-        let worker = &*worker;
-        let begun = worker.outbox.now();
-        let _in_flight = worker.tally.request();
+        let thread = &*thread;
+        let begun = thread.send_batch.now();
+        let _in_flight = thread.counters.request();
         let is_http2 = SECURE && parts.version == Version::HTTP_2;
         if is_http2 {
             host::name_authority(&mut parts);
         }
-        let head = Head::read(&parts.headers);
-        body.waits(head.expects);
+        let head = RequestHead::read(&parts.headers);
+        body.waits(head.expects_continue());
         let mut notes = Notes::default();
         let mut client = peer;
-        if !worker.app.settings.trusted_proxies.is_empty() {
-            (client, notes.outer) = forwarded::told(peer, &parts.headers, &worker.app.settings);
+        if !thread.app.settings.trusted_proxies.is_empty() {
+            (client, notes.outer) = forwarded::told(peer, &parts.headers, &thread.app.settings);
         }
         let is_read = matches!(parts.method, Method::GET | Method::HEAD);
         let judged = {
             // Pinned here: moving the future into the barrier would copy it twice.
             let judging =
-                pin!(judge::<SECURE>(worker, &activity, client, &parts, &head, &mut body, &mut notes));
+                pin!(judge::<SECURE>(thread, &activity, client, &parts, &head, &mut body, &mut notes));
             behind_barrier(judging).await
         };
         if notes.dropped {
             return Err(Dropped);
         }
         let mut answer = judged.unwrap_or_else(|| {
-            worker.app.count_panic();
+            thread.app.count_panic();
             Answer::failed("a handler panicked")
         });
         if parts.method == Method::HEAD && answer.body.whole().is_none() {
             answer.body = Body::EMPTY;
         }
-        let _making = is_http2.then(|| activity.making(answer.body.len()));
+        let _pending = is_http2.then(|| activity.pending_answer(answer.body.len()));
         if notes.under_base && notes.quota.is_none() {
             // Refused before the gate: nothing was counted, and what is left to the address is what can be said.
             // Nothing can be said if that fails too.
-            let asked = async { worker.app.api.admit_address(client, Cost::Nothing, worker.time()).await };
+            let asked = async { thread.app.api.admit_address(client, Cost::Nothing, thread.time()).await };
             let verdict = behind_barrier(Box::pin(asked).as_mut()).await.and_then(Result::ok);
             notes.quota = verdict.map(|address| QuotaNote::of_address(&address));
         }
         if let Some(outer) = &notes.outer {
-            note_outer(&worker.app, peer, outer, notes.under_base);
+            note_outer(&thread.app, peer, outer, notes.under_base);
         }
         let made = Instant::now();
-        let (lives_on, ended) = if head.coded {
+        let (lives_on, ended) = if head.has_other_coding() {
             // Where such a body ends is a matter of opinion: what comes after it may be a request that nobody sent.
             (false, made)
         } else if body.is_read() {
@@ -165,41 +165,41 @@ pub(crate) fn exchange<const SECURE: bool>(
             // For how long a client keeps back what nobody wants says nothing of the server.
             (Box::pin(body.discard()).await, Instant::now())
         };
-        let id = RequestId::given(&head).unwrap_or_else(|| RequestId::Made(worker.next_request_id()));
+        let id = RequestId::given(&head).unwrap_or_else(|| RequestId::Made(thread.next_request_id()));
         let route = match &notes.resource {
-            Some(resource) => Route::of(resource),
-            None if notes.under_base => Route::NONE,
-            None => Route::beside(parts.uri.path()),
+            Some(resource) => RouteLabel::of(resource),
+            None if notes.under_base => RouteLabel::NONE,
+            None => RouteLabel::builtin(parts.uri.path()),
         };
         activity.ended_at(ended);
-        worker.outbox.heed(ended);
+        thread.send_batch.flush_if_due(ended);
         let duration = made - begun;
-        worker.tally.answered(route, &parts.method, answer.status, duration);
-        if let Some(observer) = &worker.app.settings.observer
+        thread.counters.answered(route, &parts.method, answer.status, duration);
+        if let Some(observer) = &thread.app.settings.observer
             && observer.wants(answer.status.as_u16(), duration, answer.fault.is_some())
         {
             let account = notes.account;
             let asked = Asked { parts: &parts, head: &head, client, account, route, duration };
             observe(&**observer, &asked, &answer, &id);
         }
-        let sealed = Seal {
+        let common = CommonHeaders {
             quota: notes.quota,
             id,
-            origin: worker.app.cors.allowed_origin(&head),
+            origin: thread.app.cors.allowed_origin(&head),
             deprecated: notes.resource.filter(|resource| is_read && is_deprecated(resource)),
             // A connection that speaks HTTP/2 is told in its own way, and lives on without the rest of a body.
-            close: !is_http2 && (!lives_on || worker.app.is_draining()),
+            close: !is_http2 && (!lives_on || thread.app.is_draining()),
         };
         // A client that waits for a 100 may be sent it with the answer, and the lines belong behind the answer's status.
-        let is_short = answer.body.whole().is_some_and(|body| body.len() <= BODY_BESIDE_LINES_MAX);
-        let may_bypass = !SECURE && !head.expects && is_short;
-        let bypass = if may_bypass && activity.lines.may_wait() {
-            Some((&activity.lines, emptied(&mut parts.headers)))
+        let is_short = answer.body.whole().is_some_and(|body| body.len() <= RAW_HEADERS_BODY_MAX);
+        let may_bypass = !SECURE && !head.expects_continue() && is_short;
+        let bypass = if may_bypass && activity.raw_headers.may_wait() {
+            Some((&activity.raw_headers, emptied(&mut parts.headers)))
         } else {
-            activity.lines.have_none();
+            activity.raw_headers.have_none();
             None
         };
-        let response = seal(worker, &activity, answer, sealed, bypass);
+        let response = finish_response(thread, &activity, answer, common, bypass);
         if is_http2 && !lives_on {
             tokio::task::spawn_local(body.linger());
         }
@@ -222,10 +222,10 @@ fn note_outer(app: &App, proxy: IpAddr, outer: &Outer, under_base: bool) {
 /// What the log may be told of a request.
 struct Asked<'r> {
     parts: &'r Parts,
-    head: &'r Head<'r>,
+    head: &'r RequestHead<'r>,
     client: IpAddr,
     account: Option<AccountId>,
-    route: Route,
+    route: RouteLabel,
     duration: Duration,
 }
 
@@ -249,17 +249,16 @@ fn observe(observer: &dyn Observer, asked: &Asked<'_>, answer: &Answer, id: &Req
 
 /// The checks, in the contract's order; the first that fails answers.
 async fn judge<const SECURE: bool>(
-    worker: &Worker,
+    thread: &ThreadState,
     activity: &Activity,
     client: IpAddr,
     parts: &Parts,
-    head: &Head<'_>,
+    head: &RequestHead<'_>,
     body: &mut RequestBody,
     notes: &mut Notes,
 ) -> Answer {
-    let app = &*worker.app;
-    let settings = &app.settings;
-    let (is_under, resource) = locate(worker, parts.uri.path());
+    let app = &*thread.app;
+    let (is_under, resource) = locate(thread, parts.uri.path());
     notes.under_base = is_under;
     // Before anything is judged: every answer of a deprecated operation says that it is one.
     notes.resource = resource;
@@ -267,16 +266,16 @@ async fn judge<const SECURE: bool>(
         return answer;
     }
     // Whoever probes health asks an address, not a name.
-    let any_name = !is_under && Beside::find(parts.uri.path()).is_some_and(Beside::is_probe);
-    let authority = match host::authority(parts, head, worker, any_name) {
+    let any_name = !is_under && BuiltinRoute::find(parts.uri.path()).is_some_and(BuiltinRoute::is_probe);
+    let authority = match host::authority(parts, head, thread, any_name) {
         Ok(authority) => authority,
         Err(reason) => return ApiError::new(Code::InvalidHost, reason).into(),
     };
     if !is_under {
-        if let Some(route) = sandbox::routes::Route::find(parts.uri.path(), worker) {
-            return Box::pin(sandbox::routes::answer(route, worker, parts, head, body)).await;
+        if let Some(route) = sandbox::routes::SandboxRoute::find(parts.uri.path(), thread) {
+            return Box::pin(sandbox::routes::answer(route, thread, parts, head, body)).await;
         }
-        return Box::pin(builtin_endpoints::answer(worker, parts, head)).await;
+        return Box::pin(builtin_endpoints::answer(thread, parts, head)).await;
     }
     if parts.method == Method::OPTIONS {
         return match resource {
@@ -285,24 +284,24 @@ async fn judge<const SECURE: bool>(
                 .unwrap_or_else(|| not_found().into()),
         };
     }
-    if !worker.load.admits(activity, || asker(head, &parts.headers, client, &worker.known_keys)) {
+    if !thread.load_shedder.admits(activity, || asker(head, &parts.headers, client, &thread.known_keys)) {
         app.count_overload();
         return Answer::overloaded();
     }
     let operation = resource.and_then(|resource| resource.operation(&parts.method));
-    let cost = if operation == Some(Operation::GetRateLimit) { Cost::Nothing } else { Cost::One };
-    let _inside = match &app.sandbox {
+    let cost = if operation == Some(OperationId::GetRateLimit) { Cost::Nothing } else { Cost::One };
+    let _permit = match &app.sandbox {
         None => None,
         // Boxed: what only a tester's server does must not make every request's future larger.
         Some(sandbox) => {
-            let meeting = sandbox::meet(sandbox, worker, client, parts, head, resource, cost);
-            match Box::pin(meeting).await {
-                Ok(inside) => Some(inside),
+            let injection = sandbox::inject_fault(sandbox, thread, client, parts, head, resource, cost);
+            match Box::pin(injection).await {
+                Ok(permit) => Some(permit),
                 Err(interrupted) => return notes.interrupt(interrupted),
             }
         }
     };
-    let now = worker.time();
+    let now = thread.time();
     let key = match presented(head, &parts.headers) {
         Ok(key) => key,
         Err(lack) => return gate::without_key(app, client, lack, now, &mut notes.quota).await,
@@ -311,13 +310,13 @@ async fn judge<const SECURE: bool>(
         Ok(admission) => admission,
         Err(refusal) => {
             if let Some((plan, decision)) = gate::decision(&refusal) {
-                worker.tally.decided(plan, decision);
+                thread.counters.decided(plan, decision);
             }
             return gate::refused(refusal, now, &mut notes.quota);
         }
     };
-    worker.tally.decided(&admission.plan, Decision::Admitted);
-    worker.known_keys.remember(key);
+    thread.counters.decided(&admission.plan, Decision::Admitted);
+    thread.known_keys.remember(key);
     notes.quota = Some(QuotaNote::of_account(&admission.usage));
     notes.account = Some(admission.account);
     let Some(resource) = resource else { return not_found().into() };
@@ -329,33 +328,28 @@ async fn judge<const SECURE: bool>(
             format!("The API key does not permit this: its scope is {}.", admission.scopes.as_str());
         return ApiError::new(Code::InsufficientScope, message).into();
     }
-    if head.accepts && !wire::accepts_json(&parts.headers) {
+    if head.has_accept() && !wire::accepts_json(&parts.headers) {
         return ApiError::new(Code::NotAcceptable, "Answers are application/json.").into();
     }
     let body = match operation.takes() {
-        Takes::Nothing => Bytes::new(),
+        BodyKind::Nothing => Bytes::new(),
         takes => match Box::pin(read_body(app, takes, parts, body)).await {
             Ok(body) => body,
             Err(answer) => return answer,
         },
     };
     let outer = notes.outer.as_deref();
-    let call =
-        Call { worker, parts, head, authority, outer, is_secure: SECURE, admission: &admission, body: &body };
+    let (is_secure, admission, body) = (SECURE, &admission, &body);
+    let call = OperationCall { thread, parts, head, authority, outer, is_secure, admission, body };
     let handled = if operation.scope() == Scope::Read {
         // Made where it runs, so that it is not moved.
         operations::handle(&call, operation, resource).await
     } else {
-        // A disk may neither write nor fail. What becomes of the change then is not known: the store, not we, has it.
-        let unanswered = || StoreError::indeterminate("the store did not answer in time");
         let handling = async {
             let handling = pin!(operations::handle(&call, operation, resource));
-            timeout(settings.deadlines.store, worker.mailbox.wakes(handling)).await
+            thread.wakeups.run(handling).await
         };
-        match Box::pin(handling).await {
-            Ok(handled) => handled,
-            Err(_) => Err(unanswered().into()),
-        }
+        Box::pin(handling).await
     };
     match handled {
         Ok(answer) | Err(answer) => answer,
@@ -363,10 +357,10 @@ async fn judge<const SECURE: bool>(
 }
 
 /// Whether a path is the contract's, and what it names there.
-fn locate(worker: &Worker, path: &str) -> (bool, Option<Resource>) {
-    let base = &worker.app.settings.base_path;
+fn locate(thread: &ThreadState, path: &str) -> (bool, Option<Resource>) {
+    let base = &thread.app.settings.base_path;
     // Under an empty base path everything would be the contract's, the pages beside it too.
-    if worker.serves == Serves::Ops || (base.is_empty() && builtin_endpoints::is_page(path, worker)) {
+    if thread.serves == Serves::Ops || (base.is_empty() && builtin_endpoints::is_page(path, thread)) {
         return (false, None);
     }
     // A path that cannot be decoded names nothing, but what it stands under can be told.
@@ -381,17 +375,22 @@ fn under_base<'r>(path: &'r str, base: &str) -> Option<&'r str> {
 }
 
 /// The bounds of a head, and of those that wait on a connection.
-fn check_bounds<const SECURE: bool>(app: &App, parts: &Parts, head: &Head<'_>) -> Result<(), Answer> {
+fn check_bounds<const SECURE: bool>(app: &App, parts: &Parts, head: &RequestHead<'_>) -> Result<(), Answer> {
     bounds::check(parts, head)?;
-    if SECURE && parts.extensions.get::<Crowded>().is_some() {
+    if SECURE && parts.extensions.get::<QueueFull>().is_some() {
         app.count_overload();
         return Err(Answer::overloaded());
     }
     Ok(())
 }
 
-async fn read_body(app: &App, takes: Takes, parts: &Parts, body: &mut RequestBody) -> Result<Bytes, Answer> {
-    let is_patch = takes == Takes::MergePatch;
+async fn read_body(
+    app: &App,
+    takes: BodyKind,
+    parts: &Parts,
+    body: &mut RequestBody,
+) -> Result<Bytes, Answer> {
+    let is_patch = takes == BodyKind::MergePatch;
     wire::check_content_type(&parts.headers, is_patch).map_err(|unsupported| {
         let answer = Answer::from(unsupported);
         if is_patch { answer.with_header(wire::ACCEPT_PATCH, wire::PATCH_TYPES) } else { answer }

@@ -8,12 +8,12 @@ use parking_lot::RwLock;
 use petstore_domain::{KeyDigest, KeyId, KeyRecord, Timestamp, Usage};
 use petstore_ports::{Ask, PageRequest, RecordedBan, Verdict};
 
-use crate::census::Census;
 use crate::ids::IdCounter;
+use crate::index_search::scan;
 use crate::meters::{KeyMeter, Meters};
 use crate::page;
-use crate::search::run;
 use crate::slab::{Slab, slot};
+use crate::state_index::StateIndex;
 use crate::terms::Terms;
 
 /// Keys; found by id and by the digest of their secret. They are never removed: a revoked one still says so.
@@ -23,7 +23,7 @@ pub(crate) struct Keys {
     /// Bans that have begun since the store was opened.
     bans: AtomicU64,
     records: Slab<KeyRecord>,
-    census: RwLock<Census<0>>,
+    state_index: RwLock<StateIndex<0>>,
     by_digest: DashMap<KeyDigest, KeyId, RandomState>,
 }
 
@@ -34,14 +34,14 @@ impl Keys {
             meters: Meters::new(),
             bans: AtomicU64::new(0),
             records: Slab::new(),
-            census: RwLock::default(),
+            state_index: RwLock::default(),
             by_digest: DashMap::default(),
         }
     }
 
     /// How many there are.
     pub(crate) fn len(&self) -> u64 {
-        self.census.read().all().len()
+        self.state_index.read().all().len()
     }
 
     /// How many bans have begun.
@@ -72,7 +72,7 @@ impl Keys {
         self.ids.skip_to(id.get());
         // A secret belongs to the same key for ever, so this entry only ever comes.
         self.by_digest.insert(record.digest, id);
-        self.census.write().add(slot);
+        self.state_index.write().add(slot);
         let meter = self.meters.of(slot);
         meter.terms.set(&record);
         let before = self.records.read(slot, RecordedBan::of).unwrap_or_default();
@@ -133,12 +133,12 @@ impl Keys {
     }
 
     fn all(&self) -> Vec<u32> {
-        self.census.read().all().iter().collect()
+        self.state_index.read().all().iter().collect()
     }
 
     pub(crate) fn page(&self, page: &PageRequest) -> Vec<KeyRecord> {
         let mut keys = Vec::new();
-        let candidates = |walk, max| run(self.census.read().all(), walk, max);
+        let candidates = |walk, max| scan(self.state_index.read().all(), walk, max);
         page::fill(
             page,
             &self.records,

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use petstore_domain::{Change, Changes, KeyRecord, Timestamp};
 use petstore_ports::{BulkLoad, LastIds, Resettable, Row, StoreError, StoreErrorKind};
 
+use crate::bulk_loader::{BulkLoader, Contradiction};
 use crate::committer::Committer;
-use crate::filling::{Contradiction, Filling};
-use crate::import::Hold;
+use crate::import::WriteBlock;
 use crate::store::MemoryStore;
 use crate::tables::Tables;
 
@@ -22,31 +22,31 @@ impl Beginning {
     /// Judges the rows in tables of their own: once they are on disk it is too late. `before`: the last ids given.
     fn of(rows: Arc<[Row]>, before: LastIds) -> Result<Self, StoreError> {
         let scratch = Tables::new();
-        let filled = fill(&scratch, &rows).and_then(|filling| filling.check());
+        let filled = fill(&scratch, &rows).and_then(|loader| loader.check());
         filled.map_err(|contradiction| StoreError::corrupt(contradiction.to_string()))?;
         let LastIds { account, key, .. } = before;
         Ok(Self { rows, last_ids: LastIds { account, key, ..scratch.last_ids() } })
     }
 }
 
-fn fill<'t>(tables: &'t Tables, rows: &[Row]) -> Result<Filling<'t>, Contradiction> {
-    let mut filling = Filling::of(tables);
+fn fill<'t>(tables: &'t Tables, rows: &[Row]) -> Result<BulkLoader<'t>, Contradiction> {
+    let mut loader = BulkLoader::of(tables);
     for row in rows {
         match row {
-            Row::Category(record) => filling.category(record.clone())?,
-            Row::Pet(record) => filling.pet(record.clone())?,
-            Row::Order(record) => filling.order(record.clone())?,
+            Row::Category(record) => loader.category(record.clone())?,
+            Row::Pet(record) => loader.pet(record.clone())?,
+            Row::Order(record) => loader.order(record.clone())?,
             // They stay as they are, or go.
             Row::Account(_) | Row::Key(_) | Row::Idempotency(_) | Row::Usage(_) => {}
         }
     }
-    filling.index_names();
-    Ok(filling)
+    loader.index_names();
+    Ok(loader)
 }
 
 impl Resettable for MemoryStore {
     fn reset(&self, shop: Arc<[Row]>, epoch: u64) -> Result<(), StoreError> {
-        let hold = self.hold_writes_out_soon()?;
+        let hold = self.try_block_writes()?;
         let beginning = Beginning::of(shop, self.tables.last_ids())?;
         let begun = if let Some(mut committer) = hold.committer {
             committer.commit_beginning(beginning, epoch)
@@ -62,8 +62,8 @@ impl Resettable for MemoryStore {
     }
 
     fn forget_usage(&self) -> Result<(), StoreError> {
-        let hold = self.hold_writes_out_soon()?;
-        let forgotten = commit_keys(hold, &self.tables, self.tables.keys.without_bans());
+        let block = self.try_block_writes()?;
+        let forgotten = commit_keys(block, &self.tables, self.tables.keys.without_bans());
         // Keys in doubt may turn out to be written.
         if forgotten.as_ref().err().is_none_or(|error| error.kind() == StoreErrorKind::Indeterminate) {
             self.tables.forget_usage();
@@ -79,20 +79,20 @@ impl MemoryStore {
     /// was ahead. Returns the number of accounts whose usage is forgotten.
     ///
     /// # Errors
-    /// If the journal fails, or writes are held out. Then nothing is forgotten, or it is not known.
+    /// If the journal fails, or writes are blocked. Then nothing is forgotten, or it is not known.
     pub fn forget_usage_after(&self, now: Timestamp) -> Result<usize, StoreError> {
-        let hold = self.hold_writes_out_soon()?;
-        commit_keys(hold, &self.tables, self.tables.keys.without_bans_after(now))?;
+        let block = self.try_block_writes()?;
+        commit_keys(block, &self.tables, self.tables.keys.without_bans_after(now))?;
         self.tables.keys.begin_with_records();
         Ok(self.tables.accounts.forget_usage(|windows| windows.are_ahead_of(now)))
     }
 }
 
-/// Writes keys that have been changed while writes are held out.
-fn commit_keys(hold: Hold<'_>, tables: &Tables, keys: Vec<KeyRecord>) -> Result<(), StoreError> {
+/// Writes keys that have been changed while writes are blocked.
+fn commit_keys(block: WriteBlock<'_>, tables: &Tables, keys: Vec<KeyRecord>) -> Result<(), StoreError> {
     let mut changes = Changes::none();
     keys.into_iter().for_each(|key| changes.push(Change::Key(Box::new(key))));
-    match hold.committer {
+    match block.committer {
         Some(mut committer) => committer.commit_alone(changes),
         None => tables.apply(changes),
     }
@@ -115,15 +115,15 @@ impl Committer {
 impl Tables {
     /// Begins anew. Nobody writes meanwhile; readers find the shop empty.
     pub(crate) fn begin(&self, beginning: &Beginning) {
-        self.veil.raise();
+        self.visibility.hide();
         self.clear_shop(beginning.last_ids);
         fill(self, &beginning.rows).expect("the rows agree, and there is nothing else");
-        self.retries.clear();
+        self.idempotency_records.clear();
         for key in self.keys.without_bans() {
             self.apply_one(Change::Key(Box::new(key)));
         }
         self.forget_usage();
-        self.veil.lower();
+        self.visibility.show();
     }
 
     /// Forgets usage, which is noted behind like any other change of it, and strikes.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use petstore_domain::Timestamp;
-use petstore_http::{Endpoint, Http, HttpSettings, Idle, Server};
+use petstore_http::{Endpoint, Http, HttpSettings, IdleTime, Server};
 use petstore_ports::api::{Administration, Petstore};
 use petstore_ports::{Clock, StoreErrorKind};
 use petstore_service::{BanWrites, Service};
@@ -106,7 +106,7 @@ async fn run(
     if let Some(warning) = warning {
         log.warn(&warning);
     }
-    let idle = Idle::default();
+    let idle = IdleTime::default();
     let backend = Arc::new(open_store(args, idle.clone(), log)?);
     forget_what_is_ahead(&backend, &args.db, machine.now(), log);
     if args.sandbox {
@@ -226,7 +226,7 @@ fn reload(reloader: &Reloader, log: &Log) {
     }
 }
 
-fn open_store(args: &ServeArgs, idle: Idle, log: &Log) -> Result<Backend, Failure> {
+fn open_store(args: &ServeArgs, idle: IdleTime, log: &Log) -> Result<Backend, Failure> {
     let if_in_use = "stop that one, or name another --db";
     let opened = Backend::open_with(&args.db, if_in_use, idle, args.open_options())?;
     for line in mended::lines(&opened.mended) {
@@ -373,13 +373,12 @@ fn listen(
 
 /// Records the bans that the gate has decided. A store that hangs delays this task alone.
 async fn record_bans(service: Arc<Service>, log: Arc<Log>) {
-    let begun = tokio::time::Instant::now();
     let mut is_failing = false;
     let mut ticks = tokio::time::interval(HOUSEKEEPING);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        let writes = service.record_bans(begun.elapsed()).await;
+        let writes = service.record_bans().await;
         log_dropped_bans(&writes, &log);
         is_failing &= writes.recorded == 0 && service.figures().bans_waiting > 0;
         if let Some(error) = writes.failed.filter(|error| error.kind() != StoreErrorKind::Busy)

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use petstore_http::Idle;
+use petstore_http::IdleTime;
 use petstore_ports::{Header, Row, StoreError, StoreErrorKind};
 use petstore_sqlite::{
     BackupError, COMPANIONS, Copied, OpenError, Part, backup, beside, is_database, read_snapshot,
@@ -79,7 +79,7 @@ impl TransferArgs {
             let (count, renamed) = through::import(server, input, rename, sent, |error| self.fault(error))?;
             (count, renamed, "the running server".to_owned(), self.through.socket().display().to_string())
         } else {
-            let backend = Backend::open(self.file_at_rest(false)?, NAME_ITS_SOCKET, Idle::default())?;
+            let backend = Backend::open(self.file_at_rest(false)?, NAME_ITS_SOCKET, IdleTime::default())?;
             let mut progress = self.progress("read");
             let lines = BufReader::new(input);
             let imported =
@@ -88,7 +88,7 @@ impl TransferArgs {
             // Whoever meant a server that keeps nothing sees that it was not that one.
             let db = self.through.db.to_string();
             let Imported { lines, renamed } = imported.map_err(|why| unimported(&why))?;
-            (lines, mended::renamed(&renamed), db.clone(), db)
+            (lines, mended::renamed_categories(&renamed), db.clone(), db)
         };
         for line in &renamed {
             tell(line);

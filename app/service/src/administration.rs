@@ -42,7 +42,7 @@ impl Service {
 
     async fn account(&self, id: AccountId) -> Result<Account, StoreError> {
         let before = AccountId::new(id.get() - 1).ok();
-        let found = self.directory.accounts(before, 1).await?;
+        let found = self.deadlines.read(self.directory.accounts(before, 1)).await?;
         found.into_iter().find(|account| account.id == id).ok_or_else(|| {
             StoreError::corrupt(format!("a key belongs to account {id}, which does not exist"))
         })
@@ -60,7 +60,7 @@ impl Administration for Service {
         &self,
         secret: Option<ApiKey>,
     ) -> Result<InitialKey, Failure<CreateKeyRejection>> {
-        if !self.directory.accounts(None, 1).await?.is_empty() {
+        if !self.deadlines.read(self.directory.accounts(None, 1)).await?.is_empty() {
             let is_known = match secret {
                 Some(secret) => self.gatekeeper.knows(&secret).await?,
                 None => false,
@@ -83,7 +83,7 @@ impl Administration for Service {
 
     async fn keys(&self, after: Option<KeyId>, limit: usize) -> Result<Vec<KeyListing>, StoreError> {
         let mut listings = Vec::new();
-        for mut key in self.directory.keys(after, limit).await? {
+        for mut key in self.deadlines.read(self.directory.keys(after, limit)).await? {
             self.gatekeeper.bans.show_in(&mut key);
             let account = self.account(key.account).await?;
             listings.push(KeyListing { key, account });
@@ -101,7 +101,7 @@ impl Administration for Service {
         overlap: Duration,
     ) -> Result<RevealedKey<KeyRecord>, Failure<RotateKeyRejection>> {
         // The successor inherits the ban.
-        self.gatekeeper.bans.record_one(&*self.transactor, id).await?;
+        self.gatekeeper.bans.record_one(self.ban_store(), id).await?;
         let secret = self.new_secret()?;
         let operation = RotateKey {
             id,
@@ -120,16 +120,16 @@ impl Administration for Service {
 
     async fn lift_ban(&self, id: KeyId) -> Result<KeyRecord, Failure<UnknownKey>> {
         // The length of the next ban depends on the one that is lifted.
-        self.gatekeeper.bans.record_one(&*self.transactor, id).await?;
+        self.gatekeeper.bans.record_one(self.ban_store(), id).await?;
         self.submit(LiftBan { id, now: self.clock.now() }).await
     }
 
     async fn accounts(&self, after: Option<AccountId>, limit: usize) -> Result<Vec<Account>, StoreError> {
-        self.directory.accounts(after, limit).await
+        self.deadlines.read(self.directory.accounts(after, limit)).await
     }
 
     async fn account_named(&self, name: &AccountName) -> Result<Option<Account>, StoreError> {
-        self.directory.account_named(name).await
+        self.deadlines.read(self.directory.account_named(&name.folded())).await
     }
 
     fn limits(&self, plan: &Plan) -> Limits {

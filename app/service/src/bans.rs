@@ -10,6 +10,8 @@ use std::time::Duration;
 use petstore_domain::{Ban, BanKey, KeyId, KeyRecord};
 use petstore_ports::{StoreError, Transactor, run};
 
+use crate::deadlines::Deadlines;
+
 /// Bans that may wait to be recorded. A ban that finds the queue full is offered again by the next request of its key.
 const PENDING_MAX: usize = 10_000;
 
@@ -34,6 +36,13 @@ pub struct BanWrites {
     pub dropped: u64,
 }
 
+/// The way to the store.
+#[derive(Clone, Copy)]
+pub(crate) struct BanStore<'a> {
+    pub(crate) transactor: &'a dyn Transactor,
+    pub(crate) deadlines: &'a Deadlines,
+}
+
 /// The queue: at most one ban of each key.
 #[derive(Default)]
 pub(crate) struct PendingBans(Mutex<Pending>);
@@ -45,7 +54,7 @@ struct Pending {
     dropped: u64,
     dropped_told: u64,
     pause: Duration,
-    /// The uptime at which a store that has failed is tried again.
+    /// The time, as [`Deadlines::elapsed`] tells it, at which a store that has failed is tried again.
     retry_at: Duration,
 }
 
@@ -71,36 +80,35 @@ impl PendingBans {
     }
 
     /// Records the ban of one key, if it waits.
-    pub(crate) async fn record_one(&self, transactor: &dyn Transactor, key: KeyId) -> Result<(), StoreError> {
+    pub(crate) async fn record_one(&self, store: BanStore<'_>, key: KeyId) -> Result<(), StoreError> {
         let waits = self.lock().bans.get(&key).copied();
         match waits {
-            Some(ban) => self.record(transactor, key, ban).await,
+            Some(ban) => self.record(store, key, ban).await,
             None => Ok(()),
         }
     }
 
-    /// Records all bans that wait, unless the store has failed and is not to be tried again at this uptime.
-    pub(crate) async fn record_due(&self, transactor: &dyn Transactor, uptime: Duration) -> BanWrites {
-        let is_due = self.lock().retry_at <= uptime;
-        let writes = if is_due { self.record_all(transactor).await } else { self.take_dropped() };
+    /// Records all bans that wait, unless the store has failed and is not to be tried again yet.
+    pub(crate) async fn record_due(&self, store: BanStore<'_>) -> BanWrites {
+        let is_due = self.lock().retry_at <= store.deadlines.elapsed();
+        let writes = if is_due { self.record_all(store).await } else { self.take_dropped() };
         if is_due {
             let mut pending = self.lock();
             pending.pause = match writes.failed {
                 Some(_) => pending.pause.saturating_mul(2).clamp(PAUSE_MIN, PAUSE_MAX),
                 None => Duration::ZERO,
             };
-            pending.retry_at = uptime.saturating_add(pending.pause);
+            pending.retry_at = store.deadlines.elapsed().saturating_add(pending.pause);
         }
         writes
     }
 
     /// Records all bans that wait.
-    pub(crate) async fn record_all(&self, transactor: &dyn Transactor) -> BanWrites {
+    pub(crate) async fn record_all(&self, store: BanStore<'_>) -> BanWrites {
         let mut writes = self.take_dropped();
         let waiting: Vec<(KeyId, Ban)> = self.lock().bans.iter().map(|(key, ban)| (*key, *ban)).collect();
         for batch in waiting.chunks(BATCH) {
-            let calls =
-                batch.iter().map(|(key, ban)| Box::pin(self.record(transactor, *key, *ban)) as Call<'_>);
+            let calls = batch.iter().map(|(key, ban)| Box::pin(self.record(store, *key, *ban)) as Call<'_>);
             let mut recorded = 0;
             for outcome in join(calls.collect()).await {
                 match outcome {
@@ -116,9 +124,10 @@ impl PendingBans {
         writes
     }
 
-    async fn record(&self, transactor: &dyn Transactor, key: KeyId, ban: Ban) -> Result<(), StoreError> {
+    async fn record(&self, store: BanStore<'_>, key: KeyId, ban: Ban) -> Result<(), StoreError> {
         // A key that does not exist needs no ban.
-        let _: Result<KeyRecord, _> = run(transactor, BanKey { id: key, ban }).await?;
+        let _: Result<KeyRecord, _> =
+            store.deadlines.write(run(store.transactor, BanKey { id: key, ban })).await?;
         let mut pending = self.lock();
         if pending.bans.get(&key) == Some(&ban) {
             pending.bans.remove(&key);

@@ -12,6 +12,7 @@ use petstore_ports::{
 };
 
 use crate::bans::PendingBans;
+use crate::deadlines::Deadlines;
 use crate::digest;
 use crate::plans::LivePlans;
 use crate::policy::Policy;
@@ -25,6 +26,7 @@ pub(crate) struct Gatekeeper {
     quotas: Arc<dyn Quotas>,
     addresses: Arc<dyn AddressLimits>,
     on_quota_outage: OnQuotaOutage,
+    deadlines: Deadlines,
     plans: LivePlans,
     policy: Policy,
     pub(crate) bans: PendingBans,
@@ -55,16 +57,27 @@ impl Gatekeeper {
         quotas: Arc<dyn Quotas>,
         addresses: Arc<dyn AddressLimits>,
         on_quota_outage: OnQuotaOutage,
+        deadlines: Deadlines,
         policy: Policy,
     ) -> Self {
         let plans = LivePlans::new(policy.plans);
-        let (bans, verified) = (PendingBans::default(), DashMap::default());
-        Self { keys, quotas, addresses, on_quota_outage, plans, policy, bans, verified }
+        Self {
+            keys,
+            quotas,
+            addresses,
+            on_quota_outage,
+            deadlines,
+            plans,
+            policy,
+            bans: PendingBans::default(),
+            verified: DashMap::default(),
+        }
     }
 
     /// Whether this is the secret of a key, be it a living one or not.
     pub(crate) async fn knows(&self, secret: &ApiKey) -> Result<bool, StoreError> {
-        let found = self.keys.credential(KeyLookup::Digest(digest::of_key(secret))).await?;
+        let found = self.deadlines.reply(self.keys.credential(KeyLookup::Digest(digest::of_key(secret))));
+        let found = found.await?;
         Ok(found.is_some())
     }
 
@@ -138,11 +151,14 @@ impl Gatekeeper {
     /// Takes one request, from the quota store or, while that fails, from what stands in for it. Says which, since
     /// the request must leave where it entered.
     fn take(&self, ask: Ask) -> ScopedReply<'_, Taken<'_>> {
-        self.quotas.take(&ask).and_then(move |taken| match (taken, &self.on_quota_outage) {
-            (Ok(verdict), _) => ScopedReply::now(Ok((verdict, &*self.quotas))),
-            (Err(error), OnQuotaOutage::Refuse) => ScopedReply::now(Err(error)),
-            (Err(_), OnQuotaOutage::CountWith(local)) => {
-                local.take(&ask).map(move |taken| taken.map(|verdict| (verdict, &**local)))
+        self.deadlines.quota_reply(self.quotas.take(&ask)).and_then(move |taken| {
+            match (taken, &self.on_quota_outage) {
+                (Ok(verdict), _) => ScopedReply::now(Ok((verdict, &*self.quotas))),
+                (Err(error), OnQuotaOutage::Refuse) => ScopedReply::now(Err(error)),
+                (Err(_), OnQuotaOutage::CountWith(local)) => self
+                    .deadlines
+                    .quota_reply(local.take(&ask))
+                    .map(move |taken| taken.map(|verdict| (verdict, &**local))),
             }
         })
     }
@@ -160,7 +176,7 @@ impl Gatekeeper {
         cost: Cost,
         now: Timestamp,
     ) -> ScopedReply<'_, Result<AddressVerdict, StoreError>> {
-        self.addresses.take_address(address, self.policy.address_limit, cost, now)
+        self.deadlines.quota_reply(self.addresses.take_address(address, self.policy.address_limit, cost, now))
     }
 }
 
@@ -187,7 +203,7 @@ impl Gate for Service {
             Presented::Verified(id) => KeyLookup::Id(id),
             Presented::Unverified(secret) => KeyLookup::Digest(digest::of_key(&secret)),
         };
-        let found = keeper.keys.credential(name);
+        let found = keeper.deadlines.reply(keeper.keys.credential(name));
         found.and_then(move |found| match found {
             Ok(Some(credential)) => keeper.judge(presented, credential, request),
             Ok(None) => keeper.refuse_key(KeyProblem::Invalid, request),

@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
 use petstore_domain::{
@@ -11,10 +10,11 @@ use petstore_domain::{
 use petstore_ports::api::{FailingCheck, Failure, IdempotentRequest, Readiness, Repeated};
 use petstore_ports::{
     AccountDirectory, AddressLimits, CategoryReader, Clock, Entropy, IdempotencyRecords, KeyReader,
-    OrderReader, PetReader, Quotas, StoreError, StoreErrorKind, StoreHealth, Transactor, run,
+    OrderReader, PetReader, Quotas, StoreError, StoreErrorKind, StoreHealth, Timer, Transactor, run,
 };
 
-use crate::bans::BanWrites;
+use crate::bans::{BanStore, BanWrites};
+use crate::deadlines::Deadlines;
 use crate::digest;
 use crate::gate::Gatekeeper;
 use crate::outcomes::{Figures, Outcomes};
@@ -49,6 +49,8 @@ pub struct Ports {
     pub clock: Arc<dyn Clock>,
     /// Randomness for new keys.
     pub entropy: Arc<dyn Entropy>,
+    /// Deadlines of the calls to the other ports.
+    pub timer: Arc<dyn Timer>,
 }
 
 /// What happens to requests while the quota store fails. Never: that they are admitted without a count.
@@ -61,7 +63,12 @@ pub enum OnQuotaOutage {
 
 impl Ports {
     /// The ports of a store that implements all of them.
-    pub fn of_one_store<S>(store: Arc<S>, clock: Arc<dyn Clock>, entropy: Arc<dyn Entropy>) -> Self
+    pub fn of_one_store<S>(
+        store: Arc<S>,
+        clock: Arc<dyn Clock>,
+        entropy: Arc<dyn Entropy>,
+        timer: Arc<dyn Timer>,
+    ) -> Self
     where
         S: Transactor
             + PetReader
@@ -89,6 +96,7 @@ impl Ports {
             health: store,
             clock,
             entropy,
+            timer,
         }
     }
 }
@@ -104,6 +112,7 @@ pub struct Service {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) entropy: Arc<dyn Entropy>,
     pub(crate) gatekeeper: Gatekeeper,
+    pub(crate) deadlines: Deadlines,
     health: Arc<dyn StoreHealth>,
     reservations: Reservations,
     outcomes: Outcomes,
@@ -116,8 +125,15 @@ impl Service {
     /// It has no thread of its own: its owner calls [`Service::record_bans`] and [`Housekeeping::prune`](petstore_ports::Housekeeping::prune) on the
     /// store once a second or so, or bans are forgotten at a restart, and what has expired is never dropped.
     pub fn new(ports: Ports, policy: Policy) -> Self {
-        let gatekeeper =
-            Gatekeeper::new(ports.keys, ports.quotas, ports.addresses, ports.on_quota_outage, policy);
+        let deadlines = Deadlines::new(ports.timer, policy.store_timeout, policy.quota_timeout);
+        let gatekeeper = Gatekeeper::new(
+            ports.keys,
+            ports.quotas,
+            ports.addresses,
+            ports.on_quota_outage,
+            deadlines.clone(),
+            policy,
+        );
         Self {
             transactor: ports.transactor,
             pets: ports.pets,
@@ -128,6 +144,7 @@ impl Service {
             clock: ports.clock,
             entropy: ports.entropy,
             gatekeeper,
+            deadlines,
             health: ports.health,
             reservations: Reservations::default(),
             outcomes: Outcomes::default(),
@@ -143,14 +160,18 @@ impl Service {
     /// Records the bans that the gate has decided since, in the records of their keys. They are in force already. After a
     /// failure of the store it does nothing for a second, which doubles up to 8 s with each further failure.
     ///
-    /// `uptime` is any time that never steps back. While the store hangs, so does this: it needs a task of its own.
-    pub async fn record_bans(&self, uptime: Duration) -> BanWrites {
-        self.gatekeeper.bans.record_due(&*self.transactor, uptime).await
+    /// It waits for the store, up to the deadline of a write: it needs a task of its own.
+    pub async fn record_bans(&self) -> BanWrites {
+        self.gatekeeper.bans.record_due(self.ban_store()).await
     }
 
     /// Records the bans that the gate has decided since, even if the store has just failed: before the process ends.
     pub async fn record_all_bans(&self) -> BanWrites {
-        self.gatekeeper.bans.record_all(&*self.transactor).await
+        self.gatekeeper.bans.record_all(self.ban_store()).await
+    }
+
+    pub(crate) fn ban_store(&self) -> BanStore<'_> {
+        BanStore { transactor: &*self.transactor, deadlines: &self.deadlines }
     }
 
     /// What has been counted since the start.
@@ -163,7 +184,7 @@ impl Service {
         &self,
         operation: O,
     ) -> Result<O::Output, Failure<O::Rejection>> {
-        let outcome = run(&*self.transactor, operation).await;
+        let outcome = self.deadlines.write(run(&*self.transactor, operation)).await;
         self.outcomes.count(&outcome);
         outcome?.map_err(Failure::Rejected)
     }
@@ -188,7 +209,7 @@ impl Service {
         };
         let now = self.clock.now();
         let run_counted = async {
-            let records = self.idempotency.records_of(retry.account).await?;
+            let records = self.deadlines.reply(self.idempotency.records_of(retry.account)).await?;
             let idempotent = Idempotent {
                 operation,
                 name,
@@ -200,7 +221,7 @@ impl Service {
             };
             run(&*self.transactor, idempotent).await
         };
-        let outcome = run_counted.await;
+        let outcome = self.deadlines.write(run_counted).await;
         self.outcomes.count_once(&outcome);
         outcome?.map_err(|rejection| match rejection {
             IdempotencyRejection::Rejected(rejection) => Failure::Rejected(rejection),
@@ -225,7 +246,7 @@ impl fmt::Debug for Ports {
 #[async_trait]
 impl Readiness for Service {
     async fn failing_checks(&self) -> Vec<FailingCheck> {
-        let store = self.health.check(self.clock.now()).await.err();
+        let store = self.deadlines.read(self.health.check(self.clock.now())).await.err();
         store.map(|error| FailingCheck { name: "store", reason: reason(&error) }).into_iter().collect()
     }
 }

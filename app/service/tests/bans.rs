@@ -1,7 +1,7 @@
 //! Bans on their way from the gate to the keys' records: in force at once, recorded behind, whatever the store does.
 
 use std::net::{IpAddr, Ipv4Addr};
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -10,7 +10,7 @@ use petstore_domain::*;
 use petstore_memory::MemoryStore;
 use petstore_ports::api::*;
 use petstore_ports::*;
-use petstore_service::{Policy, Ports, Service};
+use petstore_service::{BanWrites, Policy, Ports, Service};
 
 /// The ban of a request at the start of the clock, by the default policy.
 const LENGTH: Duration = BanPolicy::DEFAULT.length;
@@ -26,6 +26,27 @@ impl TestClock {
 impl Clock for TestClock {
     fn now(&self) -> Timestamp {
         Timestamp::EPOCH.plus(Duration::from_secs(self.0.load(Ordering::Relaxed)))
+    }
+}
+
+/// A timer that is turned by hand.
+#[derive(Default)]
+struct TestTimer {
+    elapsed_secs: AtomicU64,
+    /// Whether every deadline passes at once; none does otherwise.
+    are_deadlines_over: AtomicBool,
+}
+
+impl Timer for TestTimer {
+    fn elapsed(&self) -> Duration {
+        secs(self.elapsed_secs.load(Ordering::Relaxed))
+    }
+
+    fn sleep(&self, _duration: Duration) -> Reply<()> {
+        if self.are_deadlines_over.load(Ordering::Relaxed) {
+            return Reply::now(());
+        }
+        Reply::later(std::future::pending())
     }
 }
 
@@ -86,22 +107,28 @@ struct Shop {
     store: Arc<MemoryStore>,
     writes: Arc<Writes>,
     clock: Arc<TestClock>,
+    timer: Arc<TestTimer>,
 }
 
 impl Shop {
     fn new() -> Self {
         let (store, clock) = (Arc::new(MemoryStore::new()), Arc::new(TestClock(AtomicU64::new(0))));
+        let timer = Arc::<TestTimer>::default();
         let writes = Arc::new(Writes {
             store: Arc::clone(&store),
             health: Mutex::new(Health::Well),
             attempts: AtomicU32::new(0),
         });
-        let ports =
-            Ports::of_one_store(Arc::clone(&store), Arc::clone(&clock) as _, Arc::new(Counter::default()));
+        let ports = Ports::of_one_store(
+            Arc::clone(&store),
+            Arc::clone(&clock) as _,
+            Arc::new(Counter::default()),
+            Arc::clone(&timer) as _,
+        );
         let bans = BanPolicy { strikes: Some(0), ..BanPolicy::DEFAULT };
         let policy = Policy { bans, ..Policy::DEFAULT };
         let service = Service::new(Ports { transactor: Arc::clone(&writes) as _, ..ports }, policy);
-        Self { service, store, writes, clock }
+        Self { service, store, writes, clock, timer }
     }
 
     async fn create_key(&self) -> (ApiKey, KeyId) {
@@ -124,6 +151,12 @@ impl Shop {
         let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
         let call = Call { key: key.as_bytes(), address, cost: Cost::One, now: self.clock.now() };
         self.service.admit(call).await.map(drop)
+    }
+
+    /// Records the bans that wait, so many seconds after the start.
+    async fn record_bans(&self, elapsed_secs: u64) -> BanWrites {
+        self.timer.elapsed_secs.store(elapsed_secs, Ordering::Relaxed);
+        self.service.record_bans().await
     }
 
     /// Makes a key and gets it banned.
@@ -164,12 +197,12 @@ async fn a_ban_is_in_force_and_shown_at_once_and_recorded_behind() {
     assert_eq!((shop.recorded(id).await, shop.listed(id).await), (None, Some(ban)));
     assert_eq!(shop.service.figures().bans_waiting, 1);
     shop.check_banned(&secret).await;
-    let writes = shop.service.record_bans(secs(0)).await;
+    let writes = shop.record_bans(0).await;
     assert_eq!((writes.recorded, writes.failed, writes.dropped), (1, None, 0));
     assert_eq!((shop.recorded(id).await, shop.listed(id).await), (Some(ban), Some(ban)));
     assert_eq!(shop.service.figures().bans_waiting, 0);
     shop.check_banned(&secret).await;
-    assert_eq!(shop.service.record_bans(secs(1)).await.recorded, 0, "nothing waits");
+    assert_eq!(shop.record_bans(1).await.recorded, 0, "nothing waits");
 }
 
 #[tokio::test]
@@ -181,7 +214,7 @@ async fn a_key_that_is_lifted_between_decision_and_record_stays_lifted() {
     run(&*shop.store, LiftBan { id, now: shop.clock.now() }).await.unwrap().unwrap();
     shop.clock.turn(60);
     shop.call(&secret).await.unwrap();
-    assert_eq!(shop.service.record_bans(secs(0)).await.recorded, 1);
+    assert_eq!(shop.record_bans(0).await.recorded, 1);
     assert_eq!((shop.recorded(id).await, shop.listed(id).await), (None, None));
     shop.clock.turn(119);
     let answer = shop.call(&secret).await;
@@ -211,26 +244,26 @@ async fn a_store_that_is_down_is_tried_again_after_pauses_that_double() {
     shop.writes.set(Health::Down);
     shop.writes.attempts();
     let mut tried_at = Vec::new();
-    for uptime in 0..40 {
-        let writes = shop.service.record_bans(secs(uptime)).await;
+    for elapsed in 0..40 {
+        let writes = shop.record_bans(elapsed).await;
         if shop.writes.attempts() > 0 {
             assert_eq!(writes.failed.map(|error| error.kind()), Some(StoreErrorKind::Unavailable));
-            tried_at.push(uptime);
+            tried_at.push(elapsed);
         }
     }
     assert_eq!(tried_at, [0, 1, 3, 7, 15, 23, 31, 39]);
     shop.check_banned(&secret).await;
     assert_eq!((shop.recorded(id).await.is_some(), shop.listed(id).await.is_some()), (false, true));
     shop.writes.set(Health::Well);
-    assert_eq!(shop.service.record_bans(secs(46)).await.recorded, 0, "it is not time yet");
-    assert_eq!(shop.service.record_bans(secs(47)).await.recorded, 1);
+    assert_eq!(shop.record_bans(46).await.recorded, 0, "it is not time yet");
+    assert_eq!(shop.record_bans(47).await.recorded, 1);
     assert!(shop.recorded(id).await.is_some());
     // The next failure begins with the shortest pause.
     shop.banned_key().await;
     shop.writes.set(Health::Down);
-    assert!(shop.service.record_bans(secs(48)).await.failed.is_some());
+    assert!(shop.record_bans(48).await.failed.is_some());
     shop.writes.set(Health::Well);
-    assert_eq!(shop.service.record_bans(secs(49)).await.recorded, 1);
+    assert_eq!(shop.record_bans(49).await.recorded, 1);
 }
 
 #[tokio::test]
@@ -238,7 +271,7 @@ async fn the_last_bans_are_recorded_even_if_the_store_has_just_failed() {
     let shop = Shop::new();
     let (_, id) = shop.banned_key().await;
     shop.writes.set(Health::Down);
-    assert!(shop.service.record_bans(secs(0)).await.failed.is_some());
+    assert!(shop.record_bans(0).await.failed.is_some());
     shop.writes.set(Health::Well);
     assert_eq!(shop.service.record_all_bans().await.recorded, 1);
     assert!(shop.recorded(id).await.is_some());
@@ -250,15 +283,19 @@ async fn a_ban_is_in_force_while_the_store_hangs() {
     let (first, id) = shop.banned_key().await;
     let (second, other) = shop.create_key().await;
     shop.writes.set(Health::Hung);
-    let mut recording = Box::pin(shop.service.record_bans(secs(0)));
+    let mut recording = Box::pin(shop.record_bans(0));
     let poll = recording.as_mut().poll(&mut Context::from_waker(Waker::noop()));
     assert!(matches!(poll, Poll::Pending));
     shop.check_banned(&first).await;
     shop.call(&second).await.unwrap();
     shop.check_banned(&second).await;
     drop(recording);
+    shop.timer.are_deadlines_over.store(true, Ordering::Relaxed);
+    let failed = shop.record_bans(0).await.failed;
+    assert_eq!(failed.map(|error| error.kind()), Some(StoreErrorKind::Indeterminate), "the deadline ends it");
+    shop.timer.are_deadlines_over.store(false, Ordering::Relaxed);
     shop.writes.set(Health::Well);
-    assert_eq!(shop.service.record_bans(secs(1)).await.recorded, 2);
+    assert_eq!(shop.record_bans(1).await.recorded, 2);
     assert!(shop.recorded(id).await.is_some() && shop.recorded(other).await.is_some());
 }
 
@@ -269,7 +306,7 @@ async fn many_bans_are_recorded_together() {
     for _ in 0..150 {
         ids.push(shop.banned_key().await.1);
     }
-    assert_eq!(shop.service.record_bans(secs(0)).await.recorded, 150);
+    assert_eq!(shop.record_bans(0).await.recorded, 150);
     for id in ids {
         assert!(shop.recorded(id).await.is_some());
     }

@@ -53,7 +53,7 @@ fn links_follow_what_a_trusted_proxy_tells() {
     ] {
         assert_eq!(origin(&client, headers), expected, "{headers:?}");
     }
-    assert_eq!(shop.http.figures().forwarded_ignored, 2, "a value that is ignored is counted");
+    assert_eq!(shop.http.stats().forwarded_ignored, 2, "a value that is ignored is counted");
     let page = client.send("GET", "/v1/inventory", &[(PROTO, "https"), (HOST, "pets.example")], None);
     assert_eq!(page.link("first"), Some("https://pets.example/v1/inventory"));
 }
@@ -72,7 +72,7 @@ fn of_hosts_that_are_listed_a_proxy_may_tell_one() {
     );
     let own = format!("https://{}", client.address);
     assert_eq!(origin(&client, &[&https[..], &[(HOST, "pets.example.evil.example")]].concat()), own);
-    assert_eq!(shop.http.figures().forwarded_ignored, 1);
+    assert_eq!(shop.http.stats().forwarded_ignored, 1);
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn whom_nobody_trusts_tells_nothing_and_a_public_url_wins() {
     options.http.public_url = Some("https://pets.example".to_owned());
     let shop = Shop::open_as(options);
     assert_eq!(origin(&shop.client(PLENTY), &told), "https://pets.example");
-    assert_eq!(shop.http.figures().forwarded_ignored, 0);
+    assert_eq!(shop.http.stats().forwarded_ignored, 0);
 }
 
 #[test]

@@ -10,11 +10,11 @@ use crate::exchange::reference;
 use crate::exchange::sandbox::routes as sandbox;
 use crate::response::answer::{Answer, Content};
 use crate::thread::shared::Serves;
-use crate::thread::thread_state::Worker;
+use crate::thread::thread_state::ThreadState;
 use crate::wire;
-use crate::wire::builtin_routes::{Beside, DOCS_PATH};
+use crate::wire::builtin_routes::{BuiltinRoute, DOCS_PATH};
 use crate::wire::error::{ApiError, Code, Detail};
-use crate::wire::request_head::Head;
+use crate::wire::request_head::RequestHead;
 
 const ALLOWED: &str = "GET, HEAD, OPTIONS";
 
@@ -33,9 +33,9 @@ enum Page<'w> {
 }
 
 impl<'w> Page<'w> {
-    fn find(path: &str, worker: &'w Worker) -> Option<Self> {
-        let one = Beside::find(path)?;
-        let is_here = match worker.serves {
+    fn find(path: &str, thread: &'w ThreadState) -> Option<Self> {
+        let one = BuiltinRoute::find(path)?;
+        let is_here = match thread.serves {
             Serves::Everything => true,
             Serves::Contract => !one.is_probe(),
             Serves::Ops => one.is_probe(),
@@ -43,46 +43,46 @@ impl<'w> Page<'w> {
         if !is_here {
             return None;
         }
-        let files = &*worker.app.settings.documents.page;
+        let files = &*thread.app.settings.documents.page;
         match one {
-            Beside::Health => Some(Self::Health),
-            Beside::Ready => Some(Self::Ready),
-            Beside::Metrics => worker.app.settings.exposition.is_some().then_some(Self::Metrics),
-            Beside::OpenapiYaml => Some(Self::OpenapiYaml),
-            Beside::OpenapiJson => Some(Self::OpenapiJson),
-            Beside::Root => (!files.is_empty()).then_some(Self::ToReference),
-            Beside::DocsFile if path == "/docs/" => (!files.is_empty()).then_some(Self::ToReference),
-            Beside::Docs | Beside::DocsFile => reference::find(files, path).map(Self::Reference),
+            BuiltinRoute::Health => Some(Self::Health),
+            BuiltinRoute::Ready => Some(Self::Ready),
+            BuiltinRoute::Metrics => thread.app.settings.exposition.is_some().then_some(Self::Metrics),
+            BuiltinRoute::OpenapiYaml => Some(Self::OpenapiYaml),
+            BuiltinRoute::OpenapiJson => Some(Self::OpenapiJson),
+            BuiltinRoute::Root => (!files.is_empty()).then_some(Self::ToReference),
+            BuiltinRoute::DocsFile if path == "/docs/" => (!files.is_empty()).then_some(Self::ToReference),
+            BuiltinRoute::Docs | BuiltinRoute::DocsFile => reference::find(files, path).map(Self::Reference),
             // Asked before: its tools have routes of their own.
-            Beside::SandboxTool => None,
+            BuiltinRoute::SandboxTool => None,
         }
     }
 }
 
 /// Whether a listener serves a page at this path.
-pub(crate) fn is_page(path: &str, worker: &Worker) -> bool {
-    Page::find(path, worker).is_some() || sandbox::Route::find(path, worker).is_some()
+pub(crate) fn is_page(path: &str, thread: &ThreadState) -> bool {
+    Page::find(path, thread).is_some() || sandbox::SandboxRoute::find(path, thread).is_some()
 }
 
 /// Answers a request outside the base path.
-pub(crate) async fn answer(worker: &Worker, parts: &Parts, head: &Head<'_>) -> Answer {
-    let settings = &worker.app.settings;
+pub(crate) async fn answer(thread: &ThreadState, parts: &Parts, head: &RequestHead<'_>) -> Answer {
+    let settings = &thread.app.settings;
     if parts.method == Method::OPTIONS && parts.uri.path() == "*" {
         // The server as a whole (RFC 9110, section 9.3.7). No page can ask for that.
         return Answer::empty(StatusCode::NO_CONTENT)
             .with_header(ALLOW, const { HeaderValue::from_static(cors::ALL_METHODS) });
     }
-    let Some(page) = Page::find(parts.uri.path(), worker) else {
+    let Some(page) = Page::find(parts.uri.path(), thread) else {
         if parts.method == Method::OPTIONS
-            && let Some(permitted) = cors::preflight_of_nothing(&worker.app.cors, head, &parts.headers)
+            && let Some(permitted) = cors::preflight_of_nothing(&thread.app.cors, head, &parts.headers)
         {
             return permitted;
         }
-        let message = match worker.serves {
+        let message = match thread.serves {
             Serves::Ops => {
-                let pages = Beside::ALL.map(Beside::template).into_iter();
-                let tools = sandbox::Route::ALL.map(sandbox::Route::path);
-                format!("Here are {}.", wire::listed(pages.chain(tools).filter(|path| is_page(path, worker))))
+                let pages = BuiltinRoute::ALL.map(BuiltinRoute::template).into_iter();
+                let tools = sandbox::SandboxRoute::ALL.map(sandbox::SandboxRoute::path);
+                format!("Here are {}.", wire::listed(pages.chain(tools).filter(|path| is_page(path, thread))))
             }
             _ => format!("There is nothing here: the operations are under {}/.", settings.base_path),
         };
@@ -90,7 +90,7 @@ pub(crate) async fn answer(worker: &Worker, parts: &Parts, head: &Head<'_>) -> A
     };
     match parts.method {
         Method::GET | Method::HEAD => {}
-        Method::OPTIONS => return cors::options(ALLOWED, &worker.app.cors, head, &parts.headers),
+        Method::OPTIONS => return cors::options(ALLOWED, &thread.app.cors, head, &parts.headers),
         _ => {
             return Answer::from(ApiError::new(Code::MethodNotAllowed, "This can only be read."))
                 .with_header(ALLOW, HeaderValue::from_static(ALLOWED));
@@ -100,16 +100,16 @@ pub(crate) async fn answer(worker: &Worker, parts: &Parts, head: &Head<'_>) -> A
     match page {
         // Touches nothing: it says that the process answers.
         Page::Health => Answer::json(StatusCode::OK, &b"{\"status\":\"ok\"}"[..]),
-        Page::Ready => ready(worker).await,
-        Page::Metrics => metrics(worker),
+        Page::Ready => ready(thread).await,
+        Page::Metrics => metrics(thread),
         Page::OpenapiYaml => {
             let answer = Answer::json(StatusCode::OK, documents.yaml.clone());
             let answer = Answer { content: Content::Yaml, ..answer };
-            if settings.gzip { worker.app.packed_yaml.pack(answer, &parts.headers) } else { answer }
+            if settings.gzip { thread.app.gzip_yaml.compress(answer, &parts.headers) } else { answer }
         }
         Page::OpenapiJson => {
             let answer = Answer::json(StatusCode::OK, documents.json.clone());
-            if settings.gzip { worker.app.packed_json.pack(answer, &parts.headers) } else { answer }
+            if settings.gzip { thread.app.gzip_json.compress(answer, &parts.headers) } else { answer }
         }
         Page::Reference(file) => reference::answer(file, &parts.headers).unwrap_or_else(Answer::from),
         Page::ToReference => Answer::empty(StatusCode::FOUND)
@@ -117,22 +117,22 @@ pub(crate) async fn answer(worker: &Worker, parts: &Parts, head: &Head<'_>) -> A
     }
 }
 
-fn metrics(worker: &Worker) -> Answer {
+fn metrics(thread: &ThreadState) -> Answer {
     const OPENMETRICS: HeaderValue =
         HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
-    let app = &worker.app;
-    let text = app.settings.exposition.as_ref().map(|exposition| exposition.text(&app.figures()));
+    let app = &thread.app;
+    let text = app.settings.exposition.as_ref().map(|exposition| exposition.text(&app.stats()));
     let answer = Answer { body: text.unwrap_or_default().into(), ..Answer::empty(StatusCode::OK) };
     Answer { content: Content::Told, ..answer.with_header(CONTENT_TYPE, OPENMETRICS) }
 }
 
-async fn ready(worker: &Worker) -> Answer {
+async fn ready(thread: &ThreadState) -> Answer {
     let mut details = Vec::new();
-    if worker.app.is_draining() {
+    if thread.app.is_draining() {
         let message = "The server is stopping.".into();
         details.push(Detail { field: "drain".to_owned(), code: "failed", message });
     }
-    for check in worker.app.api.failing_checks().await {
+    for check in thread.app.api.failing_checks().await {
         let message = check.reason.into();
         details.push(Detail { field: check.name.to_owned(), code: "failed", message });
     }

@@ -9,7 +9,7 @@ use hyper::{HeaderMap, StatusCode};
 
 use crate::response::answer::Answer;
 use crate::thread::live_cors::LiveCors;
-use crate::wire::request_head::Head;
+use crate::wire::request_head::RequestHead;
 use crate::wire::{ACCEPT_PATCH, PATCH_TYPES};
 
 /// Request headers that pages of listed origins may send: those that mean something here, and those that tracing, caches
@@ -57,7 +57,12 @@ pub(crate) fn put_on(headers: &mut Vec<(HeaderName, HeaderValue)>, origin: Optio
 }
 
 /// The answer to OPTIONS: what may be done, and to a preflight that it may be done from elsewhere.
-pub(crate) fn options(allow: &'static str, cors: &LiveCors, head: &Head<'_>, headers: &HeaderMap) -> Answer {
+pub(crate) fn options(
+    allow: &'static str,
+    cors: &LiveCors,
+    head: &RequestHead<'_>,
+    headers: &HeaderMap,
+) -> Answer {
     let mut answer =
         Answer::empty(StatusCode::NO_CONTENT).with_header(ALLOW, HeaderValue::from_static(allow));
     if allow.contains("PATCH") {
@@ -72,14 +77,18 @@ pub(crate) fn options(allow: &'static str, cors: &LiveCors, head: &Head<'_>, hea
 
 /// The answer to OPTIONS of a path that does not exist, if that is a preflight: any method may be asked. Then the page reads
 /// the 404 of its request, where a browser would tell it of a failed network and of nothing else.
-pub(crate) fn preflight_of_nothing(cors: &LiveCors, head: &Head<'_>, headers: &HeaderMap) -> Option<Answer> {
+pub(crate) fn preflight_of_nothing(
+    cors: &LiveCors,
+    head: &RequestHead<'_>,
+    headers: &HeaderMap,
+) -> Option<Answer> {
     let permit_all =
         || permit(Answer::empty(StatusCode::NO_CONTENT), ALL_METHODS, permitted_headers(cors, headers));
     is_permitted(cors, head, headers).then(permit_all)
 }
 
 /// Whether this is a preflight, of a page that may call.
-fn is_permitted(cors: &LiveCors, head: &Head<'_>, headers: &HeaderMap) -> bool {
+fn is_permitted(cors: &LiveCors, head: &RequestHead<'_>, headers: &HeaderMap) -> bool {
     headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD) && cors.allowed_origin(head).is_some()
 }
 

@@ -7,7 +7,7 @@ use hyper::header::{AUTHORIZATION, HeaderName};
 use petstore_domain::ApiKey;
 
 use crate::thread::known_keys::{KnownKeys, number_of};
-use crate::wire::request_head::{Field, Head};
+use crate::wire::request_head::{Field, RequestHead};
 
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
@@ -21,7 +21,7 @@ pub(crate) enum NoKey {
 }
 
 /// The key in `Authorization: Bearer` (RFC 6750 section 2.1) or in `X-API-Key`.
-pub(crate) fn presented<'r>(head: &Head<'r>, headers: &'r HeaderMap) -> Result<&'r [u8], NoKey> {
+pub(crate) fn presented<'r>(head: &RequestHead<'r>, headers: &'r HeaderMap) -> Result<&'r [u8], NoKey> {
     let key = match (head.authorization, head.api_key) {
         (Field::Absent, Field::Absent) => return Err(NoKey::Missing),
         (Field::Once(authorization), Field::Absent) => bearer_token(authorization.as_bytes()),
@@ -55,8 +55,8 @@ fn parts(value: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 /// Who asks, as a number, before it is known whose key it is: for a key that has lately been good mostly another one than
 /// for others, and for all other requests that of their address.
-pub(crate) fn asker(head: &Head<'_>, headers: &HeaderMap, client: IpAddr, keys: &KnownKeys) -> u64 {
-    let number = presented(head, headers).ok().and_then(number_of).filter(|number| keys.knows(*number));
+pub(crate) fn asker(head: &RequestHead<'_>, headers: &HeaderMap, client: IpAddr, keys: &KnownKeys) -> u64 {
+    let number = presented(head, headers).ok().and_then(number_of).filter(|number| keys.contains(*number));
     // An IPv4 address is the same where the listener takes both kinds, and gives it as IPv6.
     number.unwrap_or_else(|| match client.to_canonical() {
         IpAddr::V4(address) => u64::from(address.to_bits()),
@@ -126,7 +126,7 @@ mod tests {
                 headers.append(name, value.parse().unwrap());
             }
             let expected = expected.map(str::as_bytes);
-            assert_eq!(presented(&Head::read(&headers), &headers), expected, "{fields:?}");
+            assert_eq!(presented(&RequestHead::read(&headers), &headers), expected, "{fields:?}");
         }
     }
 
@@ -134,14 +134,14 @@ mod tests {
     fn asks(keys: &KnownKeys, key: &ApiKey, client: &str) -> u64 {
         let mut headers = HeaderMap::new();
         headers.insert(API_KEY, HeaderValue::from_str(key.reveal()).unwrap());
-        asker(&Head::read(&headers), &headers, client.parse().unwrap(), keys)
+        asker(&RequestHead::read(&headers), &headers, client.parse().unwrap(), keys)
     }
 
     #[test]
     fn keys_that_nobody_knows_are_no_more_than_their_address_and_known_ones_are_told_apart() {
         const HERE: &str = "192.0.2.1";
         let keys = KnownKeys::new();
-        let stranger = asker(&Head::default(), &HeaderMap::new(), HERE.parse().unwrap(), &keys);
+        let stranger = asker(&RequestHead::default(), &HeaderMap::new(), HERE.parse().unwrap(), &keys);
         let invented: Vec<_> = (0..=255).map(|byte| ApiKey::from_entropy([byte; 32])).collect();
         assert!(invented.iter().all(|key| asks(&keys, key, HERE) == stranger));
         assert_ne!(asks(&keys, &invented[0], "192.0.2.2"), stranger);
@@ -157,7 +157,7 @@ mod tests {
     #[test]
     fn an_ipv4_address_is_the_same_in_both_forms_and_a_network_is_one_address() {
         let number = |client: &str| {
-            asker(&Head::default(), &HeaderMap::new(), client.parse().unwrap(), &KnownKeys::new())
+            asker(&RequestHead::default(), &HeaderMap::new(), client.parse().unwrap(), &KnownKeys::new())
         };
         assert_eq!(number("192.0.2.1"), number("::ffff:192.0.2.1"));
         assert_ne!(number("::ffff:192.0.2.1"), number("::ffff:192.0.2.2"));
@@ -170,7 +170,7 @@ mod tests {
         let keys = KnownKeys::new();
         let known = (0..=255).map(|byte| ApiKey::from_entropy([byte; 32]));
         let known: Vec<_> = known.inspect(|key| keys.remember(key.as_bytes())).collect();
-        let kept = known.iter().filter(|key| keys.knows(number_of(key.as_bytes()).unwrap())).count();
+        let kept = known.iter().filter(|key| keys.contains(number_of(key.as_bytes()).unwrap())).count();
         assert!(kept > 192, "{kept} of {}", known.len());
     }
 }

@@ -5,8 +5,8 @@ use hyper::http::request::Parts;
 use hyper::{Uri, Version};
 
 use crate::base::authority::{HostName, is_valid, own_port, split_port};
-use crate::thread::thread_state::Worker;
-use crate::wire::request_head::{Field, Head};
+use crate::thread::thread_state::ThreadState;
+use crate::wire::request_head::{Field, RequestHead};
 
 /// What stands for the name of a server that is asked without one.
 static NO_NAME: HeaderValue = HeaderValue::from_static("");
@@ -15,8 +15,8 @@ static NO_NAME: HeaderValue = HeaderValue::from_static("");
 /// target's where that has one, and unless any name will do among those that are served.
 pub(crate) fn authority<'r>(
     parts: &Parts,
-    head: &Head<'r>,
-    worker: &Worker,
+    head: &RequestHead<'r>,
+    thread: &ThreadState,
     any_name: bool,
 ) -> Result<&'r HeaderValue, &'static str> {
     let host = match head.host {
@@ -31,9 +31,9 @@ pub(crate) fn authority<'r>(
     }
     if any_name {
         judge(host, None)?;
-    } else if !worker.knows_host(host) {
-        judge(host, worker.app.settings.hosts.as_deref())?;
-        worker.remember_host(host);
+    } else if !thread.knows_host(host) {
+        judge(host, thread.app.settings.hosts.as_deref())?;
+        thread.remember_host(host);
     }
     Ok(host)
 }

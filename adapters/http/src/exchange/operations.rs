@@ -18,11 +18,11 @@ use petstore_ports::api::{Admission, IdempotentRequest, Petstore, Repeated};
 use crate::base::settings::HttpSettings;
 use crate::exchange::forwarded::Outer;
 use crate::response::answer::{Answer, Location};
-use crate::thread::sandbox::Sandbox;
-use crate::thread::thread_state::Worker;
+use crate::thread::sandbox::SandboxState;
+use crate::thread::thread_state::ThreadState;
 use crate::wire::error::{ApiError, Code, Detail};
-use crate::wire::request_head::Head;
-use crate::wire::route::{Operation, Resource};
+use crate::wire::request_head::RequestHead;
+use crate::wire::route::{OperationId, Resource};
 use crate::wire::{self, EntityTag, FinishedPage, IfNoneMatch, Listing};
 use rejections::Refuse;
 
@@ -30,10 +30,10 @@ const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
 /// A request that has passed the gate, and whose body has been read.
-pub(crate) struct Call<'a> {
-    pub(crate) worker: &'a Worker,
+pub(crate) struct OperationCall<'a> {
+    pub(crate) thread: &'a ThreadState,
     pub(crate) parts: &'a Parts,
-    pub(crate) head: &'a Head<'a>,
+    pub(crate) head: &'a RequestHead<'a>,
     /// The Host.
     pub(crate) authority: &'a HeaderValue,
     /// The scheme and host that the client asked, as far as a trusted proxy tells them.
@@ -48,8 +48,8 @@ pub(crate) struct Call<'a> {
 type Handled = Result<Answer, Answer>;
 
 /// Does what the request asks for.
-pub(crate) async fn handle(call: &Call<'_>, operation: Operation, resource: Resource) -> Handled {
-    use {Operation as Op, Resource as Of};
+pub(crate) async fn handle(call: &OperationCall<'_>, operation: OperationId, resource: Resource) -> Handled {
+    use {OperationId as Op, Resource as Of};
     match (operation, resource) {
         (Op::GetPet, Of::Pet(id)) => pets::get(call, id).await,
         (Op::ListPets, _) => Box::pin(pets::list(call)).await,
@@ -78,19 +78,19 @@ pub(crate) async fn handle(call: &Call<'_>, operation: Operation, resource: Reso
     }
 }
 
-fn rate_limit(call: &Call<'_>) -> Handled {
+fn rate_limit(call: &OperationCall<'_>) -> Handled {
     wire::no_parameters(call.query())?;
     let body = wire::render_rate_limit(&call.admission.plan, &call.admission.usage);
     Ok(Answer::json(StatusCode::OK, body))
 }
 
-impl<'a> Call<'a> {
+impl<'a> OperationCall<'a> {
     fn api(&self) -> &'a dyn Petstore {
-        &*self.worker.app.api
+        &*self.thread.app.api
     }
 
     fn settings(&self) -> &'a HttpSettings {
-        &self.worker.app.settings
+        &self.thread.app.settings
     }
 
     fn query(&self) -> Option<&'a str> {
@@ -98,11 +98,11 @@ impl<'a> Call<'a> {
     }
 
     fn epoch(&self) -> u64 {
-        self.worker.app.sandbox.as_ref().map_or(self.settings().epoch, Sandbox::epoch)
+        self.thread.app.sandbox.as_ref().map_or(self.settings().epoch, SandboxState::epoch)
     }
 
     fn known(&self) -> Result<IfNoneMatch<'a>, ApiError> {
-        if !self.head.knows {
+        if !self.head.has_if_none_match() {
             return Ok(IfNoneMatch::NOTHING);
         }
         wire::if_none_match(&self.parts.headers)
@@ -114,7 +114,11 @@ impl<'a> Call<'a> {
             if self.settings().require_if_match { Precondition::Required } else { Precondition::None };
         let headers = &self.parts.headers;
         let stated = wire::if_match(headers, self.epoch())?.unwrap_or(absent);
-        if self.head.knows { wire::unless_known(headers, self.epoch(), stated) } else { Ok(stated) }
+        if self.head.has_if_none_match() {
+            wire::unless_known(headers, self.epoch(), stated)
+        } else {
+            Ok(stated)
+        }
     }
 
     /// Refuses preconditions where none is held against anything, as on every POST: a client that sends one means to be
@@ -152,8 +156,8 @@ impl<'a> Call<'a> {
     }
 
     fn tag(&self, version: Version) -> EntityTag {
-        match &self.worker.app.sandbox {
-            None => self.worker.tags.tag(version),
+        match &self.thread.app.sandbox {
+            None => self.thread.tags.tag(version),
             Some(sandbox) => EntityTag::strong(sandbox.epoch(), version),
         }
     }
@@ -181,7 +185,7 @@ impl<'a> Call<'a> {
         tag: EntityTag,
         push: fn(&mut Vec<u8>, &T),
     ) -> Answer {
-        Answer::json(status, self.worker.arena.cut(|out| push(out, value))).with_tag(tag)
+        Answer::json(status, self.thread.arena.cut(|out| push(out, value))).with_tag(tag)
     }
 
     /// A resource that was changed, or why it was not.
@@ -244,7 +248,7 @@ impl<'a> Call<'a> {
         let answer =
             Answer::json(StatusCode::OK, page.body).with_tag(page.tag).with_header(LINK, text_value(links));
         // The tag is weak: it is the page's in either coding.
-        if gzip { self.worker.packer.pack(answer, &self.parts.headers) } else { answer }
+        if gzip { self.thread.gzip.compress(answer, &self.parts.headers) } else { answer }
     }
 }
 

@@ -25,8 +25,8 @@ const OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-p
 const SAME_ORIGIN: HeaderValue = HeaderValue::from_static("same-origin");
 
 /// The entity tag of a file, in one of its two codings.
-fn tag_of(file: &PageFile, is_packed: bool) -> EntityTag {
-    EntityTag::of_file(u64::from_be_bytes(file.trailer()), is_packed)
+fn tag_of(file: &PageFile, is_gzip: bool) -> EntityTag {
+    EntityTag::of_file(u64::from_be_bytes(file.trailer()), is_gzip)
 }
 
 /// The file at a path.
@@ -41,12 +41,12 @@ pub(crate) fn find<'f>(files: &'f [PageFile], path: &str) -> Option<&'f PageFile
 
 /// A file, in the coding that the client takes, or that the client has it already.
 pub(crate) fn answer(file: &PageFile, headers: &HeaderMap) -> Result<Answer, ApiError> {
-    let is_packed = wire::accepts_gzip(headers);
-    let tag = tag_of(file, is_packed);
+    let is_gzip = wire::accepts_gzip(headers);
+    let tag = tag_of(file, is_gzip);
     let answer = if wire::if_none_match(headers)?.matches(&tag) {
         Answer::empty(StatusCode::NOT_MODIFIED)
     } else {
-        let body = if is_packed { Ok(file.packed().clone()) } else { file.unpacked() };
+        let body = if is_gzip { Ok(file.gzip().clone()) } else { file.plain() };
         match body {
             Ok(body) => Answer { body: body.into(), content: Content::Told, ..Answer::empty(StatusCode::OK) }
                 .with_header(CONTENT_TYPE, file.content_type().clone()),
@@ -59,7 +59,7 @@ pub(crate) fn answer(file: &PageFile, headers: &HeaderMap) -> Result<Answer, Api
         .with_header(CONTENT_SECURITY_POLICY, POLICY)
         .with_header(REFERRER_POLICY, NO_REFERRER)
         .with_header(OPENER_POLICY, SAME_ORIGIN);
-    if is_packed && answer.status == StatusCode::OK {
+    if is_gzip && answer.status == StatusCode::OK {
         return Ok(answer.with_header(CONTENT_ENCODING, const { HeaderValue::from_static("gzip") }));
     }
     Ok(answer)
@@ -86,12 +86,12 @@ mod tests {
     fn a_file_that_is_broken_or_says_too_much_of_itself_is_an_error() {
         let mut broken = HELLO.to_vec();
         broken[12] = 6;
-        assert!(PageFile::new("", "text/plain", broken.leak()).unpacked().is_err());
+        assert!(PageFile::new("", "text/plain", broken.leak()).plain().is_err());
         let mut huge = HELLO.to_vec();
         let end = huge.len();
         huge[end - 1] = 0x7F;
         let file = PageFile::new("", "text/plain", huge.leak());
-        assert!(file.unpacked().is_err());
+        assert!(file.plain().is_err());
         let answer = answer(&file, &HeaderMap::new()).unwrap();
         assert_eq!((answer.status, answer.fault.is_some()), (StatusCode::INTERNAL_SERVER_ERROR, true));
     }

@@ -215,7 +215,7 @@ pub(crate) fn everything_at(schema: u32) -> Vec<Row> {
             if schema < 2 {
                 key.replaced_until = None;
             }
-            if schema < 4 {
+            if schema < 5 {
                 key.ban_lifted_at = None;
             }
         }
