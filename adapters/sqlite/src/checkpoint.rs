@@ -246,7 +246,7 @@ mod tests {
     use std::sync::mpsc::SyncSender;
 
     use super::*;
-    use crate::IfNamesakes;
+    use crate::NameCollisions;
 
     /// A database with the connections of the writer and of the checkpoints.
     struct TestDatabase {
@@ -262,7 +262,7 @@ mod tests {
                 std::env::temp_dir().join(format!("petstore-checkpoint-{name}-{}", std::process::id()));
             let _ = std::fs::remove_file(&path);
             crate::files::create(&path).unwrap();
-            let (mut writer, _) = connection::writer(&path, Some(1), IfNamesakes::Refuse).unwrap();
+            let (mut writer, _) = connection::writer(&path, Some(1), NameCollisions::Refuse).unwrap();
             let checkpoints = connection::checkpointer(&path).unwrap();
             let log = Arc::default();
             let woken = count_commits(&mut writer, &log).unwrap();

@@ -18,7 +18,7 @@
 //!   `data_file`, `log_file`) and read again (`scrubber`). After damage nothing more is written.
 //! - Validated content: constraints of the tables check each row (`schema`), and each row is parsed like any input (`table`,
 //!   `tables`). Triggers and views never run, and a file that contains any is refused (`schema_check`).
-//! - Atomic migrations: the schema (`schema`), values that are no longer valid (`mend`) and folded names (`namesakes`) change in
+//! - Atomic migrations: the schema (`schema`), values that are no longer valid (`repair`) and folded names (`name_folding`) change in
 //!   one transaction.
 //!
 //! [`read_snapshot`] and [`backup`] read a file that may be in use. A copy is a [`PartialFile`] until it is complete.
@@ -36,15 +36,15 @@ mod files;
 mod journal;
 mod load;
 mod log_file;
-mod mend;
-mod mended;
 mod meta;
 mod mount;
-mod namesakes;
+mod name_folding;
 mod open_database;
 mod open_files;
 mod open_options;
 mod partial_file;
+mod repair;
+mod repaired_values;
 mod schema;
 mod schema_check;
 mod scrubber;
@@ -59,9 +59,9 @@ pub use crash_recovery::DamagedLog;
 pub use error::{BackupError, EngineError, OpenError};
 pub use files::{COMPANIONS, companion, is_database};
 pub use journal::SqliteJournal;
-pub use mended::{IfNamesakes, Mended};
 pub use open_files::OpenFiles;
 pub use open_options::OpenOptions;
 pub use partial_file::PartialFile;
+pub use repaired_values::{NameCollisions, RepairedValues};
 pub use snapshot::{Copied, backup, read_snapshot};
 pub use wal::LogPosition;

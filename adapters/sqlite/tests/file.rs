@@ -165,7 +165,7 @@ fn what_does_not_parse_is_named_by_table_and_row() {
         ),
         (
             "UPDATE retries SET outcome = '{\"secret\":1}' WHERE id = 2",
-            "retries row 2: outcome is not an answer",
+            "retries row 2: outcome is not a known outcome",
         ),
         (
             "UPDATE retries SET idempotency_key = '\"q\"' WHERE id = 2",
