@@ -211,6 +211,9 @@ fn announce(args: &ServeArgs, scheme: &str, servers: &[Server], log: &Log) {
              Forwarded, else in X-Forwarded-Proto and X-Forwarded-Host",
         );
     }
+    if let [_, ops] = servers {
+        log.say(&format!("health and metrics: http://{}", ops.local_addr()));
+    }
     log.say(&format!("reference and console: {}/docs", page_origin(args, scheme, servers[0].local_addr())));
     log.say(&format!("serving {scheme}://{}{} from {}", servers[0].local_addr(), args.base_path, args.db));
 }

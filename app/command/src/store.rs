@@ -20,7 +20,7 @@ use petstore_sqlite::{
 use crate::environment::{Pressure, SystemEntropy};
 use crate::mended;
 use crate::metrics::{Commits, Timed};
-use crate::settings::Db;
+use crate::settings::{DEFAULT_DB, Db};
 use crate::{Failure, tell};
 
 /// What a command can do that finds no server, and its file taken.
@@ -209,6 +209,7 @@ fn open_file(
         }
         OpenError::LogDamaged { .. } => Failure::because(format!("{}{IF_LOG_DAMAGED}", error.report())),
         OpenError::Engine { .. } => Failure::because(format!("{}{}", error.report(), hint(false))),
+        OpenError::File { .. } if file.is_dir() => Failure::because(is_folder(file)),
         OpenError::File { ref source, .. } if is_forbidden(source) => {
             Failure::because(format!("{}{IF_FORBIDDEN}", error.report()))
         }
@@ -253,6 +254,15 @@ const IF_FORBIDDEN: &str = "; the file and its folder must be writable for the u
 
 /// The advice where the folder of a data file is missing: a start makes the file, and no folder.
 const IF_NO_FOLDER: &str = "; make its folder first, or name another file with --db";
+
+/// The message for a folder where a data file was expected: it names the file that a start in that folder would make.
+pub(crate) fn is_folder(folder: &Path) -> String {
+    format!(
+        "{} is a folder: name a data file in it, such as --db {}",
+        folder.display(),
+        folder.join(DEFAULT_DB).display()
+    )
+}
 
 fn is_forbidden(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)

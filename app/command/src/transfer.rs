@@ -27,7 +27,7 @@ use crate::environment::Stopwatch;
 use crate::keys::Through;
 use crate::ndjson::{End, Imported, Unimported};
 use crate::settings::Db;
-use crate::store::{Backend, IF_LOG_DAMAGED, NAME_ITS_SOCKET};
+use crate::store::{Backend, IF_LOG_DAMAGED, NAME_ITS_SOCKET, is_folder};
 use crate::terminal::visible_json;
 use crate::{Failure, mended, ndjson, print, sandbox, tell};
 
@@ -260,6 +260,7 @@ fn open(file: &Path) -> io::Result<File> {
 fn check_readable(file: &Path, nowhere: impl Fn() -> Failure) -> Result<(), Failure> {
     open(file).map(drop).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => nowhere(),
+        io::ErrorKind::IsADirectory => Failure::because(is_folder(file)),
         _ => Failure::because(format!("{} cannot be read: {error}", file.display())),
     })
 }
