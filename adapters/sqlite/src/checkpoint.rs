@@ -19,7 +19,7 @@ use crate::error::EngineError;
 use crate::{OpenError, connection};
 
 /// Pages in the log from which a round is due: 32 MiB. Longer rounds are rarer and cheaper, because a longer log holds the
-/// same pages more often, but a start after a crash reads the whole log (PERFORMANCE.md, "Checkpoints").
+/// same pages more often, but a start after a crash reads the whole log (PERFORMANCE.md, "SQLite").
 const ROUND_PAGES: u32 = 65_536;
 
 /// Pages in the log from which the writer waits for the whole round: 64 MiB. The log exceeds that by the pages of one round

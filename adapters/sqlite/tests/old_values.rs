@@ -1,7 +1,7 @@
-//! A file with values that are not taken any more, as an older version wrote it.
+//! Files of older versions with values that are no longer valid.
 //!
 //! `old-values.db` was made by the server of commit ba9a590: ship dates in the year 0000, names without a visible character
-//! of a pet, a category and an account, categories whose names read the same, and the answers that were kept of all of these.
+//! of a pet, a category and an account, categories with equal names, and idempotency records of all of these.
 
 mod common;
 
@@ -45,7 +45,7 @@ fn text(room: &Room, sql: &str) -> String {
 const CATEGORIES: &str = "SELECT group_concat(id || ' ' || name || ' ' || version, ', ') FROM categories";
 
 #[test]
-fn names_that_read_the_same_are_told_with_their_ids_and_the_file_stays_as_it_was() {
+fn categories_with_equal_names_are_reported_with_their_ids_and_the_file_stays_as_it_was() {
     let room = Room::new();
     old_file(&room);
     let before = std::fs::read(room.database()).unwrap();
@@ -102,7 +102,7 @@ fn an_account_whose_folded_name_is_another_is_damage() {
 }
 
 #[test]
-fn every_old_value_is_put_right_counted_and_then_loads() {
+fn every_invalid_value_is_repaired_and_counted() {
     let room = Room::new();
     old_file(&room);
     let (mut journal, repaired) = SqliteJournal::open_with(room.database(), 1, RENAME).unwrap();
@@ -150,7 +150,7 @@ fn every_old_value_is_put_right_counted_and_then_loads() {
 }
 
 #[test]
-fn a_file_whose_names_are_folded_by_a_newer_rule_is_refused_and_by_an_older_one_folded_again() {
+fn a_newer_folding_rule_is_refused_and_an_older_one_is_migrated() {
     let room = Room::new();
     fill(&mut room.open());
     let read = || read_snapshot(&room.database(), &mut |_| Ok(()));
