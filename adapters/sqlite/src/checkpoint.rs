@@ -32,8 +32,8 @@ const BLOCKING_COPY_PAGES: u32 = 256;
 /// Copies beside the writer in one round. Each leaves less than the one before.
 const COPIES_MAX: usize = 4;
 
-/// The delay before a failed round is repeated without a write. Its cause may end while there are few writes, and the fault is
-/// reported until a round succeeds.
+/// The delay before a failed round is repeated without a write. Its cause may end while there are few writes, and the fault
+/// is reported until a round succeeds.
 const RETRY_DELAY: Duration = Duration::from_mins(1);
 
 /// The state of the log, shared by the writer, the checkpoints and the scrubber.

@@ -10,7 +10,8 @@ use rusqlite::{Connection, params};
 
 use crate::table::put;
 
-/// The last change of each record; none if the record is deleted. Sorted by id, so that adjacent rows are written in sequence.
+/// The last change of each record; none if the record is deleted. Sorted by id, so that adjacent rows are written in
+/// sequence.
 #[derive(Default)]
 pub(crate) struct CoalescedBatch<'a> {
     categories: BTreeMap<CategoryId, Option<&'a CategoryRecord>>,
@@ -63,9 +64,9 @@ impl<'a> CoalescedBatch<'a> {
         put(connection, self.idempotency.values().copied())
     }
 
-    /// Replaces the names that records lose by placeholders. One operation may rename a record, and a later one may give its old
-    /// name to another record. Rows are written by id, so each name must be free before the first row is written. A placeholder
-    /// contains a control character, which no name does.
+    /// Replaces the names that records lose by placeholders. One operation may rename a record, and a later one may give
+    /// its old name to another record. Rows are written by id, so each name must be free before the first row is written. A
+    /// placeholder contains a control character, which no name does.
     fn release_names(&self, connection: &Connection) -> rusqlite::Result<()> {
         if self.categories.len() > 1 {
             let sql = "UPDATE categories SET folded_name = char(1) || id WHERE id = ?1 AND folded_name <> ?2";

@@ -10,12 +10,12 @@ use rusqlite::{Connection, OpenFlags};
 use crate::error::EngineError;
 use crate::{NameCollisions, OpenError, RepairedValues, meta, schema, schema_check};
 
-/// The page size in bytes, the smallest that SQLite has: a batch of orders changes pets all over the file, and each changed page
-/// is written whole, to the log and later to the file (PERFORMANCE.md, "SQLite"). A file can grow to 2 TiB.
+/// The page size in bytes, the smallest that SQLite has: a batch of orders changes pets all over the file, and each changed
+/// page is written whole, to the log and later to the file (PERFORMANCE.md, "SQLite"). A file can grow to 2 TiB.
 const PAGE_BYTES: u32 = 512;
 
-/// The size of the writer's page cache in KiB: room for the inner pages of some million rows. Leaf pages come from the system's
-/// cache. A larger cache is not better, because a commit that has split a page searches all of it.
+/// The size of the writer's page cache in KiB: room for the inner pages of some million rows. Leaf pages come from the
+/// system's cache. A larger cache is not better, because a commit that has split a page searches all of it.
 const CACHE_KIB: i32 = 4 * 1024;
 
 /// The size to which a checkpoint truncates the log, in bytes, for example after a bulk load.
@@ -31,8 +31,8 @@ const STATEMENTS_KEPT: usize = 64;
 const NO_SHARED_MEMORY: &str = "its file system, such as a network file system, has no shared memory for the processes that have the \
                                 file open: move the file to a local disk";
 
-/// Opens a database for writing. With an epoch, the schema is created or migrated, and a new file or an unopened backup gets that
-/// epoch. Without one, the file must have the current schema.
+/// Opens a database for writing. With an epoch, the schema is created or migrated, and a new file or an unopened backup
+/// gets that epoch. Without one, the file must have the current schema.
 pub(crate) fn writer(
     path: &Path,
     epoch_if_new: Option<u64>,

@@ -319,17 +319,17 @@ pub(crate) fn unavailable(doing: &str, error: &Error) -> StoreError {
     StoreError::unavailable(doing.to_owned()).with_source(EngineError::of(error))
 }
 
-/// Whether the file is shorter than the engine has written it.
+/// Returns true if the file is shorter than the engine has written it.
 fn is_cut(error: &Error) -> bool {
     error.sqlite_error().is_some_and(|failure| failure.extended_code == ffi::SQLITE_IOERR_SHORT_READ)
 }
 
-/// Whether the engine has found damage.
+/// Returns true if the engine has found damage.
 pub(crate) fn is_damage(error: &Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
 }
 
-/// Whether another connection held the lock, so that no transaction began.
+/// Returns true if another connection held the lock, so that no transaction began.
 pub(crate) fn is_busy(error: &Error) -> bool {
     error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)
 }

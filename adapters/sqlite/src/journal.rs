@@ -126,8 +126,8 @@ impl SqliteJournal {
         self.open.as_mut().ok_or_else(|| StoreError::unavailable("the journal must be recovered first"))
     }
 
-    /// Runs one transaction. After a failure the connection is not used again: after a failed sync its view of the disk may be
-    /// wrong, and other failures are not distinguished.
+    /// Runs one transaction. After a failure the connection is not used again: after a failed sync its view of the disk may
+    /// be wrong, and other failures are not distinguished.
     fn write<T>(
         &mut self,
         doing: &str,
@@ -166,8 +166,8 @@ impl SqliteJournal {
         Err(self.open_files.set_damage(loss.into()))
     }
 
-    /// Checks the whole file after the engine has found damage. A disk may have returned wrong data once. If the file itself is
-    /// damaged, further writes could make it worse.
+    /// Checks the whole file after the engine has found damage. A disk may have returned wrong data once. If the file
+    /// itself is damaged, further writes could make it worse.
     fn check_integrity(&mut self, open: &OpenDatabase) -> Result<(), StoreError> {
         let damage = schema::damage(&open.connection).map_err(|error| unreadable("the data file", &error))?;
         self.is_suspect = false;
@@ -176,7 +176,8 @@ impl SqliteJournal {
     }
 }
 
-/// Runs a transaction with prepared statements for its begin and end. After a failure the end of the connection rolls it back.
+/// Runs a transaction with prepared statements for its begin and end. After a failure the end of the connection rolls it
+/// back.
 fn transact<T>(
     connection: &Connection,
     work: impl FnOnce(&Connection) -> rusqlite::Result<T>,

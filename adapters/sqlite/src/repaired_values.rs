@@ -35,7 +35,7 @@ pub struct RepairedValues {
 }
 
 impl RepairedValues {
-    /// Whether nothing was repaired.
+    /// Returns true if nothing was repaired.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()

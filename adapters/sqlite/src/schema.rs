@@ -26,8 +26,8 @@ const STORES_FOLDING_SINCE: u32 = 3;
 #[expect(clippy::cast_possible_truncation, reason = "there will never be 2^32 of them")]
 pub(crate) const VERSION: u32 = MIGRATIONS.len() as u32;
 
-/// Returns the schema version of a file; 0 if it is empty. Refuses a file that is not a journal, or that has a newer schema or a
-/// newer folding rule than this program.
+/// Returns the schema version of a file; 0 if it is empty. Refuses a file that is not a journal, or that has a newer schema
+/// or a newer folding rule than this program.
 pub(crate) fn version(connection: &Connection, path: &Path) -> Result<u32, OpenError> {
     let version = found(connection, path, VERSION)?;
     match folding(connection, path, version)? {
@@ -90,7 +90,8 @@ pub(crate) fn made_by_steps(version: u32) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// Migrates the schema and the values of a file. An empty file becomes a journal with this epoch. Returns the repaired values.
+/// Migrates the schema and the values of a file. An empty file becomes a journal with this epoch. Returns the repaired
+/// values.
 pub(crate) fn migrate(
     connection: &mut Connection,
     path: &Path,

@@ -19,8 +19,8 @@ pub(crate) trait Table: Sized {
     const INSERT: &'static str;
     /// The clause that updates an existing row instead.
     const OR_UPDATE: &'static str;
-    /// An update with the same parameters that is tried first, for frequently changed rows. It leaves out the columns that have
-    /// an index or a foreign key, and matches no row in which these differ.
+    /// An update with the same parameters that is tried first, for frequently changed rows. It leaves out the columns that
+    /// have an index or a foreign key, and matches no row in which these differ.
     const SHORTCUT: Option<&'static str> = None;
 
     /// Runs a statement with the record's values. Returns the number of changed rows.
