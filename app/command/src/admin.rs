@@ -2,18 +2,19 @@
 //!
 //! It never crosses the public listener. The socket belongs to the server's user and opens for nobody else.
 
-mod bulk;
 mod client;
-mod nursery;
+mod protocol;
 mod server;
-mod words;
+mod socket_staging;
+mod transfers;
 
-pub(crate) use bulk::Bulk;
 pub(crate) use client::{ServerAddress, ask, ask_within, begin, begun, connect, cut_off};
-pub(crate) use server::{AdminSocket, Desk};
-pub(crate) use words::{
-    AccountView, Answer, KeyRef, KeyView, PlanChoice, PlanName, Replaced, Request, account_name, key_label,
+pub(crate) use protocol::{
+    AccountView, AdminAnswer, AdminRequest, KeyRef, KeyView, PlanChoice, PlanName, Replaced, account_name,
+    key_label,
 };
+pub(crate) use server::{AdminHandler, AdminSocket};
+pub(crate) use transfers::BulkTransfers;
 
 /// Bytes of one line.
 const LINE_MAX: usize = 1024 * 1024;

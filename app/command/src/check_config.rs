@@ -3,11 +3,12 @@
 use std::path::Path;
 use std::{fs, io};
 
+use crate::failure::Failure;
 use crate::first_key::FirstKey;
 use crate::serve::Inputs;
 use crate::settings::{Loaded, ServeArgs};
 use crate::table::{Table, show};
-use crate::{Failure, tell};
+use crate::terminal::notify;
 
 /// Prints every setting with its value and its origin. Wrong ones have ended the command before; a certificate, a first
 /// key or an admin socket's path that would end a start does so here.
@@ -23,7 +24,7 @@ pub(crate) fn check_config(args: &ServeArgs, loaded: &Loaded) -> Result<(), Fail
         )));
     }
     if let Some(warning) = warning {
-        tell(&format!("warning: {warning}"));
+        notify(&format!("warning: {warning}"));
     }
     let mut table = Table::new(["SETTING", "VALUE", "FROM"]);
     for setting in loaded.in_force() {

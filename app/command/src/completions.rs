@@ -8,11 +8,13 @@ use std::path::{Path, PathBuf};
 use clap::{Arg, Args, Command};
 use clap_complete::Shell;
 
-use crate::{Failure, print, version};
+use crate::failure::Failure;
+use crate::terminal::print;
+use crate::version;
 
 /// Prints a completion script.
-pub(crate) fn completions(shell: Shell) -> Result<(), Failure> {
-    let (mut command, mut script) = (crate::command(), Vec::new());
+pub(crate) fn completions(shell: Shell, mut command: Command) -> Result<(), Failure> {
+    let mut script = Vec::new();
     clap_complete::generate(shell, &mut command, "petstore", &mut script);
     let script = String::from_utf8_lossy(&script);
     print(&if shell == Shell::Fish { for_fish(&script, &command) } else { script.into_owned() })
@@ -54,9 +56,9 @@ pub(crate) struct ManArgs {
 
 impl ManArgs {
     /// Prints the page of `petstore`, or writes all pages.
-    pub(crate) fn run(&self) -> Result<(), Failure> {
+    pub(crate) fn run(&self, command: Command) -> Result<(), Failure> {
         // `petstore help` has no page of its own: it prints what the pages say.
-        let mut command = with_all_settings(crate::command()).disable_help_subcommand(true);
+        let mut command = with_all_settings(command).disable_help_subcommand(true);
         command.build();
         let Some(folder) = &self.into else {
             let mut page = Vec::new();

@@ -10,9 +10,13 @@ use petstore_ports::Entropy;
 use petstore_ports::api::{Administration, InitialKey};
 
 use crate::environment::SystemEntropy;
+use crate::failure::Failure;
+use crate::files::MOUNTED;
+use crate::files::sync_folder_of;
 use crate::log::Log;
 use crate::settings::{INITIAL_KEY_VARIABLE, value_of};
-use crate::{Failure, MOUNTED, edited, print_to_its_end, sync_folder_of};
+use crate::terminal::print_once;
+use crate::text_file;
 
 /// The account of the first key, as the service makes it.
 const OF_FIRST: &str = "`default` (Business plan)";
@@ -48,7 +52,7 @@ impl<'a> FirstKey<'a> {
                 "{file} is no file: a key is written to one, and found there again"
             )));
         }
-        match edited::read(file) {
+        match text_file::read(file) {
             Ok(text) if text.trim().is_empty() => Ok(Self::ToFile(file)),
             Ok(text) => Self::parse(&text, &format!("what stands in {}", file.display())),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self::ToFile(file)),
@@ -103,7 +107,7 @@ impl<'a> FirstKey<'a> {
 /// Shows a key that was made, this once.
 pub(crate) fn show(key: &ApiKey) -> Result<(), Failure> {
     const LOST: &str = "the first key was made and is lost: where the data is kept, make another with `petstore keys`, and revoke it";
-    print_to_its_end(&format!("API key of the account {OF_FIRST}, shown this once:\n{}\n", key.reveal()))
+    print_once(&format!("API key of the account {OF_FIRST}, shown this once:\n{}\n", key.reveal()))
         .map_err(|failure| Failure::because(format!("{}; {LOST}", failure.message)))
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use crate::Failure;
+use crate::failure::Failure;
 use crate::settings::expected::address;
 use crate::tls;
 

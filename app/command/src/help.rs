@@ -59,13 +59,14 @@ mod tests {
     #[test]
     fn each_command_has_an_example_that_is_understood_and_is_of_that_command() {
         let mut found = vec![];
-        ends(&crate::command(), "", &mut found);
+        ends(&crate::cli::command(), "", &mut found);
         assert!(found.len() > 20, "{found:?}");
         for (path, end) in found {
             let example = end.lines().find_map(|line| line.strip_prefix("Example: "));
             let example = example.unwrap_or_else(|| panic!("{path:?} has no example: {end}"));
             let words = example.split_whitespace().take_while(|word| !word.starts_with(['>', '|']));
-            let matches = crate::command().try_get_matches_from(words).unwrap_or_else(|why| panic!("{why}"));
+            let matches =
+                crate::cli::command().try_get_matches_from(words).unwrap_or_else(|why| panic!("{why}"));
             let (mut named, mut inner) = (vec![], &matches);
             while let Some((name, matches)) = inner.subcommand() {
                 named.push(name);

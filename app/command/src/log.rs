@@ -15,7 +15,7 @@ use petstore_ports::Clock;
 
 use self::line::{Level, Line};
 use self::sink::Sink;
-use crate::count::counted;
+use crate::plural::counted;
 use crate::settings::{LogFormat, LogLevel, ServeArgs};
 
 /// Writes log lines, on a thread of its own: who logs never waits.

@@ -3,7 +3,6 @@
 //! Nothing is counted here: each part counts on its own, and is asked when somebody reads. Labels are routes, methods,
 //! statuses, plans and words of ours, never anything from outside.
 
-mod commits;
 mod process;
 
 use std::fmt;
@@ -18,10 +17,9 @@ use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, MetricEncod
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::{Registry, Unit};
 
-pub(crate) use self::commits::{Commits, Timed};
 use self::process::Process;
 use crate::log::Log;
-use crate::store::Backend;
+use crate::store::{Backend, CommitStats};
 use crate::version;
 
 /// The parts that are asked.
@@ -40,7 +38,7 @@ impl Exposition for Metrics {
             store: self.backend.stats().counts(),
             is_ready: self.backend.is_ready(self.clock.now()),
             service: self.service.figures(),
-            commits: self.backend.commits.as_ref().map(|commits| commits.figures()),
+            commits: self.backend.commits.as_ref().map(|commits| commits.stats()),
             log_pages: self.backend.log_pages(),
             log_is_stuck: self.backend.log_fault().is_some(),
             dropped: self.log.dropped(),
@@ -60,7 +58,7 @@ struct Snapshot {
     store: StoreCounts,
     is_ready: bool,
     service: petstore_service::Figures,
-    commits: Option<commits::Figures>,
+    commits: Option<CommitStats>,
     /// None where there is no data file.
     log_pages: Option<u32>,
     log_is_stuck: bool,

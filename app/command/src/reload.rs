@@ -1,7 +1,6 @@
 //! Reload: the settings are read anew, from where they came at the start, and what can change while the server runs
 //! changes.
 
-use std::ffi::OsString;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -10,7 +9,7 @@ use petstore_ports::Clock;
 use petstore_service::Service;
 
 use crate::environment::SystemClock;
-use crate::settings::{InForce, LoadError, Loaded, Reading, load};
+use crate::settings::{CommandLine, InForce, LoadError, Loaded, Reading};
 use crate::systemd::Supervisor;
 use crate::tls::{self, Certificate};
 
@@ -20,7 +19,7 @@ const LIVE: [&str; 7] =
 
 /// Reads the settings anew and puts them in force.
 pub(crate) struct Reloader {
-    arguments: Vec<OsString>,
+    line: CommandLine,
     in_force: Mutex<Vec<InForce>>,
     live: Live,
     supervisor: Arc<Supervisor>,
@@ -49,12 +48,12 @@ pub(crate) struct Reloaded {
 
 impl Reloader {
     pub(crate) fn new(
-        arguments: Vec<OsString>,
+        line: CommandLine,
         in_force: Vec<InForce>,
         live: Live,
         supervisor: Arc<Supervisor>,
     ) -> Self {
-        Self { arguments, in_force: Mutex::new(in_force), live, supervisor }
+        Self { line, in_force: Mutex::new(in_force), live, supervisor }
     }
 
     /// Reads the settings anew. If one is wrong, nothing changes.
@@ -69,14 +68,14 @@ impl Reloader {
     }
 
     fn read(&self, in_force: &mut [InForce]) -> Result<Reloaded, String> {
-        let loaded = load(&self.arguments, Reading::Again).map_err(|error| match error {
+        let loaded = self.line.load(Reading::Again).map_err(|error| match error {
             LoadError::Usage(error) => error.to_string(),
             LoadError::Settings(failure) => failure.message,
         })?;
-        let args = loaded.cli.serve_args().ok_or("the server was not started by `petstore serve`")?;
+        let args = loaded.serve_args().ok_or("the server was not started by `petstore serve`")?;
         loaded.check().map_err(|failure| failure.message)?;
         // Other files than at the start need a restart, and must not end that one.
-        let named = tls::read(args, &loaded, Reading::Again).map_err(|failure| failure.message)?;
+        let named = tls::read(&args, &loaded, Reading::Again).map_err(|failure| failure.message)?;
         let Live { service, http, certificate } = &self.live;
         let mut reloaded = differences(in_force, &loaded);
         reloaded.warning =

@@ -1,5 +1,8 @@
 //! A tester's server: its clock can be turned, and it can begin anew.
 
+mod clock;
+mod store_sandbox;
+
 use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::ops::ControlFlow;
@@ -9,31 +12,33 @@ use std::sync::Arc;
 use petstore_http::Endpoint;
 use petstore_ports::api::Sandbox;
 use petstore_ports::{Clock, Row};
-use petstore_sandbox::{SandboxClock, TestBed};
 use petstore_sqlite::beside;
 
+use self::clock::SandboxClock;
+use self::store_sandbox::StoreSandbox;
 use crate::demo;
 use crate::environment::SystemEntropy;
+use crate::failure::Failure;
+use crate::files::sync_folder_of;
 use crate::settings::{Db, ServeArgs};
 use crate::store::Backend;
-use crate::{Failure, sync_folder_of};
 
 /// Where the name ends of what stands beside a data file that sandboxes alone have served.
 pub(crate) const MARK: &str = ".sandbox";
 
 /// The clock that a server works with, and what a tester may do to it: nothing, unless the settings say so.
-pub(crate) struct Bench {
+pub(crate) struct TestControls {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) sandbox: Option<Arc<dyn Sandbox>>,
 }
 
-impl Bench {
+impl TestControls {
     pub(crate) fn of(args: &ServeArgs, backend: &Backend, machine: &Arc<dyn Clock>, shop: Vec<Row>) -> Self {
         if !args.sandbox {
             return Self { clock: Arc::clone(machine), sandbox: None };
         }
         let clock = Arc::new(SandboxClock::new(Arc::clone(machine)));
-        let bed = TestBed {
+        let bed = StoreSandbox {
             store: backend.resettable(),
             clock: Arc::clone(&clock),
             entropy: Arc::new(SystemEntropy),
@@ -43,7 +48,7 @@ impl Bench {
     }
 }
 
-/// What a reset goes back to, the `shop` of [`Bench::of`]: an empty one, or the demonstration's, as it is made in a store of
+/// What a reset goes back to, the `shop` of [`TestControls::of`]: an empty one, or the demonstration's, as it is made in a store of
 /// its own.
 pub(crate) fn beginning(demo: Option<u32>) -> Result<Vec<Row>, String> {
     let Some(pets) = demo else { return Ok(vec![]) };

@@ -6,8 +6,9 @@ use std::time::Duration;
 use rustix::process::Signal as Number;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use crate::failure::Failure;
 use crate::log::Log;
-use crate::{Failure, single_threaded};
+use crate::runtime::single_threaded;
 
 /// How long after the signal that stops it a server takes others for the same wish: who means one may send two, as GNU
 /// `timeout` does, which signals its child and then its group.
@@ -15,7 +16,7 @@ const ONE_WISH: Duration = Duration::from_millis(500);
 
 /// From now on a file that would grow beyond the process's limit (`ulimit -f`) is an error, as a full disk is. The
 /// signal that comes with it ends a process that does not heed it; one that has begun to heeds it for good.
-pub(crate) fn outlive_the_limit_of_files() {
+pub(crate) fn survive_the_file_size_limit() {
     // Without a runtime a command fails soon, and says why.
     if let Ok(runtime) = single_threaded() {
         let _heard = runtime.enter();
@@ -25,7 +26,7 @@ pub(crate) fn outlive_the_limit_of_files() {
 
 /// What a signal wishes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wish {
+pub(crate) enum SignalRequest {
     Stop,
     Reload,
 }
@@ -67,8 +68,8 @@ impl Signals {
                     return done.map(Some).map_err(|why| Failure::because(format!("demo: {why}")));
                 }
                 wish = self.next() => match wish {
-                    Wish::Reload => self.reload_waits = true,
-                    Wish::Stop => {
+                    SignalRequest::Reload => self.reload_waits = true,
+                    SignalRequest::Stop => {
                         log.say("stopped before it served");
                         return Ok(None);
                     }
@@ -77,13 +78,13 @@ impl Signals {
         }
     }
 
-    pub(crate) async fn next(&mut self) -> Wish {
+    pub(crate) async fn next(&mut self) -> SignalRequest {
         tokio::select! {
-            _ = self.terminate.recv() => Wish::Stop,
-            _ = self.interrupt.recv() => Wish::Stop,
+            _ = self.terminate.recv() => SignalRequest::Stop,
+            _ = self.interrupt.recv() => SignalRequest::Stop,
             // A closed terminal sends it too, and is none from then on: what was started there ends with it.
             _ = self.hangup.recv() => {
-                if self.at_terminal && !io::stderr().is_terminal() { Wish::Stop } else { Wish::Reload }
+                if self.at_terminal && !io::stderr().is_terminal() { SignalRequest::Stop } else { SignalRequest::Reload }
             }
         }
     }
@@ -96,6 +97,6 @@ impl Signals {
             }
         };
         let _: Result<(), _> = tokio::time::timeout(ONE_WISH, same).await;
-        while self.next().await != Wish::Stop {}
+        while self.next().await != SignalRequest::Stop {}
     }
 }

@@ -1,5 +1,7 @@
 //! The store that a command works on: in memory, or in its file. The only place that names the type of a store.
 
+mod commits;
+
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,11 +19,13 @@ use petstore_sqlite::{
     copy_of,
 };
 
+pub(crate) use self::commits::CommitStats;
+use self::commits::{CommitCounters, TimedJournal};
 use crate::environment::{Pressure, SystemEntropy};
-use crate::mended;
-use crate::metrics::{Commits, Timed};
+use crate::failure::Failure;
+use crate::migration_report;
 use crate::settings::{DEFAULT_DB, Db};
-use crate::{Failure, tell};
+use crate::terminal::notify;
 
 /// What a command can do that finds no server, and its file taken.
 pub(crate) const NAME_ITS_SOCKET: &str =
@@ -33,7 +37,7 @@ pub(crate) struct Backend {
     /// What entity tags and cursors of this store begin with.
     pub(crate) epoch: u64,
     /// What is committed to the file; none if nothing is.
-    pub(crate) commits: Option<Arc<Commits>>,
+    pub(crate) commits: Option<Arc<CommitCounters>>,
     /// The file, to be read beside the store; none if there is none.
     originals: Option<Originals>,
     /// The checkpoints of the file's log; none if there is no file.
@@ -50,8 +54,8 @@ impl Backend {
     /// What had to be put right in the file of an older version is told on standard error.
     pub(crate) fn open(db: &Db, if_in_use: &str, idle: IdleTime) -> Result<Self, Failure> {
         let opened = Self::open_with(db, if_in_use, idle, OpenOptions::default())?;
-        for line in mended::lines(&opened.mended) {
-            tell(&line);
+        for line in migration_report::lines(&opened.mended) {
+            notify(&line);
         }
         Ok(opened)
     }
@@ -216,8 +220,8 @@ fn open_file(
     })?;
     let dropped = journal.dropped();
     let (originals, checkpoints) = (Some(journal.originals()), Some(journal.checkpoint_health()));
-    let commits = Arc::<Commits>::default();
-    let journal = Timed { journal, commits: Arc::clone(&commits) };
+    let commits = Arc::<CommitCounters>::default();
+    let journal = TimedJournal { journal, commits: Arc::clone(&commits) };
     let mut pressure = Pressure::on(idle);
     let opened = MemoryStore::open_with_cpu_probe(Box::new(journal), move || pressure.is_high());
     let Opened { store, header } = opened.map_err(|error| {

@@ -15,7 +15,7 @@ use listenfd::ListenFd;
 use petstore_http::Endpoint;
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::Failure;
+use crate::failure::Failure;
 
 /// Whoever started this process and wants to hear of it.
 pub(crate) struct Supervisor {

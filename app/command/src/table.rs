@@ -5,8 +5,9 @@ use std::io::IsTerminal;
 
 use clap::builder::styling::Style;
 
+use crate::failure::Failure;
+use crate::terminal::print;
 use crate::terminal::visible_line;
-use crate::{Failure, print};
 
 /// Rows of text under headings.
 pub(crate) struct Table<const COLUMNS: usize> {

@@ -5,6 +5,50 @@
 
 use std::borrow::Cow;
 use std::io::{self, Write};
+use std::time::Duration;
+
+use crate::failure::Failure;
+
+/// Prints to standard output. A closed pipe is not a failure: its reader has seen enough.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    match write_out(text) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written.map_err(|error| unwritten(&error)),
+    }
+}
+
+/// Prints to standard output a text that is shown only once. A closed pipe is a failure.
+pub(crate) fn print_once(text: &str) -> Result<(), Failure> {
+    write_out(text).map_err(|error| unwritten(&error))
+}
+
+fn write_out(text: &str) -> io::Result<()> {
+    let mut output = io::stdout().lock();
+    output.write_all(text.as_bytes()).and_then(|()| output.flush())
+}
+
+fn unwritten(error: &io::Error) -> Failure {
+    Failure::because(format!("cannot write to standard output: {error}"))
+}
+
+/// Prints a line for the operator to standard error. If standard error cannot be written, the command goes on.
+pub(crate) fn notify(message: &str) {
+    let _ = writeln!(io::stderr(), "petstore: {}", visible(message));
+}
+
+/// Prints the last line of a process to standard error, within a bounded time: a supervisor waits for the process to end, and a
+/// pipe that is not read would block it.
+pub(crate) fn notify_before_exit(message: String) {
+    const WAIT_MAX: Duration = Duration::from_secs(1);
+    let (written, done) = std::sync::mpsc::sync_channel(1);
+    let writer = std::thread::Builder::new().spawn(move || {
+        notify(&message);
+        let _ = written.send(());
+    });
+    if writer.is_ok() {
+        let _ = done.recv_timeout(WAIT_MAX);
+    }
+}
 
 /// A text whose control characters are written out, but for line feeds.
 pub(crate) fn visible(text: &str) -> Cow<'_, str> {

@@ -14,9 +14,9 @@ use rustls::server::{ClientHello, ParsedCertificate, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 use rustls::{CertificateError, Error, InconsistentKeys, RootCertStore, ServerConfig};
 
-use crate::Failure;
-use crate::edited::bytes_without_mark;
+use crate::failure::Failure;
 use crate::settings::{Loaded, Reading, ServeArgs};
+use crate::text_file::bytes_without_mark;
 
 pub(crate) mod client;
 

@@ -2,17 +2,16 @@
 
 mod output;
 mod progress;
-mod through;
+mod via_server;
 
 use std::fs::{self, File};
-use std::io::{self, BufReader, Read, Write};
+use std::io::{self, BufReader, Read};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
 use petstore_http::IdleTime;
-use petstore_ports::{Header, Row, StoreError, StoreErrorKind};
 use petstore_sqlite::{
     BackupError, COMPANIONS, Copied, OpenError, Part, backup, beside, is_database, read_snapshot,
 };
@@ -20,16 +19,19 @@ use serde_json::{Value, json};
 
 use self::output::Output;
 use self::progress::Progress;
-use self::through::Asked;
-use crate::admin::{Answer, NOT_UNDERSTOOD, Request, ask_within, connect};
-use crate::count::counted;
+use self::via_server::Asked;
+use crate::admin::{AdminAnswer, AdminRequest, NOT_UNDERSTOOD, ask_within, connect};
 use crate::environment::Stopwatch;
-use crate::keys::Through;
-use crate::ndjson::{End, Imported, Unimported};
+use crate::failure::Failure;
+use crate::keys::StoreTarget;
+use crate::ndjson::{End, ImportFailure, Imported, RowSink, export_snapshot};
+use crate::plural::counted;
 use crate::settings::Db;
 use crate::store::{Backend, IF_LOG_DAMAGED, NAME_ITS_SOCKET, is_folder};
+use crate::terminal::notify;
+use crate::terminal::print;
 use crate::terminal::visible_json;
-use crate::{Failure, mended, ndjson, print, sandbox, tell};
+use crate::{migration_report, ndjson, sandbox};
 
 /// How long a backup waits for what the server says of its file: one that hangs may be why it is made.
 const CHECK_TIME: Duration = Duration::from_secs(2);
@@ -41,7 +43,7 @@ pub(crate) struct TransferArgs {
     file: PathBuf,
 
     #[command(flatten)]
-    through: Through,
+    target: StoreTarget,
 
     /// Say nothing of what was done
     #[arg(long, conflicts_with = "json")]
@@ -76,8 +78,9 @@ impl TransferArgs {
         };
         let (count, renamed, place, into) = if let Some(server) = self.server()? {
             let sent = self.progress("sent");
-            let (count, renamed) = through::import(server, input, rename, sent, |error| self.fault(error))?;
-            (count, renamed, "the running server".to_owned(), self.through.socket().display().to_string())
+            let (count, renamed) =
+                via_server::import(server, input, rename, sent, |error| self.fault(error))?;
+            (count, renamed, "the running server".to_owned(), self.target.socket().display().to_string())
         } else {
             let backend = Backend::open(self.file_at_rest(false)?, NAME_ITS_SOCKET, IdleTime::default())?;
             let mut progress = self.progress("read");
@@ -86,19 +89,19 @@ impl TransferArgs {
                 ndjson::import(backend.bulk(), lines, End::OfInput, rename, |lines| progress.show(lines));
             backend.close();
             // Whoever meant a server that keeps nothing sees that it was not that one.
-            let db = self.through.db.to_string();
+            let db = self.target.db.to_string();
             let Imported { lines, renamed } = imported.map_err(|why| unimported(&why))?;
-            (lines, mended::renamed_categories(&renamed), db.clone(), db)
+            (lines, migration_report::renamed_categories(&renamed), db.clone(), db)
         };
         for line in &renamed {
-            tell(line);
+            notify(line);
         }
         self.done(&json!({"lines": count, "into": into}), &format!("{} imported into {place}", lines(count)))
     }
 
     /// Writes everything that the shop is.
     pub(crate) fn export(&self) -> Result<(), Failure> {
-        if self.through.json && self.is_standard() {
+        if self.target.json && self.is_standard() {
             return Err(Failure::usage(
                 "the lines go to standard output, where --json has no place: name a file",
             ));
@@ -119,11 +122,11 @@ impl TransferArgs {
     fn export_to(&self, output: &mut Output) -> Result<u64, Failure> {
         let mut progress = self.progress("exported");
         let count = if let Some(server) = self.server()? {
-            through::export(&server, output, progress)?
+            via_server::export(&server, output, progress)?
         } else {
-            let Db::File(file) = self.file_at_rest(true)? else { return Err(self.through.nowhere()) };
-            let read = |sink: &mut Sink<'_>| read_snapshot(file, sink);
-            export_file(file, read, output, |lines| progress.show(lines))?
+            let Db::File(file) = self.file_at_rest(true)? else { return Err(self.target.nowhere()) };
+            let read = |sink: &mut RowSink<'_>| read_snapshot(file, sink);
+            export_snapshot(file, read, output, |lines| progress.show(lines))?
         };
         output.finish().map_err(|error| self.fault(&error))?;
         Ok(count)
@@ -136,14 +139,14 @@ impl TransferArgs {
                 "a backup is a file, which is named: export writes to standard output",
             ));
         }
-        let Db::File(file) = &self.through.db else {
+        let Db::File(file) = &self.target.db else {
             return Err(Failure::because("a store in memory has no file to copy: export it"));
         };
         let watch = Stopwatch::start();
         if let Some(copied) = self.backup_of_memory(file)? {
             return self.copied(copied, &watch);
         }
-        let nowhere = || Failure::because(format!("there is no data in {}: name its --db", self.through.db));
+        let nowhere = || Failure::because(format!("there is no data in {}: name its --db", self.target.db));
         check_readable(file, nowhere)?;
         self.ask_whether_file_is_well()?;
         let copied = backup(file, &self.file).map_err(|error| Failure::because(with_remedy(&error)))?;
@@ -153,8 +156,8 @@ impl TransferArgs {
     /// Has a server make the backup of what is in its memory. None if there is no server that does; one that hangs may be why
     /// the backup is made.
     fn backup_of_memory(&self, file: &Path) -> Result<Option<Copied>, Failure> {
-        let Ok(Some(server)) = connect(&self.through.server()) else { return Ok(None) };
-        match through::backup(&server, CHECK_TIME, file, &self.file)? {
+        let Ok(Some(server)) = connect(&self.target.server()) else { return Ok(None) };
+        match via_server::backup(&server, CHECK_TIME, file, &self.file)? {
             Asked::Came(copied) => Ok(Some(copied)),
             Asked::CopyFile => Ok(None),
         }
@@ -176,21 +179,23 @@ impl TransferArgs {
     /// A server knows what has become of its file. To open another one that is in its place would be to copy into it what
     /// is in the log of the one that was there. Who cannot be asked, or does not understand, says nothing against it.
     fn ask_whether_file_is_well(&self) -> Result<(), Failure> {
-        match ask_within(CHECK_TIME, &self.through.server(), &Request::CheckFile) {
-            Ok(Some(Answer::Refused { why })) if why != NOT_UNDERSTOOD => Err(Failure::because(format!(
-                "no backup was made: {why}; what the server has is in its memory, and `petstore export` writes it"
-            ))),
+        match ask_within(CHECK_TIME, &self.target.server(), &AdminRequest::CheckFile) {
+            Ok(Some(AdminAnswer::Refused { why })) if why != NOT_UNDERSTOOD => {
+                Err(Failure::because(format!(
+                    "no backup was made: {why}; what the server has is in its memory, and `petstore export` writes it"
+                )))
+            }
             _ => Ok(()),
         }
     }
 
     /// Says what was done, to a program or to a person.
     fn done(&self, json: &Value, said: &str) -> Result<(), Failure> {
-        if self.through.json {
+        if self.target.json {
             return print(&visible_json(&format!("{json:#}\n")));
         }
         if !self.quiet {
-            tell(said);
+            notify(said);
         }
         Ok(())
     }
@@ -211,7 +216,7 @@ impl TransferArgs {
     /// What of a store it is that the file would be written over.
     fn is_data(&self, file: &Path) -> Option<&'static str> {
         let target = fs::canonicalize(file).ok().filter(|target| target.is_file())?;
-        if let Db::File(data) = &self.through.db {
+        if let Db::File(data) = &self.target.db {
             let belongs = |end: &str| fs::canonicalize(beside(data, end)).is_ok_and(|path| path == target);
             if COMPANIONS.into_iter().chain([sandbox::MARK]).any(belongs) {
                 return Some("a part of the data");
@@ -229,16 +234,16 @@ impl TransferArgs {
     }
 
     fn server(&self) -> Result<Option<UnixStream>, Failure> {
-        connect(&self.through.server())
+        connect(&self.target.server())
     }
 
     /// The store that no server serves. An import may make it; an export must find it.
     fn file_at_rest(&self, must_exist: bool) -> Result<&Db, Failure> {
-        let db = &self.through.db;
+        let db = &self.target.db;
         match db {
-            Db::File(file) if must_exist => check_readable(file, || self.through.nowhere()).map(|()| db),
+            Db::File(file) if must_exist => check_readable(file, || self.target.nowhere()).map(|()| db),
             Db::File(_) => Ok(db),
-            Db::Memory => Err(self.through.nowhere()),
+            Db::Memory => Err(self.target.nowhere()),
         }
     }
 
@@ -275,51 +280,11 @@ fn lines(count: u64) -> String {
     counted(count, "line")
 }
 
-fn unwritten(error: &io::Error) -> Failure {
-    Failure::because(format!("the lines cannot be written: {error}"))
-}
-
-fn unimported(why: &Unimported) -> Failure {
+fn unimported(why: &ImportFailure) -> Failure {
     Failure::because(match why {
-        Unimported::Nothing(why) => format!("nothing was imported: {why}"),
-        Unimported::InDoubt(why) => {
+        ImportFailure::Nothing(why) => format!("nothing was imported: {why}"),
+        ImportFailure::InDoubt(why) => {
             format!("{why}: all of it is there or nothing; look before you import again")
         }
     })
-}
-
-/// What takes the rows of a data file.
-pub(crate) type Sink<'s> = dyn FnMut(Row) -> Result<(), StoreError> + 's;
-
-/// Writes the lines of a data file, as it is at one moment, which is read by `read`.
-pub(crate) fn export_file(
-    file: &Path,
-    read: impl FnOnce(&mut Sink<'_>) -> Result<Header, StoreError>,
-    output: &mut dyn Write,
-    mut progress: impl FnMut(u64),
-) -> Result<u64, Failure> {
-    let (mut count, mut fault) = (0, None);
-    let read = read(&mut |row| match ndjson::write_row(output, &row) {
-        Ok(lines) => {
-            count += lines;
-            progress(count);
-            Ok(())
-        }
-        Err(error) => {
-            let failed = StoreError::unavailable("the output cannot be written");
-            fault = Some(error);
-            Err(failed)
-        }
-    });
-    match (read, fault) {
-        (_, Some(error)) => Err(unwritten(&error)),
-        (Err(error), None) => {
-            let why = match error.kind() {
-                StoreErrorKind::Unavailable | StoreErrorKind::Corrupt => error.reason(),
-                StoreErrorKind::Busy | StoreErrorKind::Indeterminate => error.report(),
-            };
-            Err(Failure::because(format!("{} cannot be read: {why}", file.display())))
-        }
-        (Ok(_), None) => Ok(count),
-    }
 }

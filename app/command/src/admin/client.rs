@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use rustix::process::geteuid;
 
-use super::{Answer, LINE_MAX, LINE_TIME, Request};
-use crate::Failure;
+use super::{AdminAnswer, AdminRequest, LINE_MAX, LINE_TIME};
+use crate::failure::Failure;
 
 /// A server as a command names it.
 #[derive(Debug, Clone)]
@@ -25,7 +25,7 @@ pub(crate) struct ServerAddress {
 }
 
 /// Asks the server behind a socket; none if no server is there.
-pub(crate) fn ask(server: &ServerAddress, request: &Request) -> Result<Option<Answer>, Failure> {
+pub(crate) fn ask(server: &ServerAddress, request: &AdminRequest) -> Result<Option<AdminAnswer>, Failure> {
     ask_within(LINE_TIME, server, request)
 }
 
@@ -33,8 +33,8 @@ pub(crate) fn ask(server: &ServerAddress, request: &Request) -> Result<Option<An
 pub(crate) fn ask_within(
     patience: Duration,
     server: &ServerAddress,
-    request: &Request,
-) -> Result<Option<Answer>, Failure> {
+    request: &AdminRequest,
+) -> Result<Option<AdminAnswer>, Failure> {
     let Some(server) = connect(server)? else { return Ok(None) };
     let mut answers = send(&server, request, patience)?;
     // From here on the server may do it, whatever comes of the answer.
@@ -49,7 +49,7 @@ pub(crate) fn ask_within(
 /// on each side takes the time that its lines take.
 pub(crate) fn begin(
     server: &UnixStream,
-    request: &Request,
+    request: &AdminRequest,
     patience: Duration,
 ) -> Result<BufReader<UnixStream>, Failure> {
     let (answers, first) = begun(server, request, patience)?;
@@ -59,9 +59,9 @@ pub(crate) fn begin(
 /// The same for a request that may have another answer first.
 pub(crate) fn begun(
     server: &UnixStream,
-    request: &Request,
+    request: &AdminRequest,
     patience: Duration,
-) -> Result<(BufReader<UnixStream>, Answer), Failure> {
+) -> Result<(BufReader<UnixStream>, AdminAnswer), Failure> {
     let mut answers = send(server, request, patience)?;
     let first = first_answer(&mut answers)?;
     bound(server, None)?;
@@ -71,7 +71,7 @@ pub(crate) fn begun(
 /// Sends a request, and returns what the answers are read from. Either side is waited for no longer than this.
 fn send(
     mut server: &UnixStream,
-    request: &Request,
+    request: &AdminRequest,
     patience: Duration,
 ) -> Result<BufReader<UnixStream>, Failure> {
     bound(server, Some(patience))?;
@@ -86,7 +86,7 @@ fn bound(server: &UnixStream, patience: Option<Duration>) -> Result<(), Failure>
     bounded.map_err(|error| cut_off(&error))
 }
 
-fn first_answer(answers: &mut BufReader<UnixStream>) -> Result<Answer, Failure> {
+fn first_answer(answers: &mut BufReader<UnixStream>) -> Result<AdminAnswer, Failure> {
     let mut line = Vec::new();
     let read = answers.take(LINE_MAX as u64).read_until(b'\n', &mut line);
     match read {
@@ -201,7 +201,7 @@ mod tests {
     #[test]
     fn a_server_that_says_nothing_is_waited_for_as_long_as_a_line_may_take_and_its_lines_for_longer() {
         const PATIENCE: Duration = Duration::from_millis(20);
-        for request in [Request::Import { rename_collisions: false }, Request::Export] {
+        for request in [AdminRequest::Import { rename_collisions: false }, AdminRequest::Export] {
             let (client, mut server) = UnixStream::pair().unwrap();
             let Err(late) = begin(&client, &request, PATIENCE) else {
                 panic!("{request:?}: it said nothing")

@@ -17,11 +17,11 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 
-use super::bulk::Bulk;
-use super::nursery::{self, BORN};
+use super::socket_staging::{self, BORN};
+use super::transfers::BulkTransfers;
 use super::{
-    AccountView, Answer, KeyRef, KeyView, LINE_MAX, LINE_TIME, NOT_UNDERSTOOD, PAGE, Replaced, Request,
-    account_name, key_label,
+    AccountView, AdminAnswer, AdminRequest, KeyRef, KeyView, LINE_MAX, LINE_TIME, NOT_UNDERSTOOD, PAGE,
+    Replaced, account_name, key_label,
 };
 use crate::reload::Reloader;
 
@@ -41,7 +41,7 @@ pub(crate) struct AdminSocket {
 impl AdminSocket {
     /// Says why no socket can have this path, or the one where it is made before it is moved there.
     pub(crate) fn judge(path: &Path) -> Result<(), String> {
-        for place in [path, &nursery::of(path).join(BORN)] {
+        for place in [path, &socket_staging::of(path).join(BORN)] {
             SocketAddr::from_pathname(place).map_err(|error| {
                 format!(
                     "the admin socket {} cannot be opened: {error}; a socket's path is short: name another one with \
@@ -65,9 +65,9 @@ impl AdminSocket {
         }
         // Made inside a folder that only its owner may enter and then moved: it is never open to others, not even
         // between being made and being closed to them.
-        let nursery = nursery::of(path);
+        let nursery = socket_staging::of(path);
         let _ = fs::remove_dir_all(&nursery);
-        nursery::clear(path);
+        socket_staging::clear(path);
         fs::DirBuilder::new().mode(0o700).create(&nursery)?;
         let opened = Self::open_in(&nursery, path);
         let _ = fs::remove_dir_all(&nursery);
@@ -84,8 +84,8 @@ impl AdminSocket {
     }
 
     /// Answers clients, for ever.
-    pub(crate) async fn serve(self, desk: Desk) {
-        let desk = Arc::new(desk);
+    pub(crate) async fn serve(self, handler: AdminHandler) {
+        let handler = Arc::new(handler);
         let places = Arc::new(Semaphore::new(CLIENTS_MAX));
         loop {
             let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
@@ -96,9 +96,9 @@ impl AdminSocket {
             if !self.may_ask(&stream) {
                 continue;
             }
-            let desk = Arc::clone(&desk);
+            let handler = Arc::clone(&handler);
             tokio::spawn(async move {
-                let _ = converse(stream, &desk).await;
+                let _ = converse(stream, &handler).await;
                 drop(place);
             });
         }
@@ -117,25 +117,25 @@ impl Drop for AdminSocket {
     }
 }
 
-async fn converse(mut stream: UnixStream, desk: &Desk) -> io::Result<()> {
+async fn converse(mut stream: UnixStream, handler: &AdminHandler) -> io::Result<()> {
     // A client that goes away or takes too long is its own affair.
     let answer = match read_request(&mut stream).await? {
-        Ok(Request::Import { rename_collisions }) => {
-            let import = move |bulk: &Bulk, stream: &_| bulk.import(stream, rename_collisions);
-            return on_a_thread(stream, desk, import).await;
+        Ok(AdminRequest::Import { rename_collisions }) => {
+            let import = move |bulk: &BulkTransfers, stream: &_| bulk.import(stream, rename_collisions);
+            return on_a_thread(stream, handler, import).await;
         }
-        Ok(Request::Export) => return on_a_thread(stream, desk, Bulk::export).await,
-        Ok(Request::Backup) => return on_a_thread(stream, desk, Bulk::backup).await,
-        Ok(request) => desk.answer(request).await,
+        Ok(AdminRequest::Export) => return on_a_thread(stream, handler, BulkTransfers::export).await,
+        Ok(AdminRequest::Backup) => return on_a_thread(stream, handler, BulkTransfers::backup).await,
+        Ok(request) => handler.answer(request).await,
         // What the reader says of it repeats its words, and one of them may be a key.
-        Err(_) => Answer::Refused { why: NOT_UNDERSTOOD.to_owned() },
+        Err(_) => AdminAnswer::Refused { why: NOT_UNDERSTOOD.to_owned() },
     };
     let mut line = serde_json::to_vec(&answer)?;
     line.push(b'\n');
     tokio::time::timeout(LINE_TIME, stream.write_all(&line)).await?
 }
 
-async fn read_request(stream: &mut UnixStream) -> io::Result<serde_json::Result<Request>> {
+async fn read_request(stream: &mut UnixStream) -> io::Result<serde_json::Result<AdminRequest>> {
     let mut line = Vec::new();
     let mut bytes = BufReader::new(stream.take(LINE_MAX as u64));
     tokio::time::timeout(LINE_TIME, bytes.read_until(b'\n', &mut line)).await??;
@@ -144,34 +144,34 @@ async fn read_request(stream: &mut UnixStream) -> io::Result<serde_json::Result<
 
 async fn on_a_thread(
     stream: UnixStream,
-    desk: &Desk,
-    work: impl FnOnce(&Bulk, &StdStream) -> io::Result<()> + Send + 'static,
+    handler: &AdminHandler,
+    work: impl FnOnce(&BulkTransfers, &StdStream) -> io::Result<()> + Send + 'static,
 ) -> io::Result<()> {
-    let (stream, bulk) = (stream.into_std()?, Arc::clone(&desk.bulk));
+    let (stream, bulk) = (stream.into_std()?, Arc::clone(&handler.bulk));
     tokio::task::spawn_blocking(move || work(&bulk, &stream)).await?
 }
 
 /// Turns what a client asks into calls of the administration, and back.
-pub(crate) struct Desk {
+pub(crate) struct AdminHandler {
     pub(crate) administration: Arc<dyn Administration>,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) bulk: Arc<Bulk>,
+    pub(crate) bulk: Arc<BulkTransfers>,
     /// How long a key that is rotated lives on, unless the client says it.
     pub(crate) overlap: Duration,
     /// None where no server runs.
     pub(crate) reloader: Option<Arc<Reloader>>,
 }
 
-impl Desk {
+impl AdminHandler {
     /// Does what is asked, or says why not.
-    pub(crate) async fn answer(&self, request: Request) -> Answer {
-        self.answer_or_refuse(request).await.unwrap_or_else(|why| Answer::Refused { why })
+    pub(crate) async fn answer(&self, request: AdminRequest) -> AdminAnswer {
+        self.answer_or_refuse(request).await.unwrap_or_else(|why| AdminAnswer::Refused { why })
     }
 
-    async fn answer_or_refuse(&self, request: Request) -> Result<Answer, String> {
+    async fn answer_or_refuse(&self, request: AdminRequest) -> Result<AdminAnswer, String> {
         let now = self.clock.now();
         match request {
-            Request::CreateKey { account, plan, label, scopes, expires } => {
+            AdminRequest::CreateKey { account, plan, label, scopes, expires } => {
                 let plan = plan.map(super::PlanChoice::plan).transpose()?;
                 let holder = match account {
                     Some(name) => KeyHolder::Named { name: account_name(&name)?, plan },
@@ -186,17 +186,22 @@ impl Desk {
                 let created = self.administration.create_key(new).await.map_err(why)?;
                 let key = KeyView::new(&created.made.key, &created.made.account, now);
                 let secret = created.secret.reveal().to_owned();
-                Ok(Answer::Created { secret, key, replaced: None })
+                Ok(AdminAnswer::Created { secret, key, replaced: None })
             }
-            Request::ListKeys { after } => {
+            AdminRequest::ListKeys { after } => {
                 let after = after.map(KeyId::new).transpose().map_err(|error| error.to_string())?;
                 let listings =
                     self.administration.keys(after, PAGE).await.map_err(|error| store_fault(&error))?;
                 let more = listings.len() == PAGE;
-                Ok(Answer::Keys { keys: listings.iter().map(|one| KeyView::of(one, now)).collect(), more })
+                Ok(AdminAnswer::Keys {
+                    keys: listings.iter().map(|one| KeyView::of(one, now)).collect(),
+                    more,
+                })
             }
-            Request::ShowKey { key } => Ok(Answer::Key { key: KeyView::of(&self.find(&key).await?, now) }),
-            Request::UpdateKey { key, label, scopes, expires } => {
+            AdminRequest::ShowKey { key } => {
+                Ok(AdminAnswer::Key { key: KeyView::of(&self.find(&key).await?, now) })
+            }
+            AdminRequest::UpdateKey { key, label, scopes, expires } => {
                 let patch = KeyPatch {
                     label: label.map(|label| key_label(&label)).transpose()?,
                     scopes: scopes.map(|scopes| key_scopes(&scopes)).transpose()?,
@@ -210,7 +215,7 @@ impl Desk {
                 let updated = self.administration.update_key(found.key.id, patch).await;
                 Ok(self.key(found, updated.map_err(why)?))
             }
-            Request::RotateKey { key, overlap_millis } => {
+            AdminRequest::RotateKey { key, overlap_millis } => {
                 let found = self.find(&key).await?;
                 let overlap = overlap_millis.map_or(self.overlap, Duration::from_millis);
                 let rotated = self.administration.rotate_key(found.key.id, overlap).await.map_err(why)?;
@@ -223,51 +228,54 @@ impl Desk {
                     is_cut_short: found.key.valid_until() == Some(expiry),
                 });
                 let secret = rotated.secret.reveal().to_owned();
-                Ok(Answer::Created { secret, key, replaced })
+                Ok(AdminAnswer::Created { secret, key, replaced })
             }
-            Request::RevokeKey { key } => {
+            AdminRequest::RevokeKey { key } => {
                 let found = self.find(&key).await?;
                 let revoked = self.administration.revoke_key(found.key.id).await;
                 Ok(self.key(found, revoked.map_err(why)?))
             }
-            Request::LiftBan { key } => {
+            AdminRequest::LiftBan { key } => {
                 let found = self.find(&key).await?;
                 let lifted = self.administration.lift_ban(found.key.id).await;
                 Ok(self.key(found, lifted.map_err(why)?))
             }
-            Request::Reload => {
+            AdminRequest::Reload => {
                 let reloader = self.reloader.as_ref().ok_or("no server runs that could reload")?;
                 let done = reloader.reload().map_err(|why| format!("nothing was reloaded: {why}"))?;
                 let warning = done.warning.iter().map(|warning| format!("warning: {warning}"));
-                Ok(Answer::Reloaded { lines: done.lines().into_iter().chain(warning).collect() })
+                Ok(AdminAnswer::Reloaded { lines: done.lines().into_iter().chain(warning).collect() })
             }
-            Request::CheckFile => {
+            AdminRequest::CheckFile => {
                 let bulk = Arc::clone(&self.bulk);
                 // It asks the file system.
                 let checked = tokio::task::spawn_blocking(move || bulk.check_file());
-                checked.await.map_err(|error| error.to_string())?.map(|()| Answer::FileIsWell)
+                checked.await.map_err(|error| error.to_string())?.map(|()| AdminAnswer::FileIsWell)
             }
             // They are more than an answer: see `converse`.
-            Request::Import { .. } | Request::Export | Request::Backup => {
+            AdminRequest::Import { .. } | AdminRequest::Export | AdminRequest::Backup => {
                 Err("lines and copies go through a server's socket".to_owned())
             }
-            Request::ListAccounts { after } => {
+            AdminRequest::ListAccounts { after } => {
                 let after = after.map(AccountId::new).transpose().map_err(|error| error.to_string())?;
                 let accounts =
                     self.administration.accounts(after, PAGE).await.map_err(|error| store_fault(&error))?;
                 let more = accounts.len() == PAGE;
-                Ok(Answer::Accounts { accounts: accounts.iter().map(|one| self.view(one)).collect(), more })
+                Ok(AdminAnswer::Accounts {
+                    accounts: accounts.iter().map(|one| self.view(one)).collect(),
+                    more,
+                })
             }
-            Request::ShowAccount { account } => {
+            AdminRequest::ShowAccount { account } => {
                 let found = self.account(&account).await?;
-                Ok(Answer::Account { account: self.view(&found) })
+                Ok(AdminAnswer::Account { account: self.view(&found) })
             }
-            Request::UpdateAccount { account, name, plan } => {
+            AdminRequest::UpdateAccount { account, name, plan } => {
                 let found = self.account(&account).await?;
                 let name = name.map(|name| account_name(&name)).transpose()?;
                 let plan = plan.map(super::PlanChoice::plan).transpose()?;
                 let updated = self.administration.update_account(found.id, name, plan).await.map_err(why)?;
-                Ok(Answer::Account { account: self.view(&updated) })
+                Ok(AdminAnswer::Account { account: self.view(&updated) })
             }
         }
     }
@@ -277,9 +285,9 @@ impl Desk {
         AccountView::new(account, self.administration.limits(&account.plan))
     }
 
-    fn key(&self, found: KeyListing, key: KeyRecord) -> Answer {
+    fn key(&self, found: KeyListing, key: KeyRecord) -> AdminAnswer {
         let listing = KeyListing { key, account: found.account };
-        Answer::Key { key: KeyView::of(&listing, self.clock.now()) }
+        AdminAnswer::Key { key: KeyView::of(&listing, self.clock.now()) }
     }
 
     async fn account(&self, name: &str) -> Result<Account, String> {

@@ -127,7 +127,7 @@ mod tests {
     fn refused(line: &str) -> String {
         let lines = format!("{{\"category\":{{\"name\":\"Rabbits\",\"id\":1}}}}\n{line}\n");
         match import(&MemoryStore::new(), lines.as_bytes(), End::OfInput, false, |_| {}) {
-            Err(Unimported::Nothing(why)) => why,
+            Err(ImportFailure::Nothing(why)) => why,
             other => panic!("{other:?}"),
         }
     }

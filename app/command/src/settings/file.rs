@@ -6,7 +6,8 @@ use std::{fs, io};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue, Error};
 
-use crate::{Failure, edited};
+use crate::failure::Failure;
+use crate::text_file;
 
 /// Which time it is that a file is read, the settings' own or one that they name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,7 +67,7 @@ impl SettingsFile {
         if size > FILE_MAX {
             return Err(unreadable(&format_args!("it has more than {FILE_MAX} bytes")));
         }
-        let text = edited::read(path).map_err(|error| unreadable(&error))?;
+        let text = text_file::read(path).map_err(|error| unreadable(&error))?;
         let entries = entries(&text)
             .map_err(|(line, why)| Failure::usage(format!("{}:{line}: {why}", path.display())))?;
         Ok(Self { path: path.to_owned(), entries })

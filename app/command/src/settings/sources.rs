@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::error::{ContextKind, ContextValue};
 use clap::parser::ValueSource;
@@ -11,62 +11,83 @@ use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 use super::advice::advised;
 use super::file::{Entry, Reading, SettingsFile};
 use super::{CONFIG_VARIABLE, ServeArgs};
-use crate::{Cli, Failure};
+use crate::failure::Failure;
 
 /// The flag that names the settings file.
 const CONFIG: &str = "config";
 
-/// A command line that was understood, with what the environment and the settings file add to it.
+/// The arguments of the process, and the function that declares its commands. A reload reads the same line again.
+#[derive(Debug, Clone)]
+pub(crate) struct CommandLine {
+    pub(crate) arguments: Vec<OsString>,
+    pub(crate) declare: fn() -> Command,
+}
+
+/// A parsed command line, with the values of the environment and of the settings file.
 pub(crate) struct Loaded {
-    pub(crate) cli: Cli,
     matches: ArgMatches,
     file: Option<SettingsFile>,
 }
 
-/// Understands a command line. A fault of the command line itself is clap's to tell; one of the environment or of the
-/// file names its variable or its line.
-pub(crate) fn load(arguments: &[OsString], reading: Reading) -> Result<Loaded, LoadError> {
-    let command = crate::command();
-    check_environment(&command)?;
-    // Made anew for each look: a copy beside this one would be the most memory that an idle server ever had.
-    let (arguments, bare) = match without_empty_variables(command).try_get_matches_from(arguments) {
-        Ok(bare) => (arguments.to_vec(), bare),
-        Err(fault) => {
-            let arguments = behind_the_command(arguments, &fault).ok_or_else(|| advised(fault))?;
-            let command = without_empty_variables(crate::command());
-            let bare = command.try_get_matches_from(&arguments).map_err(advised)?;
-            (arguments, bare)
-        }
-    };
-    let file =
-        config(&bare).map(|path| SettingsFile::read(&path, reading)).transpose().map_err(|failure| {
-            let is_variable = innermost(&bare).value_source(CONFIG) == Some(ValueSource::EnvVariable);
-            let from = if is_variable { format!("{CONFIG_VARIABLE}: ") } else { String::new() };
-            Failure { message: format!("{from}{}", failure.message), ..failure }
-        })?;
-    let matches = match &file {
-        None => bare,
-        Some(file) => {
-            check_file(file)?;
-            let command = without_empty_variables(with_defaults(crate::command(), file));
-            command.try_get_matches_from(arguments)?
-        }
-    };
-    let cli = Cli::from_arg_matches(&matches)?;
-    Ok(Loaded { cli, matches, file })
+impl CommandLine {
+    /// Parses the command line. clap reports a fault of the line itself; a fault of the environment or of the file names its
+    /// variable or its line.
+    pub(crate) fn load(&self, reading: Reading) -> Result<Loaded, LoadError> {
+        let Self { arguments, declare } = self;
+        check_environment(&declare())?;
+        // Declared again for each use: a clone would be the largest allocation of an idle server.
+        let (arguments, bare) = match without_empty_variables(declare()).try_get_matches_from(arguments) {
+            Ok(bare) => (arguments.clone(), bare),
+            Err(fault) => {
+                let arguments = self.behind_the_command(&fault).ok_or_else(|| advised(fault))?;
+                let command = without_empty_variables(declare());
+                let bare = command.try_get_matches_from(&arguments).map_err(advised)?;
+                (arguments, bare)
+            }
+        };
+        let file =
+            config(&bare).map(|path| SettingsFile::read(&path, reading)).transpose().map_err(|failure| {
+                let is_variable = innermost(&bare).value_source(CONFIG) == Some(ValueSource::EnvVariable);
+                let from = if is_variable { format!("{CONFIG_VARIABLE}: ") } else { String::new() };
+                Failure { message: format!("{from}{}", failure.message), ..failure }
+            })?;
+        let matches = match &file {
+            None => bare,
+            Some(file) => {
+                check_file(file)?;
+                let command = without_empty_variables(with_defaults(declare(), file));
+                command.try_get_matches_from(arguments)?
+            }
+        };
+        Ok(Loaded { matches, file })
+    }
+
+    /// Returns the same line with the flags that stand before a command behind it, where clap wants them:
+    /// `petstore --db x keys list` means `petstore keys --db x list`.
+    fn behind_the_command(&self, fault: &clap::Error) -> Option<Vec<OsString>> {
+        let Self { arguments, declare } = self;
+        let Some(ContextValue::String(name)) = fault.get(ContextKind::InvalidSubcommand) else { return None };
+        // The same word may be the value of a flag before it is the name of the command.
+        let is_complete = |end: &usize| declare().try_get_matches_from(&arguments[..*end]).is_ok();
+        let named = arguments.iter().enumerate().filter(|(_, word)| *word == name.as_str()).map(|(at, _)| at);
+        let at = named.filter(|at| *at > 0).find(is_complete)?;
+        let (program, flags) = arguments[..at].split_first()?;
+        let (name, rest) = arguments[at..].split_first()?;
+        Some([&[program.clone(), name.clone()], flags, rest].concat())
+    }
 }
 
-/// The same command line with the flags that stand before a command behind it, where clap wants them: whoever writes
-/// `petstore --db x keys list` means `petstore keys --db x list`.
-fn behind_the_command(arguments: &[OsString], fault: &clap::Error) -> Option<Vec<OsString>> {
-    let Some(ContextValue::String(name)) = fault.get(ContextKind::InvalidSubcommand) else { return None };
-    // The same word may be a flag's value before it is the command's name.
-    let is_complete = |end: &usize| crate::command().try_get_matches_from(&arguments[..*end]).is_ok();
-    let named = arguments.iter().enumerate().filter(|(_, word)| *word == name.as_str()).map(|(at, _)| at);
-    let at = named.filter(|at| *at > 0).find(is_complete)?;
-    let (program, flags) = arguments[..at].split_first()?;
-    let (name, rest) = arguments[at..].split_first()?;
-    Some([&[program.clone(), name.clone()], flags, rest].concat())
+/// Returns the settings of a server that would be started here with this settings file; none if they are faulty.
+pub(crate) fn of_a_server_here(config: Option<&Path>) -> Option<ServeArgs> {
+    let flag = config.map(|file| ["--config".into(), file.into()]);
+    let arguments = std::iter::once("petstore".into()).chain(flag.into_iter().flatten()).collect();
+    let declare = || {
+        let config =
+            Arg::new(CONFIG).long(CONFIG).env(CONFIG_VARIABLE).value_parser(clap::value_parser!(PathBuf));
+        ServeArgs::augment_args(Command::new("petstore")).arg(config)
+    };
+    let loaded = CommandLine { arguments, declare }.load(Reading::Again).ok()?;
+    loaded.serve_args()
 }
 
 /// Why a command line was not understood.
@@ -105,9 +126,24 @@ impl InForce {
 }
 
 impl Loaded {
-    /// Judges the server's settings together, if the command has to do with them.
+    /// The values of the arguments, for the commands to take theirs from.
+    pub(crate) fn matches(&self) -> &ArgMatches {
+        &self.matches
+    }
+
+    /// The server's settings; none if the command has none.
+    pub(crate) fn serve_args(&self) -> Option<ServeArgs> {
+        match self.matches.subcommand_name() {
+            None | Some("serve" | "check-config") => {
+                ServeArgs::from_arg_matches(innermost(&self.matches)).ok()
+            }
+            Some(_) => None,
+        }
+    }
+
+    /// Checks the server's settings together, if the command has any.
     pub(crate) fn check(&self) -> Result<(), Failure> {
-        self.cli.serve_args().map_or(Ok(()), |args| args.check(&|key| self.named(key)))
+        self.serve_args().map_or(Ok(()), |args| args.check(&|key| self.named(key)))
     }
 
     /// A setting as a fault names it: with its value, and where that came from.

@@ -19,7 +19,7 @@ pub(crate) fn connect(
     let config = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()?
         .dangerous()
-        .with_custom_certificate_verifier(Arc::new(Anybody(provider)))
+        .with_custom_certificate_verifier(Arc::new(AnyCertificate(provider)))
         .with_no_client_auth();
     let connection = ClientConnection::new(Arc::new(config), ServerName::IpAddress(address.into()))?;
     Ok(StreamOwned::new(connection, stream))
@@ -29,9 +29,9 @@ pub(crate) fn connect(
 /// secret, and the certificate is for its public name, not for this address; it may also have been renewed in the file
 /// and not in the server yet.
 #[derive(Debug)]
-struct Anybody(Arc<CryptoProvider>);
+struct AnyCertificate(Arc<CryptoProvider>);
 
-impl ServerCertVerifier for Anybody {
+impl ServerCertVerifier for AnyCertificate {
     fn verify_server_cert(
         &self,
         _: &CertificateDer<'_>,

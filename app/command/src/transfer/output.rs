@@ -6,7 +6,7 @@ use std::path::Path;
 
 use petstore_sqlite::Part;
 
-use crate::MOUNTED;
+use crate::files::MOUNTED;
 use crate::terminal::Lines;
 
 /// What is written to. A file has its name when all is written; until then it is another beside it.
@@ -30,7 +30,7 @@ impl Output {
     }
 
     pub(super) fn create(path: &Path) -> io::Result<Self> {
-        // Through a link to what it leads to, which has a mode of its own.
+        // StoreTarget a link to what it leads to, which has a mode of its own.
         let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let permissions = match fs::metadata(&target) {
             Ok(found) if found.is_file() => Some(found.permissions()),

@@ -5,21 +5,21 @@ use std::sync::Arc;
 use petstore_ports::api::{ClockFace, ClockTurn, Sandbox};
 use petstore_ports::{Entropy, Resettable, Row, StoreError};
 
-use crate::clock::SandboxClock;
+use super::clock::SandboxClock;
 
 /// A store and a clock that a tester has to themselves.
-pub struct TestBed {
+pub(crate) struct StoreSandbox {
     /// The store.
-    pub store: Arc<dyn Resettable>,
+    pub(crate) store: Arc<dyn Resettable>,
     /// The clock that the service works with.
-    pub clock: Arc<SandboxClock>,
+    pub(crate) clock: Arc<SandboxClock>,
     /// For a new epoch at each beginning.
-    pub entropy: Arc<dyn Entropy>,
+    pub(crate) entropy: Arc<dyn Entropy>,
     /// What the shop begins with: categories, pets and orders, in this order.
-    pub shop: Arc<[Row]>,
+    pub(crate) shop: Arc<[Row]>,
 }
 
-impl Sandbox for TestBed {
+impl Sandbox for StoreSandbox {
     fn new_epoch(&self) -> Result<u64, StoreError> {
         // Eight of the bytes are enough not to meet an epoch of before.
         Ok(self.entropy.bits()?[..8].iter().fold(0, |epoch, byte| epoch << 8 | u64::from(*byte)))

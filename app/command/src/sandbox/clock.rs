@@ -8,7 +8,7 @@ use petstore_ports::Clock;
 use petstore_ports::api::{ClockFace, ClockTurn, Hands};
 
 /// The machine's clock until it is turned; then it goes on from there, or stands still.
-pub struct SandboxClock {
+pub(crate) struct SandboxClock {
     machine: Arc<dyn Clock>,
     pace: RwLock<Pace>,
 }
@@ -37,12 +37,12 @@ impl Pace {
 
 impl SandboxClock {
     /// A clock that shows what the machine's shows.
-    pub fn new(machine: Arc<dyn Clock>) -> Self {
+    pub(crate) fn new(machine: Arc<dyn Clock>) -> Self {
         Self { machine, pace: RwLock::new(Pace::Ahead(0)) }
     }
 
     /// What it shows.
-    pub fn face(&self) -> ClockFace {
+    pub(crate) fn face(&self) -> ClockFace {
         let pace = *self.pace.read();
         ClockFace { now: pace.at(self.machine.now()), frozen: matches!(pace, Pace::Frozen(_)) }
     }

@@ -8,19 +8,22 @@ use clap::Args;
 use super::tables::keys_table;
 use petstore_domain::ApiKey;
 
-use crate::admin::{AccountView, Answer, KeyView, Replaced, Request, ServerAddress, ask, connect};
-use crate::at_rest;
+use crate::admin::{AccountView, AdminAnswer, AdminRequest, KeyView, Replaced, ServerAddress, ask, connect};
+use crate::failure::Failure;
+use crate::offline_admin;
 use crate::settings::{DEFAULT_DB, Db};
 use crate::table::show;
+use crate::terminal::notify;
+use crate::terminal::print;
+use crate::terminal::print_once;
 use crate::terminal::{visible, visible_json};
-use crate::{Failure, print, print_to_its_end, tell};
 
 /// Behind what is a command's own.
 const LAST: usize = 40;
 
 /// Where the server is, and how to print.
 #[derive(Debug, Args)]
-pub(crate) struct Through {
+pub(crate) struct StoreTarget {
     /// The server's admin socket; FILE.sock beside the data unless told otherwise
     #[arg(long, env = "PETSTORE_ADMIN_SOCKET", value_name = "FILE", global = true, help_heading = "Server")]
     admin_socket: Option<PathBuf>,
@@ -38,7 +41,7 @@ pub(crate) struct Through {
     config: Option<PathBuf>,
 }
 
-impl Through {
+impl StoreTarget {
     /// The same with the settings file, of which a store at rest takes the figures of the plans.
     pub(crate) fn with_config(self, config: Option<PathBuf>) -> Self {
         Self { config, ..self }
@@ -55,12 +58,12 @@ impl Through {
     }
 
     /// Asks the server that owns the store, or where none runs the store itself.
-    pub(super) fn ask(&self, request: Request) -> Result<Answer, Failure> {
+    pub(super) fn ask(&self, request: AdminRequest) -> Result<AdminAnswer, Failure> {
         let server = self.server();
         match (ask(&server, &request)?, &self.db) {
             (Some(answer), _) => answer.understood(),
             (None, Db::File(file)) if file.exists() => {
-                let answer = at_rest::ask(&self.db, self.config.as_deref(), request)?.understood()?;
+                let answer = offline_admin::ask(&self.db, self.config.as_deref(), request)?.understood()?;
                 self.tell_that_none_answers(&server.socket);
                 Ok(answer)
             }
@@ -84,7 +87,7 @@ impl Through {
         static TOLD: Once = Once::new();
         TOLD.call_once(|| {
             let (socket, hint) = (socket.display(), self.hint());
-            tell(&format!("no server answers at {socket}, so {} itself was opened{hint}", self.db));
+            notify(&format!("no server answers at {socket}, so {} itself was opened{hint}", self.db));
         });
     }
 
@@ -100,9 +103,11 @@ impl Through {
         }
     }
 
-    pub(super) fn created(&self, request: Request, quiet: bool) -> Result<(), Failure> {
-        let is_rotation = matches!(request, Request::RotateKey { .. });
-        let Answer::Created { secret, key, replaced } = self.ask(request)? else { return Err(unexpected()) };
+    pub(super) fn created(&self, request: AdminRequest, quiet: bool) -> Result<(), Failure> {
+        let is_rotation = matches!(request, AdminRequest::RotateKey { .. });
+        let AdminAnswer::Created { secret, key, replaced } = self.ask(request)? else {
+            return Err(unexpected());
+        };
         // It is printed as it is.
         if ApiKey::parse(secret.as_bytes()).is_err() {
             return Err(unexpected());
@@ -118,28 +123,28 @@ impl Through {
             if let Some(replaced) = replaced {
                 json["replaced"] = serde_json::json!(replaced);
             }
-            print_to_its_end(&visible_json(&format!("{json:#}\n")))
+            print_once(&visible_json(&format!("{json:#}\n")))
         } else if quiet {
             // Whoever planned for the whole overlap must know all the same.
             let cut_short = replaced.iter().filter(|old| old.is_cut_short).map(lives_until);
-            cut_short.chain(end).for_each(|word| tell(&word));
-            print_to_its_end(&format!("{secret}\n"))
+            cut_short.chain(end).for_each(|word| notify(&word));
+            print_once(&format!("{secret}\n"))
         } else {
             let words = replaced.as_ref().map(lives_until).into_iter().chain(end);
             let words: String = words.map(|word| word + ".\n").collect();
             let said =
                 format!("{secret}\n\nThis is the one time that the key is shown. Its id is {id}.\n{words}");
-            print_to_its_end(&visible(&said)).and_then(|()| show(&keys_table(&[key])))
+            print_once(&visible(&said)).and_then(|()| show(&keys_table(&[key])))
         };
         shown.map_err(|failure| {
             Failure::because(format!("{}; key {id} was made and is lost: revoke it", failure.message))
         })
     }
 
-    pub(super) fn key(&self, request: Request) -> Result<(), Failure> {
+    pub(super) fn key(&self, request: AdminRequest) -> Result<(), Failure> {
         match self.ask(request)? {
-            Answer::Key { key } if self.json => print_json(&key),
-            Answer::Key { key } => show(&keys_table(&[key])),
+            AdminAnswer::Key { key } if self.json => print_json(&key),
+            AdminAnswer::Key { key } => show(&keys_table(&[key])),
             _ => Err(unexpected()),
         }
     }
@@ -149,7 +154,7 @@ impl Through {
         let mut all: Vec<KeyView> = Vec::new();
         loop {
             let after = all.last().map(|key| key.id);
-            let Answer::Keys { keys, more } = self.ask(Request::ListKeys { after })? else {
+            let AdminAnswer::Keys { keys, more } = self.ask(AdminRequest::ListKeys { after })? else {
                 return Err(unexpected());
             };
             all.extend(keys);
@@ -161,7 +166,7 @@ impl Through {
 
     /// An account by its name, and its keys.
     pub(super) fn account(&self, name: String) -> Result<(AccountView, Vec<KeyView>), Failure> {
-        let Answer::Account { account } = self.ask(Request::ShowAccount { account: name })? else {
+        let AdminAnswer::Account { account } = self.ask(AdminRequest::ShowAccount { account: name })? else {
             return Err(unexpected());
         };
         let mut keys = self.keys()?;
@@ -174,7 +179,8 @@ impl Through {
         let mut all: Vec<AccountView> = Vec::new();
         loop {
             let after = all.last().map(|account| account.id);
-            let Answer::Accounts { accounts, more } = self.ask(Request::ListAccounts { after })? else {
+            let AdminAnswer::Accounts { accounts, more } = self.ask(AdminRequest::ListAccounts { after })?
+            else {
                 return Err(unexpected());
             };
             all.extend(accounts);

@@ -9,12 +9,11 @@ use petstore_ports::{Row, StoreErrorKind};
 use petstore_sqlite::Copied;
 use tokio::sync::watch;
 
-use super::{Answer, LINE_TIME};
+use super::{AdminAnswer, LINE_TIME};
 use crate::environment::Stopwatch;
-use crate::ndjson::{End, Imported, Unimported};
+use crate::ndjson::{End, ImportFailure, Imported, RowSink};
 use crate::store::{Backend, DataFile};
-use crate::transfer::Sink;
-use crate::{mended, ndjson, transfer};
+use crate::{migration_report, ndjson};
 
 /// How long the reader of an export may rest, where nobody waits for it: only the log of the file cannot begin anew.
 const REST_MAX: Duration = Duration::from_mins(5);
@@ -27,13 +26,13 @@ const HELD_MAX: Duration = Duration::from_secs(10);
 const COPIED_MAX: u64 = 250_000;
 
 /// What imports and exports work on. They block: each runs on a thread of its own.
-pub(crate) struct Bulk {
+pub(crate) struct BulkTransfers {
     backend: Arc<Backend>,
     /// See [`owe`](Self::owe).
     owed: watch::Sender<()>,
 }
 
-impl Bulk {
+impl BulkTransfers {
     pub(crate) fn new(backend: Arc<Backend>) -> Self {
         Self { backend, owed: watch::Sender::new(()) }
     }
@@ -52,14 +51,15 @@ impl Bulk {
     pub(super) fn import(&self, stream: &UnixStream, rename_collisions: bool) -> io::Result<()> {
         let _owed = self.owe();
         prepare(stream)?;
-        say(&mut &*stream, &Answer::Ready)?;
+        say(&mut &*stream, &AdminAnswer::Ready)?;
         let lines = BufReader::new(stream);
-        let answer = match ndjson::import(self.backend.bulk(), lines, End::Said, rename_collisions, |_| {}) {
+        let answer = match ndjson::import(self.backend.bulk(), lines, End::EndLine, rename_collisions, |_| {})
+        {
             Ok(Imported { lines, renamed }) => {
-                Answer::Imported { lines, renamed: mended::renamed_categories(&renamed) }
+                AdminAnswer::Imported { lines, renamed: migration_report::renamed_categories(&renamed) }
             }
-            Err(Unimported::Nothing(why)) => Answer::Refused { why },
-            Err(Unimported::InDoubt(why)) => Answer::InDoubt { why },
+            Err(ImportFailure::Nothing(why)) => AdminAnswer::Refused { why },
+            Err(ImportFailure::InDoubt(why)) => AdminAnswer::InDoubt { why },
         };
         say(&mut &*stream, &answer)
     }
@@ -81,20 +81,20 @@ impl Bulk {
         let Some(file) = self.backend.file() else {
             return say(
                 &mut &*stream,
-                &Answer::Refused { why: "a store in memory has no file to copy".to_owned() },
+                &AdminAnswer::Refused { why: "a store in memory has no file to copy".to_owned() },
             );
         };
         let is_well = file.check().is_ok() && self.backend.disk_fault().is_none();
         let made = match self.backend.pause_commits() {
-            Err(_) if is_well => return say(&mut &*stream, &Answer::CopyFile),
+            Err(_) if is_well => return say(&mut &*stream, &AdminAnswer::CopyFile),
             Err(why) => Err(why),
             Ok(still) if is_well && still.shop_len() > COPIED_MAX => {
                 drop(still);
-                return say(&mut &*stream, &Answer::CopyFile);
+                return say(&mut &*stream, &AdminAnswer::CopyFile);
             }
             Ok(still) => {
                 // From here on it takes longer than an answer may.
-                say(&mut &*stream, &Answer::Ready)?;
+                say(&mut &*stream, &AdminAnswer::Ready)?;
                 let header = still.header();
                 if still.shop_len() > COPIED_MAX {
                     file.copy_of(&header, still.rows())
@@ -106,9 +106,9 @@ impl Bulk {
             }
         };
         match made {
-            Err(why) => say(&mut output, &Answer::Refused { why: why.report() })?,
+            Err(why) => say(&mut output, &AdminAnswer::Refused { why: why.report() })?,
             Ok((copy, Copied { pets, orders, bytes })) => {
-                say(&mut output, &Answer::Copied { pets, orders, bytes })?;
+                say(&mut output, &AdminAnswer::Copied { pets, orders, bytes })?;
                 io::copy(&mut copy.take(bytes), &mut output)?;
             }
         }
@@ -130,7 +130,7 @@ impl Bulk {
         // Where there is a file and it is lost, nothing is written in any case.
         let held = self.backend.file().is_none().then(Stopwatch::start);
         let mut output = BufWriter::new(Reader { stream, held });
-        say(&mut output, &Answer::Ready)?;
+        say(&mut output, &AdminAnswer::Ready)?;
         // Until it has that the client waits no longer than for any answer; the first lines may take longer.
         output.flush()?;
         let exported = match (copied, file) {
@@ -141,8 +141,8 @@ impl Bulk {
             (None, None) => self.export_memory(&mut output),
         };
         let answer = match exported {
-            Ok(lines) => Answer::Exported { lines },
-            Err(why) => Answer::Refused { why },
+            Ok(lines) => AdminAnswer::Exported { lines },
+            Err(why) => AdminAnswer::Refused { why },
         };
         say(&mut output, &answer)?;
         output.flush()
@@ -152,8 +152,8 @@ impl Bulk {
     /// who read, say, or the log has been taken away.
     fn export_file(&self, file: &DataFile<'_>, output: &mut dyn Write) -> Option<Result<u64, String>> {
         let mut begun = false;
-        let read = |sink: &mut Sink<'_>| file.read_snapshot(sink);
-        let exported = transfer::export_file(&file.path(), read, output, |_| begun = true);
+        let read = |sink: &mut RowSink<'_>| file.read_snapshot(sink);
+        let exported = ndjson::export_snapshot(&file.path(), read, output, |_| begun = true);
         match exported {
             Err(_) if !begun && self.backend.disk_fault().is_some() => None,
             exported => Some(exported.map_err(|failure| failure.message)),
@@ -203,7 +203,7 @@ fn prepare(stream: &UnixStream) -> io::Result<()> {
 }
 
 /// In one write: a server that ends meanwhile has said all of it or nothing.
-fn say(output: &mut dyn Write, answer: &Answer) -> io::Result<()> {
+fn say(output: &mut dyn Write, answer: &AdminAnswer) -> io::Result<()> {
     let mut line = serde_json::to_vec(answer)?;
     line.push(b'\n');
     output.write_all(&line)
@@ -218,13 +218,13 @@ mod tests {
 
     use super::*;
 
-    fn is_answered(bulk: &Bulk) -> bool {
+    fn is_answered(bulk: &BulkTransfers) -> bool {
         pin!(bulk.answered()).poll(&mut Context::from_waker(Waker::noop())) == Poll::Ready(())
     }
 
     #[test]
     fn an_import_owes_its_answer_until_that_is_written() {
-        let bulk = Arc::new(Bulk::new(Arc::new(Backend::in_memory(1))));
+        let bulk = Arc::new(BulkTransfers::new(Arc::new(Backend::in_memory(1))));
         assert!(is_answered(&bulk));
         let (mut client, server) = UnixStream::pair().unwrap();
         let import = std::thread::spawn({
@@ -263,7 +263,7 @@ mod tests {
     #[test]
     fn an_answer_is_written_at_once() {
         let mut writes = Writes::default();
-        say(&mut writes, &Answer::Imported { lines: 7, renamed: vec![] }).unwrap();
+        say(&mut writes, &AdminAnswer::Imported { lines: 7, renamed: vec![] }).unwrap();
         assert_eq!(writes.0, [b"{\"answer\":\"imported\",\"lines\":7}\n"]);
     }
 }

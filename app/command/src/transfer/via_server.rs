@@ -9,10 +9,10 @@ use std::time::Duration;
 use petstore_sqlite::{Copied, keep_copy};
 
 use super::progress::Progress;
-use super::{unimported, unwritten};
-use crate::Failure;
-use crate::admin::{Answer, LINE_TIME, NOT_UNDERSTOOD, Request, begin, begun, cut_off};
-use crate::ndjson::{END_LINE, Unimported};
+use super::unimported;
+use crate::admin::{AdminAnswer, AdminRequest, LINE_TIME, NOT_UNDERSTOOD, begin, begun, cut_off};
+use crate::failure::Failure;
+use crate::ndjson::{END_LINE, ImportFailure, unwritten};
 
 /// Sends lines to a server, which takes all or none. `fault` is what a failure to read them is called.
 pub(super) fn import(
@@ -22,7 +22,7 @@ pub(super) fn import(
     progress: Progress,
     fault: impl Fn(&io::Error) -> Failure,
 ) -> Result<(u64, Vec<String>), Failure> {
-    let mut answers = begin(&server, &Request::Import { rename_collisions }, LINE_TIME)?;
+    let mut answers = begin(&server, &AdminRequest::Import { rename_collisions }, LINE_TIME)?;
     let sent = send_lines(input, &mut server, progress);
     // Closed without the line that ends them, what was sent is dropped.
     let _ = server.shutdown(Shutdown::Write);
@@ -31,9 +31,9 @@ pub(super) fn import(
     }
     // The server may refuse a line while we are still sending: why, it says afterwards.
     match outcome(&mut answers)? {
-        Answer::Imported { lines, renamed } => Ok((lines, renamed)),
-        Answer::Refused { why } => Err(unimported(&Unimported::Nothing(why))),
-        Answer::InDoubt { why } => Err(unimported(&Unimported::InDoubt(why))),
+        AdminAnswer::Imported { lines, renamed } => Ok((lines, renamed)),
+        AdminAnswer::Refused { why } => Err(unimported(&ImportFailure::Nothing(why))),
+        AdminAnswer::InDoubt { why } => Err(unimported(&ImportFailure::InDoubt(why))),
         _ => Err(in_doubt("the server answered something else: is it of another version?")),
     }
 }
@@ -71,7 +71,7 @@ pub(super) fn export(
     output: &mut dyn Write,
     mut progress: Progress,
 ) -> Result<u64, Failure> {
-    let mut answers = begin(server, &Request::Export, LINE_TIME)?;
+    let mut answers = begin(server, &AdminRequest::Export, LINE_TIME)?;
     let (mut count, mut line) = (0, Vec::new());
     loop {
         line.clear();
@@ -84,8 +84,8 @@ pub(super) fn export(
         count += 1;
         progress.show(count);
     }
-    match serde_json::from_slice::<Answer>(&line) {
-        Ok(Answer::Exported { lines }) if lines == count => Ok(count),
+    match serde_json::from_slice::<AdminAnswer>(&line) {
+        Ok(AdminAnswer::Exported { lines }) if lines == count => Ok(count),
         Ok(answer) => {
             answer.understood().map(|_| count).and(Err(Failure::because("the export is not whole")))
         }
@@ -111,19 +111,19 @@ pub(super) fn backup(
     target: &Path,
 ) -> Result<Asked, Failure> {
     // One that cannot be asked says nothing against its file.
-    let Ok((mut answers, first)) = begun(server, &Request::Backup, patience) else {
+    let Ok((mut answers, first)) = begun(server, &AdminRequest::Backup, patience) else {
         return Ok(Asked::CopyFile);
     };
     match first {
-        Answer::Ready => {}
-        Answer::CopyFile => return Ok(Asked::CopyFile),
-        Answer::Refused { why } if why == NOT_UNDERSTOOD => return Ok(Asked::CopyFile),
+        AdminAnswer::Ready => {}
+        AdminAnswer::CopyFile => return Ok(Asked::CopyFile),
+        AdminAnswer::Refused { why } if why == NOT_UNDERSTOOD => return Ok(Asked::CopyFile),
         answer => return Err(not_made(answer)),
     }
     let mut line = Vec::new();
     answers.read_until(b'\n', &mut line).map_err(|error| cut_off(&error))?;
     match serde_json::from_slice(&line) {
-        Ok(Answer::Copied { pets, orders, bytes }) => {
+        Ok(AdminAnswer::Copied { pets, orders, bytes }) => {
             keep_copy(source, target, &mut answers, bytes)
                 .map_err(|error| Failure::because(error.to_string()))?;
             Ok(Asked::Came(Copied { pets, orders, bytes }))
@@ -133,9 +133,9 @@ pub(super) fn backup(
     }
 }
 
-fn not_made(answer: Answer) -> Failure {
+fn not_made(answer: AdminAnswer) -> Failure {
     let why = match answer {
-        Answer::Refused { why } => why,
+        AdminAnswer::Refused { why } => why,
         _ => "the server answered something else: is it of another version?".to_owned(),
     };
     Failure::because(format!(
@@ -145,7 +145,7 @@ fn not_made(answer: Answer) -> Failure {
 
 /// What has become of an import. All of it may be there, although nobody says so, or only half a word: only the server
 /// knows.
-fn outcome(answers: &mut impl BufRead) -> Result<Answer, Failure> {
+fn outcome(answers: &mut impl BufRead) -> Result<AdminAnswer, Failure> {
     let mut line = Vec::new();
     let read = answers.read_until(b'\n', &mut line);
     read.map_err(|error| in_doubt(&format!("the server's answer did not come: {error}")))?;
@@ -157,7 +157,7 @@ fn outcome(answers: &mut impl BufRead) -> Result<Answer, Failure> {
 }
 
 fn in_doubt(why: &str) -> Failure {
-    unimported(&Unimported::InDoubt(why.to_owned()))
+    unimported(&ImportFailure::InDoubt(why.to_owned()))
 }
 
 #[cfg(test)]

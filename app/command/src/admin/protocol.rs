@@ -6,12 +6,12 @@ use petstore_domain::{
 use petstore_ports::api::KeyListing;
 use serde::{Deserialize, Serialize};
 
-use crate::Failure;
+use crate::failure::Failure;
 
 /// What a client asks.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "ask", rename_all = "snake_case", deny_unknown_fields)]
-pub(crate) enum Request {
+pub(crate) enum AdminRequest {
     CreateKey {
         account: Option<String>,
         plan: Option<PlanChoice>,
@@ -73,7 +73,7 @@ pub(crate) enum Request {
 /// What a server answers.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "snake_case")]
-pub(crate) enum Answer {
+pub(crate) enum AdminAnswer {
     /// A key with its secret, for this once.
     Created {
         secret: String,
@@ -131,7 +131,7 @@ pub(crate) enum Answer {
     },
 }
 
-impl Answer {
+impl AdminAnswer {
     /// The answer, or why there is none.
     pub(crate) fn understood(self) -> Result<Self, Failure> {
         match self {
