@@ -60,7 +60,7 @@ enum Command {
     Backup(TransferArgs),
     /// Take changed plans, CORS and certificates into a running server, without a restart
     Reload(ReloadArgs),
-    /// Say which settings would be in force, and where each comes from
+    /// Show which settings would be in force, and where each comes from
     CheckConfig(Box<ServeArgs>),
     /// List all settings
     Settings(SettingsArgs),
@@ -81,15 +81,15 @@ enum Command {
     Man(ManArgs),
 }
 
-/// The command line as it is declared, with help that fits a screen: a line for each flag, and the rarer settings
-/// where there is room for them.
+/// The declaration of the command line, with help that fits a screen: one line for each flag, and only the frequent
+/// settings.
 pub(crate) fn command() -> clap::Command {
     const MORE: &str = "Each setting is also a variable (PETSTORE_LISTEN) and a key of the settings file (listen).\n\
                         `petstore settings` lists them all, `petstore settings --sample` prints such a file.";
     let command = without_variables(Cli::command()).after_help(MORE);
     let command = command.mut_subcommand("serve", |serve| serve.after_help(MORE));
     let command = command.mut_subcommand("check-config", |check| check.after_help(MORE));
-    // The three share their arguments, but not what the file is to them.
+    // The three commands share their arguments, but the file has another meaning in each.
     let files = [
         ("import", "The lines; `-` is standard input"),
         ("export", "Where the lines go; `-` is standard output"),
@@ -98,11 +98,11 @@ pub(crate) fn command() -> clap::Command {
     let command = files.iter().fold(command, |command, (name, help)| {
         command.mut_subcommand(name, |transfer| transfer.mut_arg("file", |file| file.help(*help)))
     });
-    // A reload is a server's alone.
+    // Only a server can reload.
     let command = command.mut_subcommand("reload", |reload| {
         reload.mut_arg("db", |db| db.help("Where the data is kept: the server's socket is beside it"))
     });
-    // A backup asks a server that is found beside the file, and else reads the file itself.
+    // A backup asks the server that is found beside the file; without one it reads the file.
     let command = command.mut_subcommand("backup", |backup| {
         backup.mut_arg("db", |db| db.help("Where the data is kept").help_heading(None::<&str>))
     });

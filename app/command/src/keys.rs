@@ -1,4 +1,4 @@
-//! `petstore keys`, `petstore accounts` and `petstore reload`: what an operator does, through the server's admin socket.
+//! `petstore keys`, `petstore accounts` and `petstore reload`: administration through the server's admin socket.
 
 mod accounts;
 mod tables;
@@ -23,7 +23,7 @@ use crate::table::show;
 use crate::terminal::print;
 use crate::terminal::visible;
 
-/// Which server.
+/// The server to reload.
 #[derive(Debug, Args)]
 pub(crate) struct ReloadArgs {
     #[command(flatten)]
@@ -31,7 +31,7 @@ pub(crate) struct ReloadArgs {
 }
 
 impl ReloadArgs {
-    /// Has the server read its settings anew, and says what became of them.
+    /// Has the server reload its settings, and prints the result.
     pub(crate) fn run(&self) -> Result<(), Failure> {
         let server = self.target.server();
         match ask(&server, &AdminRequest::Reload)?.map(AdminAnswer::understood).transpose()? {
@@ -108,7 +108,7 @@ pub(crate) enum KeysCommand {
         #[arg(long, conflicts_with = "json")]
         quiet: bool,
     },
-    /// End a key's life at once, for good
+    /// Revoke a key at once and permanently
     Revoke {
         /// Its id, or its first twelve characters
         #[arg(value_parser = key_ref)]
@@ -125,7 +125,7 @@ pub(crate) enum KeysCommand {
 }
 
 impl KeysCommand {
-    /// Does what the command says.
+    /// Executes the command.
     pub(crate) fn run(self, target: &StoreTarget) -> Result<(), Failure> {
         match self {
             Self::Create { account, plan, scopes, expires, label, quiet } => {
@@ -173,7 +173,7 @@ fn key_ref(text: &str) -> Result<String, String> {
     }
 }
 
-/// An account's name.
+/// Checks the name of an account.
 fn name(text: &str) -> Result<String, String> {
     account_name(text).map(|_| text.to_owned())
 }
@@ -187,10 +187,10 @@ fn scopes(text: &str) -> Result<String, String> {
     Ok(scopes.as_str().to_owned())
 }
 
-/// What a key that does not expire has for a time.
+/// The value of --expires for a key that does not expire.
 const NEVER: &str = "never";
 
-/// The server knows what time it is; here only the form is judged.
+/// Checks the form only; the server knows the current time.
 fn expiry(text: &str) -> Result<String, String> {
     if duration(text).is_ok() || Timestamp::parse(text).is_ok() {
         return Ok(text.to_owned());

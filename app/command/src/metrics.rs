@@ -1,7 +1,7 @@
-//! `/metrics`: what the parts of the server have counted, in OpenMetrics text.
+//! `/metrics`: the statistics of the server's parts, as OpenMetrics text.
 //!
-//! Nothing is counted here: each part counts on its own, and is asked when somebody reads. Labels are routes, methods,
-//! statuses, plans and words of ours, never anything from outside.
+//! Nothing is counted here: each part counts on its own and is read on request. Labels are routes, methods, statuses,
+//! plans and fixed words, never values of clients.
 
 mod process;
 
@@ -22,7 +22,7 @@ use crate::log::Log;
 use crate::store::{Backend, CommitStats};
 use crate::version;
 
-/// The parts that are asked.
+/// The parts that are read.
 pub(crate) struct Metrics {
     pub(crate) backend: Arc<Backend>,
     pub(crate) service: Arc<Service>,
@@ -51,7 +51,7 @@ impl Exposition for Metrics {
     }
 }
 
-/// All figures as of one moment.
+/// All statistics as of one moment.
 #[derive(Debug)]
 struct Snapshot {
     transport: TransportStats,
@@ -59,7 +59,7 @@ struct Snapshot {
     is_ready: bool,
     service: petstore_service::Figures,
     commits: Option<CommitStats>,
-    /// None where there is no data file.
+    /// None without a data file.
     log_pages: Option<u32>,
     log_is_stuck: bool,
     dropped: u64,
@@ -167,7 +167,7 @@ impl Snapshot {
     }
 }
 
-/// Families of metrics, one after the other.
+/// Encodes families of metrics.
 struct Families<'e>(DescriptorEncoder<'e>);
 
 impl Families<'_> {
@@ -203,7 +203,7 @@ impl Families<'_> {
         values.into_iter().try_for_each(|(labels, value)| family.encode_family(&labels)?.encode_gauge(&value))
     }
 
-    /// Histograms of times, from how many took up to so long and longer than the bound before.
+    /// Encodes histograms of durations.
     fn durations<'h, L: EncodeLabelSet>(
         &mut self,
         name: &str,
@@ -216,7 +216,7 @@ impl Families<'_> {
             .try_for_each(|(labels, sum, buckets)| times(&mut family.encode_family(&labels)?, sum, buckets))
     }
 
-    /// One of them, without labels.
+    /// Encodes one histogram of durations, without labels.
     fn duration(
         &mut self,
         name: &str,
@@ -228,7 +228,7 @@ impl Families<'_> {
         times(&mut self.0.encode_descriptor(name, help, unit, MetricType::Histogram)?, sum, buckets)
     }
 
-    /// A histogram of numbers.
+    /// Encodes a histogram of numbers.
     #[expect(clippy::cast_precision_loss, reason = "counts of operations are far from 2^53")]
     fn sizes(&mut self, name: &str, help: &str, sum: u64, buckets: &[(u64, u64)]) -> fmt::Result {
         let bound = |bound: u64| if bound == u64::MAX { f64::INFINITY } else { bound as f64 };
@@ -238,7 +238,7 @@ impl Families<'_> {
         metric.encode_histogram::<NoLabelSet>(sum as f64, count, &buckets, None)
     }
 
-    /// A number with a fraction that only grows.
+    /// Encodes a counter with a fraction.
     fn seconds_counter(&mut self, name: &str, help: &str, seconds: f64) -> fmt::Result {
         let mut metric = self.0.encode_descriptor(name, help, Some(&Unit::Seconds), MetricType::Counter)?;
         metric.encode_counter::<NoLabelSet, _, u64>(&seconds, None)

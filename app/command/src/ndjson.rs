@@ -1,4 +1,4 @@
-//! The shop as newline-delimited JSON: one resource a line, as the API shows it, under the name of its kind.
+//! The shop as newline-delimited JSON: one resource a line, in the form of the API, under the name of its kind.
 //!
 //! ```text
 //! {"category":{"name":"Rabbits","id":1}}

@@ -1,4 +1,4 @@
-//! Administration of a store that no server serves: the command opens it itself, for as long as it takes.
+//! Administration without a server: the command opens the store itself.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::settings::expected::duration;
 use crate::settings::{DEFAULT_OVERLAP, Db, of_a_server_here};
 use crate::store::{Backend, NAME_ITS_SOCKET};
 
-/// Answers a request as the server of this store would, one that is started with this settings file.
+/// Executes a request as a server of this store with this settings file would.
 pub(crate) fn ask(db: &Db, config: Option<&Path>, request: AdminRequest) -> Result<AdminAnswer, Failure> {
     let backend = Arc::new(Backend::open(db, NAME_ITS_SOCKET, IdleTime::default())?);
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
@@ -30,8 +30,8 @@ pub(crate) fn ask(db: &Db, config: Option<&Path>, request: AdminRequest) -> Resu
     Ok(answer)
 }
 
-/// The policy of a server that would be started here: of the environment and of the settings file, or the defaults if these are
-/// faulty.
+/// The policy of a server that would be started here, from the environment and the settings file; the defaults if these
+/// are invalid.
 fn policy(config: Option<&Path>) -> Policy {
     of_a_server_here(config).map_or(Policy::DEFAULT, |args| args.policy())
 }

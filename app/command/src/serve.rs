@@ -1,4 +1,4 @@
-//! `petstore serve`: puts the parts together and runs them until a signal comes.
+//! `petstore serve`: wires the parts together and runs them until a signal arrives.
 
 mod housekeeping;
 mod listeners;
@@ -32,13 +32,13 @@ use crate::store::Backend;
 use crate::systemd::{self, Supervisor};
 use crate::tls::{self, Certificate};
 
-/// How long an end waits for the store, when all answers are given: an import or a disk that hangs may hold it for longer.
+/// The time limit for closing the store after the last answer: an import or a hanging disk may hold it.
 const CLOSING_TIME: Duration = Duration::from_secs(3);
 
-/// How long after that it waits for imports to say what has become of them, which takes a write each.
+/// The additional time limit for imports to send their answers.
 const ANSWERING_TIME: Duration = Duration::from_secs(1);
 
-/// Serves until a signal comes; a later one ends the process at once.
+/// Serves until a signal arrives; another signal ends the process at once.
 pub(crate) fn serve(
     args: &ServeArgs,
     loaded: &Loaded,
@@ -50,7 +50,7 @@ pub(crate) fn serve(
     for warning in warnings {
         log.warn(warning);
     }
-    // The transport catches panics and counts them; their payload, which may hold anything, is nobody's business.
+    // The transport catches and counts panics. Their payload may contain anything, so it is not logged.
     let hook = Arc::clone(&log);
     let wants_panics = args.log != LogLevel::Off;
     std::panic::set_hook(Box::new(move |_| {
@@ -61,22 +61,21 @@ pub(crate) fn serve(
     let runtime = single_threaded()?;
     let served = runtime.block_on(run(args, loaded, line, clock, &log));
     log.close();
-    // A second signal does not wait for the threads that are still draining.
+    // A second signal does not wait for the threads that drain.
     runtime.shutdown_background();
     served
 }
 
-/// What a start takes from other files than that of the settings, when it is known that they, and the admin socket's path,
-/// will do.
+/// The files that a start reads besides the settings file, checked together with the path of the admin socket.
 pub(crate) struct Inputs<'a> {
     certificate: Option<Arc<Certificate>>,
-    /// What is to be said of its dates.
+    /// A warning about its dates.
     pub(crate) warning: Option<String>,
     pub(crate) first_key: FirstKey<'a>,
 }
 
 impl<'a> Inputs<'a> {
-    /// Reads them; what is wrong with one of them ends a start.
+    /// Reads and checks them.
     pub(crate) fn read(args: &'a ServeArgs, loaded: &Loaded) -> Result<Self, Failure> {
         let read = tls::read(args, loaded, Reading::First)?;
         let warning = read.as_ref().and_then(|(files, read)| tls::untimely(files, read, SystemClock.now()));
@@ -93,10 +92,10 @@ async fn run(
     machine: Arc<dyn Clock>,
     log: &Arc<Log>,
 ) -> Result<(), Failure> {
-    // Signals first: one that comes during the start is not lost.
+    // Before anything else, so that a signal during the start is not lost.
     let mut signals = Signals::listen().map_err(|error| Failure::because(error.to_string()))?;
     let supervisor = Arc::new(Supervisor::find());
-    // Before the data is opened: a wrong one is told at once.
+    // Before the data is opened, so that a fault is reported at once.
     let Inputs { certificate, warning, first_key } = Inputs::read(args, loaded)?;
     if let Some(warning) = warning {
         log.warn(&warning);
@@ -144,9 +143,9 @@ async fn run(
         settings.documents.page = openapi::page_of_sandbox(&origin, ops.is_none());
     }
     let http = Http::new(Arc::clone(&service) as Arc<dyn Petstore>, settings, ops.is_some());
-    // What is done once is done when it is known that the addresses can be had: a server that cannot listen must not have
-    // taken the file from the sandboxes, nor have spent the one chance to show its key. And nobody is answered before it is
-    // done: who is told that the server is ready may use the key at once.
+    // Steps that cannot be undone come after the listeners are open: a server that cannot listen must not claim the
+    // data file from the sandbox, nor show the first key. No request is answered before they are done, because a client
+    // may use the key as soon as the server is ready.
     http.hold();
     let servers = listen(loaded, args.threads(), &http, public, ops, certificate.as_ref())?;
     if !args.sandbox {
@@ -212,7 +211,7 @@ fn open_store(args: &ServeArgs, idle: IdleTime, log: &Log) -> Result<Backend, Fa
     Ok(opened)
 }
 
-/// Tells the one who permitted it, each time: a later damage would be dropped like this one.
+/// Warns at each start, since the setting would also drop the next damage.
 fn tell_what_was_dropped(db: &Db, dropped: Option<Place>, log: &Log) {
     const TAKE_AWAY: &str = "take drop-damaged-wal away, which would do the same for the next damage";
     match dropped {
@@ -223,8 +222,8 @@ fn tell_what_was_dropped(db: &Db, dropped: Option<Place>, log: &Log) {
     }
 }
 
-/// Opens the socket of the administrative commands. None where it was not asked for by name and cannot be had: a server
-/// that keeps nothing, in a folder that is not its own or beside another one, serves all the same.
+/// Opens the admin socket. Returns none if it was not named and cannot be opened: a store in memory is served without
+/// it, for example in a read-only folder or beside another server.
 fn open_socket(args: &ServeArgs, log: &Log) -> Result<Option<AdminSocket>, Failure> {
     let path = args.admin_socket();
     match AdminSocket::open(&path) {
@@ -244,7 +243,7 @@ fn open_socket(args: &ServeArgs, log: &Log) -> Result<Option<AdminSocket>, Failu
     }
 }
 
-/// Fills an empty store with a demonstration. None if the server is stopped meanwhile.
+/// Fills an empty store with the demonstration. Returns none if the server is stopped meanwhile.
 async fn fill(
     backend: &Arc<Backend>,
     pets: u32,
@@ -259,22 +258,22 @@ async fn fill(
     Ok(filled.map(|_| ()))
 }
 
-/// Stops one listener after the other, the contract's first: who watches the server can see it stop. They have the drain's
-/// time together. Then the store: what is written behind is noted, the counts of this second among it.
+/// Drains the listeners one after the other, the contract's first, so that the operations listener shows the shutdown.
+/// They share the drain time. Then closes the store, which writes the usage of the last second.
 async fn stop(servers: Vec<Server>, backend: Arc<Backend>, bulk: &BulkTransfers) -> Result<(), Failure> {
     let drain = |all, server: Server| {
         server.drain();
         server.join() && all
     };
     let drained = tokio::task::spawn_blocking(move || servers.into_iter().fold(true, drain)).await;
-    // Last, when nobody writes any more.
+    // Last, when no request writes any more.
     let closed = tokio::task::spawn_blocking(move || backend.close());
     let Ok(closed) = tokio::time::timeout(CLOSING_TIME, closed).await else {
         return Err(Failure::because(
             "an import, an export or the disk does not come to an end; what was acknowledged is kept",
         ));
     };
-    // An import that the store has waited for is there, and its client does not know that yet.
+    // An import that the store has waited for may still have to answer its client.
     let _: Result<(), _> = tokio::time::timeout(ANSWERING_TIME, bulk.answered()).await;
     match (drained, closed) {
         (Ok(true), Ok(())) => Ok(()),
@@ -301,7 +300,7 @@ mod tests {
                     drop(owed);
                 });
                 stop(vec![], Arc::new(Backend::in_memory(1)), &bulk).await.unwrap();
-                // The clock goes on only while all wait.
+                // The paused clock advances only while all tasks wait.
                 let waited = begun.elapsed();
                 assert!((ended..ended + ANSWERING_TIME / 4).contains(&waited), "{answered:?}: {waited:?}");
             }

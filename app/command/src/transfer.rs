@@ -1,4 +1,4 @@
-//! `petstore import`, `export` and `backup`: the shop in and out, through a running server or on its file at rest.
+//! `petstore import`, `export` and `backup`: through a running server, or on the data file.
 
 mod output;
 mod progress;
@@ -33,10 +33,10 @@ use crate::terminal::print;
 use crate::terminal::visible_json;
 use crate::{migration_report, ndjson, sandbox};
 
-/// How long a backup waits for what the server says of its file: one that hangs may be why it is made.
+/// The time limit for the server's answer about its file: a hanging server may be the reason for the backup.
 const CHECK_TIME: Duration = Duration::from_secs(2);
 
-/// Which store, and which file.
+/// The store and the file of a transfer.
 #[derive(Debug, Args)]
 pub(crate) struct TransferArgs {
     /// The file
@@ -45,12 +45,12 @@ pub(crate) struct TransferArgs {
     #[command(flatten)]
     target: StoreTarget,
 
-    /// Say nothing of what was done
+    /// Print no result
     #[arg(long, conflicts_with = "json")]
     quiet: bool,
 }
 
-/// The same for an import.
+/// The arguments of an import.
 #[derive(Debug, Args)]
 pub(crate) struct ImportArgs {
     #[command(flatten)]
@@ -62,14 +62,14 @@ pub(crate) struct ImportArgs {
 }
 
 impl ImportArgs {
-    /// Loads a file into an empty store: all of it or nothing.
+    /// Imports a file into an empty store: all of it or nothing.
     pub(crate) fn import(&self) -> Result<(), Failure> {
         self.transfer.import(self.rename_collisions)
     }
 }
 
 impl TransferArgs {
-    /// Loads a file into an empty store: all of it or nothing.
+    /// Imports a file into an empty store: all of it or nothing.
     fn import(&self, rename: bool) -> Result<(), Failure> {
         let input: Box<dyn Read> = if self.is_standard() {
             Box::new(io::stdin())
@@ -88,7 +88,7 @@ impl TransferArgs {
             let imported =
                 ndjson::import(backend.bulk(), lines, End::OfInput, rename, |lines| progress.show(lines));
             backend.close();
-            // Whoever meant a server that keeps nothing sees that it was not that one.
+            // Named, because the operator may have meant a server with a store in memory.
             let db = self.target.db.to_string();
             let Imported { lines, renamed } = imported.map_err(|why| unimported(&why))?;
             (lines, migration_report::renamed_categories(&renamed), db.clone(), db)
@@ -99,7 +99,7 @@ impl TransferArgs {
         self.done(&json!({"lines": count, "into": into}), &format!("{} imported into {place}", lines(count)))
     }
 
-    /// Writes everything that the shop is.
+    /// Exports the whole shop.
     pub(crate) fn export(&self) -> Result<(), Failure> {
         if self.target.json && self.is_standard() {
             return Err(Failure::usage(
@@ -112,7 +112,7 @@ impl TransferArgs {
         let output = if self.is_standard() { Ok(Output::standard()) } else { Output::create(&self.file) };
         let mut output = output.map_err(|error| self.fault(&error))?;
         let count = match self.export_to(&mut output) {
-            // A reader that has seen enough is no fault.
+            // A closed pipe is not a failure.
             Err(_) if output.is_unread() => return Ok(()),
             done => done?,
         };
@@ -132,7 +132,7 @@ impl TransferArgs {
         Ok(count)
     }
 
-    /// Copies the data file, while it is used or not.
+    /// Copies the data file, whether it is in use or not.
     pub(crate) fn backup(&self) -> Result<(), Failure> {
         if self.is_standard() {
             return Err(Failure::usage(
@@ -153,8 +153,8 @@ impl TransferArgs {
         self.copied(copied, &watch)
     }
 
-    /// Has a server make the backup of what is in its memory. None if there is no server that does; one that hangs may be why
-    /// the backup is made.
+    /// Has a server make the backup from its memory. Returns none if no server does; a hanging server may be the reason
+    /// for the backup.
     fn backup_of_memory(&self, file: &Path) -> Result<Option<Copied>, Failure> {
         let Ok(Some(server)) = connect(&self.target.server()) else { return Ok(None) };
         match via_server::backup(&server, CHECK_TIME, file, &self.file)? {
@@ -176,8 +176,8 @@ impl TransferArgs {
         self.done(&done, &said)
     }
 
-    /// A server knows what has become of its file. To open another one that is in its place would be to copy into it what
-    /// is in the log of the one that was there. Who cannot be asked, or does not understand, says nothing against it.
+    /// Asks the server whether its file is sound. If another file has replaced it, opening that one would copy the log
+    /// of the former file into it. A server that does not answer or understand is ignored.
     fn ask_whether_file_is_well(&self) -> Result<(), Failure> {
         match ask_within(CHECK_TIME, &self.target.server(), &AdminRequest::CheckFile) {
             Ok(Some(AdminAnswer::Refused { why })) if why != NOT_UNDERSTOOD => {
@@ -189,7 +189,7 @@ impl TransferArgs {
         }
     }
 
-    /// Says what was done, to a program or to a person.
+    /// Reports the result, as JSON or as text.
     fn done(&self, json: &Value, said: &str) -> Result<(), Failure> {
         if self.target.json {
             return print(&visible_json(&format!("{json:#}\n")));
@@ -200,7 +200,7 @@ impl TransferArgs {
         Ok(())
     }
 
-    /// Refuses an export that would be written over data, be it under the name that it begins with.
+    /// Refuses an export that would overwrite data, also under the temporary name.
     fn spare_data(&self) -> Result<(), Failure> {
         let target = fs::canonicalize(&self.file).unwrap_or_else(|_| self.file.clone());
         let (part, begins) = (Part::path_of(&target), Part::path_of(&self.file));
@@ -213,7 +213,7 @@ impl TransferArgs {
         Ok(())
     }
 
-    /// What of a store it is that the file would be written over.
+    /// Describes which part of a store the file is.
     fn is_data(&self, file: &Path) -> Option<&'static str> {
         let target = fs::canonicalize(file).ok().filter(|target| target.is_file())?;
         if let Db::File(data) = &self.target.db {
@@ -237,7 +237,7 @@ impl TransferArgs {
         connect(&self.target.server())
     }
 
-    /// The store that no server serves. An import may make it; an export must find it.
+    /// The store if no server runs. An import may create it; an export requires it.
     fn file_at_rest(&self, must_exist: bool) -> Result<&Db, Failure> {
         let db = &self.target.db;
         match db {
@@ -252,14 +252,14 @@ impl TransferArgs {
     }
 }
 
-/// A folder can be opened too, but not read.
+/// Opens a file for reading. Opening a folder succeeds, so it is refused here.
 fn open(file: &Path) -> io::Result<File> {
     let file = File::open(file)?;
     if file.metadata()?.is_dir() { Err(io::ErrorKind::IsADirectory.into()) } else { Ok(file) }
 }
 
-/// Whether a data file may be read, in the system's words: SQLite says of all that it could not open it. Not for a
-/// process that has it open, whose locks would go when this closes it.
+/// Checks that a data file is readable, for a precise message: SQLite reports every failure alike. Must not run in a
+/// process that has the file open, because closing the file would release its locks.
 fn check_readable(file: &Path, nowhere: impl Fn() -> Failure) -> Result<(), Failure> {
     open(file).map(drop).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => nowhere(),
@@ -268,7 +268,7 @@ fn check_readable(file: &Path, nowhere: impl Fn() -> Failure) -> Result<(), Fail
     })
 }
 
-/// Why no backup was made, and what can be done.
+/// The failure of a backup, with advice.
 fn with_remedy(error: &BackupError) -> String {
     match error {
         BackupError::Source(OpenError::LogDamaged { .. }) => format!("{error}{IF_LOG_DAMAGED}"),

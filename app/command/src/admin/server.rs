@@ -1,4 +1,4 @@
-//! The server's end of the admin socket.
+//! The server of the admin socket.
 
 use std::fs::{self, Permissions};
 use std::io;
@@ -25,13 +25,13 @@ use super::{
 };
 use crate::reload::Reloader;
 
-/// Clients that are served at once; further ones wait.
+/// Clients that are served at once; further clients wait.
 const CLIENTS_MAX: usize = 16;
 
-/// How long nobody is let in after that has failed: what is lacking is mostly descriptors.
+/// The pause after a failed accept, mostly for want of descriptors.
 const ACCEPT_REST: Duration = Duration::from_millis(50);
 
-/// A socket that administers a store. It is removed when this is dropped.
+/// The socket for administration. Dropping it removes its file.
 pub(crate) struct AdminSocket {
     listener: UnixListener,
     path: PathBuf,
@@ -39,7 +39,7 @@ pub(crate) struct AdminSocket {
 }
 
 impl AdminSocket {
-    /// Says why no socket can have this path, or the one where it is made before it is moved there.
+    /// Returns a reason why the system would refuse this path, or the path of the staging folder.
     pub(crate) fn judge(path: &Path) -> Result<(), String> {
         for place in [path, &socket_staging::of(path).join(BORN)] {
             SocketAddr::from_pathname(place).map_err(|error| {
@@ -53,18 +53,18 @@ impl AdminSocket {
         Ok(())
     }
 
-    /// Opens the socket, for its owner alone.
+    /// Opens the socket, accessible for its owner only.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         if StdStream::connect(path).is_ok() {
             let message = format!("another server answers at {}", path.display());
             return Err(io::Error::new(io::ErrorKind::AddrInUse, message));
         }
-        // A socket that nobody answers at was left behind; anything else is not ours to replace.
+        // A socket without a listener was left by a killed server. Any other file is not replaced.
         if fs::symlink_metadata(path).is_ok_and(|found| !found.file_type().is_socket()) {
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, "there is a file that is no socket"));
         }
-        // Made inside a folder that only its owner may enter and then moved: it is never open to others, not even
-        // between being made and being closed to them.
+        // The socket is created in a folder that only its owner may enter, and then moved. So it is never accessible to
+        // others, not even before its mode is set.
         let nursery = socket_staging::of(path);
         let _ = fs::remove_dir_all(&nursery);
         socket_staging::clear(path);
@@ -83,7 +83,7 @@ impl AdminSocket {
         Ok(Self { listener, path: path.to_owned(), owner })
     }
 
-    /// Answers clients, for ever.
+    /// Answers clients until it is dropped.
     pub(crate) async fn serve(self, handler: AdminHandler) {
         let handler = Arc::new(handler);
         let places = Arc::new(Semaphore::new(CLIENTS_MAX));
@@ -104,8 +104,8 @@ impl AdminSocket {
         }
     }
 
-    /// Whether the peer is the socket's owner or the superuser. The file's mode says the same; this holds where a file
-    /// system does not heed it.
+    /// Returns whether the peer is the socket's owner or root. The file's mode says the same, but some file systems
+    /// ignore it.
     fn may_ask(&self, stream: &UnixStream) -> bool {
         stream.peer_cred().is_ok_and(|peer| peer.uid() == self.owner || peer.uid() == 0)
     }
@@ -118,7 +118,7 @@ impl Drop for AdminSocket {
 }
 
 async fn converse(mut stream: UnixStream, handler: &AdminHandler) -> io::Result<()> {
-    // A client that goes away or takes too long is its own affair.
+    // A client that disconnects or times out is ignored.
     let answer = match read_request(&mut stream).await? {
         Ok(AdminRequest::Import { rename_collisions }) => {
             let import = move |bulk: &BulkTransfers, stream: &_| bulk.import(stream, rename_collisions);
@@ -127,7 +127,7 @@ async fn converse(mut stream: UnixStream, handler: &AdminHandler) -> io::Result<
         Ok(AdminRequest::Export) => return on_a_thread(stream, handler, BulkTransfers::export).await,
         Ok(AdminRequest::Backup) => return on_a_thread(stream, handler, BulkTransfers::backup).await,
         Ok(request) => handler.answer(request).await,
-        // What the reader says of it repeats its words, and one of them may be a key.
+        // The parser's message repeats the input, which may contain a key.
         Err(_) => AdminAnswer::Refused { why: NOT_UNDERSTOOD.to_owned() },
     };
     let mut line = serde_json::to_vec(&answer)?;
@@ -151,19 +151,19 @@ async fn on_a_thread(
     tokio::task::spawn_blocking(move || work(&bulk, &stream)).await?
 }
 
-/// Turns what a client asks into calls of the administration, and back.
+/// Executes the requests of the admin socket.
 pub(crate) struct AdminHandler {
     pub(crate) administration: Arc<dyn Administration>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) bulk: Arc<BulkTransfers>,
-    /// How long a key that is rotated lives on, unless the client says it.
+    /// The default overlap of a rotation.
     pub(crate) overlap: Duration,
-    /// None where no server runs.
+    /// None if no server runs.
     pub(crate) reloader: Option<Arc<Reloader>>,
 }
 
 impl AdminHandler {
-    /// Does what is asked, or says why not.
+    /// Executes a request, or answers why it is refused.
     pub(crate) async fn answer(&self, request: AdminRequest) -> AdminAnswer {
         self.answer_or_refuse(request).await.unwrap_or_else(|why| AdminAnswer::Refused { why })
     }
@@ -220,7 +220,7 @@ impl AdminHandler {
                 let overlap = overlap_millis.map_or(self.overlap, Duration::from_millis);
                 let rotated = self.administration.rotate_key(found.key.id, overlap).await.map_err(why)?;
                 let key = KeyView::new(&rotated.made, &found.account, now);
-                // A word beside the secret, which must arrive whatever becomes of that.
+                // The new secret must be shown even if this look-up fails.
                 let old = self.key_of(found.key.id).await.ok().flatten();
                 let replaced = old.and_then(|old| old.key.valid_until()).map(|expiry| Replaced {
                     id: found.key.id.get(),
@@ -248,11 +248,11 @@ impl AdminHandler {
             }
             AdminRequest::CheckFile => {
                 let bulk = Arc::clone(&self.bulk);
-                // It asks the file system.
+                // It reads the file system.
                 let checked = tokio::task::spawn_blocking(move || bulk.check_file());
                 checked.await.map_err(|error| error.to_string())?.map(|()| AdminAnswer::FileIsWell)
             }
-            // They are more than an answer: see `converse`.
+            // These are streams: see `converse`.
             AdminRequest::Import { .. } | AdminRequest::Export | AdminRequest::Backup => {
                 Err("lines and copies go through a server's socket".to_owned())
             }
@@ -280,7 +280,7 @@ impl AdminHandler {
         }
     }
 
-    /// An account with the figures of its plan.
+    /// An account with the limits of its plan.
     fn view(&self, account: &Account) -> AccountView {
         AccountView::new(account, self.administration.limits(&account.plan))
     }
@@ -301,13 +301,13 @@ impl AdminHandler {
         Ok(found.into_iter().find(|listing| listing.key.id == id))
     }
 
-    /// The key that an operator means. A prefix that fits two keys means neither.
+    /// Finds a key by its id or its first characters. A prefix that two keys share is refused.
     async fn find(&self, key: &KeyRef) -> Result<KeyListing, String> {
         let unknown = || format!("there is no key {}", shown(&key.0));
         if let Ok(id) = KeyId::parse(&key.0) {
             return self.key_of(id).await?.ok_or_else(unknown);
         }
-        // Of a whole secret, which is what an operator may have at hand, the first characters are enough.
+        // An operator may paste the whole secret.
         let prefix = key.0.get(..KeyPrefix::LEN).and_then(|text| KeyPrefix::parse(text).ok());
         let prefix = prefix.ok_or_else(unknown)?;
         let (mut after, mut found) = (None, None);
@@ -326,7 +326,7 @@ impl AdminHandler {
     }
 }
 
-/// What may be shown of a key that was not found: it may be a secret.
+/// The part of an unknown key that may be shown: the text may be a secret.
 fn shown(key: &str) -> String {
     key.chars().take(KeyPrefix::LEN).collect()
 }
@@ -335,7 +335,7 @@ fn key_scopes(text: &str) -> Result<Scopes, String> {
     Scopes::parse(text).ok_or_else(|| "scopes are read, write, or both: read,write".to_owned())
 }
 
-/// A point in time, or how long from now.
+/// Parses a point in time, or a duration from now.
 fn expiry(text: &str, now: Timestamp) -> Result<Timestamp, String> {
     if let Ok(duration) = crate::settings::expected::duration(text) {
         return Ok(now.plus(duration));
@@ -354,7 +354,7 @@ fn why<R: std::fmt::Display>(failure: Failure<R>) -> String {
 
 fn store_fault(error: &StoreError) -> String {
     match error.kind() {
-        // Nobody knows whether anything was.
+        // The result is unknown.
         StoreErrorKind::Indeterminate => error.report(),
         StoreErrorKind::Busy | StoreErrorKind::Unavailable | StoreErrorKind::Corrupt => {
             format!("nothing was changed: {}", error.report())
@@ -374,7 +374,7 @@ mod tests {
                 let (mut client, mut stream) = UnixStream::pair().unwrap();
                 client.write_all(said.as_bytes()).await.unwrap();
                 let begun = tokio::time::Instant::now();
-                // Beyond it the clock would go on to this end.
+                // Later than the time limit, the paused clock would advance to this one.
                 let patience = tokio::time::timeout(2 * LINE_TIME, read_request(&mut stream));
                 let waited = patience.await.expect("it is not waited for").unwrap_err();
                 assert!(waited.kind() == io::ErrorKind::TimedOut && begun.elapsed() >= LINE_TIME, "{said}");

@@ -1,4 +1,4 @@
-//! `petstore accounts`: whose the keys are, and what plan they have.
+//! `petstore accounts`: the owners of keys, and their plans.
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
@@ -28,11 +28,11 @@ pub(crate) struct PlanArgs {
 }
 
 impl PlanArgs {
-    /// Limits without a plan mean the plan that has its own.
+    /// The plan of the options. Limits without a plan mean the enterprise plan.
     pub(super) fn choice(&self) -> Result<Option<PlanChoice>, Failure> {
         let plan = self.plan.or(self.minute.map(|_| PlanName::Enterprise));
         let choice = plan.map(|plan| PlanChoice { plan, minute: self.minute, day: self.day });
-        // Wrong here is wrong there: the fault of a command line is a usage fault.
+        // A fault of the command line is reported here already, as a usage fault.
         choice.map(PlanChoice::plan).transpose().map_err(Failure::usage)?;
         Ok(choice)
     }
@@ -62,7 +62,7 @@ pub(crate) enum AccountsCommand {
     },
 }
 
-/// For programs: an account that has its keys in it.
+/// The JSON form of an account with its keys.
 #[derive(Serialize)]
 struct AccountWithKeys {
     #[serde(flatten)]
@@ -71,7 +71,7 @@ struct AccountWithKeys {
 }
 
 impl AccountsCommand {
-    /// Does what the command says.
+    /// Executes the command.
     pub(crate) fn run(self, target: &StoreTarget) -> Result<(), Failure> {
         match self {
             Self::List => {

@@ -1,4 +1,4 @@
-//! The way to the server, or to the file that none serves.
+//! The target of administrative commands: the server, or the file if no server runs.
 
 use std::path::{Path, PathBuf};
 use std::sync::Once;
@@ -18,10 +18,10 @@ use crate::terminal::print;
 use crate::terminal::print_once;
 use crate::terminal::{visible, visible_json};
 
-/// Behind what is a command's own.
+/// The display order behind the command's own flags.
 const LAST: usize = 40;
 
-/// Where the server is, and how to print.
+/// The options that select the store, and the form of the output.
 #[derive(Debug, Args)]
 pub(crate) struct StoreTarget {
     /// The server's admin socket; FILE.sock beside the data unless told otherwise
@@ -42,7 +42,7 @@ pub(crate) struct StoreTarget {
 }
 
 impl StoreTarget {
-    /// The same with the settings file, of which a store at rest takes the figures of the plans.
+    /// Adds the settings file. Without a server, the plans' limits are read from it.
     pub(crate) fn with_config(self, config: Option<PathBuf>) -> Self {
         Self { config, ..self }
     }
@@ -51,13 +51,13 @@ impl StoreTarget {
         self.admin_socket.clone().unwrap_or_else(|| self.db.admin_socket())
     }
 
-    /// The server that a command means, and whose it may be.
+    /// The server to ask, and the data file that identifies its user.
     pub(crate) fn server(&self) -> ServerAddress {
         let data = if let Db::File(file) = &self.db { Some(file.clone()) } else { None };
         ServerAddress { socket: self.socket(), data }
     }
 
-    /// Asks the server that owns the store, or where none runs the store itself.
+    /// Sends a request to the server, or executes it on the file if no server runs.
     pub(super) fn ask(&self, request: AdminRequest) -> Result<AdminAnswer, Failure> {
         let server = self.server();
         match (ask(&server, &request)?, &self.db) {
@@ -71,7 +71,7 @@ impl StoreTarget {
         }
     }
 
-    /// What to say where there is neither.
+    /// The failure if there is neither a server nor a file.
     pub(crate) fn nowhere(&self) -> Failure {
         Failure::because(format!(
             "no server answers at {}, and there is no data in {}: start one with `petstore serve`, or name its \
@@ -82,7 +82,7 @@ impl StoreTarget {
         ))
     }
 
-    /// Whoever meant a server sees that it was not asked. A command may ask more than once.
+    /// Tells once that no server was asked: the operator may have meant one.
     fn tell_that_none_answers(&self, socket: &Path) {
         static TOLD: Once = Once::new();
         TOLD.call_once(|| {
@@ -91,7 +91,7 @@ impl StoreTarget {
         });
     }
 
-    /// What to say of a server in this folder that keeps nothing: it has another socket than one with a file.
+    /// A hint if a server without a file runs in this folder: its socket has another name.
     fn hint(&self) -> &'static str {
         let in_memory = Db::Memory.admin_socket();
         let is_there = self.admin_socket.is_none() && self.socket() != in_memory;
@@ -108,13 +108,13 @@ impl StoreTarget {
         let AdminAnswer::Created { secret, key, replaced } = self.ask(request)? else {
             return Err(unexpected());
         };
-        // It is printed as it is.
+        // The secret is printed unescaped.
         if ApiKey::parse(secret.as_bytes()).is_err() {
             return Err(unexpected());
         }
-        // If it cannot be shown it is lost, but it opens doors: whoever made it must know which one to revoke.
+        // A key that cannot be shown is lost but valid: the message says which one to revoke.
         let id = key.id;
-        // Nobody said that it was to have one: it has as long a life as the one that it replaces was given.
+        // A successor gets the same lifetime as the key that it replaces, which the operator may not expect.
         let end = key.expires_at.as_ref().filter(|_| is_rotation);
         let end = end.map(|end| format!("Key {id}, the new one, ends at {end}"));
         let shown = if self.json {
@@ -125,7 +125,7 @@ impl StoreTarget {
             }
             print_once(&visible_json(&format!("{json:#}\n")))
         } else if quiet {
-            // Whoever planned for the whole overlap must know all the same.
+            // A shorter overlap than requested is reported even with --quiet.
             let cut_short = replaced.iter().filter(|old| old.is_cut_short).map(lives_until);
             cut_short.chain(end).for_each(|word| notify(&word));
             print_once(&format!("{secret}\n"))
@@ -149,7 +149,7 @@ impl StoreTarget {
         }
     }
 
-    /// All keys.
+    /// Lists all keys.
     pub(super) fn keys(&self) -> Result<Vec<KeyView>, Failure> {
         let mut all: Vec<KeyView> = Vec::new();
         loop {
@@ -164,7 +164,7 @@ impl StoreTarget {
         }
     }
 
-    /// An account by its name, and its keys.
+    /// Returns an account by its name, with its keys.
     pub(super) fn account(&self, name: String) -> Result<(AccountView, Vec<KeyView>), Failure> {
         let AdminAnswer::Account { account } = self.ask(AdminRequest::ShowAccount { account: name })? else {
             return Err(unexpected());
@@ -174,7 +174,7 @@ impl StoreTarget {
         Ok((account, keys))
     }
 
-    /// All accounts.
+    /// Lists all accounts.
     pub(super) fn accounts(&self) -> Result<Vec<AccountView>, Failure> {
         let mut all: Vec<AccountView> = Vec::new();
         loop {

@@ -10,7 +10,7 @@ use petstore_ports::{Bulk, Header, Row, StoreError, StoreErrorKind};
 use super::line::{CategoryLine, ItemLine, Line, OrderLine, PetLine};
 use crate::failure::Failure;
 
-/// Writes what a row of the shop is; nothing for accounts, keys and what else is the operator's. Returns the lines.
+/// Writes a row as lines, and returns their number. Accounts, keys and other records of the operator are not exported.
 pub(crate) fn write_row(out: &mut dyn Write, row: &Row) -> io::Result<u64> {
     match row {
         Row::Category(record) => {
@@ -52,7 +52,7 @@ fn write_line(out: &mut dyn Write, line: &Line<'_>) -> io::Result<u64> {
     Ok(1)
 }
 
-/// Writes all lines of a store. Says how many there were, or why not all of them were written.
+/// Writes all lines of a store. Returns their number, or the reason of a failure.
 pub(crate) fn export(store: &dyn Bulk, output: &mut dyn Write) -> Result<u64, String> {
     let mut lines = 0;
     let mut fault = None;
@@ -73,10 +73,10 @@ pub(crate) fn export(store: &dyn Bulk, output: &mut dyn Write) -> Result<u64, St
     }
 }
 
-/// What takes the rows of a data file.
+/// A function that takes the rows of a data file.
 pub(crate) type RowSink<'s> = dyn FnMut(Row) -> Result<(), StoreError> + 's;
 
-/// Writes the lines of a data file, as it is at one moment, which is read by `read`.
+/// Writes the lines of a data file as of one moment, which `read` reads.
 pub(crate) fn export_snapshot(
     file: &Path,
     read: impl FnOnce(&mut RowSink<'_>) -> Result<Header, StoreError>,
@@ -109,7 +109,7 @@ pub(crate) fn export_snapshot(
     }
 }
 
-/// The failure of an output that lines are written to.
+/// The failure of the output.
 pub(crate) fn unwritten(error: &io::Error) -> Failure {
     Failure::because(format!("cannot write the lines: {error}"))
 }

@@ -12,33 +12,33 @@ use super::explain::explain;
 use super::line::{CategoryLine, ItemLine, Line, OrderLine, PetLine};
 use crate::text_file::{UTF_16, bytes_without_mark, is_utf_16};
 
-/// Characters that are said of what is wrong with a line.
+/// The maximum length of an explanation, in characters.
 const WHY_MAX: usize = 200;
 
-/// Bytes of one line. The longest that an export writes, a category, has under 10,000.
+/// The maximum length of a line, in bytes. The longest exported line, a category, has under 10,000.
 const LINE_MAX: u64 = 64 * 1024;
 
-/// Units of an item: the last integer that every reader of JSON holds exactly.
+/// The maximum of units: the largest integer that every JSON parser represents exactly.
 const QUANTITY_MAX: u64 = (1 << 53) - 1;
 
-/// What ends lines whose end is said: a line with nothing on it.
+/// The line that ends a stream of lines: an empty one.
 pub(crate) const END_LINE: &[u8] = b"\n";
 
-/// How lines end.
+/// The end of the lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
-    /// Where the input ends.
+    /// The end of the input.
     OfInput,
-    /// With [`END_LINE`]: a peer may go away at any moment, and then half of a shop is not what it meant.
+    /// [`END_LINE`]: a peer may disconnect at any time, and a part of a shop must not be imported.
     EndLine,
 }
 
-/// Why lines were not imported, or may not have been.
+/// The failure of an import.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ImportFailure {
-    /// Nothing of them is there.
+    /// Nothing was imported.
     Nothing(String),
-    /// The store does not know: all of them are there, or nothing is.
+    /// The result is unknown: all lines were imported, or none.
     InDoubt(String),
 }
 
@@ -48,16 +48,16 @@ impl From<String> for ImportFailure {
     }
 }
 
-/// What was imported.
+/// The result of an import.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Imported {
-    /// How many lines: resources.
+    /// The number of lines.
     pub(crate) lines: u64,
-    /// Categories whose name read like that of an older one.
+    /// Categories that were renamed, since an older one has an equal name.
     pub(crate) renamed: Vec<Renamed>,
 }
 
-/// Imports all lines into an empty store, or none. Says how many there were, or which one is wrong and why.
+/// Imports all lines into an empty store, or none. On a failure names the faulty line and the reason.
 pub(crate) fn import(
     store: &dyn Bulk,
     lines: impl BufRead,
@@ -91,14 +91,14 @@ fn add_all(
     mut progress: impl FnMut(u64),
 ) -> Result<u64, String> {
     let mut line = Vec::new();
-    // Blank lines that have come since the last resource: they are no fault if nothing follows.
+    // Blank lines since the last resource. They are allowed at the end only.
     let mut blank = 0;
     let mut number = 0;
     loop {
         line.clear();
         let read = io::Read::take(&mut lines, LINE_MAX).read_until(b'\n', &mut line);
         let read = read.map_err(|error| match error.kind() {
-            // What a socket says when its time is over.
+            // The read time limit of the socket has passed.
             io::ErrorKind::WouldBlock => {
                 format!(
                     "nothing came for too long after line {number}: import a file, or what is quick to come"
@@ -136,7 +136,7 @@ fn add_all(
 fn is_at_end(lines: &mut impl BufRead) -> bool {
     loop {
         match lines.fill_buf() {
-            // A signal to the server, such as the one that stops it, ends nobody's lines.
+            // A signal to the server may interrupt the read.
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             filled => return filled.is_ok_and(<[u8]>::is_empty),
         }
@@ -201,7 +201,7 @@ fn add(import: &mut dyn BulkImport, line: &[u8], rename_collisions: bool) -> Res
     }
 }
 
-/// What a terminal may be shown: the reader's words repeat the line's, which may be long and hold escape codes.
+/// Limits an explanation and replaces control characters: it may repeat parts of the line.
 fn printable(why: &str) -> String {
     let shown = why.chars().take(WHY_MAX);
     shown.map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
@@ -213,7 +213,7 @@ mod tests {
 
     use super::*;
 
-    /// A socket on which no more comes in time.
+    /// A socket whose read times out.
     struct Late;
 
     impl io::Read for Late {
@@ -222,7 +222,7 @@ mod tests {
         }
     }
 
-    /// A socket whose reader is interrupted before it learns that no more comes.
+    /// A socket whose read is interrupted before its end.
     #[derive(Default)]
     struct Interrupted {
         is_over: bool,

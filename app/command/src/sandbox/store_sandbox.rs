@@ -1,4 +1,4 @@
-//! What a tester does, done to the ports.
+//! The operations of the sandbox, over the ports.
 
 use std::sync::Arc;
 
@@ -7,21 +7,21 @@ use petstore_ports::{Entropy, Resettable, Row, StoreError};
 
 use super::clock::SandboxClock;
 
-/// A store and a clock that a tester has to themselves.
+/// A store and a clock that a tester controls.
 pub(crate) struct StoreSandbox {
     /// The store.
     pub(crate) store: Arc<dyn Resettable>,
     /// The clock that the service works with.
     pub(crate) clock: Arc<SandboxClock>,
-    /// For a new epoch at each beginning.
+    /// The source of a new epoch for each reset.
     pub(crate) entropy: Arc<dyn Entropy>,
-    /// What the shop begins with: categories, pets and orders, in this order.
+    /// The content of the store after a reset: categories, pets and orders, in this order.
     pub(crate) shop: Arc<[Row]>,
 }
 
 impl Sandbox for StoreSandbox {
     fn new_epoch(&self) -> Result<u64, StoreError> {
-        // Eight of the bytes are enough not to meet an epoch of before.
+        // 64 random bits make a repeated epoch improbable.
         Ok(self.entropy.bits()?[..8].iter().fold(0, |epoch, byte| epoch << 8 | u64::from(*byte)))
     }
 
@@ -36,7 +36,7 @@ impl Sandbox for StoreSandbox {
     fn set_clock(&self, turn: ClockTurn) -> Result<ClockFace, StoreError> {
         let (face, back_from) = self.clock.turn(turn);
         if let Some(went) = back_from {
-            // A clock that is back while windows of later are counted would be neither before nor after.
+            // With the clock set back, windows of later times would count against both old and new requests.
             self.store.forget_usage().inspect_err(|_| self.clock.turn_again(went))?;
         }
         Ok(face)

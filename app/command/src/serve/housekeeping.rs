@@ -1,4 +1,4 @@
-//! The work that is due at the start and in intervals.
+//! Work at the start and in intervals.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,19 +11,20 @@ use crate::sandbox;
 use crate::settings::Db;
 use crate::store::Backend;
 
-/// How often counts and bans are noted, and what has expired is dropped. A crash forgets what was counted since then and
-/// while it was being noted: with a whole second it was up to 1.02 s on a busy machine, and a second is promised.
+/// The interval at which usage and bans are stored and expired records are dropped. A crash loses the counts since
+/// then, and less than a second is promised.
 const HOUSEKEEPING: Duration = Duration::from_millis(500);
 
-/// How far ahead of the clock windows and bans may be that a start goes on with. A clock that steps back grants nothing; but
-/// after one that was years ahead, as on a machine whose battery is empty, accounts would be locked out for as long.
+/// The limit for windows and bans in the future at the start. A clock that steps back grants nothing, but after a clock
+/// that was years ahead, as with an empty battery, accounts would be locked out for years.
 const CLOCK_AHEAD_MAX: Duration = Duration::from_hours(7 * 24);
 
-/// No clock that is right shows a time before this program was written: 2026-11-01, from 1970 on.
+/// A clock that shows an earlier time than this program's release is wrong: 2026-11-01, since 1970.
 const WRITTEN: Duration = Duration::from_hours(20_758 * 24);
 
-/// Forgets usage and bans of a clock that was ahead, unless it is this one that is behind, as on a machine that does not
-/// know the time yet. A sandbox's may have been turned, and goes with the machine's from now on.
+/// Forgets usage and bans that a clock in the future recorded, unless the present clock is wrong, as on a machine that
+/// has not synchronised yet. The clock of a sandbox may have been set, so its records are always compared with the
+/// machine's clock.
 pub(super) fn forget_future_usage(backend: &Backend, db: &Db, now: Timestamp, log: &Log) {
     let is_sandbox = sandbox::is_marked(db);
     if now < Timestamp::EPOCH.plus(WRITTEN) && !is_sandbox {
@@ -45,9 +46,9 @@ pub(super) async fn run_housekeeping(backend: Arc<Backend>, clock: Arc<dyn Clock
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        // What could not be dropped now is dropped later.
+        // What cannot be dropped now is dropped later.
         let _ = backend.housekeeping().prune(clock.now()).await;
-        // Where no client asks for a change, nothing else brings the storage engine's words into the log.
+        // Without requests, nothing else would log the error of the storage engine.
         let why = backend.disk_fault();
         if why != refused {
             match &why {
@@ -58,7 +59,7 @@ pub(super) async fn run_housekeeping(backend: Arc<Backend>, clock: Arc<dyn Clock
         }
         let now = backend.log_fault();
         if now != fault {
-            // Nothing is refused for that yet, so nobody else would say it.
+            // No change is refused yet, so nothing else would log it.
             match &now {
                 Some(fault) => {
                     log.complain(&format!("the data file's log grows, and nothing is lost: {fault}"));

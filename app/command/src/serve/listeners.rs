@@ -44,7 +44,7 @@ pub(super) fn listen(
     Ok(servers)
 }
 
-/// Says where what is served: the line that says `serving` comes last, since who started the server waits for that.
+/// Logs the addresses. The line with `serving` comes last, because scripts wait for it.
 pub(super) fn announce(args: &ServeArgs, scheme: &str, servers: &[Server], log: &Log) {
     if args.sandbox {
         let address = servers.last().unwrap_or(&servers[0]).local_addr();

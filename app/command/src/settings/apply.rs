@@ -1,4 +1,4 @@
-//! The settings as the parts of the server take them.
+//! The settings in the form that the parts of the server take.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -11,14 +11,14 @@ use petstore_sqlite::{DamagedLog, IfNamesakes, OpenOptions};
 use super::ServeArgs;
 use crate::openapi;
 
-/// Descriptors that are not connections: the file, the admin socket, documents.
+/// Descriptors that are not connections: the data file, the admin socket, files that are read.
 const DESCRIPTORS_RESERVED: usize = 100;
 
-/// Descriptors of a thread that serves: its listener, and what its runtime waits with.
+/// Descriptors of a serving thread: its listener and those of its runtime.
 const DESCRIPTORS_OF_A_THREAD: usize = 5;
 
 impl ServeArgs {
-    /// The figures of the service.
+    /// The policy of the service.
     pub(crate) fn policy(&self) -> Policy {
         Policy {
             plans: self.plans(),
@@ -37,7 +37,7 @@ impl ServeArgs {
         }
     }
 
-    /// The limits of the plans that have a name.
+    /// The limits of the named plans.
     pub(crate) fn plans(&self) -> PlanTable {
         PlanTable {
             free: Limits { minute: self.free_minute, day: self.free_day },
@@ -46,7 +46,7 @@ impl ServeArgs {
         }
     }
 
-    /// The transport's settings. With `ops_apart`, health and metrics have a listener of their own.
+    /// The settings of the transport. With `ops_apart`, health and metrics have their own listener.
     pub(crate) fn http(&self, epoch: u64, ops_apart: bool) -> HttpSettings {
         HttpSettings {
             base_path: self.base_path.clone(),
@@ -72,7 +72,7 @@ impl ServeArgs {
         }
     }
 
-    /// The choices for opening the data file.
+    /// The options for opening the data file.
     pub(crate) fn open_options(&self) -> OpenOptions {
         OpenOptions {
             damaged_log: if self.drop_damaged_wal { DamagedLog::Drop } else { DamagedLog::Refuse },
@@ -80,30 +80,30 @@ impl ServeArgs {
         }
     }
 
-    /// The socket for the administrative commands.
+    /// The path of the admin socket.
     pub(crate) fn admin_socket(&self) -> PathBuf {
         self.admin_socket.clone().unwrap_or_else(|| self.db.admin_socket())
     }
 
-    /// Threads that serve.
+    /// The number of serving threads.
     pub(crate) fn threads(&self) -> NonZeroUsize {
         let wanted = self.threads.and_then(NonZeroUsize::new);
         wanted.or_else(|| std::thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN)
     }
 
-    /// As many connections as there are open files for.
+    /// The bounds of connections, within the limit of open files.
     fn bounds(&self, ops_apart: bool) -> Bounds {
         let of_threads = self.threads().get().saturating_mul(DESCRIPTORS_OF_A_THREAD);
         let left = open_files_max().saturating_sub(of_threads + DESCRIPTORS_RESERVED);
         let Bounds { connections, ops_connections, .. } = Bounds::DEFAULT;
-        // Where files are few, most are for the contract.
+        // With few files, most of them are for the contract's listener.
         let of_ops = if ops_apart { ops_connections.min(left / 4) } else { 0 };
         let connections = self.connections_max.unwrap_or(connections).min(left - of_ops).max(1);
         Bounds { body: self.body_max, connections, ops_connections: of_ops.max(1), ..Bounds::DEFAULT }
     }
 }
 
-/// How many files this process may open, by Linux's account of it.
+/// The limit of open files of this process, from /proc.
 pub(crate) fn open_files_max() -> usize {
     const COMMON: usize = 1_024;
     let limits = std::fs::read_to_string("/proc/self/limits").unwrap_or_default();

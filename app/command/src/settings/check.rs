@@ -1,4 +1,4 @@
-//! Faults that no single setting shows.
+//! Checks of settings against each other.
 
 use petstore_domain::Limits;
 
@@ -6,7 +6,7 @@ use super::ServeArgs;
 use crate::failure::Failure;
 
 impl ServeArgs {
-    /// Judges what no value shows by itself. Of two settings that do not go together `named` tells where each came from.
+    /// Checks the settings together. `named` returns a setting with its value and origin.
     pub(crate) fn check(&self, named: &dyn Fn(&str) -> String) -> Result<(), Failure> {
         let plans =
             [("free", self.plans().free), ("pro", self.plans().pro), ("business", self.plans().business)];
@@ -35,7 +35,8 @@ impl ServeArgs {
         self.check_sandbox(named)
     }
 
-    /// Whoever reaches a sandbox can empty the store: without a word of its owner's nobody else's machine does.
+    /// Refuses a sandbox on an address that other machines reach, unless that is permitted: every client can empty the
+    /// store.
     fn check_sandbox(&self, named: &dyn Fn(&str) -> String) -> Result<(), Failure> {
         let listeners = [("listen", Some(self.listen)), ("ops-listen", self.ops_listen)];
         let open = listeners.into_iter().find_map(|(key, address)| {

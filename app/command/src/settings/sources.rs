@@ -1,4 +1,4 @@
-//! Where values come from: the command line over the environment over the settings file over the defaults.
+//! The sources of values: the command line takes precedence over the environment, the settings file and the defaults.
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -90,9 +90,9 @@ pub(crate) fn of_a_server_here(config: Option<&Path>) -> Option<ServeArgs> {
     loaded.serve_args()
 }
 
-/// Why a command line was not understood.
+/// The reason why a command line was not accepted.
 pub(crate) enum LoadError {
-    /// clap tells, also what is no fault: help and version.
+    /// An error of clap, or the help or version that it prints.
     Usage(Box<clap::Error>),
     Settings(Failure),
 }
@@ -113,13 +113,13 @@ impl From<Failure> for LoadError {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct InForce {
     pub(crate) key: String,
-    /// As a flag would say it; none for what is not set.
+    /// The value in the form of a flag; none if the setting is not set.
     pub(crate) value: Option<String>,
     pub(crate) origin: String,
 }
 
 impl InForce {
-    /// The value, as a person reads it.
+    /// The value as the commands print it.
     pub(crate) fn shown(&self) -> &str {
         self.value.as_deref().filter(|value| !value.is_empty()).unwrap_or("-")
     }
@@ -146,13 +146,13 @@ impl Loaded {
         self.serve_args().map_or(Ok(()), |args| args.check(&|key| self.named(key)))
     }
 
-    /// A setting as a fault names it: with its value, and where that came from.
+    /// A setting with its value and origin, for a message.
     pub(crate) fn named(&self, key: &str) -> String {
         let setting = self.in_force().into_iter().find(|setting| setting.key == key);
         setting.map_or_else(|| key.to_owned(), |one| format!("{key} ({}, {})", one.shown(), one.origin))
     }
 
-    /// All settings of the server, in the table's order, with where each came from.
+    /// All settings of the server in the table's order, with their origins.
     pub(crate) fn in_force(&self) -> Vec<InForce> {
         let matches = innermost(&self.matches);
         table().get_arguments().map(|setting| self.one_in_force(setting, matches)).collect()
@@ -180,17 +180,17 @@ pub(super) fn table() -> Command {
     ServeArgs::augment_args(Command::new("settings"))
 }
 
-/// A setting's name in the file, and behind `--`.
+/// The name of a setting in the file and as a flag.
 pub(super) fn key(setting: &Arg) -> &str {
     setting.get_long().expect("a setting is a long flag")
 }
 
-/// A setting's environment variable.
+/// The environment variable of a setting.
 pub(super) fn variable(setting: &Arg) -> &str {
     setting.get_env().and_then(|name| name.to_str()).expect("a setting has a variable")
 }
 
-/// The matches of the command that was chosen.
+/// The matches of the innermost command.
 fn innermost(matches: &ArgMatches) -> &ArgMatches {
     matches.subcommand().map_or(matches, |(_, matches)| matches)
 }
@@ -205,8 +205,8 @@ pub(crate) fn value_of(variable: &str) -> Option<OsString> {
     std::env::var_os(variable).filter(|value| !value.is_empty())
 }
 
-/// The same command, and its subcommands, whose settings ignore variables that are empty. Comes last: without its
-/// variable a setting is not known for one.
+/// Removes the variables that are empty from the settings of a command and its subcommands. Applied last, because a
+/// setting is recognised by its variable.
 fn without_empty_variables(command: Command) -> Command {
     let is_empty = |setting: &Arg| {
         let variable = setting.get_env().and_then(|name| name.to_str());
@@ -218,7 +218,7 @@ fn without_empty_variables(command: Command) -> Command {
     names.iter().fold(command, |command, name| command.mut_subcommand(name, without_empty_variables))
 }
 
-/// Judges what the environment says, so that a fault names the variable and not a flag that nobody used.
+/// Checks the values of the environment, so that a message names the variable and not a flag.
 fn check_environment(command: &Command) -> Result<(), Failure> {
     for setting in command.get_arguments().filter(|flag| flag.get_env().is_some()) {
         let variable = variable(setting);
@@ -231,7 +231,7 @@ fn check_environment(command: &Command) -> Result<(), Failure> {
     command.get_subcommands().try_for_each(check_environment)
 }
 
-/// Judges what the file says.
+/// Checks the values of the file.
 fn check_file(file: &SettingsFile) -> Result<(), Failure> {
     let table = table();
     for entry in &file.entries {
@@ -246,7 +246,7 @@ fn check_file(file: &SettingsFile) -> Result<(), Failure> {
             Some(value) => {
                 judge(setting, value).map_err(|why| fault(&format!("{:?}: {why}", shown(value))))?;
             }
-            // No items are what a list has that is not set, unless it has a default: then nobody knows what is meant.
+            // An empty list means "not set", unless the setting has a default: then the intent is unclear.
             None if setting.get_value_delimiter().is_some() && setting.get_default_values().is_empty() => {}
             None => judge(setting, "").map_err(|why| fault(&format!("[]: {why}")))?,
         }
@@ -254,13 +254,13 @@ fn check_file(file: &SettingsFile) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether a setting names a file or a host, so that its own parser would take any word.
+/// Returns whether a setting names a file or a host, so that its parser accepts any word.
 fn is_name(setting: &Arg) -> bool {
     let names = setting.get_value_names().unwrap_or_default();
     names.iter().any(|name| name.starts_with("FILE") || name.starts_with("HOST"))
 }
 
-/// A value that is wrong, as it may be told: a URL's user may have a password.
+/// A wrong value as it may be shown: the user part of a URL may contain a password.
 fn shown(value: &str) -> Cow<'_, str> {
     match value.split_once("://").and_then(|(scheme, rest)| Some((scheme, rest.rsplit_once('@')?))) {
         Some((scheme, (_, rest))) => format!("{scheme}://…@{rest}").into(),
@@ -268,7 +268,7 @@ fn shown(value: &str) -> Cow<'_, str> {
     }
 }
 
-/// Which of the words that there are may have been meant.
+/// Returns the known word that is most similar, if one is similar enough.
 pub(crate) fn meant<'k>(word: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
     const LIKE: f64 = 0.8;
     let near = known.map(|known| (strsim::jaro_winkler(known, word), known));
@@ -276,7 +276,7 @@ pub(crate) fn meant<'k>(word: &str, known: impl Iterator<Item = &'k str>) -> Opt
     nearest.filter(|(likeness, _)| *likeness > LIKE).map(|(_, known)| known)
 }
 
-/// Why a key is none, and which one may have been meant.
+/// The message for an unknown key, with the most similar known key.
 fn unknown(wrong: &str, table: &Command) -> String {
     match meant(&wrong.replace('_', "-"), table.get_arguments().map(key)) {
         Some(known) => format!("there is no such setting; did you mean {known}?"),
@@ -284,7 +284,7 @@ fn unknown(wrong: &str, table: &Command) -> String {
     }
 }
 
-/// Whether a setting takes a value, by its own parser; if not, what it expected.
+/// Checks a value with the setting's own parser. Returns the reason if it is wrong.
 pub(super) fn judge(setting: &Arg, value: &str) -> Result<(), String> {
     let alone = setting.clone().env(None::<&str>).default_value(None::<&str>);
     let flag = format!("--{}={value}", key(setting));
@@ -305,8 +305,8 @@ fn expected(error: &clap::Error) -> String {
     }
 }
 
-/// The same command with the file's values for defaults, in its subcommands too: `keys` finds the store where `serve`
-/// does.
+/// Makes the file's values the defaults of a command and of its subcommands, so that `keys` finds the store that
+/// `serve` uses.
 fn with_defaults(command: Command, file: &SettingsFile) -> Command {
     let names: Vec<_> = command.get_subcommands().map(|command| command.get_name().to_owned()).collect();
     let command = command.mut_args(|setting| match entry_of(&setting, file) {

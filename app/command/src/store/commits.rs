@@ -1,4 +1,4 @@
-//! How long commits take and how much they hold: a journal that is watched.
+//! Statistics of commits: their duration and size.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use petstore_ports::{Batch, BatchNumber, BulkLoad, Header, Journal, Row, StoreEr
 
 use crate::environment::Stopwatch;
 
-/// Upper bounds of the times of commits.
+/// Upper bounds of the histogram of durations.
 const TIME_BOUNDS: [Duration; 12] = [
     Duration::from_micros(100),
     Duration::from_micros(250),
@@ -25,24 +25,24 @@ const TIME_BOUNDS: [Duration; 12] = [
     Duration::MAX,
 ];
 
-/// Upper bounds of the operations of a commit.
+/// Upper bounds of the histogram of sizes.
 const SIZE_BOUNDS: [u64; 10] = [1, 2, 4, 8, 16, 32, 64, 128, 256, u64::MAX];
 
-/// What was committed.
+/// Statistics of commits.
 #[derive(Debug, Clone)]
 pub(crate) struct CommitStats {
-    /// How many commits took up to so long, and longer than the bound before.
+    /// The number of commits in each bucket of durations.
     pub(crate) durations: [(Duration, u64); TIME_BOUNDS.len()],
-    /// All of them together.
+    /// The sum of the durations.
     pub(crate) time: Duration,
-    /// How many commits held up to so many operations, and more than the bound before.
+    /// The number of commits in each bucket of sizes.
     pub(crate) sizes: [(u64, u64); SIZE_BOUNDS.len()],
-    /// All of them together.
+    /// The sum of the sizes.
     pub(crate) operations: u64,
     pub(crate) failures: u64,
 }
 
-/// Counts commits. The writer adds to it once a batch.
+/// Counts commits. The writer updates it once a batch.
 pub(crate) struct CommitCounters(Mutex<CommitStats>);
 
 impl Default for CommitCounters {
@@ -80,7 +80,7 @@ impl CommitCounters {
     }
 }
 
-/// A journal that tells of its commits.
+/// A journal that measures its commits.
 pub(crate) struct TimedJournal<J> {
     pub(crate) journal: J,
     pub(crate) commits: Arc<CommitCounters>,

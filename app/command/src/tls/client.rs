@@ -1,4 +1,4 @@
-//! The health check's side of TLS.
+//! The TLS client of the health check.
 
 use std::net::{IpAddr, TcpStream};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use rustls::{ClientConfig, ClientConnection, DigitallySignedStruct, Error, Signa
 
 use super::provider;
 
-/// Speaks TLS to this machine's own server.
+/// Connects to the server of this machine over TLS.
 pub(crate) fn connect(
     stream: TcpStream,
     address: IpAddr,
@@ -25,9 +25,8 @@ pub(crate) fn connect(
     Ok(StreamOwned::new(connection, stream))
 }
 
-/// Takes any certificate whose owner is there. Who asks whether the server on this machine is ready tells it no
-/// secret, and the certificate is for its public name, not for this address; it may also have been renewed in the file
-/// and not in the server yet.
+/// Accepts any certificate. The health check sends no secret, the certificate is issued for the public name and not for
+/// this address, and the file may already hold a renewed certificate that the server has not loaded.
 #[derive(Debug)]
 struct AnyCertificate(Arc<CryptoProvider>);
 

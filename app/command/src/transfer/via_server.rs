@@ -1,4 +1,4 @@
-//! Lines through a running server: the client's end of what `admin::Bulk` does.
+//! Transfers through a running server: the client of `admin::BulkTransfers`.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::Shutdown;
@@ -14,7 +14,7 @@ use crate::admin::{AdminAnswer, AdminRequest, LINE_TIME, NOT_UNDERSTOOD, begin, 
 use crate::failure::Failure;
 use crate::ndjson::{END_LINE, ImportFailure, unwritten};
 
-/// Sends lines to a server, which takes all or none. `fault` is what a failure to read them is called.
+/// Sends lines to a server, which imports all or none. `fault` makes the failure of reading them.
 pub(super) fn import(
     mut server: UnixStream,
     input: impl Read,
@@ -24,12 +24,12 @@ pub(super) fn import(
 ) -> Result<(u64, Vec<String>), Failure> {
     let mut answers = begin(&server, &AdminRequest::Import { rename_collisions }, LINE_TIME)?;
     let sent = send_lines(input, &mut server, progress);
-    // Closed without the line that ends them, what was sent is dropped.
+    // Without the end line, the server discards the lines.
     let _ = server.shutdown(Shutdown::Write);
     if let Err(Broken::Input(error)) = sent {
         return Err(unimported(&fault(&error).message.into()));
     }
-    // The server may refuse a line while we are still sending: why, it says afterwards.
+    // The server may refuse a line while the client is still sending; the reason follows in the answer.
     match outcome(&mut answers)? {
         AdminAnswer::Imported { lines, renamed } => Ok((lines, renamed)),
         AdminAnswer::Refused { why } => Err(unimported(&ImportFailure::Nothing(why))),
@@ -38,7 +38,7 @@ pub(super) fn import(
     }
 }
 
-/// What has stopped lines on their way.
+/// The side that has failed while lines were sent.
 enum Broken {
     Input(io::Error),
     Output,
@@ -65,7 +65,7 @@ fn send_lines(input: impl Read, server: &mut impl Write, mut progress: Progress)
     server.write_all(END_LINE).map_err(|_| Broken::Output)
 }
 
-/// Writes the lines that a server gives.
+/// Writes the lines of a server's export.
 pub(super) fn export(
     server: &UnixStream,
     output: &mut dyn Write,
@@ -76,7 +76,7 @@ pub(super) fn export(
     loop {
         line.clear();
         let read = answers.read_until(b'\n', &mut line).map_err(|error| cut_off(&error))?;
-        // Lines of the shop come as they are; one of the protocol's own ends them.
+        // The answer in the protocol's form ends the lines.
         if read == 0 || line.starts_with(b"{\"answer\"") {
             break;
         }
@@ -95,22 +95,22 @@ pub(super) fn export(
     }
 }
 
-/// What comes of asking a server for a backup.
+/// The result of asking a server for a backup.
 pub(super) enum Asked {
-    /// It has come.
+    /// The server has sent it.
     Came(Copied),
     /// The client copies the file itself.
     CopyFile,
 }
 
-/// Takes a backup that a server gives of what is in its memory. `patience`: how long for its first word.
+/// Receives a backup that a server makes from memory. `patience` is the time limit of its first answer.
 pub(super) fn backup(
     server: &UnixStream,
     patience: Duration,
     source: &Path,
     target: &Path,
 ) -> Result<Asked, Failure> {
-    // One that cannot be asked says nothing against its file.
+    // A server that cannot be asked does not prove the file faulty.
     let Ok((mut answers, first)) = begun(server, &AdminRequest::Backup, patience) else {
         return Ok(Asked::CopyFile);
     };
@@ -143,8 +143,7 @@ fn not_made(answer: AdminAnswer) -> Failure {
     ))
 }
 
-/// What has become of an import. All of it may be there, although nobody says so, or only half a word: only the server
-/// knows.
+/// Reads the result of an import. Without a complete answer the result is unknown, because only the server knows it.
 fn outcome(answers: &mut impl BufRead) -> Result<AdminAnswer, Failure> {
     let mut line = Vec::new();
     let read = answers.read_until(b'\n', &mut line);
@@ -164,7 +163,7 @@ fn in_doubt(why: &str) -> Failure {
 mod tests {
     use super::*;
 
-    /// What an import comes to whose server is ready, says this when all lines are there, and goes away.
+    /// The result of an import whose server is ready, answers this after all lines, and disconnects.
     fn import_answered(last: &[u8]) -> Result<u64, Failure> {
         let (client, mut server) = UnixStream::pair().unwrap();
         let last = last.to_vec();
