@@ -22,6 +22,7 @@ mod reply;
 mod reset;
 mod stats;
 mod store;
+mod timer;
 mod transact;
 
 pub use bulk::{Bulk, BulkImport, ImportError};
@@ -36,10 +37,11 @@ pub use read::{
     CategoryFilter, CategoryReader, CategorySink, OrderFilter, OrderReader, OrderSink, PageEnd, PageOrder,
     PageRequest, PetFilter, PetReader, PetSink, StatusSet,
 };
-pub use reply::{Reply, ScopedReply};
+pub use reply::{LaterReply, Reply, ScopedReply};
 pub use reset::Resettable;
 pub use stats::{StoreCounts, StoreStats};
 pub use store::{Housekeeping, StoreHealth};
+pub use timer::Timer;
 pub use transact::{Transactor, Transition, run};
 
 #[cfg(feature = "mock")]
@@ -47,5 +49,5 @@ pub use {
     clock::MockClock, entropy::MockEntropy, idempotency::MockIdempotencyRecords, keys::MockAccountDirectory,
     keys::MockKeyReader, quotas::MockAddressLimits, quotas::MockQuotas, read::MockCategoryReader,
     read::MockOrderReader, read::MockPetReader, reset::MockResettable, store::MockHousekeeping,
-    store::MockStoreHealth, transact::MockTransactor,
+    store::MockStoreHealth, timer::MockTimer, transact::MockTransactor,
 };

@@ -4,7 +4,8 @@ use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-type Later<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+/// The future of a reply that is not ready.
+pub type LaterReply<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// The answer of a port on the hot path: ready, or a future.
 ///
@@ -28,7 +29,7 @@ pub struct ScopedReply<'a, T>(Inner<'a, T>);
 enum Inner<'a, T> {
     /// None once it has been polled.
     Now(Option<T>),
-    Later(Later<'a, T>),
+    Later(LaterReply<'a, T>),
 }
 
 impl<'a, T> ScopedReply<'a, T> {
@@ -49,6 +50,14 @@ impl<'a, T: Send + 'a> ScopedReply<'a, T> {
         match self.0 {
             Inner::Now(value) => ScopedReply(Inner::Now(value.map(change))),
             Inner::Later(future) => ScopedReply::later(async move { change(future.await) }),
+        }
+    }
+
+    /// The reply itself if it is ready; else the reply that `wrap` makes of its future.
+    pub fn or_later(self, wrap: impl FnOnce(LaterReply<'a, T>) -> Self) -> Self {
+        match self.0 {
+            Inner::Now(_) => self,
+            Inner::Later(future) => wrap(future),
         }
     }
 

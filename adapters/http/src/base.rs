@@ -8,3 +8,4 @@ pub(crate) mod observe;
 pub(crate) mod page_file;
 pub(crate) mod settings;
 pub(crate) mod stats;
+pub(crate) mod timer;

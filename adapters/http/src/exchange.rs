@@ -25,8 +25,8 @@ use hyper::body::Incoming;
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Request, Response, StatusCode, Version};
 use petstore_domain::{AccountId, KeyPrefix, Scope};
-use petstore_ports::{Cost, StoreError, api};
-use tokio::time::{Instant, timeout};
+use petstore_ports::{Cost, api};
+use tokio::time::Instant;
 
 use crate::base::observe::{Exchange, Observer};
 use crate::counts::counters;
@@ -258,7 +258,6 @@ async fn judge<const SECURE: bool>(
     notes: &mut Notes,
 ) -> Answer {
     let app = &*thread.app;
-    let settings = &app.settings;
     let (is_under, resource) = locate(thread, parts.uri.path());
     notes.under_base = is_under;
     // Before anything is judged: every answer of a deprecated operation says that it is one.
@@ -346,16 +345,11 @@ async fn judge<const SECURE: bool>(
         // Made where it runs, so that it is not moved.
         operations::handle(&call, operation, resource).await
     } else {
-        // A disk may neither write nor fail. What becomes of the change then is not known: the store, not we, has it.
-        let unanswered = || StoreError::indeterminate("the store did not answer in time");
         let handling = async {
             let handling = pin!(operations::handle(&call, operation, resource));
-            timeout(settings.deadlines.store, thread.wakeups.run(handling)).await
+            thread.wakeups.run(handling).await
         };
-        match Box::pin(handling).await {
-            Ok(handled) => handled,
-            Err(_) => Err(unanswered().into()),
-        }
+        Box::pin(handling).await
     };
     match handled {
         Ok(answer) | Err(answer) => answer,

@@ -44,8 +44,8 @@ impl Http {
         Server::start(endpoint.into(), threads, Arc::clone(&self.app), self.serves(), None)
     }
 
-    /// Serves over TLS, on this many threads: HTTP/2 to clients that choose it in the handshake, else HTTP/1.1. The ALPN
-    /// protocols of the configuration are overwritten; the caller decides everything else in it.
+    /// Serves over TLS, on this many threads: HTTP/2 to clients that choose it in the handshake, else HTTP/1.1. The
+    /// ALPN protocols of the configuration are overwritten; the caller decides everything else in it.
     ///
     /// # Errors
     /// The same as [`Http::listen`].

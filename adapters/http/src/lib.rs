@@ -9,8 +9,8 @@
 //! use petstore_http::{Documents, Http, HttpSettings};
 //! use petstore_ports::api::Petstore;
 //!
-//! /// `epoch` identifies the store and is the same for all of its servers. A durable store keeps it with its data; a store
-//! /// that ends with the process uses a random number.
+//! /// `epoch` identifies the store and is the same for all of its servers. A durable store keeps it with its data; a
+//! /// store that ends with the process uses a random number.
 //! fn serve(petstore: Arc<dyn Petstore>, epoch: u64) -> std::io::Result<()> {
 //!     // The contract is served, and no reference page.
 //!     let documents = Documents { yaml: "openapi: 3.0.3".into(), json: "{}".into(), page: Arc::new([]) };
@@ -46,6 +46,7 @@ pub use base::observe::{Exchange, Exposition, Observer};
 pub use base::page_file::PageFile;
 pub use base::settings::{Bounds, Cors, Deadlines, Documents, HttpSettings, Network};
 pub use base::stats::{Decisions, Latencies, Requests, TransportStats};
+pub use base::timer::TokioTimer;
 pub use http::Http;
 pub use listen::local::LocalServer;
 pub use listen::server::{Endpoint, Server};

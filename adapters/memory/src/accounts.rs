@@ -3,15 +3,15 @@
 use dashmap::DashMap;
 use foldhash::fast::RandomState;
 use parking_lot::RwLock;
-use petstore_domain::{Account, AccountId, AccountName, Plan, Windows};
+use petstore_domain::{Account, AccountId, FoldedName, Plan, Windows};
 use petstore_ports::{Ask, PageRequest, UsageCount, Verdict};
 
-use crate::census::Census;
 use crate::ids::IdCounter;
+use crate::index_search::scan;
 use crate::meters::{AccountMeter, KeyMeter, Meters};
 use crate::page;
-use crate::search::run;
 use crate::slab::{Slab, slot};
+use crate::state_index::StateIndex;
 use crate::unnoted::Unnoted;
 
 /// Accounts; found by id and by name. They are never removed.
@@ -20,8 +20,8 @@ pub(crate) struct Accounts {
     meters: Meters<AccountMeter>,
     unnoted: Unnoted<AccountId>,
     records: Slab<Account>,
-    census: RwLock<Census<0>>,
-    by_name: DashMap<AccountName, AccountId, RandomState>,
+    state_index: RwLock<StateIndex<0>>,
+    by_name: DashMap<FoldedName, AccountId, RandomState>,
 }
 
 impl Accounts {
@@ -31,14 +31,14 @@ impl Accounts {
             meters: Meters::new(),
             unnoted: Unnoted::new(),
             records: Slab::new(),
-            census: RwLock::default(),
+            state_index: RwLock::default(),
             by_name: DashMap::default(),
         }
     }
 
     /// How many there are.
     pub(crate) fn len(&self) -> u64 {
-        self.census.read().all().len()
+        self.state_index.read().all().len()
     }
 
     pub(crate) fn get(&self, id: AccountId) -> Option<Account> {
@@ -55,22 +55,23 @@ impl Accounts {
         self.meters.find(slot(id.get())?)?.plan.get()
     }
 
-    pub(crate) fn id_of(&self, name: &AccountName) -> Option<AccountId> {
+    pub(crate) fn id_of(&self, name: &FoldedName) -> Option<AccountId> {
         self.by_name.get(name).map(|id| *id)
     }
 
     /// The account of this name. While one is renamed, its record says which of the two names it has.
-    pub(crate) fn named(&self, name: &AccountName) -> Option<Account> {
-        self.get(self.id_of(name)?).filter(|account| account.name == *name)
+    pub(crate) fn named(&self, name: &FoldedName) -> Option<Account> {
+        self.get(self.id_of(name)?).filter(|account| name.matches(account.name.as_str()))
     }
 
     pub(crate) fn put(&self, slot: u32, account: Account) {
         let id = account.id;
         self.ids.skip_to(id.get());
-        let (before, after) = (self.records.read(slot, |account| account.name.clone()), account.name.clone());
+        let before = self.records.read(slot, |account| account.name.folded());
+        let after = account.name.folded();
         self.by_name.insert(after.clone(), id);
         if before.is_none() {
-            self.census.write().add(slot);
+            self.state_index.write().add(slot);
         }
         self.meters.of(slot).plan.set(&account);
         self.records.write(slot, Some(account));
@@ -82,7 +83,7 @@ impl Accounts {
 
     pub(crate) fn page(&self, page: &PageRequest) -> Vec<Account> {
         let mut accounts = Vec::new();
-        let candidates = |walk, max| run(self.census.read().all(), walk, max);
+        let candidates = |walk, max| scan(self.state_index.read().all(), walk, max);
         page::fill(
             page,
             &self.records,
@@ -132,7 +133,7 @@ impl Accounts {
 
     /// Forgets what accounts have used, in windows of which this is said. How many accounts that was.
     pub(crate) fn forget_usage(&self, goes: impl Fn(Windows) -> bool) -> usize {
-        let all: Vec<u32> = self.census.read().all().iter().collect();
+        let all: Vec<u32> = self.state_index.read().all().iter().collect();
         let mut count = 0;
         for slot in all {
             let meter = self.meters.of(slot);

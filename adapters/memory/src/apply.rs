@@ -17,7 +17,7 @@ impl Tables {
     /// Writes each of the changes, for which there is room. Each record is written in one piece, and nobody begins to read
     /// between the first and the last of several.
     pub(crate) fn apply_as_one(&self, changes: Changes, write: impl FnMut(Change)) {
-        let _shown = (changes.as_slice().len() > 1).then(|| self.showing.begin());
+        let _shown = (changes.as_slice().len() > 1).then(|| self.write_epochs.begin());
         changes.into_iter().for_each(write);
     }
 
@@ -35,7 +35,7 @@ impl Tables {
             Change::OrderDeleted(id) => self.orders.remove(room_for(id.get())),
             Change::Account(account) => self.accounts.put(room_for(account.id.get()), account),
             Change::Key(record) => self.keys.put(room_for(record.id.get()), *record),
-            Change::Idempotency(record) => self.retries.put(*record),
+            Change::Idempotency(record) => self.idempotency_records.put(*record),
         }
     }
 }

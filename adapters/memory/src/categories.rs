@@ -6,17 +6,17 @@ use parking_lot::RwLock;
 use petstore_domain::{CategoryId, CategoryRecord, FoldedName};
 use petstore_ports::{CategoryFilter, CategorySink, PageEnd, PageRequest};
 
-use crate::census::Census;
 use crate::ids::IdCounter;
+use crate::index_search::{Found, SlotCursor, leapfrog, scan};
 use crate::page;
-use crate::search::{Found, Walk, leap, run};
 use crate::slab::{Slab, slot};
+use crate::state_index::StateIndex;
 
 /// Categories; found by id and by name.
 pub(crate) struct Categories {
     pub(crate) ids: IdCounter,
     records: Slab<CategoryRecord>,
-    census: RwLock<Census<0>>,
+    state_index: RwLock<StateIndex<0>>,
     by_name: DashMap<FoldedName, CategoryId, RandomState>,
 }
 
@@ -25,7 +25,7 @@ impl Categories {
         Self {
             ids: IdCounter::default(),
             records: Slab::new(),
-            census: RwLock::default(),
+            state_index: RwLock::default(),
             by_name: DashMap::default(),
         }
     }
@@ -61,7 +61,7 @@ impl Categories {
         let (before, after) = (self.name_of(slot), record.category.name.folded());
         self.by_name.insert(after.clone(), id);
         if before.is_none() {
-            self.census.write().add(slot);
+            self.state_index.write().add(slot);
         }
         self.records.write(slot, Some(record));
         if let Some(before) = before.filter(|before| *before != after) {
@@ -74,7 +74,7 @@ impl Categories {
             return;
         };
         self.records.write(slot, None);
-        self.census.write().remove(slot);
+        self.state_index.write().remove(slot);
         self.release(&name, id);
     }
 
@@ -93,7 +93,7 @@ impl Categories {
 
     /// How many there are.
     pub(crate) fn len(&self) -> u64 {
-        self.census.read().all().len()
+        self.state_index.read().all().len()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -102,7 +102,7 @@ impl Categories {
 
     /// Removes every one.
     pub(crate) fn clear(&self) {
-        let all: Vec<u32> = self.census.read().all().iter().collect();
+        let all: Vec<u32> = self.state_index.read().all().iter().collect();
         for slot in all {
             if let Ok(id) = CategoryId::new(slot.into()) {
                 self.remove(slot, id);
@@ -112,13 +112,13 @@ impl Categories {
 
     /// Every category, by id.
     pub(crate) fn all(&self) -> impl Iterator<Item = CategoryRecord> {
-        page::all(&self.records, |walk, max| run(self.census.read().all(), walk, max))
+        page::all(&self.records, |walk, max| scan(self.state_index.read().all(), walk, max))
     }
 
-    fn candidates(&self, filter: &CategoryFilter, walk: Walk, max: usize) -> Found {
+    fn candidates(&self, filter: &CategoryFilter, walk: SlotCursor, max: usize) -> Found {
         match &filter.name {
-            Some(name) => leap(&[&self.named(name).and_then(|id| slot(id.get()))], walk, max),
-            None => run(self.census.read().all(), walk, max),
+            Some(name) => leapfrog(&[&self.named(name).and_then(|id| slot(id.get()))], walk, max),
+            None => scan(self.state_index.read().all(), walk, max),
         }
     }
 

@@ -11,13 +11,13 @@ use std::sync::Arc;
 use petstore_domain::{Change, Changes, KeyRecord, RecordRef, Timestamp, View};
 use petstore_ports::{Batch, BatchNumber, Journal, LastIds, StoreError, Transition};
 
-use crate::answer::Promise;
 use crate::apply::check_room;
+use crate::idempotency_records;
+use crate::oneshot::Sender;
 use crate::overlay::Overlay;
 use crate::queue::{Queue, Request};
 use crate::recovery::Trouble;
 use crate::reset::Beginning;
-use crate::retries;
 use crate::stripes::Stripes;
 use crate::tables::Tables;
 use crate::transact::{ROUNDS_MAX, ask};
@@ -63,7 +63,7 @@ pub(crate) struct Committer {
     pub(crate) beginning: Option<Beginning>,
     /// A chore that is not at its end: its time, and how many pieces of it may follow.
     chore: Option<(Timestamp, u32)>,
-    waiting: Vec<Promise<()>>,
+    waiting: Vec<Sender<()>>,
     /// What was taken from the queue; empty between two steps.
     requests: Vec<Request>,
 }
@@ -148,7 +148,7 @@ impl Committer {
         }
         self.overlay.clear();
         if self.import.take().is_some() {
-            self.tables.veil.lower();
+            self.tables.visibility.show();
         }
         if let Some(beginning) = self.beginning.take() {
             self.tables.begin(&beginning, &self.stripes);
@@ -156,7 +156,7 @@ impl Committer {
         self.answer(&Ok(()));
     }
 
-    fn decide(&mut self, transition: &dyn Transition, promise: Promise<()>) {
+    fn decide(&mut self, transition: &dyn Transition, promise: Sender<()>) {
         match self.decision(transition) {
             Ok(changes) => {
                 if !changes.is_empty() {
@@ -183,7 +183,7 @@ impl Committer {
             }
             if is_complete {
                 let changes = ask(|| transition.decide(&view))?.unwrap_or_default();
-                self.tables.give_back_ids(&view, &changes);
+                self.tables.return_unused_ids(&view, &changes);
                 return check_room(&changes).map(|()| changes);
             }
         }
@@ -235,7 +235,9 @@ impl Committer {
         }
         let is_behind = self.note()?;
         let dropped = match self.journal.prune(now) {
-            Ok(dropped) => dropped.max(retries::prune(&self.tables.retries, &self.stripes, now)),
+            Ok(dropped) => {
+                dropped.max(idempotency_records::prune(&self.tables.idempotency_records, &self.stripes, now))
+            }
             Err(error) => return Err(self.fail(error)),
         };
         if is_behind || dropped > 0 {

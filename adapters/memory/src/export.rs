@@ -12,8 +12,8 @@ impl MemoryStore {
     /// write to a file, not to a peer. While nobody knows whether an import is on disk there is nothing, as readers see
     /// it. Blocks.
     pub fn export<E>(&self, sink: impl FnMut(Row) -> Result<(), E>) -> Result<(), E> {
-        let _hold = self.hold_writes_out();
-        if self.tables.veil.is_up() {
+        let _hold = self.block_writes();
+        if self.tables.visibility.is_hidden() {
             return Ok(());
         }
         self.tables.rows().try_for_each(sink)

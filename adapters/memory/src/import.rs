@@ -17,10 +17,10 @@ use petstore_domain::{
 use petstore_ports::{Bulk, BulkImport, ImportError, LastIds, Row, StoreError};
 use roaring::RoaringBitmap;
 
+use crate::bulk_loader::{BulkLoader, Contradiction, check_sound};
 use crate::committer::{Committer, Step};
-use crate::filling::{Contradiction, Filling, check_sound};
 use crate::slab::slot;
-use crate::store::{MemoryStore, held_out};
+use crate::store::{MemoryStore, writes_blocked};
 use crate::tables::Tables;
 
 /// How long a reset waits for an import or an export to end: requests wait for it meanwhile.
@@ -33,7 +33,7 @@ pub(crate) const HOLD_TIME: Duration = Duration::from_secs(1);
 /// for as long as the disk takes.
 pub struct Import<'a> {
     tables: &'a Tables,
-    filling: Filling<'a>,
+    loader: BulkLoader<'a>,
     /// The number of the row that came last.
     row: u64,
     /// Pets that have their inventory item.
@@ -47,16 +47,16 @@ pub struct Import<'a> {
     /// the end.
     namesakes: BTreeMap<CategoryId, CategoryName>,
     /// None once the end has been settled.
-    hold: Option<Hold<'a>>,
+    hold: Option<WriteBlock<'a>>,
 }
 
 /// Nobody else writes while this is held.
-pub(crate) struct Hold<'a> {
+pub(crate) struct WriteBlock<'a> {
     pub(crate) committer: Option<MutexGuard<'a, Committer>>,
     _writing: RwLockWriteGuard<'a, ()>,
 }
 
-impl<'a> Hold<'a> {
+impl<'a> WriteBlock<'a> {
     /// Does what waits; nothing comes after it.
     fn of(writing: RwLockWriteGuard<'a, ()>, mut committer: Option<MutexGuard<'a, Committer>>) -> Self {
         if let Some(committer) = &mut committer {
@@ -68,32 +68,32 @@ impl<'a> Hold<'a> {
 
 impl MemoryStore {
     /// Refuses writes from now on, and waits until those that were taken are done.
-    pub(crate) fn hold_writes_out(&self) -> Hold<'_> {
+    pub(crate) fn block_writes(&self) -> WriteBlock<'_> {
         let writing = self.writing.write();
-        Hold::of(writing, self.durable.as_ref().map(|durable| durable.committer.lock()))
+        WriteBlock::of(writing, self.durable.as_ref().map(|durable| durable.committer.lock()))
     }
 
     /// The same for whom others wait meanwhile: it is told as busy while somebody else holds writes out.
-    pub(crate) fn hold_writes_out_soon(&self) -> Result<Hold<'_>, StoreError> {
-        let writing = self.writing.try_write_for(HOLD_TIME).ok_or_else(held_out)?;
+    pub(crate) fn try_block_writes(&self) -> Result<WriteBlock<'_>, StoreError> {
+        let writing = self.writing.try_write_for(HOLD_TIME).ok_or_else(writes_blocked)?;
         let committer = self.durable.as_ref().map(|durable| durable.committer.try_lock_for(HOLD_TIME));
         let busy = || StoreError::busy("the journal does not come to an end with its last write");
-        Ok(Hold::of(writing, committer.map(|lock| lock.ok_or_else(busy)).transpose()?))
+        Ok(WriteBlock::of(writing, committer.map(|lock| lock.ok_or_else(busy)).transpose()?))
     }
 
     /// Begins a bulk load into the store, which must have no category, pet or order. Until its end, writes are answered
     /// as busy and readers see the store as it was: empty.
     pub fn import(&self) -> Result<Import<'_>, ImportError> {
-        let hold = self.hold_writes_out();
+        let hold = self.block_writes();
         hold.committer.as_ref().map_or(Ok(()), |committer| committer.queue.check())?;
         if !self.tables.shop_is_empty() {
             return Err(ImportError::NotEmpty);
         }
         let before = self.tables.last_ids();
-        self.tables.veil.raise();
+        self.tables.visibility.hide();
         Ok(Import {
             tables: &self.tables,
-            filling: Filling::of(&self.tables),
+            loader: BulkLoader::of(&self.tables),
             row: 0,
             items: RoaringBitmap::new(),
             unsettled: HashMap::default(),
@@ -112,7 +112,7 @@ impl Import<'_> {
 
     /// Adds a category.
     pub fn category(&mut self, category: Category, version: Version) -> Result<(), ImportError> {
-        self.take(|import| import.filling.category(CategoryRecord { category, version, pets: 0 }))
+        self.take(|import| import.loader.category(CategoryRecord { category, version, pets: 0 }))
     }
 
     /// Adds a category, which is renamed at the end if an older one has a name that reads the same.
@@ -167,7 +167,7 @@ impl Import<'_> {
     pub fn pet(&mut self, pet: Pet, version: Version) -> Result<(), ImportError> {
         let id = pet.id;
         let record = PetRecord { pet, version, stock: 0, item_version: Version::FIRST, open_orders: 0 };
-        self.take(|import| import.filling.pet(record))?;
+        self.take(|import| import.loader.pet(record))?;
         self.unsettled.insert(id, self.row);
         Ok(())
     }
@@ -183,9 +183,9 @@ impl Import<'_> {
     /// again.
     pub fn order(&mut self, order: Order, version: Version) -> Result<(), ImportError> {
         let (pet, is_open) = (order.pet_id, !order.complete);
-        self.take(|import| import.filling.order(OrderRecord { order, version }))?;
+        self.take(|import| import.loader.order(OrderRecord { order, version }))?;
         if is_open {
-            let open_orders = self.filling.open_orders_of(pet);
+            let open_orders = self.loader.open_orders_of(pet);
             self.tables.pets.update(pet, |record| record.open_orders = open_orders);
             self.weigh(pet);
         }
@@ -251,15 +251,15 @@ impl Import<'_> {
     pub fn finish(mut self) -> Result<Vec<Renamed>, ImportError> {
         self.check_settled()?;
         let renamed = self.rename();
-        self.filling.count_pets();
-        self.filling.index_names();
+        self.loader.count_pets();
+        self.loader.index_names();
         let Some(hold) = self.hold.take() else { return Ok(renamed) };
         if let Some(mut committer) = hold.committer {
             // From here on it is the committer who shows or drops what was added, as the disk has it.
             committer.commit_import(self.before)?;
             return Ok(renamed);
         }
-        self.tables.veil.lower();
+        self.tables.visibility.show();
         Ok(renamed)
     }
 }
@@ -314,7 +314,7 @@ impl Drop for Import<'_> {
     fn drop(&mut self) {
         if self.hold.is_some() {
             self.tables.clear_shop(self.before);
-            self.tables.veil.lower();
+            self.tables.visibility.show();
         }
     }
 }

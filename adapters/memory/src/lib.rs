@@ -8,7 +8,7 @@
 //! How it is built, from the ground up:
 //! - Ids are dense and rising, so a table is a slab addressed by id (`slab`, on `directory`): a read is two loads
 //!   (four for ids above a million) and one short lock, whatever the table's size.
-//! - Listings find their candidates in indexes (`census`, `pairs`, `kin`), joined by `search`, and then judge the records
+//! - Listings find their candidates in indexes (`state_index`, `pairs`, `kin`), joined by `search`, and then judge the records
 //!   themselves (`page`). **An index covers every record that can be seen**: it is widened before a record is written
 //!   and narrowed after. It may name too many, never too few, and so a walk meets every item that stays.
 //! - Without a journal, writes take lock stripes over the names of their footprint (`stripes`), in sorted order: two
@@ -19,7 +19,7 @@
 //! - Each account's windows are one small value under a lock of its own (`meters`, `quotas`), and beside it is a word of
 //!   what the gate asks of the account, as of a key (`terms`). Requests never wait for the journal: use and bans are
 //!   noted there behind (`unnoted`).
-//! - Tables are filled on opening (`open`) and by a bulk load (`import`), with the same checks (`filling`).
+//! - Tables are filled on opening (`open`) and by a bulk load (`import`), with the same checks (`loader`).
 //! - All of a store is copied between two batches (`still`), without holding readers up.
 //! - A store of a tester's begins anew in one step (`reset`).
 //!
@@ -29,50 +29,50 @@
 
 mod accounts;
 mod addresses;
-mod answer;
 mod apply;
+mod bulk_loader;
 mod categories;
-mod census;
+mod commit_pause;
 mod committer;
 mod directory;
 mod export;
-mod filling;
+mod hash_index;
+mod idempotency_records;
 mod ids;
 mod import;
+mod index_search;
 mod keys;
-mod kin;
 mod load;
 mod meters;
+mod oneshot;
 mod open;
 mod orders;
 mod overlay;
+mod owner_index;
 mod page;
-mod pairs;
 mod pets;
 mod queue;
 mod quotas;
 mod read;
 mod recovery;
 mod reset;
-mod retries;
-mod search;
-mod showing;
 mod slab;
+mod state_index;
 mod stats;
-mod still;
 mod store;
 mod stripes;
 mod tables;
 mod terms;
 mod transact;
 mod unnoted;
-mod veil;
+mod visibility;
+mod write_epochs;
 mod writer;
 
+pub use bulk_loader::Contradiction;
+pub use commit_pause::CommitPause;
 pub use committer::Step;
-pub use filling::Contradiction;
 pub use import::Import;
 pub use open::Opened;
-pub use still::Still;
 pub use store::MemoryStore;
 pub use writer::Writer;

@@ -32,7 +32,9 @@ impl Tables {
             RecordRef::Account(id) => view.load_account(*id, self.accounts.get(*id)),
             RecordRef::AccountName(name) => view.load_account_name(name.clone(), self.accounts.id_of(name)),
             RecordRef::Key(id) => view.load_key(*id, self.keys.get(*id)),
-            RecordRef::Idempotency(name) => view.load_idempotency(name.clone(), self.retries.get(name)),
+            RecordRef::Idempotency(name) => {
+                view.load_idempotency(name.clone(), self.idempotency_records.get(name))
+            }
             RecordRef::NextPet => view.load_next_pet(self.pets.ids.next(PetId::new)?),
             RecordRef::NextCategory => view.load_next_category(self.categories.ids.next(CategoryId::new)?),
             RecordRef::NextOrder => view.load_next_order(self.orders.ids.next(OrderId::new)?),
@@ -43,7 +45,7 @@ impl Tables {
     }
 
     /// Gives back the new ids of the shop with which a decision on this view writes nothing.
-    pub(crate) fn give_back_ids(&self, view: &View, changes: &Changes) {
+    pub(crate) fn return_unused_ids(&self, view: &View, changes: &Changes) {
         let is_unused = |next: &RecordRef, of: &dyn Fn() -> RecordRef| {
             view.holds(next) && !changes.as_slice().iter().any(|change| name_of(change) == of())
         };

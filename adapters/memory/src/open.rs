@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use petstore_ports::{Header, Journal, LastIds, Row, StoreError};
 
+use crate::bulk_loader::{BulkLoader, Contradiction};
 use crate::committer::Committer;
-use crate::filling::{Contradiction, Filling};
 use crate::store::MemoryStore;
 use crate::stripes::Stripes;
 use crate::tables::Tables;
@@ -27,7 +27,7 @@ impl MemoryStore {
     /// # Errors
     /// [`StoreErrorKind::Corrupt`](petstore_ports::StoreErrorKind::Corrupt) names the row that does not parse or contradicts another one.
     pub fn open(journal: Box<dyn Journal>) -> Result<Opened, StoreError> {
-        Self::open_sparing(journal, || false)
+        Self::open_with_cpu_probe(journal, || false)
     }
 
     /// The same for a machine that has other things to do: `pressed` is asked before each batch whether the processors
@@ -36,7 +36,7 @@ impl MemoryStore {
     ///
     /// # Errors
     /// As [`MemoryStore::open`].
-    pub fn open_sparing(
+    pub fn open_with_cpu_probe(
         journal: Box<dyn Journal>,
         pressed: impl FnMut() -> bool + Send + 'static,
     ) -> Result<Opened, StoreError> {
@@ -60,24 +60,24 @@ impl MemoryStore {
 /// Fills tables with what the journal holds.
 fn load(mut journal: Box<dyn Journal>) -> Result<(Committer, Header), StoreError> {
     let (tables, stripes) = (Arc::new(Tables::new()), Arc::new(Stripes::new()));
-    let mut filling = Filling::of(&tables);
-    let header = journal.load(&mut |row| fill(&mut filling, row).map_err(|it| corrupt(&it)))?;
-    filling.index_names();
-    filling.check().map_err(|it| corrupt(&it))?;
+    let mut loader = BulkLoader::of(&tables);
+    let header = journal.load(&mut |row| fill(&mut loader, row).map_err(|it| corrupt(&it)))?;
+    loader.index_names();
+    loader.check().map_err(|it| corrupt(&it))?;
     check_last_ids(&tables.last_ids(), &header.last_ids).map_err(|it| corrupt(&it))?;
     tables.set_last_ids(header.last_ids);
     Ok((Committer::new(tables, stripes, journal, header.last_batch), header))
 }
 
-fn fill(filling: &mut Filling<'_>, row: Row) -> Result<(), Contradiction> {
+fn fill(loader: &mut BulkLoader<'_>, row: Row) -> Result<(), Contradiction> {
     match row {
-        Row::Category(record) => filling.category(record),
-        Row::Pet(record) => filling.pet(record),
-        Row::Order(record) => filling.order(record),
-        Row::Account(account) => filling.account(account),
-        Row::Key(record) => filling.key(*record),
-        Row::Idempotency(record) => filling.retry(*record),
-        Row::Usage(count) => filling.usage(count),
+        Row::Category(record) => loader.category(record),
+        Row::Pet(record) => loader.pet(record),
+        Row::Order(record) => loader.order(record),
+        Row::Account(account) => loader.account(account),
+        Row::Key(record) => loader.key(*record),
+        Row::Idempotency(record) => loader.retry(*record),
+        Row::Usage(count) => loader.usage(count),
     }
 }
 

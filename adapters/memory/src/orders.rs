@@ -4,20 +4,20 @@ use parking_lot::RwLock;
 use petstore_domain::{OrderId, OrderRecord};
 use petstore_ports::{OrderFilter, OrderSink, PageEnd, PageRequest};
 
-use crate::census::Census;
 use crate::ids::IdCounter;
-use crate::kin::KinIndex;
+use crate::index_search::{Found, SlotCursor, Union, scan, search};
+use crate::owner_index::OwnerIndex;
 use crate::page;
-use crate::search::{AnyOf, Found, Walk, run, search};
 use crate::slab::{Slab, slot};
+use crate::state_index::StateIndex;
 
 /// Orders; found by id, by pet, and by whether they are complete.
 pub(crate) struct Orders {
     pub(crate) ids: IdCounter,
     records: Slab<OrderRecord>,
     /// Open ones and complete ones.
-    census: RwLock<Census<2>>,
-    by_pet: KinIndex,
+    state_index: RwLock<StateIndex<2>>,
+    by_pet: OwnerIndex,
 }
 
 /// Where the indexes have an order.
@@ -32,8 +32,8 @@ impl Orders {
         Self {
             ids: IdCounter::default(),
             records: Slab::new(),
-            census: RwLock::default(),
-            by_pet: KinIndex::new(),
+            state_index: RwLock::default(),
+            by_pet: OwnerIndex::new(),
         }
     }
 
@@ -78,7 +78,7 @@ impl Orders {
 
     /// How many there are.
     pub(crate) fn len(&self) -> u64 {
-        self.census.read().all().len()
+        self.state_index.read().all().len()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -87,7 +87,7 @@ impl Orders {
 
     /// Removes every one.
     pub(crate) fn clear(&self) {
-        let all: Vec<u32> = self.census.read().all().iter().collect();
+        let all: Vec<u32> = self.state_index.read().all().iter().collect();
         for slot in all {
             self.remove(slot);
         }
@@ -95,15 +95,15 @@ impl Orders {
 
     /// Every order, by id.
     pub(crate) fn all(&self) -> impl Iterator<Item = OrderRecord> {
-        page::all(&self.records, |walk, max| run(self.census.read().all(), walk, max))
+        page::all(&self.records, |walk, max| scan(self.state_index.read().all(), walk, max))
     }
 
-    fn candidates(&self, filter: &OrderFilter, walk: Walk, max: usize) -> Found {
+    fn candidates(&self, filter: &OrderFilter, walk: SlotCursor, max: usize) -> Found {
         // Two locks at once, both to read, each of them a leaf to every writer: nobody waits in a circle.
-        let census = self.census.read();
-        let states: Vec<AnyOf<'_>> = filter
+        let state_index = self.state_index.read();
+        let states: Vec<Union<'_>> = filter
             .complete
-            .map(|complete| AnyOf(vec![census.in_state(state(complete))]))
+            .map(|complete| Union(vec![state_index.in_state(state(complete))]))
             .into_iter()
             .collect();
         match filter.pet_id.map(|id| slot(id.get())) {
@@ -111,7 +111,7 @@ impl Orders {
                 let of_pet = |pet| self.by_pet.search(pet, |orders| search(&states, Some(orders), walk, max));
                 pet.and_then(of_pet).unwrap_or_else(|| Found::nothing(walk))
             }
-            None if states.is_empty() => run(census.all(), walk, max),
+            None if states.is_empty() => scan(state_index.all(), walk, max),
             None => search(&states, None, walk, max),
         }
     }
@@ -122,19 +122,19 @@ impl Orders {
             self.by_pet.add(entry.pet, slot);
         }
         if already.is_none_or(|already| already.complete != entry.complete) {
-            let mut census = self.census.write();
-            census.add(slot);
-            census.add_to_state(state(entry.complete), slot);
+            let mut state_index = self.state_index.write();
+            state_index.add(slot);
+            state_index.add_to_state(state(entry.complete), slot);
         }
     }
 
     /// Removes an order from the indexes in which it does not remain.
     fn narrow(&self, slot: u32, entry: Entry, remains: Option<Entry>) {
         if remains.is_none_or(|remains| remains.complete != entry.complete) {
-            let mut census = self.census.write();
-            census.remove_from_state(state(entry.complete), slot);
+            let mut state_index = self.state_index.write();
+            state_index.remove_from_state(state(entry.complete), slot);
             if remains.is_none() {
-                census.remove(slot);
+                state_index.remove(slot);
             }
         }
         if remains.is_none_or(|remains| remains.pet != entry.pet) {
@@ -151,7 +151,7 @@ impl Orders {
     }
 }
 
-/// The place of open and of complete orders among the census's states.
+/// The place of open and of complete orders among the state_index's states.
 const fn state(complete: bool) -> usize {
     if complete { 1 } else { 0 }
 }

@@ -5,8 +5,8 @@ use std::hash::Hash;
 
 use foldhash::fast::RandomState;
 use petstore_domain::{
-    AccountId, AccountName, Ban, CategoryId, CategoryName, Change, Changes, FoldedName, IdempotencyRecord,
-    KeyId, KeyRecord, RecordRef, View,
+    AccountId, Ban, CategoryId, CategoryName, Change, Changes, FoldedName, IdempotencyRecord, KeyId,
+    KeyRecord, RecordRef, View,
 };
 use petstore_ports::StoreError;
 
@@ -23,8 +23,8 @@ pub(crate) struct Overlay {
     decided: Vec<Changes>,
     /// Where the last change of each record is.
     latest: Map<RecordRef, Place>,
-    category_names: Bearers<FoldedName, CategoryId>,
-    account_names: Bearers<AccountName, AccountId>,
+    category_names: NameOwners<FoldedName, CategoryId>,
+    account_names: NameOwners<FoldedName, AccountId>,
     /// The ban of each key as it was when the batch first looked at it.
     bans_seen: Map<KeyId, Option<Ban>>,
 }
@@ -110,11 +110,11 @@ impl Overlay {
             }
             Change::CategoryDeleted(id) => self.rename_category(tables, *id, None),
             Change::Account(account) => {
-                let (id, after) = (account.id, account.name.clone());
+                let (id, after) = (account.id, account.name.folded());
                 let before = match self.latest(&RecordRef::Account(id)) {
-                    Some(Change::Account(before)) => Some(before.name.clone()),
+                    Some(Change::Account(before)) => Some(before.name.folded()),
                     Some(_) => None,
-                    None => tables.accounts.read(id, |before| before.name.clone()),
+                    None => tables.accounts.read(id, |before| before.name.folded()),
                 };
                 self.account_names.rename(id, before, Some(after), |name| tables.accounts.id_of(name));
             }
@@ -163,15 +163,15 @@ impl Overlay {
 }
 
 /// Which record has a name, for the names about which the batch has decided.
-struct Bearers<N, Id>(Map<N, Option<Id>>);
+struct NameOwners<N, Id>(Map<N, Option<Id>>);
 
-impl<N, Id> Default for Bearers<N, Id> {
+impl<N, Id> Default for NameOwners<N, Id> {
     fn default() -> Self {
         Self(Map::default())
     }
 }
 
-impl<N: Eq + Hash, Id: Copy + Eq> Bearers<N, Id> {
+impl<N: Eq + Hash, Id: Copy + Eq> NameOwners<N, Id> {
     fn bearer(&self, name: &N, in_tables: impl FnOnce(&N) -> Option<Id>) -> Option<Id> {
         self.0.get(name).copied().unwrap_or_else(|| in_tables(name))
     }

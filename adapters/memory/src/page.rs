@@ -2,7 +2,7 @@
 
 use petstore_ports::{PageEnd, PageRequest};
 
-use crate::search::{Found, Walk};
+use crate::index_search::{Found, SlotCursor};
 use crate::slab::{BLOCK, Slab, block_of};
 
 /// Candidates that are asked for at once: whatever the page's limit, an index is never held for more.
@@ -16,12 +16,12 @@ const CANDIDATES_MAX: usize = 1_024;
 pub(crate) fn fill<T: Clone>(
     page: &PageRequest,
     records: &Slab<T>,
-    candidates: impl Fn(Walk, usize) -> Found,
+    candidates: impl Fn(SlotCursor, usize) -> Found,
     admits: impl Fn(&T) -> bool,
     is_shown: &dyn Fn() -> bool,
     mut sink: impl FnMut(&T),
 ) -> PageEnd {
-    let mut walk = Walk::new(page);
+    let mut walk = SlotCursor::new(page);
     let mut left = page.limit;
     let mut copies = [const { None }; BLOCK];
     while !walk.is_over() {
@@ -48,9 +48,9 @@ pub(crate) fn fill<T: Clone>(
 /// Every record of a table, by id. `candidates` gives slots as for [`fill`]. No lock is held between two of them.
 pub(crate) fn all<T: Clone>(
     records: &Slab<T>,
-    candidates: impl Fn(Walk, usize) -> Found,
+    candidates: impl Fn(SlotCursor, usize) -> Found,
 ) -> impl Iterator<Item = T> {
-    let mut walk = Walk::of_all();
+    let mut walk = SlotCursor::of_all();
     let runs = std::iter::from_fn(move || {
         (!walk.is_over()).then(|| {
             let found = candidates(walk, CANDIDATES_MAX);

@@ -9,21 +9,21 @@ use petstore_domain::{CategoryId, FoldedName, Pet, PetId, PetRecord, PetStatus};
 use petstore_ports::{PageEnd, PageOrder, PageRequest, PetFilter, PetSink};
 use roaring::RoaringBitmap;
 
-use crate::census::Census;
+use crate::hash_index::{HashIndex, HashIndexBuffer};
 use crate::ids::IdCounter;
+use crate::index_search::{Found, Seek, SlotCursor, SlotSet, Union, leapfrog, scan, search};
 use crate::page;
-use crate::pairs::{Gathered, PairIndex};
-use crate::search::{AnyOf, Found, Seek, Slots, Walk, leap, run, search};
 use crate::slab::{Slab, slot};
+use crate::state_index::StateIndex;
 
 /// Pets with their stock; found by id, status, category and name.
 pub(crate) struct Pets {
     pub(crate) ids: IdCounter,
     records: Slab<PetRecord>,
-    census: RwLock<Census<{ PetStatus::ALL.len() }>>,
+    state_index: RwLock<StateIndex<{ PetStatus::ALL.len() }>>,
     by_category: DashMap<CategoryId, RoaringBitmap, RandomState>,
     /// By the hash of the folded name: two names may share one, so it is the record that decides.
-    by_name: PairIndex,
+    by_name: HashIndex,
     hasher: RandomState,
 }
 
@@ -40,9 +40,9 @@ impl Pets {
         Self {
             ids: IdCounter::default(),
             records: Slab::new(),
-            census: RwLock::default(),
+            state_index: RwLock::default(),
             by_category: DashMap::default(),
-            by_name: PairIndex::new(),
+            by_name: HashIndex::new(),
             hasher: RandomState::default(),
         }
     }
@@ -89,7 +89,7 @@ impl Pets {
 
     /// Puts a new pet into a table that is being filled. It is not found by its name before `names` have come to
     /// [`Pets::index_names`].
-    pub(crate) fn fill(&self, slot: u32, record: PetRecord, names: &mut Gathered) {
+    pub(crate) fn fill(&self, slot: u32, record: PetRecord, names: &mut HashIndexBuffer) {
         self.ids.skip_to(record.pet.id.get());
         let entry = self.entry(&record.pet);
         names.push(entry.name_hash, slot);
@@ -98,7 +98,7 @@ impl Pets {
     }
 
     /// Makes pets that the table was filled with known by their names, too.
-    pub(crate) fn index_names(&self, names: Gathered) {
+    pub(crate) fn index_names(&self, names: HashIndexBuffer) {
         self.by_name.add_all(names);
     }
 
@@ -128,7 +128,7 @@ impl Pets {
 
     /// How many there are.
     pub(crate) fn len(&self) -> u64 {
-        self.census.read().all().len()
+        self.state_index.read().all().len()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -137,7 +137,7 @@ impl Pets {
 
     /// Removes every one.
     pub(crate) fn clear(&self) {
-        let all: Vec<u32> = self.census.read().all().iter().collect();
+        let all: Vec<u32> = self.state_index.read().all().iter().collect();
         for slot in all {
             self.remove(slot);
         }
@@ -145,12 +145,12 @@ impl Pets {
 
     /// Every pet, by id.
     pub(crate) fn all(&self) -> impl Iterator<Item = PetRecord> {
-        page::all(&self.records, |walk, max| run(self.census.read().all(), walk, max))
+        page::all(&self.records, |walk, max| scan(self.state_index.read().all(), walk, max))
     }
 
-    fn candidates(&self, filter: &PetFilter, walk: Walk, max: usize) -> Found {
+    fn candidates(&self, filter: &PetFilter, walk: SlotCursor, max: usize) -> Found {
         if let Some(ids) = &filter.ids {
-            return leap(&[&Listed(ids)], walk, max);
+            return leapfrog(&[&Listed(ids)], walk, max);
         }
         // Three locks at once, all to read, each of them a leaf to every writer: nobody waits in a circle.
         let category = match filter.category_id {
@@ -160,14 +160,14 @@ impl Pets {
                 category => category,
             },
         };
-        let census = self.census.read();
+        let state_index = self.state_index.read();
         let mut filters = Vec::new();
         if let Some(category) = &category {
-            filters.push(AnyOf(vec![category.value()]));
+            filters.push(Union(vec![category.value()]));
         }
         if !filter.statuses.is_any() {
             let statuses = PetStatus::ALL.into_iter().filter(|status| filter.statuses.admits(*status));
-            filters.push(AnyOf(statuses.map(|status| census.in_state(state(status))).collect()));
+            filters.push(Union(statuses.map(|status| state_index.in_state(state(status))).collect()));
         }
         if let Some(name) = &filter.name {
             return self
@@ -175,7 +175,7 @@ impl Pets {
                 .search(self.hash(name), |bearers| search(&filters, Some(bearers), walk, max));
         }
         if filters.is_empty() {
-            return run(census.all(), walk, max);
+            return scan(state_index.all(), walk, max);
         }
         search(&filters, None, walk, max)
     }
@@ -194,19 +194,19 @@ impl Pets {
             self.by_category.entry(entry.category).or_default().insert(slot);
         }
         if already.is_none_or(|already| already.status != entry.status) {
-            let mut census = self.census.write();
-            census.add(slot);
-            census.add_to_state(state(entry.status), slot);
+            let mut state_index = self.state_index.write();
+            state_index.add(slot);
+            state_index.add_to_state(state(entry.status), slot);
         }
     }
 
     /// Removes a pet from the indexes in which it does not remain.
     fn narrow(&self, slot: u32, entry: Entry, remains: Option<Entry>) {
         if remains.is_none_or(|remains| remains.status != entry.status) {
-            let mut census = self.census.write();
-            census.remove_from_state(state(entry.status), slot);
+            let mut state_index = self.state_index.write();
+            state_index.remove_from_state(state(entry.status), slot);
             if remains.is_none() {
-                census.remove(slot);
+                state_index.remove(slot);
             }
         }
         if remains.is_none_or(|remains| remains.category != entry.category) {
@@ -234,7 +234,7 @@ impl Pets {
     }
 }
 
-/// The place of a status among the census's states.
+/// The place of a status among the state_index's states.
 const fn state(status: PetStatus) -> usize {
     match status {
         PetStatus::Available => 0,
@@ -246,7 +246,7 @@ const fn state(status: PetStatus) -> usize {
 /// The pets that a filter names one by one.
 struct Listed<'a>(&'a [PetId]);
 
-impl Slots for Listed<'_> {
+impl SlotSet for Listed<'_> {
     fn seek(&self, order: PageOrder) -> Seek<'_> {
         Box::new(move |place| {
             let place = u64::from(place);

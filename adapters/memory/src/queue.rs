@@ -8,7 +8,7 @@ use parking_lot::{Condvar, Mutex};
 use petstore_domain::Timestamp;
 use petstore_ports::{StoreError, StoreErrorKind, Transition};
 
-use crate::answer::Promise;
+use crate::oneshot::Sender;
 
 /// Requests that may wait. A batch takes 256 of them in a millisecond or so: whoever is the last has waited for some
 /// twenty milliseconds, and who comes after that had better come again.
@@ -48,14 +48,14 @@ pub(crate) enum Request {
         /// The transition.
         transition: Arc<dyn Transition>,
         /// Kept when the outcome is known.
-        promise: Promise<()>,
+        promise: Sender<()>,
     },
     /// To drop what has expired, and to note what is written behind.
     Prune {
         /// The time.
         now: Timestamp,
         /// How many records went.
-        promise: Promise<usize>,
+        promise: Sender<usize>,
     },
 }
 
@@ -257,7 +257,7 @@ mod tests {
     use petstore_ports::StoreErrorKind;
 
     use super::*;
-    use crate::answer::promise;
+    use crate::oneshot::promise;
 
     fn chore() -> Request {
         Request::Prune { now: Timestamp::from_millis(0).unwrap(), promise: promise().0 }

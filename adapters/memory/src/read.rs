@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use petstore_domain::{
-    Account, AccountId, AccountName, CategoryId, CategoryRecord, KeyId, KeyRecord, OrderId, OrderRecord,
+    Account, AccountId, CategoryId, CategoryRecord, FoldedName, KeyId, KeyRecord, OrderId, OrderRecord,
     PetId, PetRecord,
 };
 use petstore_ports::{
@@ -18,10 +18,10 @@ use crate::terms::Terms;
 impl MemoryStore {
     /// What is read of the shop; nothing while it is hidden.
     pub(crate) fn shown<T>(&self, read: impl Fn(&Tables) -> Option<T>) -> Option<T> {
-        self.tables.showing.wait();
-        let look = self.tables.veil.look()?;
+        self.tables.write_epochs.wait();
+        let sequence = self.tables.visibility.begin_read()?;
         let mut found = read(&self.tables);
-        if !self.tables.veil.is_as(look) {
+        if !self.tables.visibility.is_unchanged(sequence) {
             found = self.shown_later(read);
         }
         found
@@ -35,9 +35,11 @@ impl MemoryStore {
 
     /// A page of the shop, which ends where it is hidden. `read` is given what tells that it is not.
     fn shown_page(&self, read: impl FnOnce(&Tables, &dyn Fn() -> bool) -> PageEnd) -> PageEnd {
-        self.tables.showing.wait();
-        let veil = &self.tables.veil;
-        veil.look().map_or(PageEnd::Last, |look| read(&self.tables, &|| veil.is_as(look)))
+        self.tables.write_epochs.wait();
+        let visibility = &self.tables.visibility;
+        visibility
+            .begin_read()
+            .map_or(PageEnd::Last, |sequence| read(&self.tables, &|| visibility.is_unchanged(sequence)))
     }
 }
 
@@ -116,24 +118,24 @@ impl KeyReader for MemoryStore {
 
 impl IdempotencyRecords for MemoryStore {
     fn records_of(&self, account: AccountId) -> Reply<Result<u32, StoreError>> {
-        Reply::now(Ok(self.tables.retries.count(account)))
+        Reply::now(Ok(self.tables.idempotency_records.count(account)))
     }
 }
 
 #[async_trait]
 impl AccountDirectory for MemoryStore {
     async fn accounts(&self, after: Option<AccountId>, limit: usize) -> Result<Vec<Account>, StoreError> {
-        self.tables.showing.wait();
+        self.tables.write_epochs.wait();
         Ok(self.tables.accounts.page(&rising(after.map(AccountId::get), limit)))
     }
 
-    async fn account_named(&self, name: &AccountName) -> Result<Option<Account>, StoreError> {
-        self.tables.showing.wait();
+    async fn account_named(&self, name: &FoldedName) -> Result<Option<Account>, StoreError> {
+        self.tables.write_epochs.wait();
         Ok(self.tables.accounts.named(name))
     }
 
     async fn keys(&self, after: Option<KeyId>, limit: usize) -> Result<Vec<KeyRecord>, StoreError> {
-        self.tables.showing.wait();
+        self.tables.write_epochs.wait();
         Ok(self.tables.keys.page(&rising(after.map(KeyId::get), limit)))
     }
 }

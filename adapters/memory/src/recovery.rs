@@ -158,7 +158,7 @@ impl Committer {
         self.beginning = None;
         if let Some(before) = self.import.take() {
             self.tables.clear_shop(before);
-            self.tables.veil.lower();
+            self.tables.visibility.show();
         }
         let cause = cause.unwrap_or_else(|| StoreError::unavailable("its outcome was unknown"));
         self.answer(&Err(not_written(cause)));

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use petstore_domain::Timestamp;
 use petstore_ports::{BulkLoad, LastIds, Resettable, Row, StoreError, StoreErrorKind};
 
+use crate::bulk_loader::{BulkLoader, Contradiction};
 use crate::committer::Committer;
-use crate::filling::{Contradiction, Filling};
 use crate::store::MemoryStore;
 use crate::stripes::Stripes;
 use crate::tables::Tables;
@@ -22,31 +22,31 @@ impl Beginning {
     /// Judges the rows in tables of their own: once they are on disk it is too late. `before`: the last ids given.
     fn of(rows: Arc<[Row]>, before: LastIds) -> Result<Self, StoreError> {
         let scratch = Tables::new();
-        let filled = fill(&scratch, &rows).and_then(|filling| filling.check());
+        let filled = fill(&scratch, &rows).and_then(|loader| loader.check());
         filled.map_err(|contradiction| StoreError::corrupt(contradiction.to_string()))?;
         let LastIds { account, key, .. } = before;
         Ok(Self { rows, last_ids: LastIds { account, key, ..scratch.last_ids() } })
     }
 }
 
-fn fill<'t>(tables: &'t Tables, rows: &[Row]) -> Result<Filling<'t>, Contradiction> {
-    let mut filling = Filling::of(tables);
+fn fill<'t>(tables: &'t Tables, rows: &[Row]) -> Result<BulkLoader<'t>, Contradiction> {
+    let mut loader = BulkLoader::of(tables);
     for row in rows {
         match row {
-            Row::Category(record) => filling.category(record.clone())?,
-            Row::Pet(record) => filling.pet(record.clone())?,
-            Row::Order(record) => filling.order(record.clone())?,
+            Row::Category(record) => loader.category(record.clone())?,
+            Row::Pet(record) => loader.pet(record.clone())?,
+            Row::Order(record) => loader.order(record.clone())?,
             // They stay as they are, or go.
             Row::Account(_) | Row::Key(_) | Row::Idempotency(_) | Row::Usage(_) => {}
         }
     }
-    filling.index_names();
-    Ok(filling)
+    loader.index_names();
+    Ok(loader)
 }
 
 impl Resettable for MemoryStore {
     fn reset(&self, shop: Arc<[Row]>, epoch: u64) -> Result<(), StoreError> {
-        let hold = self.hold_writes_out_soon()?;
+        let hold = self.try_block_writes()?;
         let beginning = Beginning::of(shop, self.tables.last_ids())?;
         let begun = if let Some(mut committer) = hold.committer {
             committer.commit_beginning(beginning, epoch)
@@ -62,7 +62,7 @@ impl Resettable for MemoryStore {
     }
 
     fn forget_usage(&self) -> Result<(), StoreError> {
-        let _hold = self.hold_writes_out_soon()?;
+        let _hold = self.try_block_writes()?;
         self.tables.forget_usage(&self.stripes);
         self.addresses.clear();
         Ok(())
@@ -96,12 +96,12 @@ impl Committer {
 impl Tables {
     /// Begins anew. Nobody writes meanwhile; readers find the shop empty.
     pub(crate) fn begin(&self, beginning: &Beginning, stripes: &Stripes) {
-        self.veil.raise();
+        self.visibility.hide();
         self.clear_shop(beginning.last_ids);
         fill(self, &beginning.rows).expect("the rows agree, and there is nothing else");
-        self.retries.clear();
+        self.idempotency_records.clear();
         self.forget_usage(stripes);
-        self.veil.lower();
+        self.visibility.show();
     }
 
     /// Forgets usage, strikes and bans, which is noted behind like any other change of them.

@@ -9,9 +9,9 @@ use petstore_domain::Timestamp;
 use petstore_ports::{Housekeeping, StoreError, StoreHealth, Transactor, Transition};
 
 use crate::addresses::Addresses;
-use crate::answer::promise;
+use crate::idempotency_records;
+use crate::oneshot::promise;
 use crate::queue::Request;
-use crate::retries;
 use crate::stripes::Stripes;
 use crate::tables::Tables;
 use crate::transact;
@@ -71,12 +71,12 @@ impl MemoryStore {
 
     /// Whether writes are taken at the moment.
     fn taking_writes(&self) -> Result<RwLockReadGuard<'_, ()>, StoreError> {
-        self.writing.try_read().ok_or_else(held_out)
+        self.writing.try_read().ok_or_else(writes_blocked)
     }
 }
 
 /// What is answered while writes are held out.
-pub(crate) fn held_out() -> StoreError {
+pub(crate) fn writes_blocked() -> StoreError {
     StoreError::busy("an import, an export or a reset holds writes out")
 }
 
@@ -134,7 +134,7 @@ impl Housekeeping for MemoryStore {
         let answer = {
             let _taken = self.taking_writes()?;
             let Some(durable) = &self.durable else {
-                return Ok(retries::prune(&self.tables.retries, &self.stripes, now));
+                return Ok(idempotency_records::prune(&self.tables.idempotency_records, &self.stripes, now));
             };
             let (promise, answer) = promise();
             durable.queue.push(Request::Prune { now, promise })?;

@@ -4,12 +4,12 @@ use petstore_ports::{LastIds, Row};
 
 use crate::accounts::Accounts;
 use crate::categories::Categories;
+use crate::idempotency_records::IdempotencyTable;
 use crate::keys::Keys;
 use crate::orders::Orders;
 use crate::pets::Pets;
-use crate::retries::Retries;
-use crate::showing::Showing;
-use crate::veil::Veil;
+use crate::visibility::Visibility;
+use crate::write_epochs::WriteEpochs;
 
 /// Everything that an operation can name.
 pub(crate) struct Tables {
@@ -18,10 +18,10 @@ pub(crate) struct Tables {
     pub(crate) orders: Orders,
     pub(crate) accounts: Accounts,
     pub(crate) keys: Keys,
-    pub(crate) retries: Retries,
+    pub(crate) idempotency_records: IdempotencyTable,
     /// Up while the shop is filled.
-    pub(crate) veil: Veil,
-    pub(crate) showing: Showing,
+    pub(crate) visibility: Visibility,
+    pub(crate) write_epochs: WriteEpochs,
 }
 
 impl Tables {
@@ -32,9 +32,9 @@ impl Tables {
             orders: Orders::new(),
             accounts: Accounts::new(),
             keys: Keys::new(),
-            retries: Retries::new(),
-            veil: Veil::default(),
-            showing: Showing::default(),
+            idempotency_records: IdempotencyTable::new(),
+            visibility: Visibility::default(),
+            write_epochs: WriteEpochs::default(),
         }
     }
 }

@@ -28,7 +28,7 @@ pub(crate) fn run(stripes: &Stripes, tables: &Tables, transition: &dyn Transitio
             continue;
         }
         let changes = ask(|| transition.decide(&view))?.unwrap_or_default();
-        tables.give_back_ids(&view, &changes);
+        tables.return_unused_ids(&view, &changes);
         return tables.apply(changes);
     }
     Err(StoreError::busy(format!("what an operation looks at kept changing for {ROUNDS_MAX} rounds")))

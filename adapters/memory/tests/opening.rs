@@ -113,7 +113,7 @@ fn rows_that_agree_are_a_store() {
     assert_eq!(get_pet(&store, 3).map(|record| record.open_orders), Some(2));
     assert!(get_order(&store, 3).is_some(), "a complete order outlives its pet");
     assert_eq!(
-        ready(store.account_named(&account_name("two"))).unwrap().map(|one| one.id),
+        ready(store.account_named(&account_name("TWO").folded())).unwrap().map(|one| one.id),
         Some(account_id(2))
     );
     let filter = PetFilter { category_id: Some(category_id(1)), ..PetFilter::default() };

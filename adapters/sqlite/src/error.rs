@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use petstore_domain::CategoryId;
+use petstore_domain::{AccountId, CategoryId};
 use petstore_ports::StoreError;
 use rusqlite::{Error, ErrorCode, ffi};
 
@@ -76,13 +76,15 @@ pub enum OpenError {
         /// The version that this program knows.
         known: u32,
     },
-    /// Categories have names that read the same, of which an older version took each for another one.
-    #[error("{} has categories whose names read the same: {}", path.display(), listed(pairs))]
+    /// Records have names that are equal by the folding rule of this program, and were not by that of the file.
+    #[error("{} has {}", path.display(), namesakes(categories, accounts))]
     Namesakes {
-        /// The file, which is as it was.
+        /// The file, which is left as it was.
         path: PathBuf,
-        /// Each category with the older one that has its name.
-        pairs: Vec<(CategoryId, CategoryId)>,
+        /// Each category that has the name of an older one, and that one.
+        categories: Vec<(CategoryId, CategoryId)>,
+        /// Each account that has the name of an older one, and that one.
+        accounts: Vec<(AccountId, AccountId)>,
     },
     /// What was read back is not what was written.
     #[error("{} cannot be used: {reason}", path.display())]
@@ -138,10 +140,17 @@ fn rules(found: u32, known: u32) -> String {
     format!("names that are compared by rule {found}, and this program knows rule {known}{end}")
 }
 
-/// Categories that one message names.
+/// The records of a kind that one message lists at most.
 const LISTED_MAX: usize = 20;
 
-fn listed(pairs: &[(CategoryId, CategoryId)]) -> String {
+fn namesakes(categories: &[(CategoryId, CategoryId)], accounts: &[(AccountId, AccountId)]) -> String {
+    let kinds = [("categories", listed(categories)), ("accounts", listed(accounts))];
+    let told = kinds.iter().filter(|(_, list)| !list.is_empty());
+    let told: Vec<_> = told.map(|(kind, list)| format!("{kind} whose names read the same: {list}")).collect();
+    told.join(", and ")
+}
+
+fn listed<Id: std::fmt::Display>(pairs: &[(Id, Id)]) -> String {
     let shown: Vec<_> =
         pairs.iter().take(LISTED_MAX).map(|(id, of)| format!("{id} has the name of {of}")).collect();
     let rest = pairs.len().saturating_sub(LISTED_MAX);
@@ -209,10 +218,9 @@ impl From<OpenError> for StoreError {
             OpenError::Folding { found, known, .. } => {
                 Self::unavailable(format!("the data file has {}", rules(found, known)))
             }
-            OpenError::Namesakes { pairs, .. } => Self::unavailable(format!(
-                "the data file has categories whose names read the same: {}",
-                listed(&pairs)
-            )),
+            OpenError::Namesakes { categories, accounts, .. } => {
+                Self::unavailable(format!("the data file has {}", namesakes(&categories, &accounts)))
+            }
             OpenError::Damaged { reason, .. } => Self::corrupt(format!("the data file: {reason}")),
             OpenError::LogDamaged { place, .. } => Self::corrupt(format!(
                 "the -wal is damaged in {place}, and changes that were acknowledged stand behind that"

@@ -76,10 +76,11 @@ impl<'a> Fold<'a> {
             }
         }
         if self.accounts.len() > 1 {
-            let sql = "UPDATE accounts SET name = char(1) || id WHERE id = ?1 AND name <> ?2";
+            let sql = "UPDATE accounts SET name = char(1) || id, folded_name = char(1) || id
+                 WHERE id = ?1 AND folded_name <> ?2";
             let mut statement = connection.prepare_cached(sql)?;
             for account in self.accounts.values() {
-                statement.execute(params![account.id.get(), account.name.as_str()])?;
+                statement.execute(params![account.id.get(), account.name.folded().as_str()])?;
             }
         }
         Ok(())

@@ -202,7 +202,7 @@ fn a_sink_may_end_the_reading() {
 fn what_is_no_journal_of_this_program_is_refused_by_name() {
     let room = Room::new();
     for (edit, expected) in [
-        ("PRAGMA user_version = 99", "has schema version 99, and this program reads version 3"),
+        ("PRAGMA user_version = 99", "has schema version 99, and this program reads version 4"),
         ("PRAGMA application_id = 1", "is not the data file of a petstore"),
         ("PRAGMA user_version = 0", "is not the data file of a petstore"),
     ] {
@@ -307,7 +307,7 @@ fn a_file_of_an_older_schema_is_copied_as_it_is_and_read_once_it_has_been_opened
     std::fs::copy(fixtures().join("schema-1.db"), room.database()).unwrap();
     let before = std::fs::read(room.database()).unwrap();
     let refused = snapshot(&room.database()).unwrap_err().to_string();
-    let said = "has schema version 1, and this program reads version 3, to which a server that starts on it brings it";
+    let said = "has schema version 1, and this program reads version 4, to which a server that starts on it brings it";
     assert!(refused.contains(said), "{refused}");
     let copy = room.path("copy.db");
     backup(&room.database(), &copy).unwrap();

@@ -82,7 +82,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, env = "PETSTORE_DEMO", value_parser = expected::number::<u32>(1..=10_000_000), value_name = "1..10000000", help_heading = "Data")]
     pub(crate) demo: Option<u32>,
 
-    /// Rename categories of an older data file whose names read the same: the younger one gets its id behind its name
+    /// Rename categories and accounts of an older data file whose names read the same: the younger one gets its id behind its name
     #[arg(long, env = "PETSTORE_RENAME_COLLISIONS", default_value = "false", action = ArgAction::Set, num_args = 0..=1, default_missing_value = "true", value_name = "true|false", hide_possible_values = true, help_heading = "Data", hide = true)]
     pub(crate) rename_collisions: bool,
 
@@ -194,7 +194,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, env = "PETSTORE_WRITE_TIMEOUT", default_value = "10s", value_parser = expected::time(WAITS), value_name = "10ms..1h", help_heading = "Deadlines and bounds", hide = true)]
     pub(crate) write_timeout: Duration,
 
-    /// Time for the store to answer a change; then it is 503
+    /// Time for the store to answer a request; then it is 503
     #[arg(long, env = "PETSTORE_STORE_TIMEOUT", default_value = "2s", value_parser = expected::time(WAITS), value_name = "10ms..1h", help_heading = "Deadlines and bounds", hide = true)]
     pub(crate) store_timeout: Duration,
 
@@ -356,6 +356,8 @@ impl ServeArgs {
             address_limit: self.address_limit,
             idempotency_lifetime: self.idempotency_life,
             idempotency_records_max: self.idempotency_max,
+            store_timeout: self.store_timeout,
+            quota_timeout: Policy::DEFAULT.quota_timeout,
         }
     }
 
@@ -384,7 +386,6 @@ impl ServeArgs {
                 idle: self.idle_timeout,
                 idle_crowded: self.idle_timeout_crowded,
                 write_stall: self.write_timeout,
-                store: self.store_timeout,
                 drain: self.drain_timeout,
                 turn: self.turn_timeout,
                 ..Deadlines::DEFAULT

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::{fs, io};
 
 use petstore_domain::Timestamp;
-use petstore_http::IdleTime;
-use petstore_memory::{MemoryStore, Opened, Still};
+use petstore_http::{IdleTime, TokioTimer};
+use petstore_memory::{CommitPause, MemoryStore, Opened};
 use petstore_ports::{
     Bulk, Clock, Entropy, Header, Housekeeping, Resettable, Row, StoreError, StoreErrorKind, StoreStats,
 };
@@ -86,7 +86,7 @@ impl Backend {
 
     /// The ports that a service works with.
     pub(crate) fn ports(&self, clock: Arc<dyn Clock>, entropy: Arc<dyn Entropy>) -> Ports {
-        Ports::of_one_store(Arc::clone(&self.store), clock, entropy)
+        Ports::of_one_store(Arc::clone(&self.store), clock, entropy, Arc::new(TokioTimer::new()))
     }
 
     /// Moves the whole shop in and out.
@@ -120,8 +120,8 @@ impl Backend {
     }
 
     /// Holds batches back, so that all of the store can be read as of one moment. Blocks.
-    pub(crate) fn hold_still(&self) -> Result<Still<'_>, StoreError> {
-        self.store.hold_still()
+    pub(crate) fn pause_commits(&self) -> Result<CommitPause<'_>, StoreError> {
+        self.store.pause_commits()
     }
 
     /// Forgets usage and bans of later than this time; returns of how many accounts.
@@ -218,7 +218,7 @@ fn open_file(
     let commits = Arc::<Commits>::default();
     let journal = Timed { journal, commits: Arc::clone(&commits) };
     let mut pressure = Pressure::on(idle);
-    let opened = MemoryStore::open_sparing(Box::new(journal), move || pressure.is_high());
+    let opened = MemoryStore::open_with_cpu_probe(Box::new(journal), move || pressure.is_high());
     let Opened { store, header } = opened.map_err(|error| {
         let hint = hint(error.kind() == StoreErrorKind::Corrupt);
         Failure::because(format!("{} cannot be used: {}{hint}", file.display(), error.report()))
@@ -228,7 +228,7 @@ fn open_file(
     Ok(Backend { store, epoch: header.epoch, commits, originals, checkpoints, dropped, mended })
 }
 
-/// What can be done where an older version took names for different ones that are the same now.
+/// The advice for a file with names that are equal by the rule of today.
 const IF_NAMESAKES: &str = "start once with --rename-collisions, and the younger one of each gets its id behind its name, or rename \
                             them with the version that wrote the file";
 

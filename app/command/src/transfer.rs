@@ -88,7 +88,7 @@ impl TransferArgs {
             // Whoever meant a server that keeps nothing sees that it was not that one.
             let db = self.through.db.to_string();
             let Imported { lines, renamed } = imported.map_err(|why| unimported(&why))?;
-            (lines, mended::renamed(&renamed), db.clone(), db)
+            (lines, mended::renamed_categories(&renamed), db.clone(), db)
         };
         for line in &renamed {
             tell(line);

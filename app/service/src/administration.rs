@@ -42,7 +42,7 @@ impl Service {
 
     async fn account(&self, id: AccountId) -> Result<Account, StoreError> {
         let before = AccountId::new(id.get() - 1).ok();
-        let found = self.directory.accounts(before, 1).await?;
+        let found = self.deadlines.read(self.directory.accounts(before, 1)).await?;
         found.into_iter().find(|account| account.id == id).ok_or_else(|| {
             StoreError::corrupt(format!("a key belongs to account {id}, which does not exist"))
         })
@@ -60,7 +60,7 @@ impl Administration for Service {
         &self,
         secret: Option<ApiKey>,
     ) -> Result<InitialKey, Failure<CreateKeyRejection>> {
-        if !self.directory.accounts(None, 1).await?.is_empty() {
+        if !self.deadlines.read(self.directory.accounts(None, 1)).await?.is_empty() {
             let is_known = match secret {
                 Some(secret) => self.gatekeeper.knows(&secret).await?,
                 None => false,
@@ -83,7 +83,7 @@ impl Administration for Service {
 
     async fn keys(&self, after: Option<KeyId>, limit: usize) -> Result<Vec<KeyListing>, StoreError> {
         let mut listings = Vec::new();
-        for key in self.directory.keys(after, limit).await? {
+        for key in self.deadlines.read(self.directory.keys(after, limit)).await? {
             let account = self.account(key.account).await?;
             listings.push(KeyListing { key, account });
         }
@@ -120,11 +120,11 @@ impl Administration for Service {
     }
 
     async fn accounts(&self, after: Option<AccountId>, limit: usize) -> Result<Vec<Account>, StoreError> {
-        self.directory.accounts(after, limit).await
+        self.deadlines.read(self.directory.accounts(after, limit)).await
     }
 
     async fn account_named(&self, name: &AccountName) -> Result<Option<Account>, StoreError> {
-        self.directory.account_named(name).await
+        self.deadlines.read(self.directory.account_named(&name.folded())).await
     }
 
     fn limits(&self, plan: &Plan) -> Limits {

@@ -17,7 +17,7 @@ use crate::service::Service;
 #[async_trait]
 impl Pets for Service {
     fn pet(&self, id: PetId) -> Reply<Result<Option<Versioned<Pet>>, StoreError>> {
-        self.pets.pet(id).map(|found| {
+        self.deadlines.reply(self.pets.pet(id)).map(|found| {
             let record = found?;
             Ok(record.map(|record| Versioned { version: record.version, value: record.pet }))
         })
@@ -29,7 +29,7 @@ impl Pets for Service {
         page: &PageRequest,
         sink: PetSink<'_>,
     ) -> Result<PageEnd, StoreError> {
-        self.pets.pets(filter, page, sink).await
+        self.deadlines.read(self.pets.pets(filter, page, sink)).await
     }
 
     async fn create_pet(
@@ -61,7 +61,9 @@ impl Pets for Service {
 #[async_trait]
 impl Categories for Service {
     fn category(&self, id: CategoryId) -> Reply<Result<Option<Versioned<Category>>, StoreError>> {
-        self.categories.category(id).map(|found| Ok(found?.map(|record| record.versioned())))
+        self.deadlines
+            .reply(self.categories.category(id))
+            .map(|found| Ok(found?.map(|record| record.versioned())))
     }
 
     async fn list_categories(
@@ -70,7 +72,7 @@ impl Categories for Service {
         page: &PageRequest,
         sink: CategorySink<'_>,
     ) -> Result<PageEnd, StoreError> {
-        self.categories.categories(filter, page, sink).await
+        self.deadlines.read(self.categories.categories(filter, page, sink)).await
     }
 
     async fn create_category(

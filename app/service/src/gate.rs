@@ -11,6 +11,7 @@ use petstore_ports::{
     StoreError, Verdict,
 };
 
+use crate::deadlines::Deadlines;
 use crate::digest;
 use crate::plans::LivePlans;
 use crate::policy::Policy;
@@ -24,6 +25,7 @@ pub(crate) struct Gatekeeper {
     quotas: Arc<dyn Quotas>,
     addresses: Arc<dyn AddressLimits>,
     on_quota_outage: OnQuotaOutage,
+    deadlines: Deadlines,
     plans: LivePlans,
     policy: Policy,
     /// Which key a secret belongs to: saves SHA-256 on every request but the first. It never goes stale, since a
@@ -53,15 +55,26 @@ impl Gatekeeper {
         quotas: Arc<dyn Quotas>,
         addresses: Arc<dyn AddressLimits>,
         on_quota_outage: OnQuotaOutage,
+        deadlines: Deadlines,
         policy: Policy,
     ) -> Self {
         let plans = LivePlans::new(policy.plans);
-        Self { keys, quotas, addresses, on_quota_outage, plans, policy, verified: DashMap::default() }
+        Self {
+            keys,
+            quotas,
+            addresses,
+            on_quota_outage,
+            deadlines,
+            plans,
+            policy,
+            verified: DashMap::default(),
+        }
     }
 
     /// Whether this is the secret of a key, be it a living one or not.
     pub(crate) async fn knows(&self, secret: &ApiKey) -> Result<bool, StoreError> {
-        let found = self.keys.credential(KeyLookup::Digest(digest::of_key(secret))).await?;
+        let found = self.deadlines.reply(self.keys.credential(KeyLookup::Digest(digest::of_key(secret))));
+        let found = found.await?;
         Ok(found.is_some())
     }
 
@@ -129,11 +142,14 @@ impl Gatekeeper {
     /// Takes one request, from the quota store or, while that fails, from what stands in for it. Says which, since
     /// the request must leave where it entered.
     fn take(&self, ask: Ask) -> ScopedReply<'_, Taken<'_>> {
-        self.quotas.take(&ask).and_then(move |taken| match (taken, &self.on_quota_outage) {
-            (Ok(verdict), _) => ScopedReply::now(Ok((verdict, &*self.quotas))),
-            (Err(error), OnQuotaOutage::Refuse) => ScopedReply::now(Err(error)),
-            (Err(_), OnQuotaOutage::CountWith(local)) => {
-                local.take(&ask).map(move |taken| taken.map(|verdict| (verdict, &**local)))
+        self.deadlines.quota_reply(self.quotas.take(&ask)).and_then(move |taken| {
+            match (taken, &self.on_quota_outage) {
+                (Ok(verdict), _) => ScopedReply::now(Ok((verdict, &*self.quotas))),
+                (Err(error), OnQuotaOutage::Refuse) => ScopedReply::now(Err(error)),
+                (Err(_), OnQuotaOutage::CountWith(local)) => self
+                    .deadlines
+                    .quota_reply(local.take(&ask))
+                    .map(move |taken| taken.map(|verdict| (verdict, &**local))),
             }
         })
     }
@@ -151,7 +167,7 @@ impl Gatekeeper {
         cost: Cost,
         now: Timestamp,
     ) -> ScopedReply<'_, Result<AddressVerdict, StoreError>> {
-        self.addresses.take_address(address, self.policy.address_limit, cost, now)
+        self.deadlines.quota_reply(self.addresses.take_address(address, self.policy.address_limit, cost, now))
     }
 }
 
@@ -178,7 +194,7 @@ impl Gate for Service {
             Presented::Verified(id) => KeyLookup::Id(id),
             Presented::Unverified(secret) => KeyLookup::Digest(digest::of_key(&secret)),
         };
-        let found = keeper.keys.credential(name);
+        let found = keeper.deadlines.reply(keeper.keys.credential(name));
         found.and_then(move |found| match found {
             Ok(Some(credential)) => keeper.judge(presented, credential, request),
             Ok(None) => keeper.refuse_key(KeyProblem::Invalid, request),

@@ -6,9 +6,10 @@
 //!
 //! ```
 //! use std::sync::Arc;
+//! use std::time::Duration;
 //! use petstore_domain::{CategoryName, NewCategory, Timestamp};
 //! use petstore_memory::MemoryStore;
-//! use petstore_ports::{Clock, Entropy, StoreError, api::Categories};
+//! use petstore_ports::{Clock, Entropy, Reply, StoreError, Timer, api::Categories};
 //! use petstore_service::{Policy, Ports, Service};
 //!
 //! struct NoonClock;
@@ -25,9 +26,21 @@
 //!     }
 //! }
 //!
+//! /// Without deadlines, since a store in memory never waits.
+//! struct NoDeadlines;
+//! impl Timer for NoDeadlines {
+//!     fn elapsed(&self) -> Duration {
+//!         Duration::ZERO
+//!     }
+//!     fn sleep(&self, _duration: Duration) -> Reply<()> {
+//!         Reply::later(std::future::pending())
+//!     }
+//! }
+//!
 //! # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
 //! let store = Arc::new(MemoryStore::new());
-//! let service = Service::new(Ports::of_one_store(store, Arc::new(NoonClock), Arc::new(NoKeys)), Policy::DEFAULT);
+//! let ports = Ports::of_one_store(store, Arc::new(NoonClock), Arc::new(NoKeys), Arc::new(NoDeadlines));
+//! let service = Service::new(ports, Policy::DEFAULT);
 //!
 //! let new = NewCategory { name: CategoryName::parse("Rabbits").unwrap(), description: None };
 //! let rabbits = service.create_category(new, None).await.unwrap().result.unwrap();
@@ -37,6 +50,7 @@
 
 mod administration;
 mod catalogue;
+mod deadlines;
 mod digest;
 mod gate;
 mod outcomes;

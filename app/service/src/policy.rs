@@ -20,6 +20,10 @@ pub struct Policy {
     /// Answers that are kept for one account at once: while there are as many, its next request under an idempotency key
     /// is refused. Those that have expired count until [`Housekeeping::prune`](petstore_ports::Housekeeping::prune).
     pub idempotency_records_max: u32,
+    /// Time for the store to answer a request; then the request fails, and what becomes of a change is open.
+    pub store_timeout: Duration,
+    /// Time for the quota store to judge a request; then the request is treated as one while the quota store is down.
+    pub quota_timeout: Duration,
 }
 
 impl Policy {
@@ -31,5 +35,7 @@ impl Policy {
         address_limit: Limit::new(300).expect("between 1 and Limit::MAX"),
         idempotency_lifetime: Duration::from_hours(24),
         idempotency_records_max: 100_000,
+        store_timeout: Duration::from_secs(2),
+        quota_timeout: Duration::from_millis(100),
     };
 }

@@ -10,9 +10,10 @@ use petstore_domain::{
 use petstore_ports::api::{FailingCheck, Failure, IdempotentRequest, Readiness, Repeated};
 use petstore_ports::{
     AccountDirectory, AddressLimits, CategoryReader, Clock, Entropy, IdempotencyRecords, KeyReader,
-    OrderReader, PetReader, Quotas, StoreError, StoreErrorKind, StoreHealth, Transactor, run,
+    OrderReader, PetReader, Quotas, StoreError, StoreErrorKind, StoreHealth, Timer, Transactor, run,
 };
 
+use crate::deadlines::Deadlines;
 use crate::digest;
 use crate::gate::Gatekeeper;
 use crate::outcomes::{Figures, Outcomes};
@@ -47,6 +48,8 @@ pub struct Ports {
     pub clock: Arc<dyn Clock>,
     /// Randomness for new keys.
     pub entropy: Arc<dyn Entropy>,
+    /// Deadlines of the calls to the other ports.
+    pub timer: Arc<dyn Timer>,
 }
 
 /// What happens to requests while the quota store fails. Never: that they are admitted without a count.
@@ -59,7 +62,12 @@ pub enum OnQuotaOutage {
 
 impl Ports {
     /// The ports of a store that implements all of them.
-    pub fn of_one_store<S>(store: Arc<S>, clock: Arc<dyn Clock>, entropy: Arc<dyn Entropy>) -> Self
+    pub fn of_one_store<S>(
+        store: Arc<S>,
+        clock: Arc<dyn Clock>,
+        entropy: Arc<dyn Entropy>,
+        timer: Arc<dyn Timer>,
+    ) -> Self
     where
         S: Transactor
             + PetReader
@@ -87,6 +95,7 @@ impl Ports {
             health: store,
             clock,
             entropy,
+            timer,
         }
     }
 }
@@ -102,6 +111,7 @@ pub struct Service {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) entropy: Arc<dyn Entropy>,
     pub(crate) gatekeeper: Gatekeeper,
+    pub(crate) deadlines: Deadlines,
     health: Arc<dyn StoreHealth>,
     reservations: Reservations,
     outcomes: Outcomes,
@@ -114,8 +124,15 @@ impl Service {
     /// It has no thread of its own: its owner calls [`Housekeeping::prune`](petstore_ports::Housekeeping::prune) on the
     /// store once a second or so, or what has expired is never dropped.
     pub fn new(ports: Ports, policy: Policy) -> Self {
-        let gatekeeper =
-            Gatekeeper::new(ports.keys, ports.quotas, ports.addresses, ports.on_quota_outage, policy);
+        let deadlines = Deadlines::new(ports.timer, policy.store_timeout, policy.quota_timeout);
+        let gatekeeper = Gatekeeper::new(
+            ports.keys,
+            ports.quotas,
+            ports.addresses,
+            ports.on_quota_outage,
+            deadlines.clone(),
+            policy,
+        );
         Self {
             transactor: ports.transactor,
             pets: ports.pets,
@@ -126,6 +143,7 @@ impl Service {
             clock: ports.clock,
             entropy: ports.entropy,
             gatekeeper,
+            deadlines,
             health: ports.health,
             reservations: Reservations::default(),
             outcomes: Outcomes::default(),
@@ -148,7 +166,7 @@ impl Service {
         &self,
         operation: O,
     ) -> Result<O::Output, Failure<O::Rejection>> {
-        let outcome = run(&*self.transactor, operation).await;
+        let outcome = self.deadlines.write(run(&*self.transactor, operation)).await;
         self.outcomes.count(&outcome);
         outcome?.map_err(Failure::Rejected)
     }
@@ -173,7 +191,7 @@ impl Service {
         };
         let now = self.clock.now();
         let run_counted = async {
-            let records = self.idempotency.records_of(retry.account).await?;
+            let records = self.deadlines.reply(self.idempotency.records_of(retry.account)).await?;
             let idempotent = Idempotent {
                 operation,
                 name,
@@ -185,7 +203,7 @@ impl Service {
             };
             run(&*self.transactor, idempotent).await
         };
-        let outcome = run_counted.await;
+        let outcome = self.deadlines.write(run_counted).await;
         self.outcomes.count_once(&outcome);
         outcome?.map_err(|rejection| match rejection {
             IdempotencyRejection::Rejected(rejection) => Failure::Rejected(rejection),
@@ -210,7 +228,7 @@ impl fmt::Debug for Ports {
 #[async_trait]
 impl Readiness for Service {
     async fn failing_checks(&self) -> Vec<FailingCheck> {
-        let store = self.health.check(self.clock.now()).await.err();
+        let store = self.deadlines.read(self.health.check(self.clock.now())).await.err();
         store.map(|error| FailingCheck { name: "store", reason: reason(&error) }).into_iter().collect()
     }
 }

@@ -14,7 +14,7 @@ use crate::service::Service;
 #[async_trait]
 impl Orders for Service {
     fn order(&self, id: OrderId) -> Reply<Result<Option<Versioned<Order>>, StoreError>> {
-        self.orders.order(id).map(|found| Ok(found?.map(|record| record.versioned())))
+        self.deadlines.reply(self.orders.order(id)).map(|found| Ok(found?.map(|record| record.versioned())))
     }
 
     async fn list_orders(
@@ -23,7 +23,7 @@ impl Orders for Service {
         page: &PageRequest,
         sink: OrderSink<'_>,
     ) -> Result<PageEnd, StoreError> {
-        self.orders.orders(filter, page, sink).await
+        self.deadlines.read(self.orders.orders(filter, page, sink)).await
     }
 
     async fn place_order(
@@ -55,7 +55,7 @@ impl Orders for Service {
 #[async_trait]
 impl Inventory for Service {
     fn item(&self, id: PetId) -> Reply<Result<Option<Versioned<InventoryItem>>, StoreError>> {
-        self.pets.pet(id).map(|found| Ok(found?.map(|record| record.versioned_item())))
+        self.deadlines.reply(self.pets.pet(id)).map(|found| Ok(found?.map(|record| record.versioned_item())))
     }
 
     async fn list_items(
@@ -64,7 +64,7 @@ impl Inventory for Service {
         page: &PageRequest,
         sink: PetSink<'_>,
     ) -> Result<PageEnd, StoreError> {
-        self.pets.pets(filter, page, sink).await
+        self.deadlines.read(self.pets.pets(filter, page, sink)).await
     }
 
     async fn set_stock(

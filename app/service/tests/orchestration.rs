@@ -1,6 +1,7 @@
 //! What the service does between its ports: mocks where a port must fail or wait, the memory store for the rest.
 
-use std::net::{IpAddr, Ipv4Addr};
+mod support;
+
 use std::sync::Arc;
 
 use petstore_domain::*;
@@ -8,50 +9,7 @@ use petstore_memory::MemoryStore;
 use petstore_ports::api::*;
 use petstore_ports::*;
 use petstore_service::{OnQuotaOutage, Policy, Ports, Service};
-
-const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
-
-fn now() -> Timestamp {
-    Timestamp::parse("2030-01-01T12:00:00Z").unwrap()
-}
-
-fn clock() -> Arc<dyn Clock> {
-    let mut clock = MockClock::new();
-    clock.expect_now().returning(now);
-    Arc::new(clock)
-}
-
-fn entropy() -> Arc<dyn Entropy> {
-    let mut entropy = MockEntropy::new();
-    entropy.expect_bits().returning(|| Ok([7; 32]));
-    Arc::new(entropy)
-}
-
-/// The ports of a memory store; a test puts its mock in the place of one.
-fn ports() -> Ports {
-    Ports::of_one_store(Arc::new(MemoryStore::new()), clock(), entropy())
-}
-
-fn service(ports: Ports) -> Service {
-    Service::new(ports, Policy::DEFAULT)
-}
-
-fn category(name: &str) -> NewCategory {
-    NewCategory { name: CategoryName::parse(name).unwrap(), description: None }
-}
-
-fn new_key() -> NewKey {
-    NewKey {
-        holder: KeyHolder::New { plan: Plan::Free },
-        label: KeyLabel::parse("").unwrap(),
-        scopes: Scopes::ALL,
-        expires_at: None,
-    }
-}
-
-fn call(key: &ApiKey) -> Call<'_> {
-    Call { key: key.as_bytes(), address: HERE, cost: Cost::One, now: now() }
-}
+use support::{HERE, call, category, new_key, now, ports, service};
 
 fn credential() -> Credential {
     Credential {

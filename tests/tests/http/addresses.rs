@@ -6,7 +6,7 @@ use petstore_domain::{Limit, Plan};
 use petstore_http::Network;
 use petstore_service::Policy;
 
-use crate::harness::{Client, Shop, ShopOptions};
+use crate::harness::{Client, PATIENT, Shop, ShopOptions};
 use crate::stall::{Caller, request};
 
 /// A well-formed key that was never issued.
@@ -16,7 +16,7 @@ fn invented() -> String {
 
 /// A shop with this limit for an address, behind a trusted proxy.
 fn shop(address_limit: u32) -> Shop {
-    let policy = Policy { address_limit: Limit::new(address_limit).unwrap(), ..Policy::DEFAULT };
+    let policy = Policy { address_limit: Limit::new(address_limit).unwrap(), ..PATIENT };
     let mut options = ShopOptions { policy, ..ShopOptions::default() };
     options.http.trusted_proxies = vec![Network::parse("127.0.0.1").unwrap()];
     Shop::open_as(options)
@@ -125,7 +125,7 @@ fn forwarded_headers_from_a_trusted_proxy_name_the_address() {
 #[test]
 fn a_proxy_is_the_same_however_it_is_written() {
     for proxy in ["127.0.0.0/8", "::ffff:127.0.0.1", "::ffff:127.0.0.0/104", "::ffff:0.0.0.0/96"] {
-        let policy = Policy { address_limit: Limit::new(1).unwrap(), ..Policy::DEFAULT };
+        let policy = Policy { address_limit: Limit::new(1).unwrap(), ..PATIENT };
         let mut options = ShopOptions { policy, ..ShopOptions::default() };
         options.http.trusted_proxies = vec![Network::parse(proxy).unwrap()];
         let shop = Shop::open_as(options);
@@ -138,7 +138,7 @@ fn a_proxy_is_the_same_however_it_is_written() {
 
 #[test]
 fn forwarded_headers_from_untrusted_peers_are_ignored() {
-    let policy = Policy { address_limit: Limit::new(3).unwrap(), ..Policy::DEFAULT };
+    let policy = Policy { address_limit: Limit::new(3).unwrap(), ..PATIENT };
     let mut options = ShopOptions { policy, ..ShopOptions::default() };
     options.http.trusted_proxies = vec![Network::parse("10.0.0.0/8").unwrap()];
     let shop = Shop::open_as(options);

@@ -6,7 +6,7 @@ use petstore_domain::{AccountName, BanPolicy, KeyHolder, KeyId, KeyLabel, Limit,
 use petstore_ports::api::{Administration, NewKey};
 use petstore_service::Policy;
 
-use crate::harness::{Client, Shop, ShopOptions};
+use crate::harness::{Client, PATIENT, Shop, ShopOptions};
 use crate::stall::Caller;
 
 /// One request a minute, and the fewest strikes that any plan may collect.
@@ -205,7 +205,7 @@ fn every_parameter_of_the_ban_rule_can_be_set() {
         memory: Duration::from_secs(100),
         length_max: Duration::from_secs(50),
     };
-    let policy = Policy { bans, ..Policy::DEFAULT };
+    let policy = Policy { bans, ..PATIENT };
     let shop = Shop::open_as(ShopOptions { policy, ..ShopOptions::default() });
     let (client, _) = key(&shop, ONE_A_MINUTE);
     let ban = || {

@@ -20,7 +20,6 @@ const LENIENT: Deadlines = Deadlines {
     idle_crowded: LONG,
     write_stall: LONG,
     stream_stall: LONG,
-    store: LONG,
     drain: LONG,
     turn: LONG,
 };

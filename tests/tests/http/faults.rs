@@ -14,7 +14,7 @@ use serde_json::json;
 use crate::faulty::{
     FailingPort, FailureMode, PanickingTransactor, shop_with_write_barrier, shop_without_pets,
 };
-use crate::harness::{Answer, Connection, Shop, ShopOptions};
+use crate::harness::{Answer, Connection, PATIENT, Shop, ShopOptions};
 use crate::stall::{Caller, PLENTY, request};
 
 fn down() -> FailureMode {
@@ -30,7 +30,7 @@ fn is_503(answer: &Answer, code: &str) {
 #[test]
 fn a_store_that_never_answers_is_a_503_in_time_and_reads_go_on() {
     let mut options = ShopOptions::default();
-    options.http.deadlines.store = Duration::from_millis(50);
+    options.policy.store_timeout = Duration::from_millis(50);
     let (shop, barrier) = shop_with_write_barrier(options);
     let client = shop.client(Plan::Pro);
     barrier.close();
@@ -42,8 +42,36 @@ fn a_store_that_never_answers_is_a_503_in_time_and_reads_go_on() {
 }
 
 #[test]
+fn reads_that_hang_are_503_in_time_and_the_rest_is_served() {
+    let mut options = ShopOptions::default();
+    options.policy.store_timeout = Duration::from_millis(50);
+    let shop = shop_without_pets(options, FailureMode::Hangs);
+    let client = shop.client(PLENTY);
+    for path in ["/v1/pets", "/v1/pets/1", "/v1/inventory", "/v1/inventory/1"] {
+        is_503(&client.get(path), "unavailable");
+    }
+    assert_eq!(client.get("/v1/categories").status, 200);
+}
+
+#[test]
+fn a_gate_whose_ports_hang_refuses_in_time() {
+    let mut options = ShopOptions::default();
+    options.policy.store_timeout = Duration::from_millis(50);
+    let hanging = || Arc::new(FailingPort(FailureMode::Hangs));
+    let shop = Shop::open_over(options, |ports| Ports { keys: hanging(), ..ports });
+    is_503(&shop.client(PLENTY).get("/v1/pets"), "unavailable");
+
+    let mut options = ShopOptions::default();
+    options.policy.quota_timeout = Duration::from_millis(50);
+    let shop = Shop::open_over(options, |ports| Ports { quotas: hanging(), addresses: hanging(), ..ports });
+    is_503(&shop.client(PLENTY).get("/v1/pets"), "unavailable");
+    is_503(&shop.anonymous().get("/v1/pets"), "unavailable");
+    assert_eq!(shop.anonymous().get("/health").status, 200);
+}
+
+#[test]
 fn a_panic_costs_one_500_and_the_next_request_is_served() {
-    let policy = Policy { in_flight_max: 1, ..Policy::DEFAULT };
+    let policy = Policy { in_flight_max: 1, ..PATIENT };
     let shop = shop_without_pets(ShopOptions { policy, ..ShopOptions::default() }, FailureMode::Panics);
     let client = shop.client(Plan::Free);
     let mut caller = Caller::of(&client);

@@ -91,25 +91,27 @@ impl Transactor for PanickingTransactor {
 pub(crate) enum FailureMode {
     Fails(StoreError),
     Panics,
+    Hangs,
+}
+
+impl FailureMode {
+    pub(crate) fn reply<T: Send + 'static>(&self) -> Reply<Result<T, StoreError>> {
+        match self {
+            Self::Fails(error) => Reply::now(Err(error.clone())),
+            // `resume_unwind` bypasses the panic hook, so that the test's standard error stays clean.
+            Self::Panics => resume_unwind(Box::new("the secret of the store is 42")),
+            Self::Hangs => Reply::later(std::future::pending()),
+        }
+    }
 }
 
 /// A port that always fails in this way.
 pub(crate) struct FailingPort(pub(crate) FailureMode);
 
-impl FailingPort {
-    fn show(&self) -> StoreError {
-        match &self.0 {
-            FailureMode::Fails(error) => error.clone(),
-            // `resume_unwind` bypasses the panic hook, so that the test's standard error stays clean.
-            FailureMode::Panics => resume_unwind(Box::new("the secret of the store is 42")),
-        }
-    }
-}
-
 #[async_trait]
 impl PetReader for FailingPort {
     fn pet(&self, _id: PetId) -> Reply<Result<Option<PetRecord>, StoreError>> {
-        Reply::now(Err(self.show()))
+        self.0.reply()
     }
 
     async fn pets<'a>(
@@ -118,26 +120,26 @@ impl PetReader for FailingPort {
         _page: &PageRequest,
         _sink: PetSink<'a>,
     ) -> Result<PageEnd, StoreError> {
-        Err(self.show())
+        self.0.reply().await
     }
 }
 
 #[async_trait]
 impl StoreHealth for FailingPort {
     async fn check(&self, _now: Timestamp) -> Result<(), StoreError> {
-        Err(self.show())
+        self.0.reply().await
     }
 }
 
 impl KeyReader for FailingPort {
     fn credential(&self, _name: KeyLookup) -> Reply<Result<Option<Credential>, StoreError>> {
-        Reply::now(Err(self.show()))
+        self.0.reply()
     }
 }
 
 impl Quotas for FailingPort {
     fn take(&self, _ask: &Ask) -> Reply<Result<Verdict, StoreError>> {
-        Reply::now(Err(self.show()))
+        self.0.reply()
     }
 
     fn leave(&self, _account: AccountId) {}
@@ -151,7 +153,7 @@ impl AddressLimits for FailingPort {
         _cost: Cost,
         _now: Timestamp,
     ) -> Reply<Result<AddressVerdict, StoreError>> {
-        Reply::now(Err(self.show()))
+        self.0.reply()
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicI64, AtomicU8, Ordering};
 use std::time::Duration;
 
 use petstore_domain::{CreatedKey, KeyHolder, KeyLabel, Plan, Scopes, Timestamp};
-use petstore_http::{Deadlines, Documents, Http, HttpSettings, PageFile, Server};
+use petstore_http::{Deadlines, Documents, Http, HttpSettings, PageFile, Server, TokioTimer};
 use petstore_memory::MemoryStore;
 use petstore_ports::api::{Administration, NewKey, Petstore};
 use petstore_ports::{Clock, Entropy, StoreError};
@@ -24,6 +24,10 @@ pub(crate) const NOON: &str = "2030-01-01T12:00:00Z";
 
 /// The time after which a client without an answer reports the server as hung.
 const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The default policy, but for the time that a store may take: a test may hold a write for long, also on a slow machine.
+pub(crate) const PATIENT: Policy =
+    Policy { store_timeout: PATIENCE, quota_timeout: PATIENCE, ..Policy::DEFAULT };
 
 /// A clock that moves only when the test sets it.
 pub(crate) struct ManualClock(AtomicI64);
@@ -76,16 +80,10 @@ pub(crate) struct ShopOptions {
 impl Default for ShopOptions {
     fn default() -> Self {
         Self {
-            policy: Policy::DEFAULT,
+            policy: PATIENT,
             http: HttpSettings {
                 enforce_sunset: true,
-                // A test may hold a write for long, also on a slow and busy machine.
-                deadlines: Deadlines {
-                    store: PATIENCE,
-                    turn: PATIENCE,
-                    idle_crowded: PATIENCE,
-                    ..Deadlines::DEFAULT
-                },
+                deadlines: Deadlines { turn: PATIENCE, idle_crowded: PATIENCE, ..Deadlines::DEFAULT },
                 ..HttpSettings::new(
                     0x5EED,
                     Documents { yaml: OPENAPI.into(), json: "{}".into(), page: page() },
@@ -115,7 +113,12 @@ impl Shop {
         let clock = Arc::new(ManualClock::at(NOON));
         let store = Arc::new(MemoryStore::new());
         let entropy = Arc::new(CountedEntropy::default());
-        let ports = Ports::of_one_store(store, Arc::clone(&clock) as Arc<dyn Clock>, entropy);
+        let ports = Ports::of_one_store(
+            store,
+            Arc::clone(&clock) as Arc<dyn Clock>,
+            entropy,
+            Arc::new(TokioTimer::new()),
+        );
         let service = Arc::new(Service::new(change(ports), options.policy));
         let http = Http::new(Arc::clone(&service) as Arc<dyn Petstore>, options.http, false);
         let threads = NonZeroUsize::new(2).unwrap();

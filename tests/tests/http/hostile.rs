@@ -27,7 +27,7 @@ use petstore_domain::Limit;
 use petstore_http::Deadlines;
 use petstore_service::Policy;
 
-use crate::harness::{Client, Shop, ShopOptions};
+use crate::harness::{Client, PATIENT, Shop, ShopOptions};
 use crate::hostile::row::{Case, Row};
 use crate::hostile::wire::{Delivery, send};
 use crate::stall::PLENTY;
@@ -60,7 +60,7 @@ const LEAKS: &[&str] = &["panicked", ".rs", "/src/", "hyper", "tokio", "RUST_BAC
 
 fn shop() -> Shop {
     let mut options = ShopOptions {
-        policy: Policy { address_limit: Limit::new(Limit::MAX).unwrap(), ..Policy::DEFAULT },
+        policy: Policy { address_limit: Limit::new(Limit::MAX).unwrap(), ..PATIENT },
         ..ShopOptions::default()
     };
     options.http.deadlines =

@@ -3,7 +3,7 @@
 use petstore_domain::{Limit, Limits, Plan};
 use petstore_service::Policy;
 
-use crate::harness::{Shop, ShopOptions};
+use crate::harness::{PATIENT, Shop, ShopOptions};
 use crate::stall::hold;
 
 /// A body that is refused, so that the same request can be sent again.
@@ -35,7 +35,7 @@ fn the_101st_is_refused_without_a_count_or_a_strike() {
 
 #[test]
 fn a_place_is_released_when_the_client_disconnects() {
-    let policy = Policy { in_flight_max: 2, ..Policy::DEFAULT };
+    let policy = Policy { in_flight_max: 2, ..PATIENT };
     let shop = Shop::open_as(ShopOptions { policy, ..ShopOptions::default() });
     let client = shop.client(Plan::Business);
     let held = [hold(&client, BODY), hold(&client, BODY)];
@@ -50,7 +50,7 @@ fn a_place_is_released_when_the_client_disconnects() {
 
 #[test]
 fn requests_in_flight_are_checked_before_ban_and_quota() {
-    let policy = Policy { in_flight_max: 1, ..Policy::DEFAULT };
+    let policy = Policy { in_flight_max: 1, ..PATIENT };
     let shop = Shop::open_as(ShopOptions { policy, ..ShopOptions::default() });
     let one = Limit::new(1).unwrap();
     let client = shop.client(Plan::Enterprise(Limits { minute: one, day: Limit::new(100).unwrap() }));

@@ -5,7 +5,7 @@ use petstore_ports::api::NewKey;
 use petstore_service::Policy;
 use serde_json::json;
 
-use crate::harness::{Answer, Client, Shop, ShopOptions};
+use crate::harness::{Answer, Client, PATIENT, Shop, ShopOptions};
 use crate::stall::{Stall, hold};
 
 const JSON: (&str, &str) = ("content-type", "application/json");
@@ -32,7 +32,7 @@ fn form_then_host_then_preflight_then_key() {
 
 #[test]
 fn key_then_requests_in_flight_then_ban_then_quota_then_path() {
-    let policy = Policy { in_flight_max: 1, ..Policy::DEFAULT };
+    let policy = Policy { in_flight_max: 1, ..PATIENT };
     let shop = Shop::open_as(ShopOptions { policy, ..ShopOptions::default() });
     let limits = Limits { minute: Limit::new(2).unwrap(), day: Limit::new(100).unwrap() };
     let key = || {

@@ -7,7 +7,7 @@ use petstore_service::Policy;
 use serde_json::{Value, json};
 
 use crate::faulty::shop_with_write_barrier;
-use crate::harness::{Answer, Client, ShopOptions};
+use crate::harness::{Answer, Client, PATIENT, ShopOptions};
 use crate::stall::{PLENTY, Stall, ids};
 
 const KEY: &str = "idempotency-key";
@@ -265,11 +265,8 @@ fn of_32_at_once_under_one_key_one_has_an_effect() {
 
 #[test]
 fn an_account_at_its_limit_of_live_records_gets_503() {
-    let policy = Policy {
-        idempotency_records_max: 2,
-        idempotency_lifetime: Duration::from_mins(10),
-        ..Policy::DEFAULT
-    };
+    let policy =
+        Policy { idempotency_records_max: 2, idempotency_lifetime: Duration::from_mins(10), ..PATIENT };
     let stall = Stall::open_as(ShopOptions { policy, ..ShopOptions::default() });
     let make = |client: &Client, key: &str| {
         post(

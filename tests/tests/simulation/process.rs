@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use petstore_domain::{BanPolicy, Limit};
-use petstore_http::{Documents, Http, HttpSettings, LocalServer};
+use petstore_http::{Documents, Http, HttpSettings, LocalServer, TokioTimer};
 use petstore_memory::{MemoryStore, Opened, Step, Writer};
 use petstore_ports::api::Petstore;
 use petstore_ports::{Clock, Entropy, Housekeeping};
@@ -77,7 +77,8 @@ impl Process {
         let (store, work) = (Arc::new(store), Arc::new(Notify::new()));
         let now = Arc::clone(clock) as Arc<dyn Clock>;
         let entropy = Arc::clone(entropy) as Arc<dyn Entropy>;
-        let ports = Ports::of_one_store(Arc::clone(&store), Arc::clone(&now), entropy);
+        let ports =
+            Ports::of_one_store(Arc::clone(&store), Arc::clone(&now), entropy, Arc::new(TokioTimer::new()));
         let ports = crate::bugs::ports(*bug, ports);
         let inner = Arc::clone(&ports.transactor);
         let transactor = WatchedTransactor { recorder: recorder.clone(), inner, work: Arc::clone(&work) };

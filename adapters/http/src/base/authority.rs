@@ -1,7 +1,7 @@
 //! Host names and origins, as requests and settings contain them.
 //!
-//! They are compared after parsing: spellings of one address are equal, and names are compared without regard to case and
-//! to the final dot of a fully qualified name. A common prefix or suffix does not make two names equal.
+//! They are compared after parsing: spellings of one address are equal, and names are compared without regard to case
+//! and to the final dot of a fully qualified name. A common prefix or suffix does not make two names equal.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

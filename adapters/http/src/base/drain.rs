@@ -5,8 +5,8 @@ use std::sync::OnceLock;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// A signal that is set once. Waiting tasks are woken in the order in which they began to wait, so that a simulated stop is
-/// deterministic; a `watch` channel would wake them in an unspecified order.
+/// A signal that is set once. Waiting tasks are woken in the order in which they began to wait, so that a simulated
+/// stop is deterministic; a `watch` channel would wake them in an unspecified order.
 #[derive(Default)]
 pub(crate) struct Drain {
     begun: OnceLock<Instant>,
@@ -14,8 +14,8 @@ pub(crate) struct Drain {
 }
 
 impl Drain {
-    /// Begins the stop. `since` is the instant at which the first of several servers began to stop, from which the drain
-    /// time of all of them runs.
+    /// Begins the stop. `since` is the instant at which the first of several servers began to stop, from which the
+    /// drain time of all of them runs.
     pub(crate) fn begin(&self, since: Instant) {
         self.begun.get_or_init(|| since);
         self.notify.notify_waiters();

@@ -24,7 +24,8 @@ pub struct PageFile {
 }
 
 impl PageFile {
-    /// Creates a file from a gzip member. `name` is the part of the path after `/docs/`; it is empty for the page itself.
+    /// Creates a file from a gzip member. `name` is the part of the path after `/docs/`; it is empty for the page
+    /// itself.
     ///
     /// # Panics
     /// If `content_type` is not a valid header value, or the member is too short.

@@ -29,8 +29,8 @@ pub struct HttpSettings {
     pub require_if_match: bool,
     /// getPet answers 410 from its sunset date on.
     pub enforce_sunset: bool,
-    /// Peers whose forwarding headers are trusted for the client's address and for the scheme and host that it requested:
-    /// `Forwarded` if present, else `X-Forwarded-For`, `X-Forwarded-Proto` and `X-Forwarded-Host`.
+    /// Peers whose forwarding headers are trusted for the client's address and for the scheme and host that it
+    /// requested: `Forwarded` if present, else `X-Forwarded-For`, `X-Forwarded-Proto` and `X-Forwarded-Host`.
     pub trusted_proxies: Vec<Network>,
     /// The epoch of the store. Entity tags and cursors of another epoch are not valid.
     pub epoch: u64,
@@ -50,14 +50,15 @@ pub struct HttpSettings {
     pub idle: IdleTime,
     /// The text at `/metrics`. With `None` the path is not served.
     pub exposition: Option<Arc<dyn Exposition>>,
-    /// The sandbox at `/sandbox/`, next to `/health`. `None` costs nothing. A server that others rely on must not have one.
+    /// The sandbox at `/sandbox/`, next to `/health`. `None` costs nothing. A server that others rely on must not have
+    /// one.
     pub sandbox: Option<Arc<dyn Sandbox>>,
 }
 
 impl HttpSettings {
-    /// The default settings: the contract under `/v1` for all hosts and origins, no sunset, no observer, no sandbox. Other
-    /// values are set by `HttpSettings { cors: Cors::Off, ..HttpSettings::new(epoch, documents) }`. Request ids are seeded
-    /// with the epoch: with a durable store, set [`request_ids`](Self::request_ids) too.
+    /// The default settings: the contract under `/v1` for all hosts and origins, no sunset, no observer, no sandbox.
+    /// Other values are set by `HttpSettings { cors: Cors::Off, ..HttpSettings::new(epoch, documents) }`. Request ids
+    /// are seeded with the epoch: with a durable store, set [`request_ids`](Self::request_ids) too.
     pub fn new(epoch: u64, documents: Documents) -> Self {
         Self {
             base_path: "/v1".to_owned(),
@@ -118,8 +119,6 @@ pub struct Deadlines {
     pub write_stall: Duration,
     /// The same for a streaming answer, whose client may need time to process earlier bytes.
     pub stream_stall: Duration,
-    /// From the end of a request that changes data to the store's reply. Then the answer is 503.
-    pub store: Duration,
     /// From the beginning of a stop to the last answer.
     pub drain: Duration,
     /// From a request's arrival to its handling. When requests have waited longer for a while, some are refused.
@@ -135,13 +134,12 @@ impl Deadlines {
         idle_crowded: Duration::from_secs(1),
         write_stall: Duration::from_secs(10),
         stream_stall: Duration::from_mins(1),
-        store: Duration::from_secs(2),
         drain: Duration::from_secs(8),
         turn: Duration::from_millis(20),
     };
 
-    /// The instant at which a stalled client is given up: `limit` after `since`. During a stop it has at most half of the
-    /// drain time, since it does not read the answer for which the stop would wait.
+    /// The instant at which a stalled client is given up: `limit` after `since`. During a stop it has at most half of
+    /// the drain time, since it does not read the answer for which the stop would wait.
     pub(crate) fn end_of_stall(&self, limit: Duration, since: Instant, stop: Option<Instant>) -> Instant {
         let end = since + limit;
         stop.map_or(end, |stop| end.min(since.max(stop) + self.drain / 2))
@@ -174,8 +172,8 @@ pub(crate) const TARGET_MAX: usize = 8 * 1024;
 /// Bytes of a head. hyper's own buffer is larger, so that a head between the two bounds gets a complete error answer.
 pub(crate) const HEAD_MAX: usize = 16 * 1024;
 
-/// hyper's read buffer. Beyond it, or beyond 100 fields, hyper itself answers 431 without a body. Over HTTP/2, h2 does so
-/// beyond the same number of bytes, and adds 32 for each field.
+/// hyper's read buffer. Beyond it, or beyond 100 fields, hyper itself answers 431 without a body. Over HTTP/2, h2 does
+/// so beyond the same number of bytes, and adds 32 for each field.
 pub(crate) const READ_BUFFER_MAX: usize = 32 * 1024;
 
 /// Fields of a head. hyper enforces the bound for HTTP/1.1, this crate for HTTP/2.
@@ -184,8 +182,8 @@ pub(crate) const FIELDS_MAX: usize = 100;
 /// Concurrent streams of an HTTP/2 connection: the minimum that RFC 9113 recommends (section 6.5.2).
 pub(crate) const STREAMS_MAX: u32 = 100;
 
-/// Streams that a client may reset before they are accepted (rapid reset, CVE-2023-44487), and streams that may be reset
-/// for its errors. Beyond these bounds the connection ends.
+/// Streams that a client may reset before they are accepted (rapid reset, CVE-2023-44487), and streams that may be
+/// reset for its errors. Beyond these bounds the connection ends.
 pub(crate) const PENDING_RESETS_MAX: usize = 20;
 pub(crate) const LOCAL_RESETS_MAX: usize = 100;
 
@@ -196,20 +194,20 @@ pub(crate) const CONNECTION_WINDOW: u32 = 256 * 1024;
 /// Bytes of an answer that h2 buffers ahead of the client.
 pub(crate) const SEND_BUFFER_MAX: usize = 64 * 1024;
 
-/// Bytes of answers that an HTTP/2 client has not read. With more of them its next requests on that connection wait, unless
-/// they are only a few answers, so that one large unread answer does not block the others.
+/// Bytes of answers that an HTTP/2 client has not read. With more of them its next requests on that connection wait,
+/// unless they are only a few answers, so that one large unread answer does not block the others.
 pub(crate) const PENDING_BYTES_MAX: usize = 64 * 1024;
 pub(crate) const PENDING_ANSWERS_FEW: usize = 8;
 
-/// Bytes of the heads of requests that wait for that: 4 KiB, more than a browser sends, for each stream. Further requests are
-/// refused.
+/// Bytes of the heads of requests that wait for that: 4 KiB, more than a browser sends, for each stream. Further
+/// requests are refused.
 pub(crate) const WAITING_HEADS_MAX: usize = 4 * 1024 * STREAMS_MAX as usize;
 
 /// Bytes that hyper's header map takes for each field, without its text.
 pub(crate) const FIELD_SLOT_BYTES: usize = 104;
 
-/// Bytes that one poll of an HTTP/2 connection reads: the size of a TLS record. It bounds the time for which a client that
-/// sends the smallest frames blocks the other connections of the thread.
+/// Bytes that one poll of an HTTP/2 connection reads: the size of a TLS record. It bounds the time for which a client
+/// that sends the smallest frames blocks the other connections of the thread.
 pub(crate) const READ_TURN_MAX: usize = 16 * 1024;
 
 /// Bytes of an unwanted body that are read before the answer, so that the connection can be reused.
@@ -241,8 +239,8 @@ impl Network {
     /// assert_eq!(Network::parse("10.0.0.0/33"), None);
     /// ```
     ///
-    /// A network of IPv4-mapped IPv6 addresses is an IPv4 network. A mapped address with a prefix shorter than 96 bits is
-    /// refused.
+    /// A network of IPv4-mapped IPv6 addresses is an IPv4 network. A mapped address with a prefix shorter than 96 bits
+    /// is refused.
     ///
     /// ```
     /// # use petstore_http::Network;

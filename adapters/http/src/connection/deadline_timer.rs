@@ -1,7 +1,7 @@
 //! The two events that wake a connection besides its socket: a deadline, and the server's stop.
 //!
-//! Neither is polled on the hot path. A connection always runs in one task, so that a registered waker stays valid: each
-//! is polled once to register the waker, and again only after it has fired.
+//! Neither is polled on the hot path. A connection always runs in one task, so that a registered waker stays valid:
+//! each is polled once to register the waker, and again only after it has fired.
 
 use std::pin::Pin;
 use std::sync::Arc;

@@ -299,8 +299,8 @@ where
         }
     }
 
-    /// Returns `true` if no deadline but that of idle connections applies, and the timer is set early enough for it. The
-    /// timer may still be set for an earlier idle period.
+    /// Returns `true` if no deadline but that of idle connections applies, and the timer is set early enough for it.
+    /// The timer may still be set for an earlier idle period.
     fn is_covered_by_timer(&self) -> bool {
         let in_time = match self.phase.value.0 {
             Phase::Busy | Phase::Streaming => true,

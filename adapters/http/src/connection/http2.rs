@@ -1,9 +1,9 @@
 //! One HTTP/2 connection: the state machine of hyper and h2, with bounds and deadlines.
 //!
-//! The deadlines of HTTP/1.1 apply as far as they can: body, store and drain are the same. A connection without a request,
-//! or with half a head, ends at the idle deadline. A stalled client is detected at the socket and, since it may also close
-//! the windows of its streams, by each answer that h2 still holds; the number of such answers is bounded. These deadlines
-//! end every inactive connection, so that keep-alive pings are not needed.
+//! The deadlines of HTTP/1.1 apply as far as they can: body, store and drain are the same. A connection without a
+//! request, or with half a head, ends at the idle deadline. A stalled client is detected at the socket and, since it
+//! may also close the windows of its streams, by each answer that h2 still holds; the number of such answers is
+//! bounded. These deadlines end every inactive connection, so that keep-alive pings are not needed.
 
 use std::cell::Cell;
 use std::io;
@@ -79,8 +79,8 @@ fn builder() -> http2::Builder<ThisThread> {
     builder
 }
 
-/// Truncates a head with too many fields to one more than the bound, so that it is still refused. A field may be a single
-/// byte on the wire, and takes about a hundred in memory while the request waits.
+/// Truncates a head with too many fields to one more than the bound, so that it is still refused. A field may be a
+/// single byte on the wire, and takes about a hundred in memory while the request waits.
 fn truncate_fields(headers: &mut HeaderMap) {
     if headers.len() > FIELDS_MAX {
         let mut kept = HeaderMap::new();

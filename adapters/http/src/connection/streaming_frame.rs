@@ -1,4 +1,5 @@
-//! The tests of streaming answers that both protocols share, in simulated time: deadlines, the server's stop, and bounds.
+//! The tests of streaming answers that both protocols share, in simulated time: deadlines, the server's stop, and
+//! bounds.
 //!
 //! Each protocol implements [`StreamClient`], and calls these functions from its own tests.
 
@@ -160,8 +161,8 @@ pub(super) fn a_stream_whose_source_does_not_end_is_cut_after_a_stop<C: StreamCl
     });
 }
 
-/// `lasts_less_than`: the time in which a connection must end whose client reads nothing. `buffered_max`: the most chunks
-/// that the connection may buffer meanwhile.
+/// `lasts_less_than`: the time in which a connection must end whose client reads nothing. `buffered_max`: the most
+/// chunks that the connection may buffer meanwhile.
 pub(super) fn a_stalled_client_is_cut_after_the_stall_deadline_of_streams<C: StreamClient>(
     lasts_less_than: Duration,
     buffered_max: usize,

@@ -88,8 +88,8 @@ struct Counter(AtomicU64);
 
 impl Counter {
     fn add(&self, more: u64) {
-        // There is only one writer, so that the more expensive read-modify-write is not needed. Release, so that a reader
-        // who sees this value also sees the earlier counts.
+        // There is only one writer, so that the more expensive read-modify-write is not needed. Release, so that a
+        // reader who sees this value also sees the earlier counts.
         self.0.store(self.0.load(Ordering::Relaxed).wrapping_add(more), Ordering::Release);
     }
 
@@ -320,8 +320,8 @@ impl ServerCounters {
     }
 }
 
-/// The number of begun items, and of those that have not ended. The ended ones are read first: an item that begins and ends
-/// between the two reads then counts once too often, where otherwise it would hide one that is in progress.
+/// The number of begun items, and of those that have not ended. The ended ones are read first: an item that begins and
+/// ends between the two reads then counts once too often, where otherwise it would hide one that is in progress.
 fn begun_and_left(begun: impl FnOnce() -> u64, ended: impl FnOnce() -> u64) -> (u64, u64) {
     let ended = ended();
     let begun = begun();

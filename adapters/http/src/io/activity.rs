@@ -1,4 +1,5 @@
-//! The activity of a connection, from which its deadlines are computed. The hot path records it without reading the clock.
+//! The activity of a connection, from which its deadlines are computed. The hot path records it without reading the
+//! clock.
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -12,8 +13,8 @@ use crate::io::raw_headers::RawHeaders;
 /// The phase of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// No request is open. The beginning of a pipelined request may be in hyper's buffer, which is not visible here: the
-    /// idle deadline bounds it until more bytes arrive, then the deadline of a head.
+    /// No request is open. The beginning of a pipelined request may be in hyper's buffer, which is not visible here:
+    /// the idle deadline bounds it until more bytes arrive, then the deadline of a head.
     Idle,
     /// A part of a request's head has arrived.
     Head,

@@ -1,13 +1,13 @@
 //! Header lines that bypass hyper's header map.
 //!
-//! hyper takes the headers of an answer as a map and serialises them line by line. The map is the most expensive part of a
-//! GET: it needs allocations, atomic reference counts for values that are not constant, and another pass for the output.
-//! So without TLS the header lines are serialised directly (RFC 9112, section 5) and wait here, and the socket inserts
-//! them after the status line when hyper writes the head.
+//! hyper takes the headers of an answer as a map and serialises them line by line. The map is the most expensive part
+//! of a GET: it needs allocations, atomic reference counts for values that are not constant, and another pass for the
+//! output. So without TLS the header lines are serialised directly (RFC 9112, section 5) and wait here, and the socket
+//! inserts them after the status line when hyper writes the head.
 //!
 //! The lines belong to the next head that hyper writes; nothing else identifies it. So lines may wait only while hyper
-//! holds no unwritten bytes. (hyper 1.12 reads no request before it has written the answer to the last one, but does not
-//! guarantee that.)
+//! holds no unwritten bytes. (hyper 1.12 reads no request before it has written the answer to the last one, but does
+//! not guarantee that.)
 
 use std::cell::{Cell, RefCell};
 
@@ -59,7 +59,8 @@ impl RawHeaders {
         self.held.get() == Held::Lineless
     }
 
-    /// Records that hyper writes what it holds, from the head of an answer on. Returns the lines to insert, if there are any.
+    /// Records that hyper writes what it holds, from the head of an answer on. Returns the lines to insert, if there
+    /// are any.
     pub(crate) fn hand_over(&self) -> Option<Vec<u8>> {
         match self.held.replace(Held::Nothing) {
             Held::Nothing | Held::Answer => None,

@@ -1,12 +1,12 @@
 //! Batched sends: the answers of a thread are collected and sent one right after the other.
 //!
-//! A send wakes the process that waits for it. If that is a client on another processor of this machine, the wake-up costs
-//! about as much as the answer itself. So answers are collected while other requests are handled, and then sent
+//! A send wakes the process that waits for it. If that is a client on another processor of this machine, the wake-up
+//! costs about as much as the answer itself. So answers are collected while other requests are handled, and then sent
 //! together: a client that waits for several of them is woken once.
 //!
-//! No timer is involved. The flusher is a task in the thread's run queue, behind the tasks that were ready when the first
-//! answer was added. It moves to the end of the queue again as long as further answers are added. The bytes and the age
-//! of a batch are bounded too.
+//! No timer is involved. The flusher is a task in the thread's run queue, behind the tasks that were ready when the
+//! first answer was added. It moves to the end of the queue again as long as further answers are added. The bytes and
+//! the age of a batch are bounded too.
 
 use std::cell::{Cell, RefCell};
 use std::pin::pin;
@@ -21,8 +21,8 @@ use tokio::time::Instant;
 /// The most bytes in a batch.
 pub(crate) const BATCH_BYTES_MAX: usize = 128 * 1024;
 
-/// The longest time for which the first answer of a batch waits. It is checked after each request, so that a single long
-/// request may exceed it.
+/// The longest time for which the first answer of a batch waits. It is checked after each request, so that a single
+/// long request may exceed it.
 const BATCH_WAIT_MAX: Duration = Duration::from_micros(500);
 
 /// The answers of one thread that are to be sent.
@@ -91,8 +91,8 @@ impl SendBatch {
         })
     }
 
-    /// The current instant, for the start of a request. A thread with a batch to send has not slept since its last reading
-    /// of the clock, and reuses that.
+    /// The current instant, for the start of a request. A thread with a batch to send has not slept since its last
+    /// reading of the clock, and reuses that.
     pub(crate) fn now(&self) -> Instant {
         if self.batch.borrow().segments.is_empty() { Instant::now() } else { self.last_read.get() }
     }

@@ -16,7 +16,8 @@ use crate::io::activity::Activity;
 use crate::io::raw_headers::split_at_insertion;
 use crate::io::send_batch::{BATCH_BYTES_MAX, Recipient, SendBatch};
 
-/// The largest write that is added to the send batch. A larger one is sent directly, unless header lines must be inserted.
+/// The largest write that is added to the send batch. A larger one is sent directly, unless header lines must be
+/// inserted.
 pub(crate) const BATCHED_WRITE_MAX: usize = BATCH_BYTES_MAX / 2;
 
 /// The byte stream of one connection.
@@ -46,8 +47,8 @@ pub(crate) struct Socket<T> {
     linger: Option<Linger>,
 }
 
-/// The stream of a socket, with two writers: the thread's send batch, and the connection, which sends the bytes that the
-/// batch could not send.
+/// The stream of a socket, with two writers: the thread's send batch, and the connection, which sends the bytes that
+/// the batch could not send.
 struct SharedStream<T> {
     stream: RefCell<T>,
     send: SendNow<T>,

@@ -1,5 +1,5 @@
-//! A TCP socket that is read and written by direct system calls. The C library's `recv` and `send` are thread cancellation
-//! points, which costs two atomic instructions for each call.
+//! A TCP socket that is read and written by direct system calls. The C library's `recv` and `send` are thread
+//! cancellation points, which costs two atomic instructions for each call.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -12,8 +12,8 @@ use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 
-/// Bytes that are read in one call: enough for most heads. A caller with a larger buffer is reading a body, where tokio's
-/// own read is cheap enough.
+/// Bytes that are read in one call: enough for most heads. A caller with a larger buffer is reading a body, where
+/// tokio's own read is cheap enough.
 const READ: usize = 8 * 1024;
 
 /// A TCP connection.
@@ -41,8 +41,8 @@ impl Tcp {
 }
 
 impl Drop for Tcp {
-    /// Resets a connection that is given up while the kernel's buffer is full. Its client has not read its answers, and the
-    /// kernel would otherwise keep the unread bytes for minutes.
+    /// Resets a connection that is given up while the kernel's buffer is full. Its client has not read its answers, and
+    /// the kernel would otherwise keep the unread bytes for minutes.
     fn drop(&mut self) {
         if self.is_full {
             let _ = SockRef::from(&self.stream).set_linger(Some(Duration::ZERO));
@@ -71,7 +71,8 @@ impl AsyncRead for Tcp {
                 Err(error) => return Poll::Ready(Err(error)),
             };
             if !read.is_empty() && read.len() < room {
-                // A short read has emptied the kernel's buffer. Clearing the readiness spares a call that reads nothing.
+                // A short read has emptied the kernel's buffer. Clearing the readiness spares a call that reads
+                // nothing.
                 let nothing = || Err::<(), _>(io::ErrorKind::WouldBlock.into());
                 let _ = self.stream.try_io(Interest::READABLE, nothing);
             }

@@ -1,8 +1,9 @@
 //! The open connections of one thread. Their number is bounded, and idle ones are evicted when the bound is reached.
 //!
-//! Without eviction, a client that opens connections and stays silent would lock out all others until the idle deadline.
-//! Eviction uses the clock algorithm of page replacement, so that the hot path records nothing for it: a hand moves over
-//! the connections, and one whose activity is unchanged since the hand last passed has been idle for that long.
+//! Without eviction, a client that opens connections and stays silent would lock out all others until the idle
+//! deadline. Eviction uses the clock algorithm of page replacement, so that the hot path records nothing for it: a hand
+//! moves over the connections, and one whose activity is unchanged since the hand last passed has been idle for that
+//! long.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;

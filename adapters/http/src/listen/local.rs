@@ -16,8 +16,8 @@ use crate::io::socket;
 use crate::thread::shared::{App, Serves};
 use crate::thread::thread_state::ThreadState;
 
-/// Serves connections that its owner accepts, on the owner's runtime: over a transport other than TCP, or over the links
-/// of a simulation. It belongs to one thread.
+/// Serves connections that its owner accepts, on the owner's runtime: over a transport other than TCP, or over the
+/// links of a simulation. It belongs to one thread.
 pub struct LocalServer {
     thread: Rc<ThreadState>,
     drain: Arc<Drain>,

@@ -209,7 +209,8 @@ fn run(
             Ok(listener) => {
                 let _ = ready.send(Ok(()));
                 let thread = Rc::new(ThreadState::new(app, accept.serves));
-                // The controller runs in the root task, so that it is polled regularly however many connections are ready.
+                // The controller runs in the root task, so that it is polled regularly however many connections are
+                // ready.
                 tokio::select! {
                     sent_all = serve(listener, Rc::clone(&thread), accept, drain) => sent_all,
                     never = thread.load_shedder.run_controller() => match never {},

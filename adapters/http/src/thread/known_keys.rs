@@ -7,8 +7,8 @@ const SLOTS: usize = 1024;
 
 /// A direct-mapped cache of keys that the gate has admitted.
 ///
-/// A client can send a different well-formed key with each request, so that an arbitrary key does not identify a caller.
-/// An admitted key does.
+/// A client can send a different well-formed key with each request, so that an arbitrary key does not identify a
+/// caller. An admitted key does.
 pub(crate) struct KnownKeys([Cell<u64>; SLOTS]);
 
 impl KnownKeys {

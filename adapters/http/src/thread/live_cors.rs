@@ -38,8 +38,8 @@ impl LiveCors {
         self.mode.store(mode, Ordering::Relaxed);
     }
 
-    /// The origin that may read the answer to this request; `None` if the request has no origin or an origin that is not
-    /// allowed.
+    /// The origin that may read the answer to this request; `None` if the request has no origin or an origin that is
+    /// not allowed.
     pub(crate) fn allowed_origin(&self, head: &RequestHead<'_>) -> Option<HeaderValue> {
         let Field::Once(origin) = head.origin else { return None };
         match self.mode.load(Ordering::Relaxed) {
@@ -49,9 +49,9 @@ impl LiveCors {
         }
     }
 
-    /// Returns `true` if a page may send a request that changes state without a key, for which browsers send no preflight:
-    /// a page of this machine, or one whose origin is listed. The setting `any` is not enough: otherwise every page of the
-    /// web could change a server on the machine of its reader.
+    /// Returns `true` if a page may send a request that changes state without a key, for which browsers send no
+    /// preflight: a page of this machine, or one whose origin is listed. The setting `any` is not enough: otherwise
+    /// every page of the web could change a server on the machine of its reader.
     pub(crate) fn may_act(&self, head: &RequestHead<'_>) -> bool {
         match head.origin {
             Field::Absent => true,

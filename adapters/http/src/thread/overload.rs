@@ -1,10 +1,11 @@
-//! Load shedding: measures the queueing delay of a thread, and refuses a share of its requests when the delay is too long.
+//! Load shedding: measures the queueing delay of a thread, and refuses a share of its requests when the delay is too
+//! long.
 //!
-//! A request waits in its socket until the runtime polls its connection. That time cannot be read from the socket, but a
-//! probe task waits in the same run queue for as long as a request does. When the delay has been too long for a while,
-//! some requests are refused before any other work is done for them. A refusal costs something too, for a cheap request
-//! nearly as much as an answer. So the refused share grows only while the goodput stays near the capacity of the thread.
-//! Requests that are neither served nor refused in time wait in their sockets, one for each connection.
+//! A request waits in its socket until the runtime polls its connection. That time cannot be read from the socket, but
+//! a probe task waits in the same run queue for as long as a request does. When the delay has been too long for a
+//! while, some requests are refused before any other work is done for them. A refusal costs something too, for a cheap
+//! request nearly as much as an answer. So the refused share grows only while the goodput stays near the capacity of
+//! the thread. Requests that are neither served nor refused in time wait in their sockets, one for each connection.
 
 use std::cell::{Cell, RefCell};
 use std::convert::Infallible;
@@ -93,8 +94,8 @@ impl LoadShedder {
         OpenGuard(Rc::clone(&self.open))
     }
 
-    /// Decides whether a request is served. `caller` returns a number that identifies the caller. Two accounts rarely have
-    /// the same number, and a client cannot choose a new one for each request.
+    /// Decides whether a request is served. `caller` returns a number that identifies the caller. Two accounts rarely
+    /// have the same number, and a client cannot choose a new one for each request.
     pub(crate) fn admits(&self, connection: &Activity, caller: impl FnOnce() -> u64) -> bool {
         if !std::ptr::eq(self.latest.replace(connection), connection) {
             self.polls.set(self.polls.get().wrapping_add(1));

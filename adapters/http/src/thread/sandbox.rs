@@ -1,4 +1,5 @@
-//! The state of a sandbox, a server for one tester: it can be reset, its clock can be set, and it injects planned faults.
+//! The state of a sandbox, a server for one tester: it can be reset, its clock can be set, and it injects planned
+//! faults.
 //!
 //! It exists only if the settings have a sandbox. Without one, a request pays only a few branches for it.
 

@@ -1,8 +1,9 @@
 //! Batched wake-ups from other threads.
 //!
 //! A journalled store completes a batch of writes at once, on its own thread. Waking a task of another thread takes a
-//! system call, which costs about as much as the rest of a write. So the tasks of requests that write are woken through a
-//! queue: the first entry wakes the dispatcher, a task of this thread, and the dispatcher wakes all queued tasks locally.
+//! system call, which costs about as much as the rest of a write. So the tasks of requests that write are woken through
+//! a queue: the first entry wakes the dispatcher, a task of this thread, and the dispatcher wakes all queued tasks
+//! locally.
 
 use std::pin::Pin;
 use std::sync::Arc;

@@ -45,7 +45,9 @@ pub struct Site {
 
 impl Site {
     pub fn new(name: &str) -> Self {
-        let folder = std::env::temp_dir().join(format!("petstore-{name}-{}", std::process::id()));
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let (process, count) = (std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let folder = std::env::temp_dir().join(format!("petstore-{name}-{process}-{count}"));
         let _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir_all(&folder).unwrap();
         Self { folder, port: free_port(), server: None }

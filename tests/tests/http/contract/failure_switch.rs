@@ -1,7 +1,6 @@
 //! Ports whose failures a test switches on and off.
 
 use std::net::IpAddr;
-use std::panic::resume_unwind;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
@@ -27,21 +26,14 @@ impl FailureSwitch {
         *self.0.lock().unwrap() = mode;
     }
 
-    fn ask(&self) -> Result<(), StoreError> {
+    /// The reply of a port that fails; none while it works.
+    fn failure<T: Send + 'static>(&self) -> Option<Fallible<T>> {
         let mode = self.0.lock().unwrap().clone();
-        match mode {
-            None => Ok(()),
-            Some(FailureMode::Fails(error)) => Err(error),
-            // `resume_unwind` bypasses the panic hook, which would print a message.
-            Some(FailureMode::Panics) => resume_unwind(Box::new("a planned panic")),
-        }
+        mode.map(|mode| mode.reply())
     }
 
     fn reply<T: Send + 'static>(&self, port: impl FnOnce() -> Fallible<T>) -> Fallible<T> {
-        match self.ask() {
-            Ok(()) => port(),
-            Err(error) => Reply::now(Err(error)),
-        }
+        self.failure().unwrap_or_else(port)
     }
 }
 
@@ -89,7 +81,9 @@ impl<P: ?Sized> SwitchedPort<P> {
 #[async_trait]
 impl Transactor for SwitchedPort<dyn Transactor> {
     async fn transact(&self, transition: Arc<dyn Transition>) -> Result<(), StoreError> {
-        self.switch.ask()?;
+        if let Some(failure) = self.switch.failure() {
+            return failure.await;
+        }
         self.port.transact(transition).await
     }
 }
@@ -106,7 +100,9 @@ impl PetReader for SwitchedPort<dyn PetReader> {
         page: &PageRequest,
         sink: PetSink<'a>,
     ) -> Result<PageEnd, StoreError> {
-        self.switch.ask()?;
+        if let Some(failure) = self.switch.failure() {
+            return failure.await;
+        }
         self.port.pets(filter, page, sink).await
     }
 }
@@ -123,7 +119,9 @@ impl CategoryReader for SwitchedPort<dyn CategoryReader> {
         page: &PageRequest,
         sink: CategorySink<'a>,
     ) -> Result<PageEnd, StoreError> {
-        self.switch.ask()?;
+        if let Some(failure) = self.switch.failure() {
+            return failure.await;
+        }
         self.port.categories(filter, page, sink).await
     }
 }
@@ -140,7 +138,9 @@ impl OrderReader for SwitchedPort<dyn OrderReader> {
         page: &PageRequest,
         sink: OrderSink<'a>,
     ) -> Result<PageEnd, StoreError> {
-        self.switch.ask()?;
+        if let Some(failure) = self.switch.failure() {
+            return failure.await;
+        }
         self.port.orders(filter, page, sink).await
     }
 }

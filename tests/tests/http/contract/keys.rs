@@ -12,7 +12,7 @@ use super::document::{self, Operation};
 use super::examples::spend;
 use super::stock::{self, PLENTY};
 use super::valid_request::ValidRequest;
-use crate::harness::{Client, Connection, ShopOptions};
+use crate::harness::{Client, Connection, PATIENT, ShopOptions};
 
 /// Refusals after which a key is banned here: more than there are operations, so that each can be refused once.
 const STRIKES: u32 = 50;
@@ -87,7 +87,7 @@ fn used_up(checker: &mut Checker) {
 
 /// An address over its limit without a valid key. That refuses the free operation too.
 fn used_up_without_key(checker: &mut Checker) {
-    let policy = Policy { address_limit: Limit::new(1).unwrap(), ..Policy::DEFAULT };
+    let policy = Policy { address_limit: Limit::new(1).unwrap(), ..PATIENT };
     let (shop, _) = stock::open_as(ShopOptions { policy, ..ShopOptions::default() });
     let anonymous = shop.anonymous();
     assert_eq!(anonymous.get("/v1/pets").status, 401);
@@ -98,7 +98,7 @@ fn used_up_without_key(checker: &mut Checker) {
 }
 
 fn too_many_at_once(checker: &mut Checker) {
-    let policy = Policy { in_flight_max: 1, ..Policy::DEFAULT };
+    let policy = Policy { in_flight_max: 1, ..PATIENT };
     let (_shop, client) = stock::open_as(ShopOptions { policy, ..ShopOptions::default() });
     let _in_flight = occupy(&client);
     refuse(checker, &client, (429, "too_many_concurrent_requests"), |_| true);

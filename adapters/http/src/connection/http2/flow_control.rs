@@ -67,7 +67,8 @@ impl FlowControl {
         }
     }
 
-    /// The answer whose stall deadline is the earliest: how long it may stall, and when the client last read bytes of it.
+    /// The answer whose stall deadline is the earliest: how long it may stall, and when the client last read bytes of
+    /// it.
     pub(super) fn first_due(&self, deadlines: &Deadlines) -> Option<(Duration, Instant)> {
         let limit_of = |kind| match kind {
             AnswerKind::Whole => deadlines.write_stall,
@@ -79,8 +80,8 @@ impl FlowControl {
     }
 
     /// Waits until the client has read enough for another answer to be produced. Returns `false` without waiting if the
-    /// heads of the waiting requests exceed their bound. The check precedes the answer, so that small answers to requests
-    /// with bodies may exceed the bound on pending bytes.
+    /// heads of the waiting requests exceed their bound. The check precedes the answer, so that small answers to
+    /// requests with bodies may exceed the bound on pending bytes.
     pub(super) async fn room<B>(&self, request: &Request<B>) -> bool {
         if self.waiters.borrow().is_empty() && self.has_room() {
             return true;
@@ -131,8 +132,8 @@ impl FlowControl {
     }
 }
 
-/// Bytes that a waiting head takes in memory: its text, and the slots of hyper's map. A client may fill a slot with one byte
-/// on the wire (RFC 7541, section 6.1).
+/// Bytes that a waiting head takes in memory: its text, and the slots of hyper's map. A client may fill a slot with one
+/// byte on the wire (RFC 7541, section 6.1).
 fn bytes_of<B>(request: &Request<B>) -> usize {
     let (uri, headers) = (request.uri(), request.headers());
     let target = uri.path_and_query().map_or(0, |target| target.as_str().len())

@@ -8,8 +8,9 @@ const OVERLOAD_TIME: Duration = Duration::from_millis(100);
 const OVERLOAD_SAMPLES: u32 = 2;
 
 /// Concurrency up to which no request is refused. With so few connections and streams, requests wait because each takes
-/// long or because the machine is busy otherwise, and refusing them would not help. At least as many polls of connections
-/// must also have preceded a request that waited too long: with fewer, the thread was not busy with requests.
+/// long or because the machine is busy otherwise, and refusing them would not help. At least as many polls of
+/// connections must also have preceded a request that waited too long: with fewer, the thread was not busy with
+/// requests.
 pub(super) const CONCURRENCY_MIN: u32 = 100;
 
 /// The refused share when an overload begins.

@@ -1,5 +1,5 @@
-//! Max-min fair sharing between callers: during an overload, each is served up to the same level, so that the busiest are
-//! refused the most.
+//! Max-min fair sharing between callers: during an overload, each is served up to the same level, so that the busiest
+//! are refused the most.
 
 /// Callers are hashed into this many slots. Callers in one slot share its allotment.
 const SLOTS: usize = 256;
@@ -33,7 +33,8 @@ impl FairShares {
         is_served
     }
 
-    /// Sets the shares for the next period, of whose requests `part` is to be served, if they are as many as in this one.
+    /// Sets the shares for the next period, of whose requests `part` is to be served, if they are as many as in this
+    /// one.
     #[expect(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,

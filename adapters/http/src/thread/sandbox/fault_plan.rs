@@ -1,8 +1,8 @@
 //! Planned faults: which request gets which, and when.
 //!
-//! A plan is a list of rules. Each rule counts the calls that reach it. The first rule that acts on a call ends the search.
-//! Randomness is a function of the plan's seed, the rule's index and the call's number: the same calls in the same order
-//! get the same faults on every machine.
+//! A plan is a list of rules. Each rule counts the calls that reach it. The first rule that acts on a call ends the
+//! search. Randomness is a function of the plan's seed, the rule's index and the call's number: the same calls in the
+//! same order get the same faults on every machine.
 
 use std::time::Duration;
 

@@ -1,0 +1,35 @@
+//! The timer of tokio's runtimes, for the service behind the transport.
+
+use std::time::Duration;
+
+use petstore_ports::{Reply, Timer};
+use tokio::time::Instant;
+
+/// A [`Timer`] that waits on the runtime in which a reply is polled. That must be a tokio runtime with its time
+/// enabled, as those of the transport are.
+#[derive(Debug, Clone, Copy)]
+pub struct TokioTimer(Instant);
+
+impl TokioTimer {
+    /// A timer that measures from now on.
+    pub fn new() -> Self {
+        Self(Instant::now())
+    }
+}
+
+impl Default for TokioTimer {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Timer for TokioTimer {
+    fn elapsed(&self) -> Duration {
+        self.0.elapsed()
+    }
+
+    fn sleep(&self, duration: Duration) -> Reply<()> {
+        // The runtime's timer is found when the future is first polled.
+        Reply::later(async move { tokio::time::sleep(duration).await })
+    }
+}

@@ -1,0 +1,96 @@
+//! Deadlines of the calls to driven ports: a port that hangs fails its callers in time.
+
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use petstore_ports::{Reply, ScopedReply, StoreError, Timer};
+
+/// Bounds how long callers wait for a port.
+///
+/// A reply that is ready is passed on as it is. A future is polled once before its timer is made, so an answer that is
+/// there by then costs no timer either.
+#[derive(Clone)]
+pub(crate) struct Deadlines {
+    timer: Arc<dyn Timer>,
+    store: Duration,
+    quota: Duration,
+}
+
+impl Deadlines {
+    pub(crate) fn new(timer: Arc<dyn Timer>, store: Duration, quota: Duration) -> Self {
+        Self { timer, store, quota }
+    }
+
+    /// Bounds a read of the store.
+    pub(crate) fn reply<'a, T: Send + 'a>(
+        &self,
+        reply: ScopedReply<'a, Result<T, StoreError>>,
+    ) -> ScopedReply<'a, Result<T, StoreError>> {
+        self.bound(reply, self.store, store_is_late)
+    }
+
+    /// Bounds a call of the quota store.
+    pub(crate) fn quota_reply<'a, T: Send + 'a>(
+        &self,
+        reply: ScopedReply<'a, Result<T, StoreError>>,
+    ) -> ScopedReply<'a, Result<T, StoreError>> {
+        self.bound(reply, self.quota, quota_store_is_late)
+    }
+
+    /// Bounds a read of the store that is an ordinary future.
+    pub(crate) async fn read<T>(
+        &self,
+        call: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<T, StoreError> {
+        within(&*self.timer, self.store, call).await.unwrap_or_else(|| Err(store_is_late()))
+    }
+
+    /// Bounds a write. The store has the change by then, and may still make it.
+    pub(crate) async fn write<T>(
+        &self,
+        call: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<T, StoreError> {
+        let unanswered = || StoreError::indeterminate(LATE);
+        within(&*self.timer, self.store, call).await.unwrap_or_else(|| Err(unanswered()))
+    }
+
+    fn bound<'a, T: Send + 'a>(
+        &self,
+        reply: ScopedReply<'a, Result<T, StoreError>>,
+        limit: Duration,
+        late: fn() -> StoreError,
+    ) -> ScopedReply<'a, Result<T, StoreError>> {
+        reply.or_later(|future| {
+            let timer = Arc::clone(&self.timer);
+            ScopedReply::later(
+                async move { within(&*timer, limit, future).await.unwrap_or_else(|| Err(late())) },
+            )
+        })
+    }
+}
+
+const LATE: &str = "the store did not answer in time";
+
+fn store_is_late() -> StoreError {
+    StoreError::unavailable(LATE)
+}
+
+fn quota_store_is_late() -> StoreError {
+    StoreError::unavailable("the quota store did not answer in time")
+}
+
+/// The output of a future; none if it takes longer than the limit.
+async fn within<F: Future>(timer: &dyn Timer, limit: Duration, future: F) -> Option<F::Output> {
+    let mut future = pin!(future);
+    let mut sleep: Option<Reply<()>> = None;
+    std::future::poll_fn(move |context| {
+        if let Poll::Ready(output) = future.as_mut().poll(context) {
+            return Poll::Ready(Some(output));
+        }
+        let sleep = sleep.get_or_insert_with(|| timer.sleep(limit));
+        Pin::new(sleep).poll(context).map(|()| None)
+    })
+    .await
+}
