@@ -132,8 +132,13 @@ fn from_last<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Vec<&'h str> {
     lines.flat_map(|line| pieces(line, ',')).filter(|element| !element.is_empty()).collect()
 }
 
-/// Returns the element of a list that belongs to a hop. A shorter list was begun by a later proxy, so its first element
-/// is the closest to the client.
+/// The element of a list that belongs to a hop, counted from the last one.
+///
+/// The lists may differ in length. A longer one begins with elements that came from outside the trusted proxies: they are not
+/// reached. A shorter one was begun by a proxy nearer to the server, which saw the scheme and host of the same connection that
+/// the outer proxy passed on: its first element is taken. Ignoring it would drop the scheme behind a common setup, in which only
+/// the outer proxy ends TLS and only that one sets X-Forwarded-Proto. A client gains nothing by a list of its own: the value
+/// only appears in the links of its own answers, and a host must be one of `hosts`.
 fn of_hop(headers: &HeaderMap, name: &HeaderName, hop: usize) -> Option<String> {
     from_last(headers, name).into_iter().take(hop + 1).next_back().map(str::to_owned)
 }
@@ -209,6 +214,16 @@ mod tests {
             // Only the outer proxy forwards it.
             (
                 &[(by, "192.0.2.1, 10.0.0.2, 10.0.0.1"), (proto, "https"), (host, "pets.example")],
+                "192.0.2.1 https:// pets.example 0",
+            ),
+            // Lists of different lengths: a longer one begins with the client's own element, which is not reached.
+            (
+                &[(by, "192.0.2.1"), (proto, "http, https"), (host, "evil.example, other, pets.example")],
+                "192.0.2.1 https:// pets.example 0",
+            ),
+            // A shorter one was begun by the inner proxy, and its first element is taken.
+            (
+                &[(by, "192.0.2.1, 10.0.0.2, 10.0.0.1"), (proto, "https, http"), (host, "pets.example")],
                 "192.0.2.1 https:// pets.example 0",
             ),
             (&[(by, "junk, 10.0.0.1"), (proto, "http, https, http")], "10.0.0.1 https:// - 0"),

@@ -205,7 +205,9 @@ fn unknown(kind: &str, id: u64) -> Answer {
 fn name_taken(other: u64) -> Answer {
     conflict(
         Code::CategoryExists,
-        format!("Category {other} already has this name; names are compared without regard to case."),
+        format!(
+            "Category {other} already has this name; names are compared after Unicode normalization (NFC) and case folding."
+        ),
     )
 }
 

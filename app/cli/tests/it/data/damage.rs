@@ -106,10 +106,7 @@ fn a_byte_that_has_changed_in_the_log_after_a_crash_costs_no_acknowledged_change
         assert_eq!(refused.status.code(), Some(1), "byte {at}: {why}");
         let place =
             if at < 32 { "its header".to_owned() } else { format!("its frame {}", (at - 32) / 536 + 1) };
-        assert!(
-            why.contains(&format!("-wal is damaged in {place}, and changes that were acknowledged")),
-            "{why}"
-        );
+        assert!(why.contains(&format!("-wal is damaged in {place}, and acknowledged changes")), "{why}");
         assert!(fs::read(super::damage::data(&site)).unwrap() == data, "and nothing is copied");
         overwrite(&log, &[sound[at]], at as u64);
     }
@@ -129,7 +126,7 @@ fn a_young_file_whose_log_is_missing_is_not_taken_for_a_new_store() {
         let why = text(&refused.stderr);
         assert_eq!(refused.status.code(), Some(1), "{args:?}: {why}");
         assert!(
-            why.contains("-wal, which holds all that was written since it was made, is missing"),
+            why.contains("-wal, which holds all changes since the file was created, is missing"),
             "{why}"
         );
     }

@@ -66,10 +66,10 @@ fn what_a_server_that_was_killed_has_left_is_not_passed_over_by_another_name() {
     hard_link(&site, "link.db");
     hard_link(&site, "other/petstore.db");
     let why = refused(&site.run(&["keys", "list", "--db", "link.db"]));
-    assert!(why.contains("petstore.db-wal holds what was written last: open it by that name"), "{why}");
+    assert!(why.contains("petstore.db-wal holds the last changes: open it by that name"), "{why}");
     // The other name may be in any folder.
     let why = refused(&site.run(&["keys", "list", "--db", "other/petstore.db"]));
-    assert!(why.contains("open it by that name, or make a copy and open that"), "{why}");
+    assert!(why.contains("open it by that name, or copy the file and open the copy"), "{why}");
     let export = |db: &str| text(&site.run(&["export", "-", "--db", db]).stdout).lines().count();
     assert!(export("petstore.db") > 30);
     // The one name that is left is no other one.
