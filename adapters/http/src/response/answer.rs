@@ -18,7 +18,7 @@ pub(crate) enum Content {
     Json,
     Yaml,
     /// The response's own headers name the content type.
-    Told,
+    Custom,
 }
 
 /// The content coding of a body.
@@ -127,11 +127,11 @@ impl Answer {
 
     /// The response of an overloaded server.
     pub(crate) fn overloaded() -> Self {
-        Self::comes_again(Code::Overloaded, OVERLOADED)
+        Self::retryable(Code::Overloaded, OVERLOADED)
     }
 
     /// An error after which the client may retry.
-    pub(crate) fn comes_again(code: Code, message: &'static str) -> Self {
+    pub(crate) fn retryable(code: Code, message: &'static str) -> Self {
         Self::from(ApiError::new(code, message)).with_retry_after(jitter())
     }
 
@@ -185,7 +185,7 @@ impl From<StoreError> for Answer {
             ),
             StoreErrorKind::Corrupt => return Self::failed(error.report()),
         };
-        Self::comes_again(code, message).with_fault(error.report())
+        Self::retryable(code, message).with_fault(error.report())
     }
 }
 

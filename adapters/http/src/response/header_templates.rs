@@ -170,7 +170,7 @@ impl TemplateKey {
         ));
         headers.push((X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")));
         match self.content {
-            Content::Nothing | Content::Told => {}
+            Content::Nothing | Content::Custom => {}
             Content::Json => headers.push((CONTENT_TYPE, JSON)),
             Content::Yaml => headers.push((CONTENT_TYPE, YAML)),
         }
