@@ -1,11 +1,11 @@
-//! The reference page of the petstore: Swagger UI, with the petstore's own script, style sheet and icon.
+//! The reference page of the petstore: Swagger UI with our script, style sheet and icon.
 //!
-//! The crate contains files only. The server decides the paths and headers. Each file is a gzip member: every browser
-//! accepts gzip, and the binary stays small.
+//! This crate only contains files: the server chooses paths and headers. Each file is a gzip member, which every
+//! browser accepts and which takes a third of the space.
 //!
-//! The page is made for a path that ends in `/docs`, with its files below it and `openapi.json` beside it. It uses
-//! relative URLs, and sends no request to another origin. It has no inline script, no inline style and no `eval`, so
-//! that the strictest content security policy can be used.
+//! The page expects a path that ends in `/docs`, with its files below it and the contract's `openapi.json` beside it.
+//! It uses relative references, and sends no request to another origin. It has no inline script, no inline style and
+//! no `eval`, so that the strictest content security policy works.
 //!
 //! ```
 //! let page = petstore_reference::FILES.iter().find(|file| file.name.is_empty()).unwrap();
@@ -13,12 +13,12 @@
 //! assert!(page.gzip.starts_with(b"\x1f\x8b"));
 //! ```
 //!
-//! A sandbox server has another page, which [`page_of_sandbox`] makes.
+//! A sandbox has another page, which [`page_of_sandbox`] makes.
 
 /// A file of the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct File {
-    /// The path below the page, without the slash; empty for the page itself.
+    /// The path after the page's path and a slash; empty for the page itself.
     pub name: &'static str,
     /// Its media type.
     pub content_type: &'static str,
@@ -49,10 +49,10 @@ files! {
     "theme.js" "text/javascript; charset=utf-8" from "theme.js"
 }
 
-/// Returns the page of a sandbox server, which explains how to reset and control the sandbox.
+/// Returns the page of a sandbox, with a note about the requests that a tester can send.
 ///
-/// `origin` is the origin of the sandbox, such as `http://127.0.0.1:8080`; it is inserted unescaped. `is_here` tells
-/// that the page has the same origin: the browser then shows the address that it used.
+/// `origin` is the sandbox's origin, such as `http://127.0.0.1:8080`; it is inserted unchanged. `is_here` states that
+/// the page comes from that origin, too: the browser then shows the address that it used.
 ///
 /// ```
 /// let page = petstore_reference::page_of_sandbox("http://127.0.0.1:9090", false);

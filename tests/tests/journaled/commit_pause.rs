@@ -7,7 +7,7 @@ use petstore_tests::Disk;
 use crate::shop::*;
 use crate::stepped_store::{SteppedStore, ready};
 
-/// What is on the disk.
+/// Returns the content of the disk.
 fn kept(disk: &Disk) -> (Header, Vec<Row>) {
     let mut rows = vec![];
     let header = disk.after_power_cut().journal().load(&mut |row| {

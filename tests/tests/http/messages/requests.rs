@@ -251,7 +251,9 @@ const STATES: &[Case] = &[
         "POST /v1/categories",
         JSON,
         "{\"name\": \"DOGS\"}",
-        &["Category 1 already has this name; names are compared after Unicode normalization (NFC) and case folding."],
+        &[
+            "Category 1 already has this name; names are compared after Unicode normalization (NFC) and case folding.",
+        ],
     ),
     ("DELETE /v1/categories/1", &[], "", &["The category has pets (2); move or delete them first."]),
     (
