@@ -1,14 +1,7 @@
-<<<<<<< HEAD
-//! Extracts the files of the page from Swagger UI's archive, and compresses our own files.
-//!
-//! The archive contains the whole upstream repository. Its entries are raw deflate, so a gzip header and trailer make
-//! each one a valid gzip member without compressing it again.
-=======
 //! Extracts the files of Swagger UI from its archive, and compresses our files.
 //!
 //! The archive contains the whole upstream repository. Its entries are raw deflate, so that a gzip header and trailer
 //! make them gzip members without compressing them again.
->>>>>>> main
 
 #[path = "build/archive.rs"]
 mod archive;
@@ -21,11 +14,7 @@ use archive::Archive;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-<<<<<<< HEAD
-/// The top folder of the archive.
-=======
 /// The folder in the archive that contains all files.
->>>>>>> main
 const UPSTREAM: &str = "swagger-ui-5.32.6/";
 
 /// Files of the archive: the name there, and the name on the page.

@@ -1,31 +1,18 @@
-<<<<<<< HEAD
-//! A reader of the zip format (PKWARE's APPNOTE, sections 4.3.7, 4.3.12 and 4.3.16), limited to what this one archive
-//! needs.
-=======
 //! A reader for the parts of the zip format that the archive uses (PKWARE's APPNOTE, sections 4.3.7, 4.3.12 and
 //! 4.3.16).
->>>>>>> main
 
 const END_OF_DIRECTORY: &[u8] = b"PK\x05\x06";
 const DIRECTORY_ENTRY: &[u8] = b"PK\x01\x02";
 const LOCAL_ENTRY: &[u8] = b"PK\x03\x04";
 
-<<<<<<< HEAD
-/// Bytes of a directory entry and of a local entry before the name.
-=======
 /// Sizes in bytes of a directory entry and of a local one, before the name.
->>>>>>> main
 const DIRECTORY_ENTRY_LEN: usize = 46;
 const LOCAL_ENTRY_LEN: usize = 30;
 
-/// The compression method of an entry in raw deflate.
+/// The method of an entry that is raw deflate.
 const DEFLATE: usize = 8;
 
-<<<<<<< HEAD
-/// The gzip header (RFC 1952, section 2.3): deflate, no flags, no time, maximum compression, unknown system.
-=======
 /// RFC 1952, section 2.3: deflate, no flags, no time, best compression, system unknown.
->>>>>>> main
 const GZIP_HEADER: [u8; 10] = [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 2, 255];
 
 /// A zip archive in memory.
@@ -36,11 +23,7 @@ impl<'a> Archive<'a> {
         Self(bytes)
     }
 
-<<<<<<< HEAD
-    /// Returns an entry as a gzip member; `None` if it does not exist or is not deflated.
-=======
     /// Returns an entry as a gzip member; none if it does not exist, or is not deflated.
->>>>>>> main
     pub(crate) fn gzip_member(&self, name: &str) -> Option<Vec<u8>> {
         let entry = self.directory()?.find(|entry| entry.name == name.as_bytes())?;
         if number(entry.fixed, 10, 2)? != DEFLATE {
@@ -58,7 +41,7 @@ impl<'a> Archive<'a> {
         Some([&GZIP_HEADER, deflated, checksum, size].concat())
     }
 
-    /// Returns the entries of the central directory.
+    /// The entries of the central directory.
     fn directory(&self) -> Option<impl Iterator<Item = Entry<'a>>> {
         let end = self.0.windows(END_OF_DIRECTORY.len()).rposition(|window| window == END_OF_DIRECTORY)?;
         let mut rest = self.0.get(number(&self.0[end..], 16, 4)?..end)?;
@@ -72,17 +55,13 @@ impl<'a> Archive<'a> {
     }
 }
 
-/// An entry of the central directory.
+/// One entry of the central directory.
 struct Entry<'a> {
     fixed: &'a [u8],
     name: &'a [u8],
 }
 
-<<<<<<< HEAD
-/// Returns a little-endian number of `length` bytes.
-=======
 /// Reads a little-endian number of this many bytes.
->>>>>>> main
 fn number(bytes: &[u8], at: usize, length: usize) -> Option<usize> {
     let bytes = bytes.get(at..at + length)?;
     Some(bytes.iter().rev().fold(0, |number, byte| number << 8 | usize::from(*byte)))

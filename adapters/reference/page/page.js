@@ -1,4 +1,3 @@
-<<<<<<< HEAD
 // Adapts Swagger UI to this API: badges for the contract's markers, a search over all operations, a guide with foldable
 // sections, and accessible names for all controls. The hooks are those of the plug-in system of the built-in version.
 'use strict';
@@ -7,16 +6,6 @@
 const prefix = location.pathname.replace(/\/docs$/, '');
 
 // For a sandbox at the origin of this page, the commands show the address that the reader's browser uses.
-=======
-// A plug-in that adapts Swagger UI to this contract: badges, a search, a guide that folds, and names for controls
-// without one. It uses Swagger UI's plug-in system, in the version that is built in.
-'use strict';
-
-// The page is at `…/docs`; a proxy may have added a prefix, which the console must use.
-const prefix = location.pathname.replace(/\/docs$/, '');
-
-// For a sandbox at the same origin as the page, the reader's address is the one to copy.
->>>>>>> main
 for (const origin of document.querySelectorAll('#sandbox [data-origin]')) origin.textContent = location.origin + prefix;
 
 const day = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'long', year: 'numeric', timeZone: 'UTC' });
@@ -70,11 +59,7 @@ const FENCED = /^```\w*\n(.*?)\n```$/ms;
 
 /** A section of the guide: its command blocks have copy buttons, the rest is Markdown. */
 function section(React, Markdown, Snippet, source) {
-<<<<<<< HEAD
   // The pieces alternate between text and command blocks.
-=======
-  // Text and blocks alternate.
->>>>>>> main
   return source.split(FENCED).map((part, index) => index % 2 === 0
     ? React.createElement(Markdown, { key: index, source: part })
     : React.createElement(Snippet, { key: index, text: part }));
@@ -132,15 +117,9 @@ const petstore = ({ React }) => ({
     },
   },
   components: {
-<<<<<<< HEAD
     // The original uses the same fallback for lists of ids, but writes a warning to the console.
     JsonSchema_integer_int64: (props) => React.createElement(props.getComponent('JsonSchema_string'), props),
     // The original is not a button, and copies a path without its server.
-=======
-    // The original uses this for lists of ids, with a warning on the console.
-    JsonSchema_integer_int64: (props) => React.createElement(props.getComponent('JsonSchema_string'), props),
-    // The original is not a button, and copies the path alone.
->>>>>>> main
     CopyToClipboardBtn: () => null,
     Snippet: (props) => snippet(React, props),
     FilterContainer: ({ layoutSelectors, layoutActions, specSelectors }) => {
@@ -159,22 +138,14 @@ const petstore = ({ React }) => ({
     },
   },
   wrapComponents: {
-<<<<<<< HEAD
     // Without the link of the original: the whole line is a button, and a link must not be inside a button.
-=======
-    // Without the original's link: the whole line is a button, and a link inside a button is invalid.
->>>>>>> main
     OperationSummaryPath: (Original, system) => ({ operationProps }) => {
       const { path, method, deprecated } = operationProps.toObject();
       const parts = path.split(/(?=\/)/).flatMap((part, index) => [React.createElement('wbr', { key: index }), part]);
       const className = deprecated ? 'opblock-summary-path__deprecated' : 'opblock-summary-path';
       return React.createElement(React.Fragment, null,
         React.createElement('span', { className, 'data-path': path }, parts),
-<<<<<<< HEAD
         // A closed operation has only a few of its properties.
-=======
-        // A closed operation lacks its details.
->>>>>>> main
         badges(React, system.getSystem().specSelectors.specJson().getIn(['paths', path, method])));
     },
     Markdown: (Original, system) => (props) =>
@@ -188,23 +159,14 @@ const petstore = ({ React }) => ({
           React.createElement(Original, props))
         : null,
     response: (Original) => (props) => answer(React, Original, props),
-<<<<<<< HEAD
     // A single media type needs no choice. The original stays hidden, since other components read the chosen type from it.
-=======
-    // A single media type needs no selection. The original stays, hidden, because the other components read the type
-    // from it.
->>>>>>> main
     contentType: (Original) => (props) =>
       props.contentTypes?.size === 1
         ? React.createElement('span', { className: 'one-media-type' },
           React.createElement('code', null, props.contentTypes.first()),
           React.createElement('span', { hidden: true }, React.createElement(Original, props)))
         : React.createElement(Original, props),
-<<<<<<< HEAD
     // A tag without operations is the heading of the tags after it.
-=======
-    // A tag without operations is a heading for the following ones.
->>>>>>> main
     OperationTag: (Original, system) => (props) => {
       if (props.tagObj.get('operations').size > 0) return React.createElement(Original, props);
       const Markdown = system.getSystem().getComponent('Markdown', true);
@@ -227,13 +189,8 @@ function atThisAddress(document) {
 }
 
 /**
-<<<<<<< HEAD
  * Moves the examples of optional parameters from the fields into their descriptions. The console sends the content of its
  * fields, and an example of a cursor or of an idempotency key must not be sent.
-=======
- * Shows examples of optional parameters as text instead of values: the console sends the values of its fields, and an
- * example of a cursor or of an idempotency key must not be sent.
->>>>>>> main
  */
 function withoutPrefills(document) {
   const tell = (parameter) => {
@@ -270,29 +227,17 @@ function label(root) {
   give('.examples-select select', 'Example');
   give('[data-param-name] select', (control) => control.closest('[data-param-name]').dataset.paramName);
   give('.dialog-ux .close-modal', 'Close');
-<<<<<<< HEAD
   // Scrollable areas must be reachable by keyboard.
-=======
-  // Scrollable elements must be reachable by keyboard.
->>>>>>> main
   for (const pre of root.querySelectorAll('.curl-command pre, .live-responses-table pre')) pre.tabIndex = 0;
   for (const button of root.querySelectorAll('.auth-btn-wrapper [aria-label]')) button.removeAttribute('aria-label');
   give('#servers, .servers select', 'Server');
 }
 
-<<<<<<< HEAD
 /** Makes the dialogue for the key usable with a keyboard and a screen reader. */
 let opener = null;
 function attend(dialog) {
   if (!dialog) {
     // The button that opened the dialogue may have been rendered again, with a closed lock.
-=======
-/** Makes the dialogue for the key accessible by keyboard and screen reader. */
-let opener = null;
-function attend(dialog) {
-  if (!dialog) {
-    // The opener may have been rendered again, with a closed lock.
->>>>>>> main
     if (opener) (opener.isConnected ? opener : page.querySelector('.btn.authorize'))?.focus();
     opener = null;
   } else if (!dialog.role) {
@@ -327,11 +272,7 @@ SwaggerUIBundle({
   displayRequestDuration: true,
   syntaxHighlight: { theme: 'obsidian' },
   defaultModelsExpandDepth: 0,
-<<<<<<< HEAD
   // No request goes to another origin, and the key is forgotten when the page closes.
-=======
-  // The page sends no request to another origin, and does not store the key.
->>>>>>> main
   validatorUrl: null,
   persistAuthorization: false,
   requestInterceptor: (request) => {
