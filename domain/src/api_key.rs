@@ -217,6 +217,16 @@ pub enum Scope {
     Write,
 }
 
+impl Scope {
+    /// The word in the list that [`Scopes::parse`] takes.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+        }
+    }
+}
+
 /// An operator's label for a key: empty, or a text of at most 100 characters with a visible one and no control character.
 #[derive(Clone, PartialEq, Eq)]
 pub struct KeyLabel(ShortText);

@@ -73,7 +73,7 @@ impl Keys {
 
     pub(crate) fn put(&self, slot: u32, record: KeyRecord) {
         let (id, ban) = (record.id, record.ban);
-        self.ids.skip_to(id.get());
+        self.ids.advance_to(id.get());
         // A secret belongs to the same key for ever, so this entry only ever comes.
         self.by_digest.insert(record.digest, id);
         self.state_index.write().add(slot);
@@ -132,7 +132,7 @@ impl Keys {
 
     pub(crate) fn page(&self, page: &PageRequest) -> Vec<KeyRecord> {
         let mut keys = Vec::new();
-        let candidates = |walk, max| scan(self.state_index.read().all(), walk, max);
+        let candidates = |cursor, max| scan(self.state_index.read().all(), cursor, max);
         page::fill(
             page,
             &self.records,

@@ -126,8 +126,7 @@ fn note_unread(thread: &ThreadState, peer: IpAddr, status: StatusCode, id: &Requ
 
 /// Answers what hyper cannot answer any more: the head did not come in time. What it would have said is not known.
 async fn refuse_late_head<T: Stream>(mut stream: T, id: &RequestId) {
-    const BODY: &str =
-        "{\"code\":\"request_timeout\",\"message\":\"The head did not arrive in time.\",\"status\":408}\n";
+    const BODY: &str = "{\"code\":\"request_timeout\",\"message\":\"The request head did not arrive in time.\",\"status\":408}\n";
     let answer = format!(
         "HTTP/1.1 408 Request Timeout\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\
          cache-control: no-store\r\nx-content-type-options: nosniff\r\nx-request-id: {}\r\n\

@@ -153,7 +153,7 @@ fn same_id(node: &Node<'_>, id: Option<u64>) -> Result<(), FieldFault> {
     if id.is_none_or(|id| given == Ok(id)) {
         return Ok(());
     }
-    Err(FieldFault::new("id_mismatch", "must be the id in the path"))
+    Err(FieldFault::new("id_mismatch", "must equal the id in the path"))
 }
 
 /// The number, or 0, which is no id, for one below it.

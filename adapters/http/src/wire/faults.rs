@@ -106,8 +106,8 @@ impl FieldFaults {
 
     /// The error that tells of a body's faults.
     pub(crate) fn of_body(self) -> ApiError {
-        let faults = if self.count == 1 { "fault" } else { "faults" };
-        self.into_error(Code::ValidationFailed, |count| format!("The body has {count} {faults}"))
+        let errors = if self.count == 1 { "error" } else { "errors" };
+        self.into_error(Code::ValidationFailed, |count| format!("The body has {count} {errors}"))
     }
 
     /// The error that tells of a query's faults.
@@ -161,7 +161,7 @@ mod tests {
         }
         let error = faults.of_body();
         assert_eq!(error.details.len(), DETAILS_MAX);
-        assert_eq!(error.message, "The body has 150 faults; the first 100 are listed.");
+        assert_eq!(error.message, "The body has 150 errors; the first 100 are listed.");
     }
 
     #[test]

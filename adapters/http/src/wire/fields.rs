@@ -95,7 +95,7 @@ impl<'a> Fields<'a> {
     pub(crate) fn read_only(&mut self, names: &[&str]) {
         for name in names {
             if self.take(name).is_some() {
-                self.refuse(name, &FieldFault::new("read_only", "cannot be set here"));
+                self.refuse(name, &FieldFault::new("read_only", "is read-only"));
             }
         }
     }
@@ -169,7 +169,7 @@ pub(crate) fn integer(node: &Node<'_>) -> Result<i64, FieldFault> {
     match node {
         Node::Integer(number) => Ok(*number),
         Node::Number => {
-            Err(FieldFault::new("invalid_type", "must be an integer, without fraction and exponent"))
+            Err(FieldFault::new("invalid_type", "must be an integer without fraction or exponent"))
         }
         _ => Err(FieldFault::new("invalid_type", "must be an integer")),
     }

@@ -47,7 +47,7 @@ pub(crate) fn parse_with_arrays(body: &[u8]) -> Result<Node<'_>, ApiError> {
 
 fn read(body: &[u8], keeps_arrays: bool) -> Result<Node<'_>, ApiError> {
     let text = std::str::from_utf8(body)
-        .map_err(|error| JsonFault { what: "not UTF-8", at: error.valid_up_to() }.into_error(body))?;
+        .map_err(|error| JsonFault { what: "invalid UTF-8", at: error.valid_up_to() }.into_error(body))?;
     let mut reader = JsonReader { text, at: 0, keeps_arrays };
     reader.document().map_err(|fault| fault.into_error(body))
 }
@@ -83,13 +83,13 @@ impl<'a> JsonReader<'a> {
     fn document(&mut self) -> Result<Node<'a>, JsonFault> {
         self.skip_space();
         if self.peek().is_none() {
-            return Err(self.fault("there is no value"));
+            return Err(self.fault("expected a value, found the end"));
         }
         let node = self.value(1)?;
         self.skip_space();
         match self.peek() {
             None => Ok(node),
-            Some(_) => Err(self.fault("something follows the value")),
+            Some(_) => Err(self.fault("unexpected text after the value")),
         }
     }
 
@@ -116,7 +116,7 @@ impl<'a> JsonReader<'a> {
         loop {
             self.skip_space();
             if self.peek() != Some(b'"') {
-                return Err(self.fault("expected a member's name"));
+                return Err(self.fault("expected a member name"));
             }
             starts.push(self.at);
             let name = self.string()?;
@@ -135,7 +135,7 @@ impl<'a> JsonReader<'a> {
             }
         }
         match repeated_name(&members) {
-            Some(index) => Err(JsonFault { what: "a member's name is there twice", at: starts[index] }),
+            Some(index) => Err(JsonFault { what: "duplicate member name", at: starts[index] }),
             None => Ok(Node::Object(members)),
         }
     }
@@ -178,7 +178,7 @@ impl<'a> JsonReader<'a> {
         let mut plain_from = self.at;
         loop {
             match self.peek() {
-                None => return Err(self.fault("a string is not closed")),
+                None => return Err(self.fault("unterminated string")),
                 Some(b'"') => {
                     let plain = &self.text[plain_from..self.at];
                     self.at += 1;
@@ -193,7 +193,7 @@ impl<'a> JsonReader<'a> {
                     unescaped.push(self.escape()?);
                     plain_from = self.at;
                 }
-                Some(0..0x20) => return Err(self.fault("a control character is not escaped")),
+                Some(0..0x20) => return Err(self.fault("unescaped control character")),
                 Some(_) => self.at += 1,
             }
         }
@@ -201,7 +201,7 @@ impl<'a> JsonReader<'a> {
 
     /// Reads an escape, the backslash included.
     fn escape(&mut self) -> Result<char, JsonFault> {
-        let fault = self.fault("an escape is not valid");
+        let fault = self.fault("invalid escape sequence");
         let letter = self.text.as_bytes().get(self.at + 1);
         let escaped = match letter {
             Some(b'u') => return self.unicode_escape().ok_or(fault),

@@ -127,6 +127,26 @@ fn failures_have_a_reason_and_an_exit_code() {
 }
 
 #[test]
+fn a_folder_where_a_data_file_belongs_is_refused_with_the_file_to_name() {
+    let site = Site::new("db-is-a-folder");
+    std::fs::create_dir(site.folder.join("data")).unwrap();
+    let commands: [&[&str]; 6] = [
+        &["--listen", "127.0.0.1:0"],
+        &["keys", "list"],
+        &["accounts", "list"],
+        &["import", "-"],
+        &["export", "-"],
+        &["backup", "copy"],
+    ];
+    for command in commands {
+        let refused = site.run(&[command, &["--db", "data"]].concat());
+        assert_eq!(refused.status.code(), Some(1), "{command:?}");
+        let said = "petstore: data is a folder: name a data file in it, such as --db data/petstore.db\n";
+        assert_eq!(text(&refused.stderr), said, "{command:?}");
+    }
+}
+
+#[test]
 fn a_first_key_that_is_written_to_a_file_or_given_is_not_printed() {
     let mut site = Site::new("initial");
     let log = site.log_of_start(&["--initial-key-file", "key", "--db", "first.db"], &[]);
@@ -159,7 +179,12 @@ fn a_first_key_that_is_written_to_a_file_or_given_is_not_printed() {
     let mut nowhere = Site::new("nowhere");
     let refused = nowhere.run(&["--initial-key-file", "no/key"]);
     assert_eq!(refused.status.code(), Some(1));
-    assert!(text(&refused.stderr).contains("cannot be written to no/key"), "{}", text(&refused.stderr));
+    let why = text(&refused.stderr);
+    assert!(why.contains("cannot be written to no/key"), "{why}");
+    assert!(
+        why.ends_with("; make its folder first, or name another file with --initial-key-file\n"),
+        "{why}"
+    );
     nowhere.serve(&["--initial-key-file", "key"], &[]);
     assert!(std::fs::read_to_string(nowhere.folder.join("key")).unwrap().starts_with("pet_"));
 
@@ -226,7 +251,8 @@ fn the_first_start_prints_the_key_on_a_separate_line_and_the_page() {
     assert!(lines.len() == 2 && lines[0].ends_with("shown this once:"), "{printed}");
     assert!(lines[1].starts_with("pet_") && !lines[1].contains(' '), "{printed}");
     for (flags, page) in [
-        (&["--listen", "0.0.0.0:0"][..], "reference and console: http://127.0.0.1:"),
+        (&["--ops-listen", "127.0.0.1:0"][..], "health and metrics: http://127.0.0.1:"),
+        (&["--listen", "0.0.0.0:0"], "reference and console: http://127.0.0.1:"),
         (&["--listen", "127.0.0.1:0", "--base-path", "/shop"], "/docs"),
         (&["--public-url", "https://pets.example"], "reference and console: https://pets.example/docs"),
     ] {

@@ -80,7 +80,6 @@ fn malformed_files_and_unknown_keys_are_named_with_their_line() {
     let cases = [
         ("listen = \n", "p.toml:1: "),
         ("free_minute = 3\n", "did you mean free-minute?"),
-        ("admin-socket = \"\"\n", "expected a value"),
         ("\n\nzebra = 1\n", "p.toml:3: zebra: there is no such setting"),
         (
             "listen = \"[::1]:1\"\n\nlisten = \"[::1]:2\"\n",
@@ -121,13 +120,30 @@ fn an_empty_list_in_the_file_counts_as_not_set_or_gets_a_hint() {
     for (file, why) in [
         ("cors = []\n", "p.toml:1: cors: []: expected any, off for none, or origins such as https://app"),
         ("listen = []\n", "p.toml:1: listen: []: expected an address with a port"),
-        ("hosts = \"\"\n", "p.toml:1: hosts: \"\": expected a host"),
+        ("hosts = [\"\"]\n", "p.toml:1: hosts: a text in the list is empty"),
     ] {
         let refused = check(file);
         let message = text(&refused.stderr);
         assert_eq!(refused.status.code(), Some(2), "{message}");
         assert!(message.contains(why), "{message}");
     }
+}
+
+#[test]
+fn an_empty_text_in_the_file_counts_as_not_set_for_every_setting() {
+    let site = Site::new("empty-text");
+    let keys = keys(&site);
+    assert!(keys.len() > 30, "{keys:?}");
+    let file: String = keys.iter().map(|key| format!("{key} = \"\"\n")).collect();
+    std::fs::write(site.folder.join("p.toml"), file).unwrap();
+    let output = site.run(&["check-config", "--config", "p.toml"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    for key in keys {
+        assert!(!in_force(&output, &key).1.starts_with("p.toml"), "{key}");
+    }
+    std::fs::write(site.folder.join("p.toml"), "no-such-setting = \"\"\n").unwrap();
+    let refused = text(&site.run(&["check-config", "--config", "p.toml"]).stderr);
+    assert!(refused.contains("there is no such setting"), "{refused}");
 }
 
 /// Values in the file, the environment and the flags.

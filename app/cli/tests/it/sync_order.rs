@@ -201,7 +201,7 @@ fn a_file_created_during_a_backup_is_not_overwritten() {
     assert!(Command::new("kill").args(["-CONT", &stopped]).status().unwrap().success());
     let refused = backup.wait_with_output().unwrap();
     let why = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(refused.status.code() == Some(1) && why.contains("copy.db is there already"), "{why}");
+    assert!(refused.status.code() == Some(1) && why.contains("copy.db exists already"), "{why}");
     assert_eq!(std::fs::read_to_string(site.folder.join("copy.db")).unwrap(), "somebody else's");
     assert!(!site.folder.join("copy.db.part").exists());
 }

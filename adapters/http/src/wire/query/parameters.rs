@@ -35,7 +35,7 @@ impl<'q> Parameters<'q> {
             if parameters.rest.len() == PARAMETERS_MAX {
                 // The others are not looked at: one fault is enough said.
                 parameters.rest.clear();
-                let message = format!("There are more than {PARAMETERS_MAX} parameters.");
+                let message = format!("The query has more than {PARAMETERS_MAX} parameters.");
                 parameters.faults.add_whole("too_long", message);
                 return parameters;
             }
@@ -97,7 +97,7 @@ impl<'q> Parameters<'q> {
         let mut values = self.take(name);
         let value = values.next()?;
         if values.count() > 0 {
-            self.faults.add(name, &FieldFault::new("repeated_parameter", "takes one value"));
+            self.faults.add(name, &FieldFault::new("repeated_parameter", "must not be repeated"));
             return None;
         }
         Some(value)
@@ -111,7 +111,7 @@ impl<'q> Parameters<'q> {
     ) -> Result<Vec<T>, FieldFault> {
         let joined = values.into_iter().collect::<Result<Vec<_>, _>>()?.join(",");
         if joined.split(',').nth(VALUES_MAX).is_some() {
-            return Err(FieldFault::new("too_long", format!("takes at most {VALUES_MAX} values")));
+            return Err(FieldFault::new("too_long", format!("must have at most {VALUES_MAX} values")));
         }
         let judged = joined.split(',').map(judge).collect::<Result<Vec<_>, _>>()?;
         push_parameter(&mut self.taken, name, &joined);

@@ -13,19 +13,19 @@ const HEAD_FRAME: usize = "  HTTP/1.1\r\n\r\n".len();
 pub(crate) fn check(parts: &Parts, head: &RequestHead<'_>) -> Result<(), ApiError> {
     let target = parts.uri.path_and_query().map_or(0, |target| target.as_str().len());
     if target > TARGET_MAX {
-        let message = format!("A request target has at most {TARGET_MAX} bytes.");
+        let message = format!("The request target is longer than {TARGET_MAX} bytes.");
         return Err(ApiError::new(Code::UriTooLong, message));
     }
     if head.has_other_coding() {
-        let message = "A body is sent as it is or chunked, in no other transfer coding.";
+        let message = "The Transfer-Encoding is not supported; only chunked is, and only once.";
         return Err(ApiError::new(Code::InvalidHeader, message));
     }
     if parts.method.as_str().len() + target + HEAD_FRAME + head.bytes > HEAD_MAX {
-        let message = format!("A head has at most {HEAD_MAX} bytes.");
+        let message = format!("The request head is longer than {HEAD_MAX} bytes.");
         return Err(ApiError::new(Code::HeadersTooLarge, message));
     }
     if parts.headers.len() > FIELDS_MAX {
-        let message = format!("A head has at most {FIELDS_MAX} fields.");
+        let message = format!("The request head has more than {FIELDS_MAX} fields.");
         return Err(ApiError::new(Code::HeadersTooLarge, message));
     }
     Ok(())

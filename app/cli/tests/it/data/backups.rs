@@ -66,11 +66,14 @@ fn a_backup_reports_its_content_and_overwrites_nothing() {
     let cases: [(&[&str], &str); 7] = [
         (
             &["backup", "copy.db"],
-            "copy.db is there already, and a backup overwrites nothing: name another file",
+            "copy.db exists already, and a backup overwrites no file: name another file",
         ),
         (&["backup", "no/copy.db"], "no/copy.db cannot be written: No such file or directory"),
         (&["backup", "other", "--db", "nowhere.db"], "there is no data in nowhere.db: name its --db"),
-        (&["backup", "other", "--db", "."], ". cannot be read: is a directory"),
+        (
+            &["backup", "other", "--db", "."],
+            ". is a folder: name a data file in it, such as --db ./petstore.db",
+        ),
         (&["export", "-", "--db", "out"], "out cannot be read: the data file is not that of a petstore"),
         (&["backup", "other", "--db", "memory"], "a store in memory has no file to copy: export it"),
         (&["backup", "other", "--db", "out"], "out is not the data file of a petstore"),
@@ -98,6 +101,18 @@ fn a_backup_gets_its_name_when_it_is_complete() {
     let refused = site.run(&["backup", "-"]);
     assert_eq!(refused.status.code(), Some(2));
     assert!(!site.folder.join("-").exists());
+    for args in
+        [["backup", ":memory:"], ["export", ":memory:"], ["backup", "memory"], ["export", "file:out.db"]]
+    {
+        let refused = site.run(&args);
+        let message = text(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(2), "{args:?}: {message}");
+        assert!(
+            message.contains(&format!("for a file of that name say ./{}", args[1])),
+            "{args:?}: {message}"
+        );
+        assert!(!site.folder.join(args[1]).exists(), "{args:?}");
+    }
 }
 
 #[test]

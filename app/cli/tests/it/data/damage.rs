@@ -65,7 +65,7 @@ fn after_damage_every_change_is_503_and_only_the_log_names_the_place() {
     }
     let ready = client.ask("GET", "/ready", "", "").unwrap();
     assert_eq!(ready.status, 503);
-    assert!(ready.body.contains("\"message\":\"the store is damaged\""), "{}", ready.body);
+    assert!(ready.body.contains("\"message\":\"The store is damaged.\""), "{}", ready.body);
     assert_eq!(client.ask("GET", "/v1/pets/1", "", "").unwrap().status, 200, "reads go on");
     let told = "changes are refused: the store is damaged: the file: Tree ";
     let mut is_told = |_| client.ask("GET", "/health", "", "").is_ok() && logged(&site).contains(told);
@@ -106,10 +106,7 @@ fn a_changed_byte_in_the_log_after_a_crash_is_never_ignored() {
         assert_eq!(refused.status.code(), Some(1), "byte {at}: {why}");
         let place =
             if at < 32 { "its header".to_owned() } else { format!("its frame {}", (at - 32) / 536 + 1) };
-        assert!(
-            why.contains(&format!("-wal is damaged in {place}, and changes that were acknowledged")),
-            "{why}"
-        );
+        assert!(why.contains(&format!("-wal is damaged in {place}, and acknowledged changes")), "{why}");
         assert!(fs::read(super::damage::data(&site)).unwrap() == data, "and nothing is copied");
         overwrite(&log, &[sound[at]], at as u64);
     }
@@ -129,7 +126,7 @@ fn a_young_file_without_its_log_is_not_opened_as_a_new_store() {
         let why = text(&refused.stderr);
         assert_eq!(refused.status.code(), Some(1), "{args:?}: {why}");
         assert!(
-            why.contains("-wal, which holds all that was written since it was made, is missing"),
+            why.contains("-wal, which holds all changes since the file was created, is missing"),
             "{why}"
         );
     }

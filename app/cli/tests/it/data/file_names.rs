@@ -66,10 +66,10 @@ fn another_name_is_refused_while_a_killed_server_s_log_exists() {
     hard_link(&site, "link.db");
     hard_link(&site, "other/petstore.db");
     let why = refused(&site.run(&["keys", "list", "--db", "link.db"]));
-    assert!(why.contains("petstore.db-wal holds what was written last: open it by that name"), "{why}");
+    assert!(why.contains("petstore.db-wal holds the last changes: open it by that name"), "{why}");
     // The other name may be in any folder.
     let why = refused(&site.run(&["keys", "list", "--db", "other/petstore.db"]));
-    assert!(why.contains("open it by that name, or make a copy and open that"), "{why}");
+    assert!(why.contains("open it by that name, or copy the file and open the copy"), "{why}");
     let export = |db: &str| text(&site.run(&["export", "-", "--db", db]).stdout).lines().count();
     assert!(export("petstore.db") > 30);
     // The only name that is left is accepted.

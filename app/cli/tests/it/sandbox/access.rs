@@ -105,7 +105,7 @@ fn the_sandbox_is_only_at_the_operators_listener_if_there_is_one() {
     assert_eq!(sandbox.once("POST", "/sandbox/reset", "", "").unwrap().status, 204);
     assert_eq!(sandbox.once("GET", "/health", "", "").unwrap().status, 200);
     let lost = sandbox.once("GET", "/sandbox", "", "").unwrap();
-    let here = "Here are /health, /ready, /metrics, /sandbox/reset, /sandbox/clock, /sandbox/faults.";
+    let here = "This path does not exist; this listener serves /health, /ready, /metrics, /sandbox/reset, /sandbox/clock, /sandbox/faults.";
     assert_eq!((lost.status, &lost.json()["message"]), (404, &here.into()));
 }
 

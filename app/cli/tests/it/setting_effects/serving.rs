@@ -150,4 +150,22 @@ pub(super) fn names_that_read_the_same() {
     let key = String::from_utf8(made.stdout).unwrap().trim().to_owned();
     let answer = Client::connect(site.port, &key).unwrap().ask("GET", "/v1/categories/4", "", "").unwrap();
     assert!(answer.body.contains("\"STRASSE (4)\""), "{}", answer.body);
+    accounts_that_read_the_same();
+}
+
+/// The same for accounts, in a file of schema version 3.
+fn accounts_that_read_the_same() {
+    let old = concat!(env!("CARGO_MANIFEST_DIR"), "/../../adapters/sqlite/tests/fixtures/old-accounts.db");
+    let mut site = Site::new("acts-accounts");
+    std::fs::copy(old, site.folder.join("petstore.db")).unwrap();
+    let refused = site.run(&["--listen", "127.0.0.1:0", "--db", "petstore.db"]);
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(1), "{said}");
+    let expected =
+        "accounts whose names read the same: 3 has the name of 2, 5 has the name of 4; start once with";
+    assert!(said.contains(expected), "{said}");
+    site.serve(&["--db", "petstore.db", "--rename-collisions"], &[]);
+    let shown = site.run(&["accounts", "show", "zoo (5-2)", "--json"]);
+    let shown: serde_json::Value = serde_json::from_slice(&shown.stdout).unwrap();
+    assert_eq!((shown["id"].as_u64(), shown["name"].as_str()), (Some(5), Some("ZOO (5-2)")), "{shown}");
 }

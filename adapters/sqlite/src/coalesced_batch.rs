@@ -12,7 +12,7 @@ use crate::table::put;
 
 /// The last change of each record, by id: neighbours in a table are written one after the other. None: it is gone.
 #[derive(Default)]
-pub(crate) struct Fold<'a> {
+pub(crate) struct CoalescedBatch<'a> {
     categories: BTreeMap<CategoryId, Option<&'a CategoryRecord>>,
     pets: BTreeMap<PetId, Option<&'a PetRecord>>,
     orders: BTreeMap<OrderId, Option<&'a OrderRecord>>,
@@ -21,7 +21,7 @@ pub(crate) struct Fold<'a> {
     retries: BTreeMap<&'a IdempotencyId, &'a IdempotencyRecord>,
 }
 
-impl<'a> Fold<'a> {
+impl<'a> CoalescedBatch<'a> {
     /// Folds what several decisions change, a later one over an earlier.
     pub(crate) fn of(changes: &'a [Changes]) -> Self {
         let mut fold = Self::default();

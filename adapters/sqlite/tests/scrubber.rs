@@ -66,8 +66,8 @@ fn in_use(room: &Room) -> SqliteJournal {
 
 /// Calls for looks until one has found the files sound.
 fn is_looked_at(journal: &mut SqliteJournal) {
-    let looks = journal.originals().looks();
-    while journal.originals().looks() == looks {
+    let scrubs = journal.open_files().scrubs();
+    while journal.open_files().scrubs() == scrubs {
         assert_eq!(journal.prune(Timestamp::EPOCH), Ok(0));
         std::thread::yield_now();
     }
@@ -87,8 +87,8 @@ fn is_noticed(what: &str, hurt: impl FnOnce(&Room)) {
     assert_eq!(found(&mut journal), Some(told.clone()));
     assert_eq!(keep(&mut journal, 10, [Change::PetDeleted(PetId::FIRST)]), Err(told.clone()));
     assert_eq!(journal.recover(), Err(told.clone()));
-    let originals = journal.originals();
-    assert_eq!(originals.read_snapshot(&mut |row| panic!("{row:?}")), Err(told.clone()));
+    let open_files = journal.open_files();
+    assert_eq!(open_files.read_snapshot(&mut |row| panic!("{row:?}")), Err(told.clone()));
     let files = [room.database(), log(&room)].map(|path| fs::read(path).unwrap());
     drop(journal);
     assert!(

@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use common::*;
 use petstore_domain::*;
 use petstore_ports::*;
-use petstore_sqlite::{DamagedLog, OpenError, OpenOptions, Place, SqliteJournal, backup, read_snapshot};
+use petstore_sqlite::{
+    DamagedLog, LogPosition, OpenError, OpenOptions, SqliteJournal, backup, read_snapshot,
+};
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 
@@ -80,13 +82,19 @@ fn a_log_that_is_damaged_before_its_last_transaction_is_refused_by_all_who_open_
     let (_journal, ends) = in_use(&room, 6);
     let sound = Files::of(&room);
     let place = |byte: usize| {
-        if byte < HEADER { Place::Header } else { Place::Frame(((byte - HEADER) / FRAME + 1) as u64) }
+        if byte < HEADER {
+            LogPosition::Header
+        } else {
+            LogPosition::Frame(((byte - HEADER) / FRAME + 1) as u64)
+        }
     };
     for byte in (0..ends[3]).step_by(101).chain(20..28) {
         let hurt = sound.hurt(byte);
         let path = hurt.put(&room);
         match SqliteJournal::open(&path, EPOCH) {
-            Err(OpenError::LogDamaged { place: found, .. }) => assert_eq!(found, place(byte), "byte {byte}"),
+            Err(OpenError::LogDamaged { position: found, .. }) => {
+                assert_eq!(found, place(byte), "byte {byte}")
+            }
             other => panic!("byte {byte}: {:?}", other.err()),
         }
         let read = read_snapshot(&path, &mut |_| Ok(()));
@@ -110,7 +118,7 @@ fn what_stands_behind_the_damage_is_dropped_on_demand_and_never_comes_back() {
         let path = sound.hurt(end + 100).put(&room);
         let mut opened = open_dropping(&path).unwrap();
         let frame = (end - HEADER) / FRAME + 1;
-        assert_eq!((opened.dropped(), last(&mut opened)), (Some(Place::Frame(frame as u64)), batch));
+        assert_eq!((opened.dropped(), last(&mut opened)), (Some(LogPosition::Frame(frame as u64)), batch));
         let next = category(7, "Since");
         let changes = [Changes::from([Change::Category(next)])];
         append(&mut opened, batch + 1, &changes, IDS).unwrap();
@@ -214,7 +222,9 @@ fn a_young_file_without_its_log_is_not_a_new_store() {
     assert!(matches!(refused, OpenError::LogMissing { .. }));
     let said = refused.to_string();
     assert!(
-        said.contains("crash.db-wal, which holds all that was written since it was made, is missing"),
+        said.contains(
+            "crash.db-wal, which holds all changes since the file was created, is missing: bring that back"
+        ),
         "{said}"
     );
     assert!(read_snapshot(&path, &mut |_| Ok(())).is_err());

@@ -185,18 +185,18 @@ fn who_reads_beside_the_journal_is_refused_files_that_are_others_and_leaves_them
     for (act, what) in LOG_IS_LOST.into_iter().chain(DATA_IS_LOST) {
         let room = Room::new();
         let mut journal = in_use(&room);
-        let originals = journal.originals();
-        assert_eq!(originals.read_snapshot(&mut |_| Ok(())).unwrap().last_batch, BatchNumber(2));
+        let open_files = journal.open_files();
+        assert_eq!(open_files.read_snapshot(&mut |_| Ok(())).unwrap().last_batch, BatchNumber(2));
         act(&room);
         let before = found(&room);
         // What is in a log that was overwritten is looked at by the writer alone.
         let is_seen = !what.ends_with("-wal has been overwritten");
         if is_seen {
-            assert!(refused(originals.read_snapshot(&mut |_| panic!("{what}"))), "{what}");
+            assert!(refused(open_files.read_snapshot(&mut |_| panic!("{what}"))), "{what}");
         }
         assert!(found(&room) == before, "{what}");
         assert!(journal.prune(Timestamp::EPOCH).is_err());
-        assert!(refused(originals.read_snapshot(&mut |_| panic!("{what}"))), "{what}");
+        assert!(refused(open_files.read_snapshot(&mut |_| panic!("{what}"))), "{what}");
     }
 }
 
@@ -205,9 +205,9 @@ fn a_lock_that_somebody_has_keeps_nobody_from_reading() {
     let room = Room::new();
     let mut journal = in_use(&room);
     let tool = locked(&room, &mut journal);
-    let originals = journal.originals();
-    assert_eq!(originals.check(), Ok(()));
-    assert_eq!(originals.read_snapshot(&mut |_| Ok(())).unwrap().last_batch, BatchNumber(2));
+    let open_files = journal.open_files();
+    assert_eq!(open_files.check(), Ok(()));
+    assert_eq!(open_files.read_snapshot(&mut |_| Ok(())).unwrap().last_batch, BatchNumber(2));
     drop(tool);
     assert_eq!(journal.recover(), Ok(BatchNumber(2)));
 }
@@ -217,11 +217,11 @@ fn a_file_whose_log_was_taken_away_while_the_journal_had_it_closed_is_not_read()
     let room = Room::new();
     let mut journal = in_use(&room);
     let _tool = locked(&room, &mut journal);
-    let originals = journal.originals();
+    let open_files = journal.open_files();
     take_log_away(&room);
     // Nothing says that it was there, but that what is known to be on disk is missing.
-    assert_eq!(originals.check(), Ok(()));
-    assert!(originals.read_snapshot(&mut |row| panic!("{row:?}")).is_err());
+    assert_eq!(open_files.check(), Ok(()));
+    assert!(open_files.read_snapshot(&mut |row| panic!("{row:?}")).is_err());
 }
 
 #[test]
@@ -232,23 +232,23 @@ fn a_file_that_is_whole_and_older_than_what_was_acknowledged_is_not_read() {
     let busy = room.tool().query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, bool>(0));
     assert_eq!(busy, Ok(false));
     keep(&mut journal, 3, [Change::OrderDeleted(OrderId::FIRST)]).unwrap();
-    let originals = journal.originals();
+    let open_files = journal.open_files();
     let tool = locked(&room, &mut journal);
     tool.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).unwrap();
     drop(tool);
     take_log_away(&room);
-    assert_eq!(originals.check(), Ok(()));
+    assert_eq!(open_files.check(), Ok(()));
     let behind = StoreError::corrupt("batch 3 was on disk, and the file ends at 2");
-    assert_eq!(originals.read_snapshot(&mut |row| panic!("{row:?}")), Err(behind.clone()));
+    assert_eq!(open_files.read_snapshot(&mut |row| panic!("{row:?}")), Err(behind.clone()));
     assert_eq!(journal.recover(), Err(behind.clone()));
-    assert_eq!(originals.check(), Err(behind));
+    assert_eq!(open_files.check(), Err(behind));
 }
 
 #[test]
 fn what_is_written_while_somebody_begins_to_read_is_no_loss() {
     let room = Room::new();
     let mut journal = in_use(&room);
-    let originals = journal.originals();
+    let open_files = journal.open_files();
     let is_read = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -259,7 +259,7 @@ fn what_is_written_while_somebody_begins_to_read_is_no_loss() {
                 }
             }
         });
-        let read = || originals.read_snapshot(&mut |_| Ok(()));
+        let read = || open_files.read_snapshot(&mut |_| Ok(()));
         let failed = iter::repeat_with(read).take(READS).find_map(Result::err);
         is_read.store(true, Ordering::Relaxed);
         assert_eq!(failed, None);

@@ -27,7 +27,7 @@ fn a_file_with_objects_of_others_is_refused_with_the_statement_that_removes_them
     ] {
         room.tool().execute_batch(made).unwrap();
         let refused = SqliteJournal::open(room.database(), 1).err().unwrap();
-        assert!(matches!(refused, OpenError::Foreign { .. }), "{refused}");
+        assert!(matches!(refused, OpenError::UnexpectedSchema { .. }), "{refused}");
         let said = refused.to_string();
         assert!(said.starts_with(&*room.database().to_string_lossy()) && said.ends_with(statement), "{said}");
         room.tool().execute_batch(statement).unwrap();
@@ -44,7 +44,7 @@ fn a_file_of_an_older_schema_is_compared_with_that_one_and_no_step_runs_before()
     let fixture = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/schema-1.db");
     std::fs::copy(fixture, room.database()).unwrap();
     room.tool().execute_batch(SWEEP).unwrap();
-    assert!(matches!(SqliteJournal::open(room.database(), 1), Err(OpenError::Foreign { .. })));
+    assert!(matches!(SqliteJournal::open(room.database(), 1), Err(OpenError::UnexpectedSchema { .. })));
     let version: u32 = room.tool().query_row("PRAGMA user_version", [], |row| row.get(0)).unwrap();
     assert_eq!(version, 1);
 }
