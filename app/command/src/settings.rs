@@ -17,7 +17,7 @@ use clap::{ArgAction, Args};
 use petstore_domain::{BanPolicy, Limit, Limits, PlanTable};
 use petstore_http::{Bounds, Cors, Deadlines, HostName, HttpSettings, Network};
 use petstore_service::Policy;
-use petstore_sqlite::{DamagedLog, IfNamesakes, OpenOptions};
+use petstore_sqlite::{DamagedLog, NameCollisions, OpenOptions};
 
 pub(crate) use self::db::{DEFAULT_DB, Db};
 pub(crate) use self::file::Reading;
@@ -400,7 +400,11 @@ impl ServeArgs {
     pub(crate) fn open_options(&self) -> OpenOptions {
         OpenOptions {
             damaged_log: if self.drop_damaged_wal { DamagedLog::Drop } else { DamagedLog::Refuse },
-            if_namesakes: if self.rename_collisions { IfNamesakes::Rename } else { IfNamesakes::Refuse },
+            name_collisions: if self.rename_collisions {
+                NameCollisions::Rename
+            } else {
+                NameCollisions::Refuse
+            },
         }
     }
 

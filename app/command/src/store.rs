@@ -13,7 +13,7 @@ use petstore_ports::{
 };
 use petstore_service::Ports;
 use petstore_sqlite::{
-    CheckpointHealth, Copied, LogPosition, Mended, OpenError, OpenFiles, OpenOptions, SqliteJournal,
+    CheckpointHealth, Copied, LogPosition, OpenError, OpenFiles, OpenOptions, RepairedValues, SqliteJournal,
     companion, copy_of,
 };
 
@@ -41,7 +41,7 @@ pub(crate) struct Backend {
     /// Where the file's log was damaged, if what stood behind that was dropped.
     pub(crate) dropped: Option<LogPosition>,
     /// What an older version has stored in the file and had to be put right.
-    pub(crate) mended: Mended,
+    pub(crate) mended: RepairedValues,
 }
 
 impl Backend {
@@ -80,7 +80,7 @@ impl Backend {
             files: None,
             checkpoints: None,
             dropped: None,
-            mended: Mended::default(),
+            mended: RepairedValues::default(),
         }
     }
 
@@ -125,7 +125,7 @@ impl Backend {
     }
 
     /// Forgets usage and bans of later than this time; returns of how many accounts.
-    pub(crate) fn forget_usage_after(&self, now: Timestamp) -> usize {
+    pub(crate) fn forget_usage_after(&self, now: Timestamp) -> Result<usize, StoreError> {
         self.store.forget_usage_after(now)
     }
 
@@ -201,7 +201,7 @@ fn open_file(
         OpenError::InUse { .. } | OpenError::InUseByAnotherName { .. } => {
             Failure::because(format!("{}; {if_in_use}", error.report()))
         }
-        OpenError::Namesakes { .. } => Failure::because(format!("{}; {IF_NAMESAKES}", error.report())),
+        OpenError::NameCollisions { .. } => Failure::because(format!("{}; {IF_NAMESAKES}", error.report())),
         OpenError::Damaged { .. } => Failure::because(format!("{}{}", error.report(), hint(true))),
         OpenError::Unreadable { ref source, .. } => {
             let hint = hint(source.kind() == StoreErrorKind::Corrupt);
