@@ -152,7 +152,7 @@ fn only_a_ban_that_is_lifted_ends_with_an_event() {
     shop.run(&create_key(KeyHolder::New { plan: Plan::Free })).unwrap();
     let id = key_id(1);
     let mut banned = shop.keys[&id].clone();
-    banned.ban = Some(BanPolicy::DEFAULT.next_ban(None, now()));
+    banned.ban = Some(BanPolicy::DEFAULT.next_ban(None, None, now()));
     let mut view = View::default();
     view.load_key(id, Some(shop.keys[&id].clone()));
     let events = happenings(&view, &[Change::Key(Box::new(banned.clone()))]);
