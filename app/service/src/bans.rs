@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
 
-use petstore_domain::{Ban, BanKey, KeyId, KeyRecord};
+use petstore_domain::{Ban, BanKey, KeyId, KeyRecord, Timestamp};
 use petstore_ports::{StoreError, Transactor, run};
 
 use crate::deadlines::Deadlines;
@@ -77,6 +77,12 @@ impl PendingBans {
         if let Some(ban) = self.lock().bans.get(&record.id) {
             record.record_ban(*ban);
         }
+    }
+
+    /// Returns whether a ban of this key waits, is in force and began after the last lift.
+    pub(crate) fn is_banned(&self, key: KeyId, lifted_at: Option<Timestamp>, now: Timestamp) -> bool {
+        let is_lifted = |ban: &Ban| lifted_at.is_some_and(|lifted_at| ban.since <= lifted_at);
+        self.lock().bans.get(&key).is_some_and(|ban| ban.in_force(now) && !is_lifted(ban))
     }
 
     /// Records the ban of one key, if it waits.
@@ -175,7 +181,7 @@ async fn join(calls: Vec<Call<'_>>) -> Vec<Result<(), StoreError>> {
 
 #[cfg(test)]
 mod tests {
-    use petstore_domain::{BanPolicy, Timestamp};
+    use petstore_domain::BanPolicy;
 
     use super::*;
 

@@ -214,7 +214,14 @@ impl Gate for Service {
     fn is_valid(&self, key: KeyId, now: Timestamp) -> ScopedReply<'_, Result<bool, StoreError>> {
         let keeper = &self.gatekeeper;
         let found = keeper.deadlines.reply(keeper.keys.credential(KeyLookup::Id(key)));
-        found.map(move |found| Ok(found?.is_some_and(|credential| credential.check(now).is_ok())))
+        found.map(move |found| {
+            Ok(found?.is_some_and(|credential| {
+                let ban = credential.recorded_ban;
+                let is_banned = ban.until.is_some_and(|until| now < until)
+                    || keeper.bans.is_banned(key, ban.lifted_at, now);
+                credential.check(now).is_ok() && !is_banned
+            }))
+        })
     }
 
     fn admit_address(
