@@ -70,6 +70,7 @@ pub(crate) struct Shop {
     pub(crate) clock: Arc<ManualClock>,
     pub(crate) service: Arc<Service>,
     pub(crate) http: Http,
+    pub(crate) store: Arc<MemoryStore>,
     server: Option<Server>,
     runtime: tokio::runtime::Runtime,
 }
@@ -117,7 +118,7 @@ impl Shop {
         let store = Arc::new(MemoryStore::with_epoch(EVENT_EPOCH));
         let entropy = Arc::new(CountedEntropy::default());
         let ports = Ports::of_one_store(
-            store,
+            Arc::clone(&store),
             Arc::clone(&clock) as Arc<dyn Clock>,
             entropy,
             Arc::new(TokioTimer::new()),
@@ -127,7 +128,7 @@ impl Shop {
         let threads = NonZeroUsize::new(2).unwrap();
         let server = http.listen(SocketAddr::from(([127, 0, 0, 1], 0)), threads).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        Self { clock, service, http, server: Some(server), runtime }
+        Self { clock, service, http, store, server: Some(server), runtime }
     }
 
     pub(crate) fn address(&self) -> SocketAddr {

@@ -10,6 +10,7 @@ mod conditional;
 mod contract;
 mod cors;
 mod deadlines;
+mod event_stream;
 mod faults;
 mod faulty;
 mod filters;

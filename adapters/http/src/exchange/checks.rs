@@ -149,7 +149,17 @@ pub(super) async fn run_checks<const SECURE: bool>(
     };
     let forwarded_origin = notes.forwarded_origin.as_deref();
     let (is_secure, admission, body) = (SECURE, &admission, &body);
-    let call = OperationCall { thread, parts, head, authority, forwarded_origin, is_secure, admission, body };
+    let call = OperationCall {
+        thread,
+        activity,
+        parts,
+        head,
+        authority,
+        forwarded_origin,
+        is_secure,
+        admission,
+        body,
+    };
     let handled = if operation.scope() == Scope::Read {
         // Created where it is awaited, so that it is not moved.
         operations::handle(&call, operation, resource).await

@@ -56,6 +56,7 @@ pub(super) async fn list(call: &OperationCall<'_>) -> Handled {
 async fn wait(call: &OperationCall<'_>, page: &EventPage, deadline: Instant) -> bool {
     let known = LogEnd { epoch: page.bounds.epoch, last: page.bounds.last };
     let app = &*call.thread.app;
+    let _waiting = call.activity.waiting();
     loop {
         let now = Instant::now();
         if now >= deadline || app.is_draining() {
