@@ -64,13 +64,13 @@ impl Signals {
         loop {
             tokio::select! {
                 done = &mut done => {
-                    let done = done.map_err(|_| "it could not be made".to_owned()).flatten();
+                    let done = done.map_err(|_| "the task panicked".to_owned()).flatten();
                     return done.map(Some).map_err(|why| Failure::because(format!("demo: {why}")));
                 }
                 wish = self.next() => match wish {
                     SignalRequest::Reload => self.reload_waits = true,
                     SignalRequest::Stop => {
-                        log.say("stopped before it served");
+                        log.info("stopped before serving");
                         return Ok(None);
                     }
                 }

@@ -88,7 +88,7 @@ fn nothing_from_an_answer_is_a_command_to_a_terminal() {
         assert!(!shown.contains(acts), "{command}: {shown:?}");
         let is_refused_whole = command.starts_with("keys create");
         assert_eq!(shown.contains("evil"), !is_refused_whole, "{command}: {shown:?}");
-        assert_eq!(shown.contains("answered something else"), is_refused_whole, "{command}: {shown:?}");
+        assert_eq!(shown.contains("unexpected answer"), is_refused_whole, "{command}: {shown:?}");
     }
     // A program reads the values as they are.
     answer_with(&site, &[json!({"answer": "key", "key": key()}).to_string()]);
@@ -129,7 +129,7 @@ fn a_server_of_another_user_is_told_nothing_unless_the_data_is_that_user_s() {
         let refused = site.run(&[args, &socket].concat());
         let why = String::from_utf8_lossy(&refused.stderr);
         assert_eq!(refused.status.code(), Some(1), "{args:?}: {why}");
-        let said = "a process of user 65534 answers at theirs/petstore.db.sock, who is not you, nor root, nor the owner of petstore.db";
+        let said = "a process of user 65534 listens at theirs/petstore.db.sock, which is neither your user nor root, nor the owner of petstore.db";
         assert!(why.contains(said) && why.contains("nothing was sent to it"), "{args:?}: {why}");
         assert_eq!(refused.stdout, b"", "{args:?}");
     }

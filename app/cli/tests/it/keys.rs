@@ -145,7 +145,7 @@ fn a_rotation_tells_how_long_the_old_key_lives_and_why_no_longer() {
     assert_eq!(whole["replaced"], json!({"id": 2, "expiresAt": end, "isCutShort": false}));
     let (id, _) = create(&site, &[]);
     let told = text(&site.run(&["keys", "rotate", &id, "--overlap", "1h"]).stdout);
-    assert!(told.contains(&format!("Key {id}, which it replaces, lives until 2")), "{told}");
+    assert!(told.contains(&format!("The replaced key {id} stays valid until 2")), "{told}");
     assert!(!told.contains(cut_short), "{told}");
 
     let (id, _) = create(&site, &["--expires", "2h"]);
@@ -153,7 +153,7 @@ fn a_rotation_tells_how_long_the_old_key_lives_and_why_no_longer() {
     let short = json(&site, &["keys", "rotate", &id, "--overlap", "3h"]);
     assert_eq!(short["replaced"], json!({"id": 6, "expiresAt": end, "isCutShort": true}));
     let told = text(&site.run(&["keys", "rotate", &id, "--overlap", "3h"]).stdout);
-    assert!(told.contains(&format!("lives until {}: {cut_short}", end.as_str().unwrap())), "{told}");
+    assert!(told.contains(&format!("stays valid until {}: {cut_short}", end.as_str().unwrap())), "{told}");
     // The key alone, for a script, and a word beside it for whoever wrote that.
     let quiet = site.run(&["keys", "rotate", &id, "--overlap", "3h", "--quiet"]);
     let (key, beside) = (text(&quiet.stdout), text(&quiet.stderr));
@@ -162,7 +162,7 @@ fn a_rotation_tells_how_long_the_old_key_lives_and_why_no_longer() {
     // The new one is given as long a life, and that is told, too.
     let ends = |id: u32| {
         let end = json(&site, &["keys", "show", &id.to_string()])["expiresAt"].clone();
-        format!("Key {id}, the new one, ends at {}", end.as_str().unwrap())
+        format!("The new key {id} expires at {}", end.as_str().unwrap())
     };
     assert!(told.contains(&format!(".\n{}.\n", ends(8))), "{told}");
     assert!(beside.ends_with(&format!("\npetstore: {}\n", ends(9))), "{beside}");
@@ -195,13 +195,13 @@ fn a_key_whose_successor_was_lost_is_rotated_again_to_one_that_lasts() {
 fn what_is_not_there_is_named_with_exit_code_1() {
     let site = Site::served("not-there", &["--db", "memory"]);
     let cases: [(&[&str], &str); 7] = [
-        (&["keys", "show", "99"], "there is no key 99"),
-        (&["keys", "revoke", "pet_nobody00"], "there is no key pet_nobody00"),
-        (&["keys", "rotate", "x"], "there is no key x"),
-        (&["keys", "update", "99", "--label", "x"], "there is no key 99"),
-        (&["keys", "list", "--account", "nobody"], "there is no account nobody"),
-        (&["accounts", "show", "nobody"], "there is no account nobody"),
-        (&["accounts", "update", "nobody", "--plan", "pro"], "there is no account nobody"),
+        (&["keys", "show", "99"], "key 99 does not exist"),
+        (&["keys", "revoke", "pet_nobody00"], "key pet_nobody00 does not exist"),
+        (&["keys", "rotate", "x"], "key x does not exist"),
+        (&["keys", "update", "99", "--label", "x"], "key 99 does not exist"),
+        (&["keys", "list", "--account", "nobody"], "account nobody does not exist"),
+        (&["accounts", "show", "nobody"], "account nobody does not exist"),
+        (&["accounts", "update", "nobody", "--plan", "pro"], "account nobody does not exist"),
     ];
     for (args, why) in cases {
         let output = site.run(&[args, &["--db", "memory"]].concat());
@@ -258,7 +258,7 @@ fn another_user_is_told_that_it_is_another_user() {
     let why = text(&refused.stderr);
     assert_eq!(refused.status.code(), Some(1), "{why}");
     assert!(
-        why.contains("Permission denied") && why.contains("name another file with --db, or --db memory"),
+        why.contains("Permission denied") && why.contains("name another file with --db, or use --db memory"),
         "{why}"
     );
     let log = until_served(
@@ -317,12 +317,12 @@ fn a_command_that_no_server_answers_says_what_it_was_done_in() {
     assert_eq!(text(&asked.stderr), "");
     site.stop();
     let listed = site.run(&["accounts", "show", "default"]);
-    let said = "petstore: no server answers at petstore.db.sock, so petstore.db itself was opened\n";
+    let said = "petstore: no server listens at petstore.db.sock, so petstore.db was opened directly\n";
     assert_eq!(text(&listed.stderr), said);
 
     site.serve(&["--db", "memory"], &[]);
     let made = site.run(&["keys", "create", "--quiet"]);
-    let hint = "; a server with --db memory runs in this folder: say that to mean it\n";
+    let hint = "; a server with --db memory runs in this folder: add --db memory to use it\n";
     assert_eq!(text(&made.stderr), said.trim_end().to_owned() + hint);
     let (made, key) = (text(&made.stdout), create(&site, &["--db", "memory"]).1);
     assert_eq!((statuses(&site, made.trim()).0, statuses(&site, &key).0), (401, 200));
@@ -366,5 +366,5 @@ fn a_list_longer_than_a_page_of_the_socket_is_whole() {
 fn a_question_without_an_end_is_answered_at_its_bound() {
     let site = Site::served("endless", &["--db", "memory"]);
     let answer = asked(&site, &vec![b' '; 1024 * 1024]);
-    assert!(answer.contains("the request cannot be read"), "{answer}");
+    assert!(answer.contains("the request cannot be parsed"), "{answer}");
 }

@@ -82,7 +82,7 @@ fn metrics_are_on_the_ops_listener_alone_where_there_is_one() {
     assert_eq!(Client::connect(ops, "x").unwrap().ask("GET", "/metrics", "", "").unwrap().status, 200);
     // Whoever asks at the other listener is told where to look.
     let lost = site.run(&["healthcheck", "--listen", &format!("127.0.0.1:{}", site.port)]);
-    assert!(String::from_utf8_lossy(&lost.stderr).contains("name its --ops-listen"), "{lost:?}");
+    assert!(String::from_utf8_lossy(&lost.stderr).contains("name it with --ops-listen"), "{lost:?}");
 }
 
 /// Serves with these settings, asks once, stops, and returns the log.

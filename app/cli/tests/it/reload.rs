@@ -48,7 +48,7 @@ fn a_reload_takes_plans_and_cors_and_names_what_needs_a_restart() {
     }
     let output = Site::new("nobody").run(&["reload"]);
     assert_eq!(output.status.code(), Some(1));
-    assert!(text(&output.stderr).contains("no server answers"));
+    assert!(text(&output.stderr).contains("no server listens"));
 }
 
 /// Puts a pipe in the place of a file. Nobody writes into it.
@@ -72,7 +72,7 @@ fn a_pipe_gives_settings_to_a_start_and_is_refused_by_a_reload_which_waits_for_n
     let refused = site.run(&["reload"]);
     let why = text(&refused.stderr);
     assert_eq!(refused.status.code(), Some(1), "{why}");
-    assert!(why.contains("nothing was reloaded: p.toml cannot be read: it is no file"), "{why}");
+    assert!(why.contains("nothing was reloaded: p.toml cannot be read: it is not a regular file"), "{why}");
     assert!(limit(&mut client).contains("\"limit\":1000"), "and not the default");
     site.signal("-HUP");
     drop(client);
@@ -141,7 +141,7 @@ fn a_pipe_in_the_place_of_a_certificate_or_key_is_refused_and_the_server_can_be_
         let refused = site.run(&["reload", "--db", "memory"]);
         let why = text(&refused.stderr);
         assert_eq!(refused.status.code(), Some(1), "{why}");
-        assert!(why.contains(&format!("{file} cannot be read: it is no file")), "{why}");
+        assert!(why.contains(&format!("{file} cannot be read: it is not a regular file")), "{why}");
         site.stop();
     }
 }
