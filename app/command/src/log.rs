@@ -27,7 +27,7 @@ pub(crate) struct Log {
     sample: u64,
     seen: AtomicU64,
     json: bool,
-    /// Whether a request's line has the client's address.
+    /// Set if a request's line has the client's address.
     logs_clients: bool,
     clock: Arc<dyn Clock>,
     sink: Sink,

@@ -1,4 +1,4 @@
-//! What `petstore serve` may be told: by flags, else by the environment, else by a settings file, else by the defaults.
+//! The settings of `petstore serve`: flags, environment variables, a settings file and defaults, in this precedence.
 
 mod advice;
 mod apply;
@@ -25,8 +25,8 @@ pub(crate) use self::reference::{Form, reference};
 pub(crate) use self::sources::{CommandLine, InForce, LoadError, Loaded, meant, of_a_server_here, value_of};
 use crate::openapi;
 
-/// How `petstore serve` is told what to do: the one table of all settings. The flags, the variables, the keys of the
-/// settings file, the help, the sample file and the reference are all made from it. A value's name is its range.
+/// The table of all settings. The flags, the variables, the keys of the settings file, the help, the sample file and the
+/// reference are made from it. The name of a value is its range.
 #[derive(Debug, Clone, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a setting of its own")]
 pub(crate) struct ServeArgs {
@@ -252,15 +252,15 @@ pub(crate) struct ServeArgs {
     pub(crate) log_sample: u32,
 }
 
-/// What a deadline of the transport may be.
+/// The range of the transport's deadlines.
 const WAITS: RangeInclusive<Duration> = Duration::from_millis(10)..=Duration::from_hours(1);
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// The longest that anything is kept or anybody is banned.
+/// The maximum length of a ban and of the life of an idempotency record.
 const DAYS_30: Duration = Duration::from_hours(30 * 24);
 
-/// How lines of the log are written.
+/// The format of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum LogFormat {
     // Text on a terminal, JSON elsewhere.
@@ -269,21 +269,21 @@ pub(crate) enum LogFormat {
     Json,
 }
 
-/// How long a key that is rotated lives on unless it is said.
+/// The default overlap of a rotation.
 pub(crate) const DEFAULT_OVERLAP: &str = "1h";
 
-/// Names the settings file.
+/// The variable that names the settings file.
 pub(crate) const CONFIG_VARIABLE: &str = "PETSTORE_CONFIG";
 
-/// Variables that are read without being a flag: a secret does not belong on a command line.
+/// The variable with the first key. It has no flag, because other users can read a command line.
 pub(crate) const INITIAL_KEY_VARIABLE: &str = "PETSTORE_INITIAL_KEY";
 
-/// Which requests are logged.
+/// The requests that are logged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum LogLevel {
     // None.
     Off,
-    // Those that the server failed.
+    // Requests that failed in the server.
     Errors,
     // All.
     Requests,

@@ -36,7 +36,7 @@ pub(crate) struct Signals {
     terminate: Signal,
     interrupt: Signal,
     hangup: Signal,
-    /// Whether the log goes to a terminal, which can be closed.
+    /// Set if the log goes to a terminal, which can be closed.
     at_terminal: bool,
     /// Set if a reload was requested during the start; it is done once the server serves.
     pub(crate) reload_waits: bool,
