@@ -7,6 +7,7 @@ use petstore_domain::Timestamp;
 use petstore_ports::Clock;
 
 use crate::log::Log;
+use crate::plural::counted;
 use crate::sandbox;
 use crate::settings::Db;
 use crate::store::Backend;
@@ -40,8 +41,8 @@ pub(super) fn forget_future_usage(backend: &Backend, db: &Db, now: Timestamp, lo
     };
     if accounts > 0 && !is_sandbox {
         log.warn(&format!(
-            "the clock was ahead by more than a week when {} last counted: what was used is forgotten",
-            if accounts == 1 { "1 account was".to_owned() } else { format!("{accounts} accounts were") }
+            "the clock was more than a week ahead when the usage of {} was recorded: that usage is forgotten",
+            counted(accounts as u64, "account")
         ));
     }
 }
@@ -58,8 +59,8 @@ pub(super) async fn run_housekeeping(backend: Arc<Backend>, clock: Arc<dyn Clock
         let why = backend.disk_fault();
         if why != refused {
             match &why {
-                Some(why) => log.complain(&format!("changes are refused: {}", why.report())),
-                None => log.say("changes are taken again"),
+                Some(why) => log.error(&format!("changes are refused: {}", why.report())),
+                None => log.info("changes are accepted again"),
             }
             refused = why;
         }
@@ -68,9 +69,9 @@ pub(super) async fn run_housekeeping(backend: Arc<Backend>, clock: Arc<dyn Clock
             // No change is refused yet, so nothing else would log it.
             match &now {
                 Some(fault) => {
-                    log.complain(&format!("the data file's log grows, and nothing is lost: {fault}"));
+                    log.error(&format!("the -wal is not checkpointed and grows; no change is lost: {fault}"));
                 }
-                None => log.say("the data file's log is copied again"),
+                None => log.info("the -wal is checkpointed again"),
             }
             fault = now;
         }
