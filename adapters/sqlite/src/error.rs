@@ -266,7 +266,7 @@ impl From<OpenError> for StoreError {
                 "the -wal is damaged in {position}, and acknowledged changes follow the damage"
             )),
             OpenError::LogMissing { .. } => Self::unavailable(
-                "the -wal of the data file, which holds all changes since its creation, is missing: bring that back",
+                "the data file's -wal, which holds all changes since the file was created, is missing: bring that back",
             ),
             OpenError::Engine { source, .. } => {
                 Self::unavailable("the data file cannot be used").with_source(source)
