@@ -204,7 +204,7 @@ fn a_file_that_is_not_a_journal_of_this_program_is_refused_with_its_path() {
     for (edit, expected) in [
         (
             "PRAGMA user_version = 99",
-            "has schema version 99, and this program reads version 4: open it with the version that wrote it, or a newer one",
+            "has schema version 99, and this program reads version 5: open it with the version that wrote it, or a newer one",
         ),
         ("PRAGMA application_id = 1", "is not the data file of a petstore"),
         ("PRAGMA user_version = 0", "is not the data file of a petstore"),
@@ -314,7 +314,7 @@ fn a_file_of_an_older_schema_is_backed_up_unchanged_and_readable_after_its_migra
     let before = std::fs::read(room.database()).unwrap();
     let refused = snapshot(&room.database()).unwrap_err().to_string();
     let said =
-        "has schema version 1, and this program reads version 4: a server that starts on it migrates it";
+        "has schema version 1, and this program reads version 5: a server that starts on it migrates it";
     assert!(refused.contains(said), "{refused}");
     let copy = room.path("copy.db");
     backup(&room.database(), &copy).unwrap();
