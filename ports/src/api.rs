@@ -17,7 +17,7 @@ use crate::StoreError;
 
 pub use administration::{Administration, InitialKey, KeyListing, NewKey, RevealedKey};
 pub use catalogue::{Categories, Pets};
-pub use gate::{Admission, Call, Gate, InFlight, KeyProblem, Refusal};
+pub use gate::{Admission, Call, Gate, InFlight, InFlightCount, KeyProblem, Refusal};
 pub use sandbox::{ClockFace, ClockTurn, Hands, Sandbox};
 pub use shop::{Inventory, Orders};
 

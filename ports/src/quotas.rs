@@ -30,8 +30,6 @@ pub struct Ask {
     pub limits: Limits,
     /// What the request costs.
     pub cost: Cost,
-    /// Requests of one account that may be in flight at once.
-    pub in_flight_max: u32,
     /// The figures of the ban rule.
     pub bans: BanPolicy,
     /// The time of the request.
@@ -41,10 +39,8 @@ pub struct Ask {
 /// What became of a request that asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// Admitted, counted if it costs anything, and in flight until [`Quotas::leave`].
+    /// Admitted, and counted if it costs anything.
     Admitted(Usage),
-    /// As many requests of the account are in flight as may be. Neither counted nor a strike.
-    TooManyInFlight(Usage),
     /// The key is banned, perhaps from this request on. Neither counted nor a strike.
     Banned {
         /// When the ban ends.
@@ -66,24 +62,23 @@ pub struct AddressVerdict {
 /// Counts requests.
 ///
 /// An implementation must keep these:
-/// - One atomic step checks, in this order, the account's requests in flight, the key's ban, the day and the minute,
-///   and counts in both windows only if both admit: exactly the limit is admitted, however many ask at once.
+/// - One atomic step checks, in this order, the key's ban, the day and the minute, and counts in both windows only if both
+///   admit: exactly the limit is admitted, however many ask at once.
 /// - A window's number never falls: a clock that steps back grants nothing.
 /// - The strike after the last one allowed bans the key at once, and that request is the first to be refused by it.
 ///   The ban spends the strikes: a client that has waited for its end may be refused as often as before.
 /// - A ban is part of the key's record ([`KeyRecord::ban`](petstore_domain::KeyRecord::ban)), whoever counts: one that
 ///   [`Administration::lift_ban`](crate::api::Administration::lift_ban) has ended there is over here, strikes included.
-/// - A reply of [`Quotas::take`] that is dropped before it has answered holds no place in flight: one that was taken for
-///   it is given back within a second. Whether it was counted in the windows is left open. Who has been answered leaves.
-/// - A place in flight belongs to the handle that gave it, which is mostly its process, and dies with it, be it by a power
-///   cut. It is free again when [`Quotas::leave`] returns, which waits for nobody: so places are counted in the process.
+/// - Whether a request was counted is left open where its reply is dropped before it has answered.
+///
+/// Requests in flight are not counted here: each process counts its own, so that the count ends with it.
 #[cfg_attr(feature = "mock", mockall::automock)]
 pub trait Quotas: Send + Sync {
     /// Takes one request from the windows of its account, if everything admits it.
     fn take(&self, ask: &Ask) -> Reply<Result<Verdict, StoreError>>;
 
-    /// A request that was admitted is done. Must not fail and must not wait.
-    fn leave(&self, account: AccountId);
+    /// Tells what is left of the windows of an account, and changes nothing.
+    fn usage(&self, account: AccountId, limits: Limits, now: Timestamp) -> Reply<Result<Usage, StoreError>>;
 }
 
 /// Counts requests without a valid key by their peer address, in a table of fixed size.

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use petstore_domain::{AccountId, Ban, BanPolicy, CreatedKey, KeyId, Limits, Strikes, Timestamp, Windows};
+use petstore_domain::{
+    AccountId, Ban, BanPolicy, CreatedKey, KeyId, Limits, Strikes, Timestamp, Usage, Windows,
+};
 use petstore_ports::{Ask, Cost, Verdict};
 
 use crate::Subject;
@@ -16,7 +18,6 @@ use crate::make::{at, limits};
 #[derive(Debug, Default)]
 pub(crate) struct Model {
     windows: BTreeMap<AccountId, Vec<Windows>>,
-    in_flight: BTreeMap<AccountId, u32>,
     strikes: BTreeMap<KeyId, Strikes>,
     pub(crate) bans: BTreeMap<KeyId, Ban>,
 }
@@ -51,19 +52,25 @@ impl Model {
             return Err(steps.into_iter().map(|step| step.verdict).collect());
         }
         self.windows.insert(ask.account, left);
-        if matches!(verdict, Verdict::Admitted(_)) {
-            *self.in_flight.entry(ask.account).or_default() += 1;
-        }
         Ok(())
     }
 
-    /// The verdict on a request: in flight, ban, windows, in this order. A refused request is counted nowhere.
+    /// Returns whether the account may have this usage. Being told changes nothing.
+    pub(crate) fn admits_usage(
+        &self,
+        account: AccountId,
+        limits: Limits,
+        now: Timestamp,
+        usage: Usage,
+    ) -> bool {
+        let possible = self.windows.get(&account).cloned().unwrap_or_else(|| vec![Windows::default()]);
+        possible.iter().any(|windows| windows.at(now).usage(limits) == usage)
+    }
+
+    /// The verdict on a request: ban, then windows. A refused request is counted nowhere.
     fn step(&self, ask: &Ask, windows: Windows) -> Step {
         let unchanged = |verdict| Step { verdict, windows, strikes: None, ban: None };
         let usage = windows.at(ask.now).usage(ask.limits);
-        if self.in_flight(ask.account) >= ask.in_flight_max {
-            return unchanged(Verdict::TooManyInFlight(usage));
-        }
         let last_ban = self.bans.get(&ask.key).copied();
         if let Some(ban) = last_ban.filter(|ban| ban.in_force(ask.now)) {
             return unchanged(Verdict::Banned { until: ban.until });
@@ -87,16 +94,6 @@ impl Model {
         }
     }
 
-    /// Requests of an account that are in flight.
-    pub(crate) fn in_flight(&self, account: AccountId) -> u32 {
-        self.in_flight.get(&account).copied().unwrap_or_default()
-    }
-
-    /// Releases the place of a request.
-    pub(crate) fn leave(&mut self, account: AccountId) {
-        *self.in_flight.entry(account).or_default() -= 1;
-    }
-
     /// Lifts a ban and clears its strikes; otherwise the next refusal would ban again.
     pub(crate) fn lift(&mut self, key: KeyId, now: Timestamp) {
         if let Some(ban) = self.bans.get_mut(&key) {
@@ -111,7 +108,7 @@ impl Model {
 
 /// A request whose only bounds are the windows of its account.
 pub(crate) fn ask(key: KeyId, account: AccountId, limits: Limits, now: Timestamp) -> Ask {
-    Ask { key, account, limits, cost: Cost::One, in_flight_max: u32::MAX, bans: BanPolicy::DEFAULT, now }
+    Ask { key, account, limits, cost: Cost::One, bans: BanPolicy::DEFAULT, now }
 }
 
 /// One request a minute, and no strike allowed: the second request bans.
@@ -121,18 +118,15 @@ pub(crate) fn impatient(made: &CreatedKey, secs: u64) -> Ask {
 }
 
 impl Subject {
-    /// Takes one request, and keeps it in flight if it is admitted.
-    pub(crate) async fn hold(&self, ask: &Ask) -> Verdict {
+    /// Takes one request.
+    pub(crate) async fn take(&self, ask: &Ask) -> Verdict {
         self.quotas.take(ask).await.expect("a healthy store counts requests")
     }
 
-    /// Takes one request and releases its place at once.
-    pub(crate) async fn take(&self, ask: &Ask) -> Verdict {
-        let verdict = self.hold(ask).await;
-        if matches!(verdict, Verdict::Admitted(_)) {
-            self.quotas.leave(ask.account);
-        }
-        verdict
+    /// Tells what is left of the windows of the account.
+    pub(crate) async fn usage(&self, ask: &Ask) -> Usage {
+        let told = self.quotas.usage(ask.account, ask.limits, ask.now).await;
+        told.expect("a healthy store tells the usage")
     }
 
     /// Takes this many requests, all of which must be admitted.
@@ -144,15 +138,14 @@ impl Subject {
     }
 }
 
-/// The number of verdicts of each kind: admitted, too many in flight, banned, exceeded.
-pub(crate) fn tally(verdicts: &[Verdict]) -> [usize; 4] {
-    let mut counts = [0; 4];
+/// The number of verdicts of each kind: admitted, banned, exceeded.
+pub(crate) fn tally(verdicts: &[Verdict]) -> [usize; 3] {
+    let mut counts = [0; 3];
     for verdict in verdicts {
         counts[match verdict {
             Verdict::Admitted(_) => 0,
-            Verdict::TooManyInFlight(_) => 1,
-            Verdict::Banned { .. } => 2,
-            Verdict::Exceeded(_) => 3,
+            Verdict::Banned { .. } => 1,
+            Verdict::Exceeded(_) => 2,
         }] += 1;
     }
     counts

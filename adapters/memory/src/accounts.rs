@@ -99,9 +99,9 @@ impl Accounts {
         self.meters.of(slot).take(ask, key, &self.unnoted)
     }
 
-    /// A request of the account in this slot is no longer in flight.
-    pub(crate) fn leave(&self, slot: u32) {
-        self.meters.of(slot).leave();
+    /// The windows of the account in this slot.
+    pub(crate) fn windows(&self, slot: u32) -> Windows {
+        self.meters.find(slot).map(AccountMeter::windows).unwrap_or_default()
     }
 
     /// The use of up to so many accounts that were used since it was last noted.

@@ -175,7 +175,7 @@ async fn run(
     if let Some(socket) = socket {
         tokio::spawn(socket.serve(desk));
     }
-    tokio::spawn(keep_house(Arc::clone(&backend), clock, Arc::clone(log)));
+    tokio::spawn(keep_house(Arc::clone(&backend), Arc::clone(&service), clock, Arc::clone(log)));
     tokio::spawn(Arc::clone(&supervisor).watchdog());
     announce(args, scheme, &servers, log);
     supervisor.ready();
@@ -356,8 +356,8 @@ fn listen(
     Ok(servers)
 }
 
-async fn keep_house(backend: Arc<Backend>, clock: Arc<dyn Clock>, log: Arc<Log>) {
-    let (mut fault, mut refused) = (None, None);
+async fn keep_house(backend: Arc<Backend>, service: Arc<Service>, clock: Arc<dyn Clock>, log: Arc<Log>) {
+    let (mut fault, mut refused, mut quota_fault) = (None, None, None);
     let mut ticks = tokio::time::interval(HOUSEKEEPING);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
@@ -372,6 +372,14 @@ async fn keep_house(backend: Arc<Backend>, clock: Arc<dyn Clock>, log: Arc<Log>)
                 None => log.say("changes are taken again"),
             }
             refused = why;
+        }
+        let outage = service.quota_fault();
+        if outage != quota_fault {
+            match &outage {
+                Some(error) => log.complain(&format!("the quota store is down: {}", error.report())),
+                None => log.say("the quota store answers again"),
+            }
+            quota_fault = outage;
         }
         let now = backend.log_fault();
         if now != fault {

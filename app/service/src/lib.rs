@@ -50,16 +50,20 @@
 
 mod administration;
 mod catalogue;
+mod circuit_breaker;
 mod deadlines;
 mod digest;
 mod gate;
+mod gatekeeper;
+mod in_flight;
 mod outcomes;
 mod plans;
 mod policy;
+mod quota_port;
 mod reservations;
 mod service;
 mod shop;
 
 pub use outcomes::Figures;
-pub use policy::Policy;
-pub use service::{OnQuotaOutage, Ports, Service};
+pub use policy::{OnQuotaOutage, Policy};
+pub use service::{Ports, Service};

@@ -14,6 +14,10 @@ pub struct Figures {
     pub rejected: u64,
     /// Operations that the store could not run.
     pub failed: u64,
+    /// Calls of the quota store that failed.
+    pub quota_failures: u64,
+    /// Requests for which the quota store was not called, since it had failed repeatedly.
+    pub quota_unasked: u64,
 }
 
 /// Counts outcomes. Only changes are counted here, and each of them takes a lock or a commit anyway.
@@ -45,6 +49,12 @@ impl Outcomes {
 
     pub(crate) fn figures(&self) -> Figures {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        Figures { done: read(&self.done), rejected: read(&self.rejected), failed: read(&self.failed) }
+        Figures {
+            done: read(&self.done),
+            rejected: read(&self.rejected),
+            failed: read(&self.failed),
+            quota_failures: 0,
+            quota_unasked: 0,
+        }
     }
 }

@@ -1,8 +1,10 @@
 //! The figures that an owner may set.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use petstore_domain::{BanPolicy, Limit, PlanTable};
+use petstore_ports::Quotas;
 
 /// What the service admits, keeps and forgives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,4 +40,12 @@ impl Policy {
         store_timeout: Duration::from_secs(2),
         quota_timeout: Duration::from_millis(100),
     };
+}
+
+/// The treatment of requests while the quota store is down. None of them is ever admitted without a count.
+pub enum OnQuotaOutage {
+    /// They are refused.
+    Refuse,
+    /// They are counted here instead, with the same figures.
+    CountWith(Arc<dyn Quotas>),
 }

@@ -15,9 +15,10 @@ use petstore_ports::{
 
 use crate::deadlines::Deadlines;
 use crate::digest;
-use crate::gate::Gatekeeper;
+use crate::gatekeeper::Gatekeeper;
 use crate::outcomes::{Figures, Outcomes};
-use crate::policy::Policy;
+use crate::policy::{OnQuotaOutage, Policy};
+use crate::quota_port::QuotaPort;
 use crate::reservations::Reservations;
 
 /// What the service works with. Each port is by itself: one of a store may be another's, or a mock.
@@ -40,7 +41,7 @@ pub struct Ports {
     pub quotas: Arc<dyn Quotas>,
     /// Counts requests without a valid key: in this process.
     pub addresses: Arc<dyn AddressLimits>,
-    /// What happens when the quota store fails.
+    /// The treatment of requests while the quota store is down.
     pub on_quota_outage: OnQuotaOutage,
     /// Whether the store can do its work.
     pub health: Arc<dyn StoreHealth>,
@@ -50,14 +51,6 @@ pub struct Ports {
     pub entropy: Arc<dyn Entropy>,
     /// Deadlines of the calls to the other ports.
     pub timer: Arc<dyn Timer>,
-}
-
-/// What happens to requests while the quota store fails. Never: that they are admitted without a count.
-pub enum OnQuotaOutage {
-    /// They are refused.
-    Refuse,
-    /// They are counted here instead, with the same figures.
-    CountWith(Arc<dyn Quotas>),
 }
 
 impl Ports {
@@ -125,14 +118,8 @@ impl Service {
     /// store once a second or so, or what has expired is never dropped.
     pub fn new(ports: Ports, policy: Policy) -> Self {
         let deadlines = Deadlines::new(ports.timer, policy.store_timeout, policy.quota_timeout);
-        let gatekeeper = Gatekeeper::new(
-            ports.keys,
-            ports.quotas,
-            ports.addresses,
-            ports.on_quota_outage,
-            deadlines.clone(),
-            policy,
-        );
+        let quotas = QuotaPort::new(ports.quotas, ports.on_quota_outage, deadlines.clone());
+        let gatekeeper = Gatekeeper::new(ports.keys, quotas, ports.addresses, deadlines.clone(), policy);
         Self {
             transactor: ports.transactor,
             pets: ports.pets,
@@ -158,7 +145,14 @@ impl Service {
 
     /// What has been counted since the start.
     pub fn figures(&self) -> Figures {
-        self.outcomes.figures()
+        let quotas = self.gatekeeper.quotas().counts();
+        Figures { quota_failures: quotas.failures, quota_unasked: quotas.unasked, ..self.outcomes.figures() }
+    }
+
+    /// The error for which the quota store is not asked at the moment; none while it is asked. Meanwhile requests are
+    /// treated as [`Ports::on_quota_outage`] says.
+    pub fn quota_fault(&self) -> Option<StoreError> {
+        self.gatekeeper.quotas().fault()
     }
 
     /// Runs an operation.

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use petstore_domain::{AccountId, KeyFault, KeyId, Limits, Plan, Scopes, Timestamp, Usage};
 
-use crate::{AddressVerdict, Cost, Quotas, ScopedReply, StoreError};
+use crate::{AddressVerdict, Cost, ScopedReply, StoreError};
 
 /// A request at the gate.
 #[derive(Debug, Clone, Copy)]
@@ -39,23 +39,30 @@ pub struct Admission<'a> {
     pub in_flight: InFlight<'a>,
 }
 
-/// A place among an account's requests in flight. It borrows what counts them: a share of that, held by each request,
-/// would have a count that all threads write to.
+/// The count behind [`InFlight`].
+pub trait InFlightCount: Send + Sync {
+    /// A request of the account is no longer in flight. Must not fail and must not wait.
+    fn leave(&self, account: AccountId);
+}
+
+/// A place among an account's requests in flight, given back on drop.
+///
+/// It borrows the count: a share of that, held by each request, would have a count that all threads write to.
 pub struct InFlight<'a> {
-    quotas: &'a dyn Quotas,
+    count: &'a dyn InFlightCount,
     account: AccountId,
 }
 
 impl<'a> InFlight<'a> {
-    /// The place that `quotas` has just given a request of this account.
-    pub fn new(quotas: &'a dyn Quotas, account: AccountId) -> Self {
-        Self { quotas, account }
+    /// The place that `count` has just given a request of this account.
+    pub fn new(count: &'a dyn InFlightCount, account: AccountId) -> Self {
+        Self { count, account }
     }
 }
 
 impl Drop for InFlight<'_> {
     fn drop(&mut self) {
-        self.quotas.leave(self.account);
+        self.count.leave(self.account);
     }
 }
 

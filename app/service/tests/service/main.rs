@@ -1,0 +1,6 @@
+//! The service over mocks and over the memory store.
+
+mod deadlines;
+mod orchestration;
+mod quota_outage;
+mod support;
