@@ -11,7 +11,7 @@ use crate::text::name_type;
 use crate::{AccountId, Plan, Timestamp};
 
 name_type! {
-    /// An account's name; unique, case and all.
+    /// An account's name; unique after folding.
     AccountName
 }
 

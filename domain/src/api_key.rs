@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::text::{NAME_MAX, ShortText, TextError};
+use crate::text::{ShortText, TextError, parse_name};
 use crate::{AccountId, Ban, KeyId, Timestamp};
 
 /// Prefix of every key, by which a leaked one is recognised.
@@ -217,21 +217,28 @@ pub enum Scope {
     Write,
 }
 
-/// An operator's label for a key: at most 100 characters, no control character.
+impl Scope {
+    /// The word in the list that [`Scopes::parse`] takes.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+        }
+    }
+}
+
+/// An operator's label for a key: empty, or a text of at most 100 characters with a visible one and no control character.
 #[derive(Clone, PartialEq, Eq)]
 pub struct KeyLabel(ShortText);
 
 impl KeyLabel {
     /// Takes the text, trimmed; it may be empty.
     pub fn parse(text: &str) -> Result<Self, TextError> {
-        let text = text.trim();
-        if text.chars().any(char::is_control) {
-            return Err(TextError::ControlCharacter);
+        match parse_name(text) {
+            Ok(text) => Ok(Self(ShortText::new(text))),
+            Err(TextError::Empty) => Ok(Self(ShortText::new(""))),
+            Err(error) => Err(error),
         }
-        if text.chars().count() > NAME_MAX {
-            return Err(TextError::TooLong { max: NAME_MAX });
-        }
-        Ok(Self(ShortText::new(text)))
     }
 
     /// The text.

@@ -11,7 +11,7 @@ use crate::text::{DESCRIPTION_MAX, ShortText, TextError, name_type};
 use crate::{CategoryId, Patch, Version, Versioned};
 
 name_type! {
-    /// A category's name; unique without regard to case.
+    /// A category's name; unique after folding.
     CategoryName
 }
 

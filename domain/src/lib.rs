@@ -69,7 +69,7 @@ pub use idempotency::{
 pub use inventory::{
     AdjustStock, AdjustStockRejection, InventoryItem, SetStock, SetStockRejection, StockDelta, StockLevel,
 };
-pub use namesakes::{Namesakes, Renamed};
+pub use namesakes::{Namesakes, Renamed, UniqueName};
 pub use number::RangeError;
 pub use operation::Operation;
 pub use order::{

@@ -1,35 +1,74 @@
-//! Categories whose names read the same, where each must have a name of its own: in what older versions stored, and in an
-//! import.
+//! Records whose names are equal after folding, where each must have a name of its own: in data that older versions stored,
+//! and in an import.
 
 use std::collections::{BTreeMap, HashMap};
+use std::fmt::Display;
 
-use crate::{CategoryId, CategoryName, FoldedName, NAME_MAX};
+use crate::{AccountName, CategoryId, CategoryName, FoldedName, NAME_MAX, TextError};
 
-/// A category that gets another name, since an older one has its own.
+/// A name that at most one record of its kind may have, compared by its folded form.
+pub trait UniqueName: Clone + Sized {
+    /// Parses a name by the rules of today.
+    fn parse(text: &str) -> Result<Self, TextError>;
+
+    /// The name as it was given.
+    fn as_str(&self) -> &str;
+
+    /// The form in which names are compared.
+    fn folded(&self) -> FoldedName;
+}
+
+macro_rules! unique_names {
+    ($($name:ident),*) => {$(
+        impl UniqueName for $name {
+            fn parse(text: &str) -> Result<Self, TextError> {
+                $name::parse(text)
+            }
+
+            fn as_str(&self) -> &str {
+                $name::as_str(self)
+            }
+
+            fn folded(&self) -> FoldedName {
+                $name::folded(self)
+            }
+        }
+    )*};
+}
+
+unique_names!(AccountName, CategoryName);
+
+/// A record that gets another name, since an older record has its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Renamed {
-    /// The category.
-    pub id: CategoryId,
-    /// The category whose name reads the same.
-    pub of: CategoryId,
+pub struct Renamed<Id = CategoryId, Name = CategoryName> {
+    /// The record.
+    pub id: Id,
+    /// The older record, whose name is equal after folding.
+    pub of: Id,
     /// The name it had.
-    pub from: CategoryName,
+    pub from: Name,
     /// The name it gets.
-    pub to: CategoryName,
+    pub to: Name,
 }
 
-/// The names of all categories, and who shares one.
-#[derive(Debug, Default)]
-pub struct Namesakes {
-    /// The oldest category of each name, and that name.
-    bearers: HashMap<FoldedName, (CategoryId, CategoryName)>,
+/// The names of all records of a kind, with the collisions among them.
+#[derive(Debug)]
+pub struct Namesakes<Id = CategoryId, Name = CategoryName> {
+    /// The oldest record of each name, and that name.
+    bearers: HashMap<FoldedName, (Id, Name)>,
     /// The others, each with the name that it shares.
-    others: BTreeMap<CategoryId, CategoryName>,
+    others: BTreeMap<Id, Name>,
 }
 
-impl Namesakes {
-    /// Adds a category. The one with the lowest id is the oldest, whatever the order in which they come.
-    pub fn add(&mut self, id: CategoryId, name: CategoryName) {
+impl<Id, Name> Default for Namesakes<Id, Name> {
+    fn default() -> Self {
+        Self { bearers: HashMap::new(), others: BTreeMap::new() }
+    }
+}
+
+impl<Id: Copy + Ord + Display, Name: UniqueName> Namesakes<Id, Name> {
+    /// Adds a record. The record with the lowest id is the oldest, in whatever order records are added.
+    pub fn add(&mut self, id: Id, name: Name) {
         let bearer = self.bearers.entry(name.folded()).or_insert_with(|| (id, name.clone()));
         if bearer.0 == id {
             return;
@@ -38,31 +77,31 @@ impl Namesakes {
         self.others.insert(id, name);
     }
 
-    /// Adds a category whose name was made for it: every other one keeps its name before this one does.
-    pub fn add_made(&mut self, id: CategoryId, name: CategoryName) -> CategoryName {
+    /// Adds a record whose name was made for it: every other record keeps its name before this one does.
+    pub fn add_made(&mut self, id: Id, name: Name) -> Name {
         let made = std::iter::once(name.clone()).chain(self.made_of(&name, id));
         let name = self.free_of(made).unwrap_or(name);
         self.bearers.insert(name.folded(), (id, name.clone()));
         name
     }
 
-    /// How many categories have a name that an older one has.
+    /// The number of records that have the name of an older one.
     pub fn len(&self) -> usize {
         self.others.len()
     }
 
-    /// Whether each category has a name of its own.
+    /// Returns whether each record has a name of its own.
     pub fn is_empty(&self) -> bool {
         self.others.is_empty()
     }
 
-    /// The categories that have a name that an older one has, by id, each with that older one.
-    pub fn pairs(&self) -> impl Iterator<Item = (CategoryId, CategoryId)> {
+    /// The records that have the name of an older one, by id, each with that older one.
+    pub fn pairs(&self) -> impl Iterator<Item = (Id, Id)> {
         self.others.iter().filter_map(|(id, name)| Some((*id, self.bearers.get(&name.folded())?.0)))
     }
 
-    /// Gives each category that has the name of an older one that name with its own id behind it, ` (7)`.
-    pub fn rename(mut self) -> Vec<Renamed> {
+    /// Gives each record that has the name of an older one that name with its own id behind it, ` (7)`.
+    pub fn rename(mut self) -> Vec<Renamed<Id, Name>> {
         let mut renamed = Vec::with_capacity(self.others.len());
         for (id, from) in std::mem::take(&mut self.others) {
             let of = self.bearers.get(&from.folded()).map_or(id, |bearer| bearer.0);
@@ -73,25 +112,25 @@ impl Namesakes {
         renamed
     }
 
-    /// The name with the id behind it, in as many forms as there are categories that could have one of them, and one more.
-    fn made_of(&self, name: &CategoryName, id: CategoryId) -> impl Iterator<Item = CategoryName> + use<> {
+    /// The name with the id behind it, in one more form than there are records that could have one of them.
+    fn made_of(&self, name: &Name, id: Id) -> impl Iterator<Item = Name> + use<Id, Name> {
         let attempts = u64::try_from(self.bearers.len()).unwrap_or(u64::MAX).saturating_add(1);
         let name = name.clone();
         (1..=attempts).map(move |attempt| apart(&name, id, attempt))
     }
 
-    /// The first of these names that no category has.
-    fn free_of(&self, mut names: impl Iterator<Item = CategoryName>) -> Option<CategoryName> {
+    /// The first of these names that no record has.
+    fn free_of(&self, mut names: impl Iterator<Item = Name>) -> Option<Name> {
         names.find(|name| !self.bearers.contains_key(&name.folded()))
     }
 }
 
 /// A name with the id behind it, ` (7)`, and with the number of the attempt from the second on, ` (7-2)`; the name is cut so
-/// that all of it has at most [`NAME_MAX`] characters.
-fn apart(name: &CategoryName, id: CategoryId, attempt: u64) -> CategoryName {
+/// that the whole has at most [`NAME_MAX`] characters.
+fn apart<Name: UniqueName>(name: &Name, id: impl Display, attempt: u64) -> Name {
     let end = if attempt == 1 { format!(" ({id})") } else { format!(" ({id}-{attempt})") };
     let kept: String = name.as_str().chars().take(NAME_MAX.saturating_sub(end.len())).collect();
-    CategoryName::parse(&format!("{kept}{end}")).expect("its end is visible, and it is cut")
+    Name::parse(&format!("{kept}{end}")).expect("its end is visible, and it is cut")
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! The interface between the rules and a store: the records that operations read, and the changes that they make.
 
 use crate::{
-    Account, AccountId, AccountName, CategoryId, CategoryRecord, FoldedName, IdempotencyId,
-    IdempotencyRecord, KeyId, KeyRecord, OrderId, OrderRecord, PetId, PetRecord,
+    Account, AccountId, CategoryId, CategoryRecord, FoldedName, IdempotencyId, IdempotencyRecord, KeyId,
+    KeyRecord, OrderId, OrderRecord, PetId, PetRecord,
 };
 
 /// A reference to one record that an operation may read. Stores lock them in their order.
@@ -19,7 +19,7 @@ pub enum RecordRef {
     /// An account.
     Account(AccountId),
     /// The index entry from this name to its account.
-    AccountName(AccountName),
+    AccountName(FoldedName),
     /// A key.
     Key(KeyId),
     /// An idempotency record.
@@ -142,7 +142,7 @@ view! {
     /// Loads an account, or its absence.
     accounts: AccountId => Account, Account, load_account;
     /// Loads the account that has a name, or its absence.
-    account_names: AccountName => AccountId, AccountName, load_account_name;
+    account_names: FoldedName => AccountId, AccountName, load_account_name;
     /// Loads a key, or its absence.
     keys: KeyId => KeyRecord, Key, load_key;
     /// Loads an idempotency record, or its absence.
@@ -176,7 +176,7 @@ impl View {
     }
 
     /// The account that has this name.
-    pub fn account_named(&self, name: &AccountName) -> Option<AccountId> {
+    pub fn account_named(&self, name: &FoldedName) -> Option<AccountId> {
         self.account_names.value(name).copied()
     }
 

@@ -117,8 +117,10 @@ fn an_idempotency_key_adds_its_record_and_nothing_shared_with_other_keys() {
 #[test]
 fn a_new_account_names_the_candidates_for_its_name() {
     let operation = common::create_key(KeyHolder::New { plan: Plan::Free });
-    let mut names = vec![RecordRef::AccountName(account_name("account-1"))];
-    names.extend((2..=8).map(|number| RecordRef::AccountName(account_name(&format!("account-1-{number}")))));
+    let mut names = vec![RecordRef::AccountName(account_name("account-1").folded())];
+    names.extend(
+        (2..=8).map(|number| RecordRef::AccountName(account_name(&format!("account-1-{number}")).folded())),
+    );
     names.extend([RecordRef::NextAccount, RecordRef::NextKey]);
     check(&operation, &names);
 }

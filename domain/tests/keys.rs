@@ -68,9 +68,10 @@ fn a_new_key_has_what_was_asked_for_and_the_account_it_was_asked_for() {
         (KeyHolder::New { plan: Plan::Business }, made("account-3", Plan::Business)),
         (named("shelter", Some(Plan::Pro)), made("shelter", Plan::Pro)),
         (named("shelter", None), made("shelter", KeyHolder::DEFAULT_PLAN)),
-        // Names of accounts differ by case too.
-        (named("Zoo", None), made("Zoo", Plan::Free)),
         (named("zoo", None), zoo.clone()),
+        // Names are compared after folding, and the account keeps its own.
+        (named("ZOO", None), zoo.clone()),
+        (named("Cafe\u{301}", None), made("Cafe\u{301}", Plan::Free)),
         (named("zoo", Some(Plan::Pro)), zoo),
         (named("farm", Some(Plan::Enterprise(limits(7, 70)))), farm),
     ];
@@ -315,7 +316,27 @@ fn rejects_an_account_that_is_not_there_or_a_name_that_is_taken() {
     let shop = shop();
     assert_eq!(shop.decide(&update(account_id(8), "farm")), Err(UpdateAccountRejection::NotFound));
     assert_eq!(shop.decide(&update(account_id(1), "farm")), Err(UpdateAccountRejection::NameTaken));
-    assert!(shop.decide(&update(account_id(1), "FARM")).is_ok());
+    assert_eq!(shop.decide(&update(account_id(1), "FARM")), Err(UpdateAccountRejection::NameTaken));
+    assert!(shop.decide(&update(account_id(1), "farms")).is_ok());
+}
+
+#[test]
+fn a_label_is_empty_or_has_a_visible_character() {
+    let cases = [
+        ("", Ok("")),
+        ("  ", Ok("")),
+        (" office ", Ok("office")),
+        ("\u{200b}", Err(TextError::Invisible)),
+        ("\u{3164}\u{2800}", Err(TextError::Invisible)),
+        ("a\0", Err(TextError::ControlCharacter)),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(
+            KeyLabel::parse(text).as_ref().map(KeyLabel::as_str),
+            expected.as_ref().copied(),
+            "{text:?}"
+        );
+    }
 }
 
 #[test]

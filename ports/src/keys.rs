@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use petstore_domain::{
-    Account, AccountId, AccountName, KeyDigest, KeyFault, KeyId, KeyRecord, Plan, Scopes, Timestamp,
+    Account, AccountId, FoldedName, KeyDigest, KeyFault, KeyId, KeyRecord, Plan, Scopes, Timestamp,
 };
 
 use crate::{Reply, StoreError};
@@ -66,8 +66,8 @@ pub trait AccountDirectory: Send + Sync {
     /// Up to `limit` accounts with an id above `after`, by id.
     async fn accounts(&self, after: Option<AccountId>, limit: usize) -> Result<Vec<Account>, StoreError>;
 
-    /// The account of this name.
-    async fn account_named(&self, name: &AccountName) -> Result<Option<Account>, StoreError>;
+    /// The account whose name is equal to this one after folding.
+    async fn account_named(&self, name: &FoldedName) -> Result<Option<Account>, StoreError>;
 
     /// Up to `limit` keys with an id above `after`, by id, each with its ban as it is in force now.
     async fn keys(&self, after: Option<KeyId>, limit: usize) -> Result<Vec<KeyRecord>, StoreError>;

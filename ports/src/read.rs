@@ -83,7 +83,7 @@ pub struct PetFilter {
     pub statuses: StatusSet,
     /// This category.
     pub category_id: Option<CategoryId>,
-    /// This name, without regard to case: compared by its lower case alone, by no pattern and no collation.
+    /// This name, compared by its folded form alone: no pattern and no collation.
     pub name: Option<FoldedName>,
     /// One of these ids: rising, each once, since they are searched as such. An empty list is no pet.
     pub ids: Option<Vec<PetId>>,
@@ -103,7 +103,7 @@ impl PetFilter {
 /// Which categories.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CategoryFilter {
-    /// This name, without regard to case: compared by its lower case alone, by no pattern and no collation.
+    /// This name, compared by its folded form alone: no pattern and no collation.
     pub name: Option<FoldedName>,
 }
 

@@ -1,9 +1,9 @@
-# What the benchmarks over HTTP share: build, start, load, stop. To be sourced.
+# Shared functions of the benchmarks over HTTP: build, start, load, stop. To be sourced.
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
-# One processor for the server, the next for the generator.
+# The server's processor, and the generator's.
 server_cpu=${SERVER_CPU:-0} client_cpu=${CLIENT_CPU:-$(($(nproc) > 1 ? 1 : 0))}
 if [ -z "${BUILT:-}" ]; then
-  echo 'building; the first time that takes some minutes' >&2
+  echo 'building; the first build takes some minutes' >&2
   cargo build --release --locked -q -p petstore -p petstore-bench
 fi
 target=$(cd "${CARGO_TARGET_DIR:-target}/release" && pwd)
@@ -13,17 +13,17 @@ PETSTORE_INITIAL_KEY=$("$target/petstore" keys generate)
 export PETSTORE_INITIAL_KEY
 server='' port=''
 
-# petstore STORE PETS [WRAPPER...]: a server with so many pets, whose account may ask without end.
+# petstore STORE PETS [WRAPPER...]: starts a server with this number of pets, and lifts the quota of its account.
 petstore() {
   launch "$@"
   administer accounts update default --plan enterprise --minute 2147483647 --day 2147483647 >/dev/null
 }
 
-# administer COMMAND...: a command to the server that was started last. Where none answers it would open a file itself: in
-# this folder that is nobody's.
+# administer COMMAND...: runs a command against the server that was started last. Without an answer it would open a data
+# file, of which this folder has none.
 administer() { (cd "$folder" && "$target/petstore" "$@" --admin-socket "$folder/$port.sock"); }
 
-# launch STORE PETS [WRAPPER...]: the server alone, once it answers.
+# launch STORE PETS [WRAPPER...]: starts the server, and waits until it answers.
 launch() {
   local store=$1 pets=$2
   shift 2
@@ -34,30 +34,30 @@ launch() {
   answers ready
 }
 
-# A port that nobody serves, into `port`.
+# Sets `port` to a port without a listener.
 free_port() {
   port=$((10000 + RANDOM % 15000))
   while (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; do port=$((10000 + RANDOM % 15000)); done
 }
 
-# answers PATH: waits until the server does, and fails if it ends, or lives and answers nothing for five minutes.
+# answers PATH: waits until the server answers. Fails if it ends, or gives no answer within five minutes.
 answers() {
   local last=$((SECONDS + 300))
   until curl -sf -m 10 -o /dev/null "http://127.0.0.1:$port/$1"; do
-    kill -0 "$server" 2>/dev/null || { echo "what was started has ended before it answered: $(cat "$folder/$port.err")" >&2; return 1; }
-    [ "$SECONDS" -lt "$last" ] || { echo "what was started lives, and does not answer: $(cat "$folder/$port.err")" >&2; return 1; }
+    kill -0 "$server" 2>/dev/null || { echo "the server ended before it answered: $(cat "$folder/$port.err")" >&2; return 1; }
+    [ "$SECONDS" -lt "$last" ] || { echo "the server does not answer: $(cat "$folder/$port.err")" >&2; return 1; }
     sleep 0.01
   done
 }
 
-# record [PATH [OPTIONS...]]: an answer as it comes over the wire, that to GET of a pet if nothing else is asked.
+# record [PATH [OPTIONS...]]: stores an answer as raw bytes; by default that of GET of a pet.
 record() {
   local path=${1:-/pets/1234}
   shift || true
   curl -si -H "x-api-key: $PETSTORE_INITIAL_KEY" "http://127.0.0.1:$port/v1$path" "$@" >"$folder/answer"
 }
 
-# baseline [WRAPPER...]: bare hyper with the answer that was recorded.
+# baseline [WRAPPER...]: starts bare hyper with the recorded answer.
 baseline() {
   free_port
   taskset -c "$server_cpu" "$@" "$target/baseline" "$port" "$folder/answer" >/dev/null 2>"$folder/$port.err" &
@@ -70,7 +70,7 @@ stop() {
   wait "$server" || true
 }
 
-# load [OPTIONS...]: the generator's line. A refused request is an error: it is not what was to be measured.
+# load [OPTIONS...]: runs the generator and prints its line. A refused request is an error.
 load() {
   local line
   line=$(offer "$@")
@@ -78,10 +78,10 @@ load() {
   echo "$line"
 }
 
-# offer [OPTIONS...]: the same where refusals may be: a slow machine sheds some of the load of many connections.
+# offer [OPTIONS...]: the same, with refusals allowed: a slow machine refuses some requests of many connections.
 offer() { taskset -c "$client_cpu" "$target/load" --port "$port" --key "$PETSTORE_INITIAL_KEY" "$@"; }
 
-# value NAME: one figure of the line that is read.
+# value NAME: prints one figure of the generator's line.
 value() { sed -n "s/.*\b$1=\([0-9.]*\).*/\1/p"; }
 
 divide() { awk "BEGIN { printf \"%.${3:-2}f\", $1 / $2 }"; }

@@ -1,12 +1,11 @@
-//! What each step of an answer takes, beside the whole of it: `cargo bench -p petstore-tests --bench steps`.
+//! Times of the steps of an answer, compared with the whole: `cargo bench -p petstore-tests --bench steps`.
 //!
-//! The whole is an exchange over a pipe in this process: hyper, all that the petstore does for an answer, and the client,
-//! without the kernel. The steps of an order contain each other: the store decides, the use case asks the store. In a file
-//! an order that shares its batch stands beside one alone.
+//! The whole is an exchange over a pipe in this process: hyper, the petstore's work and the client, without the kernel.
+//! The steps of an order are nested: the use case calls the store, which calls the decision. With a file, an order that
+//! shares its batch is compared with a single one.
 //!
-//! Each is timed once, one after the other, so a ratio is as good as the machine is steady. A step in a loop of its own is
-//! cheaper than on the way of a request: the processor fetches the next record while it copies one. A name after `--` picks
-//! steps: `-- order`.
+//! The steps are timed one after the other, so their ratio is exact only on an idle machine. A step in a loop is faster
+//! than within a request, because the processor prefetches the next record. A name after `--` selects steps: `-- order`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -37,22 +36,22 @@ use tokio::time::Instant;
 
 const PETS: u32 = 100_000;
 
-/// Pets that are drawn at random before anything is timed, and then asked for again and again: more than a cache close to
-/// the processor holds.
+/// Number of pets that are drawn at random before the measurement, and then requested in a loop: more than a processor's
+/// nearest cache holds.
 const DRAWN: usize = 16_384;
 
 const PAGE: usize = 100;
 
-/// Orders that are committed together, beside one alone.
+/// Sizes of the batches that are compared with a single order.
 const BATCHES: [usize; 2] = [16, 64];
 
-/// Bytes on their way in a pipe: more than any answer here has, so that each comes whole.
+/// Capacity of a pipe in bytes: more than any answer here has, so that each arrives in one piece.
 const PIPE: usize = 64 * 1024;
 
 const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 fn main() {
-    // On the disk that programs are built on: a temporary folder may be in memory.
+    // In the build folder, since a temporary folder may be in memory.
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("steps-{}", std::process::id()));
     fs::create_dir_all(&folder).expect("a folder");
     let mut criterion = Criterion::default()
@@ -95,7 +94,7 @@ fn page(criterion: &mut Criterion) {
     let mut ids = bench.drawn.iter().cycle();
     group.bench_function("pets", |bencher| {
         bencher.iter(|| {
-            // Where a page of the walk begins.
+            // Start of the page.
             let after = (ids.next().expect("a cycle").get() - 1) / PAGE as u64 * PAGE as u64;
             let request = PageRequest { order: PageOrder::Ascending, after: Some(after), limit: PAGE };
             let mut bytes = 0;
@@ -109,7 +108,7 @@ fn page(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// POST of an order, in memory. Each step has a shop of its own, in which nothing has been ordered.
+/// POST of an order, in memory. Each step has a separate shop without orders.
 fn order(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("order");
     let bench = Bench::open();
@@ -146,7 +145,7 @@ fn order(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// Orders in a file, without the thread that commits them elsewhere: each is on disk when its time ends.
+/// Durable orders, committed by the calling thread: each is on disk when its time ends.
 fn file(criterion: &mut Criterion, path: &Path) {
     let journal = Box::new(SqliteJournal::open(path, 1).expect("a new file"));
     let (Opened { store, .. }, writer) = MemoryStore::open_inline(journal).expect("an empty journal");
@@ -177,7 +176,7 @@ fn file(criterion: &mut Criterion, path: &Path) {
     group.finish();
 }
 
-/// A petstore in memory with pets and a key, and what it is asked for.
+/// A petstore in memory with pets and a key, and the requests to it.
 struct Bench {
     store: Arc<MemoryStore>,
     service: Arc<Service>,
@@ -225,7 +224,7 @@ impl Bench {
         format!("{head}{length}\r\n{body}").into_bytes()
     }
 
-    /// A request for each of the pets: its method, target and body.
+    /// The requests, one for each drawn pet: method, target and body.
     fn requests(&self, of: impl Fn(PetId) -> (&'static str, String, String)) -> Vec<Vec<u8>> {
         let request = |id: &PetId| {
             let (method, target, body) = of(*id);
@@ -234,7 +233,7 @@ impl Bench {
         self.drawn.iter().map(request).collect()
     }
 
-    /// A request for the page of each of the pets. Cursors are opaque: they are had by walking through all pages.
+    /// The requests for pages. Cursors are opaque, so all pages are read once to collect them.
     fn pages(&self) -> Vec<Vec<u8>> {
         let walk = self.connected(async |client| {
             let mut requests = vec![self.request("GET", &format!("/pets?limit={PAGE}"), "")];
@@ -251,7 +250,7 @@ impl Bench {
         self.drawn.iter().map(|id| walk[page_of(id)].clone()).collect()
     }
 
-    /// How long so many exchanges take on one connection, one after the other.
+    /// Returns the time of this number of consecutive exchanges on one connection.
     fn exchanges(&self, times: u64, requests: &[Vec<u8>]) -> Duration {
         self.connected(async |client| {
             let mut answer = Vec::with_capacity(PIPE);
@@ -263,7 +262,7 @@ impl Bench {
         })
     }
 
-    /// Does something on a connection of its own.
+    /// Runs a function with a new connection.
     fn connected<T>(&self, work: impl AsyncFnOnce(&mut DuplexStream) -> T) -> T {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
         LocalSet::new().block_on(&runtime, async {
@@ -278,7 +277,7 @@ impl Bench {
     }
 }
 
-/// Sends a request, and reads its answer, which is sent at once.
+/// Sends a request, and reads its answer.
 async fn exchange(client: &mut DuplexStream, request: &[u8], answer: &mut Vec<u8>) {
     answer.clear();
     client.write_all(request).await.expect("the server reads");
@@ -287,7 +286,7 @@ async fn exchange(client: &mut DuplexStream, request: &[u8], answer: &mut Vec<u8
     assert!(is_whole, "{}", String::from_utf8_lossy(answer));
 }
 
-/// Puts pets with as much stock as there may be into an empty store, in ten categories.
+/// Fills an empty store with pets of the highest stock, in ten categories.
 fn fill(store: &MemoryStore) {
     const CATEGORIES: u32 = 10;
     const NAMES: [&str; 4] = ["Bella", "Rocky", "Coco", "Milo"];
@@ -323,7 +322,7 @@ fn one_of(pet_id: PetId) -> NewOrder {
     NewOrder { pet_id, quantity: OrderQuantity::ONE, ship_date: None }
 }
 
-/// It is always the same time, so that no window ends.
+/// A clock that stands still, so that no window ends.
 struct Still(Timestamp);
 
 impl Clock for Still {
@@ -341,7 +340,7 @@ impl Entropy for Counted {
     }
 }
 
-/// What a store in memory answers at once.
+/// Returns the output of a future that is ready at the first poll, as those of a store in memory are.
 fn answered<F: Future>(future: F) -> F::Output {
     match poll(pin!(future)) {
         Poll::Ready(output) => output,
@@ -353,11 +352,10 @@ fn poll<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
     future.poll(&mut Context::from_waker(Waker::noop()))
 }
 
-/// The name of what the steps of a group stand beside.
+/// The name of the measurement of the whole in each group.
 const WHOLE: &str = "whole";
 
-/// Medians in nanoseconds by group and step, as criterion has left them in its folder: nothing of steps that were not
-/// picked.
+/// Returns medians in nanoseconds by group and step, from criterion's folder; none for steps that were not selected.
 fn figures(folder: &Path) -> BTreeMap<String, BTreeMap<String, f64>> {
     let names = |folder: &Path| -> Vec<String> {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();

@@ -1,7 +1,7 @@
-//! What the store in memory costs, as ratios within one run: `cargo bench -p petstore-tests --bench store`.
+//! Costs of the store in memory, as ratios within one run: `cargo bench -p petstore-tests --bench store`.
 //!
-//! Absolute figures are what this machine showed in this hour. A ratio compares two measurements that were taken in
-//! turns, so that a machine whose speed drifts hardly moves it. Nothing here fails: a benchmark is no test.
+//! A ratio compares two measurements that take turns, so it hardly depends on the machine's varying speed; an absolute
+//! figure does. A benchmark never fails.
 
 use std::hint::black_box;
 use std::num::NonZeroUsize;
@@ -15,10 +15,10 @@ use petstore_memory::MemoryStore;
 use petstore_ports::{PageOrder, PageRequest, PetFilter, PetReader, run};
 use tokio::time::Instant;
 
-/// Rounds that are taken in turns; the median counts.
+/// Rounds of a comparison; the median is printed.
 const ROUNDS: usize = 15;
 
-/// One pet in so many is in the rare category.
+/// One pet of this number is in the rare category.
 const RARE: u32 = 1_000;
 
 const RARE_CATEGORY: u64 = 11;
@@ -26,7 +26,7 @@ const RARE_CATEGORY: u64 = 11;
 fn main() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
     println!("| what | figure |\n|---|---|");
-    // First: what another measurement frees would be counted as nobody's.
+    // Measured first: memory that another measurement frees would be reused and not counted.
     memory();
     pages(&runtime);
     rare(&runtime);
@@ -52,11 +52,11 @@ fn pages(runtime: &tokio::runtime::Runtime) {
     }
 }
 
-/// A page of 100 of the pets of which there is one in [`RARE`], and of all. `PETS` says how many there are: ten million
-/// take a GB.
+/// A page of 100 of the rare pets, one in [`RARE`], and a page of all pets. `PETS` sets their number; ten million take
+/// a GB.
 fn rare(runtime: &tokio::runtime::Runtime) {
     let pets = std::env::var("PETS").map_or(1_000_000, |pets| pets.parse().expect("PETS is a number"));
-    // Behind the last page's first pet there are still a hundred rare ones.
+    // At least a hundred rare pets follow the start of the last page.
     let last = u64::from(pets).checked_sub(101 * u64::from(RARE)).expect("PETS is at least 101,000");
     let store = shop(pets);
     let category_id = CategoryId::new(RARE_CATEGORY);
@@ -71,7 +71,7 @@ fn rare(runtime: &tokio::runtime::Runtime) {
     println!("| the same / page of 100 of all | {:.2} |", median(ratios));
 }
 
-/// Microseconds of a page, over pages that begin all through the store as far as the id `last`.
+/// Mean time of a page in microseconds. The pages start at ids up to `last`.
 fn page_time(
     runtime: &tokio::runtime::Runtime,
     store: &MemoryStore,
@@ -94,7 +94,7 @@ fn page_time(
     began.elapsed().as_secs_f64() * 1e6 / f64::from(PAGES)
 }
 
-/// Orders a second on all cores, over a thousand pets and over one.
+/// Orders a second on all cores, of a thousand pets and of one.
 fn orders() {
     let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let (mut many, mut ratios) = (Vec::new(), Vec::new());
@@ -133,7 +133,7 @@ fn order_rate(threads: usize, pets: u32) -> f64 {
     f64::from(orders) / began.elapsed().as_secs_f64()
 }
 
-/// Bytes of resident memory a pet, at a million.
+/// Resident bytes for each of a million pets.
 fn memory() {
     const PETS: u32 = 1_000_000;
     let before = resident();

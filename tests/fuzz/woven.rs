@@ -1,15 +1,15 @@
 //! Random bytes as random sentences, for the fuzz targets of every crate.
 //!
-//! Nearly all random bytes are refused at their first one. The same bytes read as numbers of words that a parser knows
-//! get past that, whoever made them: a random generator under `cargo test`, or a fuzzer that looks at what they reach.
+//! A parser refuses nearly all random inputs at the first byte. If each byte selects a word that the parser knows, the
+//! input gets further, both with random bytes under `cargo test` and with a fuzzer that follows coverage.
 
-/// Tries an input as it is, and as words.
+/// Checks an input as raw bytes, and as words.
 pub(crate) fn both(input: &[u8], words: &[&str], check: impl Fn(&[u8])) {
     check(input);
     check(&woven(input, words));
 }
 
-/// For each byte a word.
+/// Replaces each byte by the word that it selects.
 fn woven(input: &[u8], words: &[&str]) -> Vec<u8> {
     input.iter().flat_map(|byte| words[usize::from(*byte) % words.len()].bytes()).collect()
 }

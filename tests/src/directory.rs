@@ -74,7 +74,7 @@ pub async fn a_rotated_key_stays_valid_beside_the_new_one(subject: &Subject) {
     assert_eq!(subject.all_keys().await, [ending, fresh], "both keys are listed");
 }
 
-/// Accounts are found by their exact name; a name that is given up is free.
+/// Accounts are found by their name after folding; a name that is given up is free.
 pub async fn accounts_are_renamed_and_found_by_name(subject: &Subject) {
     let zoo = KeyHolder::Named { name: account_name("Zoo"), plan: Some(Plan::Pro) };
     let first = subject.run(create_key(zoo.clone())).await.expect("a fresh name").account;
@@ -83,20 +83,20 @@ pub async fn accounts_are_renamed_and_found_by_name(subject: &Subject) {
     let other = KeyHolder::Named { name: account_name("Zoo"), plan: Some(Plan::Free) };
     assert_eq!(subject.run(create_key(other)).await, Err(CreateKeyRejection::OtherPlan("pro")));
     let park = subject
-        .run(create_key(KeyHolder::Named { name: account_name("zoo"), plan: None }))
+        .run(create_key(KeyHolder::Named { name: account_name("Park"), plan: None }))
         .await
         .expect("another name")
         .account;
 
     let named = |name| {
-        let name = account_name(name);
+        let name = account_name(name).folded();
         async move { subject.accounts.account_named(&name).await.expect("accounts are found") }
     };
     assert_eq!(named("Zoo").await.as_ref(), Some(&first), "an account is found by its name");
-    assert_eq!(named("zoo").await.as_ref(), Some(&park), "with its exact case");
-    assert_eq!(named("ZOO").await, None, "and by no other");
+    assert_eq!(named("ZOO").await.as_ref(), Some(&first), "in any case");
+    assert_eq!(named("Zo").await, None, "and by no other");
 
-    let taken = UpdateAccount { id: park.id, name: Some(account_name("Zoo")), plan: None };
+    let taken = UpdateAccount { id: park.id, name: Some(account_name("ZOO")), plan: None };
     assert_eq!(subject.run(taken.clone()).await, Err(UpdateAccountRejection::NameTaken));
     let rename = UpdateAccount { id: first.id, name: Some(account_name("Farm")), plan: Some(Plan::Business) };
     let renamed = subject.run(rename).await.expect("a fresh name");
@@ -104,6 +104,38 @@ pub async fn accounts_are_renamed_and_found_by_name(subject: &Subject) {
     assert_eq!(named("Farm").await.as_ref(), Some(&renamed), "and the new one to the account");
     let moved = subject.run(taken).await.expect("a name that is given up is free");
     assert_eq!(subject.all_accounts().await, [renamed, moved], "accounts are listed as they are");
+}
+
+/// Account names are compared after NFC normalisation and full case folding, and kept as they were given: a key for an
+/// equal name is one of that account.
+pub async fn account_names_are_compared_after_normalisation_and_case_folding(subject: &Subject) {
+    let groups = [
+        ["Café", "Cafe\u{301}", "CAFÉ"],
+        ["Straße", "STRASSE", "strasse"],
+        ["ΟΔΟΣ", "οδος", "οδοσ"],
+        // Neither a pattern nor another spelling rule makes two names equal.
+        ["Cafe", "cafe", "CAFE"],
+        ["İ", "i\u{307}", "I\u{307}"],
+        ["i", "I", "i"],
+    ];
+    let create = |name: &str| create_key(KeyHolder::Named { name: account_name(name), plan: None });
+    for (number, [kept, equal, other]) in groups.into_iter().enumerate() {
+        let first = subject.run(create(kept)).await.expect("a fresh name").account;
+        assert_eq!(first.name, account_name(kept), "a name is kept as it was given");
+        for name in [equal, other] {
+            let found = subject.accounts.account_named(&account_name(name).folded()).await;
+            assert_eq!(found, Ok(Some(first.clone())), "{kept} is found as {name}");
+            let again = subject.run(create(name)).await.expect("no plan is named").account;
+            assert_eq!(again, first, "{name} is the account {kept}");
+        }
+        assert_eq!(subject.all_accounts().await.len(), number + 1, "{kept} is one account");
+    }
+    let (cafe, street) = (subject.all_accounts().await[0].clone(), subject.all_accounts().await[1].clone());
+    let rename = |id, name: &str| UpdateAccount { id, name: Some(account_name(name)), plan: None };
+    let taken = subject.run(rename(street.id, "CAFE\u{301}")).await;
+    assert_eq!(taken, Err(UpdateAccountRejection::NameTaken), "no account takes an equal name");
+    let renamed = subject.run(rename(cafe.id, "CAFÉ")).await.expect("it is the account's own name");
+    assert_eq!(renamed.name, account_name("CAFÉ"), "an account may change the case of its name");
 }
 
 /// An account without a name is named after its id, with a suffix if an operator has taken that name.

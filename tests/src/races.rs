@@ -89,7 +89,7 @@ pub async fn a_new_name_and_a_new_plan_are_both_kept(subject: &Subject) {
             async move { subject.run(update).await.expect("no other account has this name") }
         })
         .await;
-        let found = subject.accounts.account_named(&name).await;
+        let found = subject.accounts.account_named(&name.folded()).await;
         let expected = Account { name, plan, ..account.clone() };
         assert_eq!(found, Ok(Some(expected)), "a new name and a new plan are both kept: round {round}");
     }

@@ -32,7 +32,7 @@ pub async fn missing_records_are_absent(subject: &Subject) {
         is_absent(subject, id).await;
     }
     assert_eq!(subject.keys.credential(KeyLookup::Digest(KeyDigest([7; 32]))).await, Ok(None));
-    assert_eq!(subject.accounts.account_named(&account_name("Zoo")).await, Ok(None));
+    assert_eq!(subject.accounts.account_named(&account_name("Zoo").folded()).await, Ok(None));
     assert!(all::<PetRecord>(subject).await.is_empty(), "an empty store lists nothing");
 
     // Ids whose lower half is that of an existing one.
@@ -244,7 +244,7 @@ pub async fn an_account_becomes_visible_together_with_its_first_key(subject: &Su
                     return true;
                 }
                 let account = loop {
-                    let found = subject.accounts.account_named(&name).await;
+                    let found = subject.accounts.account_named(&name.folded()).await;
                     match found.expect("a healthy store finds accounts") {
                         Some(account) => break account.id,
                         None => tokio::task::yield_now().await,

@@ -28,6 +28,7 @@ use counters::Counters;
 use planted_handles::OwnIds;
 use planted_optimism::RowVersions;
 use planted_reads::StaleIndex;
+use planted_values::NameIndex;
 pub(crate) use planted_values::narrow;
 use tables::Tables;
 
@@ -60,7 +61,11 @@ impl ReferenceStore {
 
     /// An empty store with one planted bug.
     pub fn with_bug(bug: Bug) -> Self {
-        Self { bug: Some(bug), ..Self::default() }
+        let store = Self { bug: Some(bug), ..Self::default() };
+        if bug == Bug::NamesAsGiven {
+            store.lock().tables.index = NameIndex::AsGiven;
+        }
+        store
     }
 
     fn has(&self, bug: Bug) -> bool {

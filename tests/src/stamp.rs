@@ -101,6 +101,7 @@ macro_rules! store_conformance {
                 accounts_are_renamed_and_found_by_name
                 an_account_without_a_name_gets_a_free_one
                 accounts_and_keys_are_listed_by_id
+                account_names_are_compared_after_normalisation_and_case_folding
                 an_account_name_is_given_once
                 an_account_name_is_taken_once
             }

@@ -46,7 +46,7 @@ async fn check_single_reads(subject: &Subject, written: &Snapshot) {
     }
     for key in &written.keys {
         let account = written.accounts.iter().find(|one| one.id == key.account).expect("it has one");
-        let found = subject.accounts.account_named(&account.name).await;
+        let found = subject.accounts.account_named(&account.name.folded()).await;
         assert_eq!(found.as_ref(), Ok(&Some(account.clone())), "an account is found by its name");
         let names = [KeyLookup::Id(key.id), KeyLookup::Digest(key.digest)];
         subject.shows(names, Credential::new(key, account)).await;

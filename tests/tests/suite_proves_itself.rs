@@ -71,6 +71,8 @@ caught! {
     names_of_the_renamed_overlooked: RenamesOverlooked by agreement::a_category_name_is_taken_once,
         directory::an_account_name_is_taken_once, between::a_concurrently_given_category_name_is_taken,
         between::a_concurrently_given_account_name_is_taken;
+    names_as_given: NamesAsGiven by pages::names_are_compared_after_normalisation_and_case_folding,
+        directory::account_names_are_compared_after_normalisation_and_case_folding;
     versions_that_begin_again: VersionsBeginAgain by between::a_concurrently_recreated_record_is_seen;
     a_refusal_on_what_never_was: RefusalsUnchecked by agreement::a_commit_is_visible_whole;
     a_panic_that_spreads: PanicSpreads by transactions::a_panic_fails_that_transition_alone;

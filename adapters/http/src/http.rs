@@ -8,7 +8,7 @@ use petstore_ports::api::Petstore;
 use rustls::ServerConfig;
 
 use crate::base::settings::{Cors, HttpSettings};
-use crate::base::stats::Figures;
+use crate::base::stats::TransportStats;
 use crate::connection::tls::acceptor;
 use crate::listen::local::LocalServer;
 use crate::listen::server::{Endpoint, Server};
@@ -90,8 +90,8 @@ impl Http {
     }
 
     /// What has been counted since the start.
-    pub fn figures(&self) -> Figures {
-        self.app.figures()
+    pub fn stats(&self) -> TransportStats {
+        self.app.stats()
     }
 
     /// Handlers that panicked since the start. Each cost one request.

@@ -33,7 +33,7 @@ mod listen;
 mod response;
 mod thread;
 #[cfg(test)]
-mod wakes;
+mod wake_counter;
 mod wire;
 
 #[cfg(test)]
@@ -41,11 +41,11 @@ mod wire;
 mod woven;
 
 pub use base::authority::{HostName, Origin};
-pub use base::idle_time::Idle;
+pub use base::idle_time::IdleTime;
 pub use base::observe::{Exchange, Exposition, Observer};
 pub use base::page_file::PageFile;
 pub use base::settings::{Bounds, Cors, Deadlines, Documents, HttpSettings, Network};
-pub use base::stats::{Decisions, Figures, Latencies, Requests};
+pub use base::stats::{Decisions, Latencies, Requests, TransportStats};
 pub use base::timer::TokioTimer;
 pub use http::Http;
 pub use listen::local::LocalServer;

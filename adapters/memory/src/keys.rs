@@ -8,12 +8,12 @@ use parking_lot::RwLock;
 use petstore_domain::{Ban, KeyDigest, KeyId, KeyRecord, RecordRef};
 use petstore_ports::PageRequest;
 
-use crate::census::Census;
 use crate::ids::IdCounter;
+use crate::index_search::scan;
 use crate::meters::{KeyMeter, Meters};
 use crate::page;
-use crate::search::run;
 use crate::slab::{Slab, slot};
+use crate::state_index::StateIndex;
 use crate::stripes::Stripes;
 use crate::terms::Terms;
 use crate::unnoted::Unnoted;
@@ -26,7 +26,7 @@ pub(crate) struct Keys {
     /// Bans that have begun since the store was opened.
     bans: AtomicU64,
     records: Slab<KeyRecord>,
-    census: RwLock<Census<0>>,
+    state_index: RwLock<StateIndex<0>>,
     by_digest: DashMap<KeyDigest, KeyId, RandomState>,
 }
 
@@ -38,14 +38,14 @@ impl Keys {
             unnoted: Unnoted::new(),
             bans: AtomicU64::new(0),
             records: Slab::new(),
-            census: RwLock::default(),
+            state_index: RwLock::default(),
             by_digest: DashMap::default(),
         }
     }
 
     /// How many there are.
     pub(crate) fn len(&self) -> u64 {
-        self.census.read().all().len()
+        self.state_index.read().all().len()
     }
 
     /// How many bans have begun.
@@ -73,10 +73,10 @@ impl Keys {
 
     pub(crate) fn put(&self, slot: u32, record: KeyRecord) {
         let (id, ban) = (record.id, record.ban);
-        self.ids.skip_to(id.get());
+        self.ids.advance_to(id.get());
         // A secret belongs to the same key for ever, so this entry only ever comes.
         self.by_digest.insert(record.digest, id);
-        self.census.write().add(slot);
+        self.state_index.write().add(slot);
         let meter = self.meters.of(slot);
         meter.terms.set(&record);
         let before = self.records.write(slot, Some(record));
@@ -115,7 +115,7 @@ impl Keys {
 
     /// Lifts the bans of which this is said, those that are over too, and forgets every strike.
     pub(crate) fn forget_bans(&self, stripes: &Stripes, goes: impl Fn(Ban) -> bool) {
-        let all: Vec<u32> = self.census.read().all().iter().collect();
+        let all: Vec<u32> = self.state_index.read().all().iter().collect();
         for slot in all {
             let Ok(key) = KeyId::new(slot.into()) else { continue };
             let _held = stripes.hold(&[RecordRef::Key(key)]);
@@ -132,7 +132,7 @@ impl Keys {
 
     pub(crate) fn page(&self, page: &PageRequest) -> Vec<KeyRecord> {
         let mut keys = Vec::new();
-        let candidates = |walk, max| run(self.census.read().all(), walk, max);
+        let candidates = |cursor, max| scan(self.state_index.read().all(), cursor, max);
         page::fill(
             page,
             &self.records,

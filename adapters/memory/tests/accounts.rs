@@ -67,10 +67,13 @@ fn a_renamed_account_has_its_new_name_only() {
         ready(run(&store, UpdateAccount { id: made.id, name, plan: None })).unwrap()
     };
     rename("Ada").unwrap();
-    let named =
-        |name: &str| ready(store.account_named(&account_name(name))).unwrap().map(|account| account.id);
+    let named = |name: &str| {
+        ready(store.account_named(&account_name(name).folded())).unwrap().map(|account| account.id)
+    };
     assert_eq!(named("Ada"), Some(made.id));
-    assert_eq!((named("ada"), named(made.name.as_str())), (None, None));
+    assert_eq!((named("ADA"), named(made.name.as_str())), (Some(made.id), None));
+    rename("ADA").unwrap();
+    assert_eq!(named("Ada"), Some(made.id), "it may change the case of its own name");
     // Its old name is free for another.
     let other = create_key(&store, 2, Plan::Free).account;
     done(&store, UpdateAccount { id: other.id, name: Some(made.name.clone()), plan: None });

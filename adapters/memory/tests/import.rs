@@ -77,26 +77,22 @@ fn each_row_is_checked_and_a_refused_import_leaves_nothing() {
     use PetStatus::{Available, Pending, Sold};
     // Three rows have come before.
     let cases: [(Rows, u64, &str); 17] = [
-        (|it| add_category(it, 4, "Cats"), 4, "category 4 is there twice"),
+        (|it| add_category(it, 4, "Cats"), 4, "category 4 occurs twice"),
         (
             |it| add_category(it, 5, "DOGS"),
             4,
-            "category 5 has a name that reads the same as that of category 4",
+            "category 5 has a name that is equivalent to that of category 4",
         ),
-        (|it| add_pet(it, 7, 4, Sold), 4, "pet 7 is there twice"),
-        (|it| add_pet(it, 8, 5, Sold), 4, "pet 8 belongs to category 5, which is not there"),
-        (|it| add_item(it, 7, 3, Available), 4, "inventory item 7 is there twice"),
-        (|it| add_item(it, 8, 3, Available), 4, "inventory item 8 belongs to pet 8, which is not there"),
-        (|it| add_order(it, 1, 8, false), 4, "order 1 belongs to pet 8, which is not there"),
-        (
-            |it| add_order(it, 1, 7, true).and_then(|()| add_order(it, 1, 7, true)),
-            5,
-            "order 1 is there twice",
-        ),
+        (|it| add_pet(it, 7, 4, Sold), 4, "pet 7 occurs twice"),
+        (|it| add_pet(it, 8, 5, Sold), 4, "pet 8 belongs to category 5, which does not exist"),
+        (|it| add_item(it, 7, 3, Available), 4, "inventory item 7 occurs twice"),
+        (|it| add_item(it, 8, 3, Available), 4, "inventory item 8 belongs to pet 8, which does not exist"),
+        (|it| add_order(it, 1, 8, false), 4, "order 1 belongs to pet 8, which does not exist"),
+        (|it| add_order(it, 1, 7, true).and_then(|()| add_order(it, 1, 7, true)), 5, "order 1 occurs twice"),
         (
             |it| add_pet(it, 8, 4, Pending).and_then(|()| add_item(it, 8, 3, Available)),
             5,
-            "inventory item 8 is available, and its pet is pending",
+            "inventory item 8 is available, but its pet is pending",
         ),
         // What the end alone shows is the fault of the row after which something should have come.
         (|it| add_pet(it, 8, 4, Available), 4, "pet 8 has no inventory item"),

@@ -1,12 +1,11 @@
-// What makes Swagger UI the reference page of this contract: its markers shown, a search over everything, a guide that
-// folds, and names for controls that have none. Hooks are those of Swagger UI's plug-in system, at the version that is
-// built in.
+// A plug-in that adapts Swagger UI to this contract: badges, a search, a guide that folds, and names for controls
+// without one. It uses Swagger UI's plug-in system, in the version that is built in.
 'use strict';
 
-// The page stands at `…/docs`; what stands before that was put there by a proxy, and the console must keep to it.
+// The page is at `…/docs`; a proxy may have added a prefix, which the console must use.
 const prefix = location.pathname.replace(/\/docs$/, '');
 
-// A sandbox that is reached where this page is: whatever address it knows itself by, the reader's is the one to copy.
+// For a sandbox at the same origin as the page, the reader's address is the one to copy.
 for (const origin of document.querySelectorAll('#sandbox [data-origin]')) origin.textContent = location.origin + prefix;
 
 const day = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'long', year: 'numeric', timeZone: 'UTC' });
@@ -60,7 +59,7 @@ const FENCED = /^```\w*\n(.*?)\n```$/ms;
 
 /** A section of the guide: its blocks of commands can be copied, the rest is Markdown. */
 function section(React, Markdown, Snippet, source) {
-  // Text and blocks take turns.
+  // Text and blocks alternate.
   return source.split(FENCED).map((part, index) => index % 2 === 0
     ? React.createElement(Markdown, { key: index, source: part })
     : React.createElement(Snippet, { key: index, text: part }));
@@ -118,9 +117,9 @@ const petstore = ({ React }) => ({
     },
   },
   components: {
-    // What the original falls back to for lists of ids, with a warning on the console.
+    // The original uses this for lists of ids, with a warning on the console.
     JsonSchema_integer_int64: (props) => React.createElement(props.getComponent('JsonSchema_string'), props),
-    // The original is no button, and copies a path that is of no use alone.
+    // The original is not a button, and copies the path alone.
     CopyToClipboardBtn: () => null,
     Snippet: (props) => snippet(React, props),
     FilterContainer: ({ layoutSelectors, layoutActions, specSelectors }) => {
@@ -139,14 +138,14 @@ const petstore = ({ React }) => ({
     },
   },
   wrapComponents: {
-    // Without the link of the original: the whole line is a button already, and a link inside a button is neither.
+    // Without the original's link: the whole line is a button, and a link inside a button is invalid.
     OperationSummaryPath: (Original, system) => ({ operationProps }) => {
       const { path, method, deprecated } = operationProps.toObject();
       const parts = path.split(/(?=\/)/).flatMap((part, index) => [React.createElement('wbr', { key: index }), part]);
       const className = deprecated ? 'opblock-summary-path__deprecated' : 'opblock-summary-path';
       return React.createElement(React.Fragment, null,
         React.createElement('span', { className, 'data-path': path }, parts),
-        // A closed operation knows little of itself.
+        // A closed operation lacks its details.
         badges(React, system.getSystem().specSelectors.specJson().getIn(['paths', path, method])));
     },
     Markdown: (Original, system) => (props) =>
@@ -160,14 +159,15 @@ const petstore = ({ React }) => ({
           React.createElement(Original, props))
         : null,
     response: (Original) => (props) => answer(React, Original, props),
-    // Of one type there is nothing to choose. The original stays, hidden: it tells the others which type is chosen.
+    // A single media type needs no selection. The original stays, hidden, because the other components read the type
+    // from it.
     contentType: (Original) => (props) =>
       props.contentTypes?.size === 1
         ? React.createElement('span', { className: 'one-media-type' },
           React.createElement('code', null, props.contentTypes.first()),
           React.createElement('span', { hidden: true }, React.createElement(Original, props)))
         : React.createElement(Original, props),
-    // A tag without operations is the heading of those that follow.
+    // A tag without operations is a heading for the following ones.
     OperationTag: (Original, system) => (props) => {
       if (props.tagObj.get('operations').size > 0) return React.createElement(Original, props);
       const Markdown = system.getSystem().getComponent('Markdown', true);
@@ -190,8 +190,8 @@ function atThisAddress(document) {
 }
 
 /**
- * Examples of optional parameters as words instead of values. A console sends what stands in its fields, and nobody
- * means to send an example of a cursor or of an idempotency key.
+ * Shows examples of optional parameters as text instead of values: the console sends the values of its fields, and an
+ * example of a cursor or of an idempotency key must not be sent.
  */
 function withoutPrefills(document) {
   const tell = (parameter) => {
@@ -228,21 +228,21 @@ function label(root) {
   give('.examples-select select', 'Example');
   give('[data-param-name] select', (control) => control.closest('[data-param-name]').dataset.paramName);
   give('.dialog-ux .close-modal', 'Close');
-  // What scrolls must be within reach of a keyboard.
+  // Scrollable elements must be reachable by keyboard.
   for (const pre of root.querySelectorAll('.curl-command pre, .live-responses-table pre')) pre.tabIndex = 0;
   for (const button of root.querySelectorAll('.auth-btn-wrapper [aria-label]')) button.removeAttribute('aria-label');
   give('#servers, .servers select', 'Server');
 }
 
-/** The dialogue for the key is one for a keyboard and for a screen reader too. */
+/** Makes the dialogue for the key accessible by keyboard and screen reader. */
 let opener = null;
 function attend(dialog) {
   if (!dialog) {
-    // What opened it may have been drawn anew, now with a closed lock.
+    // The opener may have been rendered again, with a closed lock.
     if (opener) (opener.isConnected ? opener : page.querySelector('.btn.authorize'))?.focus();
     opener = null;
   } else if (!dialog.role) {
-    // It may be drawn anew while it is open.
+    // The dialogue may be rendered again while it is open.
     opener ??= document.activeElement;
     dialog.role = 'dialog';
     dialog.ariaModal = 'true';
@@ -273,7 +273,7 @@ SwaggerUIBundle({
   displayRequestDuration: true,
   syntaxHighlight: { theme: 'obsidian' },
   defaultModelsExpandDepth: 0,
-  // Nothing is asked of another origin, and a key is forgotten with the page.
+  // The page sends no request to another origin, and does not store the key.
   validatorUrl: null,
   persistAuthorization: false,
   requestInterceptor: (request) => {

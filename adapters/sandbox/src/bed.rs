@@ -1,4 +1,4 @@
-//! What a tester does, done to the ports.
+//! The operations of a sandbox, over the ports.
 
 use std::sync::Arc;
 
@@ -7,21 +7,21 @@ use petstore_ports::{Entropy, Resettable, Row, StoreError};
 
 use crate::clock::SandboxClock;
 
-/// A store and a clock that a tester has to themselves.
+/// A store and a clock that only the tester uses.
 pub struct TestBed {
     /// The store.
     pub store: Arc<dyn Resettable>,
     /// The clock that the service works with.
     pub clock: Arc<SandboxClock>,
-    /// For a new epoch at each beginning.
+    /// The source of a new epoch for each reset.
     pub entropy: Arc<dyn Entropy>,
-    /// What the shop begins with: categories, pets and orders, in this order.
+    /// The content of the shop after a reset: categories, pets and orders, in this order.
     pub shop: Arc<[Row]>,
 }
 
 impl Sandbox for TestBed {
     fn new_epoch(&self) -> Result<u64, StoreError> {
-        // Eight of the bytes are enough not to meet an epoch of before.
+        // Eight bytes are enough to avoid an earlier epoch.
         Ok(self.entropy.bits()?[..8].iter().fold(0, |epoch, byte| epoch << 8 | u64::from(*byte)))
     }
 
@@ -36,7 +36,7 @@ impl Sandbox for TestBed {
     fn set_clock(&self, turn: ClockTurn) -> Result<ClockFace, StoreError> {
         let (face, back_from) = self.clock.turn(turn);
         if let Some(went) = back_from {
-            // A clock that is back while windows of later are counted would be neither before nor after.
+            // If the windows cannot be forgotten, the clock keeps its time: windows of a later time must not remain.
             self.store.forget_usage().inspect_err(|_| self.clock.turn_again(went))?;
         }
         Ok(face)

@@ -1,4 +1,4 @@
-//! A clock that is turned.
+//! An adjustable clock.
 
 use std::sync::Arc;
 
@@ -7,18 +7,18 @@ use petstore_domain::Timestamp;
 use petstore_ports::Clock;
 use petstore_ports::api::{ClockFace, ClockTurn, Hands};
 
-/// The machine's clock until it is turned; then it goes on from there, or stands still.
+/// The machine's clock until it is set; then it continues from the set time, or stands still.
 pub struct SandboxClock {
     machine: Arc<dyn Clock>,
     pace: RwLock<Pace>,
 }
 
-/// How the clock goes.
+/// The progress of the clock.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Pace {
-    /// With the machine's clock, so many milliseconds ahead of it.
+    /// In step with the machine's clock, ahead of it by this number of milliseconds.
     Ahead(i64),
-    /// Not at all.
+    /// Standing still at this time.
     Frozen(Timestamp),
 }
 
@@ -36,18 +36,18 @@ impl Pace {
 }
 
 impl SandboxClock {
-    /// A clock that shows what the machine's shows.
+    /// Returns a clock with the machine's time.
     pub fn new(machine: Arc<dyn Clock>) -> Self {
         Self { machine, pace: RwLock::new(Pace::Ahead(0)) }
     }
 
-    /// What it shows.
+    /// Returns the time of the clock.
     pub fn face(&self) -> ClockFace {
         let pace = *self.pace.read();
         ClockFace { now: pace.at(self.machine.now()), frozen: matches!(pace, Pace::Frozen(_)) }
     }
 
-    /// Turns it. Returns what it shows then, and how it went before if that is back.
+    /// Adjusts the clock. Returns its new time, and, if it went back, its former pace.
     pub(crate) fn turn(&self, turn: ClockTurn) -> (ClockFace, Option<Pace>) {
         let mut pace = self.pace.write();
         let went = *pace;
@@ -64,7 +64,7 @@ impl SandboxClock {
         (ClockFace { now, frozen }, (now < before).then_some(went))
     }
 
-    /// Lets it go on as it went before it was turned.
+    /// Restores a former pace.
     pub(crate) fn turn_again(&self, went: Pace) {
         *self.pace.write() = went;
     }

@@ -1,8 +1,8 @@
-//! A petstore as a tester's plaything: a clock to turn, and a shop that begins anew.
+//! A petstore for tests: an adjustable clock, and a reset of the shop.
 //!
-//! [`SandboxClock`] stands in for the machine's clock, [`TestBed`] turns it and takes the store back to its beginning,
-//! over the ports alone. Nothing of this belongs into a service that others rely on; whoever puts a petstore together
-//! decides that by not using it. How a tester asks for it is the transport's affair, and so are planned failures.
+//! [`SandboxClock`] replaces the machine's clock; [`TestBed`] sets it and resets the store, over the ports only. A
+//! service in production uses neither: the crate that wires the petstore decides. The transport has the requests of a
+//! sandbox, and planned failures.
 
 mod bed;
 mod clock;

@@ -2,7 +2,7 @@
 //!
 //! What is wrong in another way is left as it is: it is named when the file is loaded.
 
-use petstore_domain::{AccountId, AccountName, Timestamp, stored_name, stored_time};
+use petstore_domain::{KeyLabel, TextError, Timestamp, stored_name, stored_time};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, params};
 
@@ -11,8 +11,11 @@ use crate::namesakes;
 use crate::tables::mended_outcome;
 use crate::{IfNamesakes, Mended};
 
-/// The schema version from which on nothing is stored any more that would have to be mended.
+/// The schema version from which on stored dates, names and answers keep to the rules of today.
 const SOUND_SINCE: u32 = 3;
+
+/// The schema version from which on a stored key label is empty or has a visible character.
+const LABELS_SOUND_SINCE: u32 = 4;
 
 /// Every column that holds a point in time, and whether it is shown with a version that must rise.
 const TIMES: [(&str, &str, bool); 9] = [
@@ -43,8 +46,10 @@ pub(crate) fn put_right(
             mended.dates += times(connection, table, column, is_shown)?;
         }
         mended.pets = pets(connection)?;
-        mended.accounts = accounts(connection)?;
         mended.answers = answers(connection)?;
+    }
+    if (1..LABELS_SOUND_SINCE).contains(&found) {
+        mended.labels = labels(connection)?;
     }
     namesakes::fold_again(connection, if_namesakes, &mut mended)?;
     Ok(mended)
@@ -64,26 +69,13 @@ fn pets(connection: &Connection) -> rusqlite::Result<u64> {
     write(connection, "UPDATE pets SET name = ?2, version = version + 1 WHERE id = ?1", old)
 }
 
-/// An account gets a name as one that is made without any.
-fn accounts(connection: &Connection) -> rusqlite::Result<u64> {
-    let select = format!("SELECT id, name FROM accounts WHERE name {FOREIGN}");
-    let old = texts(connection, &select, |id, text| {
-        stored_name(text, "account", id).ok()?.mended()?;
-        AccountId::new(id).ok()
+/// A label without a visible character becomes empty.
+fn labels(connection: &Connection) -> rusqlite::Result<u64> {
+    let select = format!("SELECT id, label FROM keys WHERE label {FOREIGN}");
+    let old = texts(connection, &select, |_, text| {
+        (KeyLabel::parse(text) == Err(TextError::Invisible)).then(String::new)
     })?;
-    let mut is_free = connection.prepare("SELECT NOT EXISTS (SELECT 1 FROM accounts WHERE name = ?1)")?;
-    let mut count = 0;
-    for (row, id) in old {
-        for name in AccountName::made_for(id) {
-            if is_free.query_row([name.as_str()], |row| row.get(0))? {
-                connection
-                    .execute("UPDATE accounts SET name = ?2 WHERE id = ?1", params![row, name.as_str()])?;
-                count += 1;
-                break;
-            }
-        }
-    }
-    Ok(count)
+    write(connection, "UPDATE keys SET label = ?2 WHERE id = ?1", old)
 }
 
 fn answers(connection: &Connection) -> rusqlite::Result<u64> {

@@ -1,8 +1,9 @@
 //! The outcome of a migration that meets values which are not taken any more.
 
-use petstore_domain::{CategoryId, Renamed};
+use petstore_domain::{AccountId, AccountName, CategoryId, Renamed};
 
-/// The answer to categories whose names read the same, in a file that was written when they did not.
+/// The treatment of categories and accounts whose names are equal by the folding rule of today, in a file that was written
+/// under an older one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum IfNamesakes {
     /// The file is refused and stays as it is.
@@ -23,10 +24,14 @@ pub struct Mended {
     pub categories: u64,
     /// Accounts that had one.
     pub accounts: u64,
+    /// Keys that had a label without a visible character, which is empty now.
+    pub labels: u64,
     /// Answers kept for requests that are sent again, in which there was such a date or name.
     pub answers: u64,
-    /// Categories whose name read like that of an older one.
+    /// Categories that were renamed, since an older one has an equal name.
     pub renamed: Vec<Renamed>,
+    /// Accounts that were renamed, since an older one has an equal name.
+    pub renamed_accounts: Vec<Renamed<AccountId, AccountName>>,
 }
 
 impl Mended {
@@ -42,8 +47,8 @@ impl Mended {
 pub(crate) enum MendError {
     /// The engine has failed.
     Engine(rusqlite::Error),
-    /// Categories have names that read the same: each with the older one.
-    Namesakes(Vec<(CategoryId, CategoryId)>),
+    /// Records have names that are equal by the folding rule of today: each with the older one.
+    Namesakes { categories: Vec<(CategoryId, CategoryId)>, accounts: Vec<(AccountId, AccountId)> },
 }
 
 impl From<rusqlite::Error> for MendError {

@@ -1,17 +1,56 @@
-//! Folding the names of all categories again, where a file has them folded by an older rule.
+//! Folding the names of all categories and accounts again, where a file has them folded by an older rule.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 
-use petstore_domain::{CategoryId, CategoryName, FOLDING, Namesakes, Stored, stored_name};
+use petstore_domain::{
+    AccountId, AccountName, CategoryId, CategoryName, FOLDING, IdError, Namesakes, Renamed, Stored,
+    UniqueName, stored_name,
+};
 use rusqlite::{Connection, params};
 
 use crate::mended::MendError;
 use crate::{IfNamesakes, Mended, meta};
 
-/// A category's new name, if it has one, and its folded form.
-type NewName = (Option<CategoryName>, String);
+/// A table of records that have a name each, unique after folding.
+struct NamedTable<Id, Name> {
+    table: &'static str,
+    parse_id: fn(u64) -> Result<Id, IdError>,
+    number: fn(Id) -> u64,
+    /// The name that replaces one without a visible character.
+    stand_in: fn(Id) -> Option<Name>,
+    /// Assignments that go with a new name, since clients see the change.
+    on_rename: &'static str,
+}
 
-/// Folds them if the file's rule is another one. The caller has a transaction.
+const CATEGORIES: NamedTable<CategoryId, CategoryName> = NamedTable {
+    table: "categories",
+    parse_id: CategoryId::new,
+    number: CategoryId::get,
+    stand_in: |id| CategoryName::parse(&format!("category {id}")).ok(),
+    on_rename: ", version = version + 1",
+};
+
+const ACCOUNTS: NamedTable<AccountId, AccountName> = NamedTable {
+    table: "accounts",
+    parse_id: AccountId::new,
+    number: AccountId::get,
+    stand_in: |id| AccountName::made_for(id).next(),
+    on_rename: "",
+};
+
+/// A record's new name, if it has one, and its folded form.
+type NewName<Name> = (Option<Name>, String);
+
+/// The names of a table, as they are stored and as they are to be.
+struct Names<Id, Name> {
+    changed: BTreeMap<Id, NewName<Name>>,
+    namesakes: Namesakes<Id, Name>,
+    /// Records that had a name without a visible character, each with its stand-in.
+    invisible: Vec<(Id, Name)>,
+}
+
+/// Folds all names if the file's rule is not that of this program. The caller has a transaction.
 pub(crate) fn fold_again(
     connection: &Connection,
     if_namesakes: IfNamesakes,
@@ -20,72 +59,90 @@ pub(crate) fn fold_again(
     if meta::folding(connection)? == Some(FOLDING) {
         return Ok(());
     }
-    let mut new_names = BTreeMap::new();
-    let mut namesakes = Namesakes::default();
-    let mut unseen = Vec::new();
-    for (id, name, folded) in categories(connection)? {
-        match name {
-            Stored::Sound(name) => {
-                if name.folded().as_str() != folded {
-                    new_names.insert(id, (None, name.folded().as_str().to_owned()));
-                }
-                namesakes.add(id, name);
-            }
-            Stored::Mended(name) => unseen.push((id, name)),
-        }
+    let (categories, accounts) = (CATEGORIES.read(connection)?, ACCOUNTS.read(connection)?);
+    let has_namesakes = !(categories.namesakes.is_empty() && accounts.namesakes.is_empty());
+    if if_namesakes == IfNamesakes::Refuse && has_namesakes {
+        return Err(MendError::Namesakes {
+            categories: categories.namesakes.pairs().collect(),
+            accounts: accounts.namesakes.pairs().collect(),
+        });
     }
-    if if_namesakes == IfNamesakes::Refuse && !namesakes.is_empty() {
-        return Err(MendError::Namesakes(namesakes.pairs().collect()));
-    }
-    mended.categories = u64::try_from(unseen.len()).unwrap_or(u64::MAX);
-    for (id, name) in unseen {
-        let name = namesakes.add_made(id, name);
-        new_names.insert(id, renamed(name));
-    }
-    mended.renamed = namesakes.rename();
-    new_names.extend(mended.renamed.iter().map(|one| (one.id, renamed(one.to.clone()))));
-    write(connection, &new_names)?;
+    (mended.categories, mended.renamed) = CATEGORIES.settle(connection, categories)?;
+    (mended.accounts, mended.renamed_accounts) = ACCOUNTS.settle(connection, accounts)?;
     meta::set_folding(connection, FOLDING)?;
     Ok(())
 }
 
-fn renamed(name: CategoryName) -> NewName {
+impl<Id: Copy + Ord + Display, Name: UniqueName> NamedTable<Id, Name> {
+    /// Reads the names of all rows that can be read; other damage is reported when the file is loaded.
+    fn read(&self, connection: &Connection) -> rusqlite::Result<Names<Id, Name>> {
+        let mut names =
+            Names { changed: BTreeMap::new(), namesakes: Namesakes::default(), invisible: Vec::new() };
+        let mut statement =
+            connection.prepare(&format!("SELECT id, name, folded_name FROM {}", self.table))?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let (Ok(text), Ok(folded)) = (row.get_ref(1)?.as_str(), row.get_ref(2)?.as_str()) else {
+                continue;
+            };
+            let Some(id) = row.get(0).ok().and_then(|id| (self.parse_id)(id).ok()) else { continue };
+            match stored_name(text, self.table, (self.number)(id)) {
+                Ok(Stored::Mended(_)) => names.invisible.extend((self.stand_in)(id).map(|name| (id, name))),
+                Ok(Stored::Sound(name)) => {
+                    let Ok(name) = Name::parse(&name) else { continue };
+                    if name.folded().as_str() != folded {
+                        names.changed.insert(id, (None, name.folded().as_str().to_owned()));
+                    }
+                    names.namesakes.add(id, name);
+                }
+                Err(_) => {}
+            }
+        }
+        Ok(names)
+    }
+
+    /// Gives each record a name of its own and writes what has changed. Returns the number of names that had no visible
+    /// character, and the records that were renamed for a collision.
+    fn settle(
+        &self,
+        connection: &Connection,
+        names: Names<Id, Name>,
+    ) -> rusqlite::Result<(u64, Vec<Renamed<Id, Name>>)> {
+        let Names { mut changed, mut namesakes, invisible } = names;
+        let count = u64::try_from(invisible.len()).unwrap_or(u64::MAX);
+        for (id, stand_in) in invisible {
+            let name = namesakes.add_made(id, stand_in);
+            changed.insert(id, renamed(name));
+        }
+        let renamed_records = namesakes.rename();
+        changed.extend(renamed_records.iter().map(|one| (one.id, renamed(one.to.clone()))));
+        self.write(connection, &changed)?;
+        Ok((count, renamed_records))
+    }
+
+    /// Writes the new names. Every old folded form is replaced first, since a record may get the form that another one had; a
+    /// text with a control character collides with no name.
+    fn write(&self, connection: &Connection, names: &BTreeMap<Id, NewName<Name>>) -> rusqlite::Result<()> {
+        let Self { table, on_rename, .. } = self;
+        let mut free =
+            connection.prepare(&format!("UPDATE {table} SET folded_name = char(1) || id WHERE id = ?1"))?;
+        for id in names.keys() {
+            free.execute([(self.number)(*id)])?;
+        }
+        let mut fold = connection.prepare(&format!("UPDATE {table} SET folded_name = ?2 WHERE id = ?1"))?;
+        let mut rename =
+            connection.prepare(&format!("UPDATE {table} SET name = ?2{on_rename} WHERE id = ?1"))?;
+        for (id, (name, folded)) in names {
+            fold.execute(params![(self.number)(*id), folded])?;
+            if let Some(name) = name {
+                rename.execute(params![(self.number)(*id), name.as_str()])?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn renamed<Name: UniqueName>(name: Name) -> NewName<Name> {
     let folded = name.folded().as_str().to_owned();
     (Some(name), folded)
-}
-
-/// Every category that can be read: its id, its name and its folded name as they are stored.
-fn categories(connection: &Connection) -> rusqlite::Result<Vec<(CategoryId, Stored<CategoryName>, String)>> {
-    let mut statement = connection.prepare("SELECT id, name, folded_name FROM categories")?;
-    let mut rows = statement.query([])?;
-    let mut found = Vec::new();
-    while let Some(row) = rows.next()? {
-        let (Ok(text), Ok(folded)) = (row.get_ref(1)?.as_str(), row.get_ref(2)?.as_str()) else { continue };
-        let Some(id) = row.get(0).ok().and_then(|id| CategoryId::new(id).ok()) else { continue };
-        let name = match stored_name(text, "category", id.get()) {
-            Ok(Stored::Mended(made)) => CategoryName::parse(&made).map(Stored::Mended),
-            Ok(Stored::Sound(name)) => CategoryName::parse(&name).map(Stored::Sound),
-            Err(error) => Err(error),
-        };
-        found.extend(name.map(|name| (id, name, folded.to_owned())));
-    }
-    Ok(found)
-}
-
-/// First every old form goes, since one category may get what another one had. A form with a control character is no name's.
-fn write(connection: &Connection, names: &BTreeMap<CategoryId, NewName>) -> rusqlite::Result<()> {
-    let mut free = connection.prepare("UPDATE categories SET folded_name = char(1) || id WHERE id = ?1")?;
-    for id in names.keys() {
-        free.execute([id.get()])?;
-    }
-    let mut fold = connection.prepare("UPDATE categories SET folded_name = ?2 WHERE id = ?1")?;
-    let mut rename =
-        connection.prepare("UPDATE categories SET name = ?2, version = version + 1 WHERE id = ?1")?;
-    for (id, (name, folded)) in names {
-        fold.execute(params![id.get(), folded])?;
-        if let Some(name) = name {
-            rename.execute(params![id.get(), name.as_str()])?;
-        }
-    }
-    Ok(())
 }

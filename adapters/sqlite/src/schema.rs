@@ -12,8 +12,12 @@ use crate::{IfNamesakes, Mended, OpenError, mend, meta};
 pub(crate) const APPLICATION_ID: i32 = 0x5045_5453;
 
 /// Each step from one version to the next. A step that has been released is never changed; the next one is added.
-const MIGRATIONS: &[&str] =
-    &[include_str!("schema/1.sql"), include_str!("schema/2.sql"), include_str!("schema/3.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("schema/1.sql"),
+    include_str!("schema/2.sql"),
+    include_str!("schema/3.sql"),
+    include_str!("schema/4.sql"),
+];
 
 /// The schema version from which on a file says by which rule its names are folded.
 const SAYS_FOLDING_SINCE: u32 = 3;
@@ -119,7 +123,9 @@ fn run<T>(
     }
     let finished = finish(&transaction).map_err(|error| match error {
         MendError::Engine(error) => failed(error),
-        MendError::Namesakes(pairs) => OpenError::Namesakes { path: path.into(), pairs },
+        MendError::Namesakes { categories, accounts } => {
+            OpenError::Namesakes { path: path.into(), categories, accounts }
+        }
     })?;
     transaction.commit().map_err(failed)?;
     Ok(finished)
@@ -167,7 +173,8 @@ mod tests {
         let broken = [FIRST, two, "DROP TABLE one; INSERT INTO nowhere VALUES (1)"];
         assert!(run(&mut connection, path, 7, &broken, |_| Ok(())).is_err());
         assert_eq!((names(&connection).as_str(), found(&connection, path, 3).unwrap()), ("meta one", 1));
-        let refuse = |_: &Connection| Err::<(), _>(MendError::Namesakes(vec![]));
+        let refuse =
+            |_: &Connection| Err::<(), _>(MendError::Namesakes { categories: vec![], accounts: vec![] });
         assert!(run(&mut connection, path, 7, &[FIRST, two], refuse).is_err());
         assert_eq!((names(&connection).as_str(), found(&connection, path, 3).unwrap()), ("meta one", 1));
 

@@ -2,11 +2,11 @@
 
 mod accounts;
 mod categories;
+mod idempotency;
 mod keys;
 mod orders;
 mod outcome;
 mod pets;
-mod retries;
 mod usage;
 
 pub(crate) use keys::note_ban;

@@ -85,7 +85,7 @@ fn damage_that_is_met_by_a_write_is_damage_for_whoever_asks_again() {
     for _ in 0..2 {
         let found = journal.recover();
         assert!(
-            matches!(&found, Err(error) if error.kind() == StoreErrorKind::Corrupt && error.message().starts_with("the file: ")),
+            matches!(&found, Err(error) if error.kind() == StoreErrorKind::Corrupt && error.message().starts_with("the data file: ")),
             "{found:?}"
         );
     }
@@ -141,20 +141,23 @@ fn pages_that_have_changed_places_are_found_by_their_order() {
 fn no_file_is_made_where_one_has_been_or_none_can_be() {
     let room = Room::new();
     let refusal = |name: &str| match SqliteJournal::open(room.path(name), EPOCH) {
-        Err(error @ OpenError::File { .. }) => error.to_string(),
+        Err(error @ OpenError::File { .. }) => error.report(),
         other => panic!("{:?}", other.err()),
     };
     // What was acknowledged last is in the log of a file that was moved away after a crash.
     fs::write(room.path("moved.db-wal"), [0; 32]).unwrap();
-    assert!(refusal("moved.db").contains("its -wal is, which holds what was written last"));
+    assert!(refusal("moved.db").ends_with(
+        "moved.db cannot be opened: it does not exist, but its -wal does, which holds the last changes: bring the data file \
+         back, or move the -wal away"
+    ));
     assert!(room.path("moved.db-wal").exists() && !room.path("moved.db").exists());
     fs::write(room.path("moved.db"), []).unwrap();
-    assert!(refusal("moved.db").contains("it is empty, and its -wal is not"));
+    assert!(refusal("moved.db").contains("it is empty, but its -wal is not, which holds the last changes"));
     assert!(room.path("moved.db-wal").exists());
     std::os::unix::fs::symlink(room.path("nowhere"), room.path("link.db")).unwrap();
-    assert!(refusal("link.db").ends_with("it is a link that leads nowhere"));
+    assert!(refusal("link.db").contains("it is a symbolic link to a file that does not exist"));
     fs::create_dir(room.path("folder.db")).unwrap();
-    assert!(refusal("folder.db").ends_with("it is no file"));
+    assert!(refusal("folder.db").ends_with("it is not a regular file: name another path"));
     for name in ["moved.db.lock", "link.db.lock", "folder.db.lock"] {
         assert!(!room.path(name).exists(), "{name}");
     }

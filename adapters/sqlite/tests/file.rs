@@ -202,7 +202,10 @@ fn a_sink_may_end_the_reading() {
 fn what_is_no_journal_of_this_program_is_refused_by_name() {
     let room = Room::new();
     for (edit, expected) in [
-        ("PRAGMA user_version = 99", "has schema version 99, and this program reads version 3"),
+        (
+            "PRAGMA user_version = 99",
+            "has schema version 99, and this program reads version 4: open it with the version that wrote it, or a newer one",
+        ),
         ("PRAGMA application_id = 1", "is not the data file of a petstore"),
         ("PRAGMA user_version = 0", "is not the data file of a petstore"),
     ] {
@@ -280,7 +283,10 @@ fn a_backup_is_a_journal_of_its_own() {
 
     assert_eq!(copy.metadata().unwrap().permissions().mode() & 0o777, 0o600);
     let refused = backup(&room.database(), &copy).unwrap_err().to_string();
-    assert!(refused.contains("copy.db is there already"), "{refused}");
+    assert!(
+        refused.ends_with("copy.db exists already, and a backup overwrites no file: name another file"),
+        "{refused}"
+    );
     // Each time that it is restored it has an epoch of its own, and keeps it.
     for epoch in [1, 2] {
         let restored = room.path(&format!("restored-{epoch}.db"));
@@ -307,7 +313,8 @@ fn a_file_of_an_older_schema_is_copied_as_it_is_and_read_once_it_has_been_opened
     std::fs::copy(fixtures().join("schema-1.db"), room.database()).unwrap();
     let before = std::fs::read(room.database()).unwrap();
     let refused = snapshot(&room.database()).unwrap_err().to_string();
-    let said = "has schema version 1, and this program reads version 3, to which a server that starts on it brings it";
+    let said =
+        "has schema version 1, and this program reads version 4: a server that starts on it migrates it";
     assert!(refused.contains(said), "{refused}");
     let copy = room.path("copy.db");
     backup(&room.database(), &copy).unwrap();

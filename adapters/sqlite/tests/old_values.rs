@@ -22,6 +22,22 @@ fn old_file(room: &Room) {
     std::fs::copy(fixture, room.database()).unwrap();
 }
 
+/// A file of schema version 3, in which account names were compared byte by byte, and a label might be U+200B alone.
+fn old_accounts(room: &Room) {
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/old-accounts.db");
+    std::fs::copy(fixture, room.database()).unwrap();
+}
+
+fn name_of_account(row: Row) -> Option<String> {
+    match row {
+        Row::Account(account) => Some(account.name.as_str().to_owned()),
+        _ => None,
+    }
+}
+
+const FOLDED: &str =
+    "SELECT group_concat(folded_name, ', ') FROM (SELECT folded_name FROM accounts ORDER BY id)";
+
 fn text(room: &Room, sql: &str) -> String {
     room.tool().query_row(sql, [], |row| row.get(0)).unwrap()
 }
@@ -34,8 +50,8 @@ fn names_that_read_the_same_are_told_with_their_ids_and_the_file_stays_as_it_was
     old_file(&room);
     let before = std::fs::read(room.database()).unwrap();
     let refused = SqliteJournal::open(room.database(), 1).err().unwrap();
-    let OpenError::Namesakes { pairs, .. } = &refused else { panic!("{refused}") };
-    let pairs: Vec<_> = pairs.iter().map(|(id, of)| (id.get(), of.get())).collect();
+    let OpenError::Namesakes { categories, .. } = &refused else { panic!("{refused}") };
+    let pairs: Vec<_> = categories.iter().map(|(id, of)| (id.get(), of.get())).collect();
     assert_eq!(pairs, [(2, 1), (4, 3)]);
     let said = "has categories whose names read the same: 2 has the name of 1, 4 has the name of 3";
     assert!(refused.to_string().ends_with(said), "{refused}");
@@ -44,14 +60,54 @@ fn names_that_read_the_same_are_told_with_their_ids_and_the_file_stays_as_it_was
 }
 
 #[test]
+fn accounts_with_equal_names_are_reported_with_their_ids_and_the_file_stays_as_it_was() {
+    let room = Room::new();
+    old_accounts(&room);
+    let before = std::fs::read(room.database()).unwrap();
+    let refused = SqliteJournal::open(room.database(), 1).err().unwrap().to_string();
+    let said = "has accounts whose names read the same: 3 has the name of 2, 5 has the name of 4";
+    assert!(refused.ends_with(said), "{refused}");
+    assert_eq!(std::fs::read(room.database()).unwrap(), before);
+    assert!(!room.path("petstore.db-wal").exists());
+}
+
+#[test]
+fn the_younger_of_two_accounts_with_equal_names_gets_its_id_behind_its_name() {
+    let room = Room::new();
+    old_accounts(&room);
+    let (mut journal, mended) = SqliteJournal::open_with(room.database(), 1, RENAME).unwrap();
+    let renamed: Vec<_> =
+        mended.renamed_accounts.iter().map(|one| (one.id.get(), one.of.get(), one.to.as_str())).collect();
+    assert_eq!(renamed, [(3, 2, "Cafe\u{301} (3)"), (5, 4, "ZOO (5-2)")]);
+    assert_eq!(Mended { renamed_accounts: vec![], ..mended }, Mended { labels: 1, ..Mended::default() });
+    let names: Vec<_> = load(&mut journal).unwrap().1.into_iter().filter_map(name_of_account).collect();
+    assert_eq!(names, ["default", "Café", "Cafe\u{301} (3)", "Zoo", "ZOO (5-2)", "zoo (5)", "park"]);
+    drop(journal);
+    assert_eq!(text(&room, "SELECT group_concat(label, '|') FROM keys"), "initial|||||||");
+    assert_eq!(text(&room, FOLDED), "default, café, café (3), zoo, zoo (5-2), zoo (5), park");
+    assert!(SqliteJournal::open(room.database(), 1).is_ok());
+}
+
+#[test]
+fn an_account_whose_folded_name_is_another_is_damage() {
+    let room = Room::new();
+    fill(&mut room.open());
+    room.tool().execute_batch("UPDATE accounts SET folded_name = 'other' WHERE id = 1").unwrap();
+    let mut journal = room.open();
+    let refused = load(&mut journal).unwrap_err().to_string();
+    assert!(refused.contains("accounts row 1: folded_name is another name"), "{refused}");
+}
+
+#[test]
 fn every_old_value_is_put_right_counted_and_then_loads() {
     let room = Room::new();
     old_file(&room);
     let (mut journal, mended) = SqliteJournal::open_with(room.database(), 1, RENAME).unwrap();
-    let Mended { dates, pets, categories, accounts, answers, renamed } = &mended;
-    assert_eq!((*dates, *pets, *categories, *accounts, *answers), (1, 1, 1, 1, 3));
+    let Mended { dates, pets, categories, accounts, labels, answers, renamed, renamed_accounts } = &mended;
+    assert_eq!((*dates, *pets, *categories, *accounts, *labels, *answers), (1, 1, 1, 1, 0, 3));
     let renamed: Vec<_> = renamed.iter().map(|one| (one.id.get(), one.of.get(), one.to.as_str())).collect();
     assert_eq!(renamed, [(2, 1, "Cafe\u{301} (2)"), (4, 3, "STRASSE (4)")]);
+    assert_eq!(renamed_accounts, &[]);
 
     let (header, rows) = load(&mut journal).unwrap();
     assert_eq!(header.last_ids.category, 7);
@@ -83,6 +139,7 @@ fn every_old_value_is_put_right_counted_and_then_loads() {
     assert_eq!(text(&room, CATEGORIES), expected);
     let names = "SELECT group_concat(id || ' ' || name, ', ') FROM (SELECT * FROM accounts ORDER BY id)";
     assert_eq!(text(&room, names), "1 default, 2 account-2");
+    assert_eq!(text(&room, FOLDED), "default, account-2");
 
     let (_, again) = SqliteJournal::open_with(room.database(), 1, OpenOptions::default()).unwrap();
     assert!(again.is_empty(), "{again:?}");
@@ -104,7 +161,10 @@ fn a_file_whose_names_are_folded_by_a_newer_rule_is_refused_and_by_an_older_one_
     let old = "UPDATE meta SET folding = 0; UPDATE categories SET folded_name = 'größe ς' WHERE id = 2";
     room.tool().execute_batch(old).unwrap();
     let refused = read().unwrap_err().to_string();
-    assert!(refused.contains("to which a server that starts on it brings it"), "{refused}");
+    assert!(
+        refused.contains("this program knows rule 1: a server that starts on it migrates it"),
+        "{refused}"
+    );
     drop(room.open());
     assert_eq!(text(&room, "SELECT folded_name FROM categories WHERE id = 2"), "grösse σ");
     assert!(read().is_ok());

@@ -54,7 +54,7 @@ fn a_file_that_may_not_be_written_is_refused_before_anything_is_made_beside_it()
     drop(journal);
 
     allow(&room.database(), 0o400);
-    let refused = SqliteJournal::open(room.database(), EPOCH).err().unwrap().to_string();
+    let refused = SqliteJournal::open(room.database(), EPOCH).err().unwrap().report();
     assert!(refused.contains("petstore.db cannot be opened: Permission denied"), "{refused}");
     assert!(!index.exists());
     allow(&room.database(), 0o600);
@@ -71,7 +71,7 @@ fn a_copy_into_a_folder_that_may_not_be_written_is_told_as_that() {
     let folder = room.path("closed");
     fs::create_dir(&folder).unwrap();
     allow(&folder, 0o500);
-    let refused = backup(&room.database(), &folder.join("copy.db")).unwrap_err().to_string();
+    let refused = backup(&room.database(), &folder.join("copy.db")).unwrap_err().report();
     assert!(
         refused.ends_with("closed/copy.db cannot be written: Permission denied (os error 13)"),
         "{refused}"

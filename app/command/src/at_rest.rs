@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::sync::Arc;
 
-use petstore_http::Idle;
+use petstore_http::IdleTime;
 use petstore_ports::Clock;
 use petstore_ports::api::Administration;
 use petstore_service::{Policy, Service};
@@ -18,7 +18,7 @@ use crate::{Failure, single_threaded};
 
 /// Answers a request as the server of this store would, one that is started with this settings file.
 pub(crate) fn ask(db: &Db, config: Option<&Path>, request: Request) -> Result<Answer, Failure> {
-    let backend = Arc::new(Backend::open(db, NAME_ITS_SOCKET, Idle::default())?);
+    let backend = Arc::new(Backend::open(db, NAME_ITS_SOCKET, IdleTime::default())?);
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let ports = backend.ports(Arc::clone(&clock), Arc::new(SystemEntropy));
     let administration: Arc<dyn Administration> = Arc::new(Service::new(ports, policy(config)));

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use petstore_domain::Timestamp;
-use petstore_http::Idle;
+use petstore_http::IdleTime;
 use petstore_ports::{Clock, Entropy, StoreError};
 
 /// The machine's clock.
@@ -37,14 +37,14 @@ const WATCHED: Duration = Duration::from_millis(10);
 
 /// Whether a server's threads are pressed.
 pub(crate) struct Pressure {
-    idle: Idle,
+    idle: IdleTime,
     watched: Stopwatch,
     rested: Duration,
     is_high: bool,
 }
 
 impl Pressure {
-    pub(crate) fn on(idle: Idle) -> Self {
+    pub(crate) fn on(idle: IdleTime) -> Self {
         Self { watched: Stopwatch::start(), rested: idle.time(), idle, is_high: false }
     }
 

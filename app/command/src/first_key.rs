@@ -113,7 +113,16 @@ fn new_key_in(file: &Path) -> Result<ApiKey, Failure> {
     let key = SystemEntropy.bits().map(ApiKey::from_entropy);
     let key = key.map_err(|error| Failure::because(error.report()))?;
     write_key(file, &key).map_err(|error| {
-        Failure::because(format!("the key cannot be written to {}: {error}", file.display()))
+        let advice = match error.kind() {
+            io::ErrorKind::NotFound => {
+                "; make its folder first, or name another file with --initial-key-file"
+            }
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+                "; name a file in a folder that petstore may write with --initial-key-file"
+            }
+            _ => "",
+        };
+        Failure::because(format!("the key cannot be written to {}: {error}{advice}", file.display()))
     })?;
     Ok(key)
 }

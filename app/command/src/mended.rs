@@ -1,9 +1,11 @@
 //! Telling what was put right in the data of an older version, or in an import.
 
-use petstore_domain::Renamed;
+use std::fmt::Display;
+
+use petstore_domain::{Renamed, UniqueName};
 use petstore_sqlite::Mended;
 
-/// Renamed categories that are told one by one.
+/// Renamed records of a kind that are reported one by one.
 const TOLD_MAX: usize = 20;
 
 /// A line for each kind of thing that was put right in a data file; none if nothing was.
@@ -17,6 +19,7 @@ pub(crate) fn lines(mended: &Mended) -> Vec<String> {
             "renamed to `category ID`",
         ),
         (mended.accounts, "accounts without a visible character in their name", "renamed to `account-ID`"),
+        (mended.labels, "keys with a label without a visible character", "which is empty now"),
         (mended.answers, "answers kept for retries with such a date or name", "changed alike"),
     ];
     let counted = kinds.into_iter().filter(|(count, ..)| *count > 0);
@@ -25,23 +28,28 @@ pub(crate) fn lines(mended: &Mended) -> Vec<String> {
             format!("an older version had stored what is not taken any more: {what}, {how}: {count}")
         })
         .collect();
-    lines.extend(renamed(&mended.renamed));
+    lines.extend(renamed_categories(&mended.renamed));
+    lines.extend(renamed("account", "accounts", &mended.renamed_accounts));
     lines
 }
 
 /// A line for each category that was renamed, up to a bound.
-pub(crate) fn renamed(renamed: &[Renamed]) -> Vec<String> {
+pub(crate) fn renamed_categories(list: &[Renamed]) -> Vec<String> {
+    renamed("category", "categories", list)
+}
+
+fn renamed<Id: Display, Name: UniqueName>(
+    kind: &str,
+    plural: &str,
+    renamed: &[Renamed<Id, Name>],
+) -> Vec<String> {
     let told = renamed.iter().take(TOLD_MAX).map(|Renamed { id, of, from, to }| {
         // Escaped: names that read the same look the same, and nothing of a name reaches a terminal as it is.
-        format!(
-            "category {id} has the name of category {of}, {:?}, and is {:?} now",
-            from.as_str(),
-            to.as_str()
-        )
+        format!("{kind} {id} has the name of {kind} {of}, {:?}, and is {:?} now", from.as_str(), to.as_str())
     });
     let mut lines: Vec<_> = told.collect();
     if renamed.len() > TOLD_MAX {
-        lines.push(format!("{} more categories were renamed alike", renamed.len() - TOLD_MAX));
+        lines.push(format!("{} more {plural} were renamed alike", renamed.len() - TOLD_MAX));
     }
     lines
 }

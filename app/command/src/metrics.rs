@@ -10,7 +10,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use petstore_http::{Exposition, Figures};
+use petstore_http::{Exposition, TransportStats};
 use petstore_ports::{Clock, StoreCounts};
 use petstore_service::Service;
 use prometheus_client::collector::Collector;
@@ -33,7 +33,7 @@ pub(crate) struct Metrics {
 }
 
 impl Exposition for Metrics {
-    fn text(&self, transport: &Figures) -> String {
+    fn text(&self, transport: &TransportStats) -> String {
         let mut registry = Registry::default();
         registry.register_collector(Box::new(Snapshot {
             transport: transport.clone(),
@@ -56,7 +56,7 @@ impl Exposition for Metrics {
 /// All figures as of one moment.
 #[derive(Debug)]
 struct Snapshot {
-    transport: Figures,
+    transport: TransportStats,
     store: StoreCounts,
     is_ready: bool,
     service: petstore_service::Figures,
@@ -83,7 +83,7 @@ impl Collector for Snapshot {
 
 impl Snapshot {
     fn transport(&self, families: &mut Families<'_>) -> fmt::Result {
-        let Figures {
+        let TransportStats {
             requests,
             latencies,
             decisions,

@@ -10,7 +10,7 @@ use petstore_http::Endpoint;
 use petstore_ports::api::Sandbox;
 use petstore_ports::{Clock, Row};
 use petstore_sandbox::{SandboxClock, TestBed};
-use petstore_sqlite::beside;
+use petstore_sqlite::companion;
 
 use crate::demo;
 use crate::environment::SystemEntropy;
@@ -127,7 +127,7 @@ pub(crate) fn origin(public: &Endpoint, ops: Option<&Endpoint>, is_tls: bool) ->
 
 fn mark(db: &Db) -> Option<PathBuf> {
     let Db::File(file) = db else { return None };
-    Some(beside(file, MARK))
+    Some(companion(file, MARK))
 }
 
 #[cfg(test)]

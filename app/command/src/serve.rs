@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use petstore_domain::Timestamp;
-use petstore_http::{Endpoint, Http, HttpSettings, Idle, Server};
+use petstore_http::{Endpoint, Http, HttpSettings, IdleTime, Server};
 use petstore_ports::Clock;
 use petstore_ports::api::{Administration, Petstore};
 use petstore_service::Service;
-use petstore_sqlite::Place;
+use petstore_sqlite::LogPosition;
 
 use crate::addresses::{advice, page_origin};
 use crate::admin::{AdminSocket, Bulk, Desk};
@@ -106,7 +106,7 @@ async fn run(
     if let Some(warning) = warning {
         log.warn(&warning);
     }
-    let idle = Idle::default();
+    let idle = IdleTime::default();
     let backend = Arc::new(open_store(args, idle.clone(), log)?);
     forget_what_is_ahead(&backend, &args.db, machine.now(), log);
     if args.sandbox {
@@ -211,6 +211,9 @@ fn announce(args: &ServeArgs, scheme: &str, servers: &[Server], log: &Log) {
              Forwarded, else in X-Forwarded-Proto and X-Forwarded-Host",
         );
     }
+    if let [_, ops] = servers {
+        log.say(&format!("health and metrics: http://{}", ops.local_addr()));
+    }
     log.say(&format!("reference and console: {}/docs", page_origin(args, scheme, servers[0].local_addr())));
     log.say(&format!("serving {scheme}://{}{} from {}", servers[0].local_addr(), args.base_path, args.db));
 }
@@ -225,7 +228,7 @@ fn reload(reloader: &Reloader, log: &Log) {
     }
 }
 
-fn open_store(args: &ServeArgs, idle: Idle, log: &Log) -> Result<Backend, Failure> {
+fn open_store(args: &ServeArgs, idle: IdleTime, log: &Log) -> Result<Backend, Failure> {
     let if_in_use = "stop that one, or name another --db";
     let opened = Backend::open_with(&args.db, if_in_use, idle, args.open_options())?;
     for line in mended::lines(&opened.mended) {
@@ -238,7 +241,7 @@ fn open_store(args: &ServeArgs, idle: Idle, log: &Log) -> Result<Backend, Failur
 }
 
 /// Tells the one who permitted it, each time: a later damage would be dropped like this one.
-fn tell_what_was_dropped(db: &Db, dropped: Option<Place>, log: &Log) {
+fn tell_what_was_dropped(db: &Db, dropped: Option<LogPosition>, log: &Log) {
     const TAKE_AWAY: &str = "take drop-damaged-wal away, which would do the same for the next damage";
     match dropped {
         Some(place) => log.warn(&format!(

@@ -82,7 +82,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, env = "PETSTORE_DEMO", value_parser = expected::number::<u32>(1..=10_000_000), value_name = "1..10000000", help_heading = "Data")]
     pub(crate) demo: Option<u32>,
 
-    /// Rename categories of an older data file whose names read the same: the younger one gets its id behind its name
+    /// Rename categories and accounts of an older data file whose names read the same: the younger one gets its id behind its name
     #[arg(long, env = "PETSTORE_RENAME_COLLISIONS", default_value = "false", action = ArgAction::Set, num_args = 0..=1, default_missing_value = "true", value_name = "true|false", hide_possible_values = true, help_heading = "Data", hide = true)]
     pub(crate) rename_collisions: bool,
 

@@ -6,21 +6,21 @@ use std::sync::Arc;
 use std::{fs, io};
 
 use petstore_domain::Timestamp;
-use petstore_http::{Idle, TokioTimer};
-use petstore_memory::{MemoryStore, Opened, Still};
+use petstore_http::{IdleTime, TokioTimer};
+use petstore_memory::{CommitPause, MemoryStore, Opened};
 use petstore_ports::{
     Bulk, Clock, Entropy, Header, Housekeeping, Resettable, Row, StoreError, StoreErrorKind, StoreStats,
 };
 use petstore_service::Ports;
 use petstore_sqlite::{
-    CheckpointHealth, Copied, Mended, OpenError, OpenOptions, Originals, Place, SqliteJournal, beside,
-    copy_of,
+    CheckpointHealth, Copied, LogPosition, Mended, OpenError, OpenFiles, OpenOptions, SqliteJournal,
+    companion, copy_of,
 };
 
 use crate::environment::{Pressure, SystemEntropy};
 use crate::mended;
 use crate::metrics::{Commits, Timed};
-use crate::settings::Db;
+use crate::settings::{DEFAULT_DB, Db};
 use crate::{Failure, tell};
 
 /// What a command can do that finds no server, and its file taken.
@@ -35,11 +35,11 @@ pub(crate) struct Backend {
     /// What is committed to the file; none if nothing is.
     pub(crate) commits: Option<Arc<Commits>>,
     /// The file, to be read beside the store; none if there is none.
-    originals: Option<Originals>,
+    files: Option<OpenFiles>,
     /// The checkpoints of the file's log; none if there is no file.
     checkpoints: Option<CheckpointHealth>,
     /// Where the file's log was damaged, if what stood behind that was dropped.
-    pub(crate) dropped: Option<Place>,
+    pub(crate) dropped: Option<LogPosition>,
     /// What an older version has stored in the file and had to be put right.
     pub(crate) mended: Mended,
 }
@@ -48,7 +48,7 @@ impl Backend {
     /// Opens the store, and makes it if it is not there yet. `if_in_use` is what can be done where another process has it,
     /// `idle` is told by whoever serves the store.
     /// What had to be put right in the file of an older version is told on standard error.
-    pub(crate) fn open(db: &Db, if_in_use: &str, idle: Idle) -> Result<Self, Failure> {
+    pub(crate) fn open(db: &Db, if_in_use: &str, idle: IdleTime) -> Result<Self, Failure> {
         let opened = Self::open_with(db, if_in_use, idle, OpenOptions::default())?;
         for line in mended::lines(&opened.mended) {
             tell(&line);
@@ -60,7 +60,7 @@ impl Backend {
     pub(crate) fn open_with(
         db: &Db,
         if_in_use: &str,
-        idle: Idle,
+        idle: IdleTime,
         options: OpenOptions,
     ) -> Result<Self, Failure> {
         let epoch = SystemEntropy::number().map_err(|error| Failure::because(error.report()))?;
@@ -77,7 +77,7 @@ impl Backend {
             store,
             epoch,
             commits: None,
-            originals: None,
+            files: None,
             checkpoints: None,
             dropped: None,
             mended: Mended::default(),
@@ -120,8 +120,8 @@ impl Backend {
     }
 
     /// Holds batches back, so that all of the store can be read as of one moment. Blocks.
-    pub(crate) fn hold_still(&self) -> Result<Still<'_>, StoreError> {
-        self.store.hold_still()
+    pub(crate) fn pause_commits(&self) -> Result<CommitPause<'_>, StoreError> {
+        self.store.pause_commits()
     }
 
     /// Forgets usage and bans of later than this time; returns of how many accounts.
@@ -146,12 +146,12 @@ impl Backend {
 
     /// The data file; None if there is none.
     pub(crate) fn file(&self) -> Option<DataFile<'_>> {
-        self.originals.as_ref().map(DataFile)
+        self.files.as_ref().map(DataFile)
     }
 }
 
 /// The file that keeps a store, to be read beside it.
-pub(crate) struct DataFile<'b>(&'b Originals);
+pub(crate) struct DataFile<'b>(&'b OpenFiles);
 
 impl DataFile<'_> {
     /// Where it is.
@@ -186,7 +186,7 @@ fn open_file(
     file: &Path,
     epoch_if_new: u64,
     if_in_use: &str,
-    idle: Idle,
+    idle: IdleTime,
     options: OpenOptions,
 ) -> Result<Backend, Failure> {
     // To open a file is to copy its log into it.
@@ -199,36 +199,41 @@ fn open_file(
     let opened = SqliteJournal::open_with(file, epoch_if_new, options);
     let (journal, mended) = opened.map_err(|error| match error {
         OpenError::InUse { .. } | OpenError::InUseByAnotherName { .. } => {
-            Failure::because(format!("{error}; {if_in_use}"))
+            Failure::because(format!("{}; {if_in_use}", error.report()))
         }
-        OpenError::Namesakes { .. } => Failure::because(format!("{error}; {IF_NAMESAKES}")),
-        OpenError::Damaged { .. } => Failure::because(format!("{error}{}", hint(true))),
-        OpenError::LogDamaged { .. } => Failure::because(format!("{error}{IF_LOG_DAMAGED}")),
-        OpenError::Engine { .. } => Failure::because(format!("{error}{}", hint(false))),
+        OpenError::Namesakes { .. } => Failure::because(format!("{}; {IF_NAMESAKES}", error.report())),
+        OpenError::Damaged { .. } => Failure::because(format!("{}{}", error.report(), hint(true))),
+        OpenError::Unreadable { ref source, .. } => {
+            let hint = hint(source.kind() == StoreErrorKind::Corrupt);
+            Failure::because(format!("{}{hint}", error.report()))
+        }
+        OpenError::LogDamaged { .. } => Failure::because(format!("{}{IF_LOG_DAMAGED}", error.report())),
+        OpenError::Engine { .. } => Failure::because(format!("{}{}", error.report(), hint(false))),
+        OpenError::File { .. } if file.is_dir() => Failure::because(is_folder(file)),
         OpenError::File { ref source, .. } if is_forbidden(source) => {
-            Failure::because(format!("{error}{IF_FORBIDDEN}"))
+            Failure::because(format!("{}{IF_FORBIDDEN}", error.report()))
         }
         OpenError::File { ref source, .. } if source.kind() == io::ErrorKind::NotFound => {
-            Failure::because(format!("{error}{IF_NO_FOLDER}"))
+            Failure::because(format!("{}{IF_NO_FOLDER}", error.report()))
         }
-        error => Failure::because(error.to_string()),
+        error => Failure::because(error.report()),
     })?;
     let dropped = journal.dropped();
-    let (originals, checkpoints) = (Some(journal.originals()), Some(journal.checkpoint_health()));
+    let (files, checkpoints) = (Some(journal.open_files()), Some(journal.checkpoint_health()));
     let commits = Arc::<Commits>::default();
     let journal = Timed { journal, commits: Arc::clone(&commits) };
     let mut pressure = Pressure::on(idle);
-    let opened = MemoryStore::open_sparing(Box::new(journal), move || pressure.is_high());
+    let opened = MemoryStore::open_with_cpu_probe(Box::new(journal), move || pressure.is_high());
     let Opened { store, header } = opened.map_err(|error| {
         let hint = hint(error.kind() == StoreErrorKind::Corrupt);
         Failure::because(format!("{} cannot be used: {}{hint}", file.display(), error.report()))
     })?;
     let store = Arc::new(store);
     let commits = Some(commits);
-    Ok(Backend { store, epoch: header.epoch, commits, originals, checkpoints, dropped, mended })
+    Ok(Backend { store, epoch: header.epoch, commits, files, checkpoints, dropped, mended })
 }
 
-/// What can be done where an older version took names for different ones that are the same now.
+/// The advice for a file with names that are equal by the rule of today.
 const IF_NAMESAKES: &str = "start once with --rename-collisions, and the younger one of each gets its id behind its name, or rename \
                             them with the version that wrote the file";
 
@@ -250,11 +255,20 @@ const IF_FORBIDDEN: &str = "; the file and its folder must be writable for the u
 /// The advice where the folder of a data file is missing: a start makes the file, and no folder.
 const IF_NO_FOLDER: &str = "; make its folder first, or name another file with --db";
 
+/// The message for a folder where a data file was expected: it names the file that a start in that folder would make.
+pub(crate) fn is_folder(folder: &Path) -> String {
+    format!(
+        "{} is a folder: name a data file in it, such as --db {}",
+        folder.display(),
+        folder.join(DEFAULT_DB).display()
+    )
+}
+
 fn is_forbidden(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
 }
 
 /// Whether something is in the log beside a file.
 fn has_log(file: &Path) -> bool {
-    fs::metadata(beside(file, "-wal")).is_ok_and(|found| found.len() > 0)
+    fs::metadata(companion(file, "-wal")).is_ok_and(|found| found.len() > 0)
 }

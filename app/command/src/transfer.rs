@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use petstore_http::Idle;
+use petstore_http::IdleTime;
 use petstore_ports::{Header, Row, StoreError, StoreErrorKind};
 use petstore_sqlite::{
-    BackupError, COMPANIONS, Copied, OpenError, Part, backup, beside, is_database, read_snapshot,
+    BackupError, COMPANIONS, Copied, OpenError, PartialFile, backup, companion, is_database, read_snapshot,
 };
 use serde_json::{Value, json};
 
@@ -27,7 +27,7 @@ use crate::environment::Stopwatch;
 use crate::keys::Through;
 use crate::ndjson::{End, Imported, Unimported};
 use crate::settings::Db;
-use crate::store::{Backend, IF_LOG_DAMAGED, NAME_ITS_SOCKET};
+use crate::store::{Backend, IF_LOG_DAMAGED, NAME_ITS_SOCKET, is_folder};
 use crate::terminal::visible_json;
 use crate::{Failure, mended, ndjson, print, sandbox, tell};
 
@@ -79,7 +79,7 @@ impl TransferArgs {
             let (count, renamed) = through::import(server, input, rename, sent, |error| self.fault(error))?;
             (count, renamed, "the running server".to_owned(), self.through.socket().display().to_string())
         } else {
-            let backend = Backend::open(self.file_at_rest(false)?, NAME_ITS_SOCKET, Idle::default())?;
+            let backend = Backend::open(self.file_at_rest(false)?, NAME_ITS_SOCKET, IdleTime::default())?;
             let mut progress = self.progress("read");
             let lines = BufReader::new(input);
             let imported =
@@ -88,7 +88,7 @@ impl TransferArgs {
             // Whoever meant a server that keeps nothing sees that it was not that one.
             let db = self.through.db.to_string();
             let Imported { lines, renamed } = imported.map_err(|why| unimported(&why))?;
-            (lines, mended::renamed(&renamed), db.clone(), db)
+            (lines, mended::renamed_categories(&renamed), db.clone(), db)
         };
         for line in &renamed {
             tell(line);
@@ -104,6 +104,7 @@ impl TransferArgs {
             ));
         }
         if !self.is_standard() {
+            Db::check_target(&self.file).map_err(Failure::usage)?;
             self.spare_data()?;
         }
         let output = if self.is_standard() { Ok(Output::standard()) } else { Output::create(&self.file) };
@@ -136,6 +137,7 @@ impl TransferArgs {
                 "a backup is a file, which is named: export writes to standard output",
             ));
         }
+        Db::check_target(&self.file).map_err(Failure::usage)?;
         let Db::File(file) = &self.through.db else {
             return Err(Failure::because("a store in memory has no file to copy: export it"));
         };
@@ -198,7 +200,7 @@ impl TransferArgs {
     /// Refuses an export that would be written over data, be it under the name that it begins with.
     fn spare_data(&self) -> Result<(), Failure> {
         let target = fs::canonicalize(&self.file).unwrap_or_else(|_| self.file.clone());
-        let (part, begins) = (Part::path_of(&target), Part::path_of(&self.file));
+        let (part, begins) = (PartialFile::path_of(&target), PartialFile::path_of(&self.file));
         for (file, name) in [(&target, &self.file), (&part, &begins)] {
             if let Some(what) = self.is_data(file) {
                 let why = format!("{} is {what}: an export is written to another file", name.display());
@@ -212,7 +214,7 @@ impl TransferArgs {
     fn is_data(&self, file: &Path) -> Option<&'static str> {
         let target = fs::canonicalize(file).ok().filter(|target| target.is_file())?;
         if let Db::File(data) = &self.through.db {
-            let belongs = |end: &str| fs::canonicalize(beside(data, end)).is_ok_and(|path| path == target);
+            let belongs = |end: &str| fs::canonicalize(companion(data, end)).is_ok_and(|path| path == target);
             if COMPANIONS.into_iter().chain([sandbox::MARK]).any(belongs) {
                 return Some("a part of the data");
             }
@@ -258,6 +260,7 @@ fn open(file: &Path) -> io::Result<File> {
 fn check_readable(file: &Path, nowhere: impl Fn() -> Failure) -> Result<(), Failure> {
     open(file).map(drop).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => nowhere(),
+        io::ErrorKind::IsADirectory => Failure::because(is_folder(file)),
         _ => Failure::because(format!("{} cannot be read: {error}", file.display())),
     })
 }
@@ -265,8 +268,8 @@ fn check_readable(file: &Path, nowhere: impl Fn() -> Failure) -> Result<(), Fail
 /// Why no backup was made, and what can be done.
 fn with_remedy(error: &BackupError) -> String {
     match error {
-        BackupError::Source(OpenError::LogDamaged { .. }) => format!("{error}{IF_LOG_DAMAGED}"),
-        error => error.to_string(),
+        BackupError::Source(OpenError::LogDamaged { .. }) => format!("{}{IF_LOG_DAMAGED}", error.report()),
+        error => error.report(),
     }
 }
 

@@ -124,7 +124,7 @@ impl Administration for Service {
     }
 
     async fn account_named(&self, name: &AccountName) -> Result<Option<Account>, StoreError> {
-        self.deadlines.read(self.directory.account_named(name)).await
+        self.deadlines.read(self.directory.account_named(&name.folded())).await
     }
 
     fn limits(&self, plan: &Plan) -> Limits {

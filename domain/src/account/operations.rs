@@ -80,13 +80,15 @@ impl Operation for CreateKey {
             KeyHolder::New { .. } => {
                 footprint.add(RecordRef::NextAccount);
                 if let Some(id) = seen.next_account_if_seen() {
-                    AccountName::made_for(id).for_each(|name| footprint.add(RecordRef::AccountName(name)));
+                    AccountName::made_for(id)
+                        .for_each(|name| footprint.add(RecordRef::AccountName(name.folded())));
                 }
             }
             KeyHolder::Named { name, .. } => {
                 footprint.add(RecordRef::NextAccount);
+                let name = name.folded();
                 footprint.add(RecordRef::AccountName(name.clone()));
-                if let Some(id) = seen.account_named(name) {
+                if let Some(id) = seen.account_named(&name) {
                     footprint.add(RecordRef::Account(id));
                 }
             }
@@ -98,12 +100,12 @@ impl Operation for CreateKey {
         let (name, plan) = match &self.holder {
             KeyHolder::New { plan } => {
                 let mut names = AccountName::made_for(view.next_account());
-                let free = names.find(|name| view.account_named(name).is_none());
+                let free = names.find(|name| view.account_named(&name.folded()).is_none());
                 (free.ok_or(CreateKeyRejection::NameTaken)?, Some(*plan))
             }
             KeyHolder::Named { name, plan } => (name.clone(), *plan),
         };
-        let existing = view.account_named(&name).and_then(|id| view.account(id));
+        let existing = view.account_named(&name.folded()).and_then(|id| view.account(id));
         let mut changes = Changes::none();
         let account = match existing {
             Some(account) if plan.is_some_and(|plan| plan != account.plan) => {
@@ -327,8 +329,8 @@ impl Operation for UpdateAccount {
     fn footprint(&self, seen: &View) -> Footprint {
         let mut footprint = Footprint::from([RecordRef::Account(self.id)]);
         if let (Some(name), Some(account)) = (&self.name, seen.account(self.id)) {
-            footprint.add(RecordRef::AccountName(account.name.clone()));
-            footprint.add(RecordRef::AccountName(name.clone()));
+            footprint.add(RecordRef::AccountName(account.name.folded()));
+            footprint.add(RecordRef::AccountName(name.folded()));
         }
         footprint
     }
@@ -337,7 +339,7 @@ impl Operation for UpdateAccount {
         let before = view.account(self.id).ok_or(UpdateAccountRejection::NotFound)?;
         let mut after = before.clone();
         if let Some(name) = &self.name {
-            if view.account_named(name).is_some_and(|other| other != self.id) {
+            if view.account_named(&name.folded()).is_some_and(|other| other != self.id) {
                 return Err(UpdateAccountRejection::NameTaken);
             }
             after.name = name.clone();

@@ -146,7 +146,7 @@ impl Shop {
             RecordRef::Order(id) => view.load_order(id, self.orders.get(&id).cloned()),
             RecordRef::Account(id) => view.load_account(id, self.accounts.get(&id).cloned()),
             RecordRef::AccountName(name) => {
-                let found = self.accounts.values().find(|account| account.name == name);
+                let found = self.accounts.values().find(|account| account.name.folded() == name);
                 view.load_account_name(name, found.map(|account| account.id));
             }
             RecordRef::Key(id) => view.load_key(id, self.keys.get(&id).cloned()),
@@ -254,12 +254,13 @@ impl Shop {
             Change::OrderDeleted(id) => vec![RecordRef::Order(*id)],
             Change::Account(account) => {
                 let id = account.id;
-                let old = self.accounts.get(&id).map(|account| account.name.clone());
+                let old = self.accounts.get(&id).map(|account| account.name.folded());
                 let own =
                     self.own_or_next(old.is_some(), RecordRef::Account(id), RecordRef::NextAccount, id.get());
                 let mut names = vec![own];
-                if old.as_ref() != Some(&account.name) {
-                    names.push(RecordRef::AccountName(account.name.clone()));
+                let name = account.name.folded();
+                if old.as_ref() != Some(&name) {
+                    names.push(RecordRef::AccountName(name));
                     names.extend(old.map(RecordRef::AccountName));
                 }
                 names

@@ -25,7 +25,8 @@ impl Shop {
         let folded: BTreeSet<FoldedName> =
             self.categories.values().map(|record| record.category.name.folded()).collect();
         assert_eq!(folded.len(), self.categories.len(), "each category has a name of its own");
-        let names: BTreeSet<&AccountName> = self.accounts.values().map(|account| &account.name).collect();
+        let names: BTreeSet<FoldedName> =
+            self.accounts.values().map(|account| account.name.folded()).collect();
         assert_eq!(names.len(), self.accounts.len(), "each account has a name of its own");
     }
 

@@ -98,7 +98,6 @@ fn a_text_is_kept_as_it_was_taken() {
             let label = KeyLabel::parse(text);
             let expected = match name(text) {
                 Err(TextError::Empty) => Ok(""),
-                Err(TextError::Invisible) => Ok(text.trim()),
                 other => other,
             };
             assert_eq!(label.as_ref().map(KeyLabel::as_str), expected.as_ref().copied(), "{text:?}");

@@ -152,7 +152,8 @@ fn any_category_name() -> impl Strategy<Value = CategoryName> {
 
 fn any_account_name() -> impl Strategy<Value = AccountName> {
     // Among them names that accounts are given after their ids.
-    sample::select(["zoo", "farm", "account-2", "account-3"].as_slice()).prop_map(account_name)
+    sample::select(["zoo", "ZOO", "Zoe\u{308}", "zoë", "account-2", "Account-3"].as_slice())
+        .prop_map(account_name)
 }
 
 fn any_plan() -> impl Strategy<Value = Plan> {

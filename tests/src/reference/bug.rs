@@ -35,6 +35,8 @@ pub enum Bug {
     NamesOverlooked,
     /// The same, but only for operations that create nothing: a rename.
     RenamesOverlooked,
+    /// Keeps the index of names by the names as they were given, and searches it for the folded form.
+    NamesAsGiven,
     /// Decides without a lock and compares row versions, which start again for a pruned idempotency record.
     VersionsBeginAgain,
     /// Loads piece by piece, and validates only if there is something to write.

@@ -1,8 +1,27 @@
 //! Planted bugs of storage: values that do not fit, and records that are pruned by mistake.
 
-use petstore_domain::{Change, Outcome, Timestamp, WindowKind};
+use petstore_domain::{Change, FoldedName, Outcome, Timestamp, WindowKind};
 
 use super::State;
+
+/// The form of the names in the index of names.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NameIndex {
+    #[default]
+    Folded,
+    /// The bug [`super::Bug::NamesAsGiven`].
+    AsGiven,
+}
+
+impl NameIndex {
+    /// Returns whether a search for the folded name finds a record with this name.
+    pub(super) fn finds(self, folded: &FoldedName, name: &str) -> bool {
+        match self {
+            Self::Folded => folded.matches(name),
+            Self::AsGiven => folded.as_str() == name,
+        }
+    }
+}
 
 /// The bug [`super::Bug::NarrowColumns`], and that of a disk.
 pub(crate) fn narrow(change: &mut Change) {

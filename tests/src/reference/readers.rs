@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use petstore_domain::{
-    Account, AccountId, AccountName, CategoryId, CategoryRecord, KeyId, KeyRecord, OrderId, OrderRecord,
+    Account, AccountId, CategoryId, CategoryRecord, FoldedName, KeyId, KeyRecord, OrderId, OrderRecord,
     PetId, PetRecord, Timestamp,
 };
 use petstore_ports::{
@@ -149,8 +149,9 @@ impl AccountDirectory for ReferenceStore {
         Ok(later.take(limit).cloned().collect())
     }
 
-    async fn account_named(&self, name: &AccountName) -> Result<Option<Account>, StoreError> {
-        Ok(self.lock().tables.accounts.values().find(|account| account.name == *name).cloned())
+    async fn account_named(&self, name: &FoldedName) -> Result<Option<Account>, StoreError> {
+        let tables = &self.lock().tables;
+        Ok(tables.accounts.values().find(|one| tables.index.finds(name, one.name.as_str())).cloned())
     }
 
     async fn keys(&self, after: Option<KeyId>, limit: usize) -> Result<Vec<KeyRecord>, StoreError> {

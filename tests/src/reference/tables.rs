@@ -10,6 +10,7 @@ use petstore_domain::{
 use petstore_ports::{LastIds, StoreError, Transition};
 
 use super::State;
+use super::planted_values::NameIndex;
 
 /// All records, by their ids. Names are found by a scan, so that no index can be wrong.
 #[derive(Debug, Default)]
@@ -20,6 +21,8 @@ pub(super) struct Tables {
     pub(super) accounts: BTreeMap<AccountId, Account>,
     pub(super) keys: BTreeMap<KeyId, KeyRecord>,
     pub(super) retries: BTreeMap<IdempotencyId, IdempotencyRecord>,
+    /// The index of [`super::Bug::NamesAsGiven`].
+    pub(super) index: NameIndex,
     /// The last assigned id of each kind of record.
     given: LastIds,
 }
@@ -63,13 +66,14 @@ impl Tables {
             RecordRef::Pet(id) => view.load_pet(*id, self.pets.get(id).cloned()),
             RecordRef::Category(id) => view.load_category(*id, self.categories.get(id).cloned()),
             RecordRef::CategoryName(folded) => {
-                let found = self.categories.values().find(|one| folded.matches(one.category.name.as_str()));
+                let found =
+                    self.categories.values().find(|one| self.index.finds(folded, one.category.name.as_str()));
                 view.load_category_name(folded.clone(), found.map(|one| one.category.id));
             }
             RecordRef::Order(id) => view.load_order(*id, self.orders.get(id).cloned()),
             RecordRef::Account(id) => view.load_account(*id, self.accounts.get(id).cloned()),
             RecordRef::AccountName(name) => {
-                let found = self.accounts.values().find(|one| one.name == *name);
+                let found = self.accounts.values().find(|one| self.index.finds(name, one.name.as_str()));
                 view.load_account_name(name.clone(), found.map(|one| one.id));
             }
             RecordRef::Key(id) => view.load_key(*id, self.keys.get(id).cloned()),

@@ -1,4 +1,4 @@
-//! What trusted proxies tell: which origin links begin with, and who the log says that the client is.
+//! Headers of trusted proxies: the origin of links, and the client's address in the log.
 
 use std::net::IpAddr;
 
@@ -8,13 +8,13 @@ use crate::harness::{Client, Shop, ShopOptions};
 use crate::observed::observed;
 use crate::stall::PLENTY;
 
-/// A options for a shop that trusts its peers as proxies.
+/// Returns options for a shop that trusts its peers as proxies.
 fn behind_a_proxy(mut options: ShopOptions) -> ShopOptions {
     options.http.trusted_proxies = vec![Network::parse("127.0.0.1").unwrap()];
     options
 }
 
-/// What the first link of a list begins with, where these headers came with the request.
+/// Returns the start of the first link in a list, for a request with these headers.
 fn origin(client: &Client, headers: &[(&str, &str)]) -> String {
     let page = client.send("GET", "/v1/pets?limit=1", headers, None);
     let first = page.link("first").unwrap_or_else(|| panic!("no link in {:?}", page.headers));
@@ -53,7 +53,7 @@ fn links_follow_what_a_trusted_proxy_tells() {
     ] {
         assert_eq!(origin(&client, headers), expected, "{headers:?}");
     }
-    assert_eq!(shop.http.figures().forwarded_ignored, 2, "a value that is ignored is counted");
+    assert_eq!(shop.http.stats().forwarded_ignored, 2, "a value that is ignored is counted");
     let page = client.send("GET", "/v1/inventory", &[(PROTO, "https"), (HOST, "pets.example")], None);
     assert_eq!(page.link("first"), Some("https://pets.example/v1/inventory"));
 }
@@ -72,7 +72,7 @@ fn of_hosts_that_are_listed_a_proxy_may_tell_one() {
     );
     let own = format!("https://{}", client.address);
     assert_eq!(origin(&client, &[&https[..], &[(HOST, "pets.example.evil.example")]].concat()), own);
-    assert_eq!(shop.http.figures().forwarded_ignored, 1);
+    assert_eq!(shop.http.stats().forwarded_ignored, 1);
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn whom_nobody_trusts_tells_nothing_and_a_public_url_wins() {
     options.http.public_url = Some("https://pets.example".to_owned());
     let shop = Shop::open_as(options);
     assert_eq!(origin(&shop.client(PLENTY), &told), "https://pets.example");
-    assert_eq!(shop.http.figures().forwarded_ignored, 0);
+    assert_eq!(shop.http.stats().forwarded_ignored, 0);
 }
 
 #[test]

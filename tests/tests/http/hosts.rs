@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use petstore_domain::Plan;
-use petstore_http::{Exposition, Figures, HostName};
+use petstore_http::{Exposition, HostName, TransportStats};
 
 use crate::harness::{Answer, Client, Shop, ShopOptions};
 
@@ -25,7 +25,7 @@ fn get(client: &Client, target: &str, hosts: &[&str]) -> Answer {
 struct EmptyExposition;
 
 impl Exposition for EmptyExposition {
-    fn text(&self, _: &Figures) -> String {
+    fn text(&self, _: &TransportStats) -> String {
         String::new()
     }
 }

@@ -60,7 +60,7 @@ impl Observer for RecordingObserver {
 }
 
 impl RecordingObserver {
-    /// What the owner was advised of.
+    /// Returns the advice for the owner.
     pub(crate) fn advice(&self) -> Vec<String> {
         self.advice.lock().unwrap().clone()
     }
@@ -128,13 +128,8 @@ fn a_head_that_comes_too_late_is_a_line_and_counted() {
     assert_eq!(line.what, "- - 408");
     assert_eq!(Some(line.request_id.as_str()), answer.header("x-request-id"));
     assert!(!line.has_account && line.fault.is_none() && !line.everything.contains("secret"));
-    let counted: Vec<_> = shop
-        .http
-        .figures()
-        .requests
-        .iter()
-        .map(|one| (one.route, one.method, one.status, one.count))
-        .collect();
+    let counted: Vec<_> =
+        shop.http.stats().requests.iter().map(|one| (one.route, one.method, one.status, one.count)).collect();
     assert_eq!(counted, [("-", "-", 408, 1)]);
 }
 
@@ -173,9 +168,9 @@ fn malformed_input_is_a_line_and_counted() {
     for line in &*lines {
         assert!(!line.has_account && line.fault.is_none() && !line.everything.contains("secret"));
     }
-    let figures = shop.http.figures();
+    let stats = shop.http.stats();
     let counted: Vec<_> =
-        figures.requests.iter().map(|one| (one.route, one.method, one.status, one.count)).collect();
+        stats.requests.iter().map(|one| (one.route, one.method, one.status, one.count)).collect();
     assert_eq!(counted, [("-", "-", 400, 3), ("-", "-", 431, 1)]);
 }
 

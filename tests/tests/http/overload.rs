@@ -182,7 +182,7 @@ fn a_small_closed_loop_is_served_whatever_it_waits_also_after_an_overload() {
         few: usize::try_from(few).unwrap(),
         crowd: 250,
         crowd_leaves: &|| shop.http.overloads() > 0,
-        has_left: &|| shop.http.figures().connections <= few,
+        has_left: &|| shop.http.stats().connections <= few,
         time: Duration::from_secs(2),
     };
     let statuses = loops.run();

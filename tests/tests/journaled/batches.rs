@@ -38,7 +38,7 @@ fn any_operation<'a>(store: &'a dyn Transactor, random: &mut Random, digest: u8)
     let account = AccountId::new(random.below(2) + 1).unwrap();
     let key = ["a", "b", "c", "d", "e", "f", "g"][usize::try_from(random.below(7)).unwrap()];
     let account_name =
-        AccountName::parse(["one", "two", "account-3"][usize::try_from(random.below(3)).unwrap()]);
+        AccountName::parse(["one", "ONE", "two", "account-3"][usize::try_from(random.below(4)).unwrap()]);
     let units = i64::try_from(random.below(4)).unwrap();
     match random.below(16) {
         0 => run_as_text(store, create_category(name)),

@@ -21,7 +21,8 @@ fn open_store(disk: &Disk) -> Arc<MemoryStore> {
         pressed = !pressed;
         pressed
     };
-    let opened = MemoryStore::open_sparing(disk.journal(), every_other).expect("the disk can be opened");
+    let opened =
+        MemoryStore::open_with_cpu_probe(disk.journal(), every_other).expect("the disk can be opened");
     Arc::new(opened.store)
 }
 

@@ -287,7 +287,7 @@ fn a_writer_that_panics_between_two_batches_fails_all_waiting_calls() {
         assert!(looks.fetch_add(1, std::sync::atomic::Ordering::Relaxed) < 2, "on purpose");
         false
     };
-    let store = MemoryStore::open_sparing(Disk::new().journal(), panics).unwrap().store;
+    let store = MemoryStore::open_with_cpu_probe(Disk::new().journal(), panics).unwrap().store;
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let failed = (0..10)
         .find_map(|number| runtime.block_on(run(&store, create_category(&format!("Dogs {number}")))).err());

@@ -53,6 +53,18 @@ fn housekeeping_notes_the_usage_of_every_account_and_does_not_block_writes() {
 }
 
 #[test]
+fn a_health_check_reports_a_journal_write_that_does_not_complete() {
+    let stepped = SteppedStore::on(&Disk::new());
+    let mut housekeeping: Call<'_, _> = Box::pin(stepped.store.prune(at(0)));
+    assert!(poll(&mut housekeeping).is_pending());
+    assert_eq!(stepped.store.check_at(at(2)), Ok(()));
+    let report = stepped.store.check_at(at(3)).unwrap_err().report();
+    assert_eq!(report, "the store is unavailable: the journal's last write has not completed for 2 s");
+    stepped.writer.step();
+    assert_eq!(stepped.store.check_at(at(3)), Ok(()), "the write has completed");
+}
+
+#[test]
 fn records_that_housekeeping_drops_are_gone_from_the_file_too() {
     let folder = std::env::temp_dir().join(format!("petstore-house-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();

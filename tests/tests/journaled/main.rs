@@ -1,6 +1,7 @@
 //! The store in memory with a journal.
 
 mod batches;
+mod commit_pause;
 mod conformance;
 mod faults;
 mod housekeeping;
@@ -9,4 +10,3 @@ mod queue;
 mod resets;
 mod shop;
 mod stepped_store;
-mod still;

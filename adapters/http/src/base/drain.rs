@@ -9,32 +9,32 @@ use tokio::time::Instant;
 /// simulation of a stop is the same at every run; a `watch` channel would wake them in any order.
 #[derive(Default)]
 pub(crate) struct Drain {
-    wished: OnceLock<Instant>,
-    told: Notify,
+    begun: OnceLock<Instant>,
+    notify: Notify,
 }
 
 impl Drain {
     /// Wishes to stop. Where several stop one after the other, the time of all runs since the first of them.
-    pub(crate) fn wish(&self, since: Instant) {
-        self.wished.get_or_init(|| since);
-        self.told.notify_waiters();
+    pub(crate) fn begin(&self, since: Instant) {
+        self.begun.get_or_init(|| since);
+        self.notify.notify_waiters();
     }
 
-    pub(crate) fn is_wished(&self) -> bool {
+    pub(crate) fn has_begun(&self) -> bool {
         self.since().is_some()
     }
 
     /// Since when the time of the end runs, if it does.
     pub(crate) fn since(&self) -> Option<Instant> {
-        self.wished.get().copied()
+        self.begun.get().copied()
     }
 
     /// Waits for the wish.
-    pub(crate) async fn wished(&self) {
+    pub(crate) async fn begun(&self) {
         // Made before the look, it hears of a wish that comes after it.
-        let told = self.told.notified();
-        if !self.is_wished() {
-            told.await;
+        let notify = self.notify.notified();
+        if !self.has_begun() {
+            notify.await;
         }
     }
 }

@@ -13,41 +13,41 @@ use tokio::time::Instant;
 
 /// How long the threads of a server have had nothing to do, to be asked by anyone at any time. A clone is the same.
 #[derive(Debug, Clone)]
-pub struct Idle(Arc<Threads>);
+pub struct IdleTime(Arc<Threads>);
 
 #[derive(Debug)]
 struct Threads {
     begun: Instant,
-    rests: Mutex<Vec<Arc<Rest>>>,
+    threads: Mutex<Vec<Arc<ThreadIdle>>>,
 }
 
-impl Default for Idle {
+impl Default for IdleTime {
     fn default() -> Self {
-        Self(Arc::new(Threads { begun: Instant::now(), rests: Mutex::default() }))
+        Self(Arc::new(Threads { begun: Instant::now(), threads: Mutex::default() }))
     }
 }
 
-impl Idle {
+impl IdleTime {
     /// How many threads there are.
     pub fn threads(&self) -> usize {
-        self.0.rests.lock().len()
+        self.0.threads.lock().len()
     }
 
     /// The time that they have had nothing to do, together.
     pub fn time(&self) -> Duration {
         let now = self.now();
-        let nanos = self.0.rests.lock().iter().map(|rest| rest.nanos(now)).sum();
+        let nanos = self.0.threads.lock().iter().map(|thread| thread.nanos(now)).sum();
         Duration::from_nanos(nanos)
     }
 
     /// One more thread, that of the runtime that will be built: it has nothing to do while it is parked.
     pub(crate) fn watch(&self, builder: &mut Builder) {
-        let rest = Arc::<Rest>::default();
-        self.0.rests.lock().push(Arc::clone(&rest));
-        let (idle, parked) = (self.clone(), Arc::clone(&rest));
+        let thread = Arc::<ThreadIdle>::default();
+        self.0.threads.lock().push(Arc::clone(&thread));
+        let (idle, parked) = (self.clone(), Arc::clone(&thread));
         builder.on_thread_park(move || parked.begin(idle.now()));
         let idle = self.clone();
-        builder.on_thread_unpark(move || rest.end(idle.now()));
+        builder.on_thread_unpark(move || thread.end(idle.now()));
     }
 
     /// Nanoseconds since the beginning: enough for five hundred years.
@@ -59,14 +59,14 @@ impl Idle {
 
 /// When one thread had nothing to do. It alone writes.
 #[derive(Debug, Default)]
-struct Rest {
+struct ThreadIdle {
     /// Of the rests that are over.
     nanos: AtomicU64,
     /// Since when there is one, and a nanosecond; 0 while there is none.
     since: AtomicU64,
 }
 
-impl Rest {
+impl ThreadIdle {
     fn begin(&self, now: u64) {
         self.since.store(now + 1, Ordering::Relaxed);
     }
@@ -96,22 +96,22 @@ mod tests {
 
     #[test]
     fn rests_add_up_and_one_that_lasts_counts_so_far() {
-        let rest = Rest::default();
-        assert_eq!(rest.nanos(5), 0);
-        rest.begin(0);
-        assert_eq!(rest.nanos(7), 7);
-        rest.end(10);
-        assert_eq!((rest.nanos(10), rest.nanos(50)), (10, 10));
-        rest.begin(50);
-        assert_eq!(rest.nanos(51), 11);
-        rest.end(53);
-        rest.end(60);
-        assert_eq!(rest.nanos(100), 13, "a thread that is woken twice has rested once");
+        let thread = ThreadIdle::default();
+        assert_eq!(thread.nanos(5), 0);
+        thread.begin(0);
+        assert_eq!(thread.nanos(7), 7);
+        thread.end(10);
+        assert_eq!((thread.nanos(10), thread.nanos(50)), (10, 10));
+        thread.begin(50);
+        assert_eq!(thread.nanos(51), 11);
+        thread.end(53);
+        thread.end(60);
+        assert_eq!(thread.nanos(100), 13, "a thread that is woken twice has rested once");
     }
 
     #[test]
     fn a_runtime_rests_while_it_has_nothing_to_do() {
-        let idle = Idle::default();
+        let idle = IdleTime::default();
         assert_eq!((idle.threads(), idle.time()), (0, Duration::ZERO));
         let mut builder = Builder::new_current_thread();
         idle.watch(&mut builder);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use petstore_domain::AccountId;
 
-use crate::base::stats::Figures;
+use crate::base::stats::TransportStats;
 
 /// Is told of answers. Called on the runtime's threads: it must not block.
 pub trait Observer: Send + Sync {
@@ -25,7 +25,7 @@ pub trait Observer: Send + Sync {
 /// Writes what is served at `/metrics`.
 pub trait Exposition: Send + Sync {
     /// All metrics in OpenMetrics text, those of the transport among them.
-    fn text(&self, transport: &Figures) -> String;
+    fn text(&self, transport: &TransportStats) -> String;
 }
 
 /// A request and its answer, without anything that could be a secret: no body, no query value, no header but the two

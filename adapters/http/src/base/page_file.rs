@@ -9,16 +9,16 @@ use flate2::read::{GzDecoder, GzEncoder};
 use hyper::header::HeaderValue;
 
 /// Bytes of the longest file, unpacked.
-const UNPACKED_MAX: u32 = 16 * 1024 * 1024;
+const PLAIN_MAX: u32 = 16 * 1024 * 1024;
 
 /// A file of the reference page.
 #[derive(Debug)]
 pub struct PageFile {
     name: &'static str,
     content_type: HeaderValue,
-    packed: Bytes,
+    gzip: Bytes,
     /// Made when the first client comes that takes no gzip, and kept: it costs milliseconds, and asking costs nothing.
-    unpacked: OnceLock<Bytes>,
+    plain: OnceLock<Bytes>,
     /// The CRC-32 and the length of what is packed.
     trailer: [u8; 8],
 }
@@ -32,8 +32,8 @@ impl PageFile {
         Self {
             name,
             content_type: HeaderValue::from_static(content_type),
-            packed: Bytes::from_static(gzip),
-            unpacked: OnceLock::new(),
+            gzip: Bytes::from_static(gzip),
+            plain: OnceLock::new(),
             trailer: *gzip.last_chunk().expect("a gzip member ends with eight bytes about its content"),
         }
     }
@@ -41,14 +41,14 @@ impl PageFile {
     /// The same with content that is not packed yet.
     pub fn of(name: &'static str, content_type: &'static str, content: String) -> Self {
         let mut member = Vec::new();
-        let packed = GzEncoder::new(content.as_bytes(), Compression::best()).read_to_end(&mut member);
-        packed.expect("what is in memory can be read");
+        let gzip = GzEncoder::new(content.as_bytes(), Compression::best()).read_to_end(&mut member);
+        gzip.expect("what is in memory can be read");
         let trailer = *member.last_chunk().expect("a gzip member ends with eight bytes about its content");
         Self {
             name,
             content_type: HeaderValue::from_static(content_type),
-            packed: member.into(),
-            unpacked: OnceLock::from(Bytes::from(content)),
+            gzip: member.into(),
+            plain: OnceLock::from(Bytes::from(content)),
             trailer,
         }
     }
@@ -63,8 +63,8 @@ impl PageFile {
     }
 
     /// The content as a gzip member.
-    pub(crate) const fn packed(&self) -> &Bytes {
-        &self.packed
+    pub(crate) const fn gzip(&self) -> &Bytes {
+        &self.gzip
     }
 
     /// The CRC-32 and the length of the content, which identify it.
@@ -73,19 +73,19 @@ impl PageFile {
     }
 
     /// The content, unpacked once and kept. An error says why it cannot be unpacked.
-    pub(crate) fn unpacked(&self) -> Result<Bytes, &'static str> {
-        if let Some(bytes) = self.unpacked.get() {
+    pub(crate) fn plain(&self) -> Result<Bytes, &'static str> {
+        if let Some(bytes) = self.plain.get() {
             return Ok(bytes.clone());
         }
         let [.., a, b, c, d] = self.trailer;
         let length = u32::from_le_bytes([a, b, c, d]);
-        if length > UNPACKED_MAX {
+        if length > PLAIN_MAX {
             return Err("a file of the reference page is too long to be unpacked");
         }
         let mut bytes = Vec::with_capacity(length as usize);
-        let unpacked = GzDecoder::new(&*self.packed).take(u64::from(length)).read_to_end(&mut bytes);
-        unpacked.map_err(|_| "a file of the reference page cannot be unpacked")?;
-        Ok(self.unpacked.get_or_init(|| bytes.into()).clone())
+        let plain = GzDecoder::new(&*self.gzip).take(u64::from(length)).read_to_end(&mut bytes);
+        plain.map_err(|_| "a file of the reference page cannot be unpacked")?;
+        Ok(self.plain.get_or_init(|| bytes.into()).clone())
     }
 }
 
@@ -99,19 +99,16 @@ mod tests {
     #[test]
     fn a_file_is_unpacked_once() {
         let file = PageFile::new("", "text/plain", HELLO);
-        let first = file.unpacked().unwrap();
+        let first = file.plain().unwrap();
         assert_eq!(first, "hello");
-        assert_eq!(file.unpacked().unwrap().as_ptr(), first.as_ptr());
+        assert_eq!(file.plain().unwrap().as_ptr(), first.as_ptr());
     }
 
     #[test]
     fn content_that_comes_unpacked_is_packed_as_it_is() {
         let file = PageFile::of("", "text/plain", "hello".repeat(100));
-        assert_eq!(file.unpacked().unwrap(), "hello".repeat(100));
-        let packed = PageFile::new("", "text/plain", file.packed.to_vec().leak());
-        assert_eq!(
-            (packed.unpacked().unwrap(), packed.trailer()),
-            (file.unpacked().unwrap(), file.trailer())
-        );
+        assert_eq!(file.plain().unwrap(), "hello".repeat(100));
+        let gzip = PageFile::new("", "text/plain", file.gzip.to_vec().leak());
+        assert_eq!((gzip.plain().unwrap(), gzip.trailer()), (file.plain().unwrap(), file.trailer()));
     }
 }

@@ -9,7 +9,7 @@ use petstore_ports::api::Sandbox;
 use tokio::time::Instant;
 
 use crate::base::authority::{HostName, Origin};
-use crate::base::idle_time::Idle;
+use crate::base::idle_time::IdleTime;
 use crate::base::observe::{Exposition, Observer};
 use crate::base::page_file::PageFile;
 
@@ -48,7 +48,7 @@ pub struct HttpSettings {
     /// Whom to tell of answers; none: nobody, at no cost.
     pub observer: Option<Arc<dyn Observer>>,
     /// Where the threads that serve the contract tell how long they have nothing to do.
-    pub idle: Idle,
+    pub idle: IdleTime,
     /// What is served at `/metrics`; none: nothing is.
     pub exposition: Option<Arc<dyn Exposition>>,
     /// What a tester may do to the server, at `/sandbox/` beside `/health`; none: nothing, at no cost. Never for a server
@@ -76,7 +76,7 @@ impl HttpSettings {
             bounds: Bounds::DEFAULT,
             gzip: true,
             observer: None,
-            idle: Idle::default(),
+            idle: IdleTime::default(),
             exposition: None,
             sandbox: None,
         }
@@ -197,15 +197,15 @@ pub(crate) const SEND_BUFFER_MAX: usize = 64 * 1024;
 
 /// Bytes of answers that a client of HTTP/2 has not taken: with more of them its next requests on that connection wait, but
 /// for a few, so that one large answer that is left lying holds up nobody.
-pub(crate) const UNTAKEN_MAX: usize = 64 * 1024;
-pub(crate) const UNTAKEN_FEW: usize = 8;
+pub(crate) const PENDING_BYTES_MAX: usize = 64 * 1024;
+pub(crate) const PENDING_ANSWERS_FEW: usize = 8;
 
 /// Bytes of heads of requests that wait for that: 4 KiB, which no browser's head is, for each that there may be. Further
 /// ones are refused.
 pub(crate) const WAITING_HEADS_MAX: usize = 4 * 1024 * STREAMS_MAX as usize;
 
 /// Bytes that hyper's map of fields takes for each, beside its text.
-pub(crate) const FIELD_PLACE: usize = 104;
+pub(crate) const FIELD_SLOT_BYTES: usize = 104;
 
 /// Bytes that are read of a connection that speaks HTTP/2 until others have their turn: as many as TLS has in a record. If
 /// they are the smallest frames they are a millisecond's work or two.

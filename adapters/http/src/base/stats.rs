@@ -5,7 +5,7 @@ use std::time::Duration;
 /// What the transport has counted since its start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Figures {
+pub struct TransportStats {
     /// Answers by route template, method and status, where there were any.
     pub requests: Vec<Requests>,
     /// How long answers took, by route template, where there were any.

@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use crate::base::drain::Drain;
 use crate::io::activity::Activity;
-use crate::thread::thread_state::Worker;
+use crate::thread::thread_state::ThreadState;
 
 /// A connection without its stream.
-pub(crate) struct Visit {
+pub(crate) struct ConnectionContext {
     /// Whom it comes from.
     pub(crate) peer: IpAddr,
     /// The thread that it lives on.
-    pub(crate) worker: Rc<Worker>,
+    pub(crate) thread: Rc<ThreadState>,
     /// What happens on it.
     pub(crate) activity: Rc<Activity>,
     /// The end of the server.

@@ -12,14 +12,14 @@ use tokio::time::{Instant, Sleep, sleep_until};
 use crate::base::drain::Drain;
 
 /// A timer that is set anew often and rings seldom.
-pub(crate) struct Alarm {
+pub(crate) struct DeadlineTimer {
     sleep: Pin<Box<Sleep>>,
-    waits: bool,
+    is_armed: bool,
 }
 
-impl Alarm {
+impl DeadlineTimer {
     pub(crate) fn at(deadline: Instant) -> Self {
-        Self { sleep: Box::pin(sleep_until(deadline)), waits: false }
+        Self { sleep: Box::pin(sleep_until(deadline)), is_armed: false }
     }
 
     pub(crate) fn deadline(&self) -> Instant {
@@ -28,45 +28,45 @@ impl Alarm {
 
     pub(crate) fn set(&mut self, deadline: Instant) {
         self.sleep.as_mut().reset(deadline);
-        self.waits = false;
+        self.is_armed = false;
     }
 
     /// Whether it has been set and has not rung yet.
-    pub(crate) fn waits(&self) -> bool {
-        self.waits && !self.sleep.is_elapsed()
+    pub(crate) fn is_armed(&self) -> bool {
+        self.is_armed && !self.sleep.is_elapsed()
     }
 
     /// Whether its time has come. If not, the task is woken when it has.
-    pub(crate) fn rings(&mut self, context: &mut Context<'_>) -> bool {
-        if self.waits() {
+    pub(crate) fn has_fired(&mut self, context: &mut Context<'_>) -> bool {
+        if self.is_armed() {
             return false;
         }
-        self.waits = self.sleep.as_mut().poll(context).is_pending();
-        !self.waits
+        self.is_armed = self.sleep.as_mut().poll(context).is_pending();
+        !self.is_armed
     }
 }
 
 /// The server's wish to stop, as one connection waits for it.
-pub(crate) struct StopWish {
+pub(crate) struct StopSignal {
     drain: Arc<Drain>,
-    wish: Pin<Box<dyn Future<Output = ()>>>,
-    waits: bool,
+    begun: Pin<Box<dyn Future<Output = ()>>>,
+    is_armed: bool,
 }
 
-impl StopWish {
+impl StopSignal {
     pub(crate) fn new(drain: &Arc<Drain>) -> Self {
         let waiting = Arc::clone(drain);
-        let wish = async move { waiting.wished().await };
-        Self { drain: Arc::clone(drain), wish: Box::pin(wish), waits: false }
+        let begun = async move { waiting.begun().await };
+        Self { drain: Arc::clone(drain), begun: Box::pin(begun), is_armed: false }
     }
 
     /// Whether the server wishes to stop. If not, the task is woken when it does.
-    pub(crate) fn is_there(&mut self, context: &mut Context<'_>) -> bool {
-        if self.waits && !self.drain.is_wished() {
+    pub(crate) fn is_stopping(&mut self, context: &mut Context<'_>) -> bool {
+        if self.is_armed && !self.drain.has_begun() {
             return false;
         }
-        self.waits = self.wish.as_mut().poll(context).is_pending();
-        !self.waits
+        self.is_armed = self.begun.as_mut().poll(context).is_pending();
+        !self.is_armed
     }
 
     /// Since when the time of the end runs, if it does.

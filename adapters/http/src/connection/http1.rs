@@ -22,30 +22,31 @@ use tokio::time::{Duration, Instant};
 
 use crate::base::observe::Exchange;
 use crate::base::settings::{Deadlines, READ_BUFFER_MAX};
-use crate::connection::context::Visit;
-use crate::connection::deadline_timer::{Alarm, StopWish};
-use crate::connection::read_filter::{ReadBy, Reader};
+use crate::connection::context::ConnectionContext;
+use crate::connection::deadline_timer::{DeadlineTimer, StopSignal};
+use crate::connection::read_filter::{FilteredStream, ReadFilter};
 use crate::counts::counters::UNKNOWN;
 use crate::exchange::exchange;
 use crate::exchange::finish_response::RequestId;
 use crate::exchange::response_body::ResponseBody;
 use crate::io::activity::{Activity, Phase};
 use crate::io::socket::{SendNow, Socket, Stream};
-use crate::thread::thread_state::Worker;
+use crate::thread::thread_state::ThreadState;
 
 /// Serves a stream in the clear to its end, and notes what happens on it.
-pub(crate) async fn serve_connection<T: Stream>(stream: T, send: SendNow<T>, visit: Visit) {
-    let socket = Socket::new(stream, send, Rc::clone(&visit.activity), Rc::clone(&visit.worker.outbox));
-    serve_http1::<_, false>(socket, visit).await;
+pub(crate) async fn serve_connection<T: Stream>(stream: T, send: SendNow<T>, context: ConnectionContext) {
+    let socket =
+        Socket::new(stream, send, Rc::clone(&context.activity), Rc::clone(&context.thread.send_batch));
+    serve_http1::<_, false>(socket, context).await;
 }
 
 /// Serves a stream of HTTP/1.1 to its end, of what is said in it: beneath it is a [`Socket`], and perhaps TLS.
-pub(crate) async fn serve_http1<T: Stream, const SECURE: bool>(stream: T, visit: Visit) {
-    let Visit { peer, worker, activity, drain } = visit;
-    let _open = worker.load.opened();
-    let deadlines = worker.app.settings.deadlines;
-    let stream = ReadBy { reader: Heard(Rc::clone(&activity)), stream };
-    let (serving, noted) = (Rc::clone(&worker), Rc::clone(&activity));
+pub(crate) async fn serve_http1<T: Stream, const SECURE: bool>(stream: T, context: ConnectionContext) {
+    let ConnectionContext { peer, thread, activity, drain } = context;
+    let _open = thread.load_shedder.opened();
+    let deadlines = thread.app.settings.deadlines;
+    let stream = FilteredStream { filter: ReceiveFilter(Rc::clone(&activity)), stream };
+    let (serving, noted) = (Rc::clone(&thread), Rc::clone(&activity));
     let service =
         service_fn(move |request| exchange::<SECURE>(Rc::clone(&serving), Rc::clone(&noted), peer, request));
     let http = http1::Builder::new()
@@ -57,13 +58,13 @@ pub(crate) async fn serve_http1<T: Stream, const SECURE: bool>(stream: T, visit:
         // The deadlines are ours, all of them.
         .header_read_timeout(None)
         .serve_connection(TokioIo::new(stream), service);
-    match Connection::new(http, activity, deadlines, StopWish::new(&drain)).serve().await {
+    match Connection::new(http, activity, deadlines, StopSignal::new(&drain)).serve().await {
         Some((_, Ended::Unreadable(status))) => {
-            note_unread(&worker, peer, status, &RequestId::Made(worker.next_request_id()));
+            note_unread(&thread, peer, status, &RequestId::Made(thread.next_request_id()));
         }
         Some((stream, Ended::HeadTooSlow)) => {
-            let id = RequestId::Made(worker.next_request_id());
-            note_unread(&worker, peer, StatusCode::REQUEST_TIMEOUT, &id);
+            let id = RequestId::Made(thread.next_request_id());
+            note_unread(&thread, peer, StatusCode::REQUEST_TIMEOUT, &id);
             Box::pin(refuse_late_head(stream, &id)).await;
         }
         // TLS has a last word: without it the client may think that something is missing (RFC 8446, section 6.1).
@@ -74,9 +75,9 @@ pub(crate) async fn serve_http1<T: Stream, const SECURE: bool>(stream: T, visit:
 
 /// Notes when something of a request has come: above TLS, whose own messages (a change of keys, a ticket) are no
 /// beginning of one.
-struct Heard(Rc<Activity>);
+struct ReceiveFilter(Rc<Activity>);
 
-impl Reader for Heard {
+impl ReadFilter for ReceiveFilter {
     #[inline]
     fn poll_read<T: Stream>(
         &mut self,
@@ -102,8 +103,8 @@ async fn close<T: Stream>(mut stream: T) {
 pub(crate) const LAST_REQUEST_TIME: Duration = Duration::from_millis(500);
 
 /// Counts and logs an answer to what never became an exchange.
-fn note_unread(worker: &Worker, peer: IpAddr, status: StatusCode, id: &RequestId) {
-    worker.tally.answered_unread(status);
+fn note_unread(thread: &ThreadState, peer: IpAddr, status: StatusCode, id: &RequestId) {
+    thread.counters.answered_unread(status);
     let told = Exchange {
         method: UNKNOWN,
         route: UNKNOWN,
@@ -116,7 +117,7 @@ fn note_unread(worker: &Worker, peer: IpAddr, status: StatusCode, id: &RequestId
         duration: Duration::ZERO,
         fault: None,
     };
-    if let Some(observer) = &worker.app.settings.observer
+    if let Some(observer) = &thread.app.settings.observer
         && observer.wants(told.status, told.duration, false)
     {
         observer.answered(&told);
@@ -125,8 +126,7 @@ fn note_unread(worker: &Worker, peer: IpAddr, status: StatusCode, id: &RequestId
 
 /// Answers what hyper cannot answer any more: the head did not come in time. What it would have said is not known.
 async fn refuse_late_head<T: Stream>(mut stream: T, id: &RequestId) {
-    const BODY: &str =
-        "{\"code\":\"request_timeout\",\"message\":\"The head did not arrive in time.\",\"status\":408}\n";
+    const BODY: &str = "{\"code\":\"request_timeout\",\"message\":\"The request head did not arrive in time.\",\"status\":408}\n";
     let answer = format!(
         "HTTP/1.1 408 Request Timeout\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\
          cache-control: no-store\r\nx-content-type-options: nosniff\r\nx-request-id: {}\r\n\
@@ -178,21 +178,21 @@ struct Connection<T: Stream, S: HttpService<Incoming>> {
     http: http1::Connection<TokioIo<T>, S>,
     activity: Rc<Activity>,
     deadlines: Deadlines,
-    alarm: Alarm,
-    phase: Watch<(Phase, u64)>,
-    stall: Watch<(bool, u64)>,
-    stop: StopWish,
+    timer: DeadlineTimer,
+    phase: TimedValue<(Phase, u64)>,
+    stall: TimedValue<(bool, u64)>,
+    stop: StopSignal,
     draining: Draining,
 }
 
 /// A value, and since when it has been what it is.
-pub(crate) struct Watch<T> {
+pub(crate) struct TimedValue<T> {
     pub(crate) value: T,
     pub(crate) since: Instant,
 }
 
-impl<T: PartialEq> Watch<T> {
-    pub(crate) fn see(&mut self, value: T, now: impl FnOnce() -> Instant) {
+impl<T: PartialEq> TimedValue<T> {
+    pub(crate) fn update(&mut self, value: T, now: impl FnOnce() -> Instant) {
         if value != self.value {
             *self = Self { value, since: now() };
         }
@@ -229,15 +229,15 @@ where
         http: http1::Connection<TokioIo<T>, S>,
         activity: Rc<Activity>,
         deadlines: Deadlines,
-        stop: StopWish,
+        stop: StopSignal,
     ) -> Self {
         let now = Instant::now();
         Self {
             http,
-            phase: Watch { value: activity.phase(), since: now },
-            stall: Watch { value: activity.stall(), since: now },
+            phase: TimedValue { value: activity.phase(), since: now },
+            stall: TimedValue { value: activity.stall(), since: now },
             activity,
-            alarm: Alarm::at(now + deadlines.head),
+            timer: DeadlineTimer::at(now + deadlines.head),
             deadlines,
             stop,
             draining: Draining::No,
@@ -251,12 +251,12 @@ where
             return None;
         }
         // None can be waiting; if some were, they would not belong into what is answered now.
-        self.activity.lines.hand_over();
+        self.activity.raw_headers.hand_over();
         Some((self.http.into_parts().io.into_inner(), ended))
     }
 
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Ended> {
-        if self.draining == Draining::No && self.stop.is_there(context) {
+        if self.draining == Draining::No && self.stop.is_stopping(context) {
             self.draining = Draining::Since(Instant::now());
             self.activity.stop_streams();
         }
@@ -264,26 +264,26 @@ where
             return Poll::Ready(Ended::by_hyper(result));
         }
         let now = LazyNow(Cell::new(self.activity.take_ended()));
-        self.phase.see(self.activity.phase(), || now.get());
+        self.phase.update(self.activity.phase(), || now.get());
         let stall = self.activity.stall();
         if stall.0 || self.stall.value.0 {
-            self.stall.see(stall, || now.get());
+            self.stall.update(stall, || now.get());
         }
         // The common end of a poll: nothing has come closer than what the alarm is set to.
-        if self.is_calm() && self.alarm.waits() {
+        if self.is_calm() && self.timer.is_armed() {
             return Poll::Pending;
         }
         loop {
             let Some((deadline, ended)) = self.deadline() else { return Poll::Pending };
             // An alarm that is set too early fires, and is then set to the deadline that holds.
-            if deadline < self.alarm.deadline() {
-                self.alarm.set(deadline);
+            if deadline < self.timer.deadline() {
+                self.timer.set(deadline);
             }
-            if !self.alarm.rings(context) {
+            if !self.timer.has_fired(context) {
                 return Poll::Pending;
             }
             if Instant::now() < deadline {
-                self.alarm.set(deadline);
+                self.timer.set(deadline);
             } else if let Some(ended) = ended {
                 return Poll::Ready(ended);
             } else {
@@ -303,7 +303,7 @@ where
     fn is_calm(&self) -> bool {
         let in_time = match self.phase.value.0 {
             Phase::Busy | Phase::Streaming => true,
-            Phase::Idle => self.alarm.deadline() <= self.phase.since + self.deadlines.idle,
+            Phase::Idle => self.timer.deadline() <= self.phase.since + self.deadlines.idle,
             Phase::Head => false,
         };
         in_time && !self.stall.value.0 && self.draining == Draining::No

@@ -24,43 +24,44 @@ use crate::base::settings::{
     CONNECTION_WINDOW, Deadlines, FIELDS_MAX, LOCAL_RESETS_MAX, PENDING_RESETS_MAX, READ_BUFFER_MAX,
     READ_TURN_MAX, SEND_BUFFER_MAX, STREAM_WINDOW, STREAMS_MAX,
 };
-use crate::connection::context::Visit;
-use crate::connection::deadline_timer::{Alarm, StopWish};
-use crate::connection::http1::{LAST_REQUEST_TIME, Watch};
-use crate::connection::read_filter::{ReadBy, Reader};
-use crate::exchange::{Crowded, Dropped, exchange};
+use crate::connection::context::ConnectionContext;
+use crate::connection::deadline_timer::{DeadlineTimer, StopSignal};
+use crate::connection::http1::{LAST_REQUEST_TIME, TimedValue};
+use crate::connection::read_filter::{FilteredStream, ReadFilter};
+use crate::exchange::{Dropped, QueueFull, exchange};
 use crate::io::activity::{Activity, Phase};
 use crate::io::socket::Stream;
 
 mod detached_exchange;
 mod flow_control;
 
-use detached_exchange::Begun;
-use flow_control::{Answers, Tracked, Turn};
+use detached_exchange::DetachedExchange;
+use flow_control::{FlowControl, RequestGuard, TrackedBody};
 
 /// Serves a stream on which HTTP/2 was agreed on to its end.
-pub(crate) async fn serve<T: Stream>(stream: T, visit: Visit) {
-    let Visit { peer, worker, activity, drain } = visit;
-    let deadlines = worker.app.settings.deadlines;
-    let answers = Rc::new(Answers::new(&activity));
-    let (noted, untaken) = (Rc::clone(&activity), Rc::clone(&answers));
+pub(crate) async fn serve<T: Stream>(stream: T, context: ConnectionContext) {
+    let ConnectionContext { peer, thread, activity, drain } = context;
+    let deadlines = thread.app.settings.deadlines;
+    let flow_control = Rc::new(FlowControl::new(&activity));
+    let (noted, accepted) = (Rc::clone(&activity), Rc::clone(&flow_control));
     let service = service_fn(move |mut request: Request<Incoming>| {
-        let (turn, answers) = (Turn::begin(&untaken, worker.load.opened()), Rc::clone(&untaken));
-        let (worker, noted) = (Rc::clone(&worker), Rc::clone(&noted));
+        let (request_guard, flow_control) =
+            (RequestGuard::begin(&accepted, thread.load_shedder.opened()), Rc::clone(&accepted));
+        let (thread, noted) = (Rc::clone(&thread), Rc::clone(&noted));
         let is_head = request.method() == Method::HEAD;
         cut(request.headers_mut());
         async move {
-            if !answers.room(&request).await {
-                request.extensions_mut().insert(Crowded);
+            if !flow_control.room(&request).await {
+                request.extensions_mut().insert(QueueFull);
             }
             // Made only now: those that wait are kept without it.
-            let answering = exchange::<true>(worker, noted, peer, request);
-            let response = Begun::new(answering, &answers).await?;
-            Ok::<_, Dropped>(Tracked::response(response, is_head, turn))
+            let answering = exchange::<true>(thread, noted, peer, request);
+            let response = DetachedExchange::new(answering, &flow_control).await?;
+            Ok::<_, Dropped>(TrackedBody::response(response, is_head, request_guard))
         }
     });
-    let stop = StopWish::new(&drain);
-    let connection = Connection::new(stream, service, activity, answers, deadlines, stop);
+    let stop = StopSignal::new(&drain);
+    let connection = Connection::new(stream, service, activity, flow_control, deadlines, stop);
     connection.serve().await;
 }
 
@@ -100,18 +101,18 @@ impl<F: Future<Output = ()> + 'static> Executor<F> for ThisThread {
 
 /// A connection and its deadlines.
 struct Connection<T: Stream, S: HttpService<Incoming>> {
-    http: http2::Connection<TokioIo<ReadBy<Paced, T>>, S, ThisThread>,
+    http: http2::Connection<TokioIo<FilteredStream<ReadBudget, T>>, S, ThisThread>,
     activity: Rc<Activity>,
-    answers: Rc<Answers>,
+    flow_control: Rc<FlowControl>,
     /// What may still be read in this turn.
     left: Rc<Cell<usize>>,
     deadlines: Deadlines,
-    alarm: Alarm,
+    timer: DeadlineTimer,
     /// Whether there are requests, and a number that is another one when there was one in between.
-    busy: Watch<(bool, u64)>,
+    busy: TimedValue<(bool, u64)>,
     /// Whether the client takes nothing from the socket.
-    stall: Watch<(bool, u64)>,
-    stop: StopWish,
+    stall: TimedValue<(bool, u64)>,
+    stop: StopSignal,
     /// Whether the server wishes to stop.
     is_stopping: bool,
     /// Since when the client has known that this connection ends.
@@ -121,28 +122,28 @@ struct Connection<T: Stream, S: HttpService<Incoming>> {
 impl<T, S, F> Connection<T, S>
 where
     T: Stream,
-    S: HttpService<Incoming, ResBody = Tracked, Error = Dropped, Future = F>,
-    F: Future<Output = Result<hyper::Response<Tracked>, Dropped>> + 'static,
+    S: HttpService<Incoming, ResBody = TrackedBody, Error = Dropped, Future = F>,
+    F: Future<Output = Result<hyper::Response<TrackedBody>, Dropped>> + 'static,
 {
     fn new(
         stream: T,
         service: S,
         activity: Rc<Activity>,
-        answers: Rc<Answers>,
+        flow_control: Rc<FlowControl>,
         deadlines: Deadlines,
-        stop: StopWish,
+        stop: StopSignal,
     ) -> Self {
         let left = Rc::new(Cell::new(READ_TURN_MAX));
-        let stream = ReadBy { reader: Paced { left: Rc::clone(&left) }, stream };
+        let stream = FilteredStream { filter: ReadBudget { left: Rc::clone(&left) }, stream };
         let now = Instant::now();
         Self {
             http: builder().serve_connection(TokioIo::new(stream), service),
-            busy: Watch { value: (false, 0), since: now },
-            stall: Watch { value: activity.stall(), since: now },
+            busy: TimedValue { value: (false, 0), since: now },
+            stall: TimedValue { value: activity.stall(), since: now },
             activity,
-            answers,
+            flow_control,
             left,
-            alarm: Alarm::at(now + deadlines.idle),
+            timer: DeadlineTimer::at(now + deadlines.idle),
             deadlines,
             stop,
             is_stopping: false,
@@ -153,14 +154,14 @@ where
     /// Serves the connection to its end, and then the exchanges whose clients gave them up.
     async fn serve(mut self) {
         std::future::poll_fn(|context| self.poll(context)).await;
-        let answers = Rc::clone(&self.answers);
+        let flow_control = Rc::clone(&self.flow_control);
         drop(self);
         // Only now may its place be another one's, and the thread end.
-        answers.end().await;
+        flow_control.end().await;
     }
 
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        if !self.is_stopping && self.stop.is_there(context) {
+        if !self.is_stopping && self.stop.is_stopping(context) {
             self.is_stopping = true;
             self.activity.stop_streams();
             if self.ending.is_none() {
@@ -183,10 +184,10 @@ where
                 }
                 continue;
             }
-            if look < self.alarm.deadline() || !self.alarm.waits() {
-                self.alarm.set(look);
+            if look < self.timer.deadline() || !self.timer.is_armed() {
+                self.timer.set(look);
             }
-            if !self.alarm.rings(context) {
+            if !self.timer.has_fired(context) {
                 return Poll::Pending;
             }
         }
@@ -201,8 +202,8 @@ where
     fn look(&mut self, now: Instant) {
         let (phase, requests) = self.activity.phase();
         // Frames that belong to no request change nothing: a client that only sends pings is idle.
-        self.busy.see((phase.is_owed(), requests), || now);
-        self.stall.see(self.activity.stall(), || now);
+        self.busy.update((phase.is_owed(), requests), || now);
+        self.stall.update(self.activity.stall(), || now);
     }
 
     /// When the connection ends unless something moves, and how.
@@ -218,7 +219,7 @@ where
         };
         let stall = self.stall.value.0.then(|| (end_of_stall(limit, self.stall.since), End::Cut));
         // Others may be taken meanwhile, and have as much time again.
-        let stuck = self.answers.first_due(&self.deadlines).map(|(limit, moved)| match self.ending {
+        let stuck = self.flow_control.first_due(&self.deadlines).map(|(limit, moved)| match self.ending {
             Some(since) => (end_of_stall(limit, since.max(moved)), End::Cut),
             None => (end_of_stall(limit, moved), End::Told),
         });
@@ -237,11 +238,11 @@ enum End {
 
 /// Reads only so much in one turn of its connection: h2 reads for as long as there is something, and a client that sends
 /// nothing but small frames would keep all others of the thread waiting meanwhile.
-struct Paced {
+struct ReadBudget {
     left: Rc<Cell<usize>>,
 }
 
-impl Reader for Paced {
+impl ReadFilter for ReadBudget {
     fn poll_read<T: Stream>(
         &mut self,
         stream: &mut T,
@@ -291,14 +292,14 @@ mod tests {
         let (near, mut far) = tokio::io::duplex(4 * READ_TURN_MAX);
         far.write_all(&vec![b'x'; 3 * READ_TURN_MAX / 2]).await.unwrap();
         let left = Rc::new(Cell::new(READ_TURN_MAX));
-        let mut paced = ReadBy { reader: Paced { left: Rc::clone(&left) }, stream: near };
+        let mut budgeted = FilteredStream { filter: ReadBudget { left: Rc::clone(&left) }, stream: near };
         let mut read = 0;
-        let mut turn = async || {
+        let mut request_guard = async || {
             left.set(READ_TURN_MAX);
             poll_fn(|context| {
                 let mut space = [0; 1_000];
                 let mut buffer = ReadBuf::new(&mut space);
-                while Pin::new(&mut paced).poll_read(context, &mut buffer).is_ready() {
+                while Pin::new(&mut budgeted).poll_read(context, &mut buffer).is_ready() {
                     read += buffer.filled().len();
                     buffer.clear();
                 }
@@ -307,7 +308,7 @@ mod tests {
             .await
         };
         // The last look may take a little more.
-        assert!((READ_TURN_MAX..READ_TURN_MAX + 1_000).contains(&turn().await));
-        assert_eq!(turn().await, 3 * READ_TURN_MAX / 2);
+        assert!((READ_TURN_MAX..READ_TURN_MAX + 1_000).contains(&request_guard().await));
+        assert_eq!(request_guard().await, 3 * READ_TURN_MAX / 2);
     }
 }

@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use crate::io::socket::Stream;
 
 /// How a stream is read.
-pub(crate) trait Reader: Unpin + 'static {
+pub(crate) trait ReadFilter: Unpin + 'static {
     fn poll_read<T: Stream>(
         &mut self,
         stream: &mut T,
@@ -19,13 +19,13 @@ pub(crate) trait Reader: Unpin + 'static {
 }
 
 /// A stream, and who reads it.
-pub(crate) struct ReadBy<R, T> {
-    pub(crate) reader: R,
+pub(crate) struct FilteredStream<R, T> {
+    pub(crate) filter: R,
     pub(crate) stream: T,
 }
 
 // Inlined: over HTTP/1.1 a call for each is 200 instructions of a GET.
-impl<R: Reader, T: Stream> AsyncRead for ReadBy<R, T> {
+impl<R: ReadFilter, T: Stream> AsyncRead for FilteredStream<R, T> {
     #[inline]
     fn poll_read(
         mut self: Pin<&mut Self>,
@@ -33,11 +33,11 @@ impl<R: Reader, T: Stream> AsyncRead for ReadBy<R, T> {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let this = &mut *self;
-        this.reader.poll_read(&mut this.stream, context, buffer)
+        this.filter.poll_read(&mut this.stream, context, buffer)
     }
 }
 
-impl<R: Reader, T: Stream> AsyncWrite for ReadBy<R, T> {
+impl<R: ReadFilter, T: Stream> AsyncWrite for FilteredStream<R, T> {
     #[inline]
     fn poll_write(
         mut self: Pin<&mut Self>,

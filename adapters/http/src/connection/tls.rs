@@ -8,7 +8,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
-use crate::connection::context::Visit;
+use crate::connection::context::ConnectionContext;
 use crate::connection::http1::{LAST_REQUEST_TIME, serve_http1};
 use crate::connection::http2;
 use crate::io::socket::{SendNow, Socket, Stream};
@@ -23,15 +23,21 @@ pub(crate) fn acceptor(mut config: ServerConfig) -> TlsAcceptor {
 }
 
 /// Serves a stream to its end.
-pub(crate) async fn serve_tls<T: Stream>(stream: T, send: SendNow<T>, acceptor: TlsAcceptor, visit: Visit) {
-    let socket = Socket::new(stream, send, Rc::clone(&visit.activity), Rc::clone(&visit.worker.outbox));
+pub(crate) async fn serve_tls<T: Stream>(
+    stream: T,
+    send: SendNow<T>,
+    acceptor: TlsAcceptor,
+    context: ConnectionContext,
+) {
+    let socket =
+        Socket::new(stream, send, Rc::clone(&context.activity), Rc::clone(&context.thread.send_batch));
     let handshake = acceptor.accept(socket).into_fallible();
     let stop = async {
-        visit.drain.wished().await;
+        context.drain.begun().await;
         sleep(LAST_REQUEST_TIME).await;
     };
     let shaken = tokio::select! {
-        shaken = timeout(visit.worker.app.settings.deadlines.head, handshake) => shaken,
+        shaken = timeout(context.thread.app.settings.deadlines.head, handshake) => shaken,
         () = stop => return,
     };
     let stream = match shaken {
@@ -41,8 +47,8 @@ pub(crate) async fn serve_tls<T: Stream>(stream: T, send: SendNow<T>, acceptor: 
         Err(_) => return,
     };
     if stream.get_ref().1.alpn_protocol() == Some(HTTP_2) {
-        http2::serve(stream, visit).await;
+        http2::serve(stream, context).await;
     } else {
-        serve_http1::<_, true>(stream, visit).await;
+        serve_http1::<_, true>(stream, context).await;
     }
 }

@@ -11,8 +11,8 @@ use hyper::{Method, StatusCode};
 use parking_lot::Mutex;
 use petstore_domain::Plan;
 
-use crate::base::stats::{Decisions, Figures, Latencies, Requests};
-use crate::wire::builtin_routes::Beside;
+use crate::base::stats::{Decisions, Latencies, Requests, TransportStats};
+use crate::wire::builtin_routes::BuiltinRoute;
 use crate::wire::route::Resource;
 
 /// The route templates of the contract.
@@ -30,13 +30,13 @@ const CONTRACT: [&str; 10] = [
 ];
 
 /// Route templates that are told apart: those of the contract, then what stands beside it, then all that is none.
-const ROUTES: [&str; CONTRACT.len() + Beside::ALL.len() + 1] = {
-    let mut routes = [UNKNOWN; CONTRACT.len() + Beside::ALL.len() + 1];
+const ROUTES: [&str; CONTRACT.len() + BuiltinRoute::ALL.len() + 1] = {
+    let mut routes = [UNKNOWN; CONTRACT.len() + BuiltinRoute::ALL.len() + 1];
     let (contract, rest) = routes.split_at_mut(CONTRACT.len());
     contract.copy_from_slice(&CONTRACT);
     let mut at = 0;
-    while at < Beside::ALL.len() {
-        rest[at] = Beside::ALL[at].template();
+    while at < BuiltinRoute::ALL.len() {
+        rest[at] = BuiltinRoute::ALL[at].template();
         at += 1;
     }
     routes
@@ -105,7 +105,7 @@ struct Latency {
 }
 
 /// What one thread counts.
-pub(crate) struct Tally {
+pub(crate) struct ThreadCounters {
     /// By route, method and status.
     requests: Box<[Counter]>,
     /// By route.
@@ -118,7 +118,7 @@ pub(crate) struct Tally {
     closed: Counter,
 }
 
-impl Default for Tally {
+impl Default for ThreadCounters {
     fn default() -> Self {
         let cells = ROUTES.len() * METHODS.len() * STATUSES.len();
         Self {
@@ -133,24 +133,24 @@ impl Default for Tally {
     }
 }
 
-impl Tally {
+impl ThreadCounters {
     /// A request has come; it has gone when what is returned is dropped, answered or not.
-    pub(crate) fn request(&self) -> InFlight<'_> {
+    pub(crate) fn request(&self) -> CountedRequest<'_> {
         self.begun.add(1);
-        InFlight(self)
+        CountedRequest(self)
     }
 
     /// A request has been answered, so long after it came.
-    pub(crate) fn answered(&self, route: Route, method: &Method, status: StatusCode, after: Duration) {
+    pub(crate) fn answered(&self, route: RouteLabel, method: &Method, status: StatusCode, after: Duration) {
         self.count(route, method_index(method), status, after);
     }
 
     /// One has been answered of which not even the head had come: what it would have asked is not known.
     pub(crate) fn answered_unread(&self, status: StatusCode) {
-        self.count(Route::NONE, METHODS.len() - 1, status, Duration::ZERO);
+        self.count(RouteLabel::NONE, METHODS.len() - 1, status, Duration::ZERO);
     }
 
-    fn count(&self, Route(route): Route, method: usize, status: StatusCode, after: Duration) {
+    fn count(&self, RouteLabel(route): RouteLabel, method: usize, status: StatusCode, after: Duration) {
         let status =
             STATUS_INDEX.get(usize::from(status.as_u16())).map_or(STATUSES.len() - 1, |at| usize::from(*at));
         let cell = (route * METHODS.len() + method) * STATUSES.len() + status;
@@ -185,9 +185,9 @@ impl Tally {
 }
 
 /// A request that is being answered.
-pub(crate) struct InFlight<'t>(&'t Tally);
+pub(crate) struct CountedRequest<'t>(&'t ThreadCounters);
 
-impl Drop for InFlight<'_> {
+impl Drop for CountedRequest<'_> {
     fn drop(&mut self) {
         self.0.ended.add(1);
     }
@@ -195,9 +195,9 @@ impl Drop for InFlight<'_> {
 
 /// A route template, by its place among [`ROUTES`].
 #[derive(Clone, Copy)]
-pub(crate) struct Route(usize);
+pub(crate) struct RouteLabel(usize);
 
-impl Route {
+impl RouteLabel {
     /// The templates of the contract.
     pub(crate) const OF_CONTRACT: &[&'static str] = &CONTRACT;
 
@@ -221,8 +221,8 @@ impl Route {
     }
 
     /// The route of a path outside the base path.
-    pub(crate) fn beside(path: &str) -> Self {
-        Beside::find(path).map_or(Self::NONE, |one| Self(CONTRACT.len() + one as usize))
+    pub(crate) fn builtin(path: &str) -> Self {
+        BuiltinRoute::find(path).map_or(Self::NONE, |one| Self(CONTRACT.len() + one as usize))
     }
 
     /// The template.
@@ -251,25 +251,31 @@ fn method_index(method: &Method) -> usize {
 
 /// The tallies of all threads.
 #[derive(Default)]
-pub(crate) struct Tallies(Mutex<Vec<Arc<Tally>>>);
+pub(crate) struct ServerCounters(Mutex<Vec<Arc<ThreadCounters>>>);
 
-impl Tallies {
+impl ServerCounters {
     /// One more thread's.
-    pub(crate) fn another(&self) -> Arc<Tally> {
-        let tally = Arc::new(Tally::default());
-        self.0.lock().push(Arc::clone(&tally));
-        tally
+    pub(crate) fn add_thread(&self) -> Arc<ThreadCounters> {
+        let counters = Arc::new(ThreadCounters::default());
+        self.0.lock().push(Arc::clone(&counters));
+        counters
     }
 
     /// What all threads have counted together. What is not counted by thread is 0 here.
-    pub(crate) fn figures(&self) -> Figures {
-        let tallies = self.0.lock();
-        let sum = |pick: &dyn Fn(&Tally) -> u64| tallies.iter().map(|tally| pick(tally)).sum::<u64>();
-        let (accepted, connections) =
-            begun_and_left(|| sum(&|tally| tally.accepted.get()), || sum(&|tally| tally.closed.get()));
-        let (_, in_flight) =
-            begun_and_left(|| sum(&|tally| tally.begun.get()), || sum(&|tally| tally.ended.get()));
-        let mut figures = Figures {
+    pub(crate) fn stats(&self) -> TransportStats {
+        let threads = self.0.lock();
+        let sum = |pick: &dyn Fn(&ThreadCounters) -> u64| {
+            threads.iter().map(|counters| pick(counters)).sum::<u64>()
+        };
+        let (accepted, connections) = begun_and_left(
+            || sum(&|counters| counters.accepted.get()),
+            || sum(&|counters| counters.closed.get()),
+        );
+        let (_, in_flight) = begun_and_left(
+            || sum(&|counters| counters.begun.get()),
+            || sum(&|counters| counters.ended.get()),
+        );
+        let mut totals = TransportStats {
             requests: vec![],
             latencies: vec![],
             decisions: vec![],
@@ -284,20 +290,20 @@ impl Tallies {
             for (method, name) in METHODS.iter().enumerate() {
                 for (status, code) in STATUSES.iter().enumerate() {
                     let cell = (route * METHODS.len() + method) * STATUSES.len() + status;
-                    let count = sum(&|tally| tally.requests[cell].get());
+                    let count = sum(&|counters| counters.requests[cell].get());
                     if count > 0 {
                         let (route, method, status) = (*template, *name, *code);
-                        figures.requests.push(Requests { route, method, status, count });
+                        totals.requests.push(Requests { route, method, status, count });
                     }
                 }
             }
-            let count_of = |bucket: usize| sum(&|tally| tally.latencies[route].buckets[bucket].get());
+            let count_of = |bucket: usize| sum(&|counters| counters.latencies[route].buckets[bucket].get());
             let buckets: Vec<_> = (0..=LATENCY_BOUNDS.len()).map(count_of).collect();
             if buckets.iter().any(|count| *count > 0) {
                 let bounds = LATENCY_BOUNDS.iter().copied().map(Duration::from_micros);
                 let bounds = bounds.chain([Duration::MAX]);
-                let sum_micros = sum(&|tally| tally.latencies[route].sum_micros.get());
-                figures.latencies.push(Latencies {
+                let sum_micros = sum(&|counters| counters.latencies[route].sum_micros.get());
+                totals.latencies.push(Latencies {
                     route: template,
                     sum: Duration::from_micros(sum_micros),
                     buckets: bounds.zip(buckets).collect(),
@@ -306,11 +312,11 @@ impl Tallies {
         }
         for (plan, name) in PLANS.iter().enumerate() {
             for (decision, word) in DECISIONS.iter().enumerate() {
-                let count = sum(&|tally| tally.decisions[plan][decision].get());
-                figures.decisions.push(Decisions { plan: name, decision: word, count });
+                let count = sum(&|counters| counters.decisions[plan][decision].get());
+                totals.decisions.push(Decisions { plan: name, decision: word, count });
             }
         }
-        figures
+        totals
     }
 }
 
@@ -328,9 +334,9 @@ mod tests {
 
     #[test]
     fn what_two_threads_count_is_added_up() {
-        let tallies = Tallies::default();
-        let (one, two) = (tallies.another(), tallies.another());
-        let pet = Route::of(&Resource::find("/pets/1").unwrap());
+        let threads = ServerCounters::default();
+        let (one, two) = (threads.add_thread(), threads.add_thread());
+        let pet = RouteLabel::of(&Resource::find("/pets/1").unwrap());
         one.answered(pet, &Method::GET, StatusCode::OK, Duration::from_micros(50));
         two.answered(pet, &Method::GET, StatusCode::OK, Duration::from_micros(51));
         two.answered(pet, &Method::GET, StatusCode::IM_A_TEAPOT, Duration::from_mins(1));
@@ -340,43 +346,43 @@ mod tests {
         two.connected();
         two.disconnected();
         one.decided(&Plan::Pro, Decision::Banned);
-        let figures = tallies.figures();
+        let stats = threads.stats();
         drop(running);
         let counts: Vec<_> =
-            figures.requests.iter().map(|one| (one.route, one.method, one.status, one.count)).collect();
+            stats.requests.iter().map(|one| (one.route, one.method, one.status, one.count)).collect();
         assert_eq!(counts, [("/pets/{petId}", "GET", 200, 2), ("/pets/{petId}", "GET", 0, 1)]);
-        let buckets: Vec<_> = figures.latencies[0].buckets.iter().map(|(_, count)| *count).collect();
+        let buckets: Vec<_> = stats.latencies[0].buckets.iter().map(|(_, count)| *count).collect();
         assert_eq!(buckets, [1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
-        assert_eq!(figures.latencies[0].sum, Duration::from_micros(60_000_101));
-        assert_eq!((figures.in_flight, figures.accepted, figures.connections), (1, 2, 1));
-        let banned: Vec<_> = figures.decisions.iter().filter(|one| one.count > 0).collect();
+        assert_eq!(stats.latencies[0].sum, Duration::from_micros(60_000_101));
+        assert_eq!((stats.in_flight, stats.accepted, stats.connections), (1, 2, 1));
+        let banned: Vec<_> = stats.decisions.iter().filter(|one| one.count > 0).collect();
         assert_eq!(banned, [&Decisions { plan: "pro", decision: "banned", count: 1 }]);
     }
 
     #[test]
     fn who_comes_and_goes_between_two_looks_takes_nobodys_place() {
-        let tally = Tally::default();
-        tally.connected();
+        let counters = ThreadCounters::default();
+        counters.connected();
         let read = |counter: &Counter| {
             let count = counter.get();
-            tally.connected();
-            tally.disconnected();
+            counters.connected();
+            counters.disconnected();
             count
         };
-        let (accepted, connections) = begun_and_left(|| read(&tally.accepted), || read(&tally.closed));
+        let (accepted, connections) = begun_and_left(|| read(&counters.accepted), || read(&counters.closed));
         assert!((1..=accepted).contains(&connections), "{connections} of {accepted}");
     }
 
     #[test]
     fn every_route_has_a_place_of_its_own() {
-        for template in Route::OF_CONTRACT {
+        for template in RouteLabel::OF_CONTRACT {
             let path =
                 template.replace("{petId}", "1").replace("{categoryId}", "1").replace("{orderId}", "1");
-            assert_eq!(Route::of(&Resource::find(&path).unwrap()).template(), *template);
+            assert_eq!(RouteLabel::of(&Resource::find(&path).unwrap()).template(), *template);
         }
-        for one in Beside::ALL {
-            assert_eq!(Route::beside(one.template()).template(), one.template());
+        for one in BuiltinRoute::ALL {
+            assert_eq!(RouteLabel::builtin(one.template()).template(), one.template());
         }
-        assert_eq!(Route::beside("/nowhere").template(), UNKNOWN);
+        assert_eq!(RouteLabel::builtin("/nowhere").template(), UNKNOWN);
     }
 }

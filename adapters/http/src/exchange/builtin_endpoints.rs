@@ -1,4 +1,5 @@
-//! What stands outside the base path: health, readiness, the contract and its reference page. No key, no quota.
+//! The endpoints outside the base path: health, readiness, metrics, the OpenAPI document and the reference page. They
+//! need no key and have no quota.
 
 use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue, LOCATION};
 use hyper::http::request::Parts;
@@ -10,15 +11,15 @@ use crate::exchange::reference;
 use crate::exchange::sandbox::routes as sandbox;
 use crate::response::answer::{Answer, Content};
 use crate::thread::shared::Serves;
-use crate::thread::thread_state::Worker;
+use crate::thread::thread_state::ThreadState;
 use crate::wire;
-use crate::wire::builtin_routes::{Beside, DOCS_PATH};
+use crate::wire::builtin_routes::{BuiltinRoute, DOCS_PATH};
 use crate::wire::error::{ApiError, Code, Detail};
-use crate::wire::request_head::Head;
+use crate::wire::request_head::RequestHead;
 
 const ALLOWED: &str = "GET, HEAD, OPTIONS";
 
-/// What a listener serves at a path outside the base path.
+/// A page that a listener serves at a path outside the base path.
 #[derive(Clone, Copy)]
 enum Page<'w> {
     Health,
@@ -28,14 +29,14 @@ enum Page<'w> {
     OpenapiJson,
     /// A file of the reference page.
     Reference(&'w PageFile),
-    /// What a person may type who wants the reference page.
+    /// A redirect to the reference page.
     ToReference,
 }
 
 impl<'w> Page<'w> {
-    fn find(path: &str, worker: &'w Worker) -> Option<Self> {
-        let one = Beside::find(path)?;
-        let is_here = match worker.serves {
+    fn find(path: &str, thread: &'w ThreadState) -> Option<Self> {
+        let one = BuiltinRoute::find(path)?;
+        let is_here = match thread.serves {
             Serves::Everything => true,
             Serves::Contract => !one.is_probe(),
             Serves::Ops => one.is_probe(),
@@ -43,73 +44,73 @@ impl<'w> Page<'w> {
         if !is_here {
             return None;
         }
-        let files = &*worker.app.settings.documents.page;
+        let files = &*thread.app.settings.documents.page;
         match one {
-            Beside::Health => Some(Self::Health),
-            Beside::Ready => Some(Self::Ready),
-            Beside::Metrics => worker.app.settings.exposition.is_some().then_some(Self::Metrics),
-            Beside::OpenapiYaml => Some(Self::OpenapiYaml),
-            Beside::OpenapiJson => Some(Self::OpenapiJson),
-            Beside::Root => (!files.is_empty()).then_some(Self::ToReference),
-            Beside::DocsFile if path == "/docs/" => (!files.is_empty()).then_some(Self::ToReference),
-            Beside::Docs | Beside::DocsFile => reference::find(files, path).map(Self::Reference),
-            // Asked before: its tools have routes of their own.
-            Beside::SandboxTool => None,
+            BuiltinRoute::Health => Some(Self::Health),
+            BuiltinRoute::Ready => Some(Self::Ready),
+            BuiltinRoute::Metrics => thread.app.settings.exposition.is_some().then_some(Self::Metrics),
+            BuiltinRoute::OpenapiYaml => Some(Self::OpenapiYaml),
+            BuiltinRoute::OpenapiJson => Some(Self::OpenapiJson),
+            BuiltinRoute::Root => (!files.is_empty()).then_some(Self::ToReference),
+            BuiltinRoute::DocsFile if path == "/docs/" => (!files.is_empty()).then_some(Self::ToReference),
+            BuiltinRoute::Docs | BuiltinRoute::DocsFile => reference::find(files, path).map(Self::Reference),
+            // Handled before: the sandbox has its own routes.
+            BuiltinRoute::SandboxTool => None,
         }
     }
 }
 
-/// Whether a listener serves a page at this path.
-pub(crate) fn is_page(path: &str, worker: &Worker) -> bool {
-    Page::find(path, worker).is_some() || sandbox::Route::find(path, worker).is_some()
+/// Returns whether a listener serves a page at this path.
+pub(crate) fn is_page(path: &str, thread: &ThreadState) -> bool {
+    Page::find(path, thread).is_some() || sandbox::SandboxRoute::find(path, thread).is_some()
 }
 
 /// Answers a request outside the base path.
-pub(crate) async fn answer(worker: &Worker, parts: &Parts, head: &Head<'_>) -> Answer {
-    let settings = &worker.app.settings;
+pub(crate) async fn answer(thread: &ThreadState, parts: &Parts, head: &RequestHead<'_>) -> Answer {
+    let settings = &thread.app.settings;
     if parts.method == Method::OPTIONS && parts.uri.path() == "*" {
-        // The server as a whole (RFC 9110, section 9.3.7). No page can ask for that.
+        // `*` names the server as a whole (RFC 9110, section 9.3.7). Browsers cannot send it, so CORS does not apply.
         return Answer::empty(StatusCode::NO_CONTENT)
             .with_header(ALLOW, const { HeaderValue::from_static(cors::ALL_METHODS) });
     }
-    let Some(page) = Page::find(parts.uri.path(), worker) else {
+    let Some(page) = Page::find(parts.uri.path(), thread) else {
         if parts.method == Method::OPTIONS
-            && let Some(permitted) = cors::preflight_of_nothing(&worker.app.cors, head, &parts.headers)
+            && let Some(permitted) = cors::preflight_of_nothing(&thread.app.cors, head, &parts.headers)
         {
             return permitted;
         }
-        let message = match worker.serves {
+        let message = match thread.serves {
             Serves::Ops => {
-                let pages = Beside::ALL.map(Beside::template).into_iter();
-                let tools = sandbox::Route::ALL.map(sandbox::Route::path);
-                format!("Here are {}.", wire::listed(pages.chain(tools).filter(|path| is_page(path, worker))))
+                let pages = BuiltinRoute::ALL.map(BuiltinRoute::template).into_iter();
+                let tools = sandbox::SandboxRoute::ALL.map(sandbox::SandboxRoute::path);
+                format!(
+                    "This path does not exist; this listener serves {}.",
+                    wire::listed(pages.chain(tools).filter(|path| is_page(path, thread)))
+                )
             }
-            _ => format!("There is nothing here: the operations are under {}/.", settings.base_path),
+            _ => format!("This path does not exist; the API operations are under {}/.", settings.base_path),
         };
         return Answer::from(ApiError::new(Code::NotFound, message));
     };
     match parts.method {
         Method::GET | Method::HEAD => {}
-        Method::OPTIONS => return cors::options(ALLOWED, &worker.app.cors, head, &parts.headers),
-        _ => {
-            return Answer::from(ApiError::new(Code::MethodNotAllowed, "This can only be read."))
-                .with_header(ALLOW, HeaderValue::from_static(ALLOWED));
-        }
+        Method::OPTIONS => return cors::options(ALLOWED, &thread.app.cors, head, &parts.headers),
+        _ => return Answer::not_allowed(ALLOWED),
     }
     let documents = &settings.documents;
     match page {
-        // Touches nothing: it says that the process answers.
+        // Reads no storage: the response shows only that the process answers.
         Page::Health => Answer::json(StatusCode::OK, &b"{\"status\":\"ok\"}"[..]),
-        Page::Ready => ready(worker).await,
-        Page::Metrics => metrics(worker),
+        Page::Ready => ready(thread).await,
+        Page::Metrics => metrics(thread),
         Page::OpenapiYaml => {
             let answer = Answer::json(StatusCode::OK, documents.yaml.clone());
             let answer = Answer { content: Content::Yaml, ..answer };
-            if settings.gzip { worker.app.packed_yaml.pack(answer, &parts.headers) } else { answer }
+            if settings.gzip { thread.app.gzip_yaml.compress(answer, &parts.headers) } else { answer }
         }
         Page::OpenapiJson => {
             let answer = Answer::json(StatusCode::OK, documents.json.clone());
-            if settings.gzip { worker.app.packed_json.pack(answer, &parts.headers) } else { answer }
+            if settings.gzip { thread.app.gzip_json.compress(answer, &parts.headers) } else { answer }
         }
         Page::Reference(file) => reference::answer(file, &parts.headers).unwrap_or_else(Answer::from),
         Page::ToReference => Answer::empty(StatusCode::FOUND)
@@ -117,28 +118,36 @@ pub(crate) async fn answer(worker: &Worker, parts: &Parts, head: &Head<'_>) -> A
     }
 }
 
-fn metrics(worker: &Worker) -> Answer {
+fn metrics(thread: &ThreadState) -> Answer {
     const OPENMETRICS: HeaderValue =
         HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
-    let app = &worker.app;
-    let text = app.settings.exposition.as_ref().map(|exposition| exposition.text(&app.figures()));
+    let app = &thread.app;
+    let text = app.settings.exposition.as_ref().map(|exposition| exposition.text(&app.stats()));
     let answer = Answer { body: text.unwrap_or_default().into(), ..Answer::empty(StatusCode::OK) };
     Answer { content: Content::Told, ..answer.with_header(CONTENT_TYPE, OPENMETRICS) }
 }
 
-async fn ready(worker: &Worker) -> Answer {
+async fn ready(thread: &ThreadState) -> Answer {
     let mut details = Vec::new();
-    if worker.app.is_draining() {
-        let message = "The server is stopping.".into();
+    if thread.app.is_draining() {
+        let message = "The server is shutting down.".into();
         details.push(Detail { field: "drain".to_owned(), code: "failed", message });
     }
-    for check in worker.app.api.failing_checks().await {
-        let message = check.reason.into();
+    for check in thread.app.api.failing_checks().await {
+        let message = sentence(&check.reason).into();
         details.push(Detail { field: check.name.to_owned(), code: "failed", message });
     }
     if details.is_empty() {
         return Answer::json(StatusCode::OK, &b"{\"status\":\"ready\"}"[..]);
     }
-    let error = ApiError::with_details(Code::Unavailable, "Not ready to serve.", details);
+    let error =
+        ApiError::with_details(Code::Unavailable, "The server is not ready to serve requests.", details);
     Answer::from(error).with_retry_after(1)
+}
+
+/// Formats a reason like the other messages to clients: with a capital letter and a full stop.
+fn sentence(reason: &str) -> String {
+    let mut characters = reason.chars();
+    let first = characters.next().map(char::to_uppercase);
+    first.into_iter().flatten().chain(characters).chain(['.']).collect()
 }

@@ -1,4 +1,4 @@
-//! The headers that every answer carries.
+//! The headers that every response has.
 
 use std::rc::Rc;
 
@@ -9,42 +9,42 @@ use petstore_domain::ApiKey;
 use crate::exchange::cors;
 use crate::exchange::response_body::ResponseBody;
 use crate::io::activity::Activity;
-use crate::io::raw_headers::Lines;
+use crate::io::raw_headers::RawHeaders;
 use crate::response::answer::Answer;
 use crate::response::header_templates::{Values, push_lines};
 use crate::response::quota_headers::QuotaNote;
-use crate::thread::thread_state::Worker;
+use crate::thread::thread_state::ThreadState;
 use crate::wire;
-use crate::wire::request_head::{Field, Head};
+use crate::wire::request_head::{Field, RequestHead};
 use crate::wire::route::Resource;
 
-/// Characters of a request id that a client may choose.
+/// The maximum length of a request id that the client chooses.
 const REQUEST_ID_MAX: usize = 64;
 
-/// What an answer's common headers are made of.
-pub(crate) struct Seal {
+/// The values of a response's common headers.
+pub(crate) struct CommonHeaders {
     pub(crate) quota: Option<QuotaNote>,
     pub(crate) id: RequestId,
-    /// The origin that may read the answer.
+    /// The origin that may read the response.
     pub(crate) origin: Option<HeaderValue>,
-    /// What was asked for, if that is deprecated.
+    /// The requested resource, if the operation is deprecated.
     pub(crate) deprecated: Option<Resource>,
-    /// Whether the connection ends with this answer.
+    /// The connection closes after this response.
     pub(crate) close: bool,
 }
 
-/// What a request is called.
+/// The id of a request.
 pub(crate) enum RequestId {
-    /// By the client.
+    /// The client chose it.
     Given(HeaderValue),
-    /// By us.
+    /// The server made it.
     Made([u8; wire::HEX_LEN]),
 }
 
 impl RequestId {
-    /// The client's own id for its request, if it is one. None is a key, or has one in it: an id goes into logs, here and
-    /// elsewhere.
-    pub(crate) fn given(head: &Head<'_>) -> Option<Self> {
+    /// Returns the client's id if it is valid. An id that is or contains an API key is refused, since ids are logged
+    /// here and elsewhere.
+    pub(crate) fn given(head: &RequestHead<'_>) -> Option<Self> {
         let Field::Once(id) = head.request_id else { return None };
         let is_id = (1..=REQUEST_ID_MAX).contains(&id.len())
             && id.as_bytes().iter().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(b));
@@ -59,46 +59,46 @@ impl RequestId {
         }
     }
 
-    /// The id, for the log.
+    /// Returns the id for the log.
     pub(crate) fn as_str(&self) -> &str {
         str::from_utf8(self.as_bytes()).unwrap_or("-")
     }
 }
 
-/// Puts the common headers on an answer: as lines that go past hyper, if these may wait, with a map for the few that
-/// hyper itself must see; else as a map.
-pub(crate) fn seal(
-    worker: &Worker,
+/// Adds the common headers to a response. If raw headers can be sent, hyper gets only the few headers that it must see;
+/// otherwise all headers are in the map.
+pub(crate) fn finish_response(
+    thread: &ThreadState,
     activity: &Rc<Activity>,
     mut answer: Answer,
-    seal: Seal,
-    bypass: Option<(&Lines, HeaderMap)>,
+    common: CommonHeaders,
+    bypass: Option<(&RawHeaders, HeaderMap)>,
 ) -> Response<ResponseBody> {
-    cors::put_on(&mut answer.headers, seal.origin);
+    cors::put_on(&mut answer.headers, common.origin);
     let values = Values {
-        request_id: seal.id.as_bytes(),
-        quota: seal.quota,
+        request_id: common.id.as_bytes(),
+        quota: common.quota,
         tag: answer.tag,
-        deprecated: seal.deprecated,
+        deprecated: common.deprecated,
         location: answer.location,
-        base_path: &worker.app.settings.base_path,
+        base_path: &thread.app.settings.base_path,
     };
     let may_be_kept = values.tag.is_some() && !answer.status.is_client_error();
-    let form = values.form(may_be_kept, answer.content, answer.coding, worker.app.cors.is_on());
+    let key = values.template_key(may_be_kept, answer.content, answer.coding, thread.app.cors.is_on());
     let mut headers = if let Some((lines, empty)) = bypass {
-        let mut text = worker.outbox.blank();
-        worker.forms.push(form, &values, &mut text);
+        let mut text = thread.send_batch.take_buffer();
+        thread.header_templates.push(key, &values, &mut text);
         push_lines(&mut text, &answer.headers);
         lines.wait(text);
         empty
     } else {
-        let mut headers = worker.forms.map(form, &values, &worker.arena);
+        let mut headers = thread.header_templates.map(key, &values, &thread.arena);
         if !answer.headers.is_empty() {
             headers.extend(answer.headers);
         }
         headers
     };
-    if seal.close {
+    if common.close {
         headers.insert(CONNECTION, const { HeaderValue::from_static("close") });
     }
     let mut response = Response::new(ResponseBody::new(answer.body, activity));

@@ -1,4 +1,4 @@
-//! The sandbox in the way of a request: planned failures, and the routes that a tester calls.
+//! The sandbox in the path of a request: planned failures, and the routes of the tester.
 
 mod bodies;
 pub(crate) mod routes;
@@ -12,77 +12,77 @@ use petstore_domain::{AccountId, WindowKind};
 use petstore_ports::{Cost, api};
 use tokio::time::timeout;
 
-use crate::counts::counters::{Decision, Route};
+use crate::counts::counters::{Decision, RouteLabel};
 use crate::exchange::credentials::presented;
 use crate::exchange::gate;
 use crate::response::answer::Answer;
 use crate::response::quota_headers::QuotaNote;
-use crate::thread::sandbox::faults::End;
-use crate::thread::sandbox::{Inside, Sandbox};
-use crate::thread::thread_state::Worker;
+use crate::thread::sandbox::fault_plan::Outcome;
+use crate::thread::sandbox::{RequestPermit, SandboxState};
+use crate::thread::thread_state::ThreadState;
 use crate::wire::error::{ApiError, Code};
-use crate::wire::request_head::Head;
+use crate::wire::request_head::RequestHead;
 use crate::wire::route::Resource;
 
-/// A planned failure, as it ends a request.
+/// The end of a request by a planned failure.
 pub(crate) enum Interrupted {
-    /// The connection ends without an answer.
+    /// The connection closes without a response.
     Dropped,
-    /// With an answer, and what is known of the caller.
+    /// The planned response, with the facts about the caller.
     Answered { answer: Answer, quota: Option<QuotaNote>, account: Option<AccountId> },
 }
 
-/// Lets a request in, unless a failure is planned for it. One that fails by a status has passed the gate like any other,
-/// and costs what such an answer costs: a 429 nothing.
-pub(crate) async fn meet(
-    sandbox: &Sandbox,
-    worker: &Worker,
+/// Admits a request, unless a failure is planned for it. A planned status is decided after the gate and costs as much
+/// as the real response would: a 429 costs nothing.
+pub(crate) async fn inject_fault(
+    sandbox: &SandboxState,
+    thread: &ThreadState,
     client: IpAddr,
     parts: &Parts,
-    head: &Head<'_>,
+    head: &RequestHead<'_>,
     resource: Option<Resource>,
     cost: Cost,
-) -> Result<Inside, Interrupted> {
-    let mut haste = sandbox.haste();
-    let resets = haste.borrow_and_update().resets;
-    let met =
-        resource.and_then(|resource| sandbox.faults().meet(&parts.method, Route::of(&resource).template()));
-    let delay = met.as_ref().map_or(Duration::ZERO, |met| met.delay);
-    let is_delayed = !delay.is_zero() && !worker.app.is_draining();
+) -> Result<RequestPermit, Interrupted> {
+    let mut cancellation = sandbox.delay_cancellation();
+    let resets = cancellation.borrow_and_update().resets;
+    let injected = resource
+        .and_then(|resource| sandbox.faults().next(&parts.method, RouteLabel::of(&resource).template()));
+    let delay = injected.as_ref().map_or(Duration::ZERO, |injected| injected.delay);
+    let is_delayed = !delay.is_zero() && !thread.app.is_draining();
     if is_delayed {
-        let _ = timeout(delay, haste.changed()).await;
+        let _ = timeout(delay, cancellation.changed()).await;
     }
-    let inside = sandbox.enter().await;
-    if is_delayed && haste.borrow().resets != resets {
+    let permit = sandbox.enter().await;
+    if is_delayed && cancellation.borrow().resets != resets {
         return Err(Interrupted::Dropped);
     }
-    match met.map_or(End::Served, |met| met.end) {
-        End::Served => Ok(inside),
-        End::Dropped => Err(Interrupted::Dropped),
-        End::Answered { code, retry_after } => {
-            let (now, mut quota) = (worker.time(), None);
+    match injected.map_or(Outcome::Served, |injected| injected.end) {
+        Outcome::Served => Ok(permit),
+        Outcome::Dropped => Err(Interrupted::Dropped),
+        Outcome::Answered { code, retry_after } => {
+            let (now, mut quota) = (thread.time(), None);
             let key = match presented(head, &parts.headers) {
                 Ok(key) => key,
                 Err(lack) => {
-                    let answer = gate::without_key(&worker.app, client, lack, now, &mut quota).await;
+                    let answer = gate::without_key(&thread.app, client, lack, now, &mut quota).await;
                     return Err(Interrupted::Answered { answer, quota, account: None });
                 }
             };
             let is_refusal = code.status() == hyper::StatusCode::TOO_MANY_REQUESTS;
             let cost = if is_refusal { Cost::Nothing } else { cost };
             let call = api::Call { key, address: client, cost, now };
-            let admission = match worker.app.api.admit(call).await {
+            let admission = match thread.app.api.admit(call).await {
                 Ok(admission) => admission,
                 Err(refusal) => {
                     if let Some((plan, decision)) = gate::decision(&refusal) {
-                        worker.tally.decided(plan, decision);
+                        thread.counters.decided(plan, decision);
                     }
                     let answer = gate::refused(refusal, now, &mut quota);
                     return Err(Interrupted::Answered { answer, quota, account: None });
                 }
             };
-            worker.tally.decided(&admission.plan, Decision::Admitted);
-            // A window that is said to be exhausted lifts when the client may come again.
+            thread.counters.decided(&admission.plan, Decision::Admitted);
+            // The reset time agrees with the planned Retry-After.
             let wait = Duration::from_secs(retry_after.unwrap_or(0));
             let reset_secs = admission.now.plus(wait).as_secs_ceil();
             let note = match code {
@@ -106,7 +106,7 @@ pub(crate) async fn meet(
     }
 }
 
-/// The answer of a planned failure: what the contract has for such an error.
+/// Returns the planned response, with the headers that the contract requires for its code.
 fn planned_error(code: Code, retry_after: Option<u64>) -> Answer {
     let answer = Answer::from(ApiError::new(code, "This failure is planned: see /sandbox/faults."));
     let answer = if code.status() == hyper::StatusCode::UNAUTHORIZED {

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 
 use tokio::time::Instant;
 
-use crate::io::raw_headers::Lines;
+use crate::io::raw_headers::RawHeaders;
 
 /// Where a connection stands between two requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,11 +46,11 @@ pub(crate) struct Activity {
     stalled: Cell<bool>,
     writes: Cell<u64>,
     /// Answers, and bytes of them, that were made and are still with us: not where there is one at a time.
-    made: Cell<(usize, usize)>,
+    pending: Cell<(usize, usize)>,
     /// When an answer was made, until somebody looks.
     ended: Cell<Option<Instant>>,
     /// The lines of its answers on their way past hyper.
-    pub(crate) lines: Lines,
+    pub(crate) raw_headers: RawHeaders,
 }
 
 impl Activity {
@@ -64,9 +64,9 @@ impl Activity {
             stream_tasks: RefCell::default(),
             stalled: Cell::new(false),
             writes: Cell::new(0),
-            made: Cell::default(),
+            pending: Cell::default(),
             ended: Cell::new(None),
-            lines: Lines::new(),
+            raw_headers: RawHeaders::new(),
         }
     }
 
@@ -81,9 +81,9 @@ impl Activity {
     }
 
     /// A request is being answered from here to the guard's end, also if the client gives it up before.
-    pub(crate) fn answering(&self) -> Answering<'_> {
+    pub(crate) fn answering(&self) -> AnswerGuard<'_> {
         self.begin();
-        Answering(self)
+        AnswerGuard(self)
     }
 
     pub(crate) fn begin(&self) {
@@ -111,15 +111,15 @@ impl Activity {
     }
 
     /// An answer of so many bytes was made, and is still with us until the guard's end.
-    pub(crate) fn making(&self, bytes: usize) -> Making<'_> {
-        let (count, all) = self.made.get();
-        self.made.set((count + 1, all + bytes));
-        Making { activity: self, bytes }
+    pub(crate) fn pending_answer(&self, bytes: usize) -> PendingAnswer<'_> {
+        let (count, all) = self.pending.get();
+        self.pending.set((count + 1, all + bytes));
+        PendingAnswer { activity: self, bytes }
     }
 
     /// How many such answers there are, and their bytes.
-    pub(crate) fn made(&self) -> (usize, usize) {
-        self.made.get()
+    pub(crate) fn pending_answers(&self) -> (usize, usize) {
+        self.pending.get()
     }
 
     /// An answer was made at this time.
@@ -204,22 +204,22 @@ impl Drop for Streaming {
 }
 
 /// The time in which an answer that was made is with us.
-pub(crate) struct Making<'a> {
+pub(crate) struct PendingAnswer<'a> {
     activity: &'a Activity,
     bytes: usize,
 }
 
-impl Drop for Making<'_> {
+impl Drop for PendingAnswer<'_> {
     fn drop(&mut self) {
-        let (count, all) = self.activity.made.get();
-        self.activity.made.set((count - 1, all - self.bytes));
+        let (count, all) = self.activity.pending.get();
+        self.activity.pending.set((count - 1, all - self.bytes));
     }
 }
 
 /// The time in which a request is answered.
-pub(crate) struct Answering<'a>(&'a Activity);
+pub(crate) struct AnswerGuard<'a>(&'a Activity);
 
-impl Drop for Answering<'_> {
+impl Drop for AnswerGuard<'_> {
     fn drop(&mut self) {
         self.0.end();
     }

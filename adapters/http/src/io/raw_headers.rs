@@ -25,12 +25,12 @@ enum Held {
 
 /// The lines of one answer of a connection, on their way.
 #[derive(Debug)]
-pub(crate) struct Lines {
+pub(crate) struct RawHeaders {
     held: Cell<Held>,
     text: RefCell<Vec<u8>>,
 }
 
-impl Lines {
+impl RawHeaders {
     pub(crate) const fn new() -> Self {
         Self { held: Cell::new(Held::Nothing), text: RefCell::new(Vec::new()) }
     }
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn lines_wait_only_while_hyper_holds_nothing_else() {
-        let lines = Lines::new();
+        let lines = RawHeaders::new();
         assert!(lines.may_wait());
         lines.wait(b"a: b\r\n".to_vec());
         // The client takes nothing, and asks again.

@@ -21,33 +21,33 @@ use tokio::task::unconstrained;
 use tokio::time::Instant;
 
 /// Bytes that are gathered at most.
-pub(crate) const GATHERED_MAX: usize = 128 * 1024;
+pub(crate) const BATCH_BYTES_MAX: usize = 128 * 1024;
 
 /// How long the first answer waits for others at most, but for one more that takes longer by itself.
-const GATHERED_TIME: Duration = Duration::from_micros(500);
+const BATCH_WAIT_MAX: Duration = Duration::from_micros(500);
 
 /// One thread's answers that are to be sent.
-pub(crate) struct Outbox {
-    gathered: RefCell<Gathered>,
+pub(crate) struct SendBatch {
+    batch: RefCell<Batch>,
     /// When the first of them has waited for long enough.
     due: Cell<Instant>,
     /// The last look at the clock.
-    looked: Cell<Instant>,
+    last_read: Cell<Instant>,
     /// The time of day at a look since the first of them came.
     time: Cell<Option<Timestamp>>,
-    keeper: RefCell<Option<Waker>>,
+    flusher: RefCell<Option<Waker>>,
     /// Paper for what is posted next.
-    blank: Cell<Vec<u8>>,
+    buffer: Cell<Vec<u8>>,
 }
 
 #[derive(Default)]
-struct Gathered {
+struct Batch {
     bytes: Vec<u8>,
-    letters: Vec<Letter>,
+    segments: Vec<Segment>,
 }
 
 /// Bytes up to here are for this recipient.
-struct Letter {
+struct Segment {
     to: Rc<dyn Recipient>,
     end: usize,
 }
@@ -58,35 +58,35 @@ pub(crate) trait Recipient {
     fn send(&self, bytes: &[u8]);
 }
 
-impl Outbox {
+impl SendBatch {
     pub(crate) fn new() -> Self {
         let now = Instant::now();
         Self {
-            gathered: RefCell::default(),
+            batch: RefCell::default(),
             due: Cell::new(now),
-            looked: Cell::new(now),
+            last_read: Cell::new(now),
             time: Cell::default(),
-            keeper: RefCell::default(),
-            blank: Cell::default(),
+            flusher: RefCell::default(),
+            buffer: Cell::default(),
         }
     }
 
     /// Sends what has been gathered whenever it has its turn, for ever. To be spawned once, on the thread that gathers.
-    pub(crate) fn keep(self: &Rc<Self>) -> impl Future<Output = ()> + use<> {
-        let outbox = Rc::clone(self);
+    pub(crate) fn flusher(self: &Rc<Self>) -> impl Future<Output = ()> + use<> {
+        let send_batch = Rc::clone(self);
         // The one letter that woke the keeper is no sign that others will follow.
         let mut seen = 1;
         std::future::poll_fn(move |context| {
-            if outbox.keeper.borrow().is_none() {
-                *outbox.keeper.borrow_mut() = Some(context.waker().clone());
+            if send_batch.flusher.borrow().is_none() {
+                *send_batch.flusher.borrow_mut() = Some(context.waker().clone());
             }
-            let letters = outbox.gathered.borrow().letters.len();
-            if letters > seen {
-                seen = letters;
+            let segments = send_batch.batch.borrow().segments.len();
+            if segments > seen {
+                seen = segments;
                 context.waker().wake_by_ref();
             } else {
                 seen = 1;
-                outbox.send();
+                send_batch.flush();
             }
             Poll::Pending
         })
@@ -95,13 +95,13 @@ impl Outbox {
     /// The time, for whoever begins something. A thread that has something to send has not slept since it last looked at
     /// the clock, and then that look will do.
     pub(crate) fn now(&self) -> Instant {
-        if self.gathered.borrow().letters.is_empty() { Instant::now() } else { self.looked.get() }
+        if self.batch.borrow().segments.is_empty() { Instant::now() } else { self.last_read.get() }
     }
 
     /// The time of day, for whoever begins something. All whose answers leave together share a look at it: it is as old as
     /// the first of them at most.
     pub(crate) fn time(&self, look: impl FnOnce() -> Timestamp) -> Timestamp {
-        if self.gathered.borrow().letters.is_empty() {
+        if self.batch.borrow().segments.is_empty() {
             return look();
         }
         let time = self.time.get().unwrap_or_else(look);
@@ -110,52 +110,52 @@ impl Outbox {
     }
 
     /// The time, which is looked at anyway: what has waited for too long is sent.
-    pub(crate) fn heed(&self, now: Instant) {
-        self.looked.set(now);
-        if now > self.due.get() && !self.gathered.borrow().letters.is_empty() {
-            self.send();
+    pub(crate) fn flush_if_due(&self, now: Instant) {
+        self.last_read.set(now);
+        if now > self.due.get() && !self.batch.borrow().segments.is_empty() {
+            self.flush();
         }
     }
 
     /// An empty buffer, to write a part of an answer on.
-    pub(crate) fn blank(&self) -> Vec<u8> {
-        self.blank.take()
+    pub(crate) fn take_buffer(&self) -> Vec<u8> {
+        self.buffer.take()
     }
 
     /// Takes back a buffer whose content has been posted, for the next answer: all of a thread share one.
-    pub(crate) fn give_back(&self, mut blank: Vec<u8>) {
-        blank.clear();
-        self.blank.set(blank);
+    pub(crate) fn return_buffer(&self, mut buffer: Vec<u8>) {
+        buffer.clear();
+        self.buffer.set(buffer);
     }
 
     /// Takes in what is to be sent, in its parts.
-    pub(crate) fn post<R: Recipient + 'static>(&self, to: &Rc<R>, parts: &[&[u8]]) {
-        let mut gathered = self.gathered.borrow_mut();
+    pub(crate) fn push<R: Recipient + 'static>(&self, to: &Rc<R>, parts: &[&[u8]]) {
+        let mut batch = self.batch.borrow_mut();
         let length: usize = parts.iter().map(|part| part.len()).sum();
-        if gathered.bytes.len() + length > GATHERED_MAX {
-            drop(gathered);
-            self.send();
-            gathered = self.gathered.borrow_mut();
+        if batch.bytes.len() + length > BATCH_BYTES_MAX {
+            drop(batch);
+            self.flush();
+            batch = self.batch.borrow_mut();
         }
-        let Gathered { bytes: all, letters } = &mut *gathered;
+        let Batch { bytes: all, segments } = &mut *batch;
         for part in parts {
             all.extend_from_slice(part);
         }
         let end = all.len();
-        match letters.last_mut() {
+        match segments.last_mut() {
             // Answers to requests that came at once leave at once.
             Some(last) if std::ptr::addr_eq(Rc::as_ptr(&last.to), Rc::as_ptr(to)) => last.end = end,
             last => {
                 let is_first = last.is_none();
-                letters.push(Letter { to: Rc::clone(to) as _, end });
+                segments.push(Segment { to: Rc::clone(to) as _, end });
                 if is_first {
                     // Not all that is sent answers a request, and the last look may be long ago.
                     let now = Instant::now();
-                    self.looked.set(now);
-                    self.due.set(now + GATHERED_TIME);
+                    self.last_read.set(now);
+                    self.due.set(now + BATCH_WAIT_MAX);
                     self.time.set(None);
-                    if let Some(keeper) = &*self.keeper.borrow() {
-                        keeper.wake_by_ref();
+                    if let Some(flusher) = &*self.flusher.borrow() {
+                        flusher.wake_by_ref();
                     }
                 }
             }
@@ -163,21 +163,21 @@ impl Outbox {
     }
 
     /// Sends all that has been gathered.
-    pub(crate) fn send(&self) {
+    pub(crate) fn flush(&self) {
         // Out of its cell: a recipient is foreign code.
-        let mut gathered = self.gathered.take();
+        let mut batch = self.batch.take();
         let mut from = 0;
         // Who sends for all does not do so at the expense of its own turn.
         let sending = pin!(unconstrained(async {
-            for Letter { to, end } in gathered.letters.drain(..) {
-                to.send(&gathered.bytes[from..end]);
+            for Segment { to, end } in batch.segments.drain(..) {
+                to.send(&batch.bytes[from..end]);
                 from = end;
             }
         }));
         let _ = sending.poll(&mut Context::from_waker(Waker::noop()));
-        gathered.bytes.clear();
-        if self.gathered.borrow().letters.is_empty() {
-            self.gathered.replace(gathered);
+        batch.bytes.clear();
+        if self.batch.borrow().segments.is_empty() {
+            self.batch.replace(batch);
         }
     }
 }
@@ -187,7 +187,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::wakes::Wakes;
+    use crate::wake_counter::WakeCounter;
 
     /// Everything that was sent, in its order, and to whom.
     type Sent = Rc<RefCell<Vec<(&'static str, Vec<u8>)>>>;
@@ -206,21 +206,21 @@ mod tests {
     }
 
     /// An outbox whose keeper has had its first turn; the keeper, to be given another; and how often it was woken.
-    fn kept() -> (Rc<Outbox>, impl FnMut(), Arc<Wakes>) {
-        let (outbox, counted) = (Rc::new(Outbox::new()), Arc::new(Wakes::default()));
+    fn kept() -> (Rc<SendBatch>, impl FnMut(), Arc<WakeCounter>) {
+        let (send_batch, counted) = (Rc::new(SendBatch::new()), Arc::new(WakeCounter::default()));
         let waker = Waker::from(Arc::clone(&counted));
-        let mut keeping = Box::pin(outbox.keep());
+        let mut keeping = Box::pin(send_batch.flusher());
         let mut turn = move || assert!(keeping.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
         turn();
-        (outbox, turn, counted)
+        (send_batch, turn, counted)
     }
 
     #[test]
     fn an_answer_alone_is_sent_in_the_keepers_next_turn() {
-        let ((ann, _, sent), (outbox, mut turn, wakes)) = (pens(), kept());
+        let ((ann, _, sent), (send_batch, mut turn, wakes)) = (pens(), kept());
         for round in 1..=2 {
-            outbox.post(&ann, &[b"one"]);
-            outbox.post(&ann, &[b"two"]);
+            send_batch.push(&ann, &[b"one"]);
+            send_batch.push(&ann, &[b"two"]);
             assert_eq!(sent.take(), []);
             turn();
             assert_eq!(sent.take(), [("ann", b"onetwo".to_vec())]);
@@ -231,13 +231,13 @@ mod tests {
 
     #[test]
     fn while_answers_to_others_come_more_are_let_come_and_then_all_are_sent_in_their_order() {
-        let ((ann, ben, sent), (outbox, mut turn, wakes)) = (pens(), kept());
+        let ((ann, ben, sent), (send_batch, mut turn, wakes)) = (pens(), kept());
         for round in 0..2 {
             for (to, bytes) in [(&ann, "one"), (&ann, "two"), (&ben, "three"), (&ann, "four")] {
-                outbox.post(to, &[bytes.as_bytes()]);
+                send_batch.push(to, &[bytes.as_bytes()]);
             }
             turn();
-            outbox.post(&ben, &[b"five"]);
+            send_batch.push(&ben, &[b"five"]);
             turn();
             assert_eq!(sent.take(), []);
             assert_eq!(wakes.count(), 3 * round + 3, "for the first, and for two more turns");
@@ -251,58 +251,58 @@ mod tests {
 
     #[test]
     fn the_clock_is_looked_at_unless_something_is_to_be_sent() {
-        let ((ann, ..), outbox) = (pens(), Outbox::new());
+        let ((ann, ..), send_batch) = (pens(), SendBatch::new());
         let long_ago = Instant::now() - Duration::from_mins(1);
-        outbox.heed(long_ago);
+        send_batch.flush_if_due(long_ago);
         let before = Instant::now();
-        assert!(outbox.now() >= before);
+        assert!(send_batch.now() >= before);
         // A handshake, say: nobody has looked at the clock for it.
-        outbox.post(&ann, &[b"one"]);
-        let posted = outbox.now();
+        send_batch.push(&ann, &[b"one"]);
+        let posted = send_batch.now();
         assert!(posted >= before);
-        outbox.post(&ann, &[b"two"]);
-        assert_eq!(outbox.now(), posted);
-        outbox.heed(posted + Duration::from_nanos(1));
-        assert_eq!(outbox.now(), posted + Duration::from_nanos(1));
+        send_batch.push(&ann, &[b"two"]);
+        assert_eq!(send_batch.now(), posted);
+        send_batch.flush_if_due(posted + Duration::from_nanos(1));
+        assert_eq!(send_batch.now(), posted + Duration::from_nanos(1));
     }
 
     #[test]
     fn the_time_of_day_is_looked_at_once_for_all_that_is_sent_together() {
-        let ((ann, ben, _), outbox) = (pens(), Outbox::new());
+        let ((ann, ben, _), send_batch) = (pens(), SendBatch::new());
         let at = |millis| Timestamp::from_millis(millis).unwrap();
         for start in [10, 20] {
             // Nobody knows how long ago the last one came, nor what the first letter of the next answers.
-            assert_eq!(outbox.time(|| at(start)), at(start));
-            assert_eq!(outbox.time(|| at(start + 1)), at(start + 1));
-            outbox.post(&ann, &[b"one"]);
-            assert_eq!(outbox.time(|| at(start + 2)), at(start + 2));
-            outbox.post(&ben, &[b"two"]);
-            assert_eq!(outbox.time(|| unreachable!("it has been looked at")), at(start + 2));
-            outbox.send();
+            assert_eq!(send_batch.time(|| at(start)), at(start));
+            assert_eq!(send_batch.time(|| at(start + 1)), at(start + 1));
+            send_batch.push(&ann, &[b"one"]);
+            assert_eq!(send_batch.time(|| at(start + 2)), at(start + 2));
+            send_batch.push(&ben, &[b"two"]);
+            assert_eq!(send_batch.time(|| unreachable!("it has been looked at")), at(start + 2));
+            send_batch.flush();
         }
     }
 
     #[test]
     fn more_than_is_gathered_at_once_does_not_wait() {
         let (ann, ben, sent) = pens();
-        let outbox = Outbox::new();
-        outbox.post(&ann, &[&vec![1; GATHERED_MAX]]);
+        let send_batch = SendBatch::new();
+        send_batch.push(&ann, &[&vec![1; BATCH_BYTES_MAX]]);
         assert_eq!(sent.take(), []);
-        outbox.post(&ben, &[&[2]]);
-        assert_eq!(sent.take(), [("ann", vec![1; GATHERED_MAX])]);
-        outbox.send();
+        send_batch.push(&ben, &[&[2]]);
+        assert_eq!(sent.take(), [("ann", vec![1; BATCH_BYTES_MAX])]);
+        send_batch.flush();
         assert_eq!(sent.take(), [("ben", vec![2])]);
     }
 
     #[test]
     fn nobody_waits_for_others_that_take_long() {
         let (ann, _, sent) = pens();
-        let outbox = Outbox::new();
-        outbox.post(&ann, &[b"one"]);
-        let posted = outbox.now();
-        outbox.heed(posted + GATHERED_TIME);
+        let send_batch = SendBatch::new();
+        send_batch.push(&ann, &[b"one"]);
+        let posted = send_batch.now();
+        send_batch.flush_if_due(posted + BATCH_WAIT_MAX);
         assert_eq!(sent.take(), []);
-        outbox.heed(posted + GATHERED_TIME + Duration::from_nanos(1));
+        send_batch.flush_if_due(posted + BATCH_WAIT_MAX + Duration::from_nanos(1));
         assert_eq!(sent.take(), [("ann", b"one".to_vec())]);
     }
 }

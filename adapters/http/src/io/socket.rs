@@ -14,10 +14,10 @@ use tokio::time::{Instant, Sleep, sleep_until};
 use crate::base::settings::{DRAIN_TIME, LINGER_MAX};
 use crate::io::activity::Activity;
 use crate::io::raw_headers::around;
-use crate::io::send_batch::{GATHERED_MAX, Outbox, Recipient};
+use crate::io::send_batch::{BATCH_BYTES_MAX, Recipient, SendBatch};
 
 /// Bytes that are gathered with those of others; more than that are sent as they come, unless lines belong to them.
-pub(crate) const LETTER_MAX: usize = GATHERED_MAX / 2;
+pub(crate) const BATCHED_WRITE_MAX: usize = BATCH_BYTES_MAX / 2;
 
 /// A stream that carries bytes both ways, as a connection has one to itself.
 pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin + 'static {}
@@ -41,34 +41,34 @@ pub(crate) fn send<T: Stream>(
 
 /// A socket, or what stands in for one.
 pub(crate) struct Socket<T> {
-    wire: Rc<Wire<T>>,
-    outbox: Rc<Outbox>,
-    closing: Option<Closing>,
+    shared: Rc<SharedStream<T>>,
+    send_batch: Rc<SendBatch>,
+    linger: Option<Linger>,
 }
 
 /// The stream of a socket, which two write to: the outbox of the thread, and the connection what the client did not take
 /// from there at once.
-struct Wire<T> {
+struct SharedStream<T> {
     stream: RefCell<T>,
     send: SendNow<T>,
     activity: Rc<Activity>,
     /// The connection's task.
     task: RefCell<Option<Waker>>,
     /// Whether there are bytes in the outbox.
-    is_gathered: Cell<bool>,
+    is_batched: Cell<bool>,
     /// Whether there is a rest.
-    is_behind: Cell<bool>,
-    rest: RefCell<Rest>,
+    has_unsent: Cell<bool>,
+    unsent: RefCell<Unsent>,
 }
 
 /// What could not be sent from the outbox.
 #[derive(Default)]
-struct Rest {
+struct Unsent {
     bytes: VecDeque<u8>,
     error: Option<io::Error>,
 }
 
-impl<T: Stream> Wire<T> {
+impl<T: Stream> SharedStream<T> {
     fn poll_write(&self, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let poll = Pin::new(&mut *self.stream.borrow_mut()).poll_write(context, bytes);
         self.activity.wrote(&poll);
@@ -76,34 +76,34 @@ impl<T: Stream> Wire<T> {
     }
 
     /// Sends the rest, if there is one.
-    fn poll_rest(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if self.is_behind.get() { self.poll_behind(context) } else { Poll::Ready(Ok(())) }
+    fn poll_unsent(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.has_unsent.get() { self.poll_kept(context) } else { Poll::Ready(Ok(())) }
     }
 
     #[cold]
-    fn poll_behind(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let mut rest = self.rest.borrow_mut();
-        if let Some(error) = rest.error.take() {
+    fn poll_kept(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let mut unsent = self.unsent.borrow_mut();
+        if let Some(error) = unsent.error.take() {
             return Poll::Ready(Err(error));
         }
-        while !rest.bytes.is_empty() {
-            let sent = ready!(self.poll_write(context, rest.bytes.as_slices().0))?;
+        while !unsent.bytes.is_empty() {
+            let sent = ready!(self.poll_write(context, unsent.bytes.as_slices().0))?;
             if sent == 0 {
                 return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
             }
-            rest.bytes.drain(..sent);
+            unsent.bytes.drain(..sent);
         }
-        *rest = Rest::default();
-        self.is_behind.set(false);
+        *unsent = Unsent::default();
+        self.has_unsent.set(false);
         Poll::Ready(Ok(()))
     }
 
     #[cold]
-    fn fall_behind(&self, bytes: &[u8], error: Option<io::Error>) {
-        let mut rest = self.rest.borrow_mut();
-        rest.bytes.extend(bytes);
-        rest.error = rest.error.take().or(error);
-        self.is_behind.set(true);
+    fn keep_unsent(&self, bytes: &[u8], error: Option<io::Error>) {
+        let mut unsent = self.unsent.borrow_mut();
+        unsent.bytes.extend(bytes);
+        unsent.error = unsent.error.take().or(error);
+        self.has_unsent.set(true);
         // From here on it is the connection's business, with its deadlines.
         if let Some(task) = &*self.task.borrow() {
             task.wake_by_ref();
@@ -111,11 +111,11 @@ impl<T: Stream> Wire<T> {
     }
 }
 
-impl<T: Stream> Recipient for Wire<T> {
+impl<T: Stream> Recipient for SharedStream<T> {
     fn send(&self, mut bytes: &[u8]) {
-        self.is_gathered.set(false);
-        if self.is_behind.get() {
-            return self.fall_behind(bytes, None);
+        self.is_batched.set(false);
+        if self.has_unsent.get() {
+            return self.keep_unsent(bytes, None);
         }
         let task = self.task.borrow();
         let mut context = Context::from_waker(task.as_ref().unwrap_or(Waker::noop()));
@@ -123,42 +123,47 @@ impl<T: Stream> Recipient for Wire<T> {
             let poll = (self.send)(&mut self.stream.borrow_mut(), &mut context, bytes);
             self.activity.wrote(&poll);
             match poll {
-                Poll::Ready(Ok(0)) => return self.fall_behind(&[], Some(io::ErrorKind::WriteZero.into())),
+                Poll::Ready(Ok(0)) => return self.keep_unsent(&[], Some(io::ErrorKind::WriteZero.into())),
                 Poll::Ready(Ok(sent)) => bytes = &bytes[sent..],
-                Poll::Ready(Err(error)) => return self.fall_behind(&[], Some(error)),
-                Poll::Pending => return self.fall_behind(bytes, None),
+                Poll::Ready(Err(error)) => return self.keep_unsent(&[], Some(error)),
+                Poll::Pending => return self.keep_unsent(bytes, None),
             }
         }
     }
 }
 
 /// The end of a connection: our side is shut, and what the client still sends is read and thrown away for a while.
-struct Closing {
+struct Linger {
     shut: bool,
     left: usize,
     until: Pin<Box<Sleep>>,
 }
 
 impl<T: Stream> Socket<T> {
-    pub(crate) fn new(stream: T, send: SendNow<T>, activity: Rc<Activity>, outbox: Rc<Outbox>) -> Self {
-        let wire = Wire {
+    pub(crate) fn new(
+        stream: T,
+        send: SendNow<T>,
+        activity: Rc<Activity>,
+        send_batch: Rc<SendBatch>,
+    ) -> Self {
+        let shared = SharedStream {
             stream: RefCell::new(stream),
             send,
             activity,
             task: RefCell::default(),
-            is_gathered: Cell::new(false),
-            is_behind: Cell::new(false),
-            rest: RefCell::default(),
+            is_batched: Cell::new(false),
+            has_unsent: Cell::new(false),
+            unsent: RefCell::default(),
         };
-        Self { wire: Rc::new(wire), outbox, closing: None }
+        Self { shared: Rc::new(shared), send_batch, linger: None }
     }
 
     /// What is in the outbox is sent, and so is what the client did not take of it.
-    fn poll_all(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if self.wire.is_gathered.get() {
-            self.outbox.send();
+    fn poll_flush_all(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.shared.is_batched.get() {
+            self.send_batch.flush();
         }
-        self.wire.poll_rest(context)
+        self.shared.poll_unsent(context)
     }
 }
 
@@ -168,38 +173,38 @@ impl<T: Stream> AsyncRead for Socket<T> {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut *self.wire.stream.borrow_mut()).poll_read(context, buffer)
+        Pin::new(&mut *self.shared.stream.borrow_mut()).poll_read(context, buffer)
     }
 }
 
 impl<T: Stream> AsyncWrite for Socket<T> {
     fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        let wire = &self.wire;
-        let lines = &wire.activity.lines;
-        if bytes.len() > LETTER_MAX && !lines.are_waiting() {
-            ready!(self.poll_all(context))?;
-            let sent = ready!(wire.poll_write(context, bytes))?;
+        let shared = &self.shared;
+        let raw_headers = &shared.activity.raw_headers;
+        if bytes.len() > BATCHED_WRITE_MAX && !raw_headers.are_waiting() {
+            ready!(self.poll_flush_all(context))?;
+            let sent = ready!(shared.poll_write(context, bytes))?;
             if sent == bytes.len() {
-                lines.hand_over();
+                raw_headers.hand_over();
             }
             return Poll::Ready(Ok(sent));
         }
-        ready!(wire.poll_rest(context))?;
-        let mut task = wire.task.borrow_mut();
+        ready!(shared.poll_unsent(context))?;
+        let mut task = shared.task.borrow_mut();
         if !task.as_ref().is_some_and(|task| task.will_wake(context.waker())) {
             *task = Some(context.waker().clone());
         }
         drop(task);
-        match lines.hand_over() {
-            None => self.outbox.post(wire, &[bytes]),
+        match raw_headers.hand_over() {
+            None => self.send_batch.push(shared, &[bytes]),
             Some(text) => {
                 let (before, after) = around(bytes);
-                self.outbox.post(wire, &[before, &text, after]);
-                self.outbox.give_back(text);
+                self.send_batch.push(shared, &[before, &text, after]);
+                self.send_batch.return_buffer(text);
             }
         }
         // Only now: to make room for these bytes the outbox may have sent what was gathered of this wire before.
-        wire.is_gathered.set(true);
+        shared.is_batched.set(true);
         Poll::Ready(Ok(bytes.len()))
     }
 
@@ -231,32 +236,32 @@ impl<T: Stream> AsyncWrite for Socket<T> {
 
     /// What is in the outbox counts as sent: it will be, and what cannot be is then told here.
     fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        ready!(self.wire.poll_rest(context))?;
-        if self.wire.is_gathered.get() {
+        ready!(self.shared.poll_unsent(context))?;
+        if self.shared.is_batched.get() {
             return Poll::Ready(Ok(()));
         }
-        Pin::new(&mut *self.wire.stream.borrow_mut()).poll_flush(context)
+        Pin::new(&mut *self.shared.stream.borrow_mut()).poll_flush(context)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        ready!(self.poll_all(context))?;
+        ready!(self.poll_flush_all(context))?;
         let this = &mut *self;
-        let stream = &mut *this.wire.stream.borrow_mut();
-        let closing = this.closing.get_or_insert_with(|| Closing {
+        let stream = &mut *this.shared.stream.borrow_mut();
+        let linger = this.linger.get_or_insert_with(|| Linger {
             shut: false,
             left: LINGER_MAX,
             until: Box::pin(sleep_until(Instant::now() + DRAIN_TIME)),
         });
         // All has been said, and how the client leaves then is no fault: told as one it would hide how hyper has ended.
-        if !closing.shut {
+        if !linger.shut {
             if ready!(Pin::new(&mut *stream).poll_shutdown(context)).is_err() {
                 return Poll::Ready(Ok(()));
             }
-            closing.shut = true;
+            linger.shut = true;
         }
         let mut scratch = [0; 8 * 1024];
         loop {
-            if closing.left == 0 || closing.until.as_mut().poll(context).is_ready() {
+            if linger.left == 0 || linger.until.as_mut().poll(context).is_ready() {
                 return Poll::Ready(Ok(()));
             }
             let mut buffer = ReadBuf::new(&mut scratch);
@@ -264,7 +269,7 @@ impl<T: Stream> AsyncWrite for Socket<T> {
             if read.is_err() || buffer.filled().is_empty() {
                 return Poll::Ready(Ok(()));
             }
-            closing.left = closing.left.saturating_sub(buffer.filled().len());
+            linger.left = linger.left.saturating_sub(buffer.filled().len());
         }
     }
 }
@@ -278,20 +283,20 @@ mod tests {
     use super::*;
 
     /// A socket whose other end takes so many bytes at a time, and its outbox.
-    fn socket(takes: usize) -> (Socket<DuplexStream>, DuplexStream, Rc<Outbox>, Rc<Activity>) {
+    fn socket(takes: usize) -> (Socket<DuplexStream>, DuplexStream, Rc<SendBatch>, Rc<Activity>) {
         let (near, far) = duplex(takes);
-        let (outbox, activity) = (Rc::new(Outbox::new()), Rc::new(Activity::new()));
-        let socket = Socket::new(near, send, Rc::clone(&activity), Rc::clone(&outbox));
-        (socket, far, outbox, activity)
+        let (send_batch, activity) = (Rc::new(SendBatch::new()), Rc::new(Activity::new()));
+        let socket = Socket::new(near, send, Rc::clone(&activity), Rc::clone(&send_batch));
+        (socket, far, send_batch, activity)
     }
 
     #[tokio::test]
     async fn what_the_client_does_not_take_at_once_holds_the_connection_up_and_then_arrives() {
-        let (mut socket, mut far, outbox, activity) = socket(4);
+        let (mut socket, mut far, send_batch, activity) = socket(4);
         socket.write_all(b"first, ").await.unwrap();
         socket.flush().await.unwrap();
         assert!(!activity.stall().0, "it waits for others, not for the client");
-        outbox.send();
+        send_batch.flush();
         assert!(activity.stall().0);
         let mut more = Box::pin(async {
             socket.write_all(b"second").await.unwrap();
@@ -302,7 +307,7 @@ mod tests {
         let mut read = [0; 7];
         tokio::join!(more, async { far.read_exact(&mut read).await.unwrap() });
         assert_eq!(&read, b"first, ");
-        outbox.send();
+        send_batch.flush();
         let mut read = [0; 6];
         let (_, flushed) = tokio::join!(far.read_exact(&mut read), socket.flush());
         flushed.unwrap();
@@ -312,9 +317,17 @@ mod tests {
 
     #[tokio::test]
     async fn what_was_gathered_keeps_its_order_when_the_outbox_makes_room_for_more_of_it() {
-        let (mut socket, mut far, _, _) = socket(8 * LETTER_MAX);
+        let (mut socket, mut far, _, _) = socket(8 * BATCHED_WRITE_MAX);
         // The third is too much for the outbox, which then holds it alone.
-        let sizes = [LETTER_MAX, LETTER_MAX, 100, LETTER_MAX + 1, LETTER_MAX, LETTER_MAX, 200];
+        let sizes = [
+            BATCHED_WRITE_MAX,
+            BATCHED_WRITE_MAX,
+            100,
+            BATCHED_WRITE_MAX + 1,
+            BATCHED_WRITE_MAX,
+            BATCHED_WRITE_MAX,
+            200,
+        ];
         let mut expected = Vec::new();
         for (letter, size) in (b'a'..).zip(sizes) {
             let bytes = vec![letter; size];
@@ -332,30 +345,30 @@ mod tests {
 
     #[tokio::test]
     async fn a_client_that_is_gone_is_told_of_at_the_next_chance() {
-        let (mut socket, far, outbox, _) = socket(64);
+        let (mut socket, far, send_batch, _) = socket(64);
         socket.write_all(b"to nobody").await.unwrap();
         drop(far);
-        outbox.send();
+        send_batch.flush();
         assert_eq!(socket.flush().await.unwrap_err().kind(), io::ErrorKind::BrokenPipe);
     }
 
     #[tokio::test]
     async fn lines_come_behind_the_status_line_of_what_is_written_next() {
         const STATUS: &[u8] = b"HTTP/1.1 200 OK\r\n";
-        let (mut socket, mut far, outbox, activity) = socket(64);
+        let (mut socket, mut far, send_batch, activity) = socket(64);
         // The second time something is in the way; the third time it is more than is gathered.
-        for (before, body) in [(0, 3), (100, 3), (0, LETTER_MAX)] {
+        for (before, body) in [(0, 3), (100, 3), (0, BATCHED_WRITE_MAX)] {
             socket.write_all(&vec![b'x'; before]).await.unwrap();
-            outbox.send();
-            activity.lines.wait(b"a: b\r\n".to_vec());
+            send_batch.flush();
+            activity.raw_headers.wait(b"a: b\r\n".to_vec());
             let head = [STATUS, b"\r\n", &vec![b'y'; body]].concat();
             let expected = [&vec![b'x'; before], STATUS, b"a: b\r\n\r\n", &vec![b'y'; body], STATUS].concat();
             let mut read = vec![0; expected.len()];
             let (_, ()) = tokio::join!(far.read_exact(&mut read), async {
                 socket.write_all(&head).await.unwrap();
-                assert!(activity.lines.may_wait());
+                assert!(activity.raw_headers.may_wait());
                 socket.write_all(STATUS).await.unwrap();
-                outbox.send();
+                send_batch.flush();
                 socket.flush().await.unwrap();
             });
             assert!(read == expected, "{before} before, {body} behind");
@@ -364,9 +377,9 @@ mod tests {
 
     #[tokio::test]
     async fn all_that_was_written_is_sent_before_the_end_and_before_what_is_sent_directly() {
-        let (mut socket, mut far, _, _) = socket(4 * LETTER_MAX);
+        let (mut socket, mut far, _, _) = socket(4 * BATCHED_WRITE_MAX);
         socket.write_all(b"small").await.unwrap();
-        socket.write_all(&vec![b'x'; LETTER_MAX + 1]).await.unwrap();
+        socket.write_all(&vec![b'x'; BATCHED_WRITE_MAX + 1]).await.unwrap();
         socket.write_all(b"last").await.unwrap();
         let mut read = Vec::new();
         let (ended, ()) = tokio::join!(socket.shutdown(), async {
@@ -374,7 +387,7 @@ mod tests {
             drop(far);
         });
         ended.unwrap();
-        assert_eq!(read.len(), 5 + LETTER_MAX + 1 + 4);
+        assert_eq!(read.len(), 5 + BATCHED_WRITE_MAX + 1 + 4);
         assert!(read.starts_with(b"smallx") && read.ends_with(b"xlast"));
     }
 

@@ -13,60 +13,62 @@ use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
-use crate::counts::counters::Tally;
+use crate::counts::counters::ThreadCounters;
 use crate::io::activity::{Activity, Phase};
 
 /// Connections that are looked at in one go: what others wait for meanwhile is some microseconds.
-const LOOKS: usize = 256;
+const SCAN_MAX: usize = 256;
 
 /// The connections of one thread.
 pub(crate) struct Connections {
     max: usize,
-    places: RefCell<Vec<Option<Guest>>>,
+    slots: RefCell<Vec<Option<OpenConnection>>>,
     free: RefCell<Vec<usize>>,
     hand: Cell<usize>,
     closed: Notify,
-    tally: Arc<Tally>,
+    counters: Arc<ThreadCounters>,
 }
 
 /// A connection as it was when it was last looked at.
-struct Guest {
+struct OpenConnection {
     activity: Rc<Activity>,
     task: AbortHandle,
-    seen: Option<(Sign, Instant)>,
+    seen: Option<(ActivityMark, Instant)>,
 }
 
 /// What changes whenever anything is asked on a connection. What is written says nothing: whoever pings over HTTP/2 is
 /// answered each time.
-type Sign = (Phase, u64);
+type ActivityMark = (Phase, u64);
 
 /// One connection's place among those that may be open.
-pub(crate) struct Place {
+pub(crate) struct ConnectionSlot {
     connections: Rc<Connections>,
     number: usize,
 }
 
 impl Connections {
-    pub(crate) fn new(max: usize, tally: Arc<Tally>) -> Rc<Self> {
+    pub(crate) fn new(max: usize, counters: Arc<ThreadCounters>) -> Rc<Self> {
         Rc::new(Self {
             max,
-            places: RefCell::default(),
+            slots: RefCell::default(),
             free: RefCell::default(),
             hand: Cell::new(0),
             closed: Notify::new(),
-            tally,
+            counters,
         })
     }
 
     /// How many are open.
     pub(crate) fn open(&self) -> usize {
-        self.places.borrow().len() - self.free.borrow().len()
+        self.slots.borrow().len() - self.free.borrow().len()
     }
 
     /// How many are owed an answer, or some of one. Not so one that has sent half a head, or nothing.
-    pub(crate) fn owed(&self) -> usize {
-        let is_owed = |guest: &&Guest| guest.activity.phase().0.is_owed() || guest.activity.stall().0;
-        self.places.borrow().iter().flatten().filter(is_owed).count()
+    pub(crate) fn unanswered(&self) -> usize {
+        let is_owed = |connection: &&OpenConnection| {
+            connection.activity.phase().0.is_owed() || connection.activity.stall().0
+        };
+        self.slots.borrow().iter().flatten().filter(is_owed).count()
     }
 
     pub(crate) fn are_full(&self) -> bool {
@@ -79,60 +81,60 @@ impl Connections {
     }
 
     /// Takes a place, which is given back when it is dropped.
-    pub(crate) fn take(self: &Rc<Self>) -> Place {
+    pub(crate) fn reserve(self: &Rc<Self>) -> ConnectionSlot {
         let number = self.free.borrow_mut().pop().unwrap_or_else(|| {
-            let mut places = self.places.borrow_mut();
-            places.push(None);
-            places.len() - 1
+            let mut slots = self.slots.borrow_mut();
+            slots.push(None);
+            slots.len() - 1
         });
-        self.tally.connected();
-        Place { connections: Rc::clone(self), number }
+        self.counters.connected();
+        ConnectionSlot { connections: Rc::clone(self), number }
     }
 
     /// The connection at a place is served by this task.
-    pub(crate) fn seat(&self, number: usize, activity: Rc<Activity>, task: AbortHandle) {
-        self.places.borrow_mut()[number] = Some(Guest { activity, task, seen: None });
+    pub(crate) fn register(&self, number: usize, activity: Rc<Activity>, task: AbortHandle) {
+        self.slots.borrow_mut()[number] = Some(OpenConnection { activity, task, seen: None });
     }
 
     /// Ends a connection on which nothing has happened for this long, if the hand comes upon one.
-    pub(crate) fn make_way(&self, idle: Duration) {
+    pub(crate) fn evict_idle(&self, idle: Duration) {
         let now = Instant::now();
-        let mut places = self.places.borrow_mut();
-        for _ in 0..places.len().min(LOOKS) {
-            let hand = self.hand.get() % places.len();
+        let mut slots = self.slots.borrow_mut();
+        for _ in 0..slots.len().min(SCAN_MAX) {
+            let hand = self.hand.get() % slots.len();
             self.hand.set(hand + 1);
-            let Some(guest) = &mut places[hand] else { continue };
-            let sign = guest.activity.phase();
+            let Some(connection) = &mut slots[hand] else { continue };
+            let mark = connection.activity.phase();
             // Neither whoever waits for an answer nor whoever is still taking one: that has a deadline of its own.
-            if sign.0.is_owed() || guest.activity.stall().0 {
-                guest.seen = None;
+            if mark.0.is_owed() || connection.activity.stall().0 {
+                connection.seen = None;
                 continue;
             }
-            match guest.seen {
-                Some((seen, since)) if seen == sign => {
+            match connection.seen {
+                Some((seen, since)) if seen == mark => {
                     if now.duration_since(since) >= idle {
-                        guest.task.abort();
+                        connection.task.abort();
                         // Its place is free when the task is gone.
-                        places[hand] = None;
+                        slots[hand] = None;
                         return;
                     }
                 }
-                _ => guest.seen = Some((sign, now)),
+                _ => connection.seen = Some((mark, now)),
             }
         }
     }
 }
 
-impl Place {
+impl ConnectionSlot {
     pub(crate) fn number(&self) -> usize {
         self.number
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
-        self.connections.tally.disconnected();
-        self.connections.places.borrow_mut()[self.number] = None;
+        self.connections.counters.disconnected();
+        self.connections.slots.borrow_mut()[self.number] = None;
         self.connections.free.borrow_mut().push(self.number);
         self.connections.closed.notify_one();
     }
@@ -151,11 +153,11 @@ mod tests {
         LocalSet::new()
             .run_until(async {
                 let connections = Connections::new(2, Arc::default());
-                let places = [(); 2].map(|()| connections.take());
-                let [pings, asks] = places.each_ref().map(|place| {
+                let slots = [(); 2].map(|()| connections.reserve());
+                let [pings, asks] = slots.each_ref().map(|slot| {
                     let activity = Rc::new(Activity::new());
                     let task = spawn_local(std::future::pending::<()>()).abort_handle();
-                    connections.seat(place.number(), Rc::clone(&activity), task);
+                    connections.register(slot.number(), Rc::clone(&activity), task);
                     activity
                 });
                 // Once they are looked at for the first time, and twice again: one makes way at each look.
@@ -163,10 +165,9 @@ mod tests {
                     pings.wrote(&Poll::Ready(Ok(())));
                     drop(asks.answering());
                     asks.wrote(&Poll::Ready(Ok(())));
-                    connections.make_way(Duration::ZERO);
+                    connections.evict_idle(Duration::ZERO);
                 }
-                let stay =
-                    places.each_ref().map(|place| connections.places.borrow()[place.number()].is_some());
+                let stay = slots.each_ref().map(|slot| connections.slots.borrow()[slot.number()].is_some());
                 assert_eq!(stay, [false, true]);
             })
             .await;

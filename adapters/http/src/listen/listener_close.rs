@@ -13,11 +13,11 @@ use tokio::net::{TcpListener, TcpStream};
 const HANDSHAKE_TIME: Duration = Duration::from_millis(200);
 
 /// Closes a listener and loses nobody: all who have knocked get a seat.
-pub(crate) async fn close(listener: TcpListener, seat: impl Fn(TcpStream, SocketAddr)) {
+pub(crate) async fn close(listener: TcpListener, register: impl Fn(TcpStream, SocketAddr)) {
     if shut_out(&listener) {
         let late = async {
             while let Ok((stream, peer)) = listener.accept().await {
-                seat(stream, peer);
+                register(stream, peer);
             }
         };
         let _ = tokio::time::timeout(HANDSHAKE_TIME, late).await;
@@ -28,7 +28,7 @@ pub(crate) async fn close(listener: TcpListener, seat: impl Fn(TcpStream, Socket
         if stream.set_nonblocking(true).is_ok()
             && let Ok(stream) = TcpStream::from_std(stream)
         {
-            seat(stream, peer);
+            register(stream, peer);
         }
     }
 }

@@ -9,25 +9,25 @@ use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
 use crate::base::drain::Drain;
-use crate::connection::context::Visit;
+use crate::connection::context::ConnectionContext;
 use crate::connection::http1::serve_connection;
 use crate::io::activity::Activity;
 use crate::io::socket;
 use crate::thread::shared::{App, Serves};
-use crate::thread::thread_state::Worker;
+use crate::thread::thread_state::ThreadState;
 
 /// Serves connections that its owner accepts, on the owner's runtime: over another transport than TCP, or over the
 /// links of a simulation. It belongs to one thread, as everything that serves does.
 pub struct LocalServer {
-    worker: Rc<Worker>,
+    thread: Rc<ThreadState>,
     drain: Arc<Drain>,
-    keepers: Rc<Keepers>,
+    tasks: Rc<BackgroundTasks>,
 }
 
 /// The tasks that all connections need. They end with the last of these.
-struct Keepers([AbortHandle; 2]);
+struct BackgroundTasks([AbortHandle; 2]);
 
-impl Drop for Keepers {
+impl Drop for BackgroundTasks {
     fn drop(&mut self) {
         self.0.iter().for_each(AbortHandle::abort);
     }
@@ -35,9 +35,9 @@ impl Drop for Keepers {
 
 impl LocalServer {
     pub(crate) fn start(app: &Arc<App>, serves: Serves) -> Self {
-        let worker = Rc::new(Worker::new(Arc::clone(app), serves));
-        let keepers = Rc::new(Keepers(worker.keep()));
-        Self { worker, drain: Arc::default(), keepers }
+        let thread = Rc::new(ThreadState::new(Arc::clone(app), serves));
+        let tasks = Rc::new(BackgroundTasks(thread.spawn_tasks()));
+        Self { thread, drain: Arc::default(), tasks }
     }
 
     /// Serves a connection to its end. `peer` is whom it comes from: who has no valid key is counted by it.
@@ -47,27 +47,27 @@ impl LocalServer {
     where
         T: AsyncRead + AsyncWrite + Unpin + 'static,
     {
-        let (worker, drain) = (Rc::clone(&self.worker), Arc::clone(&self.drain));
-        let keepers = Rc::clone(&self.keepers);
+        let (thread, drain) = (Rc::clone(&self.thread), Arc::clone(&self.drain));
+        let tasks = Rc::clone(&self.tasks);
         async move {
             let activity = Rc::new(Activity::new());
-            let visit = Visit { peer, worker: Rc::clone(&worker), activity, drain };
-            serve_connection(stream, socket::send, visit).await;
+            let context = ConnectionContext { peer, thread: Rc::clone(&thread), activity, drain };
+            serve_connection(stream, socket::send, context).await;
             // A last word is sent before nobody is left who would.
-            worker.outbox.send();
-            drop(keepers);
+            thread.send_batch.flush();
+            drop(tasks);
         }
     }
 
     /// Ends connections that are idle, and lets those that are busy answer first.
     pub fn drain(&self) {
-        self.drain.wish(self.worker.app.begin_drain());
+        self.drain.begin(self.thread.app.begin_drain());
     }
 }
 
 impl Drop for LocalServer {
     /// Its connections end like those of a server that drains.
     fn drop(&mut self) {
-        self.drain.wish(Instant::now());
+        self.drain.begin(Instant::now());
     }
 }

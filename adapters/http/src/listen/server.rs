@@ -19,15 +19,15 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::base::drain::Drain;
 use crate::base::settings::Bounds;
-use crate::connection::context::Visit;
+use crate::connection::context::ConnectionContext;
 use crate::connection::http1::serve_connection;
 use crate::connection::tls::serve_tls;
 use crate::io::activity::Activity;
 use crate::io::tcp::Tcp;
-use crate::listen::connections::{Connections, Place};
+use crate::listen::connections::{ConnectionSlot, Connections};
 use crate::listen::listener_close::close;
 use crate::thread::shared::{App, Serves};
-use crate::thread::thread_state::Worker;
+use crate::thread::thread_state::ThreadState;
 
 /// Connections that the kernel holds before they are accepted.
 const BACKLOG: i32 = 4096;
@@ -93,9 +93,9 @@ impl Server {
             })
             .collect::<io::Result<Vec<_>>>();
         // Those that could be had do not serve on without the others.
-        let threads = threads.inspect_err(|_| drain.wish(Instant::now()))?;
+        let threads = threads.inspect_err(|_| drain.begin(Instant::now()))?;
         let all_able = abilities.iter().take(threads.len()).collect::<io::Result<()>>();
-        all_able.inspect_err(|_| drain.wish(Instant::now()))?;
+        all_able.inspect_err(|_| drain.begin(Instant::now()))?;
         Ok(Self { address, drain, app, threads })
     }
 
@@ -107,7 +107,7 @@ impl Server {
     /// Accepts no more connections, ends those that are idle, lets those that are busy answer. All servers of one
     /// [`Http`](crate::Http) have the drain's time together, from the first of these calls on.
     pub fn drain(&self) {
-        self.drain.wish(self.app.begin_drain());
+        self.drain.begin(self.app.begin_drain());
     }
 
     /// Waits for the last answer after [`Server::drain`], or for the deadline. Says whether all answers were given.
@@ -121,7 +121,7 @@ impl Server {
 impl Drop for Server {
     /// Nobody is left who could wish for it: the threads end, and are not waited for.
     fn drop(&mut self) {
-        self.drain.wish(Instant::now());
+        self.drain.begin(Instant::now());
     }
 }
 
@@ -210,11 +210,11 @@ fn run(
         match TcpListener::from_std(listener) {
             Ok(listener) => {
                 let _ = able.send(Ok(()));
-                let worker = Rc::new(Worker::new(app, accept.serves));
+                let thread = Rc::new(ThreadState::new(app, accept.serves));
                 // Both have their turn between those of connections, however many these are.
                 tokio::select! {
-                    gave_all = serve(listener, Rc::clone(&worker), accept, drain) => gave_all,
-                    never = worker.load.watch() => match never {},
+                    gave_all = serve(listener, Rc::clone(&thread), accept, drain) => gave_all,
+                    never = thread.load_shedder.run_controller() => match never {},
                 }
             }
             Err(error) => {
@@ -229,36 +229,36 @@ fn run(
 }
 
 /// Serves until the server wishes to stop. Says whether all answers were given then.
-async fn serve(listener: TcpListener, worker: Rc<Worker>, accept: &Accept, drain: &Arc<Drain>) -> bool {
-    let app = Arc::clone(&worker.app);
-    let connections = Connections::new(accept.connections_max, Arc::clone(&worker.tally));
+async fn serve(listener: TcpListener, thread: Rc<ThreadState>, accept: &Accept, drain: &Arc<Drain>) -> bool {
+    let app = Arc::clone(&thread.app);
+    let connections = Connections::new(accept.connections_max, Arc::clone(&thread.counters));
     let idle_crowded = app.settings.deadlines.idle_crowded;
-    worker.keep();
+    thread.spawn_tasks();
     let is_opened = tokio::select! {
         biased;
         () = app.opened() => true,
-        () = drain.wished() => false,
+        () = drain.begun() => false,
     };
     // A start that has failed answers nobody.
     if !is_opened {
         return true;
     }
     tokio::task::spawn_local({
-        let worker = Rc::clone(&worker);
-        async move { worker.load.stand_in_line().await }
+        let thread = Rc::clone(&thread);
+        async move { thread.load_shedder.run_probe().await }
     });
-    let seat = |stream: TcpStream, peer: SocketAddr, place: Place| {
+    let register = |stream: TcpStream, peer: SocketAddr, slot: ConnectionSlot| {
         let activity = Rc::new(Activity::new());
-        let number = place.number();
-        let visit = Visit {
+        let number = slot.number();
+        let context = ConnectionContext {
             peer: peer.ip(),
-            worker: Rc::clone(&worker),
+            thread: Rc::clone(&thread),
             activity: Rc::clone(&activity),
             drain: Arc::clone(drain),
         };
-        let serving = connection(stream, accept.tls.clone(), visit, place);
+        let serving = connection(stream, accept.tls.clone(), context, slot);
         let task = tokio::task::spawn_local(serving).abort_handle();
-        connections.seat(number, activity, task);
+        connections.register(number, activity, task);
     };
     loop {
         tokio::select! {
@@ -266,22 +266,22 @@ async fn serve(listener: TcpListener, worker: Rc<Worker>, accept: &Accept, drain
             biased;
             accepted = listener.accept() => match accepted {
                 Ok((stream, peer)) => {
-                    let place = place(&connections, idle_crowded, drain).await;
-                    seat(stream, peer, place);
+                    let slot = reserve(&connections, idle_crowded, drain).await;
+                    register(stream, peer, slot);
                 }
                 Err(error) => {
                     app.report_accept_error(&error);
                     // What is lacking is mostly descriptors.
-                    connections.make_way(idle_crowded);
+                    connections.evict_idle(idle_crowded);
                     tokio::time::sleep(ACCEPT_REST).await;
                 }
             },
-            () = drain.wished() => break,
+            () = drain.begun() => break,
         }
     }
     if accept.is_ours {
-        let seat_late = |stream, peer| seat(stream, peer, connections.take());
-        close(listener, seat_late).await;
+        let register_late = |stream, peer| register(stream, peer, connections.reserve());
+        close(listener, register_late).await;
     } else {
         drop(listener);
     }
@@ -292,32 +292,37 @@ async fn serve(listener: TcpListener, worker: Rc<Worker>, accept: &Accept, drain
     };
     let end = drain.since().unwrap_or_else(Instant::now) + app.settings.deadlines.drain;
     let all_closed = tokio::time::timeout_at(end, all_closed).await.is_ok();
-    let owed = if all_closed { 0 } else { connections.owed() };
-    if owed > 0 {
-        app.report_unfinished(owed);
+    let unanswered = if all_closed { 0 } else { connections.unanswered() };
+    if unanswered > 0 {
+        app.report_unfinished(unanswered);
     }
-    owed == 0
+    unanswered == 0
 }
 
 /// A place for a connection. At the bound it waits until one of ours ends, and the kernel holds all others.
-async fn place(connections: &Rc<Connections>, idle: Duration, stop: &Drain) -> Place {
-    while connections.are_full() && !stop.is_wished() {
-        connections.make_way(idle);
+async fn reserve(connections: &Rc<Connections>, idle: Duration, stop: &Drain) -> ConnectionSlot {
+    while connections.are_full() && !stop.has_begun() {
+        connections.evict_idle(idle);
         let _ = tokio::time::timeout(CROWD_REST, connections.closed()).await;
     }
-    connections.take()
+    connections.reserve()
 }
 
-async fn connection(stream: TcpStream, tls: Option<TlsAcceptor>, visit: Visit, _place: Place) {
-    let worker = Rc::clone(&visit.worker);
+async fn connection(
+    stream: TcpStream,
+    tls: Option<TlsAcceptor>,
+    context: ConnectionContext,
+    _slot: ConnectionSlot,
+) {
+    let thread = Rc::clone(&context.thread);
     // Answers are written whole: waiting for more to put into a segment would only delay them.
     let _ = stream.set_nodelay(true);
     let stream = Tcp::new(stream);
     match tls {
-        None => serve_connection(stream, Tcp::send, visit).await,
+        None => serve_connection(stream, Tcp::send, context).await,
         // Apart, so that a connection in the clear takes no room for it.
-        Some(tls) => Box::pin(serve_tls(stream, Tcp::send, tls, visit)).await,
+        Some(tls) => Box::pin(serve_tls(stream, Tcp::send, tls, context)).await,
     }
     // A last word is sent before the thread may end with its last connection.
-    worker.outbox.send();
+    thread.send_batch.flush();
 }

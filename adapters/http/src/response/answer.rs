@@ -8,7 +8,7 @@ use crate::response::body::Body;
 use crate::wire::error::{ApiError, Code};
 use crate::wire::{self, EntityTag, Unsupported};
 
-const OVERLOADED: &str = "The service has as much to do as it takes; try again.";
+const OVERLOADED: &str = "The service is overloaded; retry later.";
 
 /// What a body is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -136,13 +136,13 @@ impl Answer {
 
     /// Something broke, and asking again does not mend it.
     pub(crate) fn failed(fault: impl Into<Box<str>>) -> Self {
-        let message = "The service failed; the failure has been recorded.";
+        let message = "An internal error occurred; it has been logged.";
         Self::from(ApiError::new(Code::InternalError, message)).with_fault(fault)
     }
 
     /// What is there takes other methods, namely these.
     pub(crate) fn not_allowed(allow: &'static str) -> Self {
-        let message = "The path does not take this method; Allow has those that it takes.";
+        let message = "This path does not support the method; the Allow header lists the supported methods.";
         Self::from(ApiError::new(Code::MethodNotAllowed, message))
             .with_header(ALLOW, HeaderValue::from_static(allow))
     }
@@ -177,10 +177,11 @@ impl From<StoreError> for Answer {
     fn from(error: StoreError) -> Self {
         let (code, message) = match error.kind() {
             StoreErrorKind::Busy => (Code::Overloaded, OVERLOADED),
-            StoreErrorKind::Unavailable => (Code::Unavailable, "The storage is unavailable; try again."),
-            StoreErrorKind::Indeterminate => {
-                (Code::Unavailable, "Whether the change was made is not known; look before trying again.")
-            }
+            StoreErrorKind::Unavailable => (Code::Unavailable, "The storage is unavailable; retry later."),
+            StoreErrorKind::Indeterminate => (
+                Code::Unavailable,
+                "The outcome of the request is unknown; read the resource before you retry.",
+            ),
             StoreErrorKind::Corrupt => return Self::failed(error.report()),
         };
         Self::comes_again(code, message).with_fault(error.report())

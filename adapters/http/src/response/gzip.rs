@@ -11,7 +11,7 @@ use crate::response::answer::{Answer, Coding};
 use crate::wire;
 
 /// Bytes below which a body stays as it is: what gzip saves there is less than a segment.
-const PACKED_MIN: usize = 1024;
+const COMPRESS_MIN: usize = 1024;
 
 /// For what is made for one answer: the first level that packs records nearly as well as the last, in half its time. The
 /// figures are in `tests/benches/FINDINGS.md`.
@@ -24,18 +24,18 @@ const DOCUMENT_LEVEL: u32 = 9;
 const HEAD: [u8; 10] = [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 0xFF];
 
 /// A thread's compressor. Its tables are a quarter of a MiB, so they are made once.
-pub(crate) struct Packer {
+pub(crate) struct GzipEncoder {
     deflate: RefCell<Option<Compress>>,
 }
 
-impl Packer {
+impl GzipEncoder {
     pub(crate) const fn new() -> Self {
         Self { deflate: RefCell::new(None) }
     }
 
     /// The answer as gzip, if that is worth it and the client takes it.
-    pub(crate) fn pack(&self, answer: Answer, headers: &HeaderMap) -> Answer {
-        let Some(body) = answer.body.whole().filter(|body| is_worth_it(body, headers)) else {
+    pub(crate) fn compress(&self, answer: Answer, headers: &HeaderMap) -> Answer {
+        let Some(body) = answer.body.whole().filter(|body| is_worth_compressing(body, headers)) else {
             return answer.varying();
         };
         let mut deflate = self.deflate.borrow_mut();
@@ -50,12 +50,12 @@ impl Packer {
 
 /// A document's packed form, made when the first client asks for it, and kept.
 #[derive(Default)]
-pub(crate) struct Packed(OnceLock<Option<Bytes>>);
+pub(crate) struct CachedGzip(OnceLock<Option<Bytes>>);
 
-impl Packed {
+impl CachedGzip {
     /// The answer as gzip, if that is worth it and the client takes it.
-    pub(crate) fn pack(&self, answer: Answer, headers: &HeaderMap) -> Answer {
-        let Some(body) = answer.body.whole().filter(|body| is_worth_it(body, headers)) else {
+    pub(crate) fn compress(&self, answer: Answer, headers: &HeaderMap) -> Answer {
+        let Some(body) = answer.body.whole().filter(|body| is_worth_compressing(body, headers)) else {
             return answer.varying();
         };
         match self.0.get_or_init(|| gzip(&mut compressor(DOCUMENT_LEVEL), body)) {
@@ -66,8 +66,8 @@ impl Packed {
 }
 
 /// Tells whether gzip pays for a body that this client takes so.
-fn is_worth_it(body: &Bytes, headers: &HeaderMap) -> bool {
-    body.len() >= PACKED_MIN && wire::prefers_gzip(headers)
+fn is_worth_compressing(body: &Bytes, headers: &HeaderMap) -> bool {
+    body.len() >= COMPRESS_MIN && wire::prefers_gzip(headers)
 }
 
 fn compressor(level: u32) -> Compress {
@@ -109,13 +109,13 @@ mod tests {
 
     #[test]
     fn what_is_packed_is_what_was_there_time_and_again() {
-        let packer = Packer::new();
-        for length in [PACKED_MIN, 5_000, PACKED_MIN, 400_000] {
-            let answer = packer.pack(Answer::json(StatusCode::OK, page(length)), &asks("gzip"));
+        let encoder = GzipEncoder::new();
+        for length in [COMPRESS_MIN, 5_000, COMPRESS_MIN, 400_000] {
+            let answer = encoder.compress(Answer::json(StatusCode::OK, page(length)), &asks("gzip"));
             assert!(answer.coding == Coding::Gzip && answer.body.len() < length / 4, "{}", answer.body.len());
-            let mut unpacked = vec![];
-            GzDecoder::new(answer.body.whole().unwrap().as_ref()).read_to_end(&mut unpacked).unwrap();
-            assert_eq!(unpacked, page(length));
+            let mut plain = vec![];
+            GzDecoder::new(answer.body.whole().unwrap().as_ref()).read_to_end(&mut plain).unwrap();
+            assert_eq!(plain, page(length));
         }
     }
 
@@ -130,9 +130,10 @@ mod tests {
         })
         .take(5_000)
         .collect();
-        let cases = [(page(PACKED_MIN - 1), "gzip"), (page(5_000), "identity"), (page(5_000), "gzip;q=0")];
+        let cases = [(page(COMPRESS_MIN - 1), "gzip"), (page(5_000), "identity"), (page(5_000), "gzip;q=0")];
         for (body, codings) in cases {
-            let answer = Packer::new().pack(Answer::json(StatusCode::OK, body.clone()), &asks(codings));
+            let answer =
+                GzipEncoder::new().compress(Answer::json(StatusCode::OK, body.clone()), &asks(codings));
             assert_eq!(
                 (answer.coding, answer.body.whole()),
                 (Coding::Plain, Some(&Bytes::from(body))),
@@ -144,9 +145,9 @@ mod tests {
 
     #[test]
     fn a_document_is_packed_once() {
-        let packed = Packed::default();
-        let pack = || packed.pack(Answer::json(StatusCode::OK, page(5_000)), &asks("gzip")).body;
-        assert_eq!(pack().whole().unwrap().as_ptr(), pack().whole().unwrap().as_ptr());
+        let cached = CachedGzip::default();
+        let compress = || cached.compress(Answer::json(StatusCode::OK, page(5_000)), &asks("gzip")).body;
+        assert_eq!(compress().whole().unwrap().as_ptr(), compress().whole().unwrap().as_ptr());
     }
 
     /// A list of as many items, each of them written by its number.

@@ -32,24 +32,39 @@ const PLACE: HeaderValue = HeaderValue::from_static("");
 /// Values that an answer has for itself, at most.
 const PLACES_MAX: usize = 8;
 
-/// Which headers an answer has.
+/// The header groups that only some answers have, one bit each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(clippy::struct_excessive_bools, reason = "each says whether some headers are there")]
-pub(crate) struct Form {
-    /// Whether the client may keep the answer and ask whether it still holds.
-    pub(crate) kept: bool,
-    pub(crate) content: Content,
-    pub(crate) coding: Coding,
-    /// Whether there is an entity tag.
-    tagged: bool,
-    /// Whether there is a quota.
-    counted: bool,
-    /// Whether the operation is deprecated.
-    deprecated: bool,
-    /// Whether something was made, and where.
-    located: bool,
-    /// Whether pages of other origins may read answers.
-    shared: bool,
+struct HeaderSet(u8);
+
+impl HeaderSet {
+    /// The client may keep the answer, and must revalidate it.
+    const REVALIDATED: u8 = 1;
+    /// The answer has an entity tag.
+    const TAGGED: u8 = 1 << 1;
+    /// The answer has the quota headers.
+    const COUNTED: u8 = 1 << 2;
+    /// The operation is deprecated.
+    const DEPRECATED: u8 = 1 << 3;
+    /// The answer has a `Location`.
+    const LOCATED: u8 = 1 << 4;
+    /// Pages of other origins may read answers.
+    const SHARED: u8 = 1 << 5;
+
+    fn of(groups: [(u8, bool); 6]) -> Self {
+        Self(groups.into_iter().fold(0, |set, (group, is_in)| set | if is_in { group } else { 0 }))
+    }
+
+    const fn contains(self, group: u8) -> bool {
+        self.0 & group != 0
+    }
+}
+
+/// Identifies a template: the headers that an answer has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TemplateKey {
+    groups: HeaderSet,
+    content: Content,
+    coding: Coding,
 }
 
 /// What an answer has for itself.
@@ -66,72 +81,76 @@ pub(crate) struct Values<'v> {
 }
 
 /// What takes an answer's own values, one after the other.
-trait Sheet {
+trait ValueSink {
     fn put(&mut self, name: &'static str, write: impl FnOnce(&mut Vec<u8>));
 }
 
 impl Values<'_> {
-    pub(crate) fn form(&self, kept: bool, content: Content, coding: Coding, shared: bool) -> Form {
-        Form {
-            kept,
-            content,
-            coding,
-            tagged: self.tag.is_some(),
-            counted: self.quota.is_some(),
-            deprecated: self.deprecated.is_some(),
-            located: self.location.is_some(),
-            shared,
-        }
+    pub(crate) fn template_key(
+        &self,
+        kept: bool,
+        content: Content,
+        coding: Coding,
+        shared: bool,
+    ) -> TemplateKey {
+        let groups = HeaderSet::of([
+            (HeaderSet::REVALIDATED, kept),
+            (HeaderSet::TAGGED, self.tag.is_some()),
+            (HeaderSet::COUNTED, self.quota.is_some()),
+            (HeaderSet::DEPRECATED, self.deprecated.is_some()),
+            (HeaderSet::LOCATED, self.location.is_some()),
+            (HeaderSet::SHARED, shared),
+        ]);
+        TemplateKey { groups, content, coding }
     }
 
     /// Puts down each value that there is, always in this order.
-    fn put(&self, sheet: &mut impl Sheet) {
-        sheet.put("x-request-id", |out| out.extend_from_slice(self.request_id));
+    fn put(&self, sink: &mut impl ValueSink) {
+        sink.put("x-request-id", |out| out.extend_from_slice(self.request_id));
         if let Some(quota) = &self.quota {
-            sheet.put("x-ratelimit-limit", |out| wire::push_number(out, quota.limit));
-            sheet.put("x-ratelimit-remaining", |out| wire::push_number(out, quota.remaining));
-            sheet.put("x-ratelimit-reset", |out| wire::push_number(out, quota.reset_secs));
-            sheet
-                .put("x-ratelimit-resource", |out| out.extend_from_slice(quota.resource.as_str().as_bytes()));
+            sink.put("x-ratelimit-limit", |out| wire::push_number(out, quota.limit));
+            sink.put("x-ratelimit-remaining", |out| wire::push_number(out, quota.remaining));
+            sink.put("x-ratelimit-reset", |out| wire::push_number(out, quota.reset_secs));
+            sink.put("x-ratelimit-resource", |out| out.extend_from_slice(quota.resource.as_str().as_bytes()));
         }
         if let Some(tag) = &self.tag {
-            sheet.put("etag", |out| out.extend_from_slice(tag.as_bytes()));
+            sink.put("etag", |out| out.extend_from_slice(tag.as_bytes()));
         }
         if let Some(resource) = self.deprecated {
-            sheet.put("link", |out| push_deprecated_links(out, resource, self.base_path));
+            sink.put("link", |out| push_deprecated_links(out, resource, self.base_path));
         }
         if let Some(location) = self.location {
-            sheet.put("location", |out| location.push(out, self.base_path));
+            sink.put("location", |out| location.push(out, self.base_path));
         }
     }
 }
 
 /// Names and values, as lines.
-struct Written<'w>(&'w mut Vec<u8>);
+struct LineWriter<'w>(&'w mut Vec<u8>);
 
-impl Sheet for Written<'_> {
+impl ValueSink for LineWriter<'_> {
     fn put(&mut self, name: &'static str, write: impl FnOnce(&mut Vec<u8>)) {
         push_line(self.0, name, write);
     }
 }
 
 /// The names alone, each with a place for its value.
-struct Names(HeaderMap);
+struct NameMap(HeaderMap);
 
-impl Sheet for Names {
+impl ValueSink for NameMap {
     fn put(&mut self, name: &'static str, _: impl FnOnce(&mut Vec<u8>)) {
         self.0.insert(HeaderName::from_static(name), PLACE);
     }
 }
 
 /// The values alone, one behind the other, and where each ends.
-struct Cells<'c> {
+struct ValueBuffer<'c> {
     text: &'c mut Vec<u8>,
     ends: [usize; PLACES_MAX],
     len: usize,
 }
 
-impl Sheet for Cells<'_> {
+impl ValueSink for ValueBuffer<'_> {
     fn put(&mut self, _: &'static str, write: impl FnOnce(&mut Vec<u8>)) {
         write(self.text);
         self.ends[self.len] = self.text.len();
@@ -139,14 +158,17 @@ impl Sheet for Cells<'_> {
     }
 }
 
-impl Form {
+impl TemplateKey {
     /// The headers whose values are the same in all answers of this form.
     fn constants(self) -> Vec<(HeaderName, HeaderValue)> {
         let mut headers = Vec::new();
-        if self.deprecated {
+        if self.groups.contains(HeaderSet::DEPRECATED) {
             headers.extend([(DEPRECATION, DEPRECATED_AT), (SUNSET, SUNSET_AT)]);
         }
-        headers.push((CACHE_CONTROL, if self.kept { REVALIDATE } else { NO_STORE }));
+        headers.push((
+            CACHE_CONTROL,
+            if self.groups.contains(HeaderSet::REVALIDATED) { REVALIDATE } else { NO_STORE },
+        ));
         headers.push((X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")));
         match self.content {
             Content::Nothing | Content::Told => {}
@@ -163,33 +185,33 @@ impl Form {
     /// What the answer depends on besides its target.
     fn vary(self) -> Option<HeaderValue> {
         let by_coding = (self.coding != Coding::Fixed).then_some("Accept-Encoding");
-        let by_key = self.counted.then_some("Authorization, X-API-Key");
+        let by_key = self.groups.contains(HeaderSet::COUNTED).then_some("Authorization, X-API-Key");
         // Whether there is an origin and which, unless pages of other origins are none of its readers.
-        let by_origin = self.shared.then_some("Origin");
+        let by_origin = self.groups.contains(HeaderSet::SHARED).then_some("Origin");
         let names: Vec<_> = [by_coding, by_key, by_origin].into_iter().flatten().collect();
         HeaderValue::try_from(names.join(", ")).ok().filter(|names| !names.is_empty())
     }
 }
 
 /// What all answers of one form have.
-struct Prepared {
-    form: Form,
+struct HeaderTemplate {
+    key: TemplateKey,
     /// The lines of the headers that are the same in all of them.
     lines: Vec<u8>,
     /// All headers. The places of those that an answer has for itself come first.
     map: HeaderMap,
 }
 
-impl Prepared {
-    fn new(form: Form, values: &Values<'_>) -> Self {
-        let mut names = Names(HeaderMap::new());
+impl HeaderTemplate {
+    fn new(key: TemplateKey, values: &Values<'_>) -> Self {
+        let mut names = NameMap(HeaderMap::new());
         values.put(&mut names);
-        let constants = form.constants();
+        let constants = key.constants();
         let mut lines = Vec::new();
         push_lines(&mut lines, &constants);
         let mut map = names.0;
         map.extend(constants);
-        Self { form, lines, map }
+        Self { key, lines, map }
     }
 }
 
@@ -208,29 +230,29 @@ fn push_line(out: &mut Vec<u8>, name: &str, write: impl FnOnce(&mut Vec<u8>)) {
 }
 
 /// The forms that a thread has answered in.
-pub(crate) struct Forms {
-    known: RefCell<Vec<Prepared>>,
+pub(crate) struct HeaderTemplates {
+    templates: RefCell<Vec<HeaderTemplate>>,
 }
 
-impl Forms {
+impl HeaderTemplates {
     pub(crate) fn new() -> Self {
-        Self { known: RefCell::default() }
+        Self { templates: RefCell::default() }
     }
 
     /// Writes the lines of an answer.
-    pub(crate) fn push(&self, form: Form, values: &Values<'_>, out: &mut Vec<u8>) {
-        values.put(&mut Written(out));
-        self.with(form, values, |prepared| out.extend_from_slice(&prepared.lines));
+    pub(crate) fn push(&self, key: TemplateKey, values: &Values<'_>, out: &mut Vec<u8>) {
+        values.put(&mut LineWriter(out));
+        self.with(key, values, |template| out.extend_from_slice(&template.lines));
     }
 
     /// The headers of an answer as a map.
-    pub(crate) fn map(&self, form: Form, values: &Values<'_>, arena: &Arena) -> HeaderMap {
-        let mut headers = self.with(form, values, |prepared| prepared.map.clone());
+    pub(crate) fn map(&self, key: TemplateKey, values: &Values<'_>, arena: &Arena) -> HeaderMap {
+        let mut headers = self.with(key, values, |template| template.map.clone());
         let (mut ends, mut len) = ([0; PLACES_MAX], 0);
         let mut text = arena.cut(|text| {
-            let mut cells = Cells { text, ends, len };
-            values.put(&mut cells);
-            (ends, len) = (cells.ends, cells.len);
+            let mut buffer = ValueBuffer { text, ends, len };
+            values.put(&mut buffer);
+            (ends, len) = (buffer.ends, buffer.len);
         });
         let mut from = 0;
         // A map that nothing was removed from yields its values as they came.
@@ -241,14 +263,14 @@ impl Forms {
         headers
     }
 
-    fn with<R>(&self, form: Form, values: &Values<'_>, take: impl FnOnce(&Prepared) -> R) -> R {
-        let mut known = self.known.borrow_mut();
+    fn with<R>(&self, key: TemplateKey, values: &Values<'_>, take: impl FnOnce(&HeaderTemplate) -> R) -> R {
+        let mut templates = self.templates.borrow_mut();
         // There are a few dozen at most.
-        let at = known.iter().position(|prepared| prepared.form == form).unwrap_or_else(|| {
-            known.push(Prepared::new(form, values));
-            known.len() - 1
+        let at = templates.iter().position(|template| template.key == key).unwrap_or_else(|| {
+            templates.push(HeaderTemplate::new(key, values));
+            templates.len() - 1
         });
-        take(&known[at])
+        take(&templates[at])
     }
 }
 
@@ -277,7 +299,7 @@ mod tests {
 
     #[test]
     fn every_value_comes_to_its_name_in_every_form_as_lines_and_in_a_map() {
-        let (forms, arena) = (Forms::new(), Arena::new());
+        let (templates, arena) = (HeaderTemplates::new(), Arena::new());
         let resource = QuotaResource::Minute;
         let quota = QuotaNote { limit: 60, remaining: 59, reset_secs: 120, resource };
         let tag = TagPrefix::new(0xab).tag(petstore_domain::Version::FIRST);
@@ -291,7 +313,7 @@ mod tests {
                 location: located.then(|| Location::new(Collection::Pets, 1)),
                 base_path: "/v1",
             };
-            let form = values.form(true, Content::Json, Coding::Fixed, true);
+            let key = values.template_key(true, Content::Json, Coding::Fixed, true);
             let told = "</docs#/animals/getPet>; rel=\"deprecation\", </docs#/animals/getPet>; rel=\"sunset\", \
                          </v1/pets>; rel=\"successor-version\"";
             let expected = [
@@ -316,14 +338,14 @@ mod tests {
             // Twice: made, and copied.
             for _ in 0..2 {
                 let mut lines = Vec::new();
-                forms.push(form, &values, &mut lines);
+                templates.push(key, &values, &mut lines);
                 assert_eq!(fields(&lines), expected);
-                let map = forms.map(form, &values, &arena);
+                let map = templates.map(key, &values, &arena);
                 let map =
                     map.iter().map(|(name, value)| (name.to_string(), value.to_str().unwrap().to_owned()));
                 assert_eq!(map.collect::<Vec<_>>(), expected);
             }
         }
-        assert_eq!(forms.known.borrow().len(), 16);
+        assert_eq!(templates.templates.borrow().len(), 16);
     }
 }

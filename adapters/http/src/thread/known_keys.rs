@@ -23,7 +23,7 @@ impl KnownKeys {
         }
     }
 
-    pub(crate) fn knows(&self, number: u64) -> bool {
+    pub(crate) fn contains(&self, number: u64) -> bool {
         self.place_of(number).get() == number
     }
 

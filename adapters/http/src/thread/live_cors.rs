@@ -7,7 +7,7 @@ use parking_lot::RwLock;
 
 use crate::base::authority::Origin;
 use crate::base::settings::Cors;
-use crate::wire::request_head::{Field, Head};
+use crate::wire::request_head::{Field, RequestHead};
 
 /// Which pages of other origins may read answers: every request reads it, a reload changes it.
 pub(crate) struct LiveCors {
@@ -39,7 +39,7 @@ impl LiveCors {
     }
 
     /// The origin that may read the answer to this request; none if the request has no origin, or no right to one.
-    pub(crate) fn allowed_origin(&self, head: &Head<'_>) -> Option<HeaderValue> {
+    pub(crate) fn allowed_origin(&self, head: &RequestHead<'_>) -> Option<HeaderValue> {
         let Field::Once(origin) = head.origin else { return None };
         match self.mode.load(Ordering::Relaxed) {
             OFF => None,
@@ -51,7 +51,7 @@ impl LiveCors {
     /// Whether a page may change what is changed without a key, for which no preflight is needed: a page of this machine,
     /// or one whose origin is listed. `any` is not enough. Whoever opens some page of the web would else have it at their
     /// own machine's servers.
-    pub(crate) fn may_act(&self, head: &Head<'_>) -> bool {
+    pub(crate) fn may_act(&self, head: &RequestHead<'_>) -> bool {
         match head.origin {
             Field::Absent => true,
             Field::Twice => false,

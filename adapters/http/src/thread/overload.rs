@@ -20,18 +20,18 @@ use crate::io::activity::Activity;
 mod controller;
 mod fair_share;
 
-use controller::{Gauge, LINE_MIN, Tick};
-use fair_share::Shares;
+use controller::{CONCURRENCY_MIN, Controller, Sample};
+use fair_share::FairShares;
 
 /// How often the line is measured, while there are requests.
 const TICK: Duration = Duration::from_millis(20);
 
 /// How many requests are judged by at least, unless they take so long that it must be by fewer.
-const JUDGED_MIN: u32 = 50;
-const JUDGED_TIME: Duration = Duration::from_millis(100);
+const SAMPLE_REQUESTS_MIN: u32 = 50;
+const SAMPLE_TIME_MAX: Duration = Duration::from_millis(100);
 
 /// What one thread knows of its load.
-pub(crate) struct Load {
+pub(crate) struct LoadShedder {
     /// Requests since the last tick, and those of them that were refused.
     asked: Cell<u32>,
     refused: Cell<u32>,
@@ -41,19 +41,19 @@ pub(crate) struct Load {
     /// HTTP/1.1 connections and HTTP/2 streams that are open.
     open: Rc<Cell<u32>>,
     /// Whether a request is to be looked at: some are refused, or the measuring sleeps.
-    looks: Cell<bool>,
-    line: Line,
+    inspects: Cell<bool>,
+    probe: QueueProbe,
     asleep: Cell<bool>,
     awake: Notify,
-    gauge: RefCell<Gauge>,
-    shares: RefCell<Shares>,
+    controller: RefCell<Controller>,
+    fair_shares: RefCell<FairShares>,
 }
 
 /// The time in which a connection or a stream is open.
 #[derive(Debug)]
-pub(crate) struct Open(Rc<Cell<u32>>);
+pub(crate) struct OpenGuard(Rc<Cell<u32>>);
 
-impl Drop for Open {
+impl Drop for OpenGuard {
     fn drop(&mut self) {
         self.0.set(self.0.get() - 1);
     }
@@ -61,16 +61,16 @@ impl Drop for Open {
 
 /// What stands in the line.
 #[derive(Default)]
-struct Line {
+struct QueueProbe {
     /// Calls it into the line.
-    called: Notify,
+    start: Notify,
     /// Since when it stands there, and how many had had their turn by then.
     since: Cell<Option<(Instant, u32)>>,
     /// How long it stood there last, and how many were before it.
-    stood: Cell<(Duration, u32)>,
+    last: Cell<(Duration, u32)>,
 }
 
-impl Load {
+impl LoadShedder {
     /// Requests are refused when they have waited for longer than this for a while.
     pub(crate) fn new(wait_max: Duration) -> Self {
         Self {
@@ -79,95 +79,95 @@ impl Load {
             latest: Cell::new(std::ptr::null()),
             open: Rc::default(),
             refused: Cell::new(0),
-            looks: Cell::new(false),
-            line: Line::default(),
+            inspects: Cell::new(false),
+            probe: QueueProbe::default(),
             asleep: Cell::new(false),
             awake: Notify::new(),
-            gauge: RefCell::new(Gauge::new(wait_max)),
-            shares: RefCell::default(),
+            controller: RefCell::new(Controller::new(wait_max)),
+            fair_shares: RefCell::default(),
         }
     }
 
     /// Counts an HTTP/1.1 connection, or an HTTP/2 stream, until what is returned is dropped.
-    pub(crate) fn opened(&self) -> Open {
+    pub(crate) fn opened(&self) -> OpenGuard {
         self.open.set(self.open.get() + 1);
-        Open(Rc::clone(&self.open))
+        OpenGuard(Rc::clone(&self.open))
     }
 
     /// Whether a request is served. Who asks is a number that is mostly another one for another account, and that nobody
     /// can choose anew for each request.
-    pub(crate) fn admits(&self, connection: &Activity, who: impl FnOnce() -> u64) -> bool {
+    pub(crate) fn admits(&self, connection: &Activity, caller: impl FnOnce() -> u64) -> bool {
         if !std::ptr::eq(self.latest.replace(connection), connection) {
             self.turns.set(self.turns.get().wrapping_add(1));
         }
         self.asked.set(self.asked.get().wrapping_add(1));
-        !self.looks.get() || self.judges(who())
+        !self.inspects.get() || self.judge(caller())
     }
 
     #[cold]
-    fn judges(&self, who: u64) -> bool {
+    fn judge(&self, caller: u64) -> bool {
         if self.asleep.replace(false) {
-            self.looks.set(false);
+            self.inspects.set(false);
             self.awake.notify_one();
             return true;
         }
         // Also between two ticks: connections may have been closed since the last one.
-        if self.open.get() <= LINE_MIN {
+        if self.open.get() <= CONCURRENCY_MIN {
             return true;
         }
-        let is_served = self.shares.borrow_mut().admit(who);
+        let is_served = self.fair_shares.borrow_mut().admit(caller);
         self.refused.set(self.refused.get() + u32::from(!is_served));
         is_served
     }
 
     /// Stands in the line of this thread's connections, for ever: to be spawned once, as one task among theirs.
-    pub(crate) async fn stand_in_line(&self) {
+    pub(crate) async fn run_probe(&self) {
         loop {
-            self.line.called.notified().await;
-            if let Some((since, turns)) = self.line.since.take() {
-                self.line.stood.set((since.elapsed(), self.turns.get().wrapping_sub(turns)));
+            self.probe.start.notified().await;
+            if let Some((since, turns)) = self.probe.since.take() {
+                self.probe.last.set((since.elapsed(), self.turns.get().wrapping_sub(turns)));
             }
         }
     }
 
     /// Measures, for ever. Not in the line itself, but where it has its turn however long that is.
-    pub(crate) async fn watch(&self) -> Infallible {
+    pub(crate) async fn run_controller(&self) -> Infallible {
         let mut begun = Instant::now();
         loop {
             sleep(TICK).await;
             let now = Instant::now();
             // Who still stands there has waited for so long already.
             let stands = |(since, turns)| (now - since, self.turns.get().wrapping_sub(turns));
-            let (waited, line) = self.line.since.get().map_or(self.line.stood.get(), stands);
-            if self.line.since.get().is_none() {
-                self.line.since.set(Some((now, self.turns.get())));
-                self.line.called.notify_one();
+            let (waited, queued) = self.probe.since.get().map_or(self.probe.last.get(), stands);
+            if self.probe.since.get().is_none() {
+                self.probe.since.set(Some((now, self.turns.get())));
+                self.probe.start.notify_one();
             }
             let elapsed = now - begun;
-            if self.asked.get() < JUDGED_MIN && elapsed < JUDGED_TIME {
+            if self.asked.get() < SAMPLE_REQUESTS_MIN && elapsed < SAMPLE_TIME_MAX {
                 continue;
             }
             begun = now;
-            let tick = Tick {
+            let sample = Sample {
                 waited,
-                line,
+                queued,
                 open: self.open.get(),
                 asked: self.asked.replace(0),
                 refused: self.refused.replace(0),
                 elapsed,
             };
-            let part = self.gauge.borrow_mut().judge(&tick);
-            if part.is_none() && self.looks.get() {
+            let part = self.controller.borrow_mut().judge(&sample);
+            if part.is_none() && self.inspects.get() {
                 // An overload has ended: the next one begins with nobody's share of this one.
-                self.shares.take();
+                self.fair_shares.take();
             }
-            self.looks.set(part.is_some());
+            self.inspects.set(part.is_some());
             match part {
-                Some(part) => self.shares.borrow_mut().divide(part),
+                Some(part) => self.fair_shares.borrow_mut().divide(part),
                 // Nobody asks: whoever comes first wakes this.
-                None if tick.asked == 0 => {
+                None if sample.asked == 0 => {
                     self.asleep.set(true);
-                    self.looks.set(true);
+                    self.inspects.set(true);
                     self.awake.notified().await;
                     begun = Instant::now();
                 }

@@ -11,12 +11,12 @@ use tokio::time::Instant;
 
 use crate::base::mix::mix;
 use crate::base::settings::HttpSettings;
-use crate::base::stats::Figures;
-use crate::counts::counters::Tallies;
+use crate::base::stats::TransportStats;
+use crate::counts::counters::ServerCounters;
 use crate::response::body::StreamPlaces;
-use crate::response::gzip::Packed;
+use crate::response::gzip::CachedGzip;
 use crate::thread::live_cors::LiveCors;
-use crate::thread::sandbox::Sandbox;
+use crate::thread::sandbox::SandboxState;
 
 /// What a listener serves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,18 +34,18 @@ pub(crate) struct App {
     pub(crate) settings: HttpSettings,
     /// [`HttpSettings::cors`], until it is changed.
     pub(crate) cors: LiveCors,
-    pub(crate) tallies: Tallies,
-    pub(crate) sandbox: Option<Sandbox>,
+    pub(crate) counters: ServerCounters,
+    pub(crate) sandbox: Option<SandboxState>,
     /// The contract as gzip, in both forms.
-    pub(crate) packed_yaml: Packed,
-    pub(crate) packed_json: Packed,
+    pub(crate) gzip_yaml: CachedGzip,
+    pub(crate) gzip_json: CachedGzip,
     /// Streaming answers that are open, at most [`Bounds::streams`](crate::base::settings::Bounds::streams).
     #[expect(dead_code, reason = "nothing streams yet: the event stream will")]
     pub(crate) streams: StreamPlaces,
     /// Whether connections wait to be accepted.
     held: watch::Sender<bool>,
     /// How many threads have begun to serve, whatever they serve.
-    workers: AtomicU64,
+    threads: AtomicU64,
     /// Since when the first of its listeners is to stop.
     draining: OnceLock<Instant>,
     panics: AtomicU64,
@@ -60,18 +60,18 @@ impl App {
     /// The state of one server: its settings, and nothing counted yet.
     pub(crate) fn new(api: Arc<dyn Petstore>, settings: HttpSettings) -> Self {
         let cors = LiveCors::new(settings.cors.clone());
-        let sandbox = settings.sandbox.clone().map(|port| Sandbox::new(port, settings.epoch));
+        let sandbox = settings.sandbox.clone().map(|port| SandboxState::new(port, settings.epoch));
         Self {
             api,
             settings,
             cors,
-            tallies: Tallies::default(),
+            counters: ServerCounters::default(),
             sandbox,
-            packed_yaml: Packed::default(),
-            packed_json: Packed::default(),
+            gzip_yaml: CachedGzip::default(),
+            gzip_json: CachedGzip::default(),
             streams: StreamPlaces::default(),
             held: watch::Sender::new(false),
-            workers: AtomicU64::new(0),
+            threads: AtomicU64::new(0),
             draining: OnceLock::new(),
             panics: AtomicU64::new(0),
             overloads: AtomicU64::new(0),
@@ -103,7 +103,7 @@ impl App {
 
     /// Where the request ids of another thread begin: no two come to the same ones.
     pub(crate) fn next_request_ids(&self) -> u64 {
-        let number = self.workers.fetch_add(1, Ordering::Relaxed) + 1;
+        let number = self.threads.fetch_add(1, Ordering::Relaxed) + 1;
         mix(self.settings.request_ids ^ mix(number))
     }
 
@@ -111,7 +111,7 @@ impl App {
     pub(crate) fn begin_drain(&self) -> Instant {
         let since = *self.draining.get_or_init(Instant::now);
         if let Some(sandbox) = &self.sandbox {
-            sandbox.hurry();
+            sandbox.cancel_delays();
         }
         since
     }
@@ -120,10 +120,10 @@ impl App {
         self.draining.get().is_some()
     }
 
-    pub(crate) fn figures(&self) -> Figures {
+    pub(crate) fn stats(&self) -> TransportStats {
         let [panics, shed, forwarded_ignored] =
             [&self.panics, &self.overloads, &self.ignored_values].map(|count| count.load(Ordering::Relaxed));
-        Figures { panics, shed, forwarded_ignored, ..self.tallies.figures() }
+        TransportStats { panics, shed, forwarded_ignored, ..self.counters.stats() }
     }
 
     /// Counts values in forwarding headers of a trusted proxy that were ignored.

@@ -9,50 +9,50 @@ use petstore_domain::Timestamp;
 use tokio::task::{AbortHandle, spawn_local};
 
 use crate::base::mix::mix;
-use crate::counts::counters::Tally;
-use crate::io::send_batch::Outbox;
+use crate::counts::counters::ThreadCounters;
+use crate::io::send_batch::SendBatch;
 use crate::response::arena::Arena;
-use crate::response::gzip::Packer;
-use crate::response::header_templates::Forms;
+use crate::response::gzip::GzipEncoder;
+use crate::response::header_templates::HeaderTemplates;
 use crate::thread::known_keys::KnownKeys;
-use crate::thread::overload::Load;
+use crate::thread::overload::LoadShedder;
 use crate::thread::shared::{App, Serves};
-use crate::thread::wakeups::Mailbox;
+use crate::thread::wakeups::Wakeups;
 use crate::wire;
 
 /// One thread's own state.
-pub(crate) struct Worker {
+pub(crate) struct ThreadState {
     pub(crate) app: Arc<App>,
     pub(crate) serves: Serves,
     /// What the entity tags of this store begin with.
     pub(crate) tags: wire::TagPrefix,
     pub(crate) arena: Arena,
-    pub(crate) forms: Forms,
-    pub(crate) packer: Packer,
+    pub(crate) header_templates: HeaderTemplates,
+    pub(crate) gzip: GzipEncoder,
     /// Through which requests that write are woken.
-    pub(crate) mailbox: Mailbox,
+    pub(crate) wakeups: Wakeups,
     /// Through which answers are sent.
-    pub(crate) outbox: Rc<Outbox>,
-    pub(crate) tally: Arc<Tally>,
-    pub(crate) load: Load,
+    pub(crate) send_batch: Rc<SendBatch>,
+    pub(crate) counters: Arc<ThreadCounters>,
+    pub(crate) load_shedder: LoadShedder,
     /// By which the load tells who asks.
     pub(crate) known_keys: KnownKeys,
     request_ids: Cell<u64>,
     host: RefCell<Option<HeaderValue>>,
 }
 
-impl Worker {
+impl ThreadState {
     pub(crate) fn new(app: Arc<App>, serves: Serves) -> Self {
         Self {
             request_ids: Cell::new(app.next_request_ids()),
             tags: wire::TagPrefix::new(app.settings.epoch),
             arena: Arena::new(),
-            forms: Forms::new(),
-            packer: Packer::new(),
-            mailbox: Mailbox::default(),
-            outbox: Rc::new(Outbox::new()),
-            tally: app.tallies.another(),
-            load: Load::new(app.settings.deadlines.turn),
+            header_templates: HeaderTemplates::new(),
+            gzip: GzipEncoder::new(),
+            wakeups: Wakeups::default(),
+            send_batch: Rc::new(SendBatch::new()),
+            counters: app.counters.add_thread(),
+            load_shedder: LoadShedder::new(app.settings.deadlines.turn),
             known_keys: KnownKeys::new(),
             app,
             serves,
@@ -64,12 +64,13 @@ impl Worker {
     pub(crate) fn time(&self) -> Timestamp {
         let look = || self.app.api.now();
         // A tester's clock is turned by requests, and whoever comes after one sees that.
-        if self.app.sandbox.is_some() { look() } else { self.outbox.time(look) }
+        if self.app.sandbox.is_some() { look() } else { self.send_batch.time(look) }
     }
 
     /// Starts the tasks that all connections of this thread need.
-    pub(crate) fn keep(&self) -> [AbortHandle; 2] {
-        [spawn_local(self.mailbox.keep()), spawn_local(self.outbox.keep())].map(|task| task.abort_handle())
+    pub(crate) fn spawn_tasks(&self) -> [AbortHandle; 2] {
+        [spawn_local(self.wakeups.dispatcher()), spawn_local(self.send_batch.flusher())]
+            .map(|task| task.abort_handle())
     }
 
     /// Whether this Host was found good last time. A server mostly has one name, and judging it anew costs as much as

@@ -13,31 +13,31 @@ use parking_lot::Mutex;
 
 /// One thread's mailbox.
 #[derive(Default)]
-pub(crate) struct Mailbox(Arc<Letters>);
+pub(crate) struct Wakeups(Arc<WakeupQueue>);
 
 #[derive(Default)]
-struct Letters(Mutex<State>);
+struct WakeupQueue(Mutex<State>);
 
 #[derive(Default)]
 struct State {
     /// Tasks to be woken.
     waiting: Vec<Waker>,
-    keeper: Option<Waker>,
+    dispatcher: Option<Waker>,
 }
 
-impl Mailbox {
+impl Wakeups {
     /// Hands out letters, for ever. To be spawned once, on the thread whose tasks are woken.
-    pub(crate) fn keep(&self) -> impl Future<Output = ()> + use<> {
-        let letters = Arc::clone(&self.0);
+    pub(crate) fn dispatcher(&self) -> impl Future<Output = ()> + use<> {
+        let queue = Arc::clone(&self.0);
         std::future::poll_fn(move |context| {
-            let waiting = letters.take(context);
+            let waiting = queue.take(context);
             waiting.into_iter().for_each(Waker::wake);
             Poll::Pending
         })
     }
 
     /// Runs a future, which whoever wakes it wakes through the mailbox.
-    pub(crate) async fn wakes<F: Future>(&self, mut future: Pin<&mut F>) -> F::Output {
+    pub(crate) async fn run<F: Future>(&self, mut future: Pin<&mut F>) -> F::Output {
         // Nearly always of one task, so the envelope is made once.
         let mut letter: Option<(Waker, Waker)> = None;
         std::future::poll_fn(move |context| {
@@ -50,68 +50,68 @@ impl Mailbox {
     }
 
     fn waker(&self, task: &Waker) -> Waker {
-        Waker::from(Arc::new(Envelope { letters: Arc::clone(&self.0), task: task.clone() }))
+        Waker::from(Arc::new(QueuedWaker { queue: Arc::clone(&self.0), task: task.clone() }))
     }
 }
 
-impl Letters {
+impl WakeupQueue {
     fn take(&self, context: &mut Context<'_>) -> Vec<Waker> {
         let mut state = self.0.lock();
-        if !state.keeper.as_ref().is_some_and(|keeper| keeper.will_wake(context.waker())) {
-            state.keeper = Some(context.waker().clone());
+        if !state.dispatcher.as_ref().is_some_and(|dispatcher| dispatcher.will_wake(context.waker())) {
+            state.dispatcher = Some(context.waker().clone());
         }
         std::mem::take(&mut state.waiting)
     }
 
-    fn put(&self, task: Waker) {
-        let keeper = {
+    fn push(&self, task: Waker) {
+        let dispatcher = {
             let mut state = self.0.lock();
             state.waiting.push(task);
             // Whoever put in an earlier letter has woken the keeper.
-            if state.waiting.len() == 1 { state.keeper.clone() } else { None }
+            if state.waiting.len() == 1 { state.dispatcher.clone() } else { None }
         };
         // The lock is free again: a waker is foreign code.
-        if let Some(keeper) = keeper {
-            keeper.wake();
+        if let Some(dispatcher) = dispatcher {
+            dispatcher.wake();
         }
     }
 }
 
 /// A letter that wakes one task.
-struct Envelope {
-    letters: Arc<Letters>,
+struct QueuedWaker {
+    queue: Arc<WakeupQueue>,
     task: Waker,
 }
 
-impl Wake for Envelope {
+impl Wake for QueuedWaker {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        self.letters.put(self.task.clone());
+        self.queue.push(self.task.clone());
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wakes::Wakes;
+    use crate::wake_counter::WakeCounter;
 
     #[test]
     fn the_keeper_is_woken_once_for_all_letters_and_wakes_each_task() {
-        let (mailbox, keeper, task) =
-            (Mailbox::default(), Arc::new(Wakes::default()), Arc::new(Wakes::default()));
-        let mut keeping = std::pin::pin!(mailbox.keep());
-        let keeper_waker = Waker::from(Arc::clone(&keeper));
-        let mut context = Context::from_waker(&keeper_waker);
-        assert!(keeping.as_mut().poll(&mut context).is_pending());
+        let (wakeups, dispatcher, task) =
+            (Wakeups::default(), Arc::new(WakeCounter::default()), Arc::new(WakeCounter::default()));
+        let mut dispatching = std::pin::pin!(wakeups.dispatcher());
+        let dispatcher_waker = Waker::from(Arc::clone(&dispatcher));
+        let mut context = Context::from_waker(&dispatcher_waker);
+        assert!(dispatching.as_mut().poll(&mut context).is_pending());
         for round in 1..=3 {
             for _ in 0..64 {
-                mailbox.waker(&Waker::from(Arc::clone(&task))).wake();
+                wakeups.waker(&Waker::from(Arc::clone(&task))).wake();
             }
-            assert_eq!(keeper.count(), round);
-            assert!(keeping.as_mut().poll(&mut context).is_pending());
+            assert_eq!(dispatcher.count(), round);
+            assert!(dispatching.as_mut().poll(&mut context).is_pending());
             assert_eq!(task.count(), round * 64);
         }
     }

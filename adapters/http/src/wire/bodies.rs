@@ -8,7 +8,7 @@ use petstore_domain::{
     OrderQuantity, PetId, PetName, PetPatch, PetStatus, StockDelta, StockLevel, Timestamp,
 };
 
-use super::faults::{Fault, listed};
+use super::faults::{FieldFault, listed};
 use super::fields::{Fields, boolean, integer, text};
 use super::json::Node;
 use crate::wire::error::ApiError;
@@ -112,48 +112,48 @@ pub(crate) fn stock_adjustment(body: &[u8]) -> Result<StockDelta, ApiError> {
 }
 
 /// The fault of a status that is none.
-pub(super) fn unknown_status() -> Fault {
-    Fault::new("unknown_value", format!("must be one of {}", listed(PetStatus::ALL)))
+pub(super) fn unknown_status() -> FieldFault {
+    FieldFault::new("unknown_value", format!("must be one of {}", listed(PetStatus::ALL)))
 }
 
-fn pet_name(node: &Node<'_>) -> Result<PetName, Fault> {
+fn pet_name(node: &Node<'_>) -> Result<PetName, FieldFault> {
     Ok(PetName::parse(text(node)?)?)
 }
 
-fn category_name(node: &Node<'_>) -> Result<CategoryName, Fault> {
+fn category_name(node: &Node<'_>) -> Result<CategoryName, FieldFault> {
     Ok(CategoryName::parse(text(node)?)?)
 }
 
-fn description(node: &Node<'_>) -> Result<Description, Fault> {
+fn description(node: &Node<'_>) -> Result<Description, FieldFault> {
     Ok(Description::parse(text(node)?)?)
 }
 
-fn pet_id(node: &Node<'_>) -> Result<PetId, Fault> {
+fn pet_id(node: &Node<'_>) -> Result<PetId, FieldFault> {
     Ok(PetId::new(not_negative(integer(node)?))?)
 }
 
-fn category_id(node: &Node<'_>) -> Result<CategoryId, Fault> {
+fn category_id(node: &Node<'_>) -> Result<CategoryId, FieldFault> {
     Ok(CategoryId::new(not_negative(integer(node)?))?)
 }
 
-fn status(node: &Node<'_>) -> Result<PetStatus, Fault> {
+fn status(node: &Node<'_>) -> Result<PetStatus, FieldFault> {
     PetStatus::parse(text(node)?).ok_or_else(unknown_status)
 }
 
-pub(crate) fn date(node: &Node<'_>) -> Result<Timestamp, Fault> {
+pub(crate) fn date(node: &Node<'_>) -> Result<Timestamp, FieldFault> {
     let text = text(node)?;
     if text.chars().nth(DATE_MAX).is_some() {
-        return Err(Fault::new("too_long", format!("must have at most {DATE_MAX} characters")));
+        return Err(FieldFault::new("too_long", format!("must have at most {DATE_MAX} characters")));
     }
     Ok(Timestamp::parse(text)?)
 }
 
-fn same_id(node: &Node<'_>, id: Option<u64>) -> Result<(), Fault> {
+fn same_id(node: &Node<'_>, id: Option<u64>) -> Result<(), FieldFault> {
     let given = u64::try_from(integer(node)?);
     if id.is_none_or(|id| given == Ok(id)) {
         return Ok(());
     }
-    Err(Fault::new("id_mismatch", "must be the id in the path"))
+    Err(FieldFault::new("id_mismatch", "must equal the id in the path"))
 }
 
 /// The number, or 0, which is no id, for one below it.

@@ -5,7 +5,7 @@ pub(crate) const DOCS_PATH: &str = "/docs";
 
 /// A path outside the base path, or a family of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Beside {
+pub(crate) enum BuiltinRoute {
     Health,
     Ready,
     Metrics,
@@ -17,7 +17,7 @@ pub(crate) enum Beside {
     SandboxTool,
 }
 
-impl Beside {
+impl BuiltinRoute {
     /// All of them, each at its own place.
     pub(crate) const ALL: [Self; 9] = [
         Self::Health,
@@ -80,7 +80,7 @@ impl Beside {
 /// assert!(petstore_http::is_reserved("health") && !petstore_http::is_reserved("v1"));
 /// ```
 pub fn is_reserved(segment: &str) -> bool {
-    !segment.is_empty() && Beside::ALL.into_iter().any(|one| one.first_segment() == segment)
+    !segment.is_empty() && BuiltinRoute::ALL.into_iter().any(|one| one.first_segment() == segment)
 }
 
 #[cfg(test)]
@@ -103,10 +103,10 @@ mod tests {
             ("*", None),
             ("", None),
         ] {
-            assert_eq!(Beside::find(path).map(Beside::template), template, "{path}");
+            assert_eq!(BuiltinRoute::find(path).map(BuiltinRoute::template), template, "{path}");
         }
-        for (place, one) in Beside::ALL.into_iter().enumerate() {
-            assert_eq!((one as usize, Beside::find(one.template())), (place, Some(one)));
+        for (place, one) in BuiltinRoute::ALL.into_iter().enumerate() {
+            assert_eq!((one as usize, BuiltinRoute::find(one.template())), (place, Some(one)));
             let family = one.template().split_once('{').map(|(family, _)| family);
             assert_eq!(one.family(), family);
         }

@@ -95,7 +95,8 @@ impl Walk {
     /// The id that a cursor of this walk begins after.
     pub(crate) fn read(self, cursor: &str) -> Result<u64, ApiError> {
         self.parse(cursor.as_bytes()).ok_or_else(|| {
-            let message = "The cursor is none that was given for this sort order and these filters.";
+            let message =
+                "The cursor is not valid for this sort order and these filters; start from the first page.";
             ApiError::new(Code::InvalidCursor, message)
         })
     }

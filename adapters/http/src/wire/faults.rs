@@ -15,19 +15,19 @@ pub(crate) const FIELD_MAX: usize = 200;
 
 /// What is wrong with one value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Fault {
+pub(crate) struct FieldFault {
     code: &'static str,
     /// What follows the field's name in the message, such as `must be a string`.
     rule: Cow<'static, str>,
 }
 
-impl Fault {
+impl FieldFault {
     pub(crate) fn new(code: &'static str, rule: impl Into<Cow<'static, str>>) -> Self {
         Self { code, rule: rule.into() }
     }
 }
 
-impl From<TextError> for Fault {
+impl From<TextError> for FieldFault {
     fn from(error: TextError) -> Self {
         let code = match error {
             TextError::Empty => "too_short",
@@ -38,7 +38,7 @@ impl From<TextError> for Fault {
     }
 }
 
-impl From<IdError> for Fault {
+impl From<IdError> for FieldFault {
     fn from(error: IdError) -> Self {
         let code = match error {
             IdError::NotDecimal => "invalid_format",
@@ -48,13 +48,13 @@ impl From<IdError> for Fault {
     }
 }
 
-impl From<RangeError> for Fault {
+impl From<RangeError> for FieldFault {
     fn from(error: RangeError) -> Self {
         Self::new("out_of_range", error.to_string())
     }
 }
 
-impl From<TimestampError> for Fault {
+impl From<TimestampError> for FieldFault {
     fn from(error: TimestampError) -> Self {
         let code = match error {
             TimestampError::NotRfc3339 => "invalid_format",
@@ -66,15 +66,15 @@ impl From<TimestampError> for Fault {
 
 /// Faults in the order in which they were found.
 #[derive(Debug, Default)]
-pub(crate) struct Faults {
+pub(crate) struct FieldFaults {
     details: Vec<Detail>,
     /// All of them; the details stop at [`DETAILS_MAX`].
     count: usize,
 }
 
-impl Faults {
+impl FieldFaults {
     /// Adds what is wrong with a field. Its name may be the client's own word.
-    pub(crate) fn add(&mut self, field: &str, fault: &Fault) {
+    pub(crate) fn add(&mut self, field: &str, fault: &FieldFault) {
         self.count += 1;
         if self.details.len() == DETAILS_MAX {
             return;
@@ -106,8 +106,8 @@ impl Faults {
 
     /// The error that tells of a body's faults.
     pub(crate) fn of_body(self) -> ApiError {
-        let faults = if self.count == 1 { "fault" } else { "faults" };
-        self.into_error(Code::ValidationFailed, |count| format!("The body has {count} {faults}"))
+        let errors = if self.count == 1 { "error" } else { "errors" };
+        self.into_error(Code::ValidationFailed, |count| format!("The body has {count} {errors}"))
     }
 
     /// The error that tells of a query's faults.
@@ -155,20 +155,20 @@ mod tests {
 
     #[test]
     fn lists_a_hundred_faults_and_counts_the_rest() {
-        let mut faults = Faults::default();
+        let mut faults = FieldFaults::default();
         for index in 0..150 {
-            faults.add(&index.to_string(), &Fault::new("unknown_member", "is unknown"));
+            faults.add(&index.to_string(), &FieldFault::new("unknown_member", "is unknown"));
         }
         let error = faults.of_body();
         assert_eq!(error.details.len(), DETAILS_MAX);
-        assert_eq!(error.message, "The body has 150 faults; the first 100 are listed.");
+        assert_eq!(error.message, "The body has 150 errors; the first 100 are listed.");
     }
 
     #[test]
     fn repeats_a_clients_word_cut_and_without_control_characters() {
-        let mut faults = Faults::default();
-        faults.add(&"ñ\u{85}\n".repeat(1_000), &Fault::new("unknown_member", "is unknown"));
-        faults.add("", &Fault::new("unknown_member", "is unknown"));
+        let mut faults = FieldFaults::default();
+        faults.add(&"ñ\u{85}\n".repeat(1_000), &FieldFault::new("unknown_member", "is unknown"));
+        faults.add("", &FieldFault::new("unknown_member", "is unknown"));
         let error = faults.of_body();
         assert_eq!(
             error.details[0].field,

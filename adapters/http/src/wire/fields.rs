@@ -13,14 +13,14 @@
 
 use petstore_domain::Patch;
 
-use super::faults::{Fault, Faults};
+use super::faults::{FieldFault, FieldFaults};
 use super::json::{self, Members, Node};
 use crate::wire::error::ApiError;
 
 /// The members of a body that nobody has asked for yet.
 pub(crate) struct Fields<'a> {
     members: Members<'a>,
-    faults: Faults,
+    faults: FieldFaults,
     /// What the object is called, if it is a part of the body.
     within: String,
 }
@@ -38,16 +38,16 @@ impl<'a> Fields<'a> {
 
     /// A part of a body that must be an object. Its faults are told with the part's name before theirs.
     pub(crate) fn nested(node: Node<'a>, within: String) -> Result<Self, ApiError> {
-        let mut faults = Faults::default();
+        let mut faults = FieldFaults::default();
         if let Node::Object(members) = node {
             return Ok(Self { members, faults, within });
         }
-        faults.add(&within, &Fault::new("invalid_type", "must be an object"));
+        faults.add(&within, &FieldFault::new("invalid_type", "must be an object"));
         Err(faults.of_body())
     }
 
     fn whole(node: Node<'a>) -> Result<Self, ApiError> {
-        let mut faults = Faults::default();
+        let mut faults = FieldFaults::default();
         if let Node::Object(members) = node {
             return Ok(Self { members, faults, within: String::new() });
         }
@@ -59,11 +59,11 @@ impl<'a> Fields<'a> {
     pub(crate) fn required<T>(
         &mut self,
         name: &str,
-        judge: impl FnOnce(&Node<'a>) -> Result<T, Fault>,
+        judge: impl FnOnce(&Node<'a>) -> Result<T, FieldFault>,
     ) -> Option<T> {
         let node = self.take(name);
         if node.is_none() {
-            self.refuse(name, &Fault::new("required", "is required"));
+            self.refuse(name, &FieldFault::new("required", "is required"));
         }
         self.judge(name, &node?, judge)
     }
@@ -72,7 +72,7 @@ impl<'a> Fields<'a> {
     pub(crate) fn optional<T>(
         &mut self,
         name: &str,
-        judge: impl FnOnce(&Node<'a>) -> Result<T, Fault>,
+        judge: impl FnOnce(&Node<'a>) -> Result<T, FieldFault>,
     ) -> Option<T> {
         let node = self.take(name)?;
         self.judge(name, &node, judge)
@@ -82,7 +82,7 @@ impl<'a> Fields<'a> {
     pub(crate) fn deletable<T>(
         &mut self,
         name: &str,
-        judge: impl FnOnce(&Node<'a>) -> Result<T, Fault>,
+        judge: impl FnOnce(&Node<'a>) -> Result<T, FieldFault>,
     ) -> Patch<T> {
         match self.take(name) {
             None => Patch::Keep,
@@ -95,7 +95,7 @@ impl<'a> Fields<'a> {
     pub(crate) fn read_only(&mut self, names: &[&str]) {
         for name in names {
             if self.take(name).is_some() {
-                self.refuse(name, &Fault::new("read_only", "cannot be set here"));
+                self.refuse(name, &FieldFault::new("read_only", "is read-only"));
             }
         }
     }
@@ -103,7 +103,7 @@ impl<'a> Fields<'a> {
     /// What was made of the members, unless there is any fault.
     pub(crate) fn finish<T>(mut self, make: impl FnOnce() -> Option<T>) -> Result<T, ApiError> {
         for (name, _) in std::mem::take(&mut self.members) {
-            self.refuse(&name, &Fault::new("unknown_member", "is not a member of this resource"));
+            self.refuse(&name, &FieldFault::new("unknown_member", "is not a member of this resource"));
         }
         match make() {
             Some(value) if self.faults.is_empty() => Ok(value),
@@ -112,7 +112,7 @@ impl<'a> Fields<'a> {
     }
 
     /// A fault that more than one member has a part in.
-    pub(crate) fn refuse(&mut self, name: &str, fault: &Fault) {
+    pub(crate) fn refuse(&mut self, name: &str, fault: &FieldFault) {
         match (&*self.within, name) {
             ("", name) => self.faults.add(name, fault),
             (within, "") => self.faults.add(within, fault),
@@ -146,10 +146,10 @@ impl<'a> Fields<'a> {
         &mut self,
         name: &str,
         node: &Node<'a>,
-        judge: impl FnOnce(&Node<'a>) -> Result<T, Fault>,
+        judge: impl FnOnce(&Node<'a>) -> Result<T, FieldFault>,
     ) -> Option<T> {
         let judged = match node {
-            Node::Null => Err(Fault::new("not_nullable", "cannot be null")),
+            Node::Null => Err(FieldFault::new("not_nullable", "cannot be null")),
             node => judge(node),
         };
         judged.map_err(|fault| self.refuse(name, &fault)).ok()
@@ -157,27 +157,29 @@ impl<'a> Fields<'a> {
 }
 
 /// A string.
-pub(crate) fn text<'n>(node: &'n Node<'_>) -> Result<&'n str, Fault> {
+pub(crate) fn text<'n>(node: &'n Node<'_>) -> Result<&'n str, FieldFault> {
     match node {
         Node::Text(text) => Ok(text),
-        _ => Err(Fault::new("invalid_type", "must be a string")),
+        _ => Err(FieldFault::new("invalid_type", "must be a string")),
     }
 }
 
 /// A number without fraction and exponent.
-pub(crate) fn integer(node: &Node<'_>) -> Result<i64, Fault> {
+pub(crate) fn integer(node: &Node<'_>) -> Result<i64, FieldFault> {
     match node {
         Node::Integer(number) => Ok(*number),
-        Node::Number => Err(Fault::new("invalid_type", "must be an integer, without fraction and exponent")),
-        _ => Err(Fault::new("invalid_type", "must be an integer")),
+        Node::Number => {
+            Err(FieldFault::new("invalid_type", "must be an integer without fraction or exponent"))
+        }
+        _ => Err(FieldFault::new("invalid_type", "must be an integer")),
     }
 }
 
 /// True or false.
-pub(crate) fn boolean(node: &Node<'_>) -> Result<bool, Fault> {
+pub(crate) fn boolean(node: &Node<'_>) -> Result<bool, FieldFault> {
     match node {
         Node::Bool(value) => Ok(*value),
-        _ => Err(Fault::new("invalid_type", "must be true or false")),
+        _ => Err(FieldFault::new("invalid_type", "must be true or false")),
     }
 }
 

@@ -47,18 +47,18 @@ pub(crate) fn parse_with_arrays(body: &[u8]) -> Result<Node<'_>, ApiError> {
 
 fn read(body: &[u8], keeps_arrays: bool) -> Result<Node<'_>, ApiError> {
     let text = std::str::from_utf8(body)
-        .map_err(|error| Fault { what: "not UTF-8", at: error.valid_up_to() }.into_error(body))?;
-    let mut reader = Reader { text, at: 0, keeps_arrays };
+        .map_err(|error| JsonFault { what: "invalid UTF-8", at: error.valid_up_to() }.into_error(body))?;
+    let mut reader = JsonReader { text, at: 0, keeps_arrays };
     reader.document().map_err(|fault| fault.into_error(body))
 }
 
 /// What is wrong, and at which byte.
-struct Fault {
+struct JsonFault {
     what: &'static str,
     at: usize,
 }
 
-impl Fault {
+impl JsonFault {
     fn into_error(self, body: &[u8]) -> ApiError {
         let before = body.get(..self.at).unwrap_or(body);
         let mut lines = before.split(|byte| *byte == b'\n');
@@ -72,28 +72,28 @@ impl Fault {
     }
 }
 
-struct Reader<'a> {
+struct JsonReader<'a> {
     text: &'a str,
     /// The next byte to be read.
     at: usize,
     keeps_arrays: bool,
 }
 
-impl<'a> Reader<'a> {
-    fn document(&mut self) -> Result<Node<'a>, Fault> {
+impl<'a> JsonReader<'a> {
+    fn document(&mut self) -> Result<Node<'a>, JsonFault> {
         self.skip_space();
         if self.peek().is_none() {
-            return Err(self.fault("there is no value"));
+            return Err(self.fault("expected a value, found the end"));
         }
         let node = self.value(1)?;
         self.skip_space();
         match self.peek() {
             None => Ok(node),
-            Some(_) => Err(self.fault("something follows the value")),
+            Some(_) => Err(self.fault("unexpected text after the value")),
         }
     }
 
-    fn value(&mut self, depth: usize) -> Result<Node<'a>, Fault> {
+    fn value(&mut self, depth: usize) -> Result<Node<'a>, JsonFault> {
         match self.peek() {
             Some(b'{') => self.object(depth),
             Some(b'[') => self.array(depth),
@@ -106,7 +106,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn object(&mut self, depth: usize) -> Result<Node<'a>, Fault> {
+    fn object(&mut self, depth: usize) -> Result<Node<'a>, JsonFault> {
         self.open(depth)?;
         let mut members = Members::new();
         let mut starts = Vec::new();
@@ -116,7 +116,7 @@ impl<'a> Reader<'a> {
         loop {
             self.skip_space();
             if self.peek() != Some(b'"') {
-                return Err(self.fault("expected a member's name"));
+                return Err(self.fault("expected a member name"));
             }
             starts.push(self.at);
             let name = self.string()?;
@@ -135,12 +135,12 @@ impl<'a> Reader<'a> {
             }
         }
         match repeated_name(&members) {
-            Some(index) => Err(Fault { what: "a member's name is there twice", at: starts[index] }),
+            Some(index) => Err(JsonFault { what: "duplicate member name", at: starts[index] }),
             None => Ok(Node::Object(members)),
         }
     }
 
-    fn array(&mut self, depth: usize) -> Result<Node<'a>, Fault> {
+    fn array(&mut self, depth: usize) -> Result<Node<'a>, JsonFault> {
         self.open(depth)?;
         if self.eat(b']') {
             return Ok(Node::Array(vec![]));
@@ -163,7 +163,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Steps over an opening bracket or brace and the space behind it.
-    fn open(&mut self, depth: usize) -> Result<(), Fault> {
+    fn open(&mut self, depth: usize) -> Result<(), JsonFault> {
         if depth > DEPTH_MAX {
             return Err(self.fault("nested too deeply"));
         }
@@ -172,13 +172,13 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn string(&mut self) -> Result<Cow<'a, str>, Fault> {
+    fn string(&mut self) -> Result<Cow<'a, str>, JsonFault> {
         self.at += 1;
         let mut unescaped = String::new();
         let mut plain_from = self.at;
         loop {
             match self.peek() {
-                None => return Err(self.fault("a string is not closed")),
+                None => return Err(self.fault("unterminated string")),
                 Some(b'"') => {
                     let plain = &self.text[plain_from..self.at];
                     self.at += 1;
@@ -193,15 +193,15 @@ impl<'a> Reader<'a> {
                     unescaped.push(self.escape()?);
                     plain_from = self.at;
                 }
-                Some(0..0x20) => return Err(self.fault("a control character is not escaped")),
+                Some(0..0x20) => return Err(self.fault("unescaped control character")),
                 Some(_) => self.at += 1,
             }
         }
     }
 
     /// Reads an escape, the backslash included.
-    fn escape(&mut self) -> Result<char, Fault> {
-        let fault = self.fault("an escape is not valid");
+    fn escape(&mut self) -> Result<char, JsonFault> {
+        let fault = self.fault("invalid escape sequence");
         let letter = self.text.as_bytes().get(self.at + 1);
         let escaped = match letter {
             Some(b'u') => return self.unicode_escape().ok_or(fault),
@@ -243,7 +243,7 @@ impl<'a> Reader<'a> {
         Some(unit)
     }
 
-    fn number(&mut self) -> Result<Node<'a>, Fault> {
+    fn number(&mut self) -> Result<Node<'a>, JsonFault> {
         let start = self.at;
         let negative = self.eat(b'-');
         // A leading zero stands alone.
@@ -268,7 +268,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Steps over digits, one at least.
-    fn digits(&mut self) -> Result<(), Fault> {
+    fn digits(&mut self) -> Result<(), JsonFault> {
         if !self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
             return Err(self.fault("expected a digit"));
         }
@@ -278,7 +278,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn word(&mut self, word: &str, node: Node<'a>) -> Result<Node<'a>, Fault> {
+    fn word(&mut self, word: &str, node: Node<'a>) -> Result<Node<'a>, JsonFault> {
         if !self.text.as_bytes()[self.at..].starts_with(word.as_bytes()) {
             return Err(self.fault("expected a value"));
         }
@@ -302,8 +302,8 @@ impl<'a> Reader<'a> {
         self.text.as_bytes().get(self.at).copied()
     }
 
-    const fn fault(&self, what: &'static str) -> Fault {
-        Fault { what, at: self.at }
+    const fn fault(&self, what: &'static str) -> JsonFault {
+        JsonFault { what, at: self.at }
     }
 }
 

@@ -11,7 +11,7 @@ use super::links;
 use crate::wire::error::ApiError;
 use parameters::{Parameters, number};
 
-use super::faults::Fault;
+use super::faults::FieldFault;
 
 mod parameters;
 
@@ -104,25 +104,25 @@ fn listing<F: Bind>(
     Ok(Listing { filter, page: PageRequest { order, after, limit }, walk, query })
 }
 
-fn limit(text: &str) -> Result<usize, Fault> {
-    let out_of_range = || Fault::from(RangeError { min: 1, max: 100, but_not_zero: false });
+fn limit(text: &str) -> Result<usize, FieldFault> {
+    let out_of_range = || FieldFault::from(RangeError { min: 1, max: 100, but_not_zero: false });
     // More digits than the number holds are out of range too.
     number(text)?.filter(|limit| (1..=LIMIT_MAX).contains(limit)).ok_or_else(out_of_range)
 }
 
-fn order(text: &str) -> Result<PageOrder, Fault> {
+fn order(text: &str) -> Result<PageOrder, FieldFault> {
     match text {
         "id" => Ok(PageOrder::Ascending),
         "-id" => Ok(PageOrder::Descending),
-        _ => Err(Fault::new("unknown_value", "must be id or -id")),
+        _ => Err(FieldFault::new("unknown_value", "must be id or -id")),
     }
 }
 
-fn boolean(text: &str) -> Result<bool, Fault> {
+fn boolean(text: &str) -> Result<bool, FieldFault> {
     match text {
         "true" => Ok(true),
         "false" => Ok(false),
-        _ => Err(Fault::new("unknown_value", "must be true or false")),
+        _ => Err(FieldFault::new("unknown_value", "must be true or false")),
     }
 }
 

@@ -21,10 +21,29 @@ impl<'r> Field<'r> {
     }
 }
 
-/// What the transport wants to know of every head.
+/// The facts about a head that are either true or false: one bit each.
 #[derive(Debug, Clone, Copy, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "each says whether one header field is there")]
-pub(crate) struct Head<'r> {
+struct Flags(u8);
+
+impl Flags {
+    const EXPECTS_CONTINUE: u8 = 1;
+    const HAS_ACCEPT: u8 = 1 << 1;
+    const HAS_IF_NONE_MATCH: u8 = 1 << 2;
+    const IS_CHUNKED: u8 = 1 << 3;
+    const HAS_OTHER_CODING: u8 = 1 << 4;
+
+    const fn contains(self, flag: u8) -> bool {
+        self.0 & flag != 0
+    }
+
+    const fn set(&mut self, flag: u8) {
+        self.0 |= flag;
+    }
+}
+
+/// The fields of a head that every request is asked for.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct RequestHead<'r> {
     /// Bytes of all fields, as they came over the wire.
     pub(crate) bytes: usize,
     pub(crate) host: Field<'r>,
@@ -32,19 +51,10 @@ pub(crate) struct Head<'r> {
     pub(crate) api_key: Field<'r>,
     pub(crate) request_id: Field<'r>,
     pub(crate) origin: Field<'r>,
-    /// Whether the client waits for a 100 before it sends the body.
-    pub(crate) expects: bool,
-    /// Whether there is an `Accept`.
-    pub(crate) accepts: bool,
-    /// Whether there is an `If-None-Match`.
-    pub(crate) knows: bool,
-    /// Whether the body is sent in chunks.
-    pub(crate) chunked: bool,
-    /// Whether the body has a transfer coding besides that, or the same twice: hyper would pass over it.
-    pub(crate) coded: bool,
+    flags: Flags,
 }
 
-impl<'r> Head<'r> {
+impl<'r> RequestHead<'r> {
     pub(crate) fn read(headers: &'r HeaderMap) -> Self {
         let mut head = Self::default();
         for (name, value) in headers {
@@ -57,17 +67,44 @@ impl<'r> Head<'r> {
                 "x-api-key" => head.api_key.add(value),
                 "x-request-id" => head.request_id.add(value),
                 "origin" => head.origin.add(value),
-                "expect" => head.expects = true,
-                "accept" => head.accepts = true,
-                "if-none-match" => head.knows = true,
+                "expect" => head.flags.set(Flags::EXPECTS_CONTINUE),
+                "accept" => head.flags.set(Flags::HAS_ACCEPT),
+                "if-none-match" => head.flags.set(Flags::HAS_IF_NONE_MATCH),
                 "transfer-encoding" => {
-                    head.coded |= head.chunked || !value.as_bytes().eq_ignore_ascii_case(b"chunked");
-                    head.chunked = true;
+                    if head.is_chunked() || !value.as_bytes().eq_ignore_ascii_case(b"chunked") {
+                        head.flags.set(Flags::HAS_OTHER_CODING);
+                    }
+                    head.flags.set(Flags::IS_CHUNKED);
                 }
                 _ => {}
             }
         }
         head
+    }
+
+    /// The client waits for a 100 before it sends the body.
+    pub(crate) const fn expects_continue(&self) -> bool {
+        self.flags.contains(Flags::EXPECTS_CONTINUE)
+    }
+
+    /// The head has an `Accept`.
+    pub(crate) const fn has_accept(&self) -> bool {
+        self.flags.contains(Flags::HAS_ACCEPT)
+    }
+
+    /// The head has an `If-None-Match`.
+    pub(crate) const fn has_if_none_match(&self) -> bool {
+        self.flags.contains(Flags::HAS_IF_NONE_MATCH)
+    }
+
+    /// The body is sent in chunks.
+    pub(crate) const fn is_chunked(&self) -> bool {
+        self.flags.contains(Flags::IS_CHUNKED)
+    }
+
+    /// The body has a transfer coding besides `chunked`, or `chunked` twice. hyper ignores the second one.
+    pub(crate) const fn has_other_coding(&self) -> bool {
+        self.flags.contains(Flags::HAS_OTHER_CODING)
     }
 }
 

@@ -22,7 +22,7 @@ pub(crate) enum Resource {
 
 /// The contract's operations, by their operationId.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Operation {
+pub(crate) enum OperationId {
     ListPets,
     CreatePet,
     GetPet,
@@ -49,7 +49,7 @@ pub(crate) enum Operation {
 
 /// What an operation takes as its body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Takes {
+pub(crate) enum BodyKind {
     Nothing,
     Json,
     MergePatch,
@@ -103,8 +103,8 @@ impl Resource {
     }
 
     /// What a method does to it. HEAD is GET without the body, which hyper leaves out.
-    pub(crate) fn operation(&self, method: &Method) -> Option<Operation> {
-        use Operation as Op;
+    pub(crate) fn operation(&self, method: &Method) -> Option<OperationId> {
+        use OperationId as Op;
         Some(match (self, method) {
             (Self::Pets, &Method::GET | &Method::HEAD) => Op::ListPets,
             (Self::Pets, &Method::POST) => Op::CreatePet,
@@ -133,7 +133,7 @@ impl Resource {
     }
 }
 
-impl Operation {
+impl OperationId {
     /// What a key must permit for it.
     pub(crate) const fn scope(self) -> Scope {
         match self {
@@ -163,18 +163,18 @@ impl Operation {
     }
 
     /// What it takes as its body.
-    pub(crate) const fn takes(self) -> Takes {
+    pub(crate) const fn takes(self) -> BodyKind {
         match self {
             Self::CreatePet
             | Self::ReplacePet
             | Self::CreateCategory
             | Self::ReplaceCategory
             | Self::PlaceOrder
-            | Self::AdjustInventory => Takes::Json,
+            | Self::AdjustInventory => BodyKind::Json,
             Self::UpdatePet | Self::UpdateCategory | Self::UpdateOrder | Self::UpdateInventory => {
-                Takes::MergePatch
+                BodyKind::MergePatch
             }
-            _ => Takes::Nothing,
+            _ => BodyKind::Nothing,
         }
     }
 }

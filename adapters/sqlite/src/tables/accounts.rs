@@ -9,12 +9,13 @@ use crate::table::{Fields, Table};
 impl Table for Account {
     const NAME: &'static str = "accounts";
     const SELECT: &'static str =
-        "SELECT id, name, plan, minute_limit, day_limit, created_at FROM accounts ORDER BY id";
-    const INSERT: &'static str = "INSERT INTO accounts (id, name, plan, minute_limit, day_limit, created_at)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+        "SELECT id, name, folded_name, plan, minute_limit, day_limit, created_at FROM accounts ORDER BY id";
+    const INSERT: &'static str =
+        "INSERT INTO accounts (id, name, folded_name, plan, minute_limit, day_limit, created_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
     const OR_UPDATE: &'static str =
-        "ON CONFLICT (id) DO UPDATE SET name = excluded.name, plan = excluded.plan,
-         minute_limit = excluded.minute_limit, day_limit = excluded.day_limit,
+        "ON CONFLICT (id) DO UPDATE SET name = excluded.name,
+         folded_name = excluded.folded_name, plan = excluded.plan, minute_limit = excluded.minute_limit, day_limit = excluded.day_limit,
          created_at = excluded.created_at";
 
     fn bind(&self, statement: &mut Statement<'_>) -> rusqlite::Result<usize> {
@@ -25,6 +26,7 @@ impl Table for Account {
         statement.execute(params![
             self.id.get(),
             self.name.as_str(),
+            self.name.folded().as_str(),
             self.plan.as_str(),
             own.map(|limits| limits.minute.get()),
             own.map(|limits| limits.day.get()),
@@ -35,6 +37,9 @@ impl Table for Account {
     fn parse(row: &mut Fields<'_>) -> Result<Self, StoreError> {
         let id = row.number("id", AccountId::new)?;
         let name = row.text("name", AccountName::parse)?;
+        row.text("folded_name", |folded| {
+            (name.folded().as_str() == folded).then_some(()).ok_or("is another name")
+        })?;
         let plan = row.text("plan", |word| Ok::<_, &str>(word.to_owned()))?;
         let minute: Option<u32> = row.plain("minute_limit")?;
         let day: Option<u32> = row.plain("day_limit")?;

@@ -55,7 +55,9 @@ impl Bulk {
         say(&mut &*stream, &Answer::Ready)?;
         let lines = BufReader::new(stream);
         let answer = match ndjson::import(self.backend.bulk(), lines, End::Said, rename_collisions, |_| {}) {
-            Ok(Imported { lines, renamed }) => Answer::Imported { lines, renamed: mended::renamed(&renamed) },
+            Ok(Imported { lines, renamed }) => {
+                Answer::Imported { lines, renamed: mended::renamed_categories(&renamed) }
+            }
             Err(Unimported::Nothing(why)) => Answer::Refused { why },
             Err(Unimported::InDoubt(why)) => Answer::InDoubt { why },
         };
@@ -83,7 +85,7 @@ impl Bulk {
             );
         };
         let is_well = file.check().is_ok() && self.backend.disk_fault().is_none();
-        let made = match self.backend.hold_still() {
+        let made = match self.backend.pause_commits() {
             Err(_) if is_well => return say(&mut &*stream, &Answer::CopyFile),
             Err(why) => Err(why),
             Ok(still) if is_well && still.shop_len() > COPIED_MAX => {
@@ -115,7 +117,7 @@ impl Bulk {
 
     /// What is in memory, if that is little enough to be copied.
     fn copied(&self) -> Option<Vec<Row>> {
-        let still = self.backend.hold_still().ok()?;
+        let still = self.backend.pause_commits().ok()?;
         (still.shop_len() <= COPIED_MAX).then(|| still.rows().collect())
     }
 

@@ -1,8 +1,8 @@
 //! Where the data is kept, as a setting says it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use petstore_sqlite::beside;
+use petstore_sqlite::companion;
 
 /// Where the data is kept unless it is said.
 pub(crate) const DEFAULT_DB: &str = "petstore.db";
@@ -35,11 +35,20 @@ impl Db {
         }
     }
 
+    /// Refuses a file that a command would write under a spelling of `memory` or a URI, as [`Db::parse`] does.
+    pub(crate) fn check_target(file: &Path) -> Result<(), String> {
+        let refused = |name: &str| format!("expected a file's path; for a file of that name say ./{name}");
+        match file.to_str() {
+            Some(name) if means_memory(name) || has_scheme(name) => Err(refused(name)),
+            _ => Ok(()),
+        }
+    }
+
     /// The admin socket of a server on this store: beside the file, or in the working folder.
     pub(crate) fn admin_socket(&self) -> PathBuf {
         match self {
             Self::Memory => "petstore.sock".into(),
-            Self::File(file) => beside(file, ".sock"),
+            Self::File(file) => companion(file, ".sock"),
         }
     }
 }
@@ -111,6 +120,18 @@ mod tests {
                 "expected a file's path without a scheme, or memory",
                 "{uri}"
             );
+        }
+    }
+
+    #[test]
+    fn a_target_is_refused_under_the_names_that_a_store_is_refused_under() {
+        for name in ["memory", ":memory:", "MEMORY", "file::memory:", "file:pets.db", "sqlite:pets.db"] {
+            let why = Db::check_target(Path::new(name)).unwrap_err();
+            assert_eq!(why, format!("expected a file's path; for a file of that name say ./{name}"));
+            assert_eq!(Db::check_target(Path::new(&format!("./{name}"))), Ok(()));
+        }
+        for name in ["copy.db", "memory.db", "/data/memory", "-"] {
+            assert_eq!(Db::check_target(Path::new(name)), Ok(()), "{name}");
         }
     }
 

@@ -49,6 +49,13 @@ pub(crate) struct Entry {
     pub(crate) line: usize,
 }
 
+impl Entry {
+    /// Returns whether the value is an empty text, which counts as not set, as an empty environment variable does.
+    pub(super) fn is_unset(&self) -> bool {
+        matches!(&self.value, Ok(Some(text)) if text.is_empty())
+    }
+}
+
 impl SettingsFile {
     /// Reads a file.
     pub(crate) fn read(path: &Path, reading: Reading) -> Result<Self, Failure> {
@@ -65,9 +72,9 @@ impl SettingsFile {
         Ok(Self { path: path.to_owned(), entries })
     }
 
-    /// The entry of a setting.
+    /// The entry of a setting; none where its text is empty, which counts as not set.
     pub(crate) fn entry(&self, key: &str) -> Option<&Entry> {
-        self.entries.iter().find(|entry| entry.key == key)
+        self.entries.iter().find(|entry| entry.key == key && !entry.is_unset())
     }
 
     /// The file and the line of an entry, as compilers write it.
@@ -151,6 +158,7 @@ fn as_flag(value: &Spanned<DeValue<'_>>) -> Result<Option<String>, &'static str>
             let items: Result<Vec<_>, _> = items
                 .iter()
                 .map(|item| match item.get_ref() {
+                    DeValue::String(text) if text.is_empty() => Err("a text in the list is empty"),
                     DeValue::String(text) if !text.contains(',') => Ok(text.clone().into_owned()),
                     _ => Err(EXPECTED),
                 })

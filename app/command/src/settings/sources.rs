@@ -203,6 +203,7 @@ fn check_file(file: &SettingsFile) -> Result<(), Failure> {
         let setting = table.get_arguments().find(|setting| key(setting) == entry.key);
         let setting = setting.ok_or_else(|| fault(&unknown(&entry.key, &table)))?;
         match entry.value.as_ref().map_err(|why| fault(why))? {
+            _ if entry.is_unset() => {}
             Some(value) if entry.is_bare && is_name(setting) => {
                 return Err(fault(&format!("{value}: expected a text in quotes")));
             }

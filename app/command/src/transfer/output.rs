@@ -4,7 +4,7 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 
-use petstore_sqlite::Part;
+use petstore_sqlite::PartialFile;
 
 use crate::MOUNTED;
 use crate::terminal::Lines;
@@ -12,7 +12,7 @@ use crate::terminal::Lines;
 /// What is written to. A file has its name when all is written; until then it is another beside it.
 pub(super) struct Output {
     writer: BufWriter<Box<dyn Write>>,
-    file: Option<Part>,
+    file: Option<PartialFile>,
     /// Whoever read it has gone.
     unread: bool,
 }
@@ -41,7 +41,7 @@ impl Output {
             // For this user alone: what the shop holds may be nobody else's business.
             Err(_) => None,
         };
-        let part = Part::begin(&target)?;
+        let part = PartialFile::begin(&target)?;
         if let Some(permissions) = permissions {
             part.file().set_permissions(permissions)?;
         }
@@ -52,7 +52,7 @@ impl Output {
     /// All is written: from now on it is there.
     pub(super) fn finish(&mut self) -> io::Result<()> {
         self.flush()?;
-        let finished = self.file.take().map_or(Ok(()), Part::finish);
+        let finished = self.file.take().map_or(Ok(()), PartialFile::finish);
         finished.map_err(|error| match error.kind() {
             io::ErrorKind::ResourceBusy => io::Error::other(MOUNTED),
             _ => error,

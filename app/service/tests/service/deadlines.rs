@@ -89,7 +89,7 @@ impl AccountDirectory for HungStore {
         std::future::pending().await
     }
 
-    async fn account_named(&self, _name: &AccountName) -> Result<Option<Account>, StoreError> {
+    async fn account_named(&self, _name: &FoldedName) -> Result<Option<Account>, StoreError> {
         std::future::pending().await
     }
 

@@ -44,7 +44,7 @@ fn open(script: &Script, buffer: usize) -> Peer {
     let http = http1::Builder::new()
         .max_buf_size(READ_BUFFER_MAX)
         .serve_connection(TokioIo::new(stream_end), service);
-    let connection = Connection::new(http, Rc::clone(&activity), Deadlines::DEFAULT, StopWish::new(&drain));
+    let connection = Connection::new(http, Rc::clone(&activity), Deadlines::DEFAULT, StopSignal::new(&drain));
     let serving = spawn_local(async move {
         connection.serve().await;
     });
@@ -156,7 +156,7 @@ fn a_stop_ends_a_stream_with_its_last_chunk() {
         script.send("one");
         peer.read_until("one\r\n").await;
         let begun = Instant::now();
-        peer.drain.wish(begun);
+        peer.drain.begin(begun);
         peer.read_until("bye\r\n0\r\n\r\n").await;
         peer.serving.await.unwrap();
         assert!(begun.elapsed() <= LAST_REQUEST_TIME);
@@ -172,7 +172,7 @@ fn a_stream_whose_source_does_not_end_is_cut_soon_after_a_stop() {
         script.send("one");
         peer.read_until("one\r\n").await;
         let begun = Instant::now();
-        peer.drain.wish(begun);
+        peer.drain.begin(begun);
         peer.serving.await.unwrap();
         let lasted = begun.elapsed();
         assert!((STREAM_END_TIME..2 * STREAM_END_TIME).contains(&lasted), "{lasted:?}");

@@ -8,18 +8,20 @@ use std::task::{Context, Poll};
 
 use tokio::task::spawn_local;
 
-use super::flow_control::{Answers, InProgress};
+use super::flow_control::{ExchangeGuard, FlowControl};
 
 /// An exchange that runs to its end, whoever waits for it.
-pub(super) struct Begun<F: Future<Output: 'static> + 'static>(Option<(Pin<Box<F>>, InProgress)>);
+pub(super) struct DetachedExchange<F: Future<Output: 'static> + 'static>(
+    Option<(Pin<Box<F>>, ExchangeGuard)>,
+);
 
-impl<F: Future<Output: 'static> + 'static> Begun<F> {
-    pub(super) fn new(exchange: F, answers: &Rc<Answers>) -> Self {
-        Self(Some((Box::pin(exchange), InProgress::begin(answers))))
+impl<F: Future<Output: 'static> + 'static> DetachedExchange<F> {
+    pub(super) fn new(exchange: F, flow_control: &Rc<FlowControl>) -> Self {
+        Self(Some((Box::pin(exchange), ExchangeGuard::begin(flow_control))))
     }
 }
 
-impl<F: Future<Output: 'static> + 'static> Future for Begun<F> {
+impl<F: Future<Output: 'static> + 'static> Future for DetachedExchange<F> {
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
@@ -33,7 +35,7 @@ impl<F: Future<Output: 'static> + 'static> Future for Begun<F> {
     }
 }
 
-impl<F: Future<Output: 'static> + 'static> Drop for Begun<F> {
+impl<F: Future<Output: 'static> + 'static> Drop for DetachedExchange<F> {
     fn drop(&mut self) {
         if let Some((exchange, in_progress)) = self.0.take() {
             spawn_local(async move {
@@ -60,18 +62,18 @@ mod tests {
     async fn what_is_given_up_goes_on_and_its_connection_ends_after_it() {
         LocalSet::new()
             .run_until(async {
-                let answers = Rc::new(Answers::new(&Rc::new(Activity::new())));
+                let flow_control = Rc::new(FlowControl::new(&Rc::new(Activity::new())));
                 let (gate, done) = (Rc::new(Notify::new()), Rc::new(Cell::new(false)));
                 let (opened, did) = (Rc::clone(&gate), Rc::clone(&done));
                 let exchange = async move {
                     opened.notified().await;
                     did.set(true);
                 };
-                let mut begun = Begun::new(exchange, &answers);
+                let mut begun = DetachedExchange::new(exchange, &flow_control);
                 let mut context = Context::from_waker(Waker::noop());
                 assert!(Pin::new(&mut begun).poll(&mut context).is_pending());
                 drop(begun);
-                let mut end = Box::pin(answers.end());
+                let mut end = Box::pin(flow_control.end());
                 assert!(end.as_mut().poll(&mut context).is_pending());
                 gate.notify_one();
                 end.await;
@@ -84,13 +86,13 @@ mod tests {
     async fn what_panics_does_not_go_on() {
         LocalSet::new()
             .run_until(async {
-                let answers = Rc::new(Answers::new(&Rc::new(Activity::new())));
-                let mut begun = Begun::new(async { panic!("planned") }, &answers);
+                let flow_control = Rc::new(FlowControl::new(&Rc::new(Activity::new())));
+                let mut begun = DetachedExchange::new(async { panic!("planned") }, &flow_control);
                 let mut context = Context::from_waker(Waker::noop());
                 let polled = catch_unwind(AssertUnwindSafe(|| Pin::new(&mut begun).poll(&mut context)));
                 assert!(polled.is_err());
                 drop(begun);
-                answers.end().await;
+                flow_control.end().await;
             })
             .await;
     }

@@ -16,22 +16,22 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::base::settings::{
-    Deadlines, FIELD_PLACE, STREAMS_MAX, UNTAKEN_FEW, UNTAKEN_MAX, WAITING_HEADS_MAX,
+    Deadlines, FIELD_SLOT_BYTES, PENDING_ANSWERS_FEW, PENDING_BYTES_MAX, STREAMS_MAX, WAITING_HEADS_MAX,
 };
 use crate::exchange::response_body::{ResponseBody, StreamCut};
 use crate::io::activity::Activity;
-use crate::thread::overload::Open;
+use crate::thread::overload::OpenGuard;
 
 /// The answers of a connection that the client has not taken yet, and the requests that wait for that.
-pub(super) struct Answers {
+pub(super) struct FlowControl {
     activity: Rc<Activity>,
     /// Bytes of all of them that are with h2.
     bytes: Cell<usize>,
     count: Cell<usize>,
     /// When the client last took something of each, and its kind; none in a place that is free.
-    moved: RefCell<Vec<Option<(Instant, Kind)>>>,
+    moved: RefCell<Vec<Option<(Instant, AnswerKind)>>>,
     /// Who waits for room, in the order in which they came.
-    line: RefCell<VecDeque<(u64, Waker)>>,
+    waiters: RefCell<VecDeque<(u64, Waker)>>,
     tickets: Cell<u64>,
     /// Bytes of their heads.
     waiting: Cell<usize>,
@@ -42,14 +42,14 @@ pub(super) struct Answers {
     is_over: Cell<bool>,
 }
 
-impl Answers {
+impl FlowControl {
     pub(super) fn new(activity: &Rc<Activity>) -> Self {
         Self {
             activity: Rc::clone(activity),
             bytes: Cell::default(),
             count: Cell::default(),
             moved: RefCell::default(),
-            line: RefCell::default(),
+            waiters: RefCell::default(),
             tickets: Cell::default(),
             waiting: Cell::default(),
             in_progress: Cell::default(),
@@ -70,8 +70,8 @@ impl Answers {
     /// something of it.
     pub(super) fn first_due(&self, deadlines: &Deadlines) -> Option<(Duration, Instant)> {
         let limit_of = |kind| match kind {
-            Kind::Whole => deadlines.write_stall,
-            Kind::Stream => deadlines.stream_stall,
+            AnswerKind::Whole => deadlines.write_stall,
+            AnswerKind::Stream => deadlines.stream_stall,
         };
         let moved = self.moved.borrow();
         let dues = moved.iter().flatten().map(|(moved, kind)| (limit_of(*kind), *moved));
@@ -82,7 +82,7 @@ impl Answers {
     /// bounded by that, but for small answers to what it sends bodies with. Says whether there is room: where the heads of
     /// those who wait are too much already, nobody waits.
     pub(super) async fn room<B>(&self, request: &Request<B>) -> bool {
-        if self.line.borrow().is_empty() && self.has_room() {
+        if self.waiters.borrow().is_empty() && self.has_room() {
             return true;
         }
         let bytes = bytes_of(request);
@@ -90,7 +90,7 @@ impl Answers {
             return false;
         }
         self.waiting.set(self.waiting.get() + bytes);
-        let mut place = Place { answers: self, ticket: None, bytes };
+        let mut place = RoomWaiter { flow_control: self, ticket: None, bytes };
         poll_fn(|context| place.poll(context)).await;
         true
     }
@@ -101,13 +101,13 @@ impl Answers {
             return false;
         }
         // Those that are made, and are not with h2 since the end of a request's body is awaited.
-        let (count, bytes) = self.activity.made();
-        self.bytes.get() + bytes < UNTAKEN_MAX || self.count.get() + count < UNTAKEN_FEW
+        let (count, bytes) = self.activity.pending_answers();
+        self.bytes.get() + bytes < PENDING_BYTES_MAX || self.count.get() + count < PENDING_ANSWERS_FEW
     }
 
     /// Wakes whoever is the first in the line, if there is room.
     fn wake_first(&self) {
-        if let Some((_, first)) = self.line.borrow().front().filter(|_| self.has_room()) {
+        if let Some((_, first)) = self.waiters.borrow().front().filter(|_| self.has_room()) {
             first.wake_by_ref();
         }
     }
@@ -118,7 +118,7 @@ impl Answers {
         self.wake_first();
     }
 
-    fn add(self: &Rc<Self>, bytes: usize, kind: Kind) -> Untaken {
+    fn add(self: &Rc<Self>, bytes: usize, kind: AnswerKind) -> PendingData {
         let mut moved = self.moved.borrow_mut();
         let place = moved.iter().position(Option::is_none).unwrap_or_else(|| {
             moved.push(None);
@@ -127,7 +127,7 @@ impl Answers {
         moved[place] = Some((Instant::now(), kind));
         self.bytes.set(self.bytes.get() + bytes);
         self.count.set(self.count.get() + 1);
-        Untaken { answers: Rc::clone(self), place, bytes, kind }
+        PendingData { flow_control: Rc::clone(self), place, bytes, kind }
     }
 }
 
@@ -138,85 +138,88 @@ fn bytes_of<B>(request: &Request<B>) -> usize {
     let target = uri.path_and_query().map_or(0, |target| target.as_str().len())
         + uri.authority().map_or(0, |authority| authority.as_str().len());
     let text: usize = headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
-    request.method().as_str().len() + target + text + headers.capacity().max(headers.len()) * FIELD_PLACE
+    request.method().as_str().len() + target + text + headers.capacity().max(headers.len()) * FIELD_SLOT_BYTES
 }
 
 /// A place in the line of those who wait for room. Whoever leaves it, by its turn or before, makes way for the next.
-struct Place<'a> {
-    answers: &'a Answers,
+struct RoomWaiter<'a> {
+    flow_control: &'a FlowControl,
     ticket: Option<u64>,
     /// Bytes of its head.
     bytes: usize,
 }
 
-impl Place<'_> {
+impl RoomWaiter<'_> {
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        let mut line = self.answers.line.borrow_mut();
+        let mut waiters = self.flow_control.waiters.borrow_mut();
         let ticket = *self.ticket.get_or_insert_with(|| {
-            let ticket = self.answers.tickets.get();
-            self.answers.tickets.set(ticket + 1);
-            line.push_back((ticket, context.waker().clone()));
+            let ticket = self.flow_control.tickets.get();
+            self.flow_control.tickets.set(ticket + 1);
+            waiters.push_back((ticket, context.waker().clone()));
             ticket
         });
-        if line.front().is_some_and(|(first, _)| *first == ticket) && self.answers.has_room() {
+        if waiters.front().is_some_and(|(first, _)| *first == ticket) && self.flow_control.has_room() {
             return Poll::Ready(());
         }
-        if let Some((_, waker)) = line.iter_mut().find(|(waiting, _)| *waiting == ticket) {
+        if let Some((_, waker)) = waiters.iter_mut().find(|(waiting, _)| *waiting == ticket) {
             waker.clone_from(context.waker());
         }
         Poll::Pending
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for RoomWaiter<'_> {
     fn drop(&mut self) {
-        self.answers.line.borrow_mut().retain(|(waiting, _)| Some(*waiting) != self.ticket);
-        self.answers.waiting.set(self.answers.waiting.get() - self.bytes);
-        self.answers.wake_first();
+        self.flow_control.waiters.borrow_mut().retain(|(waiting, _)| Some(*waiting) != self.ticket);
+        self.flow_control.waiting.set(self.flow_control.waiting.get() - self.bytes);
+        self.flow_control.wake_first();
     }
 }
 
 /// An answer that the client has not taken as a whole.
-pub(super) struct Untaken {
-    answers: Rc<Answers>,
+pub(super) struct PendingData {
+    flow_control: Rc<FlowControl>,
     place: usize,
     bytes: usize,
-    kind: Kind,
+    kind: AnswerKind,
 }
 
 /// Kinds of answers, which may stall for different times.
 #[derive(Debug, Clone, Copy)]
-enum Kind {
+enum AnswerKind {
     Whole,
     Stream,
 }
 
-impl Untaken {
+impl PendingData {
     fn take(&mut self, bytes: usize) {
-        self.answers.moved.borrow_mut()[self.place] = Some((Instant::now(), self.kind));
+        self.flow_control.moved.borrow_mut()[self.place] = Some((Instant::now(), self.kind));
         self.bytes -= bytes;
-        self.answers.less(bytes, 0);
+        self.flow_control.less(bytes, 0);
     }
 }
 
-impl Drop for Untaken {
+impl Drop for PendingData {
     fn drop(&mut self) {
-        self.answers.moved.borrow_mut()[self.place] = None;
-        self.answers.less(self.bytes, 1);
+        self.flow_control.moved.borrow_mut()[self.place] = None;
+        self.flow_control.less(self.bytes, 1);
     }
 }
 
 /// A request's time on its connection: until its answer is on the way as a whole, or the client has given it up.
-pub(super) struct Turn(Rc<Answers>, #[expect(dead_code, reason = "it counts until it is dropped")] Open);
+pub(super) struct RequestGuard(
+    Rc<FlowControl>,
+    #[expect(dead_code, reason = "it counts until it is dropped")] OpenGuard,
+);
 
-impl Turn {
-    pub(super) fn begin(answers: &Rc<Answers>, open: Open) -> Self {
-        answers.activity.begin();
-        Self(Rc::clone(answers), open)
+impl RequestGuard {
+    pub(super) fn begin(flow_control: &Rc<FlowControl>, open: OpenGuard) -> Self {
+        flow_control.activity.begin();
+        Self(Rc::clone(flow_control), open)
     }
 }
 
-impl Drop for Turn {
+impl Drop for RequestGuard {
     fn drop(&mut self) {
         self.0.activity.end();
         // Its answer may have been made, and given up before h2 had it.
@@ -225,16 +228,16 @@ impl Drop for Turn {
 }
 
 /// The time of an exchange, from its beginning to its end.
-pub(super) struct InProgress(Rc<Answers>);
+pub(super) struct ExchangeGuard(Rc<FlowControl>);
 
-impl InProgress {
-    pub(super) fn begin(answers: &Rc<Answers>) -> Self {
-        answers.in_progress.set(answers.in_progress.get() + 1);
-        Self(Rc::clone(answers))
+impl ExchangeGuard {
+    pub(super) fn begin(flow_control: &Rc<FlowControl>) -> Self {
+        flow_control.in_progress.set(flow_control.in_progress.get() + 1);
+        Self(Rc::clone(flow_control))
     }
 }
 
-impl Drop for InProgress {
+impl Drop for ExchangeGuard {
     fn drop(&mut self) {
         let left = self.0.in_progress.get() - 1;
         self.0.in_progress.set(left);
@@ -246,33 +249,37 @@ impl Drop for InProgress {
 }
 
 /// A body of which it is known how much the client has taken.
-pub(super) enum Tracked {
+pub(super) enum TrackedBody {
     /// There is nothing to take, or h2 has it.
     Done,
     Whole {
         bytes: Bytes,
-        untaken: Untaken,
-        turn: Turn,
+        pending: PendingData,
+        request_guard: RequestGuard,
     },
     /// Its turn ended when the stream began; each chunk is tracked by itself.
     Stream {
         body: ResponseBody,
-        answers: Rc<Answers>,
+        flow_control: Rc<FlowControl>,
     },
 }
 
 /// What h2 holds until the client has taken it.
-pub(super) struct Piece {
+pub(super) struct TrackedChunk {
     bytes: Bytes,
-    untaken: Untaken,
-    _turn: Option<Turn>,
+    pending: PendingData,
+    _turn: Option<RequestGuard>,
 }
 
-impl Tracked {
+impl TrackedBody {
     /// The same answer. hyper leaves it to the service to send no body where only the head was asked for.
-    pub(super) fn response(response: Response<ResponseBody>, is_head: bool, turn: Turn) -> Response<Self> {
+    pub(super) fn response(
+        response: Response<ResponseBody>,
+        is_head: bool,
+        request_guard: RequestGuard,
+    ) -> Response<Self> {
         let (mut parts, body) = response.into_parts();
-        let answers = Rc::clone(&turn.0);
+        let flow_control = Rc::clone(&request_guard.0);
         let body = match body {
             ResponseBody::Whole(None) => Self::Done,
             ResponseBody::Whole(Some(bytes)) if is_head => {
@@ -280,35 +287,39 @@ impl Tracked {
                 Self::Done
             }
             ResponseBody::Whole(Some(bytes)) => {
-                let untaken = answers.add(bytes.len(), Kind::Whole);
-                Self::Whole { bytes, untaken, turn }
+                let pending = flow_control.add(bytes.len(), AnswerKind::Whole);
+                Self::Whole { bytes, pending, request_guard }
             }
-            body @ ResponseBody::Stream(_) => Self::Stream { body, answers },
+            body @ ResponseBody::Stream(_) => Self::Stream { body, flow_control },
         };
         Response::from_parts(parts, body)
     }
 }
 
-impl Body for Tracked {
-    type Data = Piece;
+impl Body for TrackedBody {
+    type Data = TrackedChunk;
     type Error = StreamCut;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Piece>, StreamCut>>> {
-        if let Self::Stream { body, answers } = &mut *self {
-            let answers = Rc::clone(answers);
+    ) -> Poll<Option<Result<Frame<TrackedChunk>, StreamCut>>> {
+        if let Self::Stream { body, flow_control } = &mut *self {
+            let flow_control = Rc::clone(flow_control);
             return Pin::new(body).poll_frame(context).map_ok(|frame| {
                 frame.map_data(|bytes| {
-                    let untaken = answers.add(bytes.len(), Kind::Stream);
-                    Piece { bytes, untaken, _turn: None }
+                    let pending = flow_control.add(bytes.len(), AnswerKind::Stream);
+                    TrackedChunk { bytes, pending, _turn: None }
                 })
             });
         }
         match std::mem::replace(&mut *self, Self::Done) {
-            Self::Whole { bytes, untaken, turn } => {
-                Poll::Ready(Some(Ok(Frame::data(Piece { bytes, untaken, _turn: Some(turn) }))))
+            Self::Whole { bytes, pending, request_guard } => {
+                Poll::Ready(Some(Ok(Frame::data(TrackedChunk {
+                    bytes,
+                    pending,
+                    _turn: Some(request_guard),
+                }))))
             }
             Self::Done | Self::Stream { .. } => Poll::Ready(None),
         }
@@ -331,7 +342,7 @@ impl Body for Tracked {
     }
 }
 
-impl Buf for Piece {
+impl Buf for TrackedChunk {
     fn remaining(&self) -> usize {
         self.bytes.remaining()
     }
@@ -341,7 +352,7 @@ impl Buf for Piece {
     }
 
     fn advance(&mut self, count: usize) {
-        self.untaken.take(count);
+        self.pending.take(count);
         self.bytes.advance(count);
     }
 }

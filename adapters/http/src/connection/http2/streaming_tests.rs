@@ -16,7 +16,7 @@ use crate::base::drain::Drain;
 use crate::connection::streams::Script;
 use crate::exchange::response_body::{ResponseBody, STREAM_END_TIME};
 use crate::response::body::{Body, CHUNK_MAX};
-use crate::thread::overload::Load;
+use crate::thread::overload::LoadShedder;
 
 /// A client of a connection on which `/stream` is answered by one script and all else by a short text.
 struct Peer {
@@ -29,20 +29,21 @@ struct Peer {
 async fn open(script: &Script) -> Peer {
     let (near, far) = duplex(1024 * 1024);
     let (activity, drain) = (Rc::new(Activity::new()), Arc::new(Drain::default()));
-    let answers = Rc::new(Answers::new(&activity));
-    let (noted, untaken, script) = (Rc::clone(&activity), Rc::clone(&answers), script.clone());
-    let load = Load::new(Deadlines::DEFAULT.turn);
+    let flow_control = Rc::new(FlowControl::new(&activity));
+    let (noted, untaken, script) = (Rc::clone(&activity), Rc::clone(&flow_control), script.clone());
+    let load = LoadShedder::new(Deadlines::DEFAULT.turn);
     let service = service_fn(move |request: Request<Incoming>| {
         let (noted, script) = (Rc::clone(&noted), script.clone());
-        let turn = Turn::begin(&untaken, load.opened());
+        let request_guard = RequestGuard::begin(&untaken, load.opened());
         async move {
             let body = if request.uri().path() == "/stream" { script.body() } else { Body::from("short") };
             let response = Response::new(ResponseBody::new(body, &noted));
-            Ok::<_, Dropped>(Tracked::response(response, false, turn))
+            Ok::<_, Dropped>(TrackedBody::response(response, false, request_guard))
         }
     });
-    let stop = StopWish::new(&drain);
-    let connection = Connection::new(far, service, Rc::clone(&activity), answers, Deadlines::DEFAULT, stop);
+    let stop = StopSignal::new(&drain);
+    let connection =
+        Connection::new(far, service, Rc::clone(&activity), flow_control, Deadlines::DEFAULT, stop);
     let serving = spawn_local(connection.serve());
     let (client, driver) = handshake(ThisThread, TokioIo::new(near)).await.unwrap();
     spawn_local(driver);
@@ -95,7 +96,7 @@ fn a_stop_ends_a_stream_with_its_last_chunk() {
         script.send("one");
         assert_eq!(chunk(&mut stream).await, "one");
         let begun = Instant::now();
-        peer.drain.wish(begun);
+        peer.drain.begin(begun);
         assert_eq!(chunk(&mut stream).await, "bye");
         assert!(stream.collect().await.unwrap().to_bytes().is_empty());
         drop(peer.client);
@@ -113,7 +114,7 @@ fn a_stream_whose_source_does_not_end_is_cut_soon_after_a_stop() {
         script.send("one");
         assert_eq!(chunk(&mut stream).await, "one");
         let begun = Instant::now();
-        peer.drain.wish(begun);
+        peer.drain.begin(begun);
         assert!(stream.frame().await.unwrap().is_err(), "the client sees that the stream is not whole");
         assert!((STREAM_END_TIME..2 * STREAM_END_TIME).contains(&begun.elapsed()), "{:?}", begun.elapsed());
     });

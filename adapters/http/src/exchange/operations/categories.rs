@@ -3,14 +3,14 @@
 use hyper::StatusCode;
 use petstore_domain::{CategoryId, IdError};
 
-use super::{Call, Handled, not_found, path_id};
+use super::{Handled, OperationCall, not_found, path_id};
 use crate::response::answer::{Collection, Location};
 use crate::wire;
 
-/// Bytes of a category on a page, generously.
+/// Estimated bytes of a category on a page, for the initial capacity.
 const CATEGORY_BYTES: usize = 120;
 
-pub(super) async fn list(call: &Call<'_>) -> Handled {
+pub(super) async fn list(call: &OperationCall<'_>) -> Handled {
     let listing = wire::list_categories(call.query(), call.epoch())?;
     let known = call.known()?;
     let mut page = wire::Page::new(Vec::with_capacity(listing.page.limit * CATEGORY_BYTES), call.epoch());
@@ -19,7 +19,7 @@ pub(super) async fn list(call: &Call<'_>) -> Handled {
     Ok(call.paged(page.finish(end), &listing, &known))
 }
 
-pub(super) async fn create(call: &Call<'_>) -> Handled {
+pub(super) async fn create(call: &OperationCall<'_>) -> Handled {
     wire::no_parameters(call.query())?;
     call.no_precondition()?;
     let key = call.idempotency_key()?;
@@ -30,7 +30,7 @@ pub(super) async fn create(call: &Call<'_>) -> Handled {
     }))
 }
 
-pub(super) async fn get(call: &Call<'_>, id: Result<CategoryId, IdError>) -> Handled {
+pub(super) async fn get(call: &OperationCall<'_>, id: Result<CategoryId, IdError>) -> Handled {
     let id = path_id("categoryId", id)?;
     wire::no_parameters(call.query())?;
     let known = call.known()?;
@@ -39,7 +39,7 @@ pub(super) async fn get(call: &Call<'_>, id: Result<CategoryId, IdError>) -> Han
     call.shown(found, &known, wire::push_category)
 }
 
-pub(super) async fn replace(call: &Call<'_>, id: Result<CategoryId, IdError>) -> Handled {
+pub(super) async fn replace(call: &OperationCall<'_>, id: Result<CategoryId, IdError>) -> Handled {
     let id = path_id("categoryId", id)?;
     wire::no_parameters(call.query())?;
     let precondition = call.precondition()?;
@@ -49,7 +49,7 @@ pub(super) async fn replace(call: &Call<'_>, id: Result<CategoryId, IdError>) ->
     call.changed(changed, wire::push_category)
 }
 
-pub(super) async fn update(call: &Call<'_>, id: Result<CategoryId, IdError>) -> Handled {
+pub(super) async fn update(call: &OperationCall<'_>, id: Result<CategoryId, IdError>) -> Handled {
     let id = path_id("categoryId", id)?;
     wire::no_parameters(call.query())?;
     let precondition = call.precondition()?;
@@ -59,7 +59,7 @@ pub(super) async fn update(call: &Call<'_>, id: Result<CategoryId, IdError>) -> 
     call.changed(changed, wire::push_category)
 }
 
-pub(super) async fn delete(call: &Call<'_>, id: Result<CategoryId, IdError>) -> Handled {
+pub(super) async fn delete(call: &OperationCall<'_>, id: Result<CategoryId, IdError>) -> Handled {
     let id = path_id("categoryId", id)?;
     wire::no_parameters(call.query())?;
     let precondition = call.precondition()?;

@@ -3,13 +3,13 @@
 use hyper::StatusCode;
 use petstore_domain::{IdError, PetId};
 
-use super::{Call, Handled, not_found, path_id};
+use super::{Handled, OperationCall, not_found, path_id};
 use crate::wire;
 
-/// Bytes of an item on a page, generously.
+/// Estimated bytes of an item on a page, for the initial capacity.
 const ITEM_BYTES: usize = 64;
 
-pub(super) async fn list(call: &Call<'_>) -> Handled {
+pub(super) async fn list(call: &OperationCall<'_>) -> Handled {
     let listing = wire::list_inventory(call.query(), call.epoch())?;
     let known = call.known()?;
     let mut page = wire::Page::new(Vec::with_capacity(listing.page.limit * ITEM_BYTES), call.epoch());
@@ -17,7 +17,7 @@ pub(super) async fn list(call: &Call<'_>) -> Handled {
     Ok(call.paged(page.finish(end), &listing, &known))
 }
 
-pub(super) async fn get(call: &Call<'_>, id: Result<PetId, IdError>) -> Handled {
+pub(super) async fn get(call: &OperationCall<'_>, id: Result<PetId, IdError>) -> Handled {
     let id = path_id("petId", id)?;
     wire::no_parameters(call.query())?;
     let known = call.known()?;
@@ -26,7 +26,7 @@ pub(super) async fn get(call: &Call<'_>, id: Result<PetId, IdError>) -> Handled 
     call.shown(found, &known, wire::push_item)
 }
 
-pub(super) async fn set(call: &Call<'_>, id: Result<PetId, IdError>) -> Handled {
+pub(super) async fn set(call: &OperationCall<'_>, id: Result<PetId, IdError>) -> Handled {
     let id = path_id("petId", id)?;
     wire::no_parameters(call.query())?;
     let precondition = call.precondition()?;
@@ -36,7 +36,7 @@ pub(super) async fn set(call: &Call<'_>, id: Result<PetId, IdError>) -> Handled 
     call.changed(changed, wire::push_item)
 }
 
-pub(super) async fn adjust(call: &Call<'_>, id: Result<PetId, IdError>) -> Handled {
+pub(super) async fn adjust(call: &OperationCall<'_>, id: Result<PetId, IdError>) -> Handled {
     let id = path_id("petId", id)?;
     wire::no_parameters(call.query())?;
     call.no_precondition()?;

@@ -3,14 +3,14 @@
 use hyper::StatusCode;
 use petstore_domain::{IdError, OrderId};
 
-use super::{Call, Handled, not_found, path_id};
+use super::{Handled, OperationCall, not_found, path_id};
 use crate::response::answer::{Collection, Location};
 use crate::wire;
 
-/// Bytes of an order on a page, generously.
+/// Estimated bytes of an order on a page, for the initial capacity.
 const ORDER_BYTES: usize = 100;
 
-pub(super) async fn list(call: &Call<'_>) -> Handled {
+pub(super) async fn list(call: &OperationCall<'_>) -> Handled {
     let listing = wire::list_orders(call.query(), call.epoch())?;
     let known = call.known()?;
     let mut page = wire::Page::new(Vec::with_capacity(listing.page.limit * ORDER_BYTES), call.epoch());
@@ -19,7 +19,7 @@ pub(super) async fn list(call: &Call<'_>) -> Handled {
     Ok(call.paged(page.finish(end), &listing, &known))
 }
 
-pub(super) async fn place(call: &Call<'_>) -> Handled {
+pub(super) async fn place(call: &OperationCall<'_>) -> Handled {
     wire::no_parameters(call.query())?;
     call.no_precondition()?;
     let key = call.idempotency_key()?;
@@ -30,7 +30,7 @@ pub(super) async fn place(call: &Call<'_>) -> Handled {
     }))
 }
 
-pub(super) async fn get(call: &Call<'_>, id: Result<OrderId, IdError>) -> Handled {
+pub(super) async fn get(call: &OperationCall<'_>, id: Result<OrderId, IdError>) -> Handled {
     let id = path_id("orderId", id)?;
     wire::no_parameters(call.query())?;
     let known = call.known()?;
@@ -39,7 +39,7 @@ pub(super) async fn get(call: &Call<'_>, id: Result<OrderId, IdError>) -> Handle
     call.shown(found, &known, wire::push_order)
 }
 
-pub(super) async fn update(call: &Call<'_>, id: Result<OrderId, IdError>) -> Handled {
+pub(super) async fn update(call: &OperationCall<'_>, id: Result<OrderId, IdError>) -> Handled {
     let id = path_id("orderId", id)?;
     wire::no_parameters(call.query())?;
     let precondition = call.precondition()?;
@@ -49,7 +49,7 @@ pub(super) async fn update(call: &Call<'_>, id: Result<OrderId, IdError>) -> Han
     call.changed(changed, wire::push_order)
 }
 
-pub(super) async fn cancel(call: &Call<'_>, id: Result<OrderId, IdError>) -> Handled {
+pub(super) async fn cancel(call: &OperationCall<'_>, id: Result<OrderId, IdError>) -> Handled {
     let id = path_id("orderId", id)?;
     wire::no_parameters(call.query())?;
     let precondition = call.precondition()?;

@@ -3,18 +3,18 @@
 use hyper::StatusCode;
 use petstore_domain::{IdError, PetId};
 
-use super::{Call, Handled, not_found, path_id};
+use super::{Handled, OperationCall, not_found, path_id};
 use crate::response::answer::{Collection, Location};
 use crate::response::deprecation::SUNSET_MILLIS;
 use crate::wire;
 use crate::wire::error::{ApiError, Code};
 
-/// Bytes of a pet on a page, generously: a page is written into one buffer.
+/// Estimated bytes of a pet on a page, for the initial capacity.
 const PET_BYTES: usize = 80;
 
-pub(super) async fn get(call: &Call<'_>, id: Result<PetId, IdError>) -> Handled {
+pub(super) async fn get(call: &OperationCall<'_>, id: Result<PetId, IdError>) -> Handled {
     if call.settings().enforce_sunset && call.admission.now.as_millis() >= SUNSET_MILLIS {
-        let message = "This operation has ended; GET /pets?id= takes its place.";
+        let message = "This operation is no longer available; use GET /pets?id= instead.";
         return Err(ApiError::new(Code::OperationSunset, message).into());
     }
     let id = path_id("petId", id)?;
@@ -25,7 +25,7 @@ pub(super) async fn get(call: &Call<'_>, id: Result<PetId, IdError>) -> Handled 
     call.shown(found, &known, wire::push_pet)
 }
 
-pub(super) async fn list(call: &Call<'_>) -> Handled {
+pub(super) async fn list(call: &OperationCall<'_>) -> Handled {
     let listing = wire::list_pets(call.query(), call.epoch())?;
     let known = call.known()?;
     let mut page = wire::Page::new(Vec::with_capacity(listing.page.limit * PET_BYTES), call.epoch());
@@ -33,7 +33,7 @@ pub(super) async fn list(call: &Call<'_>) -> Handled {
     Ok(call.paged(page.finish(end), &listing, &known))
 }
 
-pub(super) async fn create(call: &Call<'_>) -> Handled {
+pub(super) async fn create(call: &OperationCall<'_>) -> Handled {
     wire::no_parameters(call.query())?;
     call.no_precondition()?;
     let key = call.idempotency_key()?;
@@ -44,7 +44,7 @@ pub(super) async fn create(call: &Call<'_>) -> Handled {
     }))
 }
 
-pub(super) async fn replace(call: &Call<'_>, id: Result<PetId, IdError>) -> Handled {
+pub(super) async fn replace(call: &OperationCall<'_>, id: Result<PetId, IdError>) -> Handled {
     let id = path_id("petId", id)?;
     wire::no_parameters(call.query())?;
     let precondition = call.precondition()?;
@@ -54,7 +54,7 @@ pub(super) async fn replace(call: &Call<'_>, id: Result<PetId, IdError>) -> Hand
     call.changed(changed, wire::push_pet)
 }
 
-pub(super) async fn update(call: &Call<'_>, id: Result<PetId, IdError>) -> Handled {
+pub(super) async fn update(call: &OperationCall<'_>, id: Result<PetId, IdError>) -> Handled {
     let id = path_id("petId", id)?;
     wire::no_parameters(call.query())?;
     let precondition = call.precondition()?;
@@ -64,7 +64,7 @@ pub(super) async fn update(call: &Call<'_>, id: Result<PetId, IdError>) -> Handl
     call.changed(changed, wire::push_pet)
 }
 
-pub(super) async fn delete(call: &Call<'_>, id: Result<PetId, IdError>) -> Handled {
+pub(super) async fn delete(call: &OperationCall<'_>, id: Result<PetId, IdError>) -> Handled {
     let id = path_id("petId", id)?;
     wire::no_parameters(call.query())?;
     let precondition = call.precondition()?;

@@ -1,4 +1,5 @@
-//! What a tester asks for: `/sandbox/reset`, `/sandbox/clock`, `/sandbox/faults`. No key, no quota; where health is served.
+//! The routes of the tester: `/sandbox/reset`, `/sandbox/clock`, `/sandbox/faults`. They need no key, have no quota,
+//! and are served where health is.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -12,37 +13,37 @@ use super::bodies::{clock_turn, fault_plan};
 use crate::exchange::body::RequestBody;
 use crate::exchange::cors;
 use crate::response::answer::Answer;
-use crate::thread::sandbox::Sandbox;
-use crate::thread::sandbox::faults::{End, Plan, Rule, When};
+use crate::thread::sandbox::SandboxState;
+use crate::thread::sandbox::fault_plan::{FaultPlan, FaultRule, Outcome, Trigger};
 use crate::thread::shared::{App, Serves};
-use crate::thread::thread_state::Worker;
+use crate::thread::thread_state::ThreadState;
 use crate::wire;
 use crate::wire::error::{ApiError, Code};
-use crate::wire::request_head::Head;
+use crate::wire::request_head::RequestHead;
 
-/// Bytes of a body: a full plan takes some 20 KiB.
+/// The maximum bytes of a body. A full plan has about 20 KiB.
 const BODY_MAX: usize = 64 * 1024;
 
 /// The paths of a sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Route {
+pub(crate) enum SandboxRoute {
     Reset,
     Clock,
     Faults,
 }
 
-impl Route {
+impl SandboxRoute {
     pub(crate) const ALL: [Self; 3] = [Self::Reset, Self::Clock, Self::Faults];
 
-    /// What a path names on this listener; nothing without a sandbox.
-    pub(crate) fn find(path: &str, worker: &Worker) -> Option<Self> {
-        if worker.app.sandbox.is_none() || worker.serves == Serves::Contract {
+    /// Returns the route that a path names on this listener; `None` without a sandbox.
+    pub(crate) fn find(path: &str, thread: &ThreadState) -> Option<Self> {
+        if thread.app.sandbox.is_none() || thread.serves == Serves::Contract {
             return None;
         }
         Self::ALL.into_iter().find(|route| route.path() == path)
     }
 
-    /// Its path.
+    /// Returns the path of the route.
     pub(crate) const fn path(self) -> &'static str {
         match self {
             Self::Reset => "/sandbox/reset",
@@ -60,15 +61,15 @@ impl Route {
     }
 }
 
-/// Does what a tester asks for.
+/// Runs a route and returns its response.
 pub(crate) async fn answer(
-    route: Route,
-    worker: &Worker,
+    route: SandboxRoute,
+    thread: &ThreadState,
     parts: &Parts,
-    head: &Head<'_>,
+    head: &RequestHead<'_>,
     body: &mut RequestBody,
 ) -> Answer {
-    let app = &worker.app;
+    let app = &thread.app;
     let Some(sandbox) = &app.sandbox else { return Answer::empty(StatusCode::NOT_FOUND) };
     if parts.method == Method::OPTIONS {
         return cors::options(route.allow(), &app.cors, head, &parts.headers);
@@ -77,28 +78,28 @@ pub(crate) async fn answer(
     let done = match (route, &parts.method) {
         _ if !only_reads && !app.cors.may_act(head) => Err(ApiError::new(
             Code::InvalidHeader,
-            "A page of this Origin may not change the sandbox: it is neither on this machine nor listed in cors.",
+            "This Origin is not allowed to change the sandbox; add it to the cors setting.",
         )
         .into()),
         _ if wire::no_parameters(parts.uri.query()).is_err() => {
-            Err(ApiError::new(Code::InvalidParameter, "There are no parameters here.").into())
+            Err(ApiError::new(Code::InvalidParameter, "This path has no query parameters.").into())
         }
-        (Route::Reset, &Method::POST) => reset(app, sandbox).await,
-        (Route::Clock, &Method::GET | &Method::HEAD) => Ok(clock(sandbox.port().clock())),
-        (Route::Clock, &Method::POST) => match read(app, parts, body, clock_turn).await {
+        (SandboxRoute::Reset, &Method::POST) => reset(app, sandbox).await,
+        (SandboxRoute::Clock, &Method::GET | &Method::HEAD) => Ok(clock(sandbox.port().clock())),
+        (SandboxRoute::Clock, &Method::POST) => match read(app, parts, body, clock_turn).await {
             Ok(turn) => turn_clock(sandbox, turn).await,
             Err(answer) => Err(answer),
         },
-        (Route::Clock, &Method::DELETE) => {
+        (SandboxRoute::Clock, &Method::DELETE) => {
             turn_clock(sandbox, ClockTurn { hands: Some(Hands::Machine), freeze: Some(false) }).await
         }
-        (Route::Faults, &Method::GET | &Method::HEAD) => Ok(plan(&sandbox.faults().plan())),
-        (Route::Faults, &Method::PUT) => read(app, parts, body, fault_plan).await.map(|planned| {
+        (SandboxRoute::Faults, &Method::GET | &Method::HEAD) => Ok(plan(&sandbox.faults().plan())),
+        (SandboxRoute::Faults, &Method::PUT) => read(app, parts, body, fault_plan).await.map(|planned| {
             sandbox.plan(planned);
             plan(&sandbox.faults().plan())
         }),
-        (Route::Faults, &Method::DELETE) => {
-            sandbox.plan(Plan::default());
+        (SandboxRoute::Faults, &Method::DELETE) => {
+            sandbox.plan(FaultPlan::default());
             Ok(Answer::empty(StatusCode::NO_CONTENT))
         }
         _ => Err(Answer::not_allowed(route.allow())),
@@ -119,19 +120,19 @@ async fn read<T>(
     Ok(parse(&bytes)?)
 }
 
-/// Begins anew while no request is in flight. Goes on to its end if the caller goes away.
-async fn reset(app: &Arc<App>, sandbox: &Sandbox) -> Result<Answer, Answer> {
-    let alone = sandbox.alone().await?;
+/// Resets the shop while no request is in flight. Completes even if the caller disconnects.
+async fn reset(app: &Arc<App>, sandbox: &SandboxState) -> Result<Answer, Answer> {
+    let lock = sandbox.lock_for_reset().await?;
     let app = Arc::clone(app);
     blocking(move || {
-        let _alone = alone;
+        let _lock = lock;
         let Some(sandbox) = &app.sandbox else { return Ok(()) };
         let epoch = sandbox.port().new_epoch()?;
         let done = sandbox.port().reset(epoch);
-        // One in doubt may turn out to have happened: no tag of before may then fit what is new. If it has not, tags of
-        // before merely fit no more.
+        // A reset in doubt may have happened, so no earlier entity tag may match a new version. If it has not happened,
+        // earlier tags merely stop matching.
         if done.as_ref().err().is_none_or(|error| error.kind() == StoreErrorKind::Indeterminate) {
-            sandbox.begun(epoch);
+            sandbox.restart(epoch);
         }
         done
     })
@@ -139,18 +140,18 @@ async fn reset(app: &Arc<App>, sandbox: &Sandbox) -> Result<Answer, Answer> {
     Ok(Answer::empty(StatusCode::NO_CONTENT))
 }
 
-/// Turns the clock while no request is in flight: each request is of one time.
-async fn turn_clock(sandbox: &Sandbox, turn: ClockTurn) -> Result<Answer, Answer> {
-    let alone = sandbox.alone().await?;
+/// Turns the clock while no request is in flight, so that each request sees one time.
+async fn turn_clock(sandbox: &SandboxState, turn: ClockTurn) -> Result<Answer, Answer> {
+    let lock = sandbox.lock_for_reset().await?;
     let port = Arc::clone(sandbox.port());
     let face = blocking(move || {
-        let _alone = alone;
+        let _lock = lock;
         port.set_clock(turn)
     });
     Ok(clock(face.await?))
 }
 
-/// Runs what waits for a disk where it keeps nobody waiting.
+/// Runs blocking work on a thread that may block.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, StoreError> {
@@ -163,12 +164,12 @@ fn clock(face: ClockFace) -> Answer {
     Answer::json(StatusCode::OK, format!("{{\"now\":\"{now}\",\"frozen\":{frozen}}}"))
 }
 
-fn plan(plan: &Plan) -> Answer {
+fn plan(plan: &FaultPlan) -> Answer {
     Answer::json(StatusCode::OK, render_plan(plan))
 }
 
-/// A plan, with what has come of it, as it may be sent again.
-pub(crate) fn render_plan(plan: &Plan) -> String {
+/// Renders a plan with its counts, in the form in which it can be sent again.
+pub(crate) fn render_plan(plan: &FaultPlan) -> String {
     let mut text = format!("{{\"seed\":{},\"faults\":[", plan.seed);
     for (place, rule) in plan.rules.iter().enumerate() {
         text.push_str(if place == 0 { "{" } else { ",{" });
@@ -180,8 +181,8 @@ pub(crate) fn render_plan(plan: &Plan) -> String {
     text
 }
 
-/// The members of a rule. None of the words needs an escape.
-fn write_rule(text: &mut String, rule: &Rule) -> std::fmt::Result {
+/// Writes the members of a rule. No value needs escaping.
+fn write_rule(text: &mut String, rule: &FaultRule) -> std::fmt::Result {
     if let Some(method) = &rule.method {
         write!(text, "\"method\":\"{method}\",")?;
     }
@@ -189,9 +190,9 @@ fn write_rule(text: &mut String, rule: &Rule) -> std::fmt::Result {
         write!(text, "\"route\":\"{route}\",")?;
     }
     match rule.when {
-        When::Always => {}
-        When::First(calls) => write!(text, "\"first\":{calls},")?,
-        When::Percent(percent) => write!(text, "\"percent\":{percent},")?,
+        Trigger::Always => {}
+        Trigger::First(calls) => write!(text, "\"first\":{calls},")?,
+        Trigger::Percent(percent) => write!(text, "\"percent\":{percent},")?,
     }
     for (name, time) in [("latency", rule.latency), ("jitter", rule.jitter)] {
         if !time.is_zero() {
@@ -199,18 +200,18 @@ fn write_rule(text: &mut String, rule: &Rule) -> std::fmt::Result {
         }
     }
     match rule.end {
-        // There only to keep calls from the rules after it.
-        End::Served if rule.latency.is_zero() && rule.jitter.is_zero() => {
+        // The rule has no effect except that it keeps calls from later rules.
+        Outcome::Served if rule.latency.is_zero() && rule.jitter.is_zero() => {
             text.push_str("\"latency\":\"0s\",");
         }
-        End::Served => {}
-        End::Answered { code, retry_after } => {
+        Outcome::Served => {}
+        Outcome::Answered { code, retry_after } => {
             write!(text, "\"status\":{},\"code\":\"{}\",", code.status().as_u16(), code.as_str())?;
             if let Some(secs) = retry_after {
                 write!(text, "\"retryAfter\":{secs},")?;
             }
         }
-        End::Dropped => text.push_str("\"drop\":true,"),
+        Outcome::Dropped => text.push_str("\"drop\":true,"),
     }
     write!(text, "\"calls\":{},\"acted\":{}", rule.calls, rule.acted)
 }

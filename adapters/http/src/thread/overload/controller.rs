@@ -11,7 +11,7 @@ const STANDING_TICKS: u32 = 2;
 /// requests take long, or because the machine does something else, and each of them has one answer to wait for. So many
 /// turns of connections must also have come before a request that waited too long: where there were fewer, the thread was
 /// not busy with requests.
-pub(super) const LINE_MIN: u32 = 100;
+pub(super) const CONCURRENCY_MIN: u32 = 100;
 
 /// The share that is refused first.
 const FIRST: f32 = 0.5;
@@ -43,11 +43,11 @@ const CALM: f32 = 0.8;
 const PROBE_EVERY: u32 = 200;
 
 /// What was seen between two looks.
-pub(super) struct Tick {
+pub(super) struct Sample {
     /// How long a request waited at the end, and how many turns of connections came before it. One connection may have had
     /// several of them.
     pub(super) waited: Duration,
-    pub(super) line: u32,
+    pub(super) queued: u32,
     /// Requests that can be made at once: HTTP/1.1 connections and HTTP/2 streams that are open.
     pub(super) open: u32,
     /// Requests that had their turn, and those of them that were refused.
@@ -57,7 +57,7 @@ pub(super) struct Tick {
 }
 
 /// Judges tick by tick.
-pub(super) struct Gauge {
+pub(super) struct Controller {
     wait_max: Duration,
     late_ticks: u32,
     late: Duration,
@@ -68,16 +68,16 @@ pub(super) struct Gauge {
     ticks: u32,
 }
 
-impl Gauge {
+impl Controller {
     pub(super) fn new(wait_max: Duration) -> Self {
         Self { wait_max, late_ticks: 0, late: Duration::ZERO, refused: None, capacity: 0.0, ticks: 0 }
     }
 
     /// What part of the requests is served in the next tick; none: all, and without a look at them.
     #[expect(clippy::cast_precision_loss, reason = "rates, not counts")]
-    pub(super) fn judge(&mut self, tick: &Tick) -> Option<f32> {
-        let Tick { waited, elapsed, .. } = *tick;
-        if tick.open <= LINE_MIN {
+    pub(super) fn judge(&mut self, sample: &Sample) -> Option<f32> {
+        let Sample { waited, elapsed, .. } = *sample;
+        if sample.open <= CONCURRENCY_MIN {
             (self.refused, self.late_ticks, self.late) = (None, 0, Duration::ZERO);
             return None;
         }
@@ -88,15 +88,16 @@ impl Gauge {
         } else {
             (0, Duration::ZERO)
         };
-        let rate = a_second(tick.asked.saturating_sub(tick.refused));
+        let rate = a_second(sample.asked.saturating_sub(sample.refused));
         let Some(refused) = self.refused else {
-            if self.late_ticks >= STANDING_TICKS && self.late >= STANDING && tick.line >= LINE_MIN {
+            if self.late_ticks >= STANDING_TICKS && self.late >= STANDING && sample.queued >= CONCURRENCY_MIN
+            {
                 (self.refused, self.capacity, self.ticks) = (Some(FIRST), rate, 0);
                 return Some(1.0 - FIRST);
             }
             return None;
         };
-        if !is_late && a_second(tick.asked) < CALM * self.capacity {
+        if !is_late && a_second(sample.asked) < CALM * self.capacity {
             self.refused = None;
             return None;
         }
@@ -133,7 +134,7 @@ mod tests {
 
     /// A thread, simulated: requests come at a rate, each costs some time, a refusal a part of that.
     struct Thread {
-        gauge: Gauge,
+        controller: Controller,
         /// Requests a millisecond.
         arrivals: f32,
         /// Milliseconds that one takes.
@@ -142,38 +143,38 @@ mod tests {
         refusal: f32,
         /// Requests that wait at most: a connection has one.
         connections: f32,
-        line: f32,
+        queued: f32,
         part: f32,
     }
 
     impl Thread {
         fn new(load: f32, refusal: f32, connections: f32) -> Self {
             let cost = 0.1;
-            let gauge = Gauge::new(WAIT_MAX);
-            Self { gauge, arrivals: load / cost, cost, refusal, connections, line: 0.0, part: 1.0 }
+            let controller = Controller::new(WAIT_MAX);
+            Self { controller, arrivals: load / cost, cost, refusal, connections, queued: 0.0, part: 1.0 }
         }
 
         /// One tick. Says what part of its capacity was served, and how long requests waited.
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a model")]
         fn tick(&mut self) -> (f32, Duration) {
             let each = self.part * self.cost + (1.0 - self.part) * self.cost * self.refusal;
-            let waited = self.line * each;
+            let waited = self.queued * each;
             let elapsed = 20.0 + waited;
-            self.line = (self.line + self.arrivals * elapsed).min(self.connections);
-            let handled = (elapsed / each).min(self.line);
-            self.line -= handled;
+            self.queued = (self.queued + self.arrivals * elapsed).min(self.connections);
+            let handled = (elapsed / each).min(self.queued);
+            self.queued -= handled;
             let served = handled * self.part;
             let waited = Duration::from_secs_f32(waited / 1_000.0);
             let elapsed_time = Duration::from_secs_f32(elapsed / 1_000.0);
-            let tick = Tick {
+            let sample = Sample {
                 waited,
                 asked: handled as u32,
                 refused: (handled - served) as u32,
-                line: (waited.as_secs_f32() * 1_000.0 / each) as u32,
+                queued: (waited.as_secs_f32() * 1_000.0 / each) as u32,
                 open: self.connections as u32,
                 elapsed: elapsed_time,
             };
-            self.part = self.gauge.judge(&tick).unwrap_or(1.0);
+            self.part = self.controller.judge(&sample).unwrap_or(1.0);
             (served * self.cost / elapsed, waited)
         }
 
@@ -190,9 +191,9 @@ mod tests {
 
     #[test]
     fn what_passes_by_itself_refuses_nobody() {
-        let mut gauge = Gauge::new(WAIT_MAX);
+        let mut controller = Controller::new(WAIT_MAX);
         let mut judge = |waited, asked, elapsed| {
-            gauge.judge(&Tick { waited, line: asked, open: 10_000, asked, refused: 0, elapsed })
+            controller.judge(&Sample { waited, queued: asked, open: 10_000, asked, refused: 0, elapsed })
         };
         let second = Duration::from_secs(1);
         for _ in 0..100 {
@@ -211,19 +212,29 @@ mod tests {
     #[test]
     fn a_small_closed_loop_is_never_refused_however_long_it_waits() {
         let second = Duration::from_secs(1);
-        let tick =
-            |open, line| Tick { waited: second, line, open, asked: 5_000, refused: 0, elapsed: TICK * 10 };
-        for line in [LINE_MIN, 5_000, u32::MAX] {
-            let mut gauge = Gauge::new(WAIT_MAX);
+        let tick = |open, queued| Sample {
+            waited: second,
+            queued,
+            open,
+            asked: 5_000,
+            refused: 0,
+            elapsed: TICK * 10,
+        };
+        for queued in [CONCURRENCY_MIN, 5_000, u32::MAX] {
+            let mut controller = Controller::new(WAIT_MAX);
             for _ in 0..1_000 {
-                assert_eq!(gauge.judge(&tick(LINE_MIN, line)), None, "{line} turns of few connections");
+                assert_eq!(
+                    controller.judge(&tick(CONCURRENCY_MIN, queued)),
+                    None,
+                    "{queued} turns of few connections"
+                );
             }
             // One more, and it is an overload, once it has stood.
-            assert_eq!(gauge.judge(&tick(LINE_MIN + 1, line)), None);
-            assert_eq!(gauge.judge(&tick(LINE_MIN + 1, line)), Some(1.0 - FIRST));
+            assert_eq!(controller.judge(&tick(CONCURRENCY_MIN + 1, queued)), None);
+            assert_eq!(controller.judge(&tick(CONCURRENCY_MIN + 1, queued)), Some(1.0 - FIRST));
             // It ends at once when so few are left.
-            assert_eq!(gauge.judge(&tick(LINE_MIN, line)), None);
-            assert_eq!(gauge.judge(&tick(LINE_MIN + 1, line)), None, "and has to stand again");
+            assert_eq!(controller.judge(&tick(CONCURRENCY_MIN, queued)), None);
+            assert_eq!(controller.judge(&tick(CONCURRENCY_MIN + 1, queued)), None, "and has to stand again");
         }
     }
 
@@ -250,6 +261,6 @@ mod tests {
         for _ in 0..100 {
             thread.tick();
         }
-        assert_eq!(thread.gauge.refused, None);
+        assert_eq!(thread.controller.refused, None);
     }
 }

@@ -4,28 +4,28 @@
 const SLOTS: usize = 256;
 
 /// What each of those who ask is given.
-pub(super) struct Shares {
+pub(super) struct FairShares {
     /// Requests in this tick.
-    asked: [u32; SLOTS],
+    requested: [u32; SLOTS],
     /// The part that is served.
     part: [f32; SLOTS],
     /// What is left of the parts of requests so far: at one, the next is served.
     credit: [f32; SLOTS],
 }
 
-impl Default for Shares {
+impl Default for FairShares {
     fn default() -> Self {
-        Self { asked: [0; SLOTS], part: [1.0; SLOTS], credit: [0.0; SLOTS] }
+        Self { requested: [0; SLOTS], part: [1.0; SLOTS], credit: [0.0; SLOTS] }
     }
 }
 
-impl Shares {
+impl FairShares {
     /// Whether a request is served.
-    pub(super) fn admit(&mut self, who: u64) -> bool {
+    pub(super) fn admit(&mut self, caller: u64) -> bool {
         // The number may differ in its upper bits alone.
-        let mixed = who.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56;
+        let mixed = caller.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56;
         let slot = usize::try_from(mixed).unwrap_or(0) % SLOTS;
-        self.asked[slot] = self.asked[slot].saturating_add(1);
+        self.requested[slot] = self.requested[slot].saturating_add(1);
         let credit = self.credit[slot] + self.part[slot];
         let is_served = credit >= 1.0;
         self.credit[slot] = if is_served { credit - 1.0 } else { credit };
@@ -40,20 +40,20 @@ impl Shares {
         reason = "parts, not counts"
     )]
     pub(super) fn divide(&mut self, part: f32) {
-        let total: u64 = self.asked.iter().map(|asked| u64::from(*asked)).sum();
-        let level = level(self.asked, (total as f64 * f64::from(part)) as u64);
-        for (part, asked) in self.part.iter_mut().zip(&mut self.asked) {
-            *part = if *asked <= level { 1.0 } else { level as f32 / *asked as f32 };
-            *asked = 0;
+        let total: u64 = self.requested.iter().map(|requested| u64::from(*requested)).sum();
+        let level = level(self.requested, (total as f64 * f64::from(part)) as u64);
+        for (part, requested) in self.part.iter_mut().zip(&mut self.requested) {
+            *part = if *requested <= level { 1.0 } else { level as f32 / *requested as f32 };
+            *requested = 0;
         }
     }
 }
 
 /// The level at which everybody's demand, cut at that level, fits into what there is.
-fn level(mut asked: [u32; SLOTS], fits: u64) -> u32 {
-    asked.sort_unstable();
+fn level(mut requested: [u32; SLOTS], fits: u64) -> u32 {
+    requested.sort_unstable();
     let mut left = fits;
-    for (done, one) in asked.iter().enumerate() {
+    for (done, one) in requested.iter().enumerate() {
         let each = left / (SLOTS - done) as u64;
         if u64::from(*one) > each {
             return u32::try_from(each).unwrap_or(u32::MAX);
@@ -69,16 +69,16 @@ mod tests {
 
     /// Requests of one tick, and how many of each are served after it has settled.
     fn served(demands: &[(u64, u32)], part: f32) -> Vec<u32> {
-        let mut shares = Shares::default();
+        let mut fair_shares = FairShares::default();
         let mut served = vec![];
         for _ in 0..3 {
             served = demands
                 .iter()
-                .map(|(who, requests)| {
-                    u32::try_from((0..*requests).filter(|_| shares.admit(*who)).count()).unwrap()
+                .map(|(caller, requests)| {
+                    u32::try_from((0..*requests).filter(|_| fair_shares.admit(*caller)).count()).unwrap()
                 })
                 .collect();
-            shares.divide(part);
+            fair_shares.divide(part);
         }
         served
     }

@@ -55,7 +55,7 @@ fn a_new_pet_needs_a_name_and_a_category() {
 #[test]
 fn messages_read_as_sentences() {
     let error = new_pet(br#"{"name":"","status":"x","b":1}"#).unwrap_err();
-    assert_eq!(error.message, "The body has 4 faults.");
+    assert_eq!(error.message, "The body has 4 errors.");
     let messages: Vec<_> = error.details.iter().map(|detail| detail.message.as_ref()).collect();
     assert_eq!(
         messages,
@@ -66,7 +66,7 @@ fn messages_read_as_sentences() {
             "b is not a member of this resource.",
         ]
     );
-    assert_eq!(new_pet(b"1").unwrap_err().message, "The body has 1 fault.");
+    assert_eq!(new_pet(b"1").unwrap_err().message, "The body has 1 error.");
 }
 
 #[test]

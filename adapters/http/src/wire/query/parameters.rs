@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::super::faults::{Fault, Faults};
+use super::super::faults::{FieldFault, FieldFaults};
 use super::super::links::push_parameter;
 use super::decode;
 use crate::wire::error::ApiError;
@@ -19,7 +19,7 @@ type Parameter<'q> = (Cow<'q, str>, Option<Cow<'q, str>>);
 /// The parameters of one query.
 pub(super) struct Parameters<'q> {
     rest: Vec<Parameter<'q>>,
-    faults: Faults,
+    faults: FieldFaults,
     /// What has been taken, encoded again.
     taken: String,
 }
@@ -29,13 +29,13 @@ impl<'q> Parameters<'q> {
     pub(super) fn of(query: Option<&'q str>) -> Self {
         let query = query.unwrap_or_default();
         let taken = String::with_capacity(query.len());
-        let mut parameters = Self { rest: Vec::new(), faults: Faults::default(), taken };
+        let mut parameters = Self { rest: Vec::new(), faults: FieldFaults::default(), taken };
         let pieces = query.split('&').filter(|piece| !piece.is_empty());
         for piece in pieces {
             if parameters.rest.len() == PARAMETERS_MAX {
                 // The others are not looked at: one fault is enough said.
                 parameters.rest.clear();
-                let message = format!("There are more than {PARAMETERS_MAX} parameters.");
+                let message = format!("The query has more than {PARAMETERS_MAX} parameters.");
                 parameters.faults.add_whole("too_long", message);
                 return parameters;
             }
@@ -52,7 +52,7 @@ impl<'q> Parameters<'q> {
     pub(super) fn one<T>(
         &mut self,
         name: &'static str,
-        judge: impl FnOnce(&str) -> Result<T, Fault>,
+        judge: impl FnOnce(&str) -> Result<T, FieldFault>,
     ) -> Option<T> {
         let judged = self.single(name)?.and_then(|value| {
             let judged = judge(&value)?;
@@ -67,7 +67,7 @@ impl<'q> Parameters<'q> {
     pub(super) fn many<T>(
         &mut self,
         name: &'static str,
-        judge: impl Fn(&str) -> Result<T, Fault>,
+        judge: impl Fn(&str) -> Result<T, FieldFault>,
     ) -> Option<Vec<T>> {
         let values: Vec<_> = self.take(name).collect();
         if values.is_empty() {
@@ -86,18 +86,18 @@ impl<'q> Parameters<'q> {
     pub(super) fn finish(mut self) -> Result<String, ApiError> {
         for (index, (name, _)) in self.rest.iter().enumerate() {
             if self.rest[..index].iter().all(|(other, _)| other != name) {
-                let fault = Fault::new("unknown_parameter", "is not a parameter of this operation");
+                let fault = FieldFault::new("unknown_parameter", "is not a parameter of this operation");
                 self.faults.add(name, &fault);
             }
         }
         if self.faults.is_empty() { Ok(self.taken) } else { Err(self.faults.of_query()) }
     }
 
-    fn single(&mut self, name: &'static str) -> Option<Result<Cow<'q, str>, Fault>> {
+    fn single(&mut self, name: &'static str) -> Option<Result<Cow<'q, str>, FieldFault>> {
         let mut values = self.take(name);
         let value = values.next()?;
         if values.count() > 0 {
-            self.faults.add(name, &Fault::new("repeated_parameter", "takes one value"));
+            self.faults.add(name, &FieldFault::new("repeated_parameter", "must not be repeated"));
             return None;
         }
         Some(value)
@@ -106,12 +106,12 @@ impl<'q> Parameters<'q> {
     fn judge_all<T>(
         &mut self,
         name: &'static str,
-        values: Vec<Result<Cow<'q, str>, Fault>>,
-        judge: impl Fn(&str) -> Result<T, Fault>,
-    ) -> Result<Vec<T>, Fault> {
+        values: Vec<Result<Cow<'q, str>, FieldFault>>,
+        judge: impl Fn(&str) -> Result<T, FieldFault>,
+    ) -> Result<Vec<T>, FieldFault> {
         let joined = values.into_iter().collect::<Result<Vec<_>, _>>()?.join(",");
         if joined.split(',').nth(VALUES_MAX).is_some() {
-            return Err(Fault::new("too_long", format!("takes at most {VALUES_MAX} values")));
+            return Err(FieldFault::new("too_long", format!("must have at most {VALUES_MAX} values")));
         }
         let judged = joined.split(',').map(judge).collect::<Result<Vec<_>, _>>()?;
         push_parameter(&mut self.taken, name, &joined);
@@ -119,22 +119,22 @@ impl<'q> Parameters<'q> {
     }
 
     /// Takes all values of a parameter: those that are left in the iterator are not taken.
-    fn take(&mut self, name: &str) -> impl Iterator<Item = Result<Cow<'q, str>, Fault>> {
+    fn take(&mut self, name: &str) -> impl Iterator<Item = Result<Cow<'q, str>, FieldFault>> {
         let taken = self.rest.extract_if(.., move |(other, _)| other == name);
         taken.map(|(_, value)| value.ok_or_else(undecodable))
     }
 }
 
 /// A plain decimal number; none if it is larger than any that is asked for.
-pub(super) fn number(text: &str) -> Result<Option<usize>, Fault> {
+pub(super) fn number(text: &str) -> Result<Option<usize>, FieldFault> {
     let plain = match text.as_bytes() {
         [b'0'] => true,
         [] | [b'0', ..] => false,
         digits => digits.iter().all(u8::is_ascii_digit),
     };
-    if plain { Ok(text.parse().ok()) } else { Err(Fault::from(petstore_domain::IdError::NotDecimal)) }
+    if plain { Ok(text.parse().ok()) } else { Err(FieldFault::from(petstore_domain::IdError::NotDecimal)) }
 }
 
-fn undecodable() -> Fault {
-    Fault::new("invalid_format", "must be percent-encoded UTF-8")
+fn undecodable() -> FieldFault {
+    FieldFault::new("invalid_format", "must be percent-encoded UTF-8")
 }

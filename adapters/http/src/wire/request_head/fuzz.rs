@@ -53,7 +53,7 @@ fn check(lines: &[u8]) {
         bytes += format!("{name}: \r\n").len() + value.len();
         headers.append(name, value);
     }
-    let head = Head::read(&headers);
+    let head = RequestHead::read(&headers);
     assert_eq!(head.bytes, bytes);
     let values = |name: &str| headers.get_all(name).iter().collect::<Vec<_>>();
     for (name, field) in [
@@ -70,19 +70,19 @@ fn check(lines: &[u8]) {
         };
         assert_eq!(field, expected, "{name}");
     }
-    assert_eq!(head.expects, headers.contains_key("expect"));
-    assert_eq!(head.accepts, headers.contains_key("accept"));
-    assert_eq!(head.knows, headers.contains_key("if-none-match"));
+    assert_eq!(head.expects_continue(), headers.contains_key("expect"));
+    assert_eq!(head.has_accept(), headers.contains_key("accept"));
+    assert_eq!(head.has_if_none_match(), headers.contains_key("if-none-match"));
     let chunked = |value: &&HeaderValue| value.as_bytes().eq_ignore_ascii_case(b"chunked");
     let codings = values("transfer-encoding");
-    assert_eq!(head.chunked, !codings.is_empty());
-    assert_eq!(head.coded, codings.len() > 1 || !codings.iter().all(chunked));
+    assert_eq!(head.is_chunked(), !codings.is_empty());
+    assert_eq!(head.has_other_coding(), codings.len() > 1 || !codings.iter().all(chunked));
 
     check_key(&head, &headers);
 }
 
 /// The key, against what the contract says of it in so many words.
-fn check_key(head: &Head<'_>, headers: &HeaderMap) {
+fn check_key(head: &RequestHead<'_>, headers: &HeaderMap) {
     let bearer = |value: &[u8]| {
         let scheme = value.get(..7).filter(|scheme| scheme.eq_ignore_ascii_case(b"bearer "));
         scheme.map(|_| value[7..].trim_ascii().to_vec()).unwrap_or_default()

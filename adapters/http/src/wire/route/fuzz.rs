@@ -1,7 +1,7 @@
 //! Paths, written back from what they were found to be.
 
 use super::*;
-use crate::counts::counters::Route;
+use crate::counts::counters::RouteLabel;
 use crate::woven::both;
 
 const WORDS: &[&str] = &[
@@ -55,13 +55,13 @@ fn a_path_names_what_it_is_written_as() {
                 | Resource::Orders
                 | Resource::Inventory
                 | Resource::RateLimit => {
-                    return assert_eq!(Route::of(&resource).template(), decoded);
+                    return assert_eq!(RouteLabel::of(&resource).template(), decoded);
                 }
                 Resource::Pet(id) | Resource::Item(id) | Resource::Adjustments(id) => id.map(PetId::get),
                 Resource::Category(id) => id.map(CategoryId::get),
                 Resource::Order(id) => id.map(OrderId::get),
             };
-            let (before, after) = Route::of(&resource).template().split_once('{').unwrap();
+            let (before, after) = RouteLabel::of(&resource).template().split_once('{').unwrap();
             let (_, after) = after.split_once('}').unwrap();
             let segment = decoded.strip_prefix(before).and_then(|rest| rest.strip_suffix(after)).unwrap();
             assert!(!segment.contains('/') && !["", ".", ".."].contains(&segment), "{segment}");

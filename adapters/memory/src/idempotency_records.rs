@@ -1,0 +1,139 @@
+//! The table of idempotency records, which expire.
+
+use std::collections::BTreeSet;
+
+use dashmap::DashMap;
+use foldhash::fast::RandomState;
+use parking_lot::Mutex;
+use petstore_domain::{AccountId, IdempotencyId, IdempotencyRecord, RecordRef, Timestamp};
+
+use crate::stripes::Stripes;
+
+/// Most records that one call of housekeeping drops: it bounds the call to some milliseconds.
+const PRUNE_MAX: usize = 10_000;
+
+/// Idempotency records, found by id, counted by account, and sorted by expiry.
+///
+/// A record counts until it is dropped. A change of a record needs its stripe; the counts are not part of any footprint.
+pub(crate) struct IdempotencyTable {
+    records: DashMap<IdempotencyId, IdempotencyRecord, RandomState>,
+    counts: DashMap<AccountId, u32, RandomState>,
+    by_expiry: Mutex<BTreeSet<(Timestamp, IdempotencyId)>>,
+}
+
+impl IdempotencyTable {
+    pub(crate) fn new() -> Self {
+        Self { records: DashMap::default(), counts: DashMap::default(), by_expiry: Mutex::default() }
+    }
+
+    pub(crate) fn get(&self, id: &IdempotencyId) -> Option<IdempotencyRecord> {
+        self.records.get(id).map(|record| record.clone())
+    }
+
+    /// All records, in no particular order.
+    pub(crate) fn all(&self) -> impl Iterator<Item = IdempotencyRecord> {
+        self.records.iter().map(|record| record.clone())
+    }
+
+    pub(crate) fn holds(&self, id: &IdempotencyId) -> bool {
+        self.records.contains_key(id)
+    }
+
+    /// The number of records of an account.
+    pub(crate) fn count(&self, account: AccountId) -> u32 {
+        self.counts.get(&account).map_or(0, |count| *count)
+    }
+
+    pub(crate) fn put(&self, record: IdempotencyRecord) {
+        let (id, expires_at) = (record.name.clone(), record.expires_at);
+        let replaced = self.records.insert(id.clone(), record);
+        if replaced.is_none() {
+            *self.counts.entry(id.account).or_default() += 1;
+        }
+        let mut by_expiry = self.by_expiry.lock();
+        if let Some(replaced) = replaced {
+            by_expiry.remove(&(replaced.expires_at, replaced.name));
+        }
+        by_expiry.insert((expires_at, id));
+    }
+
+    /// Removes all records. The caller excludes changes.
+    pub(crate) fn clear(&self) {
+        self.records.clear();
+        self.counts.clear();
+        self.by_expiry.lock().clear();
+    }
+
+    /// The ids of records that have expired at `now`, the oldest first.
+    fn expired(&self, now: Timestamp, max: usize) -> Vec<IdempotencyId> {
+        let by_expiry = self.by_expiry.lock();
+        let expired = by_expiry.iter().take_while(|(expires_at, _)| *expires_at <= now);
+        expired.take(max).map(|(_, id)| id.clone()).collect()
+    }
+
+    /// Drops a record, unless it was replaced by one that has not expired. Returns true if it did.
+    fn drop_expired(&self, id: &IdempotencyId, now: Timestamp) -> bool {
+        let Some((_, record)) = self.records.remove_if(id, |_, record| record.expires_at <= now) else {
+            return false;
+        };
+        if let Some(mut count) = self.counts.get_mut(&id.account) {
+            *count -= 1;
+        }
+        self.counts.remove_if(&id.account, |_, count| *count == 0);
+        self.by_expiry.lock().remove(&(record.expires_at, record.name));
+        true
+    }
+}
+
+/// Drops expired records, a bounded number of them. Returns that number.
+pub(crate) fn prune(table: &IdempotencyTable, stripes: &Stripes, now: Timestamp) -> usize {
+    let mut dropped = 0;
+    for id in table.expired(now, PRUNE_MAX) {
+        let _held = stripes.hold(&[RecordRef::Idempotency(id.clone())]);
+        dropped += usize::from(table.drop_expired(&id, now));
+    }
+    dropped
+}
+
+#[cfg(test)]
+mod tests {
+    use petstore_domain::{Fingerprint, IdempotencyKey, IdempotencyScope, Outcome};
+
+    use super::*;
+
+    fn at(millis: i64) -> Timestamp {
+        Timestamp::from_millis(millis).unwrap()
+    }
+
+    fn record(expires_at: i64) -> IdempotencyRecord {
+        let name = IdempotencyId {
+            account: AccountId::FIRST,
+            scope: IdempotencyScope::CreatePet,
+            key: IdempotencyKey::parse(b"a").unwrap(),
+        };
+        let (fingerprint, outcome) = (Fingerprint([0; 32]), Outcome::InsufficientStock(0));
+        IdempotencyRecord { name, fingerprint, outcome, expires_at: at(expires_at) }
+    }
+
+    #[test]
+    fn a_record_that_was_replaced_after_the_search_is_not_dropped() {
+        let table = IdempotencyTable::new();
+        table.put(record(10));
+        let expired = table.expired(at(10), 5);
+        assert_eq!(expired, [record(10).name]);
+        table.put(record(20));
+        assert!(!table.drop_expired(&expired[0], at(10)));
+        assert_eq!((table.get(&expired[0]), table.count(AccountId::FIRST)), (Some(record(20)), 1));
+        // The entry of the replaced record was removed.
+        assert_eq!(table.by_expiry.lock().len(), 1);
+    }
+
+    #[test]
+    fn an_account_without_records_has_no_entry() {
+        let table = IdempotencyTable::new();
+        table.put(record(10));
+        assert!(table.drop_expired(&record(10).name, at(10)));
+        assert!(!table.drop_expired(&record(10).name, at(10)));
+        assert!(table.records.is_empty() && table.counts.is_empty() && table.by_expiry.lock().is_empty());
+    }
+}

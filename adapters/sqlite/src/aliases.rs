@@ -1,0 +1,175 @@
+//! Aliases of a data file: hard links, and other mounts of the same file.
+//!
+//! SQLite derives the path of the `-wal` from the path of the data file, so each alias has its own log. Two servers with two
+//! aliases would each write their own log over the same file. A file that is opened by another alias than the last time lacks
+//! the changes that are still in the log of the last one.
+
+use std::ffi::OsStr;
+use std::fs::{self, File, Metadata, TryLockError};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use rustix::fs::{XattrFlags, major, minor};
+
+use crate::OpenError;
+use crate::data_file::DataFile;
+use crate::files::{companion, with_suffix};
+
+/// The kernel's list of held locks.
+const LOCKS: &str = "/proc/locks";
+
+/// Takes the lock on the file itself. It excludes a process that has opened the file by any alias.
+pub(crate) fn lock(data: &DataFile, database: &Path) -> Result<(), OpenError> {
+    data.lock().map_err(|error| match error {
+        TryLockError::WouldBlock => in_use(database),
+        TryLockError::Error(source) => OpenError::File { path: database.into(), source },
+    })
+}
+
+fn in_use(database: &Path) -> OpenError {
+    let holder = fs::metadata(database).ok().and_then(|found| {
+        let locks = fs::read_to_string(LOCKS).ok()?;
+        holder(&locks, major(found.dev()), minor(found.dev()), found.ino())
+    });
+    OpenError::InUseByAnotherName { path: database.into(), holder }
+}
+
+/// Finds the process that holds a lock on a whole file in the kernel's list (proc_locks(5)). The list has 0 for a process of
+/// another container, and other device numbers for some file systems.
+fn holder(locks: &str, major: u32, minor: u32, inode: u64) -> Option<u32> {
+    let file = format!("{major:02x}:{minor:02x}:{inode}");
+    let of_file = |line: &str| {
+        let mut words = line.split_ascii_whitespace().skip(1);
+        let is_held = words.next()? == "FLOCK" && words.nth(1)? == "WRITE";
+        let process = words.next()?.parse().ok()?;
+        (is_held && process > 0 && words.next()? == file).then_some(process)
+    };
+    locks.lines().find_map(of_file)
+}
+
+/// Refuses a file that another process has open by another alias. Call it before the file is read.
+///
+/// Not for a process that has the file open itself: closing a descriptor releases SQLite's locks on it.
+pub(crate) fn check_in_use(database: &Path) -> Result<(), OpenError> {
+    if !has_hard_links(database) {
+        return Ok(());
+    }
+    let is_held = |path: &Path| {
+        let opened = File::open(path);
+        opened.is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
+    };
+    // A process that has opened it by this name also holds the lock file beside this name.
+    let is_elsewhere = is_held(database) && !is_held(&companion(database, ".lock"));
+    if is_elsewhere { Err(in_use(database)) } else { Ok(()) }
+}
+
+/// Refuses an alias by which no journal has been opened: the last server may have been killed, and its log is then beside
+/// another alias, in any folder. An alias that was used has a lock file beside it.
+pub(crate) fn check_was_used(database: &Path) -> Result<(), OpenError> {
+    const UNUSED: &str = "it is a hard link that has not been opened by this name before, and the last changes may be in the -wal \
+                          beside another of its names: open it by that name, or copy the file and open the copy";
+    if !has_hard_links(database) || companion(database, ".lock").exists() {
+        return Ok(());
+    }
+    check_in_use(database)?;
+    let failed = |source| OpenError::File { path: database.into(), source };
+    check_logs(database).map_err(failed)?;
+    Err(failed(io::Error::other(UNUSED)))
+}
+
+/// Refuses a file if one of its aliases in the same folder has a log, which holds the last changes. A later recovery of that
+/// log would overwrite what is written without it.
+pub(crate) fn check_logs(database: &Path) -> io::Result<()> {
+    let (Some(folder), true) = (database.parent(), has_hard_links(database)) else { return Ok(()) };
+    let id = |of: &Metadata| (of.dev(), of.ino());
+    let this = id(&fs::metadata(database)?);
+    // A folder without read permission hides its aliases.
+    for other in fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()) {
+        let is_same = fs::symlink_metadata(&other).is_ok_and(|found| id(&found) == this);
+        let is_other = is_same && other.file_name() != database.file_name();
+        if is_other && fs::metadata(with_suffix(&other, "-wal")).is_ok_and(|found| found.len() > 0) {
+            return Err(io::Error::other(format!(
+                "it is also named {0}, and {0}-wal holds the last changes: open it by that name",
+                other.display()
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// The extended attribute for the name by which a data file was opened last. It belongs to the inode, so all aliases share it.
+const LAST_NAME: &str = "user.petstore.opened_as";
+
+/// The longest name that is recorded, in bytes: file systems have little room for attributes.
+const LAST_NAME_MAX: usize = 1024;
+
+/// Records the name by which a file is opened. A file system without attributes records none.
+pub(crate) fn record_name(data: &DataFile, database: &Path) {
+    let name = database.as_os_str().as_bytes();
+    if name.len() <= LAST_NAME_MAX {
+        let _ = rustix::fs::fsetxattr(data.file(), LAST_NAME, name, XattrFlags::empty());
+    }
+}
+
+/// Refuses a file that was opened last by another alias, unless the log of that alias is known to be empty: it holds the last
+/// changes.
+pub(crate) fn check_last_name(database: &Path) -> io::Result<()> {
+    let mut name = [0; LAST_NAME_MAX];
+    if !has_hard_links(database) {
+        return Ok(());
+    }
+    let Ok(length) = rustix::fs::getxattr(database, LAST_NAME, &mut name) else { return Ok(()) };
+    let last = Path::new(OsStr::from_bytes(&name[..length]));
+    let id = |of: &Metadata| (of.dev(), of.ino());
+    // Folders are compared by inode, because a link to a folder leads to the same log.
+    let folder = |of: &Path| Some(id(&fs::metadata(of.parent()?).ok()?));
+    if last.file_name() == database.file_name() && folder(last) == folder(database) {
+        return Ok(());
+    }
+    let this = id(&fs::metadata(database)?);
+    let is_there = fs::metadata(last).is_ok_and(|found| id(&found) == this);
+    let has_log = fs::metadata(with_suffix(last, "-wal")).is_ok_and(|found| found.len() > 0);
+    match (is_there, has_log) {
+        (true, false) => Ok(()),
+        (true, true) => Err(io::Error::other(format!(
+            "it was last opened as {0}, and {0}-wal holds the last changes: open it by that name",
+            last.display()
+        ))),
+        (false, _) => Err(io::Error::other(format!(
+            "it has several names and was last opened as {}, which does not exist now, and the last changes may be in the -wal \
+             beside that name: open it by that name, or remove its other names",
+            last.display()
+        ))),
+    }
+}
+
+/// Whether a file has more than one hard link.
+fn has_hard_links(database: &Path) -> bool {
+    fs::metadata(database).is_ok_and(|found| found.nlink() > 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_holder_of_a_lock_is_found_by_device_and_inode() {
+        const LOCKS: &str = "1: POSIX  ADVISORY  READ 11 08:01:42 1073741826 1073742335\n\
+            2: FLOCK  ADVISORY  WRITE 12 08:01:43 0 EOF\n\
+            3: FLOCK  ADVISORY  WRITE 13 08:01:42 0 EOF\n\
+            3: -> FLOCK  ADVISORY  WRITE 14 fe:10:42 0 EOF\n\
+            4: FLOCK  ADVISORY  WRITE 0 fe:10:44 0 EOF\n\
+            5: FLOCK\n";
+        for (major, minor, inode, expected) in [
+            (8, 1, 42, Some(13)),
+            (8, 1, 43, Some(12)),
+            (0xfe, 0x10, 42, None),
+            (0xfe, 0x10, 44, None),
+            (8, 2, 42, None),
+        ] {
+            assert_eq!(holder(LOCKS, major, minor, inode), expected, "{major}:{minor}:{inode}");
+        }
+    }
+}

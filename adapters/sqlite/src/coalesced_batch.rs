@@ -1,0 +1,104 @@
+//! A batch as the rows that it leaves: each is written once, however often it changes.
+
+use std::collections::BTreeMap;
+
+use petstore_domain::{
+    Account, AccountId, CategoryId, CategoryRecord, Change, Changes, IdempotencyId, IdempotencyRecord, KeyId,
+    KeyRecord, OrderId, OrderRecord, PetId, PetRecord,
+};
+use rusqlite::{Connection, params};
+
+use crate::table::put;
+
+/// The last change of each record, by id: neighbours in a table are written one after the other. None: it is gone.
+#[derive(Default)]
+pub(crate) struct CoalescedBatch<'a> {
+    categories: BTreeMap<CategoryId, Option<&'a CategoryRecord>>,
+    pets: BTreeMap<PetId, Option<&'a PetRecord>>,
+    orders: BTreeMap<OrderId, Option<&'a OrderRecord>>,
+    accounts: BTreeMap<AccountId, &'a Account>,
+    keys: BTreeMap<KeyId, &'a KeyRecord>,
+    retries: BTreeMap<&'a IdempotencyId, &'a IdempotencyRecord>,
+}
+
+impl<'a> CoalescedBatch<'a> {
+    /// Folds what several decisions change, a later one over an earlier.
+    pub(crate) fn of(changes: &'a [Changes]) -> Self {
+        let mut fold = Self::default();
+        for change in changes.iter().flat_map(Changes::as_slice) {
+            fold.add(change);
+        }
+        fold
+    }
+
+    fn add(&mut self, change: &'a Change) {
+        match change {
+            Change::Pet(pet) => _ = self.pets.insert(pet.pet.id, Some(pet)),
+            Change::PetDeleted(id) => _ = self.pets.insert(*id, None),
+            Change::Category(category) => _ = self.categories.insert(category.category.id, Some(category)),
+            Change::CategoryDeleted(id) => _ = self.categories.insert(*id, None),
+            Change::Order(order) => _ = self.orders.insert(order.order.id, Some(order)),
+            Change::OrderDeleted(id) => _ = self.orders.insert(*id, None),
+            Change::Account(account) => _ = self.accounts.insert(account.id, account),
+            Change::Key(key) => _ = self.keys.insert(key.id, key),
+            Change::Idempotency(retry) => _ = self.retries.insert(&retry.name, retry),
+        }
+    }
+
+    /// Writes the rows. The caller has a transaction.
+    pub(crate) fn write(&self, connection: &Connection) -> rusqlite::Result<()> {
+        delete(connection, "DELETE FROM pets WHERE id = ?1", gone(&self.pets).map(PetId::get))?;
+        delete(connection, "DELETE FROM orders WHERE id = ?1", gone(&self.orders).map(OrderId::get))?;
+        delete(
+            connection,
+            "DELETE FROM categories WHERE id = ?1",
+            gone(&self.categories).map(CategoryId::get),
+        )?;
+        self.free_names(connection)?;
+        put(connection, self.categories.values().copied().flatten())?;
+        put(connection, self.pets.values().copied().flatten())?;
+        put(connection, self.orders.values().copied().flatten())?;
+        put(connection, self.accounts.values().copied())?;
+        put(connection, self.keys.values().copied())?;
+        put(connection, self.retries.values().copied())
+    }
+
+    /// Gives up the names that records are about to lose: one decision may have renamed a record and a later one given
+    /// its name to another, but rows are written by id, and each must find its name free. Until then a row has a name
+    /// with a control character, which no true name has.
+    fn free_names(&self, connection: &Connection) -> rusqlite::Result<()> {
+        if self.categories.len() > 1 {
+            let sql = "UPDATE categories SET folded_name = char(1) || id WHERE id = ?1 AND folded_name <> ?2";
+            let mut statement = connection.prepare_cached(sql)?;
+            for record in self.categories.values().copied().flatten() {
+                let folded = record.category.name.folded();
+                statement.execute(params![record.category.id.get(), folded.as_str()])?;
+            }
+        }
+        if self.accounts.len() > 1 {
+            let sql = "UPDATE accounts SET name = char(1) || id, folded_name = char(1) || id
+                 WHERE id = ?1 AND folded_name <> ?2";
+            let mut statement = connection.prepare_cached(sql)?;
+            for account in self.accounts.values() {
+                statement.execute(params![account.id.get(), account.name.folded().as_str()])?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn gone<K: Copy, V>(records: &BTreeMap<K, Option<&V>>) -> impl Iterator<Item = K> {
+    records.iter().filter(|(_, record)| record.is_none()).map(|(id, _)| *id)
+}
+
+fn delete(connection: &Connection, sql: &str, ids: impl Iterator<Item = u64>) -> rusqlite::Result<()> {
+    let mut ids = ids.peekable();
+    if ids.peek().is_none() {
+        return Ok(());
+    }
+    let mut statement = connection.prepare_cached(sql)?;
+    for id in ids {
+        statement.execute([id])?;
+    }
+    Ok(())
+}

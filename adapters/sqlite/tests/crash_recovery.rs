@@ -1,0 +1,240 @@
+//! A log that a crash has left: torn, which is cut, or damaged before its last transaction, which is refused.
+
+mod common;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use common::*;
+use petstore_domain::*;
+use petstore_ports::*;
+use petstore_sqlite::{
+    DamagedLog, LogPosition, OpenError, OpenOptions, SqliteJournal, backup, read_snapshot,
+};
+use rusqlite::Connection;
+use rusqlite::config::DbConfig;
+
+/// Bytes before the first frame, and of a frame.
+const HEADER: usize = 32;
+const FRAME: usize = 24 + 512;
+
+/// Bytes that reach the disk together.
+const SECTOR: usize = 512;
+
+/// Opens a file, and drops what stands behind a damage of its log.
+fn open_dropping(path: impl AsRef<Path>) -> Result<SqliteJournal, OpenError> {
+    let options = OpenOptions { damaged_log: DamagedLog::Drop, ..OpenOptions::default() };
+    SqliteJournal::open_with(path, EPOCH, options).map(|(journal, _)| journal)
+}
+
+/// The files of a database as they are at one moment.
+#[derive(Clone, PartialEq)]
+struct Files {
+    data: Vec<u8>,
+    log: Vec<u8>,
+}
+
+impl Files {
+    fn of(room: &Room) -> Self {
+        Self {
+            data: fs::read(room.database()).unwrap(),
+            log: fs::read(room.path("petstore.db-wal")).unwrap(),
+        }
+    }
+
+    /// Puts them where no process has them open.
+    fn put(&self, room: &Room) -> PathBuf {
+        let path = room.path("crash.db");
+        for end in ["", "-wal", "-shm", ".lock"] {
+            let _ = fs::remove_file(room.path(&format!("crash.db{end}")));
+        }
+        fs::write(&path, &self.data).unwrap();
+        fs::write(room.path("crash.db-wal"), &self.log).unwrap();
+        path
+    }
+
+    fn hurt(&self, byte: usize) -> Self {
+        let mut hurt = self.clone();
+        hurt.log[byte] ^= 0x10;
+        hurt
+    }
+}
+
+fn last(journal: &mut SqliteJournal) -> u64 {
+    journal.load(&mut |_| Ok(())).unwrap().last_batch.0
+}
+
+/// A journal in use with this many batches in its log, and where in the log each of them ends.
+fn in_use(room: &Room, batches: u64) -> (SqliteJournal, Vec<usize>) {
+    let mut journal = room.open();
+    let mut ends = vec![];
+    for number in 1..=batches {
+        let category = category(number, &format!("Cats {number}"));
+        keep(&mut journal, number, [Change::Category(category)]).unwrap();
+        ends.push(Files::of(room).log.len());
+    }
+    (journal, ends)
+}
+
+#[test]
+fn a_log_that_is_damaged_before_its_last_transaction_is_refused_by_all_who_open_it_and_left_as_it_is() {
+    let room = Room::new();
+    let (_journal, ends) = in_use(&room, 6);
+    let sound = Files::of(&room);
+    let place = |byte: usize| {
+        if byte < HEADER {
+            LogPosition::Header
+        } else {
+            LogPosition::Frame(((byte - HEADER) / FRAME + 1) as u64)
+        }
+    };
+    for byte in (0..ends[3]).step_by(101).chain(20..28) {
+        let hurt = sound.hurt(byte);
+        let path = hurt.put(&room);
+        match SqliteJournal::open(&path, EPOCH) {
+            Err(OpenError::LogDamaged { position: found, .. }) => {
+                assert_eq!(found, place(byte), "byte {byte}")
+            }
+            other => panic!("byte {byte}: {:?}", other.err()),
+        }
+        let read = read_snapshot(&path, &mut |_| Ok(()));
+        assert!(
+            matches!(&read, Err(error) if error.kind() == StoreErrorKind::Corrupt),
+            "byte {byte}: {read:?}"
+        );
+        let copied = backup(&path, &room.path("copy.db")).unwrap_err().to_string();
+        assert!(copied.contains("crash.db-wal is damaged in its "), "byte {byte}: {copied}");
+        let now = Files { data: fs::read(&path).unwrap(), log: fs::read(room.path("crash.db-wal")).unwrap() };
+        assert!(now == hurt, "byte {byte}");
+    }
+}
+
+#[test]
+fn what_stands_behind_the_damage_is_dropped_on_demand_and_never_comes_back() {
+    let room = Room::new();
+    let (_journal, ends) = in_use(&room, 6);
+    let sound = Files::of(&room);
+    for (batch, end) in (1..5).zip(&ends) {
+        let path = sound.hurt(end + 100).put(&room);
+        let mut opened = open_dropping(&path).unwrap();
+        let frame = (end - HEADER) / FRAME + 1;
+        assert_eq!((opened.dropped(), last(&mut opened)), (Some(LogPosition::Frame(frame as u64)), batch));
+        let next = category(7, "Since");
+        let changes = [Changes::from([Change::Category(next)])];
+        append(&mut opened, batch + 1, &changes, IDS).unwrap();
+        drop(opened);
+        let mut again = SqliteJournal::open(&path, EPOCH).unwrap();
+        assert_eq!((again.dropped(), last(&mut again)), (None, batch + 1));
+    }
+    let mut whole = open_dropping(sound.put(&room)).unwrap();
+    assert_eq!((whole.dropped(), last(&mut whole)), (None, 6));
+}
+
+#[test]
+fn nothing_is_dropped_while_another_program_has_the_file_open() {
+    let room = Room::new();
+    let (_journal, ends) = in_use(&room, 3);
+    let path = Files::of(&room).hurt(ends[0] + 100).put(&room);
+    let tool = Connection::open(&path).unwrap();
+    tool.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).unwrap();
+    let _count: u64 = tool.query_row("SELECT count(*) FROM categories", [], |row| row.get(0)).unwrap();
+    let open = || open_dropping(&path);
+    assert!(matches!(open(), Err(OpenError::Engine { .. })), "{:?}", open().err());
+    drop(tool);
+    assert_eq!(last(&mut open().unwrap()), 1);
+}
+
+#[test]
+fn the_last_transaction_is_cut_when_it_is_not_whole() {
+    let room = Room::new();
+    let (_journal, ends) = in_use(&room, 3);
+    let sound = Files::of(&room);
+    for byte in [ends[1] + 30, ends[2] - 1] {
+        assert_eq!(last(&mut SqliteJournal::open(sound.hurt(byte).put(&room), EPOCH).unwrap()), 2);
+    }
+    let mut shorter = sound.clone();
+    shorter.log.truncate(ends[2] - 1);
+    assert_eq!(last(&mut SqliteJournal::open(shorter.put(&room), EPOCH).unwrap()), 2);
+}
+
+/// What a disk makes of a power cut: of the sectors that were written and not synced, any.
+fn torn(before: &[u8], after: &[u8], random: &mut u64) -> Vec<u8> {
+    let mut torn = before.to_vec();
+    // A log that begins again has its header synced before anything follows.
+    if before.get(..HEADER) != Some(&after[..HEADER]) {
+        let header = torn.len().max(HEADER);
+        torn.resize(header, 0);
+        torn[..HEADER].copy_from_slice(&after[..HEADER]);
+    }
+    for begins in (0..after.len()).step_by(SECTOR) {
+        *random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        if *random >> 63 == 1 {
+            let sector = begins..(begins + SECTOR).min(after.len());
+            torn.resize(torn.len().max(sector.end), 0);
+            torn[sector.clone()].copy_from_slice(&after[sector]);
+        }
+    }
+    torn
+}
+
+#[test]
+fn a_power_cut_is_never_taken_for_damage_whatever_order_the_sectors_are_written_in() {
+    let room = Room::new();
+    let mut journal = room.open();
+    let tool = room.tool();
+    tool.execute_batch("PRAGMA wal_autocheckpoint = 0; PRAGMA cache_size = 10; PRAGMA cache_spill = 10")
+        .unwrap();
+    let mut random = 7;
+    for number in 1..=40 {
+        let many = 1 + number * 7 % 30;
+        let rows = (0..many)
+            .map(|one| Row::Category(category(number * 100 + one, &format!("{number} {one}").repeat(9))));
+        let changes = changes(&rows.collect::<Vec<_>>());
+        match number % 9 {
+            // All of it is in the database, and the next one begins the log again.
+            4 => tool.query_row("PRAGMA wal_checkpoint(FULL)", [], |_| Ok(())).unwrap(),
+            // Frames of a transaction that was given up stay behind the end.
+            2 | 6 => tool
+                .execute_batch("BEGIN; UPDATE categories SET description = printf('%500c', 'x'); ROLLBACK")
+                .unwrap(),
+            _ => {}
+        }
+        let before = Files::of(&room);
+        append(&mut journal, number, &changes, IDS).unwrap();
+        let after = Files::of(&room);
+        for _ in 0..8 {
+            let cut = Files { log: torn(&before.log, &after.log, &mut random), data: before.data.clone() };
+            let mut opened = SqliteJournal::open(cut.put(&room), EPOCH).unwrap();
+            let found = last(&mut opened);
+            assert!([number - 1, number].contains(&found), "{found} in the midst of {number}");
+        }
+    }
+}
+
+#[test]
+fn a_young_file_without_its_log_is_not_a_new_store() {
+    let room = Room::new();
+    let (journal, _) = in_use(&room, 1);
+    let files = Files::of(&room);
+    let path = files.put(&room);
+    fs::remove_file(room.path("crash.db-wal")).unwrap();
+    let refused = SqliteJournal::open(&path, EPOCH).err().unwrap();
+    assert!(matches!(refused, OpenError::LogMissing { .. }));
+    let said = refused.to_string();
+    assert!(
+        said.contains(
+            "crash.db-wal, which holds all changes since the file was created, is missing: bring that back"
+        ),
+        "{said}"
+    );
+    assert!(read_snapshot(&path, &mut |_| Ok(())).is_err());
+    assert!(backup(&path, &room.path("copy.db")).is_err());
+    fs::write(room.path("crash.db-wal"), &files.log).unwrap();
+    assert_eq!(last(&mut SqliteJournal::open(&path, EPOCH).unwrap()), 1, "when it is brought back");
+    drop(journal);
+    fs::remove_file(room.database()).unwrap();
+    drop(room.open());
+    assert!(!room.path("petstore.db-wal").exists());
+    let header = room.open().load(&mut |_| Ok(())).unwrap();
+    assert_eq!((header.last_batch.0, header.epoch), (0, EPOCH), "one that ended in order is a new store");
+}

@@ -1,0 +1,77 @@
+//! Generated clients: each is generated from the contract and compiled or type-checked strictly, and a tour of the
+//! running petstore uses it. The tours are in `tests/clients`, as examples; generated sources stay in
+//! `target/tmp/clients`. Rust takes too long to compile here: `bash tests/deep clients` does it. `docs/import.md` has
+//! a row for each.
+
+mod c;
+mod generated;
+mod go;
+mod java;
+mod patterns;
+mod php;
+mod python;
+mod ruby;
+mod typescript;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::common::{Site, tools};
+
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+
+/// Returns the path of a file of the repository.
+fn source(path: &str) -> PathBuf {
+    Path::new(ROOT).join(path)
+}
+
+/// Creates an empty folder for a client.
+fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("clients").join(name);
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+/// Returns the files in a folder with this extension, sorted.
+fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(files(&path, extension));
+        } else if path.extension().is_some_and(|one| one == extension) {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Returns whether a system library is installed, by one of its files. Without it the test is skipped.
+fn has_library(file: &str) -> bool {
+    Path::new(file).is_file() || tools::can_run(file, "")
+}
+
+/// Runs a program, which must succeed, and returns its output.
+fn run(command: &mut Command) -> String {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{command:?}\n{printed}{}", String::from_utf8_lossy(&output.stderr));
+    printed
+}
+
+/// Runs a tour against a new petstore.
+fn tour(name: &str, command: &mut Command) {
+    let mut site = Site::new(&format!("client-{name}"));
+    site.serve(&["--db", "memory"], &[]);
+    let key = |plan| {
+        let socket = ["--admin-socket", "petstore.sock"];
+        run(&mut site.command(&[&["keys", "create", "--quiet", "--plan", plan], &socket[..]].concat()))
+    };
+    command
+        .env("PETSTORE_URL", format!("http://127.0.0.1:{}/v1", site.port))
+        .env("PETSTORE_KEY", key("pro").trim())
+        .env("PETSTORE_FREE_KEY", key("free").trim());
+    assert_eq!(run(command), "the tour is over\n");
+}

@@ -1,0 +1,40 @@
+use std::path::PathBuf;
+use std::process::Command;
+
+use super::{files, folder, generated, has_library, run, source, tour};
+use crate::common::tools;
+
+const ANNOTATIONS: &str = "/usr/share/java/jakarta-annotation-api.jar";
+
+/// The generator's archive, which contains Jackson.
+pub(super) fn jackson() -> PathBuf {
+    let archives = files(&tools::folder().join(".venv/lib"), "jar");
+    archives.into_iter().find(|file| file.ends_with("openapi-generator.jar")).unwrap()
+}
+
+#[test]
+fn a_java_client_is_generated_compiled_and_used() {
+    let Some(client) = generated::client("java").filter(|_| tools::can_run("javac", "--version")) else {
+        return;
+    };
+    if !has_library(ANNOTATIONS) {
+        return;
+    }
+    let classes = folder("java");
+    let jackson = jackson();
+    let path = |parts: [&str; 2]| parts.join(":");
+    run(Command::new("javac")
+        .args([
+            "-proc:none",
+            "-encoding",
+            "UTF-8",
+            "-cp",
+            &path([jackson.to_str().unwrap(), ANNOTATIONS]),
+            "-d",
+        ])
+        .arg(&classes)
+        .args(files(&client.join("src/main"), "java"))
+        .arg(source("tests/clients/java/Tour.java")));
+    let path = path([classes.to_str().unwrap(), jackson.to_str().unwrap()]);
+    tour("java", Command::new("java").args(["-XX:TieredStopAtLevel=1", "-cp", &path, "Tour"]));
+}

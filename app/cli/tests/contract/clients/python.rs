@@ -1,0 +1,32 @@
+use std::process::Command;
+
+use super::{folder, generated, run, source, tour};
+use crate::common::tools;
+
+#[test]
+fn a_python_client_is_generated_type_checked_and_used() {
+    let Some(client) = generated::client("python") else { return };
+    let [mypy, python] = ["mypy", "python"].map(tools::python);
+    let source = source("tests/clients/python");
+    run(Command::new(mypy)
+        .arg("--config-file")
+        .arg(source.join("mypy.ini"))
+        .arg(source.join("tour.py"))
+        .env("MYPYPATH", &client)
+        .env("MYPY_CACHE_DIR", client.join("cache")));
+    tour("python", Command::new(python).arg(source.join("tour.py")).env("PYTHONPATH", &client));
+}
+
+#[test]
+fn the_client_of_openapi_python_client_is_type_checked() {
+    let [generator, mypy] = ["openapi-python-client", "mypy"].map(tools::python);
+    if !tools::can_run(&generator, "--version") {
+        return;
+    }
+    let folder = folder("openapi-python-client");
+    // Its last step formats the code, which the check does not need.
+    std::fs::write(folder.join("settings.yaml"), "post_hooks: []\n").unwrap();
+    let settings = ["--fail-on-warning", "--config", "settings.yaml"];
+    run(generated::documented(&generator, &folder).args(settings));
+    run(Command::new(mypy).args(["--strict", "petstore_client"]).current_dir(folder));
+}

@@ -1,0 +1,206 @@
+//! schemathesis against the binary: it sends what the contract allows and what it forbids. `tests/schemathesis` has
+//! its settings. Each run keeps its output and its reports in `target/tmp/schemathesis`. `PETSTORE_SCHEMATHESIS_SEEDS`
+//! (numbers or `fresh`, separated by commas) and `PETSTORE_SCHEMATHESIS_EXAMPLES` (for each operation and phase) make
+//! the runs longer; `tests/deep` sets them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread;
+
+use serde_json::{Value, json};
+
+use crate::common::{Client, Site, tools};
+
+/// Two fixed seeds, and a random one, which is printed so that the run can be repeated.
+const SEEDS: &str = "1,2,fresh";
+
+/// The number of examples for each operation and phase, unless the variable sets another one.
+const EXAMPLES: &str = "50";
+
+/// A quota that no run exhausts.
+const UNLIMITED: &str = "2147483647";
+
+/// A run: its name and its findings.
+struct Run {
+    name: String,
+    folder: PathBuf,
+    report: Value,
+    output: String,
+    answers: Answers,
+}
+
+/// The number of answers by operation and status.
+type Answers = BTreeMap<String, BTreeMap<u64, usize>>;
+
+impl Run {
+    /// Serves a shop with a few pets, creates a key, and runs schemathesis with the server's contract or another one.
+    fn of(name: &str, key: &[&str], args: &[&str], other: Option<fn(&mut Value)>) -> Self {
+        let mut site = Site::new(&format!("schemathesis-{name}"));
+        // Requests without a key would exceed the limit of an address.
+        site.serve(&["--db", "memory", "--demo", "20", "--address-limit", UNLIMITED], &[]);
+        let created =
+            site.run(&[&["keys", "create", "--quiet", "--admin-socket", "petstore.sock"], key].concat());
+        assert!(created.status.success(), "{}", String::from_utf8_lossy(&created.stderr));
+        let secret = String::from_utf8(created.stdout).unwrap();
+
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("schemathesis").join(name);
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir_all(&folder).unwrap();
+        let (log, report, events) =
+            (folder.join("output.txt"), folder.join("report.json"), folder.join("events.ndjson"));
+        let origin = format!("http://127.0.0.1:{}", site.port);
+        let mut contract = format!("{origin}/openapi.yaml");
+        if let Some(change) = other {
+            let served = Client::connect(site.port, "").unwrap().ask("GET", "/openapi.json", "", "").unwrap();
+            let mut document = serde_json::from_str(&served.body).unwrap();
+            change(&mut document);
+            contract = folder.join("contract.json").display().to_string();
+            std::fs::write(&contract, document.to_string()).unwrap();
+        }
+        let out = File::create(&log).unwrap();
+        Command::new(tools::python("schemathesis"))
+            .args(["run", &contract, "--url", &format!("{origin}/v1"), "--no-color"])
+            .args(["--report-json-path", report.to_str().unwrap()])
+            .args(["--report-ndjson-path", events.to_str().unwrap()])
+            .args(args)
+            .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/schemathesis"))
+            .env("PETSTORE_KEY", secret.trim())
+            .env("PYTHONDONTWRITEBYTECODE", "1")
+            .env("HYPOTHESIS_STORAGE_DIRECTORY", Path::new(env!("CARGO_TARGET_TMPDIR")).join("hypothesis"))
+            .stdout(out.try_clone().unwrap())
+            .stderr(out)
+            .status()
+            .unwrap();
+        let output = std::fs::read_to_string(log).unwrap();
+        let report = std::fs::read_to_string(report).unwrap_or_else(|_| panic!("{output}"));
+        Self {
+            name: name.to_owned(),
+            folder,
+            report: serde_json::from_str(&report).unwrap(),
+            output,
+            answers: answers(&events),
+        }
+    }
+
+    /// Checks that the run is complete and found nothing.
+    fn found_nothing(&self) {
+        let Self { name, report, output, folder, .. } = self;
+        println!("seed {name}: {} cases", report["test_cases"]["generated"]);
+        let clean = report["exit_code"] == 0
+            && report["complete"] == true
+            && report["failures"].as_array().is_some_and(Vec::is_empty)
+            && report["errors"].as_array().is_some_and(Vec::is_empty)
+            && report["test_cases"]["errored"] == 0
+            && report["operations"]["tested"] == report["operations"]["total"];
+        let phases = report["phases"].as_object().unwrap();
+        let complete = phases.values().all(|phase| phase["status"] == "success");
+        assert!(clean && complete, "seed {name}, kept in {}:\n{output}", folder.display());
+    }
+
+    /// Returns the operations that succeeded at least once, without HEAD and OPTIONS, which the contract does not list
+    /// separately.
+    fn succeeded(&self) -> impl Iterator<Item = &String> {
+        let succeeded = |statuses: &BTreeMap<u64, usize>| statuses.keys().any(|status| status / 100 == 2);
+        self.answers
+            .iter()
+            .filter(move |(_, statuses)| succeeded(statuses))
+            .map(|(operation, _)| operation)
+            .filter(|operation| !operation.starts_with("HEAD ") && !operation.starts_with("OPTIONS "))
+    }
+}
+
+/// Counts the answers in the events of a run.
+fn answers(events: &Path) -> Answers {
+    let mut answers = Answers::new();
+    let events = std::fs::read_to_string(events).unwrap();
+    for event in events.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()) {
+        let recorder = &event["ScenarioFinished"]["recorder"];
+        for (id, exchange) in recorder["interactions"].as_object().into_iter().flatten() {
+            let case = &recorder["cases"][id]["value"];
+            let operation = format!("{} {}", case["method"], case["path"]).replace('"', "");
+            if let Some(status) = exchange["response"]["status_code"].as_u64() {
+                *answers.entry(operation).or_default().entry(status).or_default() += 1;
+            }
+        }
+    }
+    answers
+}
+
+/// Returns the seeds.
+fn seeds() -> Vec<String> {
+    let seeds = std::env::var("PETSTORE_SCHEMATHESIS_SEEDS").unwrap_or_else(|_| SEEDS.to_owned());
+    let fresh = || (RandomState::new().build_hasher().finish() >> 32).to_string();
+    seeds.split(',').map(|seed| if seed == "fresh" { fresh() } else { seed.to_owned() }).collect()
+}
+
+#[test]
+fn allowed_and_forbidden_requests_are_answered_as_the_contract_says() {
+    if !tools::can_run(tools::python("schemathesis"), "--version") {
+        return;
+    }
+    let examples = std::env::var("PETSTORE_SCHEMATHESIS_EXAMPLES").unwrap_or_else(|_| EXAMPLES.to_owned());
+    let seeds = seeds();
+    println!("seeds {}, {examples} examples", seeds.join(","));
+    let run = |seed: &str| {
+        let key = ["--plan", "enterprise", "--minute", UNLIMITED, "--day", UNLIMITED];
+        Run::of(seed, &key, &["--seed", seed, "--max-examples", &examples], None)
+    };
+    let runs: Vec<Run> = thread::scope(|scope| {
+        let runs: Vec<_> = seeds.iter().map(|seed| scope.spawn(|| run(seed))).collect();
+        runs.into_iter().map(|run| run.join().unwrap()).collect()
+    });
+    for run in &runs {
+        run.found_nothing();
+    }
+    // With a refused key every answer would be allowed. So each operation must have succeeded.
+    let succeeded: BTreeSet<_> = runs.iter().flat_map(Run::succeeded).collect();
+    let operations = runs[0].report["operations"]["total"].as_u64();
+    assert_eq!(u64::try_from(succeeded.len()).ok(), operations, "only these succeeded: {succeeded:#?}");
+}
+
+#[test]
+fn an_exhausted_plan_is_answered_as_the_contract_says() {
+    if !tools::can_run(tools::python("schemathesis"), "--version") {
+        return;
+    }
+    let run = Run::of("free", &["--plan", "free"], &["--seed", "1", "--max-examples", "5"], None);
+    run.found_nothing();
+    let count = |status| run.answers.values().filter_map(|statuses| statuses.get(&status)).sum::<usize>();
+    assert!(count(429) > 0, "the plan was never exhausted: {:?}", run.answers);
+    assert!(count(403) > 0, "no key was banned: {:?}", run.answers);
+}
+
+/// Changes a contract so that the server violates it: a status that it does not list, a required member that is never
+/// sent, and one that it refuses.
+fn plant(contract: &mut Value) {
+    let create = &mut contract["paths"]["/categories"]["post"];
+    create["responses"].as_object_mut().unwrap().remove("201").unwrap();
+    contract["components"]["schemas"]["Order"]["required"] = json!(["colour"]);
+    let pet = &mut contract["components"]["schemas"]["NewPet"];
+    pet["properties"]["colour"] = json!({"type": "string"});
+    pet["required"] = json!(["name", "categoryId", "colour"]);
+    contract["paths"]["/pets"]["post"]["requestBody"]["content"]["application/json"]["examples"] =
+        json!({"brown": {"value": {"name": "Hazel", "categoryId": 1, "colour": "brown"}}});
+}
+
+#[test]
+fn a_contract_that_the_server_violates_is_detected() {
+    if !tools::can_run(tools::python("schemathesis"), "--version") {
+        return;
+    }
+    let args = ["--seed", "1", "--phases", "examples"];
+    let run = Run::of("planted", &["--plan", "business"], &args, Some(plant));
+    let found = |kind: &str, operation: &str| {
+        let failures = run.report["failures"].as_array().into_iter().flatten();
+        let mut operations = failures
+            .filter(|failure| failure["type"] == kind)
+            .flat_map(|failure| failure["operations"].as_array().unwrap());
+        assert!(operations.any(|name| name == operation), "no {kind} of {operation}:\n{}", run.output);
+    };
+    found("UndefinedStatusCode", "POST /categories");
+    found("JsonSchemaError", "POST /store/orders");
+    found("RejectedPositiveData", "POST /pets");
+}

@@ -1,0 +1,102 @@
+//! The reference page, and pages of other origins, in Chromium, driven by playwright-core. The scripts are in
+//! `browser/`. Screenshots are in `target/tmp/screenshots`.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::json;
+
+use crate::common::{BINARY, Site, free_port, tools};
+
+const CHROMIUM: &str = "/usr/bin/chromium";
+
+/// Returns whether the programs for a script are installed.
+fn can_browse() -> bool {
+    tools::can_run("node", "--version")
+        && tools::can_run(tools::node("playwright-core"), "--version")
+        && tools::can_run(CHROMIUM, "--version")
+}
+
+/// Serves a shop with a few pets. Returns its key, too.
+fn shop(name: &str, flags: &[&str]) -> (Site, String) {
+    let mut site = Site::new(name);
+    let key = site.new_key();
+    let flags = [&["--demo", "5"], flags].concat();
+    site.serve(&flags, &[("PETSTORE_INITIAL_KEY", &key)]);
+    (site, key)
+}
+
+/// Runs a script, which succeeds if all its claims hold.
+#[track_caller]
+fn run(script: &str, told: &[(&str, &str)]) {
+    let screenshots = Path::new(env!("CARGO_TARGET_TMPDIR")).join("screenshots");
+    std::fs::create_dir_all(&screenshots).unwrap();
+    let mut object = json!({
+        "tools": tools::folder().canonicalize().unwrap(),
+        "chromium": CHROMIUM,
+        "screenshots": screenshots,
+    });
+    for (name, value) in told {
+        object[name] = json!(value);
+    }
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/documents/browser").join(script);
+    let output = Command::new("node").arg(script).arg(object.to_string()).output().unwrap();
+    let [out, err] = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+    println!("{out}");
+    assert!(output.status.success(), "{BINARY} in a browser:\n{out}\n{err}");
+}
+
+fn origin(site: &Site) -> String {
+    format!("http://127.0.0.1:{}", site.port)
+}
+
+#[test]
+fn the_reference_page_shows_the_contract_and_sends_real_requests() {
+    if !can_browse() {
+        return;
+    }
+    let (site, key) = shop("browser-reference", &[]);
+    run("reference.mjs", &[("origin", &origin(&site)), ("key", &key)]);
+}
+
+#[test]
+fn the_policy_of_the_reference_page_blocks_foreign_content() {
+    if !can_browse() {
+        return;
+    }
+    let (site, _) = shop("browser-policy", &[]);
+    run("policy.mjs", &[("origin", &origin(&site))]);
+}
+
+#[test]
+fn the_reference_page_works_under_another_base_path_and_behind_a_proxy() {
+    if !can_browse() {
+        return;
+    }
+    let (site, _) = shop("browser-base", &["--base-path", "/shop/v1"]);
+    run("proxied.mjs", &[("origin", &origin(&site)), ("base", "/shop/v1")]);
+}
+
+#[test]
+fn the_page_of_a_sandbox_has_a_note() {
+    if !can_browse() {
+        return;
+    }
+    let ops = format!("127.0.0.1:{}", free_port());
+    let (site, _) = shop("browser-sandbox", &["--sandbox"]);
+    let (apart, _) = shop("browser-sandbox-apart", &["--sandbox", "--ops-listen", &ops]);
+    let told = [("origin", origin(&site)), ("apart", origin(&apart)), ("ops", format!("http://{ops}"))];
+    run("sandbox.mjs", &told.each_ref().map(|(name, value)| (*name, value.as_str())));
+}
+
+#[test]
+fn a_page_of_another_origin_may_do_what_cors_allows() {
+    if !can_browse() {
+        return;
+    }
+    let (site, key) = shop("browser-cors", &[]);
+    let (closed, closed_key) = shop("browser-no-cors", &["--cors", "off"]);
+    let told =
+        [("origin", &origin(&site)), ("key", &key), ("off", &origin(&closed)), ("offKey", &closed_key)];
+    run("cors.mjs", &told.map(|(name, value)| (name, value.as_str())));
+}

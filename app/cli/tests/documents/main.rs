@@ -1,0 +1,11 @@
+//! The documents and the pages: each command is run as printed, and the reference page is opened in a browser.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod browser;
+mod monitoring;
+mod pages;
+mod readme;
+mod sandbox_page;
+mod shells;

@@ -1,0 +1,194 @@
+//! The dashboard and the alert rules use only metrics that the server exports.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use crate::common::exposition::scrape;
+use crate::common::{Client, Site};
+
+const DASHBOARD: &str = include_str!("../../../../docs/monitoring/grafana.json");
+const ALERTS: &str = include_str!("../../../../docs/monitoring/alerts.yaml");
+
+/// Labels that Prometheus adds to every sample.
+const OF_PROMETHEUS: [&str; 2] = ["job", "instance"];
+
+/// Keywords of the query language before a list of labels.
+const BEFORE_LABELS: [&str; 6] = ["by", "without", "on", "ignoring", "group_left", "group_right"];
+const OPERATORS: [&str; 4] = ["and", "or", "unless", "bool"];
+
+/// The labels of each metric, and their values.
+type Exported = BTreeMap<String, BTreeMap<String, BTreeSet<String>>>;
+
+/// The metrics and labels of an expression.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Asked {
+    /// Metrics, each with its label matchers: name, operator, value.
+    selectors: Vec<(String, Vec<[String; 3]>)>,
+    /// Labels by which the result is grouped.
+    groups: Vec<String>,
+}
+
+/// Takes a word from the front.
+fn word<'t>(text: &mut &'t str, belongs: impl Fn(char) -> bool) -> &'t str {
+    let end = text.find(|c| !belongs(c)).unwrap_or(text.len());
+    let (word, rest) = text.split_at(end);
+    *text = rest;
+    word
+}
+
+fn is_name(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "_:".contains(c)
+}
+
+/// Takes the text up to the first `end`, which is removed.
+fn until<'t>(text: &mut &'t str, end: char) -> &'t str {
+    let (inside, rest) = text[1..].split_once(end).unwrap_or_else(|| panic!("no {end} in {text}"));
+    *text = rest;
+    inside
+}
+
+/// Parses the matchers between braces. Our files have no value with a comma or a brace.
+fn matchers(text: &str) -> Vec<[String; 3]> {
+    let matchers = text.split(',').map(|matcher| {
+        let (name, rest) = matcher.split_at(matcher.find(['=', '!']).expect("an operator"));
+        let (operator, value) = rest.split_once('"').expect("a value");
+        [name.trim(), operator, value.trim_end_matches(['"', ' '])].map(str::to_owned)
+    });
+    matchers.collect()
+}
+
+fn asked(expression: &str) -> Asked {
+    let (mut asked, mut rest) = (Asked::default(), expression);
+    while let Some(front) = rest.chars().next() {
+        match front {
+            '[' => drop(until(&mut rest, ']')),
+            '$' | '0'..='9' => drop(word(&mut rest, |c| is_name(c) || c == '$' || c == '.')),
+            c if is_name(c) => {
+                let name = word(&mut rest, is_name);
+                rest = rest.trim_start();
+                if BEFORE_LABELS.contains(&name) {
+                    asked
+                        .groups
+                        .extend(until(&mut rest, ')').split(',').map(|label| label.trim().to_owned()));
+                } else if rest.starts_with('{') {
+                    asked.selectors.push((name.to_owned(), matchers(until(&mut rest, '}'))));
+                } else if !rest.starts_with('(') && !OPERATORS.contains(&name) && !rest.starts_with("by ") {
+                    asked.selectors.push((name.to_owned(), vec![]));
+                }
+            }
+            c => rest = &rest[c.len_utf8()..],
+        }
+    }
+    asked
+}
+
+/// Returns why an expression matches nothing. `legend` may use the labels of its result.
+fn fault(expression: &str, legend: &str, exported: &Exported) -> Option<String> {
+    let asked = asked(expression);
+    let mut labels: BTreeSet<&str> = OF_PROMETHEUS.into();
+    for (metric, matchers) in &asked.selectors {
+        let Some(known) = exported.get(metric) else { return Some(format!("there is no {metric}")) };
+        labels.extend(known.keys().map(String::as_str));
+        for [label, operator, value] in matchers {
+            let Some(values) = known.get(label) else {
+                if OF_PROMETHEUS.contains(&label.as_str()) {
+                    continue;
+                }
+                return Some(format!("{metric} has no {label}"));
+            };
+            if !operator.ends_with('~') && !values.contains(value) {
+                return Some(format!("{label} of {metric} is never {value}"));
+            }
+        }
+    }
+    let mut of_legend = legend.split("{{").skip(1).filter_map(|rest| rest.split("}}").next());
+    let of_answer: BTreeSet<&str> = asked.groups.iter().map(String::as_str).collect();
+    let answer = if of_answer.is_empty() { &labels } else { &of_answer };
+    let missing = of_legend.find(|label| !answer.contains(label));
+    if let Some(label) = missing {
+        return Some(format!("the answer has no {label}"));
+    }
+    let unknown = of_answer.into_iter().find(|label| !labels.contains(label));
+    unknown
+        .map(|label| format!("nothing has a {label}"))
+        .or(asked.selectors.is_empty().then(|| "nothing".to_owned()))
+}
+
+/// Collects all objects in a document that have an `expr`.
+fn queries<'d>(document: &'d Value, found: &mut Vec<&'d Value>) {
+    if document.get("expr").is_some() {
+        found.push(document);
+    }
+    match document {
+        Value::Array(all) => all.iter().for_each(|one| queries(one, found)),
+        Value::Object(members) => members.values().for_each(|one| queries(one, found)),
+        _ => {}
+    }
+}
+
+/// Returns the exposition of a server after a request of every kind.
+fn exported(name: &str) -> Exported {
+    let mut site = Site::new(name);
+    site.serve(&["--demo", "3"], &[]);
+    let key = site.printed_key();
+    let mut client = Client::connect(site.port, &key).unwrap();
+    assert_eq!(client.ask("POST", "/v1/store/orders", "", "{\"petId\":1}").unwrap().status, 201);
+    // Prometheus itself adds this one.
+    let mut exported = Exported::from([("up".to_owned(), BTreeMap::new())]);
+    for sample in scrape(&mut client).into_keys() {
+        let (name, labels) = sample.split_once('{').unwrap_or((&sample, ""));
+        let known = exported.entry(name.to_owned()).or_default();
+        for label in labels.trim_end_matches("\"}").split("\",").filter(|label| !label.is_empty()) {
+            let (label, value) = label.split_once("=\"").unwrap();
+            known.entry(label.to_owned()).or_default().insert(value.to_owned());
+        }
+    }
+    exported
+}
+
+#[test]
+fn dashboard_and_alerts_use_every_exported_metric_and_no_other() {
+    let exported = exported("monitoring");
+    let dashboard: Value = serde_json::from_str(DASHBOARD).unwrap();
+    let alerts: Value = serde_saphyr::from_str(ALERTS).unwrap();
+    let mut all = vec![];
+    queries(&dashboard, &mut all);
+    queries(&alerts, &mut all);
+    assert!(all.len() > 40, "{} expressions", all.len());
+    let mut shown = BTreeSet::new();
+    for query in all {
+        let expression = query["expr"].as_str().unwrap();
+        let legend = query["legendFormat"].as_str().unwrap_or_default();
+        assert_eq!(fault(expression, legend, &exported), None, "{expression}");
+        shown.extend(asked(expression).selectors.into_iter().map(|(metric, _)| metric));
+    }
+    let instances = dashboard["templating"]["list"][1]["definition"].as_str().unwrap();
+    let asks = instances.strip_prefix("label_values(").and_then(|rest| rest.strip_suffix(", instance)"));
+    assert!(exported.contains_key(asks.unwrap()), "{instances}");
+    // A family that no expression uses was forgotten.
+    let family = |name: &str| {
+        ["_bucket", "_sum", "_count"].iter().fold(name.to_owned(), |name, end| name.replace(end, ""))
+    };
+    let shown: BTreeSet<_> = shown.iter().map(|name| family(name)).collect();
+    let unseen: Vec<_> =
+        exported.keys().map(|name| family(name)).filter(|name| !shown.contains(name)).collect();
+    assert_eq!(unseen, ["process_virtual_memory_bytes"]);
+}
+
+#[test]
+fn a_metric_that_is_not_exported_is_found() {
+    let exported = exported("monitoring-faults");
+    let fault = |expression, legend| fault(expression, legend, &exported).unwrap_or_default();
+    assert_eq!(fault("rate(petstore_http_requests[5m])", ""), "there is no petstore_http_requests");
+    assert_eq!(fault("petstore_key_bans_total{plan=\"pro\"}", ""), "petstore_key_bans_total has no plan");
+    let misspelt = "sum(rate(petstore_quota_decisions_total{decision!=\"admited\"}[5m]))";
+    assert_eq!(fault(misspelt, ""), "decision of petstore_quota_decisions_total is never admited");
+    assert_eq!(fault("sum by (rout) (rate(petstore_http_requests_total[5m]))", ""), "nothing has a rout");
+    assert_eq!(
+        fault("sum by (route) (petstore_http_requests_total)", "{{status}}"),
+        "the answer has no status"
+    );
+    assert_eq!(fault("1 + 2", ""), "nothing");
+    assert_eq!(fault("sum(petstore_http_requests_total) by (le)", ""), "nothing has a le");
+}

@@ -1,0 +1,144 @@
+//! The pages of `docs`: every command works as printed, and every link has a target.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::common::{page, tools};
+
+/// Runs a page, if its programs are installed.
+fn run(name: &str, programs: &[(PathBuf, &str)]) {
+    if programs.iter().all(|(program, version)| tools::can_run(program, version)) {
+        page::run(name);
+    }
+}
+
+#[test]
+fn each_page_with_commands_is_run() {
+    let this = include_str!("pages.rs").to_owned() + include_str!("../contract/imports.rs");
+    for name in fs::read_dir(page::root().join("docs")).unwrap() {
+        let path = name.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "md") {
+            continue;
+        }
+        let blocks = page::split(&fs::read_to_string(&path).unwrap()).0;
+        // A page with a `sh setup` block is a tour, which a test starts.
+        let is_tour = blocks.iter().any(|block| block.kind == "sh setup");
+        let tells_commands = blocks.iter().any(|block| block.kind == "sh");
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let run = if is_tour {
+            include_str!("readme.rs").contains(name)
+        } else {
+            this.contains(&format!("\"{name}\""))
+        };
+        assert!(!tells_commands || run, "no test runs {name}");
+    }
+}
+
+/// Collects the Markdown files of the repository.
+fn markdown(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if path.is_dir() && !["target", "node_modules"].contains(&&*name) && !name.starts_with('.') {
+            markdown(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "md") {
+            found.push(path);
+        }
+    }
+}
+
+/// Returns the anchor of a heading as GitHub makes it: letters, digits and dashes.
+fn anchor(heading: &str) -> String {
+    let kept = heading.trim().chars().filter(|c| c.is_alphanumeric() || [' ', '-', '_'].contains(c));
+    kept.map(|c| if c == ' ' { '-' } else { c }).collect::<String>().to_lowercase()
+}
+
+fn anchors(page: &str) -> BTreeSet<String> {
+    let headings = page::split(page).1.into_iter().filter(|line| line.starts_with('#'));
+    headings.map(|line| anchor(line.trim_start_matches('#'))).collect()
+}
+
+/// Returns the targets of a page's links.
+fn targets(page: &str) -> Vec<String> {
+    let prose = page::split(page).1.join("\n");
+    let links = prose.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+    links.map(str::to_owned).collect()
+}
+
+#[test]
+fn every_link_leads_somewhere() {
+    let mut pages = vec![];
+    markdown(&page::root(), &mut pages);
+    let mut seen = 0;
+    for path in pages {
+        let text = fs::read_to_string(&path).unwrap();
+        for target in targets(&text) {
+            if target.contains("://") || target.starts_with("mailto:") {
+                continue;
+            }
+            seen += 1;
+            let (file, fragment) = target.split_once('#').unwrap_or((&target, ""));
+            let goal = if file.is_empty() { path.clone() } else { path.parent().unwrap().join(file) };
+            assert!(goal.exists(), "{}: {target} leads nowhere", path.display());
+            if !fragment.is_empty() {
+                let goal = fs::read_to_string(&goal).unwrap();
+                assert!(
+                    anchors(&goal).contains(fragment),
+                    "{}: {target} has no such heading",
+                    path.display()
+                );
+            }
+        }
+    }
+    assert!(seen > 10, "{seen} links");
+}
+
+#[test]
+fn a_heading_has_the_anchor_of_github() {
+    assert_eq!(anchor(" Plans, limits, bans"), "plans-limits-bans");
+    assert_eq!(anchor(" Where we chose `otherwise`"), "where-we-chose-otherwise");
+}
+
+#[test]
+fn dots_stand_for_anything() {
+    assert!(page::fits("a 12 b", "a … b") && page::fits("a 12", "a …") && page::fits("a", "a"));
+    assert!(!page::fits("a 12 c", "a … b") && !page::fits("ab", "a") && !page::fits("b", "a…"));
+}
+
+fn curl() -> (PathBuf, &'static str) {
+    ("curl".into(), "--version")
+}
+
+#[test]
+fn the_page_about_embedding_has_the_right_number_of_packages() {
+    let page = fs::read_to_string(page::root().join("docs/embed.md")).unwrap();
+    let rows = page.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` |"));
+    let mut seen = 0;
+    for (package, row) in rows {
+        let args = ["tree", "--locked", "-q", "--edges", "normal,build", "--prefix", "none", "--package"];
+        let tree = Command::new(env!("CARGO")).args(args).arg(package).current_dir(page::root()).output();
+        let tree = String::from_utf8(tree.unwrap().stdout).unwrap();
+        let packages: BTreeSet<Vec<&str>> =
+            tree.lines().map(|line| line.split(' ').take(2).collect()).collect();
+        let told = row.trim_end_matches(" |").rsplit(' ').next().unwrap();
+        assert_eq!(told, packages.len().to_string(), "{package}\n{tree}");
+        seen += 1;
+    }
+    assert_eq!(seen, 4);
+}
+
+#[test]
+fn the_page_for_operators_works_as_printed() {
+    run("operate.md", &[curl(), ("openssl".into(), "version")]);
+}
+
+#[test]
+fn the_page_about_testing_works_as_printed() {
+    let pytest = tools::python("pytest");
+    run(
+        "testing.md",
+        &[curl(), (pytest, "--version"), ("node".into(), "--version"), ("rustc".into(), "--version")],
+    );
+}

@@ -1,0 +1,105 @@
+//! Steps of the machine's clock under a running server, an hour back, a day forward and back again: each admits at
+//! most one new window. And a clock that was years ahead until the next start.
+
+use std::path::Path;
+
+use crate::common::{Client, Site, tools};
+
+/// The Free plan's requests a minute.
+const MINUTE: usize = 60;
+
+/// The path of libfaketime on Debian.
+const LIBRARIES: [&str; 2] = [
+    "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1",
+    "/usr/lib/aarch64-linux-gnu/faketime/libfaketimeMT.so.1",
+];
+
+/// Returns the number of requests that are admitted before three are refused. It stops there, because refusals are
+/// strikes.
+fn admitted(site: &Site, key: &str) -> usize {
+    let mut client = Client::connect(site.port, key).unwrap();
+    let mut admitted = 0;
+    let mut refused = 0;
+    while refused < 3 {
+        match client.ask("GET", "/v1/pets?limit=1", "", "").unwrap().status {
+            200 => admitted += 1,
+            429 => refused += 1,
+            other => panic!("{other}"),
+        }
+        assert!(admitted <= 3 * MINUTE, "requests are not limited");
+    }
+    admitted
+}
+
+/// The variables with which a server reads its time from a file.
+fn faked<'a>(library: &'a str, time: &'a Path) -> [(&'static str, &'a str); 5] {
+    [
+        ("LD_PRELOAD", library),
+        ("FAKETIME_TIMESTAMP_FILE", time.to_str().unwrap()),
+        ("FAKETIME_NO_CACHE", "1"),
+        ("FAKETIME_DONT_FAKE_MONOTONIC", "1"),
+        ("TZ", "UTC"),
+    ]
+}
+
+/// Returns the path of libfaketime, if it is installed.
+fn library() -> Option<&'static str> {
+    let is_there = tools::can_run("faketime", "--version");
+    is_there.then(|| LIBRARIES.into_iter().find(|library| Path::new(library).exists()).expect("libfaketime"))
+}
+
+#[test]
+fn a_clock_that_was_years_ahead_has_no_effect_after_the_next_start() {
+    let Some(library) = library() else { return };
+    let mut site = Site::new("ahead");
+    let time = site.folder.join("time");
+    let mut key = String::new();
+    for (moment, windows) in [
+        ("2040-01-01 00:00:10", 1),
+        // A small error of the clock, corrected later: it grants no requests, up to a week.
+        ("2039-12-26 00:00:10", 0),
+        // A machine whose clock is not set yet.
+        ("1970-01-01 00:00:10", 0),
+        ("2030-01-01 00:00:10", 1),
+        ("2030-01-01 00:00:20", 0),
+        ("2030-01-01 00:01:10", 1),
+    ] {
+        std::fs::write(&time, format!("@{moment}")).unwrap();
+        site.serve(&[], &faked(library, &time));
+        if key.is_empty() {
+            let made = site.run(&["keys", "create", "--plan", "free", "--quiet"]);
+            key = String::from_utf8(made.stdout).unwrap().trim().to_owned();
+        }
+        assert_eq!(admitted(&site, &key), windows * MINUTE, "at {moment}");
+        site.stop();
+    }
+}
+
+#[test]
+fn a_clock_that_steps_admits_at_most_one_new_window() {
+    let Some(library) = library() else { return };
+    let mut site = Site::new("clock");
+    let time = site.folder.join("time");
+    let set = |moment: &str| std::fs::write(&time, format!("@{moment}")).unwrap();
+    set("2030-01-01 23:58:10");
+    site.serve(&[], &faked(library, &time));
+    let made = site.run(&["keys", "create", "--plan", "free", "--quiet"]);
+    let key = String::from_utf8(made.stdout).unwrap().trim().to_owned();
+    assert_eq!(admitted(&site, &key), MINUTE);
+    for (moment, windows) in [
+        // An hour back admits nothing.
+        ("2030-01-01 22:58:10", 0),
+        ("2030-01-01 23:58:20", 0),
+        // Past midnight UTC: a new minute in a new day.
+        ("2030-01-02 00:00:05", 1),
+        ("2030-01-01 23:59:50", 0),
+        // A day forward, and back.
+        ("2030-01-03 00:00:05", 1),
+        ("2030-01-02 00:00:10", 0),
+        ("2030-01-03 00:00:30", 0),
+    ] {
+        set(moment);
+        assert_eq!(admitted(&site, &key), windows * MINUTE, "at {moment}");
+    }
+    site.stop();
+}

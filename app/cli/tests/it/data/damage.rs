@@ -1,0 +1,231 @@
+//! Damaged data, under a running server and without one.
+
+use std::fs::{self, File, OpenOptions};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rusqlite::Connection;
+
+use super::{stocked, text};
+use crate::common::{Client, Site};
+
+/// The number of requests within which an awaited state must be reached: some seconds, however slow the machine.
+const TRIES: usize = 100_000;
+
+/// The header of a request whose idempotency record meets the damaged index.
+const KEYED: &str = "idempotency-key: once\r\n";
+
+fn data(site: &Site) -> PathBuf {
+    site.folder.join("petstore.db")
+}
+
+fn overwrite(path: &Path, bytes: &[u8], at: u64) {
+    OpenOptions::new().write(true).open(path).unwrap().write_all_at(bytes, at).unwrap();
+}
+
+/// Starts a server whose log can be read.
+fn serve_logged(site: &mut Site) -> Client {
+    let key = site.printed_key();
+    let mut command = site.command(&[]);
+    let log = File::create(site.folder.join("log")).unwrap();
+    site.server = Some(command.stderr(log).spawn().unwrap());
+    while !logged(site).contains("serving") {
+        assert_eq!(site.server.as_mut().unwrap().try_wait().unwrap(), None, "{}", logged(site));
+        std::thread::yield_now();
+    }
+    Client::connect(site.port, &key).unwrap()
+}
+
+fn logged(site: &Site) -> String {
+    fs::read_to_string(site.folder.join("log")).unwrap()
+}
+
+fn make(client: &mut Client, name: &str, headers: &str) -> (u16, bool) {
+    let body = format!("{{\"name\":\"{name}\"}}");
+    let made = client.ask("POST", "/v1/categories", headers, &body).unwrap();
+    (made.status, made.retry_after.is_some())
+}
+
+#[test]
+fn after_damage_every_change_is_503_and_only_the_log_names_the_place() {
+    let mut site = stocked("damage-met");
+    site.stop();
+    let tool = Connection::open(data(&site)).unwrap();
+    let place = |sql: &str| tool.query_row(sql, [], |row| row.get::<_, u64>(0)).unwrap();
+    let root = place("SELECT rootpage FROM sqlite_schema WHERE name = 'retries_by_expiry'");
+    let page = place("PRAGMA page_size");
+    drop(tool);
+    overwrite(&data(&site), &vec![0; usize::try_from(page).unwrap()], (root - 1) * page);
+
+    let mut client = serve_logged(&mut site);
+    assert_eq!(make(&mut client, "Fine", ""), (201, false), "what does not meet it is written");
+    for number in 0..20 {
+        assert_eq!(make(&mut client, &format!("Refused {number}"), KEYED), (503, true), "change {number}");
+    }
+    let ready = client.ask("GET", "/ready", "", "").unwrap();
+    assert_eq!(ready.status, 503);
+    assert!(ready.body.contains("\"message\":\"The store is damaged.\""), "{}", ready.body);
+    assert_eq!(client.ask("GET", "/v1/pets/1", "", "").unwrap().status, 200, "reads go on");
+    let told = "changes are refused: the store is damaged: the file: Tree ";
+    let mut is_told = |_| client.ask("GET", "/health", "", "").is_ok() && logged(&site).contains(told);
+    assert!((0..TRIES).any(&mut is_told), "{}", logged(&site));
+    assert!(text(&site.run(&["export", "-"]).stdout).contains("\"Fine\""));
+}
+
+/// Returns a killed server's folder, with this many categories in the log beside its file.
+fn killed_with(name: &str, count: u32) -> Site {
+    let mut site = Site::served(name, &[]);
+    let mut client = Client::connect(site.port, &site.printed_key()).unwrap();
+    for number in 0..count {
+        assert_eq!(make(&mut client, &format!("Kept {number}"), ""), (201, false));
+    }
+    let mut server = site.server.take().unwrap();
+    server.kill().unwrap();
+    server.wait().unwrap();
+    site
+}
+
+#[test]
+fn a_changed_byte_in_the_log_after_a_crash_is_never_ignored() {
+    let site = killed_with("log-hurt", 12);
+    let log = site.folder.join("petstore.db-wal");
+    let (sound, data) = (fs::read(&log).unwrap(), fs::read(data(&site)).unwrap());
+    let commands: [&[&str]; 5] = [
+        &["--listen", "127.0.0.1:0"],
+        &["keys", "list"],
+        &["export", "-"],
+        &["backup", "copy.db"],
+        &["import", "none"],
+    ];
+    fs::write(site.folder.join("none"), "").unwrap();
+    for (number, at) in (0..12).map(|number| (number, 7 + number * (sound.len() - 2_000) / 12)) {
+        overwrite(&log, &[sound[at] ^ 0xFF], at as u64);
+        let refused = site.run(commands[number % commands.len()]);
+        let why = text(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(1), "byte {at}: {why}");
+        let place =
+            if at < 32 { "its header".to_owned() } else { format!("its frame {}", (at - 32) / 536 + 1) };
+        assert!(why.contains(&format!("-wal is damaged in {place}, and acknowledged changes")), "{why}");
+        assert!(fs::read(super::damage::data(&site)).unwrap() == data, "and nothing is copied");
+        overwrite(&log, &[sound[at]], at as u64);
+    }
+    let exported = text(&site.run(&["export", "-"]).stdout);
+    assert!((0..12).all(|number| exported.contains(&format!("\"Kept {number}\""))), "{exported}");
+}
+
+#[test]
+fn a_young_file_without_its_log_is_not_opened_as_a_new_store() {
+    let mut site = killed_with("young", 1);
+    let (log, away) = (site.folder.join("petstore.db-wal"), site.folder.join("away"));
+    fs::rename(&log, &away).unwrap();
+    for args in
+        [&["--listen", "127.0.0.1:0"][..], &["keys", "list"], &["export", "-"], &["backup", "copy.db"]]
+    {
+        let refused = site.run(args);
+        let why = text(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(1), "{args:?}: {why}");
+        assert!(
+            why.contains("-wal, which holds all changes since the file was created, is missing"),
+            "{why}"
+        );
+    }
+    fs::rename(&away, &log).unwrap();
+    site.serve(&[], &[]);
+    assert!(text(&site.run(&["export", "-"]).stdout).contains("\"Kept 0\""));
+
+    // A start that ended before it wrote anything does not mark the file as used.
+    let taken = site.port.to_string();
+    let taken = ["--db", "other.db", "--listen", &format!("127.0.0.1:{taken}")];
+    assert_eq!(site.run(&taken).status.code(), Some(1), "the address is taken");
+    assert!(site.folder.join("other.db").exists());
+    let made = site.run(&["keys", "create", "--db", "other.db"]);
+    assert_eq!(made.status.code(), Some(0), "{}", text(&made.stderr));
+}
+
+/// Damage to the file and to its log, and the expected message.
+type Wound = (&'static str, fn(&Path, &Path), &'static str);
+
+const WOUNDS: [Wound; 4] = [
+    (
+        "log-byte",
+        |_, log| overwrite(log, &[0xA5], 32 + 3 * 536 + 100),
+        "the data file's -wal has been overwritten",
+    ),
+    ("log-header", |_, log| overwrite(log, &[0; 32], 0), "the data file's -wal has been overwritten"),
+    ("log-cut", |_, log| cut(log, 32 + 536), "the data file's -wal has been "),
+    ("data-cut", |data, _| cut(data, 2_048), "the data file has been cut short"),
+];
+
+fn cut(path: &Path, length: u64) {
+    OpenOptions::new().write(true).open(path).unwrap().set_len(length).unwrap();
+}
+
+/// The time within which damage is noticed, doubled for a busy machine.
+const NOTICED_WITHIN: Duration = Duration::from_secs(4);
+
+#[allow(clippy::disallowed_methods, reason = "how soon it is noticed is what is measured")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+#[test]
+fn damage_under_a_running_server_is_noticed_and_loses_no_acknowledged_change() {
+    for (name, hurt, what) in WOUNDS {
+        let mut site = Site::served(&format!("hurt-{name}"), &["--demo", "30"]);
+        let mut client = Client::connect(site.port, &site.printed_key()).unwrap();
+        for number in 0..8 {
+            assert_eq!(make(&mut client, &format!("Kept {number}"), ""), (201, false));
+        }
+        hurt(&data(&site), &site.folder.join("petstore.db-wal"));
+        let begun = now();
+        let mut kept = 8;
+        while make(&mut client, &format!("Kept {kept}"), "").0 == 201 {
+            kept += 1;
+            assert!(begun.elapsed() < NOTICED_WITHIN, "{name}: {kept} changes since");
+        }
+        let mut ready = client.ask("GET", "/ready", "", "").unwrap();
+        while ready.status != 503 {
+            assert!(begun.elapsed() < NOTICED_WITHIN, "{name}");
+            ready = client.ask("GET", "/ready", "", "").unwrap();
+        }
+        assert!(ready.body.contains(what), "{name}: {}", ready.body);
+        assert_eq!(make(&mut client, "Refused", ""), (503, true), "{name}");
+        assert_eq!(client.ask("GET", "/v1/pets/1", "", "").unwrap().status, 200, "{name}: reads go on");
+        let exported = text(&site.run(&["export", "-"]).stdout);
+        let is_there = |number| exported.contains(&format!("\"Kept {number}\""));
+        assert!((0..kept).all(is_there) && !exported.contains("Refused"), "{name}");
+        let made = site.run(&["backup", "copy.db"]);
+        assert_eq!(made.status.code(), Some(0), "{name}: {}", text(&made.stderr));
+        assert_eq!(text(&site.run(&["export", "-", "--db", "copy.db"]).stdout), exported, "{name}");
+        site.stop();
+    }
+}
+
+#[test]
+fn undetectable_damage_is_in_no_export_or_backup_of_a_running_server() {
+    let mut site = stocked("untold");
+    let key = site.printed_key();
+    let mut client = Client::connect(site.port, &key).unwrap();
+    assert_eq!(make(&mut client, "Kept", KEYED), (201, false));
+    let sound = text(&site.run(&["export", "-"]).stdout);
+    let busy = Connection::open(data(&site)).unwrap();
+    busy.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+    drop(busy);
+    let mut bytes = fs::read(data(&site)).unwrap();
+    let place = bytes.windows(4).position(|bytes| bytes == b"Kept").unwrap();
+    bytes[place..place + 4].copy_from_slice(b"Lost");
+    overwrite(&data(&site), &bytes, 0);
+
+    assert_eq!(text(&site.run(&["export", "-"]).stdout), sound);
+    assert_eq!(site.run(&["backup", "copy.db"]).status.code(), Some(0));
+    assert_eq!(text(&site.run(&["export", "-", "--db", "copy.db"]).stdout), sound);
+    let listed = text(&site.run(&["keys", "list", "--json"]).stdout);
+    site.stop();
+    // The copy has everything that a data file has: accounts, keys and idempotency records.
+    assert_eq!(text(&site.run(&["keys", "list", "--json", "--db", "copy.db"]).stdout), listed);
+    site.serve(&["--db", "copy.db"], &[]);
+    let mut client = Client::connect(site.port, &key).unwrap();
+    assert_eq!(make(&mut client, "Kept", KEYED), (201, false), "as it was answered");
+    assert!(text(&site.run(&["accounts", "list", "--db", "copy.db"]).stdout).contains("default"));
+}

@@ -1,0 +1,174 @@
+//! The data file with a server, with a command, and without either.
+
+use std::process::Stdio;
+
+use rusqlite::Connection;
+
+use super::{json, stocked, text};
+use crate::common::{Client, Site};
+
+#[test]
+fn a_demonstration_for_a_filled_store_reports_that_it_adds_nothing() {
+    let site = stocked("demo-again");
+    assert_eq!(site.run(&["backup", "stocked.db", "--quiet"]).status.code(), Some(0));
+    // A complete order outlives its pet and the category.
+    let order = r#"{"order":{"id":4,"petId":9,"quantity":1,"complete":true}}"#;
+    std::fs::write(site.folder.join("order"), order).unwrap();
+    assert_eq!(site.run(&["import", "order", "--db", "order.db"]).status.code(), Some(0));
+    for db in ["stocked.db", "order.db"] {
+        let log = site.log_of_start(&["--db", db, "--demo", "5", "--listen", "127.0.0.1:0"], &[]);
+        assert!(log.contains("demo: the store is not empty, and stays as it is"), "{db}: {log}");
+    }
+}
+
+#[test]
+fn a_demonstration_reuses_no_id() {
+    let mut site = Site::served("demo-ids", &[]);
+    let key = site.printed_key();
+    let mut client = Client::connect(site.port, &key).unwrap();
+    let category = r#"{"name":"Old","description":"Gone"}"#;
+    for (path, body) in [("/v1/categories", category), ("/v1/pets", r#"{"name":"Old","categoryId":1}"#)] {
+        assert_eq!(client.ask("POST", path, "", body).unwrap().status, 201);
+    }
+    for path in ["/v1/pets/1", "/v1/categories/1"] {
+        assert_eq!(client.ask("DELETE", path, "", "").unwrap().status, 204);
+    }
+    site.stop();
+    site.serve(&["--demo", "3"], &[]);
+    let mut client = Client::connect(site.port, &key).unwrap();
+    assert_eq!(client.ask("GET", "/v1/categories/1", "", "").unwrap().status, 404);
+    let pets = client.ask("GET", "/v1/pets?limit=1", "", "").unwrap().body;
+    assert!(pets.ends_with("\"id\":2}]"), "{pets}");
+}
+
+#[test]
+fn the_holder_of_the_data_file_is_named_with_a_hint() {
+    let site = stocked("taken");
+    let server = site.server.as_ref().unwrap().id();
+    let holder = format!("petstore.db is in use: process {server} holds ");
+    let elsewhere = ["--admin-socket", "other.sock"];
+    for (args, advice) in [
+        (&["--listen", "127.0.0.1:0"][..], "stop that one, or name another --db"),
+        (&["keys", "list"], "if that is a server, name its --admin-socket"),
+        (&["import", "/dev/null"], "if that is a server, name its --admin-socket"),
+    ] {
+        let refused = site.run(&[args, &elsewhere].concat());
+        let message = text(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(1), "{message}");
+        assert!(message.contains(&holder) && message.contains(advice), "{message}");
+    }
+}
+
+#[test]
+fn keys_are_administered_without_a_server() {
+    let mut site = stocked("rest");
+    site.stop();
+    let created = json(&site.run(&["keys", "create", "--plan", "pro", "--json"]));
+    assert_eq!(created["id"], 2);
+    assert_eq!(json(&site.run(&["keys", "list", "--json"])).as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn a_link_to_the_file_counts_as_the_file() {
+    let mut site = stocked("linked");
+    std::os::unix::fs::symlink("petstore.db", site.folder.join("link.db")).unwrap();
+    let linked = ["--db", "link.db"];
+    // The running server answers under every name of its file.
+    let listed = text(&site.run(&["keys", "list"]).stdout);
+    assert_eq!(text(&site.run(&[&["keys", "list"][..], &linked].concat()).stdout), listed);
+    let second = site.run(&["--db", "link.db", "--listen", "127.0.0.1:0", "--admin-socket", "second.sock"]);
+    assert_eq!(second.status.code(), Some(1));
+    assert!(text(&second.stderr).contains("petstore.db.lock"), "{}", text(&second.stderr));
+    site.stop();
+    assert_eq!(text(&site.run(&[&["keys", "list"][..], &linked].concat()).stdout), listed);
+    assert!(!site.folder.join("link.db.lock").exists());
+}
+
+#[test]
+fn a_file_with_a_path_too_long_for_a_socket_is_administered_without_a_server() {
+    let site = stocked("deep");
+    let folder = "deep/".repeat(40);
+    std::fs::create_dir_all(site.folder.join(&folder)).unwrap();
+    let file = format!("{folder}petstore.db");
+    assert_eq!(site.run(&["backup", &file]).status.code(), Some(0));
+    let there = ["--db", file.as_str()];
+    let list = ["keys", "list"];
+    assert_eq!(site.run(&[&list[..], &there].concat()).stdout, site.run(&list).stdout);
+    let refused = site.run(&["--db", &file, "--listen", "127.0.0.1:0"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(
+        text(&refused.stderr).contains("name another one with --admin-socket"),
+        "{}",
+        text(&refused.stderr)
+    );
+}
+
+#[test]
+fn a_command_waits_shortly_for_a_locked_file() {
+    let mut site = stocked("soon");
+    site.stop();
+    let lock = std::fs::File::options().write(true).open(site.folder.join("petstore.db.lock")).unwrap();
+    lock.lock().unwrap();
+    let listing =
+        site.command(&["keys", "list"]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    // Waits until the command has met the lock.
+    let opened = format!("/proc/{}/fd", listing.id());
+    let has_opened = || {
+        let files = std::fs::read_dir(&opened).unwrap().flatten();
+        files.flat_map(|file| file.path().read_link()).any(|file| file.ends_with("petstore.db.lock"))
+    };
+    while !has_opened() {
+        std::thread::yield_now();
+    }
+    drop(lock);
+    assert_eq!(listing.wait_with_output().unwrap().status.code(), Some(0));
+}
+
+/// Returns a killed server's folder: only the log has the changes that were acknowledged last.
+fn killed(name: &str) -> Site {
+    let mut site = stocked(name);
+    site.stop();
+    site.serve(&[], &[]);
+    assert_eq!(site.run(&["keys", "create", "--label", "in the log"]).status.code(), Some(0));
+    let mut server = site.server.take().unwrap();
+    server.kill().unwrap();
+    server.wait().unwrap();
+    site
+}
+
+#[test]
+fn the_log_beside_an_unusable_file_is_kept_and_complete() {
+    let site = killed("log-left");
+    let tool = Connection::open(site.folder.join("petstore.db")).unwrap();
+    tool.execute_batch("BEGIN IMMEDIATE").unwrap();
+    for args in [&["--listen", "127.0.0.1:0"][..], &["keys", "list"]] {
+        let refused = site.run(args);
+        let message = text(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(1), "{message}");
+        assert!(
+            message
+                .ends_with("; leave the -wal beside it where it is: it holds what was acknowledged last\n"),
+            "{message}"
+        );
+    }
+    drop(tool);
+    let listed = text(&site.run(&["keys", "list"]).stdout);
+    assert!(listed.contains("in the log"), "{listed}");
+}
+
+#[test]
+fn a_log_of_another_file_is_suggested_as_the_cause_of_damage() {
+    let site = killed("log-moved");
+    let file = site.folder.join("petstore.db");
+    let mut bytes = std::fs::read(&file).unwrap();
+    // All pages but the first, which has the schema.
+    bytes[4096..].fill(0xff);
+    std::fs::write(file, bytes).unwrap();
+    let refused = site.run(&["--listen", "127.0.0.1:0"]);
+    let message = text(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(1), "{message}");
+    assert!(message.contains("restore it again, and move the -wal beside it away first"), "{message}");
+    // After the copy the log belongs to no other file.
+    let again = text(&site.run(&["keys", "list"]).stderr);
+    assert!(again.contains("cannot be used") && !again.contains("-wal"), "{again}");
+}

@@ -1,0 +1,87 @@
+//! HTTP/2 frame by frame: known floods, a client that takes nothing, an orderly stop.
+
+mod abandoned_streams;
+mod frames;
+mod heads;
+mod stalled_clients;
+
+use std::io::Write;
+
+use crate::common::tools;
+use frames::*;
+
+#[test]
+fn a_flood_ends_only_its_own_connection() {
+    let Some(site) = serve("http2-floods", &[]) else { return };
+    assert!(is_well(&site));
+
+    // A head without an end (CVE-2024-27316).
+    let mut client = Client::connect(site.port, &[]);
+    client.send(HEADERS, END_STREAM, 1, &head("/health"));
+    let filler: Vec<_> = (0..50).flat_map(|_| field("x-filler", &"x".repeat(100))).collect();
+    let taken = (0..100_000).take_while(|_| client.send(CONTINUATION, 0, 1, &filler)).count();
+    assert!(taken < 100_000, "the server read on");
+    assert!(is_well(&site));
+
+    // Requests that are reset at once (CVE-2023-44487), in one write, so that the server sees them together.
+    let mut client = Client::connect(site.port, &[]);
+    let mut burst = vec![];
+    for stream in (1..20_001_u32).step_by(2) {
+        let fields = head("/health");
+        burst.extend([0, 0, u8::try_from(fields.len()).unwrap(), HEADERS, END_STREAM | END_HEADERS]);
+        burst.extend(stream.to_be_bytes());
+        burst.extend(fields);
+        burst.extend([0, 0, 4, RST_STREAM, 0]);
+        burst.extend(stream.to_be_bytes());
+        burst.extend(8_u32.to_be_bytes());
+    }
+    let _ = client.0.write_all(&burst);
+    // ENHANCE_YOUR_CALM (RFC 9113, section 7).
+    assert_eq!(goaway(&client.rest()), Some(11));
+    assert!(is_well(&site));
+
+    // Pings whose answers are not read (CVE-2019-9512).
+    let mut client = Client::connect(site.port, &[]);
+    let _ = (0..20_000).all(|_| client.send(PING, 0, 0, b"12345678"));
+    assert!(is_well(&site));
+}
+
+#[test]
+fn a_refused_body_is_answered_while_the_client_still_sends() {
+    let Some(site) = serve("http2-refused", &[]).filter(|_| tools::can_run("curl", "--version")) else {
+        return;
+    };
+    // More than the server reads before it answers, and more than the windows admit.
+    std::fs::write(site.folder.join("body"), vec![b' '; 2_200_000]).unwrap();
+    let url = format!("https://localhost:{}/v1/pets", site.port);
+    let mut curl = std::process::Command::new("curl");
+    curl.args([
+        "-sk",
+        "--http2",
+        "--max-time",
+        "20",
+        "--data-binary",
+        "@body",
+        "-w",
+        " %{http_version} %{http_code}",
+        &url,
+    ]);
+    let output = curl.current_dir(&site.folder).output().unwrap();
+    let told = String::from_utf8(output.stdout).unwrap();
+    assert!(told.contains("\"missing_api_key\"") && told.ends_with(" 2 401"), "{told} {:?}", output.status);
+}
+
+#[test]
+fn a_stop_is_announced_and_earlier_requests_are_answered() {
+    let Some(mut site) = serve("http2-drain", &[]) else { return };
+    let mut client = Client::connect(site.port, &[]);
+    client.get(1, "/health");
+    while !matches!(client.next(), Some((DATA, ..))) {}
+    client.get(3, "/docs");
+    site.signal("-TERM");
+    let frames = client.rest();
+    assert_eq!(goaway(&frames), Some(0), "no error");
+    let ended = |frame: &Frame| frame.2 == 3 && frame.1 & END_STREAM != 0;
+    assert!(frames.iter().any(ended), "the answer came as a whole");
+    assert!(site.server.as_mut().unwrap().wait().unwrap().success());
+}

