@@ -1,4 +1,4 @@
-//! What an operator does. Never reachable from the public listener.
+//! Administration by an operator, never reachable from the public listener.
 
 use std::time::Duration;
 
@@ -12,25 +12,25 @@ use petstore_domain::{
 use super::Failure;
 use crate::StoreError;
 
-/// A key that is to be made.
+/// A key to create.
 #[derive(Debug, Clone)]
 pub struct NewKey {
-    /// Whose key it is.
+    /// The account of the key.
     pub holder: KeyHolder,
-    /// What an operator calls it.
+    /// The operator's label for it.
     pub label: KeyLabel,
-    /// What it permits.
+    /// Its scopes.
     pub scopes: Scopes,
-    /// When it ceases to be valid, if ever.
+    /// Its expiry, if it has one.
     pub expires_at: Option<Timestamp>,
 }
 
-/// A key with its secret, which is not kept: this is the one time that it can be shown.
+/// A key with its secret. The secret is not stored, so it can be shown only now.
 #[derive(Debug, Clone)]
 pub struct RevealedKey<T> {
     /// The secret.
     pub secret: ApiKey,
-    /// What is kept of it.
+    /// The stored part.
     pub made: T,
 }
 
@@ -43,56 +43,56 @@ pub struct KeyListing {
     pub account: Account,
 }
 
-/// What the first start of an empty store made.
+/// The result of [`Administration::ensure_initial_key`].
 #[derive(Debug, Clone)]
 pub enum InitialKey {
-    /// There was an account already: nothing.
+    /// The store has an account already: nothing was created.
     NotNeeded {
-        /// Whether a secret was given, and is that of a key which the store has.
+        /// Whether a secret was passed and belongs to a key in the store.
         is_known: bool,
     },
-    /// The key of a new account.
+    /// A new account was created, with this key.
     Made(ApiKey),
 }
 
 /// Administers accounts and keys.
 #[async_trait]
 pub trait Administration: Send + Sync {
-    /// Makes a key, and an account for it where it needs one.
+    /// Creates a key, and an account for it if needed.
     async fn create_key(&self, new: NewKey) -> Result<RevealedKey<CreatedKey>, Failure<CreateKeyRejection>>;
 
-    /// On a store without accounts makes the account `default` on the Business plan, with this secret or a new one.
+    /// Creates the account `default` on the Business plan if the store has no account, with this secret or a new one.
     async fn ensure_initial_key(
         &self,
         secret: Option<ApiKey>,
     ) -> Result<InitialKey, Failure<CreateKeyRejection>>;
 
-    /// Up to `limit` keys with an id above `after`, by id.
+    /// At most `limit` keys with an id above `after`, by id.
     async fn keys(&self, after: Option<KeyId>, limit: usize) -> Result<Vec<KeyListing>, StoreError>;
 
     /// Changes a key.
     async fn update_key(&self, id: KeyId, patch: KeyPatch) -> Result<KeyRecord, Failure<UnknownKey>>;
 
-    /// Makes a second key like the first, which lives on for the overlap.
+    /// Creates a successor of a key. The key itself stays valid for the overlap.
     async fn rotate_key(
         &self,
         id: KeyId,
         overlap: Duration,
     ) -> Result<RevealedKey<KeyRecord>, Failure<RotateKeyRejection>>;
 
-    /// Ends a key's life at once, for good.
+    /// Revokes a key at once and permanently.
     async fn revoke_key(&self, id: KeyId) -> Result<KeyRecord, Failure<UnknownKey>>;
 
     /// Lifts a key's ban.
     async fn lift_ban(&self, id: KeyId) -> Result<KeyRecord, Failure<UnknownKey>>;
 
-    /// Up to `limit` accounts with an id above `after`, by id.
+    /// At most `limit` accounts with an id above `after`, by id.
     async fn accounts(&self, after: Option<AccountId>, limit: usize) -> Result<Vec<Account>, StoreError>;
 
-    /// The account of this name.
+    /// The account with this name.
     async fn account_named(&self, name: &AccountName) -> Result<Option<Account>, StoreError>;
 
-    /// The figures of a plan that are in force now.
+    /// The limits of a plan that are in force now.
     fn limits(&self, plan: &Plan) -> Limits;
 
     /// Renames an account or moves it to another plan.
