@@ -1,43 +1,43 @@
-//! A circuit breaker: a port that fails again and again is left alone for a while, and then probed by one caller.
+//! A circuit breaker: a port that fails repeatedly is not called for a while, and then probed by one caller.
 //!
 //! The state machine is pure: time is an argument, as the time since some fixed moment.
 
 use std::time::Duration;
 
-/// Failures in a row after which a port is left alone.
+/// Consecutive failures that open the circuit.
 pub(crate) const FAILURES_MAX: u32 = 3;
 
-/// Time for which a port is left alone before it is probed.
+/// Time for which the circuit stays open before a probe.
 pub(crate) const PAUSE: Duration = Duration::from_secs(1);
 
 /// The state of a circuit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Circuit {
-    /// Every caller is let through.
+    /// Every caller may call the port.
     Closed {
         /// Failures since the last success.
         failures: u32,
     },
-    /// No caller is let through.
+    /// No caller may call the port.
     Open {
-        /// When the port last failed.
+        /// The time of the last failure.
         since: Duration,
     },
-    /// One caller is probing the port; no other is let through.
+    /// One caller probes the port; no other may call it.
     HalfOpen {
-        /// When the port last failed.
+        /// The time of the last failure.
         since: Duration,
     },
 }
 
-/// The answer to a caller that asks to be let through.
+/// The circuit's permission for one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Passage {
-    /// The caller may call the port, like all others.
+    /// The caller may call the port, as may others.
     Call,
-    /// The caller may call the port, and is the only one.
+    /// The caller may call the port, as the only one.
     Probe,
-    /// The port is left alone.
+    /// The caller may not call the port.
     Refused,
 }
 
@@ -45,7 +45,7 @@ impl Circuit {
     /// The state in which no call has failed.
     pub(crate) const CALM: Self = Self::Closed { failures: 0 };
 
-    /// Answers a caller.
+    /// Decides on a call, and returns the next state.
     pub(crate) fn ask(self, now: Duration) -> (Self, Passage) {
         match self {
             Self::Closed { .. } => (self, Passage::Call),
@@ -56,8 +56,7 @@ impl Circuit {
         }
     }
 
-    /// The state after a call that the port answered. One that began before the circuit opened says nothing of the port
-    /// now: the probe decides.
+    /// The state after a successful call. While the circuit is open only the probe counts: other calls began earlier.
     #[must_use]
     pub(crate) fn succeeded(self, passage: Passage) -> Self {
         match (self, passage) {
@@ -78,7 +77,7 @@ impl Circuit {
         }
     }
 
-    /// The state after a probe whose caller has gone before it ended: the next caller probes.
+    /// The state after a probe whose caller was dropped: the next caller probes.
     #[must_use]
     pub(crate) fn abandoned(self) -> Self {
         match self {
@@ -101,7 +100,7 @@ mod tests {
     const SINCE: Duration = at(5_000);
 
     #[test]
-    fn a_caller_is_let_through_by_the_state_and_the_time() {
+    fn permission_depends_on_the_state_and_the_time() {
         let open = Open { since: SINCE };
         let half_open = HalfOpen { since: SINCE };
         let cases = [

@@ -1,4 +1,4 @@
-//! The gate: key, requests in flight, ban and quota, in this order.
+//! The gate: checks the key, the requests in flight, the ban and the quota, in this order.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::plans::LivePlans;
 use crate::policy::Policy;
 use crate::quota_port::QuotaPort;
 
-/// Secrets whose digest is remembered. A secret takes 53 bytes and its id 8: 65,536 of them are 4 MiB.
+/// Capacity of the cache of verified secrets. A secret takes 53 bytes and its id 8: 65,536 of them take 4 MiB.
 const VERIFIED_MAX: usize = 65_536;
 
 pub(crate) struct Gatekeeper {
@@ -29,21 +29,21 @@ pub(crate) struct Gatekeeper {
     deadlines: Deadlines,
     plans: LivePlans,
     policy: Policy,
-    /// Which key a secret belongs to: saves SHA-256 on every request but the first. It never goes stale, since a
-    /// secret belongs to one key for ever; whether that key is still valid is asked each time. Only secrets that
-    /// exist get in, so strangers cannot fill it.
+    /// The key of each verified secret: saves SHA-256 on every request except the first. Entries never become stale, because
+    /// a secret belongs to one key permanently, and each request checks whether that key is still valid. Only secrets that
+    /// exist are added, so that strangers cannot fill the cache.
     verified: DashMap<[u8; ApiKey::LEN], KeyId, foldhash::fast::RandomState>,
 }
 
-/// What the gate says to a request.
+/// The gate's decision on a request.
 type Admitted<'a> = ScopedReply<'a, Result<Admission<'a>, Refusal>>;
 
 /// A key as a request presents it.
 #[derive(Clone, Copy)]
 enum Presented {
-    /// Seen before.
+    /// A secret in the cache.
     Verified(KeyId),
-    /// Well-formed; whether it exists is not known yet.
+    /// A well-formed secret that may not exist.
     Unverified(ApiKey),
 }
 
@@ -68,7 +68,7 @@ impl Gatekeeper {
         }
     }
 
-    /// Whether this is the secret of a key, be it a living one or not.
+    /// Returns whether a key with this secret exists, valid or not.
     pub(crate) async fn knows(&self, secret: &ApiKey) -> Result<bool, StoreError> {
         let found = self.deadlines.reply(self.keys.credential(KeyLookup::Digest(digest::of_key(secret))));
         let found = found.await?;
@@ -132,7 +132,7 @@ impl Gatekeeper {
         })
     }
 
-    /// Refuses a request of an account that has as many in flight as it may. It is not counted, and no strike.
+    /// Refuses a request of an account with the maximum number in flight. The request is not counted and is not a strike.
     fn refuse_one_more(&self, credential: &Credential, limits: Limits, now: Timestamp) -> Admitted<'_> {
         let plan = credential.plan;
         self.quotas.usage(credential.account, limits, now).map(move |usage| {
@@ -141,7 +141,7 @@ impl Gatekeeper {
         })
     }
 
-    /// Judges a request that presents a key.
+    /// Admits or refuses a request that presents a key.
     pub(crate) fn admit(&self, call: Call<'_>) -> Admitted<'_> {
         let Call { key, address, cost, now } = call;
         let request = Request { address, cost, now };
@@ -187,7 +187,7 @@ impl Gatekeeper {
     }
 }
 
-/// What the gate knows of a request besides its key.
+/// A request without its key.
 #[derive(Clone, Copy)]
 struct Request {
     address: IpAddr,

@@ -6,12 +6,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use petstore_domain::AccountId;
 use petstore_ports::api::{InFlight, InFlightCount};
 
-/// Parts of the table, each with a lock of its own: the ids of accounts are dense, so that most accounts have a part for
-/// themselves. A power of two.
+/// Number of shards, each with a lock. Ids of accounts are dense, so most accounts do not share a shard. A power of two.
 const SHARDS: u64 = 1_024;
 
-/// Accounts without a request in flight that a part keeps: an account that is asked for again and again is then found
-/// where it was.
+/// Number of entries from which on a shard drops accounts without a request in flight. A busy account keeps its entry.
 const IDLE_MAX: usize = 4;
 
 /// Counts the requests of each account that are in flight.
@@ -19,7 +17,7 @@ const IDLE_MAX: usize = 4;
 /// Its size depends on the requests in flight, never on the number of accounts.
 pub(crate) struct InFlightTable(Box<[Shard]>);
 
-/// On a cache line of its own: accounts are counted on different cores.
+/// Aligned to a cache line, since accounts are counted on different cores.
 #[derive(Default)]
 #[repr(align(64))]
 struct Shard(Mutex<Vec<Held>>);
@@ -34,7 +32,7 @@ impl InFlightTable {
         Self((0..SHARDS).map(|_| Shard::default()).collect())
     }
 
-    /// A place for one more request of this account, until it is dropped; none if the account has `max` already.
+    /// Reserves a place for one more request of this account. Returns none if the account has `max` requests in flight.
     pub(crate) fn enter(&self, account: AccountId, max: u32) -> Option<InFlight<'_>> {
         let mut held = self.shard(account);
         match held.iter_mut().find(|one| one.account == account) {
@@ -80,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn never_more_requests_are_in_flight_than_the_bound_and_all_places_come_back() {
+    fn requests_in_flight_never_exceed_the_bound_and_all_places_are_released() {
         const MAX: u32 = 3;
         let table = InFlightTable::new();
         let (in_flight, most, admitted) = (AtomicU32::new(0), AtomicU32::new(0), AtomicU32::new(0));
@@ -103,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn accounts_of_one_shard_are_counted_apart_and_idle_ones_take_no_memory() {
+    fn accounts_of_one_shard_are_counted_separately_and_idle_ones_take_no_memory() {
         let table = InFlightTable::new();
         let ids: Vec<_> = (0..100).map(|number| account(5 + number * SHARDS)).collect();
         let places: Vec<_> = ids.iter().map(|id| table.enter(*id, 1).expect("its only place")).collect();
@@ -114,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_too_many_that_is_given_back_makes_no_room() {
+    fn releasing_a_place_twice_makes_no_room() {
         let table = InFlightTable::new();
         drop(table.enter(account(1), 1));
         table.leave(account(1));

@@ -1,4 +1,4 @@
-//! The quota store as the gate calls it: under a deadline, behind a circuit breaker, and with a policy for its outage.
+//! Calls of the gate to the quota store: with a deadline, a circuit breaker, and a policy for an outage.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,25 +10,25 @@ use crate::circuit_breaker::{Circuit, Passage};
 use crate::deadlines::Deadlines;
 use crate::policy::OnQuotaOutage;
 
-/// A quota store and what is done while it is down.
+/// A quota store with its circuit breaker and outage policy.
 pub(crate) struct QuotaPort {
     store: Arc<dyn Quotas>,
     on_outage: OnQuotaOutage,
     deadlines: Deadlines,
     health: Mutex<Health>,
-    /// Whether the circuit is calm: then a request takes no lock.
+    /// Whether the circuit is closed without a failure. A request then takes no lock.
     is_calm: AtomicBool,
     failures: AtomicU64,
     unasked: AtomicU64,
 }
 
-/// The state of the circuit, and the error that last changed it.
+/// The state of the circuit, and the last error.
 struct Health {
     circuit: Circuit,
     fault: Option<StoreError>,
 }
 
-/// What is counted of a quota store.
+/// Counts of a quota store.
 pub(crate) struct QuotaCounts {
     /// Calls that failed.
     pub(crate) failures: u64,
@@ -61,7 +61,7 @@ impl QuotaPort {
         self.call(move |quotas| quotas.usage(account, limits, now))
     }
 
-    /// The error that has opened the circuit; none while the quota store is asked.
+    /// The error that opened the circuit; none while it is closed.
     pub(crate) fn fault(&self) -> Option<StoreError> {
         if self.is_calm.load(Ordering::Relaxed) {
             return None;
@@ -80,7 +80,7 @@ impl QuotaPort {
         }
     }
 
-    /// Asks the quota store, or what stands in for it while it is down.
+    /// Calls the quota store, or applies the outage policy if it is down.
     fn call<'a, T: Send + 'a>(
         &'a self,
         request: impl Fn(&dyn Quotas) -> Reply<Result<T, StoreError>> + Send + 'a,
@@ -101,7 +101,7 @@ impl QuotaPort {
         })
     }
 
-    /// The answer while the quota store is down: the error, or that of the quotas of this process.
+    /// The reply while the quota store is down: the error, or that of the local quotas.
     fn stand_in<'a, T: Send + 'a>(
         &'a self,
         request: &impl Fn(&dyn Quotas) -> Reply<Result<T, StoreError>>,
@@ -125,7 +125,7 @@ impl QuotaPort {
         }
         self.unasked.fetch_add(1, Ordering::Relaxed);
         let error =
-            StoreError::unavailable("the quota store has failed repeatedly and is not asked for a while");
+            StoreError::unavailable("the quota store has failed repeatedly and is not called for a second");
         Err(match &health.fault {
             Some(fault) => error.with_source(fault.clone()),
             None => error,
@@ -142,8 +142,7 @@ impl QuotaPort {
     }
 }
 
-/// A call of the quota store that is going on. Dropped before its end, it leaves no trace; the probe is then the next
-/// caller's.
+/// A call of the quota store in progress. If a probe is dropped before its end, the next caller probes.
 struct Attempt<'a> {
     port: &'a QuotaPort,
     passage: Passage,
@@ -152,7 +151,7 @@ struct Attempt<'a> {
 impl Attempt<'_> {
     fn succeeded(mut self) {
         let port = self.port;
-        // Read again: another call may have failed meanwhile.
+        // Another call may have failed meanwhile.
         if self.passage == Passage::Probe || !port.is_calm.load(Ordering::Relaxed) {
             let mut health = port.health();
             let circuit = health.circuit.succeeded(self.passage);
@@ -161,7 +160,7 @@ impl Attempt<'_> {
         self.passage = Passage::Call;
     }
 
-    /// Counts the failure. An error of one request alone says that the quota store answers.
+    /// Counts the failure. An error that concerns only this request shows that the quota store answers.
     fn failed(mut self, error: &StoreError) {
         let port = self.port;
         port.failures.fetch_add(1, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! The service: its ports, and how an operation is run.
+//! The service, its ports, and the execution of operations.
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::policy::{OnQuotaOutage, Policy};
 use crate::quota_port::QuotaPort;
 use crate::reservations::Reservations;
 
-/// What the service works with. Each port is by itself: one of a store may be another's, or a mock.
+/// The driven ports of the service. Each may belong to another store, or be a mock.
 pub struct Ports {
     /// Writes.
     pub transactor: Arc<dyn Transactor>,
@@ -31,25 +31,25 @@ pub struct Ports {
     pub categories: Arc<dyn CategoryReader>,
     /// Reads of orders.
     pub orders: Arc<dyn OrderReader>,
-    /// Finds the key of a request.
+    /// Looks up the key of a request.
     pub keys: Arc<dyn KeyReader>,
     /// Lists accounts and keys.
     pub directory: Arc<dyn AccountDirectory>,
-    /// Counts answers that are kept under idempotency keys.
+    /// Counts answers that are stored under idempotency keys.
     pub idempotency: Arc<dyn IdempotencyRecords>,
     /// Counts requests.
     pub quotas: Arc<dyn Quotas>,
-    /// Counts requests without a valid key: in this process.
+    /// Counts requests without a valid key, in this process.
     pub addresses: Arc<dyn AddressLimits>,
     /// The treatment of requests while the quota store is down.
     pub on_quota_outage: OnQuotaOutage,
-    /// Whether the store can do its work.
+    /// Reports whether the store can do its work.
     pub health: Arc<dyn StoreHealth>,
-    /// The time.
+    /// The time of day.
     pub clock: Arc<dyn Clock>,
     /// Randomness for new keys.
     pub entropy: Arc<dyn Entropy>,
-    /// Deadlines of the calls to the other ports.
+    /// Measures the deadlines of calls to the other ports.
     pub timer: Arc<dyn Timer>,
 }
 
@@ -93,7 +93,7 @@ impl Ports {
     }
 }
 
-/// The petstore. Implements every driving port but the sandbox's.
+/// The petstore. Implements every driving port except the sandbox's.
 pub struct Service {
     pub(crate) transactor: Arc<dyn Transactor>,
     pub(crate) pets: Arc<dyn PetReader>,
@@ -114,8 +114,8 @@ pub struct Service {
 impl Service {
     /// A petstore over these ports.
     ///
-    /// It has no thread of its own: its owner calls [`Housekeeping::prune`](petstore_ports::Housekeeping::prune) on the
-    /// store once a second or so, or what has expired is never dropped.
+    /// The service starts no thread: its owner calls [`Housekeeping::prune`](petstore_ports::Housekeeping::prune) on the
+    /// store about once a second, or expired records are never dropped.
     pub fn new(ports: Ports, policy: Policy) -> Self {
         let deadlines = Deadlines::new(ports.timer, policy.store_timeout, policy.quota_timeout);
         let quotas = QuotaPort::new(ports.quotas, ports.on_quota_outage, deadlines.clone());
@@ -138,19 +138,19 @@ impl Service {
         }
     }
 
-    /// From the next request on these are the limits of the plans that have a name. What has been used stays used.
+    /// Sets the limits of the named plans, from the next request on. Usage counts are not reset.
     pub fn set_plans(&self, plans: PlanTable) {
         self.gatekeeper.set_plans(plans);
     }
 
-    /// What has been counted since the start.
+    /// The counts since the start.
     pub fn figures(&self) -> Figures {
         let quotas = self.gatekeeper.quotas().counts();
         Figures { quota_failures: quotas.failures, quota_unasked: quotas.unasked, ..self.outcomes.figures() }
     }
 
-    /// The error for which the quota store is not asked at the moment; none while it is asked. Meanwhile requests are
-    /// treated as [`Ports::on_quota_outage`] says.
+    /// The error because of which the quota store is not called at the moment; none while it is called. Meanwhile
+    /// [`Ports::on_quota_outage`] applies.
     pub fn quota_fault(&self) -> Option<StoreError> {
         self.gatekeeper.quotas().fault()
     }
@@ -227,7 +227,7 @@ impl Readiness for Service {
     }
 }
 
-/// The reason as anybody may read it. What a storage engine says of damage names tables and pages: it is for the log.
+/// The public reason. The storage engine's message about damage names tables and pages, and is only for the log.
 fn reason(error: &StoreError) -> String {
     match error.kind() {
         StoreErrorKind::Corrupt => StoreErrorKind::Corrupt.to_string(),
