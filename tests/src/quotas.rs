@@ -5,7 +5,7 @@ use std::time::Duration;
 use petstore_domain::{
     Account, AccountId, BanPolicy, KeyId, LiftBan, Plan, PlanTable, Timestamp, Usage, WindowUsage,
 };
-use petstore_ports::{Ask, Cost, Verdict};
+use petstore_ports::{Ask, Cost, RecordedBan, Verdict};
 
 use crate::Subject;
 use crate::make::{at, limits};
@@ -52,14 +52,15 @@ async fn check_sequence(subject: &Subject, callers: &[(KeyId, AccountId)], bans:
         let (key, account) = *random.pick(callers);
         let context = format!("sequence {seed}, step {step}, key {key}, at {now}");
         if random.once_in(60) {
-            subject.run(LiftBan { id: key, now }).await.expect("the key is there");
-            model.lift(key, now);
+            let lifted = subject.run(LiftBan { id: key, now }).await.expect("the key is there");
+            model.lift(key, now, lifted.ban_lifted_at);
         }
         if random.once_in(80) {
             subject.housekeeping.prune(now).await.expect("a healthy store runs housekeeping");
         }
         let cost = if random.once_in(8) { Cost::Nothing } else { Cost::One };
-        let ask = Ask { key, account, limits: plan, cost, bans, now };
+        let recorded_ban = RecordedBan::default();
+        let ask = Ask { key, account, limits: plan, cost, bans, recorded_ban, now };
         if random.once_in(10) {
             let usage = subject.usage(&ask).await;
             assert!(
@@ -249,9 +250,17 @@ pub async fn checks_come_in_their_order(subject: &Subject) {
     assert!(matches!(verdict, Verdict::Exceeded(_)), "a first strike: {verdict:?}");
     let verdict = subject.take(&request(120)).await;
     let until = at(120 + BanPolicy::DEFAULT.length.as_secs());
-    assert_eq!(verdict, Verdict::Banned { until }, "the day before the minute: strikes are the day's");
+    assert_eq!(
+        verdict,
+        Verdict::Banned { until, unrecorded: None },
+        "the day before the minute: strikes are the day's"
+    );
     let verdict = subject.take(&request(121)).await;
-    assert_eq!(verdict, Verdict::Banned { until }, "the ban before the windows");
+    assert_eq!(verdict, Verdict::Banned { until, unrecorded: None }, "the ban before the windows");
     let free = Ask { cost: Cost::Nothing, ..request(121) };
-    assert_eq!(subject.take(&free).await, Verdict::Banned { until }, "and before a free request");
+    assert_eq!(
+        subject.take(&free).await,
+        Verdict::Banned { until, unrecorded: None },
+        "and before a free request"
+    );
 }

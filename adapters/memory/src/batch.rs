@@ -1,6 +1,6 @@
 //! The batch that the writer decides: transitions, each on the result of those before it, and the callers that wait.
 
-use petstore_domain::{Ban, Changes, KeyId, View};
+use petstore_domain::{Changes, View};
 use petstore_ports::{StoreError, Transition};
 
 use crate::apply::check_room;
@@ -62,9 +62,9 @@ impl OpenBatch {
         self.overlay.take_decided()
     }
 
-    /// Returns true if this ban of a key is newer than the one that the batch has decided on.
-    pub(crate) fn is_news(&self, key: KeyId, ban: Option<Ban>) -> bool {
-        self.overlay.is_news(key, ban)
+    /// Adds changes that no caller waits for. The tables have room for them.
+    pub(crate) fn add(&mut self, tables: &Tables, changes: Changes) {
+        self.overlay.add(tables, changes);
     }
 
     /// Ends the batch, and reports its outcome to all callers.

@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use petstore_domain::{Change, KeyRecord, RecordRef, Timestamp};
+use petstore_domain::{Changes, Timestamp};
 use petstore_ports::{Batch, BatchNumber, BulkLoad, Journal, LastIds, StoreError};
 
 use crate::batch::OpenBatch;
@@ -23,7 +23,7 @@ use crate::tables::Tables;
 /// Most requests of one batch. A larger batch would delay its first caller, and hardly share the cost of a commit further.
 const BATCH_MAX: usize = 256;
 
-/// Most accounts, and most keys, that are written behind at once: no batch is committed meanwhile.
+/// Most accounts whose usage is written behind at once: no batch is committed meanwhile.
 const WRITE_BEHIND_MAX: usize = 1_000;
 
 /// Most passes of one housekeeping run, each after a batch. They suffice for more accounts and expiring records than a second
@@ -142,6 +142,22 @@ impl Committer {
         })
     }
 
+    /// Commits changes that were decided while writes are blocked. If the outcome is unknown, a later recovery publishes or
+    /// drops them.
+    pub(crate) fn commit_changes(&mut self, changes: Changes) -> Result<(), StoreError> {
+        self.queue.check()?;
+        if changes.is_empty() {
+            return Ok(());
+        }
+        self.guarded(|committer| {
+            committer.batch.add(&committer.tables, changes);
+            let (number, last_ids) = (committer.last.next(), committer.tables.last_ids());
+            let changes = committer.batch.decided();
+            let written = committer.journal.append(&Batch { number, changes, last_ids });
+            committer.conclude(PendingWrite::Batch, written)
+        })
+    }
+
     /// Runs `work` on a thread other than the writer's. A panic ends the writer there, too.
     pub(crate) fn guarded<T>(
         &mut self,
@@ -202,11 +218,11 @@ impl Committer {
         match write {
             PendingWrite::Batch => {
                 for changes in self.batch.take_decided() {
-                    self.tables.publish(changes, |change| self.apply(change));
+                    self.tables.publish(changes, |change| self.tables.apply_one(change));
                 }
             }
             PendingWrite::Import { .. } => self.tables.visibility.show(),
-            PendingWrite::Reset(shop) => self.tables.replace_shop(&shop, &self.stripes),
+            PendingWrite::Reset(shop) => self.tables.replace_shop(&shop),
         }
         self.batch.end(&Ok(()));
     }
@@ -255,25 +271,6 @@ impl Committer {
         Step::Worked
     }
 
-    fn apply(&self, change: Change) {
-        match change {
-            Change::Key(record) => self.apply_key(record),
-            change => self.tables.apply_one(change),
-        }
-    }
-
-    /// A ban does not wait for the journal: one that has come since the batch looked at the key is newer than what the
-    /// batch says of it. It is noted behind, and then the journal has it too.
-    fn apply_key(&self, mut record: Box<KeyRecord>) {
-        let _held = self.stripes.hold(&[RecordRef::Key(record.id)]);
-        if let Some(ban) = self.tables.keys.read(record.id, |key| key.ban)
-            && self.batch.is_news(record.id, ban)
-        {
-            record.ban = ban;
-        }
-        self.tables.apply_one(Change::Key(record));
-    }
-
     /// Runs one pass of housekeeping: writes behind, and drops expired records. Further passes follow after the next batches,
     /// at most `passes` of them. Returns the number of records dropped; tables and journal drop at their own pace, so it is the
     /// larger of their two numbers.
@@ -296,15 +293,8 @@ impl Committer {
         Ok(dropped)
     }
 
-    /// Writes changed bans and usage to the journal, a bounded number of them. Returns true if more may be left.
+    /// Writes changed usage to the journal, of a bounded number of accounts. Returns true if more may be left.
     fn write_behind(&mut self) -> Result<bool, StoreError> {
-        let banned = self.tables.keys.unnoted_bans(WRITE_BEHIND_MAX);
-        if !banned.is_empty()
-            && let Err(error) = self.journal.note_bans(&banned)
-        {
-            self.tables.keys.keep_unnoted(&banned);
-            return Err(self.fail(error, None));
-        }
         let counts = self.tables.accounts.unnoted_usage(WRITE_BEHIND_MAX);
         if !counts.is_empty()
             && let Err(error) = self.journal.note_usage(&counts)
@@ -312,6 +302,6 @@ impl Committer {
             self.tables.accounts.keep_unnoted(&counts);
             return Err(self.fail(error, None));
         }
-        Ok(banned.len() == WRITE_BEHIND_MAX || counts.len() == WRITE_BEHIND_MAX)
+        Ok(counts.len() == WRITE_BEHIND_MAX)
     }
 }

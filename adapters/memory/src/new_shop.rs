@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use petstore_domain::Change;
 use petstore_ports::{LastIds, Row, StoreError};
 
 use crate::bulk_loader::{BulkLoader, Contradiction};
-use crate::stripes::Stripes;
 use crate::tables::Tables;
 
 /// Rows of a shop that are known to be consistent.
@@ -51,20 +51,23 @@ fn load<'t>(tables: &'t Tables, rows: &[Row]) -> Result<BulkLoader<'t>, Contradi
 }
 
 impl Tables {
-    /// Replaces the shop, and drops idempotency records and usage. The caller excludes writes; readers find an empty shop
+    /// Replaces the shop, and drops idempotency records, usage and bans. The caller excludes writes; readers find an empty shop
     /// meanwhile.
-    pub(crate) fn replace_shop(&self, shop: &NewShop, stripes: &Stripes) {
+    pub(crate) fn replace_shop(&self, shop: &NewShop) {
         self.visibility.hide();
         self.clear_shop(shop.last_ids);
         load(self, &shop.rows).expect("the rows were checked, and the shop is empty");
         self.idempotency_records.clear();
-        self.forget_usage(stripes);
+        for key in self.keys.without_bans() {
+            self.apply_one(Change::Key(Box::new(key)));
+        }
+        self.forget_usage();
         self.visibility.show();
     }
 
-    /// Forgets usage, strikes and bans. The journal gets this like any other change of them: written behind.
-    pub(crate) fn forget_usage(&self, stripes: &Stripes) {
+    /// Forgets usage, which the journal gets like any other change of it: written behind. Forgets strikes too.
+    pub(crate) fn forget_usage(&self) {
         self.accounts.forget_usage(|_| true);
-        self.keys.forget_bans(stripes, |_| true);
+        self.keys.forget_strikes();
     }
 }

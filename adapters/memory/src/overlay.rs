@@ -5,8 +5,8 @@ use std::hash::Hash;
 
 use foldhash::fast::RandomState;
 use petstore_domain::{
-    AccountId, Ban, CategoryId, CategoryName, Change, Changes, FoldedName, IdempotencyRecord, KeyId,
-    KeyRecord, RecordRef, View,
+    AccountId, CategoryId, CategoryName, Change, Changes, FoldedName, IdempotencyRecord, KeyRecord,
+    RecordRef, View,
 };
 use petstore_ports::StoreError;
 
@@ -25,19 +25,12 @@ pub(crate) struct Overlay {
     latest: Map<RecordRef, Position>,
     category_names: NameOwners<FoldedName, CategoryId>,
     account_names: NameOwners<FoldedName, AccountId>,
-    /// The ban of each key as it was when the batch first looked at it.
-    bans_seen: Map<KeyId, Option<Ban>>,
 }
 
 impl Overlay {
     /// The changes of each decision, in the order of the decisions.
     pub(crate) fn decided(&self) -> &[Changes] {
         &self.decided
-    }
-
-    /// Whether this ban of a key is newer than what the batch has decided on.
-    pub(crate) fn is_news(&self, key: KeyId, ban: Option<Ban>) -> bool {
-        self.bans_seen.get(&key).is_some_and(|seen| *seen != ban)
     }
 
     /// Removes and returns the changes. The rest stays until [`Overlay::clear`].
@@ -51,7 +44,6 @@ impl Overlay {
         self.latest.clear();
         self.category_names.0.clear();
         self.account_names.0.clear();
-        self.bans_seen.clear();
     }
 
     /// Loads one record: as the batch has decided it, or else as it is in the tables.
@@ -77,7 +69,7 @@ impl Overlay {
             | RecordRef::Key(_)
             | RecordRef::Idempotency(_) => match self.latest(record) {
                 Some(change) => load_change(change, view),
-                None => self.load_from_tables(tables, record, view)?,
+                None => tables.load_one(record, view)?,
             },
             RecordRef::NextPet
             | RecordRef::NextCategory
@@ -147,19 +139,6 @@ impl Overlay {
 
     fn latest(&self, record: &RecordRef) -> Option<&Change> {
         self.latest.get(record).map(|position| self.change(*position))
-    }
-
-    fn load_from_tables(
-        &mut self,
-        tables: &Tables,
-        record: &RecordRef,
-        view: &mut View,
-    ) -> Result<(), StoreError> {
-        tables.load_one(record, view)?;
-        if let RecordRef::Key(id) = record {
-            self.bans_seen.insert(*id, view.key(*id).and_then(|key| key.ban));
-        }
-        Ok(())
     }
 }
 

@@ -100,15 +100,16 @@ impl MemoryStore {
         let Some(id) = id else {
             return Ok(None);
         };
-        let Some(Terms { account, scopes, expires_at, revoked }) = self.tables.keys.terms(id) else {
+        let Some(terms) = self.tables.keys.terms(id) else {
             return Ok(None);
         };
+        let Terms { account, scopes, expires_at, revoked, recorded_ban } = terms;
         let Some(plan) = self.tables.accounts.plan(account) else {
             return Err(StoreError::corrupt(format!(
                 "key {id} belongs to account {account}, which does not exist"
             )));
         };
-        Ok(Some(Credential { key: id, account, plan, scopes, expires_at, revoked }))
+        Ok(Some(Credential { key: id, account, plan, scopes, expires_at, revoked, recorded_ban }))
     }
 }
 

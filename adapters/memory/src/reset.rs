@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use petstore_domain::Timestamp;
+use petstore_domain::{Change, Changes, KeyRecord, Timestamp};
 use petstore_ports::{Resettable, Row, StoreError, StoreErrorKind};
 
 use crate::new_shop::NewShop;
 use crate::store::MemoryStore;
+use crate::tables::Tables;
+use crate::write_block::WriteBlock;
 
 impl Resettable for MemoryStore {
     fn reset(&self, shop: Arc<[Row]>, epoch: u64) -> Result<(), StoreError> {
@@ -15,7 +17,7 @@ impl Resettable for MemoryStore {
         let reset = if let Some(mut committer) = block.committer {
             committer.commit_reset(shop, epoch)
         } else {
-            self.tables.replace_shop(&shop, &self.stripes);
+            self.tables.replace_shop(&shop);
             Ok(())
         };
         // An indeterminate reset may turn out to have been committed.
@@ -26,19 +28,38 @@ impl Resettable for MemoryStore {
     }
 
     fn forget_usage(&self) -> Result<(), StoreError> {
-        let _block = self.try_block_writes()?;
-        self.tables.forget_usage(&self.stripes);
-        self.addresses.clear();
-        Ok(())
+        let block = self.try_block_writes()?;
+        let forgotten = commit_keys(block, &self.tables, self.tables.keys.without_bans());
+        // An indeterminate change of the keys may turn out to have been committed.
+        if forgotten.as_ref().err().is_none_or(|error| error.kind() == StoreErrorKind::Indeterminate) {
+            self.tables.forget_usage();
+            self.addresses.clear();
+        }
+        forgotten
     }
 }
 
 impl MemoryStore {
-    /// Forgets all strikes, and usage and bans that were recorded at a time later than `now`. To be called at a start whose
+    /// Forgets all strikes, and usage, bans and lifts that were recorded at a time later than `now`. To be called at a start whose
     /// clock is behind the one that wrote the data: windows never go back, so a future one would stay in force until the
     /// clock has caught up. Returns the number of accounts whose usage was forgotten.
-    pub fn forget_usage_after(&self, now: Timestamp) -> usize {
-        self.tables.keys.forget_bans(&self.stripes, |ban| ban.is_ahead_of(now));
-        self.tables.accounts.forget_usage(|windows| windows.are_ahead_of(now))
+    ///
+    /// # Errors
+    /// If the journal fails or writes are blocked. Then nothing is forgotten, or the outcome is unknown.
+    pub fn forget_usage_after(&self, now: Timestamp) -> Result<usize, StoreError> {
+        let block = self.try_block_writes()?;
+        commit_keys(block, &self.tables, self.tables.keys.without_bans_after(now))?;
+        self.tables.keys.begin_with_records();
+        Ok(self.tables.accounts.forget_usage(|windows| windows.are_ahead_of(now)))
+    }
+}
+
+/// Writes changed keys while writes are blocked.
+fn commit_keys(block: WriteBlock<'_>, tables: &Tables, keys: Vec<KeyRecord>) -> Result<(), StoreError> {
+    let mut changes = Changes::none();
+    keys.into_iter().for_each(|key| changes.push(Change::Key(Box::new(key))));
+    match block.committer {
+        Some(mut committer) => committer.commit_changes(changes),
+        None => tables.apply(changes),
     }
 }

@@ -32,10 +32,6 @@ impl Journal for Rows {
         unreachable!("{counts:?}")
     }
 
-    fn note_bans(&mut self, keys: &[KeyRecord]) -> Result<(), StoreError> {
-        unreachable!("{keys:?}")
-    }
-
     fn prune(&mut self, now: Timestamp) -> Result<usize, StoreError> {
         unreachable!("{now:?}")
     }
@@ -71,6 +67,7 @@ fn key(id: u64, account: u64, digest: u8) -> Row {
         replaced_until: None,
         revoked_at: None,
         ban: None,
+        ban_lifted_at: None,
     }))
 }
 

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{self, Path, PathBuf};
 use std::sync::Arc;
 
-use petstore_domain::{KeyRecord, Timestamp};
+use petstore_domain::Timestamp;
 use petstore_ports::{Batch, BatchNumber, BulkLoad, Header, Journal, Row, StoreError, UsageCount};
 use rusqlite::{Connection, params};
 
@@ -239,12 +239,6 @@ impl Journal for SqliteJournal {
 
     fn note_usage(&mut self, counts: &[UsageCount]) -> Result<(), StoreError> {
         self.write("note usage", |connection| put(connection, counts))
-    }
-
-    fn note_bans(&mut self, keys: &[KeyRecord]) -> Result<(), StoreError> {
-        self.write("note bans", |connection| {
-            keys.iter().try_for_each(|key| tables::note_ban(connection, key))
-        })
     }
 
     fn prune(&mut self, now: Timestamp) -> Result<usize, StoreError> {

@@ -9,7 +9,6 @@ mod outcome;
 mod pets;
 mod usage;
 
-pub(crate) use keys::note_ban;
 pub(crate) use outcome::mended as mended_outcome;
 
 use petstore_ports::Row;
@@ -30,10 +29,13 @@ pub(crate) fn add(connection: &Connection, row: &Row) -> rusqlite::Result<()> {
     }
 }
 
-/// Empties every table but those of accounts and keys, and lifts all bans.
+/// Empties every table but those of accounts and keys, and forgets all bans, as [`KeyRecord::forget_ban`] does.
+///
+/// [`KeyRecord::forget_ban`]: petstore_domain::KeyRecord::forget_ban
 pub(crate) fn clear(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch(
         "DELETE FROM orders; DELETE FROM pets; DELETE FROM categories; DELETE FROM retries; DELETE FROM usage;
-         UPDATE keys SET ban_since = NULL, ban_until = NULL, ban_length_ms = NULL WHERE ban_since IS NOT NULL;",
+         UPDATE keys SET ban_lifted_at = max(coalesce(ban_lifted_at, ban_since), ban_since),
+         ban_since = NULL, ban_until = NULL, ban_length_ms = NULL WHERE ban_since IS NOT NULL;",
     )
 }

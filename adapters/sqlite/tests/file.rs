@@ -204,7 +204,7 @@ fn what_is_no_journal_of_this_program_is_refused_by_name() {
     for (edit, expected) in [
         (
             "PRAGMA user_version = 99",
-            "has schema version 99, and this program reads version 4: open it with the version that wrote it, or a newer one",
+            "has schema version 99, and this program reads version 5: open it with the version that wrote it, or a newer one",
         ),
         ("PRAGMA application_id = 1", "is not the data file of a petstore"),
         ("PRAGMA user_version = 0", "is not the data file of a petstore"),
@@ -314,7 +314,7 @@ fn a_file_of_an_older_schema_is_copied_as_it_is_and_read_once_it_has_been_opened
     let before = std::fs::read(room.database()).unwrap();
     let refused = snapshot(&room.database()).unwrap_err().to_string();
     let said =
-        "has schema version 1, and this program reads version 4: a server that starts on it migrates it";
+        "has schema version 1, and this program reads version 5: a server that starts on it migrates it";
     assert!(refused.contains(said), "{refused}");
     let copy = room.path("copy.db");
     backup(&room.database(), &copy).unwrap();

@@ -149,18 +149,23 @@ fn a_batch_in_doubt_counts_once_it_can_be_copied_out_of_the_log() {
 }
 
 #[test]
-fn a_ban_is_noted_and_nothing_else_of_the_key() {
+fn a_ban_and_the_time_of_its_lift_are_kept() {
     let room = Room::new();
     let mut journal = room.open();
-    fill(&mut journal);
-    let noted = Some(ban("2030-02-03T04:05:06.007Z"));
-    let is_first = |row: &Row| matches!(row, Row::Key(key) if key.id.get() == 1);
-    let Some(Row::Key(before)) = rows(&mut journal).into_iter().find(is_first) else { panic!("it is there") };
-    let stale = KeyRecord { ban: noted, revoked_at: Some(Timestamp::EPOCH), ..key(1, 1, &secret(1)) };
-    let unknown = KeyRecord { id: KeyId::new(77).unwrap(), ..stale.clone() };
-    journal.note_bans(&[stale, unknown]).unwrap();
-    let kept = KeyRecord { ban: noted, ..*before };
-    assert!(rows(&mut journal).contains(&Row::Key(Box::new(kept))));
+    let since = "2030-02-03T04:05:06.007Z";
+    let lifts = [None, Some(time(since)), Some(Timestamp::MIN), Some(Timestamp::MAX)];
+    let keys: Vec<_> =
+        (1..).zip(lifts.iter().flat_map(|lift| [(None, *lift), (Some(ban(since)), *lift)])).collect();
+    let record = |(id, (ban, ban_lifted_at)): (u8, (Option<Ban>, Option<Timestamp>))| {
+        Box::new(KeyRecord { ban, ban_lifted_at, ..key(id.into(), 1, &secret(id)) })
+    };
+    let records: Vec<_> = keys.into_iter().map(record).collect();
+    let owner = Change::Account(account(1, "zoo"));
+    let mut changes = Changes::from([owner]);
+    records.iter().cloned().for_each(|record| changes.push(Change::Key(record)));
+    append(&mut journal, 1, &[changes], IDS).unwrap();
+    let kept: Vec<_> = rows(&mut journal).into_iter().filter(|row| matches!(row, Row::Key(_))).collect();
+    assert_eq!(kept, records.into_iter().map(Row::Key).collect::<Vec<_>>());
 }
 
 #[test]

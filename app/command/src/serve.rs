@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use petstore_domain::Timestamp;
 use petstore_http::{Endpoint, Http, HttpSettings, IdleTime, Server};
-use petstore_ports::Clock;
 use petstore_ports::api::{Administration, Petstore};
-use petstore_service::Service;
+use petstore_ports::{Clock, StoreErrorKind};
+use petstore_service::{BanWrites, Service};
 use petstore_sqlite::LogPosition;
 
 use crate::addresses::{advice, page_origin};
@@ -30,7 +30,7 @@ use crate::systemd::{self, Supervisor};
 use crate::tls::{self, Certificate};
 use crate::{Failure, mended, single_threaded};
 
-/// How often counts and bans are noted, and what has expired is dropped. A crash forgets what was counted since then and
+/// How often counts are noted, bans are recorded, and what has expired is dropped. A crash forgets what was counted since then and
 /// while it was being noted: with a whole second it was up to 1.02 s on a busy machine, and a second is promised.
 const HOUSEKEEPING: Duration = Duration::from_millis(500);
 
@@ -176,6 +176,7 @@ async fn run(
         tokio::spawn(socket.serve(desk));
     }
     tokio::spawn(keep_house(Arc::clone(&backend), Arc::clone(&service), clock, Arc::clone(log)));
+    tokio::spawn(record_bans(Arc::clone(&service), Arc::clone(log)));
     tokio::spawn(Arc::clone(&supervisor).watchdog());
     announce(args, scheme, &servers, log);
     supervisor.ready();
@@ -186,7 +187,7 @@ async fn run(
     supervisor.stopping();
     log.say("stopping; another signal stops at once");
     let ended = tokio::select! {
-        ended = stop(servers, backend, &bulk) => ended,
+        ended = stop(servers, record_last_bans(&service, log), backend, &bulk) => ended,
         () = signals.another_end() => Err(Failure::because("stopped at once")),
     };
     if ended.is_ok() {
@@ -259,7 +260,13 @@ fn forget_what_is_ahead(backend: &Backend, db: &Db, now: Timestamp, log: &Log) {
         return;
     }
     let tolerated = if is_sandbox { Duration::ZERO } else { CLOCK_AHEAD_MAX };
-    let accounts = backend.forget_usage_after(now.plus(tolerated));
+    let accounts = match backend.forget_usage_after(now.plus(tolerated)) {
+        Ok(accounts) => accounts,
+        Err(error) => {
+            log.warn(&format!("usage of a clock that was ahead cannot be forgotten: {}", error.report()));
+            return;
+        }
+    };
     if accounts > 0 && !is_sandbox {
         log.warn(&format!(
             "the clock was ahead by more than a week when {} last counted: what was used is forgotten",
@@ -306,14 +313,22 @@ async fn fill(
 
 /// Stops one listener after the other, the contract's first: who watches the server can see it stop. They have the drain's
 /// time together. Then the store: what is written behind is noted, the counts of this second among it.
-async fn stop(servers: Vec<Server>, backend: Arc<Backend>, bulk: &Bulk) -> Result<(), Failure> {
+async fn stop(
+    servers: Vec<Server>,
+    record_bans: impl Future<Output = ()>,
+    backend: Arc<Backend>,
+    bulk: &Bulk,
+) -> Result<(), Failure> {
     let drain = |all, server: Server| {
         server.drain();
         server.join() && all
     };
     let drained = tokio::task::spawn_blocking(move || servers.into_iter().fold(true, drain)).await;
     // Last, when nobody writes any more.
-    let closed = tokio::task::spawn_blocking(move || backend.close());
+    let closed = async {
+        record_bans.await;
+        tokio::task::spawn_blocking(move || backend.close()).await
+    };
     let Ok(closed) = tokio::time::timeout(CLOSING_TIME, closed).await else {
         return Err(Failure::because(
             "an import, an export or the disk does not come to an end; what was acknowledged is kept",
@@ -357,6 +372,46 @@ fn listen(
         servers.push(http.listen_ops(ops).map_err(|error| cannot(place, error, "ops-listen"))?);
     }
     Ok(servers)
+}
+
+/// Records the bans that the gate has decided. A store that hangs delays this task alone.
+async fn record_bans(service: Arc<Service>, log: Arc<Log>) {
+    let mut is_failing = false;
+    let mut ticks = tokio::time::interval(HOUSEKEEPING);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        let writes = service.record_bans().await;
+        log_dropped_bans(&writes, &log);
+        is_failing &= writes.recorded == 0 && service.figures().bans_waiting > 0;
+        if let Some(error) = writes.failed.filter(|error| error.kind() != StoreErrorKind::Busy)
+            && !is_failing
+        {
+            is_failing = true;
+            log.complain(&format!(
+                "bans cannot be recorded now; until they are, a restart forgets them: {}",
+                error.report()
+            ));
+        }
+    }
+}
+
+/// Records the bans that wait when the server ends.
+async fn record_last_bans(service: &Service, log: &Log) {
+    let writes = service.record_all_bans().await;
+    log_dropped_bans(&writes, log);
+    if let Some(error) = &writes.failed {
+        log.complain(&format!("bans cannot be recorded, and are forgotten: {}", error.report()));
+    }
+}
+
+fn log_dropped_bans(writes: &BanWrites, log: &Log) {
+    if writes.dropped > 0 {
+        log.warn(&format!(
+            "too many bans wait to be recorded: {} more are in force until a restart",
+            writes.dropped
+        ));
+    }
 }
 
 async fn keep_house(backend: Arc<Backend>, service: Arc<Service>, clock: Arc<dyn Clock>, log: Arc<Log>) {
@@ -416,7 +471,7 @@ mod tests {
                     tokio::time::sleep(answered).await;
                     drop(owed);
                 });
-                stop(vec![], Arc::new(Backend::in_memory(1)), &bulk).await.unwrap();
+                stop(vec![], async {}, Arc::new(Backend::in_memory(1)), &bulk).await.unwrap();
                 // The clock goes on only while all wait.
                 let waited = begun.elapsed();
                 assert!((ended..ended + ANSWERING_TIME / 4).contains(&waited), "{answered:?}: {waited:?}");

@@ -125,7 +125,7 @@ impl Backend {
     }
 
     /// Forgets usage and bans of later than this time; returns of how many accounts.
-    pub(crate) fn forget_usage_after(&self, now: Timestamp) -> usize {
+    pub(crate) fn forget_usage_after(&self, now: Timestamp) -> Result<usize, StoreError> {
         self.store.forget_usage_after(now)
     }
 

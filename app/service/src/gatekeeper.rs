@@ -11,6 +11,7 @@ use petstore_ports::{
     Verdict,
 };
 
+use crate::bans::PendingBans;
 use crate::deadlines::Deadlines;
 use crate::digest;
 use crate::in_flight::InFlightTable;
@@ -29,6 +30,7 @@ pub(crate) struct Gatekeeper {
     deadlines: Deadlines,
     plans: LivePlans,
     policy: Policy,
+    pub(crate) bans: PendingBans,
     /// The key of each verified secret: saves SHA-256 on every request except the first. Entries never become stale, because
     /// a secret belongs to one key permanently, and each request checks whether that key is still valid. Only secrets that
     /// exist are added, so that strangers cannot fill the cache.
@@ -64,6 +66,7 @@ impl Gatekeeper {
             deadlines,
             plans,
             policy,
+            bans: PendingBans::default(),
             verified: DashMap::default(),
         }
     }
@@ -114,6 +117,7 @@ impl Gatekeeper {
             limits,
             cost: request.cost,
             bans: self.policy.bans,
+            recorded_ban: credential.recorded_ban,
             now: request.now,
         };
         let now = request.now;
@@ -127,7 +131,12 @@ impl Gatekeeper {
                 usage,
                 in_flight,
             }),
-            Verdict::Banned { until } => Err(Refusal::Banned { plan: credential.plan, until, limits }),
+            Verdict::Banned { until, unrecorded } => {
+                if let Some(ban) = unrecorded {
+                    self.bans.add(credential.key, ban);
+                }
+                Err(Refusal::Banned { plan: credential.plan, until, limits })
+            }
             Verdict::Exceeded(usage) => Err(Refusal::Exceeded { plan: credential.plan, usage }),
         })
     }

@@ -49,6 +49,7 @@
 //! ```
 
 mod administration;
+mod bans;
 mod catalogue;
 mod circuit_breaker;
 mod deadlines;
@@ -64,6 +65,7 @@ mod reservations;
 mod service;
 mod shop;
 
+pub use bans::BanWrites;
 pub use outcomes::Figures;
 pub use policy::{OnQuotaOutage, Policy};
 pub use service::{Ports, Service};

@@ -4,6 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use petstore_domain::Answered;
 
+use crate::bans::PendingBans;
+
 /// Counts of the service since its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -18,6 +20,10 @@ pub struct Figures {
     pub quota_failures: u64,
     /// Requests for which the quota store was not called, since it had failed repeatedly.
     pub quota_unasked: u64,
+    /// Bans that are in force and wait to be recorded.
+    pub bans_waiting: u64,
+    /// How many times a ban was not queued to be recorded, because the queue was full.
+    pub bans_dropped: u64,
 }
 
 /// Counts outcomes of writes. Shared counters suffice, since each write takes a lock or a commit anyway.
@@ -47,14 +53,17 @@ impl Outcomes {
         self.count(&decided);
     }
 
-    pub(crate) fn figures(&self) -> Figures {
+    pub(crate) fn figures(&self, bans: &PendingBans) -> Figures {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let (bans_waiting, bans_dropped) = bans.counts();
         Figures {
             done: read(&self.done),
             rejected: read(&self.rejected),
             failed: read(&self.failed),
             quota_failures: 0,
             quota_unasked: 0,
+            bans_waiting,
+            bans_dropped,
         }
     }
 }

@@ -13,6 +13,7 @@ use petstore_ports::{
     OrderReader, PetReader, Quotas, StoreError, StoreErrorKind, StoreHealth, Timer, Transactor, run,
 };
 
+use crate::bans::{BanStore, BanWrites};
 use crate::deadlines::Deadlines;
 use crate::digest;
 use crate::gatekeeper::Gatekeeper;
@@ -114,8 +115,9 @@ pub struct Service {
 impl Service {
     /// A petstore over these ports.
     ///
-    /// The service starts no thread: its owner calls [`Housekeeping::prune`](petstore_ports::Housekeeping::prune) on the
-    /// store about once a second, or expired records are never dropped.
+    /// The service starts no thread: its owner calls [`Service::record_bans`], and
+    /// [`Housekeeping::prune`](petstore_ports::Housekeeping::prune) on the store, about once a second. Otherwise a restart forgets
+    /// bans, and expired records are never dropped.
     pub fn new(ports: Ports, policy: Policy) -> Self {
         let deadlines = Deadlines::new(ports.timer, policy.store_timeout, policy.quota_timeout);
         let quotas = QuotaPort::new(ports.quotas, ports.on_quota_outage, deadlines.clone());
@@ -143,10 +145,31 @@ impl Service {
         self.gatekeeper.set_plans(plans);
     }
 
+    /// Records the bans that the gate has decided since, in the records of their keys. They are in force already. After a
+    /// failure of the store it does nothing for a second, which doubles up to 8 s with each further failure.
+    ///
+    /// It waits for the store, up to the deadline of a write: it needs a task of its own.
+    pub async fn record_bans(&self) -> BanWrites {
+        self.gatekeeper.bans.record_due(self.ban_store()).await
+    }
+
+    /// Records the bans that the gate has decided since, even if the store has just failed: before the process ends.
+    pub async fn record_all_bans(&self) -> BanWrites {
+        self.gatekeeper.bans.record_all(self.ban_store()).await
+    }
+
+    pub(crate) fn ban_store(&self) -> BanStore<'_> {
+        BanStore { transactor: &*self.transactor, deadlines: &self.deadlines }
+    }
+
     /// The counts since the start.
     pub fn figures(&self) -> Figures {
         let quotas = self.gatekeeper.quotas().counts();
-        Figures { quota_failures: quotas.failures, quota_unasked: quotas.unasked, ..self.outcomes.figures() }
+        Figures {
+            quota_failures: quotas.failures,
+            quota_unasked: quotas.unasked,
+            ..self.outcomes.figures(&self.gatekeeper.bans)
+        }
     }
 
     /// The error because of which the quota store is not called at the moment; none while it is called. Meanwhile

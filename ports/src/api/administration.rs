@@ -1,4 +1,4 @@
-//! Administration by an operator, never reachable from the public listener.
+//! Administration of accounts and keys by an operator. The public listener must not offer it.
 
 use std::time::Duration;
 
@@ -12,29 +12,29 @@ use petstore_domain::{
 use super::Failure;
 use crate::StoreError;
 
-/// A key to create.
+/// A key that is to be created.
 #[derive(Debug, Clone)]
 pub struct NewKey {
-    /// The account of the key.
+    /// The account that the key is for.
     pub holder: KeyHolder,
     /// The operator's label for it.
     pub label: KeyLabel,
-    /// Its scopes.
+    /// The scopes that it grants.
     pub scopes: Scopes,
-    /// Its expiry, if it has one.
+    /// The time from which it is not valid; none: it never expires.
     pub expires_at: Option<Timestamp>,
 }
 
-/// A key with its secret. The secret is not stored, so it can be shown only now.
+/// A key with its secret. The secret is not stored, so this is the only time at which it can be shown.
 #[derive(Debug, Clone)]
 pub struct RevealedKey<T> {
     /// The secret.
     pub secret: ApiKey,
-    /// The stored part.
+    /// The stored record.
     pub made: T,
 }
 
-/// A key and its account, as an operator sees them.
+/// A key and its account.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyListing {
     /// The key.
@@ -43,15 +43,15 @@ pub struct KeyListing {
     pub account: Account,
 }
 
-/// The result of [`Administration::ensure_initial_key`].
+/// The result of the first start on a store.
 #[derive(Debug, Clone)]
 pub enum InitialKey {
-    /// The store has an account already: nothing was created.
+    /// The store has an account already, and no key was created.
     NotNeeded {
-        /// Whether a secret was passed and belongs to a key in the store.
+        /// `true` if a secret was given and belongs to a key in the store.
         is_known: bool,
     },
-    /// A new account was created, with this key.
+    /// The key of the new account.
     Made(ApiKey),
 }
 
@@ -61,38 +61,39 @@ pub trait Administration: Send + Sync {
     /// Creates a key, and an account for it if needed.
     async fn create_key(&self, new: NewKey) -> Result<RevealedKey<CreatedKey>, Failure<CreateKeyRejection>>;
 
-    /// Creates the account `default` on the Business plan if the store has no account, with this secret or a new one.
+    /// Creates the account `default` on the Business plan with a key, if the store has no account. The key has this secret or a
+    /// new one.
     async fn ensure_initial_key(
         &self,
         secret: Option<ApiKey>,
     ) -> Result<InitialKey, Failure<CreateKeyRejection>>;
 
-    /// At most `limit` keys with an id above `after`, by id.
+    /// Returns up to `limit` keys with an id above `after`, by id. A ban that is not recorded yet is included.
     async fn keys(&self, after: Option<KeyId>, limit: usize) -> Result<Vec<KeyListing>, StoreError>;
 
     /// Changes a key.
     async fn update_key(&self, id: KeyId, patch: KeyPatch) -> Result<KeyRecord, Failure<UnknownKey>>;
 
-    /// Creates a successor of a key. The key itself stays valid for the overlap.
+    /// Creates a successor of a key, which stays valid for the overlap.
     async fn rotate_key(
         &self,
         id: KeyId,
         overlap: Duration,
     ) -> Result<RevealedKey<KeyRecord>, Failure<RotateKeyRejection>>;
 
-    /// Revokes a key at once and permanently.
+    /// Revokes a key, at once and permanently.
     async fn revoke_key(&self, id: KeyId) -> Result<KeyRecord, Failure<UnknownKey>>;
 
     /// Lifts a key's ban.
     async fn lift_ban(&self, id: KeyId) -> Result<KeyRecord, Failure<UnknownKey>>;
 
-    /// At most `limit` accounts with an id above `after`, by id.
+    /// Returns up to `limit` accounts with an id above `after`, by id.
     async fn accounts(&self, after: Option<AccountId>, limit: usize) -> Result<Vec<Account>, StoreError>;
 
-    /// The account with this name.
+    /// Returns the account of this name.
     async fn account_named(&self, name: &AccountName) -> Result<Option<Account>, StoreError>;
 
-    /// The limits of a plan that are in force now.
+    /// Returns the limits of a plan that are in force now.
     fn limits(&self, plan: &Plan) -> Limits;
 
     /// Renames an account or moves it to another plan.

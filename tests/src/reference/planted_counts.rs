@@ -1,7 +1,7 @@
 //! Planted bugs of counting.
 
 use petstore_domain::{Window, WindowKind, Windows};
-use petstore_ports::{Ask, Cost, Verdict};
+use petstore_ports::{Ask, Cost, RecordedBan, Verdict};
 
 use super::planted_reads::pause_blocking;
 use super::{Bug, ReferenceStore};
@@ -10,7 +10,17 @@ impl ReferenceStore {
     /// Takes one request in two steps, or by a window that may decrease, if the bug is one of these.
     pub(super) fn take_with_bug(&self, ask: &Ask) -> Option<Verdict> {
         let mut state = self.lock();
-        let banned = state.ban(ask.key).is_some_and(|ban| ban.in_force(ask.now));
+        match self.bug? {
+            Bug::BanOutlivesLift => {
+                let recorded_ban = RecordedBan { lifted_at: None, ..ask.recorded_ban };
+                return Some(state.take(&Ask { recorded_ban, ..*ask }));
+            }
+            Bug::StrikesOutliveLift => {
+                state.counters.lifts.extend(ask.recorded_ban.lifted_at.map(|lift| (ask.key, lift)));
+            }
+            _ => {}
+        }
+        let banned = state.banned(ask).is_some();
         let windows = state.windows(ask.account);
         let taken = windows.take(ask.now, ask.limits);
         if banned || ask.cost == Cost::Nothing {
@@ -43,9 +53,18 @@ impl ReferenceStore {
                 Some(state.strike(ask, windows))
             }
             (Bug::BanForgotten, None) => {
-                let before = state.ban(ask.key);
+                let before = state.counters.bans.clone();
                 let verdict = state.strike(ask, windows);
-                state.tables.keys.get_mut(&ask.key)?.ban = before;
+                state.counters.bans = before;
+                Some(match verdict {
+                    Verdict::Banned { until, .. } => Verdict::Banned { until, unrecorded: None },
+                    verdict => verdict,
+                })
+            }
+            (Bug::BanWaitsForRecord, None) => {
+                let before = state.counters.bans.clone();
+                let verdict = state.strike(ask, windows);
+                state.counters.bans = before;
                 Some(verdict)
             }
             (Bug::StrikesOutliveBan, None) => {

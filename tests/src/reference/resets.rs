@@ -9,10 +9,12 @@ use super::{Bug, ReferenceStore, State};
 
 impl State {
     fn forget_usage(&mut self) {
+        let decided = std::mem::take(&mut self.counters.bans);
         self.counters = super::Counters::default();
         self.addresses = super::Addresses::default();
         for key in self.tables.keys.values_mut() {
-            key.ban = None;
+            key.forget_ban();
+            key.ban_lifted_at = key.ban_lifted_at.max(decided.get(&key.id).map(|ban| ban.since));
         }
     }
 }

@@ -2,7 +2,9 @@
 
 use petstore_domain::*;
 use petstore_memory::{MemoryStore, Step, Writer};
-use petstore_ports::{Ask, Housekeeping, IdempotencyRecords, Quotas, Resettable, StoreError, Verdict, run};
+use petstore_ports::{
+    Ask, Housekeeping, IdempotencyRecords, KeyLookup, KeyReader, Quotas, Resettable, StoreError, Verdict, run,
+};
 use petstore_sqlite::SqliteJournal;
 use petstore_tests::Disk;
 
@@ -98,9 +100,16 @@ fn forgotten_usage_and_bans_do_not_come_back_after_a_restart() {
     let stepped = SteppedStore::on(&Disk::new());
     let made = stepped.done(create_key(1, new_account())).key;
     let bans = BanPolicy { strikes: Some(0), ..BanPolicy::DEFAULT };
-    let take = |store: &MemoryStore| ready(async { store.take(&Ask { bans, ..one_a_day(&made) }).await });
+    let take = |store: &MemoryStore| {
+        let found = ready(store.credential(KeyLookup::Id(made.id)));
+        let recorded_ban = found.unwrap().recorded_ban;
+        ready(async { store.take(&Ask { bans, recorded_ban, ..one_a_day(&made) }).await })
+    };
     assert!(matches!(take(&stepped.store), Verdict::Admitted(_)));
-    take(&stepped.store);
+    let Verdict::Banned { unrecorded: Some(ban), .. } = take(&stepped.store) else {
+        panic!("a strike too many")
+    };
+    stepped.done(BanKey { id: made.id, ban });
     stepped.finish(Box::pin(stepped.store.prune(at(0)))).unwrap();
     let noted = SteppedStore::on(&stepped.disk.after_power_cut());
     assert!(matches!(take(&noted.store), Verdict::Banned { .. }));

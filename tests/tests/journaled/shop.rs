@@ -1,7 +1,7 @@
 //! Builders of operations.
 
 use petstore_domain::*;
-use petstore_ports::{Ask, Cost};
+use petstore_ports::{Ask, Cost, RecordedBan};
 
 pub(crate) fn at(secs: i64) -> Timestamp {
     Timestamp::from_millis(1_900_000_000_000 + secs * 1_000).unwrap()
@@ -105,6 +105,7 @@ pub(crate) fn one_a_day(key: &KeyRecord) -> Ask {
         limits: Limits { minute: limit, day: limit },
         cost: Cost::One,
         bans: BanPolicy::DEFAULT,
+        recorded_ban: RecordedBan::default(),
         now: at(0),
     }
 }

@@ -109,6 +109,7 @@ pub(crate) fn key(id: u64, account: u64, secret: &ApiKey) -> KeyRecord {
         replaced_until: None,
         revoked_at: None,
         ban: None,
+        ban_lifted_at: None,
     }
 }
 
@@ -183,6 +184,7 @@ pub(crate) fn everything() -> Vec<Row> {
     used.expires_at = Some(time("2031-01-01T00:00:00Z"));
     used.revoked_at = Some(time("2030-06-01T00:00:00Z"));
     used.ban = Some(ban("2030-05-01T00:00:00Z"));
+    used.ban_lifted_at = Some(time("2030-04-01T00:00:00.001Z"));
     let mut replaced = key(1, 1, &secret(1));
     replaced.replaced_until = Some(time("2030-02-01T00:00:00.001Z"));
     rows.extend([replaced, used].map(|key| Row::Key(Box::new(key))));
@@ -209,10 +211,13 @@ pub(crate) fn everything() -> Vec<Row> {
 pub(crate) fn everything_at(schema: u32) -> Vec<Row> {
     let mut rows = everything();
     for row in &mut rows {
-        if let Row::Key(key) = row
-            && schema < 2
-        {
-            key.replaced_until = None;
+        if let Row::Key(key) = row {
+            if schema < 2 {
+                key.replaced_until = None;
+            }
+            if schema < 5 {
+                key.ban_lifted_at = None;
+            }
         }
         // Its ship date was in the year 0000, and has been put right.
         if let Row::Order(order) = row

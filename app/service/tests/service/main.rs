@@ -1,5 +1,6 @@
 //! The service over mocks and over the memory store.
 
+mod bans;
 mod deadlines;
 mod orchestration;
 mod quota_outage;

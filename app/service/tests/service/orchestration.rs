@@ -18,6 +18,7 @@ fn credential() -> Credential {
         scopes: Scopes::ALL,
         expires_at: None,
         revoked: false,
+        recorded_ban: RecordedBan::default(),
     }
 }
 
