@@ -38,6 +38,14 @@ impl<'a, T> ScopedReply<'a, T> {
         Self(Inner::Now(Some(value)))
     }
 
+    /// The result, if it is ready.
+    pub const fn ready(&self) -> Option<&T> {
+        match &self.0 {
+            Inner::Now(value) => value.as_ref(),
+            Inner::Later(_) => None,
+        }
+    }
+
     /// A reply that a future completes.
     pub fn later(future: impl Future<Output = T> + Send + 'a) -> Self {
         Self(Inner::Later(Box::pin(future)))

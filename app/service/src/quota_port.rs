@@ -53,6 +53,15 @@ impl QuotaPort {
 
     /// Takes one request from the windows of its account.
     pub(crate) fn take(&self, ask: Ask) -> QuotaReply<'_, Verdict> {
+        // The hot path: quotas in memory, which reply at once.
+        if self.is_calm.load(Ordering::Relaxed) {
+            let reply = self.store.take(&ask);
+            if let Some(Ok(_)) = reply.ready() {
+                return reply;
+            }
+            let attempt = Attempt { port: self, passage: Passage::Call };
+            return self.conclude(attempt, reply, move |quotas| quotas.take(&ask));
+        }
         self.call(move |quotas| quotas.take(&ask))
     }
 
@@ -89,7 +98,18 @@ impl QuotaPort {
             Ok(attempt) => attempt,
             Err(error) => return self.stand_in(&request, error),
         };
-        self.deadlines.quota_reply(request(&*self.store)).and_then(move |result| match result {
+        let reply = request(&*self.store);
+        self.conclude(attempt, reply, request)
+    }
+
+    /// Bounds a call by its deadline, reports its outcome to the circuit, and applies the outage policy if it fails.
+    fn conclude<'a, T: Send + 'a>(
+        &'a self,
+        attempt: Attempt<'a>,
+        reply: Reply<Result<T, StoreError>>,
+        request: impl Fn(&dyn Quotas) -> Reply<Result<T, StoreError>> + Send + 'a,
+    ) -> QuotaReply<'a, T> {
+        self.deadlines.quota_reply(reply).and_then(move |result| match result {
             Ok(answer) => {
                 attempt.succeeded();
                 ScopedReply::now(Ok(answer))
