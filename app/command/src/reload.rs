@@ -79,7 +79,7 @@ impl Reloader {
         let Live { service, http, certificate } = &self.live;
         let mut reloaded = differences(in_force, &loaded);
         reloaded.warning =
-            named.as_ref().and_then(|(files, read)| tls::untimely(files, read, SystemClock.now()));
+            named.as_ref().and_then(|(files, read)| tls::date_warning(files, read, SystemClock.now()));
         service.set_plans(args.plans());
         http.set_cors(args.cors.clone());
         if let (Some(certificate), Some((files, renewed))) = (certificate, named)
@@ -116,6 +116,6 @@ impl Reloaded {
         let waits = self.needs_restart.iter().map(|line| format!("needs a restart: {line}"));
         let renewed = self.renewed.then(|| "in force: a new certificate".to_owned());
         let lines: Vec<_> = changed.chain(renewed).chain(waits).collect();
-        if lines.is_empty() { vec!["reloaded; no setting has changed".to_owned()] } else { lines }
+        if lines.is_empty() { vec!["reloaded: no setting has changed".to_owned()] } else { lines }
     }
 }

@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
 
-use petstore_domain::{Ban, BanKey, KeyId, KeyRecord};
+use petstore_domain::{Ban, BanKey, KeyId, KeyRecord, Timestamp};
 use petstore_ports::{StoreError, Transactor, run};
 
 use crate::deadlines::Deadlines;
@@ -70,6 +70,12 @@ impl PendingBans {
         if ban.outlasts(Some(*queued)) {
             *queued = ban;
         }
+    }
+
+    /// Returns whether a ban of this key waits to be recorded and is in force: a lift at or after its start has ended it.
+    pub(crate) fn is_waiting(&self, key: KeyId, lifted_at: Option<Timestamp>, now: Timestamp) -> bool {
+        let waiting = self.lock().bans.get(&key).copied();
+        waiting.is_some_and(|ban| ban.in_force(now) && lifted_at.is_none_or(|lift| lift < ban.since))
     }
 
     /// Adds to a key's record the ban that waits to be recorded, if there is one.

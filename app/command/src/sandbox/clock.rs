@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn it_goes_on_from_where_it_was_set_stands_still_and_goes_on_again() {
+    fn a_clock_continues_from_the_time_it_was_set_to_and_can_be_frozen() {
         let machine = Arc::new(Machine(AtomicI64::new(1_000)));
         let clock = SandboxClock::new(Arc::clone(&machine) as Arc<dyn Clock>);
         let shows = |millis| assert_eq!(clock.now().as_millis(), millis);
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn it_stops_at_the_end_of_time() {
+    fn a_clock_stays_within_the_range_of_timestamps() {
         let clock = SandboxClock::new(Arc::new(Machine(AtomicI64::new(0))));
         clock.turn(turn(Some(Hands::Advance(Duration::MAX)), None));
         assert_eq!(clock.now(), Timestamp::MAX);
