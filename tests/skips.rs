@@ -1,16 +1,17 @@
-//! Tests that cannot be done on this machine: each says so in a line on standard error, with a running number.
+//! Skipped tests: each prints a line on standard error with a running number.
 //!
-//! A file and not a crate, so that the tests of every crate can take it in with `#[path]` without a dependency.
+//! A file, not a crate, so that the tests of every crate can include it with `#[path]` without a dependency.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Seek, Write};
 use std::os::unix::process::parent_id;
 use std::path::{Path, PathBuf};
 
-/// The command that installs what the tests need.
+/// The command that installs the programs for the tests.
 pub const INSTALL: &str = "`bash tests/tools/install`";
 
-/// Says that the current test is skipped, and why. Fails it under `CI=true`, where nothing may be missing.
+/// Reports that the current test is skipped, with the reason. Fails the test under `CI=true`, where no program may be
+/// missing.
 #[track_caller]
 pub fn skip(why: &str) {
     assert!(
@@ -20,28 +21,28 @@ pub fn skip(why: &str) {
     skip_even_under_ci(why);
 }
 
-/// The same for what even a machine of its own may lack, such as a network.
+/// The same for what even a dedicated machine may lack, such as a network.
 pub fn skip_even_under_ci(why: &str) {
     let thread = std::thread::current();
     let (number, test) = (next_number(), thread.name().unwrap_or("a test"));
     let why = why.split_whitespace().collect::<Vec<_>>().join(" ");
     let line = format!("SKIPPED {number}: {test}: {why}; {INSTALL} brings what the tests need\n");
-    // Not a macro: what those print is captured. In one piece: other tests write too.
+    // Not a macro, because libtest captures those. A single write, because other tests write, too.
     let _ = std::io::stderr().write_all(line.as_bytes());
 }
 
-/// The number of a skip within this run of the tests. Each test binary is a process of its own, so they count in a file,
-/// which is the parent's: that is the `cargo test` that runs them all.
+/// Returns the number of a skip within this run. Each test binary is a separate process, so the count is in a file
+/// named after the parent, which is the `cargo test` that runs them all.
 fn next_number() -> u64 {
     let folder = folder();
     let own = format!("{PREFIX}{}", run_of(parent_id()));
     forget_ended_runs(&folder);
     let file = OpenOptions::new().create(true).truncate(false).read(true).write(true).open(folder.join(own));
-    // Where nothing can be written, the line is worth more than its number.
+    // Without the file the line is printed with number 0.
     file.and_then(|file| count(&file)).unwrap_or(0)
 }
 
-/// How the name of a file begins in which skips are counted.
+/// The prefix of the files with counts.
 const PREFIX: &str = "skips-of-";
 
 fn count(mut file: &File) -> std::io::Result<u64> {
@@ -55,16 +56,16 @@ fn count(mut file: &File) -> std::io::Result<u64> {
     Ok(number)
 }
 
-/// Beside the test binary, which is in the build's folder.
+/// Returns the folder of the test binary.
 fn folder() -> PathBuf {
     let program = std::env::current_exe().ok();
     program.and_then(|program| program.parent().map(Path::to_owned)).unwrap_or_else(std::env::temp_dir)
 }
 
-/// A process by its id and the time of its start: ids are used again.
+/// Returns a process's id and start time, because ids are reused.
 fn run_of(process: u32) -> String {
     let told = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-    // Behind the name, which may have spaces, the start is the 20th field (proc_pid_stat(5)).
+    // After the name, which may contain spaces, the start time is the 20th field (proc_pid_stat(5)).
     let start = told.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(19));
     format!("{process}-{}", start.unwrap_or("0"))
 }

@@ -1,7 +1,7 @@
-//! Takes out of Swagger UI's archive what the page needs, and compresses our own files.
+//! Extracts the files of Swagger UI from its archive, and compresses our files.
 //!
-//! The archive holds the whole upstream repository. Its entries are raw deflate, so between a gzip header and a trailer
-//! they are what `Content-Encoding: gzip` means, without being compressed anew.
+//! The archive contains the whole upstream repository. Its entries are raw deflate, so that a gzip header and trailer
+//! make them gzip members without compressing them again.
 
 #[path = "build/archive.rs"]
 mod archive;
@@ -14,17 +14,17 @@ use archive::Archive;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-/// The folder that everything in the archive is in.
+/// The folder in the archive that contains all files.
 const UPSTREAM: &str = "swagger-ui-5.32.6/";
 
-/// From the archive: the name there, and the name on the page.
+/// Files of the archive: the name there, and the name on the page.
 const TAKEN: [(&str, &str); 3] = [
     ("dist/swagger-ui-bundle.js", "swagger-ui-bundle.js"),
     ("dist/swagger-ui.css", "swagger-ui.css"),
     ("LICENSE", "licence.txt"),
 ];
 
-/// In `page/`.
+/// Files in `page/`.
 const OURS: [&str; 6] = ["index.html", "theme.js", "page.js", "page.css", "favicon.svg", "notice.txt"];
 
 fn main() {

@@ -3,7 +3,7 @@
 mod operations;
 
 pub use operations::{
-    CreateKey, CreateKeyRejection, CreatedKey, KeyHolder, KeyPatch, LiftBan, RevokeKey, RotateKey,
+    BanKey, CreateKey, CreateKeyRejection, CreatedKey, KeyHolder, KeyPatch, LiftBan, RevokeKey, RotateKey,
     RotateKeyRejection, UnknownKey, UpdateAccount, UpdateAccountRejection, UpdateKey,
 };
 

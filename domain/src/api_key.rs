@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::ban::TICK;
 use crate::text::{ShortText, TextError, parse_name};
 use crate::{AccountId, Ban, KeyId, Timestamp};
 
@@ -217,6 +218,16 @@ pub enum Scope {
     Write,
 }
 
+impl Scope {
+    /// The word in the list that [`Scopes::parse`] takes.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+        }
+    }
+}
+
 /// An operator's label for a key: empty, or a text of at most 100 characters with a visible one and no control character.
 #[derive(Clone, PartialEq, Eq)]
 pub struct KeyLabel(ShortText);
@@ -269,6 +280,8 @@ pub struct KeyRecord {
     pub revoked_at: Option<Timestamp>,
     /// Its last ban, in force or over.
     pub ban: Option<Ban>,
+    /// When an operator last lifted its ban. A ban that began no later is void, also if it is recorded only afterwards.
+    pub ban_lifted_at: Option<Timestamp>,
 }
 
 /// Why an existing key is not valid.
@@ -293,6 +306,33 @@ impl KeyFault {
 }
 
 impl KeyRecord {
+    /// Records a ban, unless the key was lifted or revoked at or after its start, or has a ban that outlasts it. So a ban may
+    /// be recorded late, and more than once.
+    pub fn record_ban(&mut self, ban: Ban) {
+        let is_revoked = self.revoked_at.is_some_and(|revoked| revoked >= ban.since);
+        if !is_revoked && !ban.is_ended_by_lift(self.ban_lifted_at) && ban.outlasts(self.ban) {
+            self.ban = Some(ban);
+        }
+    }
+
+    /// Lifts its ban, and voids every ban that has begun and is not recorded yet.
+    ///
+    /// The time of the lift is later than the one before, by which a quota store recognises that there was one, and is
+    /// not before the start of the ban, which another node's clock may have set.
+    pub fn lift_ban(&mut self, now: Timestamp) {
+        let after_last = self.ban_lifted_at.map(|last| last.plus(TICK));
+        let start = self.ban.map(|ban| ban.since);
+        self.ban_lifted_at = [Some(now), after_last, start].into_iter().flatten().max();
+        self.ban = self.ban.map(|ban| ban.lifted(now));
+    }
+
+    /// Removes its last ban as if there had been none. If that ban is recorded once more, this has no effect.
+    pub fn forget_ban(&mut self) {
+        if let Some(ban) = self.ban.take() {
+            self.ban_lifted_at = self.ban_lifted_at.max(Some(ban.since));
+        }
+    }
+
     /// Returns the time from which it is not valid, if there is one: the earlier of its expiry and the end of
     /// its overlap.
     pub fn valid_until(&self) -> Option<Timestamp> {

@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use crate::{Limits, Timestamp};
 
+/// The smallest difference between two timestamps.
+pub(crate) const TICK: Duration = Duration::from_millis(1);
+
 /// The parameters of the ban rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BanPolicy {
@@ -37,12 +40,17 @@ impl BanPolicy {
         self.strikes.unwrap_or_else(|| limits.minute.get().max(Self::STRIKES_MIN))
     }
 
-    /// The ban that begins now, after the one before it, if there was one.
-    pub fn next_ban(&self, before: Option<Ban>, now: Timestamp) -> Ban {
+    /// Returns the ban that a strike at `now` leads to. `before` is the key's last ban, and `lifted_at` the last time
+    /// that an operator lifted one.
+    ///
+    /// It begins after `lifted_at` even if the clock stands still or has stepped back: otherwise the lift, which ends
+    /// every earlier ban, would end this one too.
+    pub fn next_ban(&self, before: Option<Ban>, lifted_at: Option<Timestamp>, now: Timestamp) -> Ban {
         let further =
             before.filter(|ban| now.since(ban.since) < self.memory.max(ban.length.saturating_mul(2)));
         let length = further.map_or(self.length, |ban| ban.length.saturating_mul(2)).min(self.length_max);
-        Ban { since: now, until: now.plus(length), length }
+        let since = lifted_at.map_or(now, |lift| now.max(lift.plus(TICK)));
+        Ban { since, until: now.plus(length), length }
     }
 }
 
@@ -66,6 +74,16 @@ impl Ban {
     /// Returns whether it begins after `now`. It was then recorded by a clock that was ahead.
     pub fn is_ahead_of(&self, now: Timestamp) -> bool {
         self.since > now
+    }
+
+    /// Returns whether a lift at this time ends it: one at or after its start does.
+    pub fn is_ended_by_lift(&self, lifted_at: Option<Timestamp>) -> bool {
+        lifted_at.is_some_and(|lift| lift >= self.since)
+    }
+
+    /// Returns whether it outlasts another one. Of two bans that end together, the later one does.
+    pub fn outlasts(&self, other: Option<Self>) -> bool {
+        other.is_none_or(|other| (other.until, other.since) < (self.until, self.since))
     }
 
     /// The ban, lifted by an operator.

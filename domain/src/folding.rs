@@ -30,7 +30,7 @@ impl FoldedName {
         &self.0
     }
 
-    /// Whether a name folds to this one. Allocates nothing for a name of ASCII alone.
+    /// Returns whether a name folds to this one. Does not allocate for an ASCII name.
     pub fn matches(&self, name: &str) -> bool {
         if name.is_ascii() {
             return name.len() == self.0.len()

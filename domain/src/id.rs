@@ -9,7 +9,7 @@ pub const ID_MAX: u64 = (1 << 53) - 1;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum IdError {
     /// Not a plain decimal number: a sign, a leading zero, a fraction, anything that is not a digit.
-    #[error("must be a plain decimal number")]
+    #[error("must be a decimal number without sign or leading zeros")]
     NotDecimal,
     /// A plain number, but not one between 1 and [`ID_MAX`].
     #[error("must be between 1 and {ID_MAX}")]

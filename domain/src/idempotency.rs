@@ -18,7 +18,7 @@ pub struct IdempotencyKey(Arc<str>);
 
 /// A text that is not an idempotency key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("must be 1 to {max} visible ASCII characters, quoted or bare", max = IdempotencyKey::MAX)]
+#[error("must be 1 to {max} visible ASCII characters, quoted or unquoted", max = IdempotencyKey::MAX)]
 pub struct IdempotencyKeyError;
 
 impl IdempotencyKey {
@@ -153,10 +153,10 @@ pub enum IdempotencyRejection<R> {
     #[error("{0}")]
     Rejected(R),
     /// The key was used with another body.
-    #[error("the idempotency key was used with another body")]
+    #[error("the idempotency key was used with a different body")]
     KeyReused,
     /// The account has as many records as it may have.
-    #[error("the account has as many answers kept under idempotency keys as it may have")]
+    #[error("the account has too many idempotency records")]
     TooManyRecords,
 }
 

@@ -50,8 +50,8 @@ mod version;
 mod visible;
 
 pub use account::{
-    Account, AccountName, CreateKey, CreateKeyRejection, CreatedKey, KeyHolder, KeyPatch, LiftBan, RevokeKey,
-    RotateKey, RotateKeyRejection, UnknownKey, UpdateAccount, UpdateAccountRejection, UpdateKey,
+    Account, AccountName, BanKey, CreateKey, CreateKeyRejection, CreatedKey, KeyHolder, KeyPatch, LiftBan,
+    RevokeKey, RotateKey, RotateKeyRejection, UnknownKey, UpdateAccount, UpdateAccountRejection, UpdateKey,
 };
 pub use api_key::{ApiKey, ApiKeyError, KeyDigest, KeyFault, KeyLabel, KeyPrefix, KeyRecord, Scope, Scopes};
 pub use ban::{Ban, BanPolicy, Strikes};

@@ -1,4 +1,4 @@
-//! Values that older versions have stored and that nobody may send any more: what becomes of them.
+//! Values that older versions have stored and that are not accepted any more, and their replacements.
 
 use crate::text::parse_name;
 use crate::{TextError, Timestamp, TimestampError};

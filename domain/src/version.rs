@@ -57,19 +57,19 @@ pub enum Precondition {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PreconditionError {
     /// The resource has another version than the ones named.
-    #[error("the resource has been changed since it was read")]
+    #[error("the resource has changed since it was read")]
     Failed {
         /// The version that it has.
         current: Version,
     },
     /// The resource has a version that it must not have.
-    #[error("the resource is as it must not be")]
+    #[error("the resource has a version that the request excludes")]
     Excluded {
         /// The version that it has.
         current: Version,
     },
     /// The service demands a precondition and none was stated.
-    #[error("this request must say which version it changes")]
+    #[error("the request must name the version that it changes")]
     Required {
         /// The version that it has.
         current: Version,

@@ -96,7 +96,7 @@ fn each_further_ban_within_the_memory_is_twice_as_long_up_to_the_longest() {
     let mut last = None;
     let mut start = now();
     for minutes in [2, 4, 8, 16, 32, 64, 128, 256, 512, 1_024, 1_440] {
-        let next = POLICY.next_ban(last, start);
+        let next = POLICY.next_ban(last, None, start);
         let length = mins(minutes);
         assert_eq!(next, Ban { since: start, until: start.plus(length), length }, "{minutes} minutes");
         // The client goes on as soon as the ban ends.
@@ -110,22 +110,22 @@ fn a_ban_is_forgotten_a_day_after_it_began() {
     let before = ban(mins(8));
     let day = hours(24);
     let just_before = Timestamp::from_millis(day.as_millis() - 1).unwrap();
-    assert_eq!(POLICY.next_ban(Some(before), just_before).length, mins(16));
-    assert_eq!(POLICY.next_ban(Some(before), day).length, mins(2));
-    assert_eq!(POLICY.next_ban(Some(before), hours(100)).length, mins(2));
+    assert_eq!(POLICY.next_ban(Some(before), None, just_before).length, mins(16));
+    assert_eq!(POLICY.next_ban(Some(before), None, day).length, mins(2));
+    assert_eq!(POLICY.next_ban(Some(before), None, hours(100)).length, mins(2));
 }
 
 #[test]
 fn a_clock_that_steps_back_does_not_forget_a_ban() {
-    assert_eq!(POLICY.next_ban(Some(ban(mins(8))), hours(-30)).length, mins(16));
+    assert_eq!(POLICY.next_ban(Some(ban(mins(8))), None, hours(-30)).length, mins(16));
 }
 
 #[test]
 fn no_ban_is_longer_than_the_maximum() {
     let short = BanPolicy { length: mins(9), length_max: mins(5), ..POLICY };
-    assert_eq!(short.next_ban(None, now()).length, mins(5));
+    assert_eq!(short.next_ban(None, None, now()).length, mins(5));
     let endless = BanPolicy { length_max: Duration::MAX, ..POLICY };
-    let next = endless.next_ban(Some(ban(Duration::MAX)), now());
+    let next = endless.next_ban(Some(ban(Duration::MAX)), None, now());
     assert_eq!((next.length, next.until), (Duration::MAX, Timestamp::MAX));
 }
 
@@ -143,7 +143,7 @@ fn a_lifted_ban_ends_at_once_and_still_counts_for_the_next_one() {
     let lifted = ban(mins(180)).lifted(hours(1));
     assert_eq!(lifted, Ban { until: hours(1), ..ban(mins(180)) });
     assert!(!lifted.in_force(hours(1)));
-    assert_eq!(POLICY.next_ban(Some(lifted), hours(2)).length, mins(360));
+    assert_eq!(POLICY.next_ban(Some(lifted), None, hours(2)).length, mins(360));
     assert_eq!(lifted.lifted(hours(2)), lifted, "one that is over stays as it is");
 }
 
@@ -152,6 +152,33 @@ fn the_longest_ban_is_remembered_for_as_long_again_as_it_lasted() {
     let policy = BanPolicy::DEFAULT;
     let day = Duration::from_hours(24);
     let longest = Ban { since: now(), until: now().plus(day), length: day };
-    let after = |hours| policy.next_ban(Some(longest), now().plus(Duration::from_hours(hours))).length;
+    let after = |hours| policy.next_ban(Some(longest), None, now().plus(Duration::from_hours(hours))).length;
     assert_eq!([after(25), after(47), after(48)], [day, day, policy.length]);
+}
+
+#[test]
+fn a_ban_begins_after_the_last_lift_whatever_the_clock_shows() {
+    let tick = Duration::from_millis(1);
+    for (lift, since) in [(hours(-1), now()), (now(), now().plus(tick)), (hours(1), hours(1).plus(tick))] {
+        let ban = POLICY.next_ban(None, Some(lift), now());
+        assert_eq!(ban, Ban { since, until: now().plus(mins(2)), length: mins(2) }, "lifted at {lift}");
+        assert!(!ban.is_ended_by_lift(Some(lift)), "lifted at {lift}");
+    }
+}
+
+#[test]
+fn a_lift_ends_the_bans_that_began_no_later() {
+    let ban = ban(mins(2));
+    let tick = Duration::from_millis(1);
+    assert!(!ban.is_ended_by_lift(None) && !ban.is_ended_by_lift(Some(hours(-1))));
+    assert!(ban.is_ended_by_lift(Some(now())) && ban.is_ended_by_lift(Some(now().plus(tick))));
+}
+
+#[test]
+fn of_two_bans_the_one_that_ends_later_outlasts_the_other() {
+    let (short, long) = (ban(mins(2)), ban(mins(4)));
+    assert!(short.outlasts(None) && long.outlasts(Some(short)));
+    assert!(!short.outlasts(Some(long)) && !short.outlasts(Some(short)));
+    let later = Ban { since: now().plus(mins(1)), ..short };
+    assert!(later.outlasts(Some(short)) && !short.outlasts(Some(later)), "they end together");
 }

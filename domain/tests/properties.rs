@@ -69,6 +69,7 @@ impl Ledger {
             | Act::RotateKey(_)
             | Act::RevokeKey(_)
             | Act::LiftBan(_)
+            | Act::BanKey(_)
             | Act::UpdateKey(_)
             | Act::UpdateAccount(_) => {}
         }

@@ -44,13 +44,13 @@ pub enum Failure<R> {
     #[error("{0}")]
     Rejected(R),
     /// The first request under this idempotency key has not been answered yet.
-    #[error("the first request under this idempotency key has not been answered yet")]
+    #[error("the first request with this idempotency key is still in progress")]
     IdempotencyInProgress,
     /// The idempotency key was used with another body.
-    #[error("the idempotency key was used with another body")]
+    #[error("the idempotency key was used with a different body")]
     IdempotencyKeyReused,
     /// The account has as many answers kept under idempotency keys as it may have, and none of them is dropped early.
-    #[error("the account has as many answers kept under idempotency keys as it may have")]
+    #[error("the account has too many idempotency records")]
     TooManyIdempotencyRecords,
     /// The store failed.
     #[error(transparent)]

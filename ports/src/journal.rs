@@ -126,9 +126,6 @@ pub trait Journal: Send {
     /// Notes usage. Written behind, with no promise for each request.
     fn note_usage(&mut self, counts: &[UsageCount]) -> Result<(), StoreError>;
 
-    /// Notes bans that are in force in memory already. Each key is as its last batch left it, but for the ban.
-    fn note_bans(&mut self, keys: &[KeyRecord]) -> Result<(), StoreError>;
-
     /// Drops records of answered requests that have expired at this time, a bounded number of them.
     fn prune(&mut self, now: Timestamp) -> Result<usize, StoreError>;
 

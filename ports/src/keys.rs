@@ -7,16 +7,16 @@ use petstore_domain::{
 
 use crate::{Reply, StoreError};
 
-/// How a key is looked up.
+/// The term that a key is looked up by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyLookup {
-    /// By the digest of its secret.
+    /// The digest of its secret.
     Digest(KeyDigest),
-    /// By the id that an earlier look-up gave: a secret belongs to the same key for ever.
+    /// The id from an earlier look-up: a secret never moves to another key.
     Id(KeyId),
 }
 
-/// What a request needs to know of its key and account.
+/// The fields of a key and its account that every request needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Credential {
     /// The key.
@@ -25,16 +25,34 @@ pub struct Credential {
     pub account: AccountId,
     /// The account's plan.
     pub plan: Plan,
-    /// What the key permits.
+    /// The scopes that the key grants.
     pub scopes: Scopes,
-    /// When it ceases to be valid, if ever.
+    /// The time from which it is not valid, if there is one.
     pub expires_at: Option<Timestamp>,
-    /// Whether an operator revoked it.
+    /// `true` if an operator has revoked it.
     pub revoked: bool,
+    /// The ban in its record.
+    pub recorded_ban: RecordedBan,
+}
+
+/// The ban in a key's record. A ban is recorded shortly after its decision.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RecordedBan {
+    /// The end of the last ban, if there was one.
+    pub until: Option<Timestamp>,
+    /// The time of an operator's last lift. Bans that began at or before it are over, recorded or not.
+    pub lifted_at: Option<Timestamp>,
+}
+
+impl RecordedBan {
+    /// Returns the ban of this record.
+    pub fn of(key: &KeyRecord) -> Self {
+        Self { until: key.ban.map(|ban| ban.until), lifted_at: key.ban_lifted_at }
+    }
 }
 
 impl Credential {
-    /// What a request needs to know of this key and account.
+    /// Returns the fields of this key and account.
     pub fn new(key: &KeyRecord, account: &Account) -> Self {
         Self {
             key: key.id,
@@ -43,10 +61,11 @@ impl Credential {
             scopes: key.scopes,
             expires_at: key.valid_until(),
             revoked: key.revoked_at.is_some(),
+            recorded_ban: RecordedBan::of(key),
         }
     }
 
-    /// Whether the key is valid at a time.
+    /// Checks that the key is valid at a time.
     pub fn check(&self, now: Timestamp) -> Result<(), KeyFault> {
         KeyFault::of(self.revoked, self.expires_at, now).map_or(Ok(()), Err)
     }
@@ -55,7 +74,7 @@ impl Credential {
 /// Finds the key that a request presents.
 #[cfg_attr(feature = "mock", mockall::automock)]
 pub trait KeyReader: Send + Sync {
-    /// The key and what belongs to it. A change of key or account shows here within one second of its commit.
+    /// Returns the key's credential. A change of key or account is visible within one second of its commit.
     fn credential(&self, name: KeyLookup) -> Reply<Result<Option<Credential>, StoreError>>;
 }
 
@@ -69,6 +88,6 @@ pub trait AccountDirectory: Send + Sync {
     /// The account whose name is equal to this one after folding.
     async fn account_named(&self, name: &FoldedName) -> Result<Option<Account>, StoreError>;
 
-    /// Up to `limit` keys with an id above `after`, by id, each with its ban as it is in force now.
+    /// Up to `limit` keys with an id above `after`, by id.
     async fn keys(&self, after: Option<KeyId>, limit: usize) -> Result<Vec<KeyRecord>, StoreError>;
 }

@@ -31,7 +31,7 @@ pub use entropy::Entropy;
 pub use error::{StoreError, StoreErrorKind};
 pub use idempotency::IdempotencyRecords;
 pub use journal::{Batch, BatchNumber, BulkLoad, Header, Journal, LastIds, Row, UsageCount};
-pub use keys::{AccountDirectory, Credential, KeyLookup, KeyReader};
+pub use keys::{AccountDirectory, Credential, KeyLookup, KeyReader, RecordedBan};
 pub use quotas::{AddressLimits, AddressVerdict, Ask, Cost, Quotas, Verdict};
 pub use read::{
     CategoryFilter, CategoryReader, CategorySink, OrderFilter, OrderReader, OrderSink, PageEnd, PageOrder,

@@ -1,104 +1,111 @@
-//! Quotas: the store takes one request from an account's windows and answers what is left.
+//! Quotas: the quota store counts one request in an account's windows and returns what is left.
 //!
-//! A decision cannot travel into every quota store, so here the parameters travel. The arithmetic is the domain's
-//! ([`petstore_domain::Windows`], [`petstore_domain::BanPolicy`]); an adapter calls it or restates it, and the suite
-//! of `petstore-tests` proves the two equal on random sequences.
+//! Not every quota store can run an operation of the domain, so a request carries the parameters of the rule. The
+//! arithmetic is the domain's ([`petstore_domain::Windows`], [`petstore_domain::BanPolicy`]). An adapter calls it or
+//! implements it again; the suite of `petstore-tests` compares both on random sequences.
 
 use std::net::IpAddr;
 
-use petstore_domain::{AccountId, BanPolicy, KeyId, Limit, Limits, Timestamp, Usage, WindowUsage};
+use petstore_domain::{AccountId, Ban, BanPolicy, KeyId, Limit, Limits, Timestamp, Usage, WindowUsage};
 
-use crate::{Reply, StoreError};
+use crate::{RecordedBan, Reply, StoreError};
 
-/// What a request costs.
+/// The cost of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cost {
-    /// Nothing: it is admitted whatever the windows say, and not counted.
+    /// None: the windows neither refuse the request nor count it.
     Nothing,
-    /// One of each window.
+    /// One request of each window.
     One,
 }
 
-/// One request that asks to be admitted.
+/// A request that is to be admitted.
 #[derive(Debug, Clone, Copy)]
 pub struct Ask {
-    /// The key it came with. Bans are the key's.
+    /// Its key, which a ban applies to.
     pub key: KeyId,
-    /// The account that owns the key. Windows are the account's.
+    /// The account that owns the key and has the windows.
     pub account: AccountId,
-    /// What the account's plan admits.
+    /// The limits of the account's plan.
     pub limits: Limits,
-    /// What the request costs.
+    /// The cost of the request.
     pub cost: Cost,
-    /// Requests of one account that may be in flight at once.
+    /// Maximum number of requests of one account in flight.
     pub in_flight_max: u32,
-    /// The figures of the ban rule.
+    /// The parameters of the ban rule.
     pub bans: BanPolicy,
+    /// The ban in the key's record. The keys may be in another store than the quotas.
+    pub recorded_ban: RecordedBan,
     /// The time of the request.
     pub now: Timestamp,
 }
 
-/// What became of a request that asked.
+/// The decision on a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// Admitted, counted if it costs anything, and in flight until [`Quotas::leave`].
+    /// The request is admitted, counted if it has a cost, and in flight until [`Quotas::leave`].
     Admitted(Usage),
-    /// As many requests of the account are in flight as may be. Neither counted nor a strike.
+    /// The maximum number of requests of the account is in flight. The request is not counted, and no strike.
     TooManyInFlight(Usage),
-    /// The key is banned, perhaps from this request on. Neither counted nor a strike.
+    /// The key is banned; the ban may begin with this request. The request is not counted, and no strike.
     Banned {
-        /// When the ban ends.
+        /// The end of the ban.
         until: Timestamp,
+        /// The ban, if the key's record does not have it yet. The caller must record it with
+        /// [`BanKey`](petstore_domain::BanKey).
+        unrecorded: Option<Ban>,
     },
-    /// A window is exhausted. A strike.
+    /// A window is exhausted. The request is a strike.
     Exceeded(Usage),
 }
 
-/// What became of a request that came without a valid key.
+/// The decision on a request without a valid key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AddressVerdict {
-    /// Whether the request is admitted. One that costs nothing always is.
+    /// `true` if the request is admitted. A request without a cost always is.
     pub admitted: bool,
-    /// What is left of its minute.
+    /// The usage of its minute.
     pub usage: WindowUsage,
 }
 
 /// Counts requests.
 ///
-/// An implementation must keep these:
+/// An implementation guarantees:
 /// - One atomic step checks, in this order, the account's requests in flight, the key's ban, the day and the minute,
 ///   and counts in both windows only if both admit: exactly the limit is admitted, however many ask at once.
-/// - A window's number never falls: a clock that steps back grants nothing.
-/// - The strike after the last one allowed bans the key at once, and that request is the first to be refused by it.
-///   The ban spends the strikes: a client that has waited for its end may be refused as often as before.
-/// - A ban is part of the key's record ([`KeyRecord::ban`](petstore_domain::KeyRecord::ban)), whoever counts: one that
-///   [`Administration::lift_ban`](crate::api::Administration::lift_ban) has ended there is over here, strikes included.
-/// - A reply of [`Quotas::take`] that is dropped before it has answered holds no place in flight: one that was taken for
-///   it is given back within a second. Whether it was counted in the windows is left open. Who has been answered leaves.
-/// - A place in flight belongs to the handle that gave it, which is mostly its process, and dies with it, be it by a power
-///   cut. It is free again when [`Quotas::leave`] returns, which waits for nobody: so places are counted in the process.
+/// - The number of a window never decreases: a clock that steps back does not grant requests.
+/// - The strike after the last allowed one bans the key, and the ban refuses that request already. A ban clears the strikes:
+///   after its end the count starts at zero.
+/// - A ban that [`Quotas::take`] has decided is in force at once on this handle, even if recording it fails. Verdicts return
+///   it as unrecorded ([`Verdict::Banned`]) until [`Ask::recorded_ban`] has it.
+/// - A ban in [`Ask::recorded_ban`] is in force, even if another handle has decided it. A ban that began at or before
+///   [`RecordedBan::lifted_at`] is over. The first request with a new `lifted_at` clears the strikes.
+/// - If a reply of [`Quotas::take`] is dropped before it is ready, its place in flight is released within a second. The
+///   windows may or may not have counted the request. A caller that received the verdict must call [`Quotas::leave`].
+/// - A place in flight belongs to the handle that gave it, and ends with it. It is free when [`Quotas::leave`] returns,
+///   without waiting: places are therefore counted in the process.
 #[cfg_attr(feature = "mock", mockall::automock)]
 pub trait Quotas: Send + Sync {
-    /// Takes one request from the windows of its account, if everything admits it.
+    /// Counts one request in the windows of its account, unless a check refuses it.
     fn take(&self, ask: &Ask) -> Reply<Result<Verdict, StoreError>>;
 
-    /// A request that was admitted is done. Must not fail and must not wait.
+    /// Releases the place of an admitted request. Must not fail and must not wait.
     fn leave(&self, account: AccountId);
 }
 
 /// Counts requests without a valid key by their peer address, in a table of fixed size.
 ///
-/// A port of its own beside [`Quotas`]: the windows of accounts may be shared by all nodes, while addresses are counted by
-/// each node in its own memory.
+/// It is separate from [`Quotas`]: all nodes may share the windows of accounts, while each node counts addresses in its own
+/// memory.
 ///
-/// An implementation must keep these:
-/// - Two addresses may share a count when the table is full; no address is ever admitted more than the limit.
-/// - The addresses of one IPv6 /64 are one: a client that has one of them usually has all. An IPv4 address that is written
-///   as IPv6 (`::ffff:192.0.2.1`, as a listener of both kinds is told it) is that IPv4 address.
-/// - A window's number never falls.
+/// An implementation guarantees:
+/// - Two addresses may share a count when the table is full; no address gets more requests than the limit.
+/// - All addresses of an IPv6 /64 share one count: a client that has one of them usually has all. An IPv4-mapped IPv6
+///   address (`::ffff:192.0.2.1`) counts as that IPv4 address.
+/// - The number of a window never decreases.
 #[cfg_attr(feature = "mock", mockall::automock)]
 pub trait AddressLimits: Send + Sync {
-    /// Takes one request from the minute of its address, if that admits it.
+    /// Counts one request in the minute of its address, unless the limit is reached.
     fn take_address(
         &self,
         address: IpAddr,

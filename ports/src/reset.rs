@@ -9,7 +9,9 @@ use crate::{Row, StoreError};
 /// An implementation must keep these, and `petstore-tests` proves them:
 /// - It is one step, also on disk: a transition runs before or after it, and a power cut leaves what was before or what is
 ///   after. Reads of the same moment may find the shop empty.
-/// - Accounts and keys stay. All else goes: the shop, answers that are kept for retries, usage, strikes and bans.
+/// - Accounts and keys stay. All else goes: the shop, answers that are kept for retries, usage, strikes and bans, among them
+///   bans that are in force and not recorded yet: a [`BanKey`](petstore_domain::BanKey) of one of these that runs later has
+///   no effect.
 #[cfg_attr(feature = "mock", mockall::automock)]
 pub trait Resettable: Send + Sync {
     /// Begins anew with these categories, pets and orders, in this order, and with this epoch: the next id of each kind is
@@ -27,6 +29,8 @@ pub trait Resettable: Send + Sync {
     /// until it is done.
     ///
     /// # Errors
-    /// [`StoreErrorKind::Busy`](crate::StoreErrorKind::Busy) while an import or an export goes on: then nothing has changed.
+    /// [`StoreErrorKind::Busy`](crate::StoreErrorKind::Busy) while an import or an export goes on, and
+    /// [`StoreErrorKind::Unavailable`](crate::StoreErrorKind::Unavailable) if the disk fails: then nothing has changed. After
+    /// [`StoreErrorKind::Indeterminate`](crate::StoreErrorKind::Indeterminate) it may turn out to have happened.
     fn forget_usage(&self) -> Result<(), StoreError>;
 }

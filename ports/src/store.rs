@@ -11,7 +11,7 @@ use crate::StoreError;
 pub trait Housekeeping: Send + Sync {
     /// Drops the records of answered requests that have expired at this time, a bounded piece of them at a call, and nothing
     /// else that readers or quotas show. Returns how many went. One that has not expired stays, whatever becomes of what it
-    /// is about. A store that outlives its process also notes then what was used and who is banned.
+    /// is about. A store that outlives its process also notes then what was used.
     ///
     /// Asked every second or so, it is also how a store notices that its disk hangs: what was asked long ago and is not
     /// done makes [`StoreHealth::check`] fail.

@@ -1,7 +1,7 @@
-"""What a schema cannot say about the petstore, for schemathesis.
+"""Hooks of schemathesis: correct refusals of requests that match the schema.
 
-A schema tells which requests are well formed. Some of them are refused all the same, because of what the store holds.
-Each such refusal is known by its status and error code and has its reason here; every other one is a failure.
+The server refuses some well-formed requests because of the store's content. Each such refusal has its status, its error
+code and its reason here; every other refusal is a failure.
 """
 
 import schemathesis
@@ -9,55 +9,55 @@ from schemathesis.openapi.checks import RejectedPositiveData
 
 
 def sends(place, name):
-    """The request has this header or this parameter of the query."""
+    """Whether the request has this header or query parameter."""
     return lambda case, _: name in (getattr(case, place) or {})
 
 
 def beyond_ascii(case, field):
-    """The member of the body, or the parameter of the query, has a character beyond ASCII."""
+    """Whether the body's member or the query parameter has a character beyond ASCII."""
     members = case.body if isinstance(case.body, dict) else {}
     value = members.get(field, (case.query or {}).get(field))
     return isinstance(value, str) and not value.isascii()
 
 
 def explained(case, detail):
-    """A fault that no portable schema can describe."""
+    """Whether no portable schema can describe this fault."""
     field, code = detail["field"], detail["code"]
-    # PUT takes the resource as it was read, so the body may have an id, but only the one in the path.
+    # The body of a PUT may have an id, because it may be a resource as it was read; it must be the path's id.
     if code == "id_mismatch":
         return case.method == "PUT"
-    # No adjustment lifts a stock above what may be set, and none is 0: for that the schema would need `not`, which
-    # generators do not implement.
+    # An adjustment must not be 0, nor raise the stock above its limit: the schema would need `not`, which generators do
+    # not implement.
     if field == "delta":
         return code == "out_of_range"
-    # Patterns speak of ASCII alone, so that they hold in engines without Unicode mode. Beyond it the server refuses
-    # control characters, and names of white space or without a visible character.
+    # Patterns restrict ASCII only, so that they work in engines without Unicode mode. The server also refuses other
+    # control characters, and names without a visible character.
     if field in ("name", "description"):
         return code in ("invalid_character", "too_short") and beyond_ascii(case, field)
     return False
 
 
 def only_explained_details(case, error):
-    """Each fault of the body or of the parameters is one that no portable schema can describe."""
+    """Whether no portable schema can describe any fault of the body or of the parameters."""
     return all(explained(case, detail) for detail in error["details"])
 
 
-# Refusals of well-formed requests: status, code, and when they are right.
+# Refusals of well-formed requests: status, code, and the condition under which they are correct.
 REASONS = {
-    # A category or a pet is named that does not exist: 400, since the fault is in the body and not in the path.
+    # The body names a category or a pet that does not exist: 400, because the fault is not in the path.
     (400, "unknown_reference"): lambda case, _: case.method in ("POST", "PUT", "PATCH"),
-    # Only the server makes cursors, and one belongs to its filters; any other text in its alphabet is refused.
+    # Only the server makes cursors, each for its filters; any other text in the same alphabet is refused.
     (400, "invalid_cursor"): sends("query", "cursor"),
     # Rules that relate a value to something outside it, or that only some regular expression engines can express.
     (400, "validation_failed"): only_explained_details,
     (400, "invalid_parameter"): only_explained_details,
-    # If-Match names a version that is not the current one, or If-None-Match the current one, which is what they are for.
+    # If-Match does not name the current version, or If-None-Match does.
     (412, "precondition_failed"): lambda case, error: (
         sends("headers", "If-Match")(case, error) or sends("headers", "If-None-Match")(case, error)
     ),
-    # Each header is within its length, but together they are more than the 16 KiB of a head.
+    # Each header is within its limit, but together they exceed the 16 KiB of a head.
     (431, "headers_too_large"): lambda case, _: sum(len(str(value)) for value in case.headers.values()) > 15_000,
-    # An Idempotency-Key was used before with another body: schemathesis draws the same example again and again.
+    # The Idempotency-Key was used before with another body: schemathesis repeats the same example.
     (422, "idempotency_key_reused"): sends("headers", "Idempotency-Key"),
 }
 
@@ -74,17 +74,17 @@ def filter_failure(context, failure, case, response):
 
 @schemathesis.hook
 def before_call(context, case, kwargs):
-    """Mends what would keep a valid request from being one."""
+    """Corrects generated requests that would not be valid."""
     headers, query = case.headers or {}, case.query or {}
     valid = case.meta is None or case.meta.generation.mode.is_positive
-    # Behind a made-up cursor nothing of a list is seen: the one of the examples is enough.
+    # A generated cursor is always refused: the example's cursor is enough.
     if valid and query.get("cursor") not in (None, "1000000000000000a315e6bed9dbd7a74"):
         del query["cursor"]
-    # So it is behind a version that is not the current one: half of those are enough.
+    # An outdated version is always refused: half of those are enough.
     if valid and len(str(headers.get("If-Match", ""))) % 2:
         headers["If-Match"] = "*"
-    # Its coverage phase writes headers with letters and digits alone. Where the pattern demands quotes, it gives up and
-    # says that a bare 0 is valid.
+    # The coverage phase generates headers of letters and digits only. If the pattern requires quotes, it sends a bare 0
+    # as valid.
     if valid:
         for name in ("If-Match", "If-None-Match"):
             if headers.get(name) in (0, "0"):

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use petstore_domain::{
-    Ban, BanPolicy, KeyLabel, KeyPatch, LiftBan, Limits, Plan, PlanTable, RotateKey, UpdateKey,
+    Ban, BanKey, BanPolicy, KeyLabel, KeyPatch, LiftBan, Limits, Plan, PlanTable, RotateKey, UpdateKey,
 };
 use petstore_ports::{Ask, Cost, Verdict};
 
@@ -21,7 +21,7 @@ const FREE: Limits = PlanTable::SPECIFICATION.free;
 const LENGTH: u64 = BanPolicy::DEFAULT.length.as_secs();
 
 fn banned_until(secs: u64) -> Verdict {
-    Verdict::Banned { until: at(secs) }
+    Verdict::Banned { until: at(secs), unrecorded: None }
 }
 
 /// On the Free plan 60 requests are admitted, 60 refused, and the 121st bans for two minutes.
@@ -127,7 +127,63 @@ pub async fn a_ban_applies_to_one_key(subject: &Subject) {
     assert_eq!(subject.take(&impatient(&made, 60)).await, banned_until(LENGTH), "the banned one does not");
 }
 
-/// The directory shows a ban as soon as it is in force.
+/// A ban is in force at once, before and until it is recorded. Until then it is told as unrecorded, and the directory does not
+/// show it.
+pub async fn a_ban_is_in_force_before_it_is_recorded(subject: &Subject) {
+    let made = subject.add_account(Plan::Free).await;
+    subject.exhaust(&impatient(&made, 0), 1).await;
+    let ban = Ban { since: at(0), until: at(LENGTH), length: Duration::from_secs(LENGTH) };
+    let unrecorded = Verdict::Banned { until: ban.until, unrecorded: Some(ban) };
+    for secs in [0, 60, LENGTH - 1] {
+        let verdict = subject.ask(&impatient(&made, secs)).await;
+        assert_eq!(verdict, unrecorded, "a ban is in force before it is recorded: at {secs}");
+    }
+    assert_eq!(subject.key(made.key.id).await.and_then(|key| key.ban), None);
+    let label = Some(KeyLabel::parse("renamed").expect("a label"));
+    let patch = KeyPatch { label, ..KeyPatch::default() };
+    subject.run(UpdateKey { id: made.key.id, patch }).await.expect("the key is there");
+    assert_eq!(
+        subject.ask(&impatient(&made, 60)).await,
+        unrecorded,
+        "a change of the key leaves it in force"
+    );
+    for _ in 0..2 {
+        let banned = subject.run(BanKey { id: made.key.id, ban }).await.expect("the key is there");
+        assert_eq!(banned.ban, Some(ban), "a ban may be recorded more than once");
+    }
+    assert_eq!(subject.ask(&impatient(&made, 60)).await, banned_until(LENGTH), "a recorded ban is in force");
+    let verdict = subject.ask(&impatient(&made, LENGTH)).await;
+    assert!(matches!(verdict, Verdict::Admitted(_)), "a ban ends: {verdict:?}");
+    subject.quotas.leave(made.account.id);
+}
+
+/// An operator lifts a ban between its decision and its record: the key is free, and stays free when the ban is recorded.
+pub async fn a_ban_recorded_after_a_lift_is_void(subject: &Subject) {
+    for lifted_secs in [0, 1, 59] {
+        let made = subject.add_account(Plan::Free).await;
+        subject.exhaust(&impatient(&made, 0), 1).await;
+        let Verdict::Banned { unrecorded: Some(ban), .. } = subject.ask(&impatient(&made, 0)).await else {
+            panic!("a strike too many")
+        };
+        subject.run(LiftBan { id: made.key.id, now: at(lifted_secs) }).await.expect("the key is there");
+        let look = Ask { cost: Cost::Nothing, ..impatient(&made, 0) };
+        let admitted = async |when| {
+            let verdict = subject.take(&look).await;
+            assert!(matches!(verdict, Verdict::Admitted(_)), "a lifted ban is over {when}: {verdict:?}");
+        };
+        admitted("before it is recorded").await;
+        let key = subject.run(BanKey { id: made.key.id, ban }).await.expect("the key is there");
+        assert_eq!(key.ban, None, "a lift between decision and record wins: lifted at {lifted_secs}");
+        admitted("after it was recorded late").await;
+        assert_eq!(subject.key(made.key.id).await, Some(key), "and no ban is shown");
+        // The next ban is not ended by that lift, even at the same instant. Its length may depend on the void one.
+        let verdict = subject.take(&impatient(&made, lifted_secs)).await;
+        assert!(matches!(verdict, Verdict::Banned { .. }), "a ban after a lift is in force: {verdict:?}");
+        assert_eq!(subject.take(&look).await, verdict, "and stays so");
+    }
+}
+
+/// The directory shows a ban that has been recorded.
 pub async fn a_ban_shows_in_the_directory(subject: &Subject) {
     let made = subject.add_account(Plan::Free).await;
     assert_eq!(subject.key(made.key.id).await.and_then(|key| key.ban), None);
@@ -242,7 +298,8 @@ pub async fn a_ban_survives_changes_of_its_key(subject: &Subject) {
         let mut kept = true;
         for _ in 0..30 {
             tokio::task::yield_now().await;
-            kept &= subject.take(&impatient(&made, 1)).await == banned_until(LENGTH);
+            // Unrecorded, it would be in force all the same, and recorded again.
+            kept &= subject.ask(&impatient(&made, 1)).await == banned_until(LENGTH);
         }
         stop.store(true, Ordering::Relaxed);
         joined(operator).await;

@@ -10,7 +10,7 @@ mod journal;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use petstore_domain::{Change, KeyRecord, Timestamp};
+use petstore_domain::{Change, Timestamp};
 use petstore_ports::{BatchNumber, Journal, LastIds, Row, UsageCount};
 
 use contents::Contents;
@@ -41,7 +41,6 @@ enum Entry {
         last_ids: LastIds,
     },
     Usage(Vec<UsageCount>),
-    Bans(Vec<KeyRecord>),
     Pruned(Timestamp),
     /// With an epoch: everything but accounts and keys is cleared first, and the journal gets that epoch.
     Bulk {

@@ -105,9 +105,13 @@ pub async fn checks_come_in_their_order(subject: &Subject) {
     assert!(matches!(verdict, Verdict::Exceeded(_)), "a first strike: {verdict:?}");
     let verdict = subject.hold(&request(120)).await;
     let until = at(120 + BanPolicy::DEFAULT.length.as_secs());
-    assert_eq!(verdict, Verdict::Banned { until }, "the day before the minute: strikes are the day's");
+    assert_eq!(
+        verdict,
+        Verdict::Banned { until, unrecorded: None },
+        "the day before the minute: strikes are the day's"
+    );
     let verdict = subject.hold(&request(121)).await;
-    assert_eq!(verdict, Verdict::Banned { until }, "the ban before the windows");
+    assert_eq!(verdict, Verdict::Banned { until, unrecorded: None }, "the ban before the windows");
 
     // One request in flight by another key of the account: the banned key gets that refusal first.
     let second = subject.add_key(&made.account).await;

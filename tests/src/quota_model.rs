@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use petstore_domain::{AccountId, Ban, BanPolicy, CreatedKey, KeyId, Limits, Strikes, Timestamp, Windows};
-use petstore_ports::{Ask, Cost, Verdict};
+use petstore_domain::{
+    AccountId, Ban, BanKey, BanPolicy, CreatedKey, KeyId, Limits, Strikes, Timestamp, Windows,
+};
+use petstore_ports::{Ask, Cost, KeyLookup, RecordedBan, Verdict};
 
 use crate::Subject;
 use crate::make::{at, limits};
@@ -19,6 +21,7 @@ pub(crate) struct Model {
     in_flight: BTreeMap<AccountId, u32>,
     strikes: BTreeMap<KeyId, Strikes>,
     pub(crate) bans: BTreeMap<KeyId, Ban>,
+    lifts: BTreeMap<KeyId, Timestamp>,
 }
 
 /// The result of a request: the verdict, and the changes.
@@ -66,7 +69,7 @@ impl Model {
         }
         let last_ban = self.bans.get(&ask.key).copied();
         if let Some(ban) = last_ban.filter(|ban| ban.in_force(ask.now)) {
-            return unchanged(Verdict::Banned { until: ban.until });
+            return unchanged(Verdict::Banned { until: ban.until, unrecorded: None });
         }
         if ask.cost == Cost::Nothing {
             return unchanged(Verdict::Admitted(usage));
@@ -79,11 +82,11 @@ impl Model {
         if let Some(more) = strikes.strike(usage.binding().1.reset_secs, allowed) {
             return Step { strikes: Some(more), ..unchanged(Verdict::Exceeded(usage)) };
         }
-        let ban = ask.bans.next_ban(last_ban, ask.now);
+        let ban = ask.bans.next_ban(last_ban, self.lifts.get(&ask.key).copied(), ask.now);
         Step {
             strikes: Some(Strikes::default()),
             ban: Some(ban),
-            ..unchanged(Verdict::Banned { until: ban.until })
+            ..unchanged(Verdict::Banned { until: ban.until, unrecorded: None })
         }
     }
 
@@ -97,21 +100,29 @@ impl Model {
         *self.in_flight.entry(account).or_default() -= 1;
     }
 
-    /// Lifts a ban and clears its strikes; otherwise the next refusal would ban again.
-    pub(crate) fn lift(&mut self, key: KeyId, now: Timestamp) {
+    /// Lifts a ban and clears the strikes; otherwise the next refusal would ban again. `lifted_at` is the time that the key's
+    /// record has for it.
+    pub(crate) fn lift(&mut self, key: KeyId, now: Timestamp, lifted_at: Option<Timestamp>) {
         if let Some(ban) = self.bans.get_mut(&key) {
-            let lifted = ban.lifted(now);
-            if lifted != *ban {
-                *ban = lifted;
-                self.strikes.remove(&key);
-            }
+            *ban = ban.lifted(now);
         }
+        self.strikes.remove(&key);
+        self.lifts.extend(lifted_at.map(|lift| (key, lift)));
     }
 }
 
 /// A request whose only bounds are the windows of its account.
 pub(crate) fn ask(key: KeyId, account: AccountId, limits: Limits, now: Timestamp) -> Ask {
-    Ask { key, account, limits, cost: Cost::One, in_flight_max: u32::MAX, bans: BanPolicy::DEFAULT, now }
+    Ask {
+        key,
+        account,
+        limits,
+        cost: Cost::One,
+        in_flight_max: u32::MAX,
+        bans: BanPolicy::DEFAULT,
+        recorded_ban: RecordedBan::default(),
+        now,
+    }
 }
 
 /// One request a minute, and no strike allowed: the second request bans.
@@ -121,9 +132,22 @@ pub(crate) fn impatient(made: &CreatedKey, secs: u64) -> Ask {
 }
 
 impl Subject {
-    /// Takes one request, and keeps it in flight if it is admitted.
+    /// Takes one request with the ban that the key's record has.
+    pub(crate) async fn ask(&self, ask: &Ask) -> Verdict {
+        let found = self.keys.credential(KeyLookup::Id(ask.key)).await.expect("a healthy store finds keys");
+        let recorded_ban = found.map(|credential| credential.recorded_ban).unwrap_or_default();
+        self.quotas.take(&Ask { recorded_ban, ..*ask }).await.expect("a healthy store counts requests")
+    }
+
+    /// Takes one request, and keeps it in flight if it is admitted. Records a ban that is not recorded yet, as the gate does.
     pub(crate) async fn hold(&self, ask: &Ask) -> Verdict {
-        self.quotas.take(ask).await.expect("a healthy store counts requests")
+        match self.ask(ask).await {
+            Verdict::Banned { until, unrecorded: Some(ban) } => {
+                self.run(BanKey { id: ask.key, ban }).await.expect("the key is there");
+                Verdict::Banned { until, unrecorded: None }
+            }
+            verdict => verdict,
+        }
     }
 
     /// Takes one request and releases its place at once.

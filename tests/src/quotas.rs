@@ -5,7 +5,7 @@ use std::time::Duration;
 use petstore_domain::{
     Account, AccountId, BanPolicy, KeyId, LiftBan, Plan, PlanTable, Timestamp, Usage, WindowUsage,
 };
-use petstore_ports::{Ask, Cost, Verdict};
+use petstore_ports::{Ask, Cost, RecordedBan, Verdict};
 
 use crate::Subject;
 use crate::make::{at, limits};
@@ -52,15 +52,16 @@ async fn check_sequence(subject: &Subject, callers: &[(KeyId, AccountId)], bans:
         let (key, account) = *random.pick(callers);
         let context = format!("sequence {seed}, step {step}, key {key}, at {now}");
         if random.once_in(60) {
-            subject.run(LiftBan { id: key, now }).await.expect("the key is there");
-            model.lift(key, now);
+            let lifted = subject.run(LiftBan { id: key, now }).await.expect("the key is there");
+            model.lift(key, now, lifted.ban_lifted_at);
         }
         if random.once_in(80) {
             subject.housekeeping.prune(now).await.expect("a healthy store runs housekeeping");
         }
         let cost = if random.once_in(8) { Cost::Nothing } else { Cost::One };
         let in_flight_max = if random.once_in(5) { 1 } else { 3 };
-        let ask = Ask { key, account, limits: plan, cost, in_flight_max, bans, now };
+        let recorded_ban = RecordedBan::default();
+        let ask = Ask { key, account, limits: plan, cost, in_flight_max, bans, recorded_ban, now };
         let verdict = subject.hold(&ask).await;
         if let Err(expected) = model.check(&ask, verdict) {
             panic!("a verdict is the model's: {context}: {ask:?}: {verdict:?} is none of {expected:?}");

@@ -198,6 +198,8 @@ macro_rules! store_conformance {
                 a_ban_clears_the_strikes
                 the_length_of_a_ban_doubles
                 a_ban_applies_to_one_key
+                a_ban_is_in_force_before_it_is_recorded
+                a_ban_recorded_after_a_lift_is_void
                 a_ban_shows_in_the_directory
                 lifting_a_ban_clears_the_strikes
                 strikes_go_with_a_lifted_ban
@@ -249,7 +251,8 @@ macro_rules! durable_conformance {
                 a_power_cut_leaves_each_operation_whole
                 ids_are_not_reused_after_a_restart
                 an_idempotency_record_is_durable_with_its_effect
-                noted_usage_and_bans_survive
+                noted_usage_and_recorded_bans_survive
+                a_lift_survives
                 the_last_noted_usage_survives
                 a_graceful_stop_notes_usage
                 pruned_records_stay_gone

@@ -89,6 +89,9 @@ caught! {
     a_credential_kept_for_ever: CredentialKept by keys::a_change_of_a_key_shows_within_a_second, keys::a_change_of_plan_shows_within_a_second;
     a_ban_overwritten: BanOverwritten by bans::a_ban_survives_changes_of_its_key;
     a_ban_forgotten: BanForgotten by bans::the_first_strike_over_the_limit_bans, bans::a_ban_shows_in_the_directory;
+    a_ban_that_waits_for_its_record: BanWaitsForRecord by bans::a_ban_is_in_force_before_it_is_recorded;
+    a_ban_that_outlives_its_lift: BanOutlivesLift by bans::a_ban_recorded_after_a_lift_is_void;
+    a_lift_forgotten: LiftForgotten by bans::a_ban_recorded_after_a_lift_is_void;
     a_strike_lost: StrikesRace by bans::strikes_are_exact_under_concurrency;
     strikes_that_outlive_a_ban: StrikesOutliveBan by bans::a_ban_clears_the_strikes;
     strikes_that_outlive_a_lifted_ban: StrikesOutliveLift by bans::strikes_go_with_a_lifted_ban;

@@ -1,5 +1,5 @@
-// Converts the contract as Postman and Bruno do when it is imported, and prints what arrived:
-// `node import.mjs openapi.yaml` gives {postman: {auth, requests}, bruno: {auth, requests}}, with warnings as errors.
+// Converts the contract as Postman and Bruno do on import, and prints the result:
+// `node import.mjs openapi.yaml` prints {postman: {auth, requests}, bruno: {auth, requests}}, with warnings as errors.
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { promisify } from 'node:util';

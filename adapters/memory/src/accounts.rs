@@ -1,4 +1,4 @@
-//! The table of accounts, and what each has used.
+//! The table of accounts, and the usage of each.
 
 use dashmap::DashMap;
 use foldhash::fast::RandomState;
@@ -14,7 +14,7 @@ use crate::slab::{Slab, slot};
 use crate::state_index::StateIndex;
 use crate::unnoted::Unnoted;
 
-/// Accounts; found by id and by name. They are never removed.
+/// Accounts, found by id and by name. They are never removed.
 pub(crate) struct Accounts {
     pub(crate) ids: IdCounter,
     meters: Meters<AccountMeter>,
@@ -36,7 +36,7 @@ impl Accounts {
         }
     }
 
-    /// How many there are.
+    /// The number of accounts.
     pub(crate) fn len(&self) -> u64 {
         self.state_index.read().all().len()
     }
@@ -45,7 +45,7 @@ impl Accounts {
         self.read(id, Account::clone)
     }
 
-    /// What `read` takes from the account. It must be short, and take no other lock.
+    /// Applies `read` to the account, which stays locked meanwhile: `read` must be short, and take no other lock.
     pub(crate) fn read<R>(&self, id: AccountId, read: impl FnOnce(&Account) -> R) -> Option<R> {
         self.records.read(slot(id.get())?, read)
     }
@@ -59,14 +59,14 @@ impl Accounts {
         self.by_name.get(name).map(|id| *id)
     }
 
-    /// The account of this name. While one is renamed, its record says which of the two names it has.
+    /// The account of this name. While an account is renamed both names lead to it, and its record has the valid one.
     pub(crate) fn named(&self, name: &FoldedName) -> Option<Account> {
         self.get(self.id_of(name)?).filter(|account| name.matches(account.name.as_str()))
     }
 
     pub(crate) fn put(&self, slot: u32, account: Account) {
         let id = account.id;
-        self.ids.skip_to(id.get());
+        self.ids.advance_to(id.get());
         let before = self.records.read(slot, |account| account.name.folded());
         let after = account.name.folded();
         self.by_name.insert(after.clone(), id);
@@ -76,14 +76,14 @@ impl Accounts {
         self.meters.of(slot).plan.set(&account);
         self.records.write(slot, Some(account));
         if let Some(before) = before.filter(|before| *before != after) {
-            // Unless the same changes have given it to another account.
-            self.by_name.remove_if(&before, |_, bearer| *bearer == id);
+            // The same changes may have given the name to another account.
+            self.by_name.remove_if(&before, |_, owner| *owner == id);
         }
     }
 
     pub(crate) fn page(&self, page: &PageRequest) -> Vec<Account> {
         let mut accounts = Vec::new();
-        let candidates = |walk, max| scan(self.state_index.read().all(), walk, max);
+        let candidates = |cursor, max| scan(self.state_index.read().all(), cursor, max);
         page::fill(
             page,
             &self.records,
@@ -95,28 +95,28 @@ impl Accounts {
         accounts
     }
 
-    /// Judges a request of the account in this slot, and counts it if it is admitted.
+    /// Decides whether to admit a request of the account in this slot, and counts an admitted one.
     pub(crate) fn take(&self, slot: u32, ask: &Ask, key: &KeyMeter) -> Verdict {
         self.meters.of(slot).take(ask, key, &self.unnoted)
     }
 
-    /// A request of the account in this slot is no longer in flight.
+    /// Ends a request of the account in this slot.
     pub(crate) fn leave(&self, slot: u32) {
         self.meters.of(slot).leave();
     }
 
-    /// The use of up to so many accounts that were used since it was last noted.
+    /// Takes the usage of at most `max` accounts that was not written behind yet.
     pub(crate) fn unnoted_usage(&self, max: usize) -> Vec<UsageCount> {
         let accounts = self.unnoted.take(max);
         let counts = accounts.into_iter().filter_map(|account| {
             let Windows { minute, day } = self.meters.of(slot(account.get())?).note();
-            // Only an account that is kept has a use that is worth keeping.
+            // The usage of an account without a record is not worth keeping.
             self.read(account, |_| UsageCount { account, minute, day })
         });
         counts.collect()
     }
 
-    /// The use of these accounts could not be noted.
+    /// Marks these accounts again after a failed write.
     pub(crate) fn keep_unnoted(&self, counts: &[UsageCount]) {
         for UsageCount { account, .. } in counts {
             if let Some(slot) = slot(account.get()) {
@@ -125,13 +125,13 @@ impl Accounts {
         }
     }
 
-    /// What an account has used.
+    /// The usage of an account.
     pub(crate) fn usage(&self, account: AccountId) -> Option<UsageCount> {
         let Windows { minute, day } = self.meters.find(slot(account.get())?)?.windows();
         Some(UsageCount { account, minute, day })
     }
 
-    /// Forgets what accounts have used, in windows of which this is said. How many accounts that was.
+    /// Forgets the usage of the accounts whose windows match `goes`. Returns the number of these accounts.
     pub(crate) fn forget_usage(&self, goes: impl Fn(Windows) -> bool) -> usize {
         let all: Vec<u32> = self.state_index.read().all().iter().collect();
         let mut count = 0;
@@ -148,7 +148,7 @@ impl Accounts {
         count
     }
 
-    /// The account in this slot had used so much when that was last noted.
+    /// Restores the usage of the account in this slot from the journal.
     pub(crate) fn restore_usage(&self, slot: u32, count: UsageCount) {
         self.meters.of(slot).restore(Windows { minute: count.minute, day: count.day });
     }

@@ -1,4 +1,4 @@
-//! Requests without a valid key, counted by where they come from, in a table that never grows.
+//! Counts of requests without a valid key by client address, in a table of fixed size.
 
 use std::hash::BuildHasher;
 use std::net::IpAddr;
@@ -10,32 +10,33 @@ use petstore_ports::{AddressVerdict, Cost};
 
 use crate::directory::Directory;
 
-/// Sets of the table. With four addresses in each it takes 832 KiB at most, whoever asks how often.
+/// Number of sets of the table. It bounds the memory, whatever addresses requests come from.
 const SETS: u32 = 16_384;
 
-/// Addresses of one set.
+/// Number of addresses of a set: the associativity.
 const WAYS: usize = 4;
 
-/// Counts of one minute, by address.
+/// Counts of the current minute, by address: a set-associative table.
 ///
-/// An address belongs to one set. A set in which all places are taken gives a new address the place with the lowest
-/// count, and that count with it: so nobody is ever admitted more than the limit, not even one that was pushed out and
-/// comes back, since the lowest count of a set never falls within a minute. Some may be refused early.
+/// If all entries of a set are used, a new address replaces the one with the lowest count, and inherits that count. So no
+/// address is admitted more often than the limit, even if it was replaced and comes back: within a minute the lowest count of
+/// a set never falls. In exchange an address may be refused early.
 pub(crate) struct Addresses {
     sets: Directory<Mutex<Set>>,
-    /// Seeded anew for each table: nobody can choose addresses that meet in one set.
+    /// Seeded at random for each table, so that addresses cannot be chosen to collide in one set.
     hasher: RandomState,
 }
 
 #[derive(Default)]
 struct Set([Entry; WAYS]);
 
-/// One address's minute. It is its own: a clock that steps shows that an address has neighbours in its set to nobody.
+/// The minute of one address. It is stored per address, so that an address cannot detect the others of its set when the clock
+/// steps.
 #[derive(Default, Clone, Copy)]
 struct Entry {
-    /// Half of the address's hash; the set is found by the other half.
+    /// The upper half of the address's hash. The lower half selects the set.
     tag: u32,
-    /// Nothing is used of it in a free place.
+    /// Unused in a free entry.
     window: Window,
 }
 
@@ -44,7 +45,7 @@ impl Addresses {
         Self { sets: Directory::new(), hasher: RandomState::default() }
     }
 
-    /// Counts a request if it costs anything, and judges it.
+    /// Decides whether to admit a request, and counts it unless it costs nothing.
     pub(crate) fn take(&self, address: IpAddr, limit: Limit, cost: Cost, now: Timestamp) -> AddressVerdict {
         let hash = self.hasher.hash_one(network_of(address));
         let number = u32::try_from(hash % u64::from(SETS)).expect("below the number of sets");
@@ -75,7 +76,7 @@ impl Set {
         }
     }
 
-    /// The address's place: its own, or the one with the lowest count; of several the one that was left alone for longest.
+    /// The entry of the address: its own, or the one with the lowest count; of several, the one whose minute is the oldest.
     fn entry_of(&mut self, tag: u32, minute: u32) -> &mut Entry {
         let own = self.0.iter().position(|entry| entry.tag == tag && entry.window.used() > 0);
         let place = own.unwrap_or_else(|| {
@@ -83,14 +84,14 @@ impl Set {
                 let window = self.0[*place].window;
                 (window.at(minute).used(), window.number())
             };
-            (0..WAYS).min_by_key(worth).expect("a set has places")
+            (0..WAYS).min_by_key(worth).expect("a set has entries")
         });
         &mut self.0[place]
     }
 }
 
-/// What is counted as one: an IPv4 address, be it written as IPv6, or the 64 bits of an IPv6 address that name its
-/// network. A household chooses the other half as it likes.
+/// The unit of counting: an IPv4 address, also an IPv4-mapped one, or the /64 network of an IPv6 address. A client can choose
+/// the other half of an IPv6 address freely.
 fn network_of(address: IpAddr) -> (bool, u64) {
     match address.to_canonical() {
         IpAddr::V4(address) => (false, u64::from(address.to_bits())),
@@ -118,7 +119,7 @@ mod tests {
         IpAddr::V6(address.parse::<Ipv6Addr>().unwrap())
     }
 
-    /// How many of so many requests are admitted.
+    /// The number of requests that are admitted.
     fn admitted(addresses: &Addresses, address: IpAddr, requests: u32, now: Timestamp) -> u32 {
         (0..requests).map(|_| u32::from(addresses.take(address, LIMIT, Cost::One, now).admitted)).sum()
     }
@@ -133,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_steps_back_grants_nothing() {
+    fn a_clock_that_steps_back_admits_no_extra_request() {
         let addresses = Addresses::new();
         assert_eq!(admitted(&addresses, v4(1), 10, at(60)), 3);
         assert_eq!(admitted(&addresses, v4(1), 10, at(0)), 0);
@@ -141,21 +142,21 @@ mod tests {
     }
 
     #[test]
-    fn who_shares_a_set_has_a_minute_of_their_own() {
+    fn each_address_of_a_set_has_its_own_minute() {
         let mut set = Set::default();
         let mut left = |tag, minute| set.take(tag, LIMIT, Cost::One, minute).usage;
         assert_eq!(left(1, 8).remaining, 2);
-        // The clock is ahead while another one asks, and back when the first one does again.
+        // The clock is ahead for the second address, and back for the next request of the first.
         assert_eq!(left(2, 9).remaining, 2);
         let again = left(1, 8);
         assert_eq!((again.remaining, again.reset_secs), (1, 9 * 60));
-        // The places that were never taken come first, then those that were left alone for longest.
+        // Free entries are taken first, then the entry whose minute is the oldest.
         assert_eq!((left(3, 9).remaining, left(4, 9).remaining, left(5, 9).remaining), (2, 2, 2));
-        assert_eq!((left(1, 8).remaining, left(2, 9).remaining), (1, 1), "the first one had to go");
+        assert_eq!((left(1, 8).remaining, left(2, 9).remaining), (1, 1), "the first address was replaced");
     }
 
     #[test]
-    fn what_costs_nothing_is_admitted_and_not_counted() {
+    fn a_request_that_costs_nothing_is_admitted_and_not_counted() {
         let addresses = Addresses::new();
         for left in [3, 2, 1, 0] {
             let verdict = addresses.take(v4(1), LIMIT, Cost::Nothing, at(0));
@@ -165,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_network_is_one_address_and_ipv4_is_the_same_in_both_forms() {
+    fn a_network_counts_as_one_address_and_an_ipv4_mapped_address_as_ipv4() {
         let addresses = Addresses::new();
         assert_eq!(admitted(&addresses, v6("2001:db8::1"), 2, at(0)), 2);
         assert_eq!(admitted(&addresses, v6("2001:db8::ffff:2"), 2, at(0)), 1);
@@ -175,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_table_never_admits_more_than_the_limit_and_is_free_again_in_the_next_minute() {
+    fn a_full_table_admits_no_address_more_than_its_limit_and_is_empty_in_the_next_minute() {
         let addresses = Addresses::new();
         let places = SETS * u32::try_from(WAYS).unwrap();
         let mut counts = vec![0; places as usize * 2];
@@ -185,7 +186,7 @@ mod tests {
             }
         }
         assert!(counts.iter().all(|count| *count <= LIMIT.get()));
-        // With a place for every other address, no place is left unused.
+        // There is an entry for every second address, and all of them are used.
         assert!(counts.iter().sum::<u32>() > places * LIMIT.get() * 9 / 10);
         assert_eq!(admitted(&addresses, v4(u32::MAX), 10, at(60)), 3);
     }

@@ -1,4 +1,4 @@
-//! From a decision to the tables.
+//! Writes the changes of a decision to the tables.
 
 use petstore_domain::{Change, Changes};
 use petstore_ports::StoreError;
@@ -7,17 +7,18 @@ use crate::slab::{SLOT_MAX, slot};
 use crate::tables::Tables;
 
 impl Tables {
-    /// Writes all of the changes, or nothing if a table has no room for one of them. The caller holds the names.
+    /// Checks that the tables have room for all of the changes, then publishes them. The caller holds the stripes of the
+    /// records.
     pub(crate) fn apply(&self, changes: Changes) -> Result<(), StoreError> {
         check_room(&changes)?;
-        self.apply_as_one(changes, |change| self.apply_one(change));
+        self.publish(changes, |change| self.apply_one(change));
         Ok(())
     }
 
-    /// Writes each of the changes, for which there is room. Each record is written in one piece, and nobody begins to read
-    /// between the first and the last of several.
-    pub(crate) fn apply_as_one(&self, changes: Changes, write: impl FnMut(Change)) {
-        let _shown = (changes.as_slice().len() > 1).then(|| self.write_epochs.begin());
+    /// Makes the changes of a decision visible together, by `write` for each of them. Every decision becomes visible here,
+    /// with a journal or without. A single change needs no write epoch: a record is written in one piece.
+    pub(crate) fn publish(&self, changes: Changes, write: impl FnMut(Change)) {
+        let _active = (changes.as_slice().len() > 1).then(|| self.write_epochs.begin_write());
         changes.into_iter().for_each(write);
     }
 
@@ -40,12 +41,12 @@ impl Tables {
     }
 }
 
-/// Whether the tables have room for all of the changes.
+/// Checks that the tables have room for all of the changes.
 pub(crate) fn check_room(changes: &Changes) -> Result<(), StoreError> {
     changes.as_slice().iter().try_for_each(check_room_for)
 }
 
-/// Ids come from counters that know the bound; an operation may still bring its own.
+/// The id counters respect the bound, but an operation may bring its own id.
 fn check_room_for(change: &Change) -> Result<(), StoreError> {
     let id = match change {
         Change::Pet(record) => record.pet.id.get(),
@@ -61,7 +62,7 @@ fn check_room_for(change: &Change) -> Result<(), StoreError> {
     match slot(id) {
         Some(_) => Ok(()),
         None => {
-            Err(StoreError::busy(format!("id {id} is above {SLOT_MAX}, the last that there is room for")))
+            Err(StoreError::busy(format!("id {id} is above {SLOT_MAX}, the highest that the tables hold")))
         }
     }
 }

@@ -1,4 +1,4 @@
-//! BulkLoader tables that are empty with rows that may contradict each other: on opening a journal, and on import.
+//! Loads rows that may contradict each other into empty tables: on opening a journal, on import, and on reset.
 
 use std::collections::HashMap;
 
@@ -13,90 +13,90 @@ use crate::hash_index::HashIndexBuffer;
 use crate::slab::{SLOT_MAX, slot};
 use crate::tables::Tables;
 
-/// What is wrong with a row, by itself or beside the others.
+/// A fault of a row, by itself or with respect to other rows.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Contradiction {
-    /// Two rows have one id, or one name where that is all they have.
-    #[error("{kind} {id} is there twice")]
+    /// Two rows have the same id, or the same name where a record has no id.
+    #[error("{kind} {id} occurs twice")]
     Twice {
-        /// What it is.
+        /// The kind of the record.
         kind: &'static str,
         /// Its id.
         id: u64,
     },
-    /// An id is larger than the tables are.
-    #[error("{kind} {id} is above {SLOT_MAX}, the last id that there is room for")]
+    /// An id exceeds the size of the tables.
+    #[error("{kind} {id} is above {SLOT_MAX}, the highest id that the tables hold")]
     NoRoom {
-        /// What it is.
+        /// The kind of the record.
         kind: &'static str,
         /// Its id.
         id: u64,
     },
-    /// An id is still to be given to another record.
-    #[error("{kind} {id} is above {last}, the last id that was given")]
-    NotGiven {
-        /// What it is.
+    /// An id was not issued yet, so that another record would get it.
+    #[error("{kind} {id} is above {last}, the last id that was issued")]
+    NotIssued {
+        /// The kind of the record.
         kind: &'static str,
         /// Its id.
         id: u64,
-        /// The last id that was given.
+        /// The last id that was issued.
         last: u64,
     },
-    /// What must be unique belongs to another record.
+    /// A value that must be unique belongs to another record.
     #[error("{kind} {id} has the {what}")]
     Taken {
-        /// What it is.
+        /// The kind of the record.
         kind: &'static str,
         /// Its id.
         id: u64,
-        /// What is another one's.
+        /// The value.
         what: &'static str,
     },
-    /// Two categories have names that read the same.
-    #[error("category {id} has a name that reads the same as that of category {of}")]
+    /// Two categories have equivalent names.
+    #[error("category {id} has a name that is equivalent to that of category {of}")]
     Namesake {
         /// The category that came later.
         id: u64,
         /// The one that has the name.
         of: u64,
     },
-    /// A row belongs to another one that is not there.
-    #[error("{kind} {id} belongs to {owner} {missing}, which is not there")]
+    /// A row belongs to a record that does not exist.
+    #[error("{kind} {id} belongs to {owner} {missing}, which does not exist")]
     Orphan {
-        /// What it is.
+        /// The kind of the record.
         kind: &'static str,
         /// Its id.
         id: u64,
-        /// What it belongs to.
+        /// The kind of the record that it belongs to.
         owner: &'static str,
-        /// The id that is not there.
+        /// The id of that record.
         missing: u64,
     },
-    /// A number that a row carries is not what the other rows add up to.
-    #[error("{kind} {id} should have {noted} {what}, and has {counted}")]
+    /// A count in a row differs from the number of the rows that it counts.
+    #[error("{kind} {id} states {stated} {what}, but has {counted}")]
     Miscounted {
-        /// What it is.
+        /// The kind of the record.
         kind: &'static str,
         /// Its id.
         id: u64,
-        /// What is counted.
+        /// The kind of the counted records.
         what: &'static str,
-        /// What the row says.
-        noted: u64,
-        /// How many there are.
+        /// The count in the row.
+        stated: u64,
+        /// The number of the counted records.
         counted: u64,
     },
-    /// An inventory item shows another status than its pet.
-    #[error("inventory item {id} is {shown}, and its pet is {status}")]
+    /// An inventory item has another status than its pet.
+    #[error("inventory item {id} is {listed}, but its pet is {status}")]
     OtherStatus {
         /// The pet.
         id: PetId,
         /// The item's status.
-        shown: PetStatus,
-        /// The pet's.
+        listed: PetStatus,
+        /// The pet's status.
         status: PetStatus,
     },
-    /// A pet's status does not agree with its units and orders.
+    /// A pet's status does not follow from its units and orders.
     #[error("pet {id} is {status} (free units: {stock}, open orders: {open_orders})")]
     Unsound {
         /// The pet.
@@ -108,7 +108,7 @@ pub enum Contradiction {
         /// Its open orders.
         open_orders: u32,
     },
-    /// A pet came without its inventory item.
+    /// A pet has no inventory item.
     #[error("pet {id} has no inventory item")]
     NoItem {
         /// The pet.
@@ -116,12 +116,12 @@ pub enum Contradiction {
     },
 }
 
-/// Tables that are being filled. Whatever a row belongs to must come before it: categories, pets, orders; accounts,
-/// then their keys.
+/// Loads rows into tables. A record must come before those that belong to it: categories, pets, orders; accounts, then their
+/// keys and usage.
 pub(crate) struct BulkLoader<'a> {
     tables: &'a Tables,
     open_orders: HashMap<PetId, u32, RandomState>,
-    /// The names of the pets that came, for their index.
+    /// The name index's entries of the pets so far.
     names: HashIndexBuffer,
 }
 
@@ -132,7 +132,7 @@ impl<'a> BulkLoader<'a> {
 
     pub(crate) fn category(&mut self, record: CategoryRecord) -> Result<(), Contradiction> {
         let (categories, id) = (&self.tables.categories, record.category.id);
-        let slot = place("category", id.get(), categories.read(id, |_| ()).is_some())?;
+        let slot = new_slot("category", id.get(), categories.read(id, |_| ()).is_some())?;
         if let Some(of) = categories.named(&record.category.name.folded()) {
             return Err(Contradiction::Namesake { id: id.get(), of: of.get() });
         }
@@ -142,18 +142,18 @@ impl<'a> BulkLoader<'a> {
 
     pub(crate) fn pet(&mut self, record: PetRecord) -> Result<(), Contradiction> {
         let (id, category) = (record.pet.id, record.pet.category_id);
-        let slot = place("pet", id.get(), self.tables.pets.holds(id))?;
+        let slot = new_slot("pet", id.get(), self.tables.pets.holds(id))?;
         if self.tables.categories.read(category, |_| ()).is_none() {
             return Err(orphan("pet", id.get(), "category", category.get()));
         }
-        self.tables.pets.fill(slot, record, &mut self.names);
+        self.tables.pets.load(slot, record, &mut self.names);
         Ok(())
     }
 
     pub(crate) fn order(&mut self, record: OrderRecord) -> Result<(), Contradiction> {
         let (id, pet) = (record.order.id, record.order.pet_id);
-        let slot_of_order = place("order", id.get(), self.tables.orders.holds(id))?;
-        let slot_of_pet = place("pet", pet.get(), false)?;
+        let slot_of_order = new_slot("order", id.get(), self.tables.orders.holds(id))?;
+        let slot_of_pet = new_slot("pet", pet.get(), false)?;
         // A complete order outlives its pet.
         if !record.order.complete {
             if !self.tables.pets.holds(pet) {
@@ -161,17 +161,17 @@ impl<'a> BulkLoader<'a> {
             }
             *self.open_orders.entry(pet).or_default() += 1;
         }
-        // The id of a pet that is gone is not given again: another pet would have its orders.
-        self.tables.pets.ids.skip_to(pet.get());
+        // The id of a deleted pet is not reissued: its orders would be taken for those of another pet.
+        self.tables.pets.ids.advance_to(pet.get());
         self.tables.orders.put(slot_of_order, slot_of_pet, record);
         Ok(())
     }
 
     pub(crate) fn account(&mut self, account: Account) -> Result<(), Contradiction> {
         let (accounts, id) = (&self.tables.accounts, account.id);
-        let slot = place("account", id.get(), accounts.read(id, |_| ()).is_some())?;
+        let slot = new_slot("account", id.get(), accounts.read(id, |_| ()).is_some())?;
         if accounts.id_of(&account.name.folded()).is_some() {
-            return Err(taken("account", id.get(), "name of another one"));
+            return Err(taken("account", id.get(), "name of another account"));
         }
         accounts.put(slot, account);
         Ok(())
@@ -179,9 +179,9 @@ impl<'a> BulkLoader<'a> {
 
     pub(crate) fn key(&mut self, record: KeyRecord) -> Result<(), Contradiction> {
         let (keys, id) = (&self.tables.keys, record.id);
-        let slot = place("key", id.get(), keys.read(id, |_| ()).is_some())?;
+        let slot = new_slot("key", id.get(), keys.read(id, |_| ()).is_some())?;
         if keys.id_of(&record.digest).is_some() {
-            return Err(taken("key", id.get(), "secret of another one"));
+            return Err(taken("key", id.get(), "secret of another key"));
         }
         if self.tables.accounts.read(record.account, |_| ()).is_none() {
             return Err(orphan("key", id.get(), "account", record.account.get()));
@@ -190,9 +190,12 @@ impl<'a> BulkLoader<'a> {
         Ok(())
     }
 
-    pub(crate) fn retry(&mut self, record: IdempotencyRecord) -> Result<(), Contradiction> {
+    pub(crate) fn idempotency_record(&mut self, record: IdempotencyRecord) -> Result<(), Contradiction> {
         if self.tables.idempotency_records.holds(&record.name) {
-            return Err(Contradiction::Twice { kind: "an answer to account", id: record.name.account.get() });
+            return Err(Contradiction::Twice {
+                kind: "an idempotency record of account",
+                id: record.name.account.get(),
+            });
         }
         self.tables.idempotency_records.put(record);
         Ok(())
@@ -200,7 +203,7 @@ impl<'a> BulkLoader<'a> {
 
     pub(crate) fn usage(&mut self, count: UsageCount) -> Result<(), Contradiction> {
         let id = count.account.get();
-        let slot = place("account", id, false)?;
+        let slot = new_slot("account", id, false)?;
         if self.tables.accounts.read(count.account, |_| ()).is_none() {
             return Err(orphan("the usage of account", id, "account", id));
         }
@@ -208,24 +211,24 @@ impl<'a> BulkLoader<'a> {
         Ok(())
     }
 
-    /// The open orders for a pet that have come so far.
+    /// The number of open orders for a pet so far.
     pub(crate) fn open_orders_of(&self, pet: PetId) -> u32 {
         self.open_orders.get(&pet).copied().unwrap_or(0)
     }
 
-    /// Writes into each category how many pets have come.
+    /// Writes the number of its pets into each category.
     pub(crate) fn count_pets(&self) {
         for CategoryRecord { category, .. } in self.tables.categories.all() {
             self.tables.categories.update(category.id, |record| record.pets = self.pets_of(category.id));
         }
     }
 
-    /// Makes the pets known by their names. To be called once all have come.
+    /// Adds all pets to the name index. To be called after the last pet.
     pub(crate) fn index_names(&mut self) {
         self.tables.pets.index_names(std::mem::take(&mut self.names));
     }
 
-    /// Whether each record says what the other rows add up to, and every pet is sound.
+    /// Checks the counts in all records, and the status of each pet.
     pub(crate) fn check(&self) -> Result<(), Contradiction> {
         for CategoryRecord { category, pets, .. } in self.tables.categories.all() {
             check_count("category", category.id.get(), "pets", pets, self.pets_of(category.id))?;
@@ -244,8 +247,8 @@ impl<'a> BulkLoader<'a> {
     }
 }
 
-/// The place of a new record.
-fn place(kind: &'static str, id: u64, is_taken: bool) -> Result<u32, Contradiction> {
+/// Returns the slot of a new record.
+fn new_slot(kind: &'static str, id: u64, is_taken: bool) -> Result<u32, Contradiction> {
     if is_taken {
         return Err(Contradiction::Twice { kind, id });
     }
@@ -260,7 +263,7 @@ const fn orphan(kind: &'static str, id: u64, owner: &'static str, missing: u64) 
     Contradiction::Orphan { kind, id, owner, missing }
 }
 
-/// Whether a pet's status agrees with its units and its open orders.
+/// Checks that a pet's status follows from its units and its open orders.
 pub(crate) fn check_sound(record: &PetRecord) -> Result<(), Contradiction> {
     if record.is_sound() {
         return Ok(());
@@ -273,8 +276,12 @@ fn check_count(
     kind: &'static str,
     id: u64,
     what: &'static str,
-    noted: u64,
+    stated: u64,
     counted: u64,
 ) -> Result<(), Contradiction> {
-    if noted == counted { Ok(()) } else { Err(Contradiction::Miscounted { kind, id, what, noted, counted }) }
+    if stated == counted {
+        Ok(())
+    } else {
+        Err(Contradiction::Miscounted { kind, id, what, stated, counted })
+    }
 }

@@ -12,7 +12,7 @@ use crate::page;
 use crate::slab::{Slab, slot};
 use crate::state_index::StateIndex;
 
-/// Categories; found by id and by name.
+/// Categories, found by id and by name.
 pub(crate) struct Categories {
     pub(crate) ids: IdCounter,
     records: Slab<CategoryRecord>,
@@ -34,7 +34,7 @@ impl Categories {
         self.read(id, CategoryRecord::clone)
     }
 
-    /// What `read` takes from the category. It must be short.
+    /// Applies `read` to the category, which stays locked meanwhile: `read` must be short.
     pub(crate) fn read<R>(&self, id: CategoryId, read: impl FnOnce(&CategoryRecord) -> R) -> Option<R> {
         self.records.read(slot(id.get())?, read)
     }
@@ -43,7 +43,7 @@ impl Categories {
         self.by_name.get(name).map(|id| *id)
     }
 
-    /// Changes what is not indexed of a category: its count of pets.
+    /// Changes a field that is not indexed: the count of pets.
     pub(crate) fn update(&self, id: CategoryId, change: impl FnOnce(&mut CategoryRecord)) {
         if let Some(slot) = slot(id.get()) {
             self.records.update(slot, change);
@@ -51,13 +51,13 @@ impl Categories {
     }
 
     pub(crate) fn put(&self, slot: u32, record: CategoryRecord) {
-        // A pet that comes or goes changes the count and nothing that is indexed.
+        // A pet that is created or deleted changes only the count, which is not indexed.
         if self.records.read(slot, |old| old.category.name == record.category.name) == Some(true) {
             self.records.write(slot, Some(record));
             return;
         }
         let id = record.category.id;
-        self.ids.skip_to(id.get());
+        self.ids.advance_to(id.get());
         let (before, after) = (self.name_of(slot), record.category.name.folded());
         self.by_name.insert(after.clone(), id);
         if before.is_none() {
@@ -78,20 +78,20 @@ impl Categories {
         self.release(&name, id);
     }
 
-    /// A page of them, as long as they are shown.
+    /// A page of categories. It ends once `is_visible` returns false.
     pub(crate) fn page(
         &self,
         filter: &CategoryFilter,
         page: &PageRequest,
-        is_shown: &dyn Fn() -> bool,
+        is_visible: &dyn Fn() -> bool,
         sink: CategorySink<'_>,
     ) -> PageEnd {
-        let candidates = |walk, max| self.candidates(filter, walk, max);
+        let candidates = |cursor, max| self.candidates(filter, cursor, max);
         let admits = |record: &CategoryRecord| filter.admits(record);
-        page::fill(page, &self.records, candidates, admits, is_shown, sink)
+        page::fill(page, &self.records, candidates, admits, is_visible, sink)
     }
 
-    /// How many there are.
+    /// The number of categories.
     pub(crate) fn len(&self) -> u64 {
         self.state_index.read().all().len()
     }
@@ -100,7 +100,7 @@ impl Categories {
         self.len() == 0
     }
 
-    /// Removes every one.
+    /// Removes all categories.
     pub(crate) fn clear(&self) {
         let all: Vec<u32> = self.state_index.read().all().iter().collect();
         for slot in all {
@@ -110,15 +110,15 @@ impl Categories {
         }
     }
 
-    /// Every category, by id.
+    /// All categories, by id.
     pub(crate) fn all(&self) -> impl Iterator<Item = CategoryRecord> {
-        page::all(&self.records, |walk, max| scan(self.state_index.read().all(), walk, max))
+        page::all(&self.records, |cursor, max| scan(self.state_index.read().all(), cursor, max))
     }
 
-    fn candidates(&self, filter: &CategoryFilter, walk: SlotCursor, max: usize) -> Found {
+    fn candidates(&self, filter: &CategoryFilter, cursor: SlotCursor, max: usize) -> Found {
         match &filter.name {
-            Some(name) => leapfrog(&[&self.named(name).and_then(|id| slot(id.get()))], walk, max),
-            None => scan(self.state_index.read().all(), walk, max),
+            Some(name) => leapfrog(&[&self.named(name).and_then(|id| slot(id.get()))], cursor, max),
+            None => scan(self.state_index.read().all(), cursor, max),
         }
     }
 
@@ -126,8 +126,8 @@ impl Categories {
         self.records.read(slot, |record| record.category.name.folded())
     }
 
-    /// Frees a name, unless the same changes have given it to another category.
+    /// Releases a name, unless the same changes have given it to another category.
     fn release(&self, name: &FoldedName, id: CategoryId) {
-        self.by_name.remove_if(name, |_, bearer| *bearer == id);
+        self.by_name.remove_if(name, |_, owner| *owner == id);
     }
 }

@@ -1,4 +1,4 @@
-//! A store between two batches: what its journal should hold, from memory.
+//! A pause between two commits, in which the tables and the journal hold the same: for backups.
 
 use std::fmt;
 
@@ -7,47 +7,49 @@ use petstore_domain::Windows;
 use petstore_ports::{Header, PageOrder, PageRequest, Row, StoreError};
 
 use crate::committer::Committer;
-use crate::import::HOLD_TIME;
 use crate::store::MemoryStore;
 use crate::tables::Tables;
+use crate::write_block::BLOCK_WAIT_MAX;
 
-/// A store with a journal in which no batch is shown while this is held: writes wait for its end, and do not fail by it.
+/// A pause in the commits of a store with a journal. Writes wait until it is dropped, and do not fail because of it.
 pub struct CommitPause<'s> {
     tables: &'s Tables,
     committer: MutexGuard<'s, Committer>,
 }
 
 impl MemoryStore {
-    /// Waits for the end of a batch that is on its way, and holds further ones back. Blocks.
+    /// Waits for the end of the current batch, and delays further ones. Blocks.
     ///
     /// # Errors
-    /// [`StoreErrorKind::Busy`](petstore_ports::StoreErrorKind::Busy) without a journal, while an import goes on, and while the journal does not come to an end with its
-    /// last write.
+    /// [`StoreErrorKind::Busy`](petstore_ports::StoreErrorKind::Busy) without a journal, during an import, and while the
+    /// journal's last write does not complete.
     pub fn pause_commits(&self) -> Result<CommitPause<'_>, StoreError> {
-        let busy = |why: &'static str| StoreError::busy(why);
-        let durable = self.durable.as_ref().ok_or_else(|| busy("there is no journal"))?;
-        let committer = durable.committer.try_lock_for(HOLD_TIME);
-        let committer =
-            committer.ok_or_else(|| busy("an import or the last write does not come to an end"))?;
+        let durable = self.durable.as_ref().ok_or_else(|| StoreError::busy("the store has no journal"))?;
+        let Some(committer) = durable.committer.try_lock_for(BLOCK_WAIT_MAX) else {
+            return Err(StoreError::busy(format!(
+                "an import or the journal's last write has not completed for {} s",
+                BLOCK_WAIT_MAX.as_secs()
+            )));
+        };
         if self.tables.visibility.is_hidden() {
-            return Err(busy("it is not known whether an import is on disk"));
+            return Err(StoreError::busy("the outcome of an import is unknown until the journal recovers"));
         }
         Ok(CommitPause { tables: &self.tables, committer })
     }
 }
 
 impl CommitPause<'_> {
-    /// What the journal says of itself, but for its epoch, which no copy has: it is 0.
+    /// The header of the journal. Its epoch is 0: a copy must not have the epoch of the original.
     pub fn header(&self) -> Header {
-        Header { last_batch: self.committer.last, last_ids: self.tables.last_ids(), epoch: 0 }
+        Header { last_batch: self.committer.last_batch(), last_ids: self.tables.last_ids(), epoch: 0 }
     }
 
-    /// How many categories, pets and orders there are.
+    /// The number of categories, pets and orders.
     pub fn shop_len(&self) -> u64 {
         self.tables.categories.len() + self.tables.pets.len() + self.tables.orders.len()
     }
 
-    /// Every row, in the order in which a journal hands them over.
+    /// All rows, in the order in which a journal returns them.
     pub fn rows(&self) -> impl Iterator<Item = Row> {
         let tables = self.tables;
         let all = PageRequest { order: PageOrder::Ascending, after: None, limit: usize::MAX };
@@ -63,7 +65,7 @@ impl CommitPause<'_> {
             .rows()
             .chain(accounts.into_iter().map(Row::Account))
             .chain(keys.into_iter().map(|key| Row::Key(Box::new(key))))
-            .chain(tables.idempotency_records.all().map(|retry| Row::Idempotency(Box::new(retry))))
+            .chain(tables.idempotency_records.all().map(|record| Row::Idempotency(Box::new(record))))
             .chain(used)
     }
 }

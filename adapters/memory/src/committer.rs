@@ -1,267 +1,307 @@
-//! The one writer of a store with a journal: it decides a batch, commits it, and only then shows it.
+//! The one writer of a store with a journal: it decides a batch, commits it, and only then makes it visible.
 //!
-//! A step takes what waits, up to [`BATCH_MAX`] requests. Each transition is decided on the tables under what the batch
-//! has decided so far. All changes then go to the journal in one commit; after that they are written to the tables,
-//! which cannot fail, and all who wait are answered. So a read never waits for the disk, and never sees what a crash
-//! could take back. Whoever was refused, or changes nothing, waits like the others: the decision may rest on another
-//! one of the same batch.
+//! A step takes the waiting requests, up to [`BATCH_MAX`] of them. Each transition is decided on the tables and on the
+//! decisions before it in the batch. All changes go to the journal in one commit. After that they are written to the tables,
+//! which cannot fail, and the callers are answered. So a read never waits for the disk, and never returns data that a crash
+//! could take back.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::Duration;
 
-use petstore_domain::{Change, Changes, KeyRecord, RecordRef, Timestamp, View};
-use petstore_ports::{Batch, BatchNumber, Journal, LastIds, StoreError, Transition};
+use petstore_domain::{Changes, Timestamp};
+use petstore_ports::{Batch, BatchNumber, BulkLoad, Journal, LastIds, StoreError};
 
-use crate::apply::check_room;
+use crate::batch::OpenBatch;
 use crate::idempotency_records;
-use crate::oneshot::Sender;
-use crate::overlay::Overlay;
+use crate::new_shop::NewShop;
 use crate::queue::{Queue, Request};
-use crate::recovery::Trouble;
-use crate::reset::Beginning;
+use crate::recovery::{self, PendingWrite, Recovery, WriterState};
 use crate::stripes::Stripes;
 use crate::tables::Tables;
-use crate::transact::{ROUNDS_MAX, ask};
 
-/// Requests of one batch. More would make the first of them wait longer for the last, and save nothing any more: the
-/// cost of a commit is shared by enough of them.
+/// Most requests of one batch. A larger batch would delay its first caller, and hardly share the cost of a commit further.
 const BATCH_MAX: usize = 256;
 
-/// Accounts, and keys, that are noted at once: a millisecond or so, in which no batch is committed.
-const NOTED_MAX: usize = 1_000;
+/// Most accounts whose usage is written behind at once: no batch is committed meanwhile.
+const WRITE_BEHIND_MAX: usize = 1_000;
 
-/// Pieces of one chore at most, each after a batch: so many thousand accounts, and records that expire, are kept up with
-/// every second, which are more than the requests of a second.
-const PIECES_MAX: u32 = 300;
+/// Most passes of one housekeeping run, each after a batch. They suffice for more accounts and expiring records than a second
+/// has requests.
+const PASSES_MAX: u32 = 300;
 
-/// What a step came to.
+/// The result of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// Nothing waited.
+    /// No request waited.
     Idle,
-    /// Something was done; more may wait.
+    /// Requests were processed; more may wait.
     Worked,
-    /// The journal fails. Each step asks it once how it stands.
+    /// The journal fails. Each step asks it once to recover.
     Failing,
 }
 
-/// Decides, commits and shows.
+/// Decides, commits and publishes batches.
 pub(crate) struct Committer {
-    pub(crate) tables: Arc<Tables>,
-    pub(crate) stripes: Arc<Stripes>,
-    pub(crate) queue: Arc<Queue>,
-    pub(crate) journal: Box<dyn Journal>,
-    /// The last batch that is on disk, as far as is known.
-    pub(crate) last: BatchNumber,
-    /// Set while the journal fails: then the batch below is in doubt.
-    pub(crate) trouble: Option<Trouble>,
-    /// Whether the writer has given up, so that there is nothing to heal.
-    pub(crate) is_over: bool,
-    pub(crate) overlay: Overlay,
-    /// The last ids from before an import, while its outcome is not known: it is then in the tables, out of sight.
-    pub(crate) import: Option<LastIds>,
-    /// What the store begins anew with, while it is not known whether it has.
-    pub(crate) beginning: Option<Beginning>,
-    /// A chore that is not at its end: its time, and how many pieces of it may follow.
-    chore: Option<(Timestamp, u32)>,
-    waiting: Vec<Sender<()>>,
-    /// What was taken from the queue; empty between two steps.
+    tables: Arc<Tables>,
+    stripes: Arc<Stripes>,
+    queue: Arc<Queue>,
+    journal: Box<dyn Journal>,
+    /// The last batch that was published.
+    last: BatchNumber,
+    state: WriterState,
+    batch: OpenBatch,
+    /// The time of a housekeeping run that has not finished, and the number of passes left to it.
+    housekeeping: Option<(Timestamp, u32)>,
+    /// Buffer for the requests of a step; empty between two steps.
     requests: Vec<Request>,
 }
 
 impl Committer {
-    /// Commits to this journal, the last batch of which has this number.
+    /// Commits to `journal`, the last batch of which is `last`.
     pub(crate) fn new(
         tables: Arc<Tables>,
         stripes: Arc<Stripes>,
+        queue: Arc<Queue>,
         journal: Box<dyn Journal>,
         last: BatchNumber,
     ) -> Self {
-        Self {
-            tables,
-            stripes,
-            queue: Arc::default(),
-            journal,
-            last,
-            trouble: None,
-            is_over: false,
-            overlay: Overlay::default(),
-            import: None,
-            beginning: None,
-            chore: None,
-            waiting: Vec::new(),
-            requests: Vec::new(),
-        }
+        let (state, batch) = (WriterState::Healthy, OpenBatch::default());
+        Self { tables, stripes, queue, journal, last, state, batch, housekeeping: None, requests: Vec::new() }
     }
 
-    /// Does what waits, one batch of it. While the journal fails, asks it how it stands instead.
+    /// The last batch that was published.
+    pub(crate) const fn last_batch(&self) -> BatchNumber {
+        self.last
+    }
+
+    /// Returns an error if the queue refuses writes.
+    pub(crate) fn check(&self) -> Result<(), StoreError> {
+        self.queue.check()
+    }
+
+    /// Processes one batch of waiting requests. While the journal fails, asks it to recover instead.
     pub(crate) fn step(&mut self) -> Step {
-        if self.trouble.is_some() {
-            return self.heal();
+        if !self.state.is_healthy() {
+            return self.recover();
         }
         let mut requests = std::mem::take(&mut self.requests);
         self.queue.take(BATCH_MAX, &mut requests);
-        if requests.is_empty() && self.chore.is_none() {
+        if requests.is_empty() && self.housekeeping.is_none() {
             self.requests = requests;
             return Step::Idle;
         }
-        let mut chores = Vec::new();
+        let mut prunes = Vec::new();
         for request in requests.drain(..) {
             match request {
-                Request::Write { transition, promise } => self.decide(&*transition, promise),
-                Request::Prune { now, promise } => chores.push((now, promise)),
+                Request::Write { transition, sender } => {
+                    self.batch.decide(&self.tables, &*transition, sender);
+                }
+                Request::Prune { now, sender } => prunes.push((now, sender)),
             }
         }
         self.requests = requests;
         self.commit();
-        if let Some((now, pieces)) = self.chore.take() {
-            // Whoever asked for it has been answered; a journal that fails is known by that.
-            let _ = self.keep_house(now, pieces);
+        if let Some((now, passes)) = self.housekeeping.take() {
+            // The caller was answered after the first pass. An error is kept in the state.
+            let _ = self.keep_house(now, passes);
         }
-        for (now, promise) in chores {
-            promise.keep(self.keep_house(now, PIECES_MAX));
-            self.queue.chores_done();
+        for (now, sender) in prunes {
+            sender.send(self.keep_house(now, PASSES_MAX));
+            self.queue.housekeeping_done();
         }
         Step::Worked
     }
 
-    /// Does all that waits, and notes all that is written behind. A journal that fails is asked once more.
+    /// Processes all waiting requests, and everything that is written behind. A failing journal is asked to recover once.
     pub(crate) fn finish(&mut self) {
         while self.step() == Step::Worked {}
-        while self.trouble.is_none() && self.note() == Ok(true) {}
-        // Those that are in doubt remain so.
-        self.waiting.clear();
+        while self.state.is_healthy() && self.write_behind() == Ok(true) {}
+        self.batch.abandon();
     }
 
-    /// Answers all of the batch.
-    pub(crate) fn answer(&mut self, answer: &Result<(), StoreError>) {
-        for promise in self.waiting.drain(..) {
-            promise.keep(answer.clone());
+    /// Commits an import, which is in the hidden tables, and makes it visible; or drops it. If the outcome is unknown, a later
+    /// recovery does one of the two. `before`: the last ids issued before the import.
+    pub(crate) fn commit_import(&mut self, before: LastIds) -> Result<(), StoreError> {
+        self.guarded(|committer| {
+            let (number, last_ids) = (committer.last.next(), committer.tables.last_ids());
+            let bulk = BulkLoad { number, last_ids, anew: None };
+            let written = committer.journal.bulk(&bulk, &mut committer.tables.rows());
+            committer.conclude(PendingWrite::Import { before }, written)
+        })
+    }
+
+    /// Commits a reset, and makes it visible. If the outcome is unknown, a later recovery publishes or drops it.
+    pub(crate) fn commit_reset(&mut self, shop: NewShop, epoch: u64) -> Result<(), StoreError> {
+        self.queue.check()?;
+        self.guarded(|committer| {
+            let number = committer.last.next();
+            let bulk = BulkLoad { number, last_ids: shop.last_ids(), anew: Some(epoch) };
+            let written = committer.journal.bulk(&bulk, &mut shop.rows());
+            committer.conclude(PendingWrite::Reset(Box::new(shop)), written)
+        })
+    }
+
+    /// Commits changes that were decided while writes are blocked. If the outcome is unknown, a later recovery publishes or
+    /// drops them.
+    pub(crate) fn commit_changes(&mut self, changes: Changes) -> Result<(), StoreError> {
+        self.queue.check()?;
+        if changes.is_empty() {
+            return Ok(());
+        }
+        self.guarded(|committer| {
+            committer.batch.add(&committer.tables, changes);
+            let (number, last_ids) = (committer.last.next(), committer.tables.last_ids());
+            let changes = committer.batch.decided();
+            let written = committer.journal.append(&Batch { number, changes, last_ids });
+            committer.conclude(PendingWrite::Batch, written)
+        })
+    }
+
+    /// Runs `work` on a thread other than the writer's. A panic ends the writer there, too.
+    pub(crate) fn guarded<T>(
+        &mut self,
+        work: impl FnOnce(&mut Self) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        catch_unwind(AssertUnwindSafe(|| work(self))).unwrap_or_else(|_| {
+            self.die();
+            Err(recovery::panicked_in_doubt())
+        })
+    }
+
+    /// Adds a pause in which a failing journal was not asked. Callers in doubt are answered once they have waited for long.
+    pub(crate) fn add_pause(&mut self, pause: Duration) {
+        if let Some(unknown) = self.state.add_pause(pause) {
+            self.batch.answer(&Err(unknown));
         }
     }
 
-    /// Writes the batch, which is on disk, to the tables, and answers. An import is
-    /// there already, and is shown; a beginning takes the place of all that there is.
-    pub(crate) fn publish(&mut self) {
-        self.last = self.last.next();
-        for changes in self.overlay.take_decided() {
-            self.tables.apply_as_one(changes, |change| self.apply(change));
-        }
-        self.overlay.clear();
-        if self.import.take().is_some() {
-            self.tables.visibility.show();
-        }
-        if let Some(beginning) = self.beginning.take() {
-            self.tables.begin(&beginning, &self.stripes);
-        }
-        self.answer(&Ok(()));
-    }
-
-    fn decide(&mut self, transition: &dyn Transition, promise: Sender<()>) {
-        match self.decision(transition) {
-            Ok(changes) => {
-                if !changes.is_empty() {
-                    self.overlay.add(&self.tables, changes);
-                }
-                self.waiting.push(promise);
-            }
-            Err(error) => promise.keep(Err(error)),
-        }
-    }
-
-    /// What a transition wants to write. Nothing that it looks at changes while it is asked, so that what was loaded
-    /// once stays good.
-    fn decision(&mut self, transition: &dyn Transition) -> Result<Changes, StoreError> {
-        let mut view = View::default();
-        for _ in 0..ROUNDS_MAX {
-            let footprint = ask(|| transition.footprint(&view))?;
-            let mut is_complete = true;
-            for name in footprint.names() {
-                if !view.holds(name) {
-                    self.overlay.load(&self.tables, name, &mut view)?;
-                    is_complete = false;
-                }
-            }
-            if is_complete {
-                let changes = ask(|| transition.decide(&view))?.unwrap_or_default();
-                self.tables.return_unused_ids(&view, &changes);
-                return check_room(&changes).map(|()| changes);
-            }
-        }
-        Err(StoreError::busy(format!("what an operation looks at kept growing for {ROUNDS_MAX} rounds")))
+    /// Ends the writer after a panic: nothing is written until the store is opened again.
+    pub(crate) fn die(&mut self) {
+        self.state = WriterState::Dead;
+        self.queue.fail(&recovery::panicked());
+        self.queue.close();
+        self.batch.end(&Err(recovery::panicked_in_doubt()));
     }
 
     fn commit(&mut self) {
-        if self.overlay.decided().is_empty() {
-            self.overlay.clear();
-            self.answer(&Ok(()));
+        if self.batch.decided().is_empty() {
+            self.batch.end(&Ok(()));
             return;
         }
-        let batch = Batch {
-            number: self.last.next(),
-            changes: self.overlay.decided(),
-            last_ids: self.tables.last_ids(),
+        let (number, last_ids) = (self.last.next(), self.tables.last_ids());
+        match self.journal.append(&Batch { number, changes: self.batch.decided(), last_ids }) {
+            Ok(()) => self.publish(PendingWrite::Batch),
+            Err(error) => drop(self.fail(error, Some(PendingWrite::Batch))),
+        }
+    }
+
+    /// Publishes a bulk load that was written, or settles it by one try to recover.
+    fn conclude(&mut self, pending: PendingWrite, written: Result<(), StoreError>) -> Result<(), StoreError> {
+        let Err(error) = written else {
+            self.publish(pending);
+            return Ok(());
         };
-        match self.journal.append(&batch) {
-            Ok(()) => self.publish(),
-            Err(error) => drop(self.fail(error)),
+        let (number, cause) = (self.last.next(), self.fail(error, Some(pending)));
+        self.recover();
+        match self.state.error() {
+            Some(error) => Err(recovery::outcome_unknown(&error)),
+            None if self.last == number => Ok(()),
+            None => Err(recovery::not_written(cause)),
         }
     }
 
-    fn apply(&self, change: Change) {
-        match change {
-            Change::Key(record) => self.apply_key(record),
-            change => self.tables.apply_one(change),
+    /// Makes a write visible that the journal holds, and answers its callers. The order of these calls is the order of
+    /// commits; no other function makes a write of this store visible.
+    fn publish(&mut self, write: PendingWrite) {
+        self.last = self.last.next();
+        match write {
+            PendingWrite::Batch => {
+                for changes in self.batch.take_decided() {
+                    self.tables.publish(changes, |change| self.tables.apply_one(change));
+                }
+            }
+            PendingWrite::Import { .. } => self.tables.visibility.show(),
+            PendingWrite::Reset(shop) => self.tables.replace_shop(&shop),
         }
+        self.batch.end(&Ok(()));
     }
 
-    /// A ban does not wait for the journal: one that has come since the batch looked at the key is newer than what the
-    /// batch says of it. It is noted behind, and then the journal has it too.
-    fn apply_key(&self, mut record: Box<KeyRecord>) {
-        let _held = self.stripes.hold(&[RecordRef::Key(record.id)]);
-        if let Some(ban) = self.tables.keys.read(record.id, |key| key.ban)
-            && self.overlay.is_news(record.id, ban)
-        {
-            record.ban = ban;
+    /// Drops a write that the journal does not hold, and reports that to its callers.
+    fn discard(&mut self, pending: Option<&PendingWrite>, cause: StoreError) {
+        if let Some(PendingWrite::Import { before }) = pending {
+            self.tables.clear_shop(*before);
+            self.tables.visibility.show();
         }
-        self.tables.apply_one(Change::Key(record));
+        self.batch.end(&Err(recovery::not_written(cause)));
     }
 
-    /// Notes what is written behind, and drops what has expired: a piece of it. The rest follows in as many pieces at most,
-    /// between which batches are committed. Returns how many records went, be it from the tables or from the journal, which
-    /// drop them at their own pace.
-    fn keep_house(&mut self, now: Timestamp, pieces: u32) -> Result<usize, StoreError> {
-        if let Some(trouble) = &self.trouble {
-            return Err(trouble.error.clone());
+    /// Refuses requests after a failed call of the journal. Returns the error that others are told.
+    fn fail(&mut self, error: StoreError, pending: Option<PendingWrite>) -> StoreError {
+        let (state, error) = WriterState::after_failure(error, pending);
+        self.state = state;
+        self.queue.fail(&error);
+        error
+    }
+
+    /// Asks the journal to recover, and publishes or drops the write in doubt accordingly.
+    fn recover(&mut self) -> Step {
+        if matches!(self.state, WriterState::Dead) {
+            return Step::Failing;
         }
-        let is_behind = self.note()?;
+        let answer = self.journal.recover();
+        let state = std::mem::replace(&mut self.state, WriterState::Healthy);
+        let (state, recovery) = state.after_recovery(self.last, answer);
+        self.state = state;
+        match recovery {
+            Some(Recovery::Committed(write)) => {
+                self.queue.recover();
+                self.publish(write);
+            }
+            Some(Recovery::Lost { pending, cause }) => {
+                self.queue.recover();
+                self.discard(pending.as_ref(), cause);
+            }
+            Some(Recovery::Failing(error)) => {
+                self.queue.fail(&error);
+                return Step::Failing;
+            }
+            None => {}
+        }
+        Step::Worked
+    }
+
+    /// Runs one pass of housekeeping: writes behind, and drops expired records. Further passes follow after the next batches,
+    /// at most `passes` of them. Returns the number of records dropped; tables and journal drop at their own pace, so it is the
+    /// larger of their two numbers.
+    fn keep_house(&mut self, now: Timestamp, passes: u32) -> Result<usize, StoreError> {
+        if let Some(error) = self.state.error() {
+            return Err(error);
+        }
+        let is_behind = self.write_behind()?;
         let dropped = match self.journal.prune(now) {
             Ok(dropped) => {
-                dropped.max(idempotency_records::prune(&self.tables.idempotency_records, &self.stripes, now))
+                let of_tables =
+                    idempotency_records::prune(&self.tables.idempotency_records, &self.stripes, now);
+                dropped.max(of_tables)
             }
-            Err(error) => return Err(self.fail(error)),
+            Err(error) => return Err(self.fail(error, None)),
         };
         if is_behind || dropped > 0 {
-            self.chore = pieces.checked_sub(1).map(|left| (now, left));
+            self.housekeeping = passes.checked_sub(1).map(|left| (now, left));
         }
         Ok(dropped)
     }
 
-    /// Notes bans and usage that have changed, a bounded number. True if there may be more.
-    fn note(&mut self) -> Result<bool, StoreError> {
-        let banned = self.tables.keys.unnoted_bans(NOTED_MAX);
-        if !banned.is_empty()
-            && let Err(error) = self.journal.note_bans(&banned)
-        {
-            self.tables.keys.keep_unnoted(&banned);
-            return Err(self.fail(error));
-        }
-        let counts = self.tables.accounts.unnoted_usage(NOTED_MAX);
+    /// Writes changed usage to the journal, of a bounded number of accounts. Returns true if more may be left.
+    fn write_behind(&mut self) -> Result<bool, StoreError> {
+        let counts = self.tables.accounts.unnoted_usage(WRITE_BEHIND_MAX);
         if !counts.is_empty()
             && let Err(error) = self.journal.note_usage(&counts)
         {
             self.tables.accounts.keep_unnoted(&counts);
-            return Err(self.fail(error));
+            return Err(self.fail(error, None));
         }
-        Ok(banned.len() == NOTED_MAX || counts.len() == NOTED_MAX)
+        Ok(counts.len() == WRITE_BEHIND_MAX)
     }
 }

@@ -1,68 +1,69 @@
-//! A table that grows where it is used, and that is read without a lock.
+//! A sparse table that is read without a lock.
 
 use once_cell::race::OnceBox;
 
-/// Bits of an index that choose an entry of a chunk, and of a node.
+/// Bits of an index that select an entry of a chunk, and an entry of a node.
 const CHUNK_BITS: u32 = 4;
 const NODE_BITS: u32 = 8;
 
 const CHUNK: usize = 1 << CHUNK_BITS;
 const NODE: usize = 1 << NODE_BITS;
 
-/// Leaves that are found at once: those of 65,536 entries, which for records in blocks of sixteen are a million.
-const NEAR: usize = 16;
+/// Number of leaves that need no further node: those of the first 65,536 entries. In blocks of sixteen records these are a
+/// million records.
+const DIRECT: usize = 16;
 
 type Chunk<T> = [T; CHUNK];
 type Node<T> = [OnceBox<T>; NODE];
 type Leaf<T> = Node<Chunk<T>>;
 
-/// Entries with an index below [`Directory::LEN`], made in chunks when one of them is first asked for.
+/// Entries with an index below [`Directory::LEN`], created in chunks on first use: a radix tree.
 ///
-/// An entry never moves and never goes, so a reference is found by two loads, or by four where the index is large. Small
-/// nodes, so that a service with little in it takes little: the first entry comes with 2 KiB and its chunk.
+/// An entry is never moved or removed. Finding one takes two loads, or four for a large index. The nodes are small, so that a
+/// store with few records needs little memory: the first entry takes 2 KiB and its chunk.
 pub(crate) struct Directory<T> {
-    near: [OnceBox<Leaf<T>>; NEAR],
-    /// By two levels of nodes. Those that are near have their places here, too, unused.
-    far: OnceBox<Node<Node<Leaf<T>>>>,
+    direct: [OnceBox<Leaf<T>>; DIRECT],
+    /// The other leaves, through two levels of nodes. The places of the direct leaves are unused.
+    indirect: OnceBox<Node<Node<Leaf<T>>>>,
 }
 
 impl<T: Default> Directory<T> {
-    /// How many entries there can be.
+    /// Number of indices.
     pub(crate) const LEN: u32 = 1 << (3 * NODE_BITS + CHUNK_BITS);
 
     pub(crate) fn new() -> Self {
-        Self { near: std::array::from_fn(|_| OnceBox::new()), far: OnceBox::new() }
+        Self { direct: std::array::from_fn(|_| OnceBox::new()), indirect: OnceBox::new() }
     }
 
-    /// The entry, if its chunk has been made.
+    /// The entry, if its chunk exists.
     pub(crate) fn find(&self, index: u32) -> Option<&T> {
         let (leaf, chunk, place) = split(index);
-        let leaf = match self.near.get(leaf) {
-            Some(near) => near.get()?,
-            // An index beyond the last entry is beyond the last node.
-            None => self.far.get()?.get(leaf >> NODE_BITS)?.get()?[leaf % NODE].get()?,
+        let leaf = match self.direct.get(leaf) {
+            Some(direct) => direct.get()?,
+            // An index from `LEN` on has no node.
+            None => self.indirect.get()?.get(leaf >> NODE_BITS)?.get()?[leaf % NODE].get()?,
         };
         Some(&leaf[chunk].get()?[place])
     }
 
-    /// The entry, made if need be.
+    /// The entry; its chunk is created if necessary.
     pub(crate) fn entry(&self, index: u32) -> &T {
         let (leaf, chunk, place) = split(index);
-        let leaf = match self.near.get(leaf) {
-            Some(near) => near,
-            None => &self.far.get_or_init(filled)[leaf >> NODE_BITS].get_or_init(filled)[leaf % NODE],
+        let leaf = match self.direct.get(leaf) {
+            Some(direct) => direct,
+            None => &self.indirect.get_or_init(filled)[leaf >> NODE_BITS].get_or_init(filled)[leaf % NODE],
         };
         &leaf.get_or_init(filled)[chunk].get_or_init(filled)[place]
     }
 }
 
-/// Which leaf an entry is in, which of its chunks, and the place there.
+/// The leaf of an entry, the chunk within the leaf, and the place within the chunk.
 const fn split(index: u32) -> (usize, usize, usize) {
     let index = index as usize;
     (index >> (NODE_BITS + CHUNK_BITS), (index >> CHUNK_BITS) % NODE, index % CHUNK)
 }
 
-#[expect(clippy::unnecessary_box_returns, reason = "made on the heap: its size does not belong on the stack")]
+#[expect(clippy::unnecessary_box_returns, reason = "built on the heap: it is too large for the stack")]
 fn filled<T: Default, const N: usize>() -> Box<[T; N]> {
     let entries: Box<[T]> = (0..N).map(|_| T::default()).collect();
     entries.try_into().ok().expect("as many entries as the array has")
@@ -75,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_entry_is_there_once_it_was_asked_for_and_stays_where_it_is() {
+    fn an_entry_exists_from_its_first_use_and_is_never_moved() {
         let directory = Directory::<AtomicU32>::new();
         let last = Directory::<AtomicU32>::LEN - 1;
         let indices = [0, 1, 15, 16, 4_095, 4_096, 65_535, 65_536, 1_048_575, 1_048_576, last];

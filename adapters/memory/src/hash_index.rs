@@ -1,16 +1,16 @@
-//! SlotSet by a key that too many different values have for a bitmap each: names.
+//! An index from the hash of a name to slots. Names have too many values for a bitmap each.
 
 use std::collections::BTreeSet;
 
 use parking_lot::RwLock;
 use petstore_ports::PageOrder;
 
-use crate::index_search::{Seek, SlotSet, is_before, memoized};
+use crate::slot_set::{Seek, SlotSet, is_before, memoized};
 
-/// Parts of the index, so that writers of different keys seldom meet.
+/// Number of shards, each under its own lock: writers of different keys seldom contend.
 const SHARDS: u32 = 64;
 
-/// Pairs of a key and a slot, packed in one word each and sorted: about 14 bytes a pair that was added, 9 that was gathered.
+/// Sorted pairs of a key and a slot, each packed into one word.
 pub(crate) struct HashIndex {
     shards: Box<[RwLock<BTreeSet<u64>>]>,
 }
@@ -25,9 +25,9 @@ impl HashIndex {
         self.shard(key).write().insert(pack(key, slot));
     }
 
-    /// Adds what was gathered, a tree at a time.
-    pub(crate) fn add_all(&self, gathered: HashIndexBuffer) {
-        for (shard, pairs) in self.shards.iter().zip(gathered.shards) {
+    /// Adds the pairs of a buffer, one shard at a time.
+    pub(crate) fn add_all(&self, buffer: HashIndexBuffer) {
+        for (shard, pairs) in self.shards.iter().zip(buffer.shards) {
             shard.write().append(&mut pairs.into_iter().collect());
         }
     }
@@ -37,7 +37,7 @@ impl HashIndex {
         self.shard(key).write().remove(&pack(key, slot));
     }
 
-    /// Searches the slots of a key. They do not change meanwhile: the search must be short.
+    /// Searches the slots of a key. The shard is locked meanwhile: the search must be short.
     pub(crate) fn search<R>(&self, key: u32, search: impl FnOnce(&dyn SlotSet) -> R) -> R {
         search(&SlotsOf { pairs: &self.shard(key).read(), key })
     }
@@ -51,8 +51,7 @@ const fn shard_of(key: u32) -> usize {
     (key % SHARDS) as usize
 }
 
-/// Pairs that are yet to be added. One by one, each would be a search of a tree that no cache holds: a third of a start with
-/// a million pets.
+/// Pairs that are added together, in a bulk load. One by one, each pair would cost a search of a tree that no cache holds.
 pub(crate) struct HashIndexBuffer {
     shards: Vec<Vec<u64>>,
 }
@@ -79,15 +78,15 @@ impl SlotSet for SlotsOf<'_> {
     fn seek(&self, order: PageOrder) -> Seek<'_> {
         let all = pack(self.key, 0)..=pack(self.key, u32::MAX);
         let mut pairs = self.pairs.range(all.clone());
-        // The next pair is nearly always the one asked for; only a leap costs a search of the tree.
-        memoized(order, move |place| {
-            let from = pack(self.key, place);
+        // The next pair is nearly always the right one; only a skip costs a search of the tree.
+        memoized(order, move |position| {
+            let from = pack(self.key, position);
             let next = match order {
                 PageOrder::Ascending => pairs.next(),
                 PageOrder::Descending => pairs.next_back(),
             };
             let slot = slot_of(*next?);
-            if !is_before(order, slot, place) {
+            if !is_before(order, slot, position) {
                 return Some(slot);
             }
             match order {
@@ -108,7 +107,7 @@ const fn pack(key: u32, slot: u32) -> u64 {
     ((key as u64) << 32) | slot as u64
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "the lower half is taken")]
+#[expect(clippy::cast_possible_truncation, reason = "the slot is the lower half")]
 const fn slot_of(pair: u64) -> u32 {
     pair as u32
 }
@@ -116,22 +115,22 @@ const fn slot_of(pair: u64) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::index_search::check_ends_and_gap;
+    use crate::slot_set::check_ends_and_gap;
 
     #[test]
-    fn a_key_shows_its_own_slots_only_in_both_directions() {
+    fn a_key_has_its_own_slots_in_both_directions() {
         let pairs = [(7, 0), (7, 5), (7, u32::MAX), (8, 3), (7 + SHARDS, 4), (6, u32::MAX)];
-        let (added, filled, mut gathered) = (HashIndex::new(), HashIndex::new(), HashIndexBuffer::default());
+        let (added, loaded, mut buffer) = (HashIndex::new(), HashIndex::new(), HashIndexBuffer::default());
         for (key, slot) in pairs {
             added.add(key, slot);
-            gathered.push(key, slot);
+            buffer.push(key, slot);
         }
-        filled.add_all(gathered);
-        shows_its_own_slots(&added);
-        shows_its_own_slots(&filled);
+        loaded.add_all(buffer);
+        check_slots(&added);
+        check_slots(&loaded);
     }
 
-    fn shows_its_own_slots(index: &HashIndex) {
+    fn check_slots(index: &HashIndex) {
         let first = |from, order| index.search(7, |slots| slots.seek(order)(from));
         check_ends_and_gap(first);
         index.remove(7, u32::MAX);

@@ -1,4 +1,4 @@
-//! Records of answered requests, which live for a while.
+//! The table of idempotency records, which expire.
 
 use std::collections::BTreeSet;
 
@@ -9,12 +9,12 @@ use petstore_domain::{AccountId, IdempotencyId, IdempotencyRecord, RecordRef, Ti
 
 use crate::stripes::Stripes;
 
-/// Records that one call of housekeeping drops at most: some milliseconds of work.
+/// Most records that one call of housekeeping drops: it bounds the call to some milliseconds.
 const PRUNE_MAX: usize = 10_000;
 
-/// Records of answered requests; found by name, counted by account, and in the order in which they expire.
+/// Idempotency records, found by id, counted by account, and sorted by expiry.
 ///
-/// A record counts until it is dropped. Changing a record takes its name; the counts are not part of any footprint.
+/// A record counts until it is dropped. A change of a record needs its stripe; the counts are not part of any footprint.
 pub(crate) struct IdempotencyTable {
     records: DashMap<IdempotencyId, IdempotencyRecord, RandomState>,
     counts: DashMap<AccountId, u32, RandomState>,
@@ -26,71 +26,71 @@ impl IdempotencyTable {
         Self { records: DashMap::default(), counts: DashMap::default(), by_expiry: Mutex::default() }
     }
 
-    pub(crate) fn get(&self, name: &IdempotencyId) -> Option<IdempotencyRecord> {
-        self.records.get(name).map(|record| record.clone())
+    pub(crate) fn get(&self, id: &IdempotencyId) -> Option<IdempotencyRecord> {
+        self.records.get(id).map(|record| record.clone())
     }
 
-    /// Every record, in no order.
+    /// All records, in no particular order.
     pub(crate) fn all(&self) -> impl Iterator<Item = IdempotencyRecord> {
         self.records.iter().map(|record| record.clone())
     }
 
-    pub(crate) fn holds(&self, name: &IdempotencyId) -> bool {
-        self.records.contains_key(name)
+    pub(crate) fn holds(&self, id: &IdempotencyId) -> bool {
+        self.records.contains_key(id)
     }
 
-    /// How many records an account has.
+    /// The number of records of an account.
     pub(crate) fn count(&self, account: AccountId) -> u32 {
         self.counts.get(&account).map_or(0, |count| *count)
     }
 
     pub(crate) fn put(&self, record: IdempotencyRecord) {
-        let (name, expires_at) = (record.name.clone(), record.expires_at);
-        let replaced = self.records.insert(name.clone(), record);
+        let (id, expires_at) = (record.name.clone(), record.expires_at);
+        let replaced = self.records.insert(id.clone(), record);
         if replaced.is_none() {
-            *self.counts.entry(name.account).or_default() += 1;
+            *self.counts.entry(id.account).or_default() += 1;
         }
         let mut by_expiry = self.by_expiry.lock();
         if let Some(replaced) = replaced {
             by_expiry.remove(&(replaced.expires_at, replaced.name));
         }
-        by_expiry.insert((expires_at, name));
+        by_expiry.insert((expires_at, id));
     }
 
-    /// Removes every one. Nobody changes any meanwhile.
+    /// Removes all records. The caller excludes changes.
     pub(crate) fn clear(&self) {
         self.records.clear();
         self.counts.clear();
         self.by_expiry.lock().clear();
     }
 
-    /// The names of the records that expire first, if they have expired at this time.
+    /// The ids of records that have expired at `now`, the oldest first.
     fn expired(&self, now: Timestamp, max: usize) -> Vec<IdempotencyId> {
         let by_expiry = self.by_expiry.lock();
         let expired = by_expiry.iter().take_while(|(expires_at, _)| *expires_at <= now);
-        expired.take(max).map(|(_, name)| name.clone()).collect()
+        expired.take(max).map(|(_, id)| id.clone()).collect()
     }
 
-    /// Drops a record, if it has not been replaced by one that lives on. Returns whether it did.
-    fn drop_expired(&self, name: &IdempotencyId, now: Timestamp) -> bool {
-        let Some((_, record)) = self.records.remove_if(name, |_, record| record.expires_at <= now) else {
+    /// Drops a record, unless it was replaced by one that has not expired. Returns true if it did.
+    fn drop_expired(&self, id: &IdempotencyId, now: Timestamp) -> bool {
+        let Some((_, record)) = self.records.remove_if(id, |_, record| record.expires_at <= now) else {
             return false;
         };
-        if let Some(mut count) = self.counts.get_mut(&name.account) {
+        if let Some(mut count) = self.counts.get_mut(&id.account) {
             *count -= 1;
         }
-        self.counts.remove_if(&name.account, |_, count| *count == 0);
+        self.counts.remove_if(&id.account, |_, count| *count == 0);
         self.by_expiry.lock().remove(&(record.expires_at, record.name));
         true
     }
 }
 
-/// Drops records that have expired, a bounded number of them. Returns how many went.
-pub(crate) fn prune(retries: &IdempotencyTable, stripes: &Stripes, now: Timestamp) -> usize {
+/// Drops expired records, a bounded number of them. Returns that number.
+pub(crate) fn prune(table: &IdempotencyTable, stripes: &Stripes, now: Timestamp) -> usize {
     let mut dropped = 0;
-    for name in retries.expired(now, PRUNE_MAX) {
-        let _held = stripes.hold(&[RecordRef::Idempotency(name.clone())]);
-        dropped += usize::from(retries.drop_expired(&name, now));
+    for id in table.expired(now, PRUNE_MAX) {
+        let _held = stripes.hold(&[RecordRef::Idempotency(id.clone())]);
+        dropped += usize::from(table.drop_expired(&id, now));
     }
     dropped
 }
@@ -116,26 +116,24 @@ mod tests {
     }
 
     #[test]
-    fn a_record_that_was_replaced_after_it_was_found_expired_is_not_dropped() {
-        let retries = IdempotencyTable::new();
-        retries.put(record(10));
-        let expired = retries.expired(at(10), 5);
+    fn a_record_that_was_replaced_after_the_search_is_not_dropped() {
+        let table = IdempotencyTable::new();
+        table.put(record(10));
+        let expired = table.expired(at(10), 5);
         assert_eq!(expired, [record(10).name]);
-        retries.put(record(20));
-        assert!(!retries.drop_expired(&expired[0], at(10)));
-        assert_eq!((retries.get(&expired[0]), retries.count(AccountId::FIRST)), (Some(record(20)), 1));
-        // The old record's place in the order of expiry went with it.
-        assert_eq!(retries.by_expiry.lock().len(), 1);
+        table.put(record(20));
+        assert!(!table.drop_expired(&expired[0], at(10)));
+        assert_eq!((table.get(&expired[0]), table.count(AccountId::FIRST)), (Some(record(20)), 1));
+        // The entry of the replaced record was removed.
+        assert_eq!(table.by_expiry.lock().len(), 1);
     }
 
     #[test]
-    fn an_account_without_records_takes_no_room() {
-        let retries = IdempotencyTable::new();
-        retries.put(record(10));
-        assert!(retries.drop_expired(&record(10).name, at(10)));
-        assert!(!retries.drop_expired(&record(10).name, at(10)));
-        assert!(
-            retries.records.is_empty() && retries.counts.is_empty() && retries.by_expiry.lock().is_empty()
-        );
+    fn an_account_without_records_has_no_entry() {
+        let table = IdempotencyTable::new();
+        table.put(record(10));
+        assert!(table.drop_expired(&record(10).name, at(10)));
+        assert!(!table.drop_expired(&record(10).name, at(10)));
+        assert!(table.records.is_empty() && table.counts.is_empty() && table.by_expiry.lock().is_empty());
     }
 }

@@ -1,4 +1,4 @@
-//! New ids.
+//! Counters of new ids.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -7,43 +7,43 @@ use petstore_ports::StoreError;
 
 use crate::slab::SLOT_MAX;
 
-/// Gives ids: rising, none of them twice. One that its operation does not use is given to the next, unless another was given
-/// meanwhile: then it leaves a gap.
+/// Issues ids in ascending order. An id that its operation does not use is reissued, unless another one was issued meanwhile:
+/// then it leaves a gap.
 #[derive(Default)]
 pub(crate) struct IdCounter {
-    /// The last id that was given or written.
+    /// The last id that was issued or written.
     last: AtomicU64,
 }
 
 impl IdCounter {
-    /// The next id, as `id` makes it of its number.
+    /// Issues the next id. `id` converts its number.
     pub(crate) fn next<Id>(&self, id: fn(u64) -> Result<Id, IdError>) -> Result<Id, StoreError> {
         let number = self.last.fetch_add(1, Ordering::Relaxed).saturating_add(1);
         match id(number) {
             Ok(id) if number <= u64::from(SLOT_MAX) => Ok(id),
-            _ => Err(StoreError::busy(format!("all {SLOT_MAX} ids of a table have been given"))),
+            _ => Err(StoreError::busy(format!("all {SLOT_MAX} ids of a table are used up"))),
         }
     }
 
-    /// Takes an id back that nothing was written with. Records lie where their ids say, sixteen to a block: if each refusal
-    /// left a gap, a shop that refuses fifteen orders for one that it takes would have a block for each order.
-    pub(crate) fn give_back(&self, id: u64) {
+    /// Takes back an id with which nothing was written. Without this each rejected operation would leave a gap, and a slab
+    /// allocates its records in blocks of consecutive ids.
+    pub(crate) fn take_back(&self, id: u64) {
         let _ = self.last.compare_exchange(id, id - 1, Ordering::Relaxed, Ordering::Relaxed);
     }
 
-    /// The last id that was given or written; 0 before the first.
+    /// The last id that was issued or written; 0 before the first.
     pub(crate) fn last(&self) -> u64 {
-        // More may have been asked for than there are.
+        // Failed calls of `next` count up beyond the bound.
         self.last.load(Ordering::Relaxed).min(u64::from(SLOT_MAX))
     }
 
-    /// The last id that was given is this one. Not while ids are being given.
+    /// Sets the last id issued. Not to be called while ids are being issued.
     pub(crate) fn set_last(&self, id: u64) {
         self.last.store(id, Ordering::Relaxed);
     }
 
-    /// Makes sure that an id which was written is not given again: a record may come with its own.
-    pub(crate) fn skip_to(&self, id: u64) {
+    /// Prevents that an id which a record came with is issued later.
+    pub(crate) fn advance_to(&self, id: u64) {
         if self.last.load(Ordering::Relaxed) < id {
             self.last.fetch_max(id, Ordering::Relaxed);
         }
@@ -59,32 +59,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_rise_from_one_and_pass_over_what_was_written() {
+    fn ids_ascend_from_one_and_skip_written_ids() {
         let ids = IdCounter::default();
         assert_eq!(ids.next(PetId::new), Ok(PetId::FIRST));
-        ids.skip_to(10);
-        ids.skip_to(5);
+        ids.advance_to(10);
+        ids.advance_to(5);
         assert_eq!(ids.next(PetId::new).map(PetId::get), Ok(11));
     }
 
     #[test]
-    fn an_id_that_is_given_back_is_the_next_one_unless_another_was_given_meanwhile() {
+    fn an_id_that_is_taken_back_is_reissued_unless_another_one_was_issued_meanwhile() {
         let ids = IdCounter::default();
         let next = || ids.next(PetId::new).map(PetId::get).unwrap();
         assert_eq!((next(), next()), (1, 2));
-        ids.give_back(2);
+        ids.take_back(2);
         assert_eq!((next(), next()), (2, 3));
-        ids.give_back(2);
+        ids.take_back(2);
         assert_eq!(next(), 4);
-        ids.skip_to(10);
-        ids.give_back(4);
+        ids.advance_to(10);
+        ids.take_back(4);
         assert_eq!(next(), 11);
     }
 
     #[test]
     fn the_last_slot_is_the_last_id() {
         let ids = IdCounter::default();
-        ids.skip_to(u64::from(SLOT_MAX) - 1);
+        ids.advance_to(u64::from(SLOT_MAX) - 1);
         assert_eq!(ids.next(PetId::new).map(PetId::get), Ok(u64::from(SLOT_MAX)));
         for _ in 0..3 {
             assert!(matches!(ids.next(PetId::new), Err(error) if error.kind() == StoreErrorKind::Busy));

@@ -1,91 +1,53 @@
 //! A bulk load into an empty store: all of it or nothing.
 //!
-//! Rows go into the store's own tables as they come, and no reader is shown any of them before the end: nothing is kept
-//! twice, and the end is one step. Writes are refused meanwhile. With a journal, everything goes there last, in one
-//! commit, once it is known that no row contradicts another one.
+//! Rows go straight into the store's hidden tables, so no row is kept twice, and they become visible in one step. Writes are
+//! refused meanwhile. With a journal, all rows are written to it in one commit, after they were checked against each other.
 
 use std::collections::{BTreeMap, HashMap};
-use std::ops::ControlFlow;
-use std::time::Duration;
 
 use foldhash::fast::RandomState;
-use parking_lot::{MutexGuard, RwLockWriteGuard};
 use petstore_domain::{
     Category, CategoryId, CategoryName, CategoryRecord, InventoryItem, Namesakes, Order, OrderRecord, Pet,
     PetId, PetRecord, Renamed, Version,
 };
-use petstore_ports::{Bulk, BulkImport, ImportError, LastIds, Row, StoreError};
+use petstore_ports::{ImportError, LastIds};
 use roaring::RoaringBitmap;
 
 use crate::bulk_loader::{BulkLoader, Contradiction, check_sound};
-use crate::committer::{Committer, Step};
 use crate::slab::slot;
-use crate::store::{MemoryStore, writes_blocked};
+use crate::store::MemoryStore;
 use crate::tables::Tables;
+use crate::write_block::WriteBlock;
 
-/// How long a reset waits for an import or an export to end: requests wait for it meanwhile.
-pub(crate) const HOLD_TIME: Duration = Duration::from_secs(1);
-
-/// A bulk load that is going on. Dropped before [`Import::finish`], it leaves nothing.
+/// A bulk load in progress. Dropping it before [`Import::finish`] removes all of its rows.
 ///
-/// Rows come in this order: categories, pets, their inventory items, orders. Ids and versions are kept as they are; what
-/// rows add up to, the open orders of a pet and the pets of a category, is counted. Every method blocks, the last one
-/// for as long as the disk takes.
+/// Rows come in this order: categories, pets, their inventory items, orders. Ids and versions are kept. The open orders of a
+/// pet and the pets of a category are counted from the rows. Every method blocks, [`Import::finish`] until the disk has all
+/// rows.
 pub struct Import<'a> {
     tables: &'a Tables,
     loader: BulkLoader<'a>,
-    /// The number of the row that came last.
+    /// The number of the last row.
     row: u64,
-    /// Pets that have their inventory item.
+    /// Slots of the pets that have their inventory item.
     items: RoaringBitmap,
-    /// Pets that cannot stay as they are, and the row that is at fault if nothing follows: a few at a time where each pet
-    /// comes with what belongs to it.
-    unsettled: HashMap<PetId, u64, RandomState>,
-    /// The last ids as they were before.
+    /// Pets that are not consistent yet, with the row that is at fault if no further row makes them so. If the rows of a pet
+    /// stand together, these are a few at a time.
+    inconsistent: HashMap<PetId, u64, RandomState>,
+    /// The last ids issued before the import.
     before: LastIds,
-    /// Categories that came with a name that another one had, where such are renamed: they have no name of their own before
-    /// the end.
+    /// The names of categories whose name another one had already. They have a temporary name until the end.
     namesakes: BTreeMap<CategoryId, CategoryName>,
-    /// None once the end has been settled.
-    hold: Option<WriteBlock<'a>>,
-}
-
-/// Nobody else writes while this is held.
-pub(crate) struct WriteBlock<'a> {
-    pub(crate) committer: Option<MutexGuard<'a, Committer>>,
-    _writing: RwLockWriteGuard<'a, ()>,
-}
-
-impl<'a> WriteBlock<'a> {
-    /// Does what waits; nothing comes after it.
-    fn of(writing: RwLockWriteGuard<'a, ()>, mut committer: Option<MutexGuard<'a, Committer>>) -> Self {
-        if let Some(committer) = &mut committer {
-            while committer.guarded(|committer| Ok(committer.step())) == Ok(Step::Worked) {}
-        }
-        Self { committer, _writing: writing }
-    }
+    /// None once the import has been committed, or its outcome is the committer's to settle.
+    block: Option<WriteBlock<'a>>,
 }
 
 impl MemoryStore {
-    /// Refuses writes from now on, and waits until those that were taken are done.
-    pub(crate) fn block_writes(&self) -> WriteBlock<'_> {
-        let writing = self.writing.write();
-        WriteBlock::of(writing, self.durable.as_ref().map(|durable| durable.committer.lock()))
-    }
-
-    /// The same for whom others wait meanwhile: it is told as busy while somebody else holds writes out.
-    pub(crate) fn try_block_writes(&self) -> Result<WriteBlock<'_>, StoreError> {
-        let writing = self.writing.try_write_for(HOLD_TIME).ok_or_else(writes_blocked)?;
-        let committer = self.durable.as_ref().map(|durable| durable.committer.try_lock_for(HOLD_TIME));
-        let busy = || StoreError::busy("the journal does not come to an end with its last write");
-        Ok(WriteBlock::of(writing, committer.map(|lock| lock.ok_or_else(busy)).transpose()?))
-    }
-
-    /// Begins a bulk load into the store, which must have no category, pet or order. Until its end, writes are answered
-    /// as busy and readers see the store as it was: empty.
+    /// Begins a bulk load into the store, which must have no category, pet or order. Until its end writes are refused as busy,
+    /// and readers find an empty shop.
     pub fn import(&self) -> Result<Import<'_>, ImportError> {
-        let hold = self.block_writes();
-        hold.committer.as_ref().map_or(Ok(()), |committer| committer.queue.check())?;
+        let block = self.block_writes();
+        block.committer.as_ref().map_or(Ok(()), |committer| committer.check())?;
         if !self.tables.shop_is_empty() {
             return Err(ImportError::NotEmpty);
         }
@@ -96,42 +58,42 @@ impl MemoryStore {
             loader: BulkLoader::of(&self.tables),
             row: 0,
             items: RoaringBitmap::new(),
-            unsettled: HashMap::default(),
+            inconsistent: HashMap::default(),
             namesakes: BTreeMap::new(),
             before,
-            hold: Some(hold),
+            block: Some(block),
         })
     }
 }
 
 impl Import<'_> {
-    /// The last ids that the store has given, also to what is gone: rows that are nobody's yet come after them.
+    /// The last ids that the store has issued, also to records that are gone. Rows without an id get one above them.
     pub fn last_ids(&self) -> LastIds {
         self.before
     }
 
     /// Adds a category.
     pub fn category(&mut self, category: Category, version: Version) -> Result<(), ImportError> {
-        self.take(|import| import.loader.category(CategoryRecord { category, version, pets: 0 }))
+        self.add_row(|import| import.loader.category(CategoryRecord { category, version, pets: 0 }))
     }
 
-    /// Adds a category, which is renamed at the end if an older one has a name that reads the same.
+    /// Adds a category. It is renamed at the end if an older one has an equivalent name.
     pub fn category_or_renamed(
         &mut self,
         mut category: Category,
         version: Version,
     ) -> Result<(), ImportError> {
         if self.tables.categories.named(&category.name.folded()).is_some() {
-            // A later category with this very name collides too, and all names are settled at the end.
-            let stand_in = self.stand_in(&mut Namesakes::default(), category.id);
-            let name = std::mem::replace(&mut category.name, stand_in);
+            // The final names are known only at the end: a later category may have this name, too.
+            let temporary = self.temporary_name(&mut Namesakes::default(), category.id);
+            let name = std::mem::replace(&mut category.name, temporary);
             self.namesakes.insert(category.id, name);
         }
         self.category(category, version)
     }
 
-    /// A name that no category has.
-    fn stand_in(&self, made: &mut Namesakes, id: CategoryId) -> CategoryName {
+    /// Makes a name that no category has.
+    fn temporary_name(&self, made: &mut Namesakes, id: CategoryId) -> CategoryName {
         loop {
             let name = CategoryName::parse(&format!("category {id}")).expect("short and printable");
             let name = made.add_made(id, name);
@@ -141,15 +103,15 @@ impl Import<'_> {
         }
     }
 
-    /// Gives each category the name that it came with, or one made of it if an older one has that.
+    /// Gives each category its own name, or a name derived from it if an older category has that.
     fn rename(&mut self) -> Vec<Renamed> {
         if self.namesakes.is_empty() {
             return Vec::new();
         }
         let mut names = Namesakes::default();
         for CategoryRecord { category, .. } in self.tables.categories.all() {
-            let came_with = self.namesakes.get(&category.id).cloned();
-            names.add(category.id, came_with.unwrap_or(category.name));
+            let own_name = self.namesakes.get(&category.id).cloned();
+            names.add(category.id, own_name.unwrap_or(category.name));
         }
         let renamed = names.rename();
         let mut final_names = std::mem::take(&mut self.namesakes);
@@ -163,37 +125,39 @@ impl Import<'_> {
         renamed
     }
 
-    /// Adds a pet, whose inventory item follows.
+    /// Adds a pet. Its inventory item must follow.
     pub fn pet(&mut self, pet: Pet, version: Version) -> Result<(), ImportError> {
         let id = pet.id;
         let record = PetRecord { pet, version, stock: 0, item_version: Version::FIRST, open_orders: 0 };
-        self.take(|import| import.loader.pet(record))?;
-        self.unsettled.insert(id, self.row);
+        self.add_row(|import| import.loader.pet(record))?;
+        self.inconsistent.insert(id, self.row);
         Ok(())
     }
 
     /// Adds the inventory item of a pet.
     pub fn item(&mut self, item: InventoryItem, version: Version) -> Result<(), ImportError> {
-        self.take(|import| import.add_item(item, version))?;
-        self.weigh(item.pet_id);
+        self.add_row(|import| import.add_item(item, version))?;
+        self.recheck(item.pet_id);
         Ok(())
     }
 
-    /// Adds an order. An open one is for a pet that is there; a complete one may outlive its pet, whose id is not given
-    /// again.
+    /// Adds an order. The pet of an open order must exist. A complete order may outlive its pet; the pet's id is not reissued.
     pub fn order(&mut self, order: Order, version: Version) -> Result<(), ImportError> {
         let (pet, is_open) = (order.pet_id, !order.complete);
-        self.take(|import| import.loader.order(OrderRecord { order, version }))?;
+        self.add_row(|import| import.loader.order(OrderRecord { order, version }))?;
         if is_open {
             let open_orders = self.loader.open_orders_of(pet);
             self.tables.pets.update(pet, |record| record.open_orders = open_orders);
-            self.weigh(pet);
+            self.recheck(pet);
         }
         Ok(())
     }
 
-    /// Takes the next row.
-    fn take(&mut self, add: impl FnOnce(&mut Self) -> Result<(), Contradiction>) -> Result<(), ImportError> {
+    /// Counts and adds a row.
+    fn add_row(
+        &mut self,
+        add: impl FnOnce(&mut Self) -> Result<(), Contradiction>,
+    ) -> Result<(), ImportError> {
         self.row += 1;
         let row = self.row;
         add(self).map_err(|contradiction| {
@@ -206,14 +170,14 @@ impl Import<'_> {
     }
 
     fn add_item(&mut self, item: InventoryItem, version: Version) -> Result<(), Contradiction> {
-        let InventoryItem { pet_id, quantity, status: shown } = item;
+        let InventoryItem { pet_id, quantity, status: listed } = item;
         let id = pet_id.get();
         let found = slot(id).zip(self.tables.pets.read(pet_id, |record| record.pet.status));
         let Some((slot, status)) = found else {
             return Err(Contradiction::Orphan { kind: "inventory item", id, owner: "pet", missing: id });
         };
-        if shown != status {
-            return Err(Contradiction::OtherStatus { id: pet_id, shown, status });
+        if listed != status {
+            return Err(Contradiction::OtherStatus { id: pet_id, listed, status });
         }
         if !self.items.insert(slot) {
             return Err(Contradiction::Twice { kind: "inventory item", id });
@@ -222,15 +186,15 @@ impl Import<'_> {
         Ok(())
     }
 
-    /// Looks at a pet to which the last row belongs: is it well now, or is that row at fault unless another one follows?
-    fn weigh(&mut self, pet: PetId) {
+    /// Records whether the pet of the last row is consistent now.
+    fn recheck(&mut self, pet: PetId) {
         if !self.has_item(pet) {
             return;
         }
         if self.tables.pets.read(pet, PetRecord::is_sound) == Some(true) {
-            self.unsettled.remove(&pet);
+            self.inconsistent.remove(&pet);
         } else {
-            self.unsettled.insert(pet, self.row);
+            self.inconsistent.insert(pet, self.row);
         }
     }
 
@@ -238,24 +202,23 @@ impl Import<'_> {
         slot(pet.get()).is_some_and(|slot| self.items.contains(slot))
     }
 
-    /// Whether each pet has what belongs to it.
-    fn check_settled(&self) -> Result<(), ImportError> {
-        let Some((&id, &row)) = self.unsettled.iter().min_by_key(|(_, row)| **row) else { return Ok(()) };
+    /// Checks that all pets are consistent.
+    fn check_pets(&self) -> Result<(), ImportError> {
+        let Some((&id, &row)) = self.inconsistent.iter().min_by_key(|(_, row)| **row) else { return Ok(()) };
         let unsound = self.tables.pets.read(id, check_sound).and_then(Result::err);
         let why = unsound.filter(|_| self.has_item(id)).unwrap_or(Contradiction::NoItem { id });
         Err(ImportError::Contradiction { row, why: why.to_string() })
     }
 
-    /// Keeps all that was added, if no row contradicts another one. On an error, nothing. Says which categories were
-    /// renamed.
+    /// Commits all rows if they are consistent, and none otherwise. Returns the categories that were renamed.
     pub fn finish(mut self) -> Result<Vec<Renamed>, ImportError> {
-        self.check_settled()?;
+        self.check_pets()?;
         let renamed = self.rename();
         self.loader.count_pets();
         self.loader.index_names();
-        let Some(hold) = self.hold.take() else { return Ok(renamed) };
-        if let Some(mut committer) = hold.committer {
-            // From here on it is the committer who shows or drops what was added, as the disk has it.
+        let Some(block) = self.block.take() else { return Ok(renamed) };
+        if let Some(mut committer) = block.committer {
+            // From here on the committer makes the rows visible or drops them, as the journal has them or not.
             committer.commit_import(self.before)?;
             return Ok(renamed);
         }
@@ -264,55 +227,9 @@ impl Import<'_> {
     }
 }
 
-impl Bulk for MemoryStore {
-    fn import(&self) -> Result<Box<dyn BulkImport + '_>, ImportError> {
-        let import = Self::import(self)?;
-        Ok(Box::new(import))
-    }
-
-    fn export(&self, sink: &mut dyn FnMut(Row) -> ControlFlow<()>) -> Result<(), StoreError> {
-        // The sink knows why it broke off.
-        let _: Result<(), ()> = Self::export(self, |row| match sink(row) {
-            ControlFlow::Continue(()) => Ok(()),
-            ControlFlow::Break(()) => Err(()),
-        });
-        Ok(())
-    }
-}
-
-impl BulkImport for Import<'_> {
-    fn last_ids(&self) -> LastIds {
-        self.before
-    }
-
-    fn category(&mut self, category: Category, version: Version) -> Result<(), ImportError> {
-        Self::category(self, category, version)
-    }
-
-    fn category_or_renamed(&mut self, category: Category, version: Version) -> Result<(), ImportError> {
-        Self::category_or_renamed(self, category, version)
-    }
-
-    fn pet(&mut self, pet: Pet, version: Version) -> Result<(), ImportError> {
-        Self::pet(self, pet, version)
-    }
-
-    fn item(&mut self, item: InventoryItem, version: Version) -> Result<(), ImportError> {
-        Self::item(self, item, version)
-    }
-
-    fn order(&mut self, order: Order, version: Version) -> Result<(), ImportError> {
-        Self::order(self, order, version)
-    }
-
-    fn finish(self: Box<Self>) -> Result<Vec<Renamed>, ImportError> {
-        Self::finish(*self)
-    }
-}
-
 impl Drop for Import<'_> {
     fn drop(&mut self) {
-        if self.hold.is_some() {
+        if self.block.is_some() {
             self.tables.clear_shop(self.before);
             self.tables.visibility.show();
         }

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use dashmap::DashMap;
 use foldhash::fast::RandomState;
 use parking_lot::RwLock;
-use petstore_domain::{Ban, KeyDigest, KeyId, KeyRecord, RecordRef};
-use petstore_ports::PageRequest;
+use petstore_domain::{KeyDigest, KeyId, KeyRecord, Timestamp, Usage};
+use petstore_ports::{Ask, PageRequest, RecordedBan, Verdict};
 
 use crate::ids::IdCounter;
 use crate::index_search::scan;
@@ -14,15 +14,12 @@ use crate::meters::{KeyMeter, Meters};
 use crate::page;
 use crate::slab::{Slab, slot};
 use crate::state_index::StateIndex;
-use crate::stripes::Stripes;
 use crate::terms::Terms;
-use crate::unnoted::Unnoted;
 
 /// Keys; found by id and by the digest of their secret. They are never removed: a revoked one still says so.
 pub(crate) struct Keys {
     pub(crate) ids: IdCounter,
     pub(crate) meters: Meters<KeyMeter>,
-    unnoted: Unnoted<KeyId>,
     /// Bans that have begun since the store was opened.
     bans: AtomicU64,
     records: Slab<KeyRecord>,
@@ -35,7 +32,6 @@ impl Keys {
         Self {
             ids: IdCounter::default(),
             meters: Meters::new(),
-            unnoted: Unnoted::new(),
             bans: AtomicU64::new(0),
             records: Slab::new(),
             state_index: RwLock::default(),
@@ -72,67 +68,77 @@ impl Keys {
     }
 
     pub(crate) fn put(&self, slot: u32, record: KeyRecord) {
-        let (id, ban) = (record.id, record.ban);
-        self.ids.skip_to(id.get());
+        let id = record.id;
+        self.ids.advance_to(id.get());
         // A secret belongs to the same key for ever, so this entry only ever comes.
         self.by_digest.insert(record.digest, id);
         self.state_index.write().add(slot);
         let meter = self.meters.of(slot);
         meter.terms.set(&record);
-        let before = self.records.write(slot, Some(record));
-        if before.and_then(|before| before.ban) != ban {
-            meter.set_ban(ban);
+        let before = self.records.read(slot, RecordedBan::of).unwrap_or_default();
+        if before != RecordedBan::of(&record) {
+            meter.follow(&record);
         }
+        self.records.write(slot, Some(record));
     }
 
-    /// Bans a key for what it did. The caller holds its name.
-    pub(crate) fn ban(&self, slot: u32, key: KeyId, ban: Ban) {
-        self.bans.fetch_add(1, Ordering::Relaxed);
-        self.records.update(slot, |record| record.ban = Some(ban));
-        let meter = self.meters.of(slot);
-        meter.set_ban(Some(ban));
-        meter.keep_unnoted(key, &self.unnoted);
+    /// Counts a refusal by a window against the key of a request, which may begin a ban.
+    pub(crate) fn strike(&self, meter: &KeyMeter, ask: &Ask, usage: Usage) -> Verdict {
+        let (verdict, is_begun) = meter.strike(ask, usage);
+        if is_begun {
+            self.bans.fetch_add(1, Ordering::Relaxed);
+        }
+        verdict
     }
 
-    /// Up to so many keys that were banned since that was last noted.
-    pub(crate) fn unnoted_bans(&self, max: usize) -> Vec<KeyRecord> {
-        let keys = self.unnoted.take(max);
-        let banned = keys.into_iter().filter_map(|key| {
-            self.meters.of(slot(key.get())?).note();
-            self.get(key)
+    /// Returns every key without its ban, where it has one, recorded or not.
+    pub(crate) fn without_bans(&self) -> Vec<KeyRecord> {
+        self.changed(|key, meter| {
+            let begun = meter.ban_since();
+            key.forget_ban();
+            key.ban_lifted_at = key.ban_lifted_at.max(begun);
+        })
+    }
+
+    /// Returns the keys whose ban or last lift begins after `now`, without that.
+    pub(crate) fn without_bans_after(&self, now: Timestamp) -> Vec<KeyRecord> {
+        self.changed(|key, _| {
+            key.ban = key.ban.filter(|ban| !ban.is_ahead_of(now));
+            key.ban_lifted_at = key.ban_lifted_at.filter(|lift| *lift <= now);
+        })
+    }
+
+    /// Returns the keys that `change` changes, changed. The tables keep them as they are.
+    fn changed(&self, change: impl Fn(&mut KeyRecord, &KeyMeter)) -> Vec<KeyRecord> {
+        let keys = self.all().into_iter().filter_map(|slot| {
+            let before = self.records.read(slot, KeyRecord::clone)?;
+            let mut after = before.clone();
+            change(&mut after, self.meters.of(slot));
+            (after != before).then_some(after)
         });
-        banned.collect()
+        keys.collect()
     }
 
-    /// The bans of these keys could not be noted.
-    pub(crate) fn keep_unnoted(&self, keys: &[KeyRecord]) {
-        for key in keys {
-            if let Some(slot) = slot(key.id.get()) {
-                self.meters.of(slot).keep_unnoted(key.id, &self.unnoted);
-            }
-        }
+    /// Forgets all strikes.
+    pub(crate) fn forget_strikes(&self) {
+        self.all().into_iter().for_each(|slot| self.meters.of(slot).forget_strikes());
     }
 
-    /// Lifts the bans of which this is said, those that are over too, and forgets every strike.
-    pub(crate) fn forget_bans(&self, stripes: &Stripes, goes: impl Fn(Ban) -> bool) {
-        let all: Vec<u32> = self.state_index.read().all().iter().collect();
-        for slot in all {
-            let Ok(key) = KeyId::new(slot.into()) else { continue };
-            let _held = stripes.hold(&[RecordRef::Key(key)]);
+    /// Forgets all strikes, and every ban or lift that no record has.
+    pub(crate) fn begin_with_records(&self) {
+        for slot in self.all() {
             let meter = self.meters.of(slot);
-            let ban = self.records.read(slot, |record| record.ban).flatten();
-            let kept = ban.filter(|ban| !goes(*ban));
-            meter.set_ban(kept);
-            if kept != ban {
-                self.records.update(slot, |record| record.ban = kept);
-                meter.keep_unnoted(key, &self.unnoted);
-            }
+            self.records.read(slot, |record| meter.begin_with(record));
         }
+    }
+
+    fn all(&self) -> Vec<u32> {
+        self.state_index.read().all().iter().collect()
     }
 
     pub(crate) fn page(&self, page: &PageRequest) -> Vec<KeyRecord> {
         let mut keys = Vec::new();
-        let candidates = |walk, max| scan(self.state_index.read().all(), walk, max);
+        let candidates = |cursor, max| scan(self.state_index.read().all(), cursor, max);
         page::fill(
             page,
             &self.records,

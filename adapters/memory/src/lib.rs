@@ -1,41 +1,46 @@
 //! The store in the memory of one process, and its quotas.
 //!
-//! [`MemoryStore`] implements every driven port of `petstore-ports` that a store implements. It knows no business rule:
-//! it loads what an operation names, asks it, and applies the answer. The time of day is not read, it comes with each
-//! call; only the writer's thread times its own batches, to tell how long the next one may wait for company.
-//! It is durable when it is given a [`Journal`](petstore_ports::Journal), and does no I/O of its own.
+//! [`MemoryStore`] implements every driven port of `petstore-ports` that a store implements. It contains no business rule: it
+//! loads the records that an operation names, calls the operation, and writes its changes. The time comes with each call; only
+//! the writer's thread times its own batches, for group commit. With a [`Journal`](petstore_ports::Journal) the store is
+//! durable; it does no I/O itself.
 //!
-//! How it is built, from the ground up:
-//! - Ids are dense and rising, so a table is a slab addressed by id (`slab`, on `directory`): a read is two loads
-//!   (four for ids above a million) and one short lock, whatever the table's size.
-//! - Listings find their candidates in indexes (`state_index`, `pairs`, `kin`), joined by `search`, and then judge the records
-//!   themselves (`page`). **An index covers every record that can be seen**: it is widened before a record is written
-//!   and narrowed after. It may name too many, never too few, and so a walk meets every item that stays.
-//! - Without a journal, writes take lock stripes over the names of their footprint (`stripes`), in sorted order: two
-//!   writes that share a name run one after the other, all others side by side (`transact`, `load`, `apply`).
-//! - With a journal, writes wait in a bounded queue (`queue`, `answer`) for the one writer (`writer`), which decides a batch
-//!   of them under what it has decided so far (`overlay`), commits it, and only then shows it (`committer`). While the
-//!   journal fails, reads go on and writes are refused (`recovery`).
-//! - Each account's windows are one small value under a lock of its own (`meters`, `quotas`), and beside it is a word of
-//!   what the gate asks of the account, as of a key (`terms`). Requests never wait for the journal: use and bans are
-//!   noted there behind (`unnoted`).
-//! - Tables are filled on opening (`open`) and by a bulk load (`import`), with the same checks (`loader`).
-//! - All of a store is copied between two batches (`still`), without holding readers up.
-//! - A store of a tester's begins anew in one step (`reset`).
+//! Layers, from the bottom up:
+//! - Tables: ids are dense and ascending (`ids`), so a table is a slab addressed by id (`slab`, on `directory`). A read is two
+//!   loads (four for ids above a million) and one short lock, whatever the table's size.
+//! - Listings: candidates come from indexes (`state_index`, `hash_index`, `owner_index`; as sets, `slot_set`), which
+//!   `index_search` intersects; `page` then compares the records. **An index covers every visible record**: entries are added
+//!   before a record is written, and removed afterwards. So an index may have too many candidates and never too few, and a
+//!   client that pages through a listing meets every record that stays.
+//! - Writes without a journal (`transact`, `load`, `apply`) lock the stripes of their footprint (`stripes`) in ascending
+//!   order: writes with a common record run one after the other, all others in parallel.
+//! - Writes with a journal wait in a bounded queue (`queue`, `oneshot`, `group_commit`) for the one writer (`writer`). It decides
+//!   a batch of them (`batch`, `overlay`), commits it, and only then makes it visible (`committer`). While the journal fails,
+//!   reads go on and writes are refused (`recovery`, `backoff`).
+//! - Visibility: the changes of one decision become visible together (`write_epochs`), and in one place, `Tables::publish`. A
+//!   shop that is loaded or replaced is hidden meanwhile (`visibility`).
+//! - Gate: each account's windows are one small value under its own lock (`meters`, `quotas`), beside the credential fields
+//!   that every request reads (`terms`). Requests never wait for the journal: usage and bans are written behind (`unnoted`).
+//! - Whole shops: opening (`open`), import and export (`import`, `export`, `bulk`) and reset (`reset`, `new_shop`) load rows with
+//!   the same checks (`bulk_loader`). They exclude writes (`write_block`). A backup copies a store between two commits
+//!   (`commit_pause`).
 //!
-//! Locks are taken in this order: the one that holds writes out, the committer, stripes, then one lock inside a table.
-//! The last are held to copy or to write a few words, and never while foreign code runs; the two places that hold more
-//! than one say why it is safe.
+//! Lock order: the lock that excludes writes, the committer, stripes, then one lock within a table. Locks of the last kind are
+//! held to copy or write a few words, and never while foreign code runs; the two places that hold several say why that is safe.
 
 mod accounts;
 mod addresses;
 mod apply;
+mod backoff;
+mod batch;
+mod bulk;
 mod bulk_loader;
 mod categories;
 mod commit_pause;
 mod committer;
 mod directory;
 mod export;
+mod group_commit;
 mod hash_index;
 mod idempotency_records;
 mod ids;
@@ -44,6 +49,7 @@ mod index_search;
 mod keys;
 mod load;
 mod meters;
+mod new_shop;
 mod oneshot;
 mod open;
 mod orders;
@@ -57,6 +63,7 @@ mod read;
 mod recovery;
 mod reset;
 mod slab;
+mod slot_set;
 mod state_index;
 mod stats;
 mod store;
@@ -66,6 +73,7 @@ mod terms;
 mod transact;
 mod unnoted;
 mod visibility;
+mod write_block;
 mod write_epochs;
 mod writer;
 

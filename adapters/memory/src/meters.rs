@@ -1,9 +1,9 @@
 //! What is counted of accounts and keys while they are used, beside the terms on which they are.
 
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use parking_lot::Mutex;
-use petstore_domain::{AccountId, Ban, KeyId, Strikes, Timestamp, Windows};
+use petstore_domain::{AccountId, Ban, KeyRecord, Strikes, Timestamp, Usage, Windows};
 use petstore_ports::{Ask, Cost, Verdict};
 
 use crate::directory::Directory;
@@ -59,8 +59,8 @@ impl AccountMeter {
         if used.in_flight >= ask.in_flight_max {
             return Verdict::TooManyInFlight(told(used.windows));
         }
-        if let Some(until) = key.banned_until(ask.now) {
-            return Verdict::Banned { until };
+        if let Some(banned) = key.banned(ask) {
+            return banned;
         }
         if ask.cost == Cost::One {
             let Some(windows) = used.windows.take(ask.now, ask.limits) else {
@@ -106,62 +106,118 @@ impl AccountMeter {
     }
 }
 
-/// How a key behaves: its strikes, and the end of its ban as every request looks at it.
+/// A key's strikes and its ban.
 pub(crate) struct KeyMeter {
     pub(crate) terms: KeyTerms,
-    /// Milliseconds since the epoch; a time long past if there was no ban.
+    /// The end of [`Conduct::ban`] in milliseconds since the epoch, which every request reads; before every timestamp if
+    /// there was no ban.
     banned_until: AtomicI64,
-    strikes: Mutex<Strikes>,
-    /// Whether the key is among those whose ban is to be noted.
-    unnoted: AtomicBool,
+    conduct: Mutex<Conduct>,
+}
+
+/// The part of a [`KeyMeter`] that changes in one step.
+#[derive(Default)]
+struct Conduct {
+    strikes: Strikes,
+    /// The last ban, in force or over, recorded or not.
+    ban: Option<Ban>,
+    /// The last lift that was seen.
+    lifted_at: Option<Timestamp>,
 }
 
 impl Default for KeyMeter {
     fn default() -> Self {
-        Self {
-            terms: KeyTerms::default(),
-            banned_until: AtomicI64::new(i64::MIN),
-            strikes: Mutex::default(),
-            unnoted: AtomicBool::new(false),
-        }
+        Self { terms: KeyTerms::default(), banned_until: AtomicI64::new(i64::MIN), conduct: Mutex::default() }
     }
 }
 
 impl KeyMeter {
-    /// The end of the ban that is in force, if one is.
-    pub(crate) fn banned_until(&self, now: Timestamp) -> Option<Timestamp> {
-        let until = self.banned_until.load(Ordering::Acquire);
-        (until > now.as_millis()).then(|| Timestamp::from_millis(until).ok()).flatten()
-    }
-
-    /// Counts a strike. False if it is one more than allowed, or if the key is banned by now: its ban has spent them.
-    pub(crate) fn strike(&self, reset_secs: u64, allowed: u32, now: Timestamp) -> bool {
-        let mut strikes = self.strikes.lock();
-        if self.banned_until(now).is_some() {
-            return false;
+    /// Returns the refusal of a request whose key is banned.
+    pub(crate) fn banned(&self, ask: &Ask) -> Option<Verdict> {
+        let is_recorded = ask.recorded_ban.until.is_some_and(|until| ask.now < until);
+        let may_be_banned = ask.now.as_millis() < self.banned_until.load(Ordering::Acquire);
+        if !is_recorded && !may_be_banned {
+            return None;
         }
-        let next = strikes.strike(reset_secs, allowed);
-        *strikes = next.unwrap_or(*strikes);
-        next.is_some()
+        self.conduct.lock().banned(ask)
     }
 
-    /// The key's ban has changed. One that begins has spent the strikes that led to it; whoever lifts or replaces one
-    /// forgives them.
-    pub(crate) fn set_ban(&self, ban: Option<Ban>) {
-        let mut strikes = self.strikes.lock();
-        *strikes = Strikes::default();
+    /// Counts a refusal by a window, of which `usage` tells, against the key: a strike, or a ban if it was one too many. Says
+    /// whether a ban has begun.
+    pub(crate) fn strike(&self, ask: &Ask, usage: Usage) -> (Verdict, bool) {
+        // A window is exhausted, so the binding one is the one that lifts last.
+        let reset_secs = usage.binding().1.reset_secs;
+        let allowed = ask.bans.strikes_allowed(ask.limits);
+        let mut conduct = self.conduct.lock();
+        // Another request may have begun a ban in between.
+        if let Some(banned) = conduct.banned(ask) {
+            return (banned, false);
+        }
+        conduct.see_lift(ask.recorded_ban.lifted_at);
+        if let Some(strikes) = conduct.strikes.strike(reset_secs, allowed) {
+            conduct.strikes = strikes;
+            return (Verdict::Exceeded(usage), false);
+        }
+        let ban = ask.bans.next_ban(conduct.ban, conduct.lifted_at, ask.now);
+        // The ban spends the strikes that led to it.
+        conduct.strikes = Strikes::default();
+        self.set_ban(&mut conduct, Some(ban));
+        (Verdict::Banned { until: ban.until, unrecorded: Some(ban) }, true)
+    }
+
+    /// Takes over the ban of the key's record, which has changed. A ban that is not recorded yet stays, unless the record
+    /// says that it was lifted.
+    pub(crate) fn follow(&self, record: &KeyRecord) {
+        let mut conduct = self.conduct.lock();
+        conduct.see_lift(record.ban_lifted_at);
+        let own = conduct.ban.filter(|ban| !ban.is_ended_by_lift(record.ban_lifted_at));
+        if let Some(ban) = record.ban.filter(|ban| ban.outlasts(own)) {
+            // Another handle may have decided it.
+            conduct.strikes = Strikes::default();
+            self.set_ban(&mut conduct, Some(ban));
+        } else {
+            self.set_ban(&mut conduct, own);
+        }
+    }
+
+    /// The start of the last ban.
+    pub(crate) fn ban_since(&self) -> Option<Timestamp> {
+        self.conduct.lock().ban.map(|ban| ban.since)
+    }
+
+    /// Forgets the strikes.
+    pub(crate) fn forget_strikes(&self) {
+        self.conduct.lock().strikes = Strikes::default();
+    }
+
+    /// Forgets all but what the key's record has.
+    pub(crate) fn begin_with(&self, record: &KeyRecord) {
+        let mut conduct = self.conduct.lock();
+        *conduct = Conduct { lifted_at: record.ban_lifted_at, ..Conduct::default() };
+        self.set_ban(&mut conduct, record.ban);
+    }
+
+    fn set_ban(&self, conduct: &mut Conduct, ban: Option<Ban>) {
+        conduct.ban = ban;
         self.banned_until.store(ban.map_or(i64::MIN, |ban| ban.until.as_millis()), Ordering::Release);
     }
+}
 
-    /// The key's ban is to be noted.
-    pub(crate) fn keep_unnoted(&self, key: KeyId, unnoted: &Unnoted<KeyId>) {
-        if !self.unnoted.swap(true, Ordering::AcqRel) {
-            unnoted.add(key);
-        }
+impl Conduct {
+    /// Returns the refusal of a request whose key is banned, by the ban decided here or by the recorded one.
+    fn banned(&self, ask: &Ask) -> Option<Verdict> {
+        let recorded = ask.recorded_ban;
+        let own = self.ban.filter(|ban| ban.in_force(ask.now) && !ban.is_ended_by_lift(recorded.lifted_at));
+        let until = own.map(|ban| ban.until).max(recorded.until).filter(|until| ask.now < *until)?;
+        let unrecorded = own.filter(|ban| recorded.until.is_none_or(|recorded| recorded < ban.until));
+        Some(Verdict::Banned { until, unrecorded })
     }
 
-    /// The key's ban is about to be read and noted: from now on another one is news again.
-    pub(crate) fn note(&self) {
-        self.unnoted.store(false, Ordering::Release);
+    /// Forgets the strikes that were counted before a lift that was not seen before.
+    fn see_lift(&mut self, lifted_at: Option<Timestamp>) {
+        if self.lifted_at < lifted_at {
+            self.lifted_at = lifted_at;
+            self.strikes = Strikes::default();
+        }
     }
 }

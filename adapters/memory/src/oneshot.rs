@@ -1,4 +1,4 @@
-//! The answer to a caller that waits, on whatever executor it runs: made once, by the store's writer.
+//! A one-shot channel for the result of a request. It works on any executor: the store's writer sends, the caller awaits.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -7,31 +7,31 @@ use std::task::{Context, Poll, Waker};
 use parking_lot::Mutex;
 use petstore_ports::StoreError;
 
-/// A promise of an answer, and the answer to wait for. Either may be dropped: an answer that nobody waits for is let
-/// go, and a promise that is broken is answered as unknown.
-pub(crate) fn promise<T>() -> (Sender<T>, Receiver<T>) {
+/// Creates a channel. Either end may be dropped: a result without a receiver is discarded, and a sender that is dropped
+/// unsent reports that the outcome is unknown.
+pub(crate) fn channel<T>() -> (Sender<T>, Receiver<T>) {
     let state = Arc::new(Mutex::new(State::Waiting(None)));
     (Sender(Arc::clone(&state)), Receiver(state))
 }
 
 enum State<T> {
     Waiting(Option<Waker>),
-    Answered(Result<T, StoreError>),
+    Sent(Result<T, StoreError>),
     Taken,
 }
 
-/// Whoever holds this owes an answer.
+/// The sending end.
 pub(crate) struct Sender<T>(Arc<Mutex<State<T>>>);
 
 impl<T> Sender<T> {
-    /// Answers, and wakes who waits.
-    pub(crate) fn keep(self, answer: Result<T, StoreError>) {
-        self.settle(answer);
+    /// Sends the result and wakes the receiver.
+    pub(crate) fn send(self, result: Result<T, StoreError>) {
+        self.store(result);
     }
 
-    fn settle(&self, answer: Result<T, StoreError>) {
-        let before = std::mem::replace(&mut *self.0.lock(), State::Answered(answer));
-        // The lock is free again: a waker is foreign code.
+    fn store(&self, result: Result<T, StoreError>) {
+        let before = std::mem::replace(&mut *self.0.lock(), State::Sent(result));
+        // The waker is foreign code, so it runs after the lock was released.
         if let State::Waiting(Some(waker)) = before {
             waker.wake();
         }
@@ -40,14 +40,14 @@ impl<T> Sender<T> {
 
 impl<T> Drop for Sender<T> {
     fn drop(&mut self) {
-        let is_broken = matches!(*self.0.lock(), State::Waiting(_));
-        if is_broken {
-            self.settle(Err(StoreError::indeterminate("the writer went away")));
+        let is_unsent = matches!(*self.0.lock(), State::Waiting(_));
+        if is_unsent {
+            self.store(Err(StoreError::indeterminate("the writer went away")));
         }
     }
 }
 
-/// The answer, once it is there.
+/// The receiving end: a future of the result.
 pub(crate) struct Receiver<T>(Arc<Mutex<State<T>>>);
 
 impl<T> Future for Receiver<T> {
@@ -56,12 +56,12 @@ impl<T> Future for Receiver<T> {
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let mut state = self.0.lock();
         match std::mem::replace(&mut *state, State::Taken) {
-            State::Answered(answer) => Poll::Ready(answer),
+            State::Sent(result) => Poll::Ready(result),
             State::Waiting(_) => {
                 *state = State::Waiting(Some(context.waker().clone()));
                 Poll::Pending
             }
-            State::Taken => panic!("an answer is polled until it is there"),
+            State::Taken => panic!("a receiver is not polled after it returned its result"),
         }
     }
 }
@@ -72,32 +72,32 @@ mod tests {
 
     use super::*;
 
-    fn poll<T>(answer: &mut Receiver<T>) -> Poll<Result<T, StoreError>> {
-        Pin::new(answer).poll(&mut Context::from_waker(Waker::noop()))
+    fn poll<T>(receiver: &mut Receiver<T>) -> Poll<Result<T, StoreError>> {
+        Pin::new(receiver).poll(&mut Context::from_waker(Waker::noop()))
     }
 
     #[test]
-    fn an_answer_is_there_once_the_promise_is_kept() {
-        let (promise, mut answer) = promise();
-        assert_eq!(poll(&mut answer), Poll::Pending);
-        assert_eq!(poll(&mut answer), Poll::Pending);
-        promise.keep(Ok(7));
-        assert_eq!(poll(&mut answer), Poll::Ready(Ok(7)));
+    fn a_result_that_was_sent_is_received() {
+        let (sender, mut receiver) = channel();
+        assert_eq!(poll(&mut receiver), Poll::Pending);
+        assert_eq!(poll(&mut receiver), Poll::Pending);
+        sender.send(Ok(7));
+        assert_eq!(poll(&mut receiver), Poll::Ready(Ok(7)));
     }
 
     #[test]
-    fn a_promise_that_is_dropped_leaves_the_outcome_unknown() {
-        let (promise, mut answer) = promise::<()>();
-        drop(promise);
+    fn a_sender_that_is_dropped_unsent_leaves_the_outcome_unknown() {
+        let (sender, mut receiver) = channel::<()>();
+        drop(sender);
         assert!(
-            matches!(poll(&mut answer), Poll::Ready(Err(error)) if error.kind() == StoreErrorKind::Indeterminate)
+            matches!(poll(&mut receiver), Poll::Ready(Err(error)) if error.kind() == StoreErrorKind::Indeterminate)
         );
     }
 
     #[test]
-    fn an_answer_that_nobody_waits_for_is_let_go() {
-        let (promise, answer) = promise();
-        drop(answer);
-        promise.keep(Ok(()));
+    fn a_result_without_a_receiver_is_discarded() {
+        let (sender, receiver) = channel();
+        drop(receiver);
+        sender.send(Ok(()));
     }
 }

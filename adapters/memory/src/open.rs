@@ -1,4 +1,4 @@
-//! Opening a store on a journal: every row becomes a record, and no two may contradict each other.
+//! Opening a store on a journal: each row is parsed into a record, and all records are checked against each other.
 
 use std::sync::Arc;
 
@@ -6,6 +6,7 @@ use petstore_ports::{Header, Journal, LastIds, Row, StoreError};
 
 use crate::bulk_loader::{BulkLoader, Contradiction};
 use crate::committer::Committer;
+use crate::queue::Queue;
 use crate::store::MemoryStore;
 use crate::stripes::Stripes;
 use crate::tables::Tables;
@@ -16,83 +17,89 @@ use crate::writer::{Durable, Writer};
 pub struct Opened {
     /// The store.
     pub store: MemoryStore,
-    /// What its journal says of itself.
+    /// The header of its journal.
     pub header: Header,
 }
 
 impl MemoryStore {
-    /// Opens the store that a journal has kept. From now on a thread of the store commits to it; it ends with the
+    /// Opens the store that a journal has kept, and starts the thread that commits to the journal. The thread ends with the
     /// store.
     ///
     /// # Errors
-    /// [`StoreErrorKind::Corrupt`](petstore_ports::StoreErrorKind::Corrupt) names the row that does not parse or contradicts another one.
+    /// [`StoreErrorKind::Corrupt`](petstore_ports::StoreErrorKind::Corrupt) names a row that does not parse or contradicts
+    /// another one.
     pub fn open(journal: Box<dyn Journal>) -> Result<Opened, StoreError> {
         Self::open_with_cpu_probe(journal, || false)
     }
 
-    /// The same for a machine that has other things to do: `pressed` is asked before each batch whether the processors
-    /// have had no time to spare lately. If so, a write waits up to eight milliseconds for others, with
-    /// which it shares the cost of a batch.
+    /// As [`MemoryStore::open`], with a probe that is called before each batch and returns true if the CPU has had no idle time
+    /// lately. A write then waits up to eight milliseconds for others, which share the cost of a batch.
     ///
     /// # Errors
     /// As [`MemoryStore::open`].
     pub fn open_with_cpu_probe(
         journal: Box<dyn Journal>,
-        pressed: impl FnMut() -> bool + Send + 'static,
+        is_cpu_saturated: impl FnMut() -> bool + Send + 'static,
     ) -> Result<Opened, StoreError> {
         let (opened, _) = Self::open_inline(journal)?;
         if let Some(durable) = &opened.store.durable {
-            durable.spawn(Box::new(pressed))?;
+            durable.spawn(Box::new(is_cpu_saturated))?;
         }
         Ok(opened)
     }
 
-    /// The same without a thread: nothing is committed but by [`Writer::step`].
-    pub fn open_inline(journal: Box<dyn Journal>) -> Result<(Opened, Writer), StoreError> {
-        let (committer, header) = load(journal)?;
-        let (tables, stripes) = (Arc::clone(&committer.tables), Arc::clone(&committer.stripes));
-        let durable = Durable::new(committer);
+    /// As [`MemoryStore::open`], without a thread: only [`Writer::step`] commits.
+    ///
+    /// # Errors
+    /// As [`MemoryStore::open`].
+    pub fn open_inline(mut journal: Box<dyn Journal>) -> Result<(Opened, Writer), StoreError> {
+        let tables = Arc::new(Tables::new());
+        let header = load(&tables, &mut *journal)?;
+        let (stripes, queue) = (Arc::new(Stripes::new()), Arc::new(Queue::default()));
+        let (its_tables, its_stripes) = (Arc::clone(&tables), Arc::clone(&stripes));
+        let committer =
+            Committer::new(its_tables, its_stripes, Arc::clone(&queue), journal, header.last_batch);
+        let durable = Durable::new(queue, committer);
         let writer = Writer::of(&durable);
         Ok((Opened { store: Self::of(tables, stripes, Some(durable)), header }, writer))
     }
 }
 
-/// Fills tables with what the journal holds.
-fn load(mut journal: Box<dyn Journal>) -> Result<(Committer, Header), StoreError> {
-    let (tables, stripes) = (Arc::new(Tables::new()), Arc::new(Stripes::new()));
-    let mut loader = BulkLoader::of(&tables);
-    let header = journal.load(&mut |row| fill(&mut loader, row).map_err(|it| corrupt(&it)))?;
+/// Loads the rows of the journal into empty tables.
+fn load(tables: &Tables, journal: &mut dyn Journal) -> Result<Header, StoreError> {
+    let mut loader = BulkLoader::of(tables);
+    let header = journal.load(&mut |row| add(&mut loader, row).map_err(|it| corrupt(&it)))?;
     loader.index_names();
     loader.check().map_err(|it| corrupt(&it))?;
     check_last_ids(&tables.last_ids(), &header.last_ids).map_err(|it| corrupt(&it))?;
     tables.set_last_ids(header.last_ids);
-    Ok((Committer::new(tables, stripes, journal, header.last_batch), header))
+    Ok(header)
 }
 
-fn fill(loader: &mut BulkLoader<'_>, row: Row) -> Result<(), Contradiction> {
+fn add(loader: &mut BulkLoader<'_>, row: Row) -> Result<(), Contradiction> {
     match row {
         Row::Category(record) => loader.category(record),
         Row::Pet(record) => loader.pet(record),
         Row::Order(record) => loader.order(record),
         Row::Account(account) => loader.account(account),
         Row::Key(record) => loader.key(*record),
-        Row::Idempotency(record) => loader.retry(*record),
+        Row::Idempotency(record) => loader.idempotency_record(*record),
         Row::Usage(count) => loader.usage(count),
     }
 }
 
-/// No record may have an id that is still to be given.
-fn check_last_ids(found: &LastIds, given: &LastIds) -> Result<(), Contradiction> {
+/// Checks that no record has an id that was not issued yet.
+fn check_last_ids(found: &LastIds, issued: &LastIds) -> Result<(), Contradiction> {
     let kinds = [
-        ("pet", found.pet, given.pet),
-        ("category", found.category, given.category),
-        ("order", found.order, given.order),
-        ("account", found.account, given.account),
-        ("key", found.key, given.key),
+        ("pet", found.pet, issued.pet),
+        ("category", found.category, issued.category),
+        ("order", found.order, issued.order),
+        ("account", found.account, issued.account),
+        ("key", found.key, issued.key),
     ];
-    for (kind, found, given) in kinds {
-        if found > given {
-            return Err(Contradiction::NotGiven { kind, id: found, last: given });
+    for (kind, found, issued) in kinds {
+        if found > issued {
+            return Err(Contradiction::NotIssued { kind, id: found, last: issued });
         }
     }
     Ok(())

@@ -5,22 +5,23 @@ use petstore_domain::{OrderId, OrderRecord};
 use petstore_ports::{OrderFilter, OrderSink, PageEnd, PageRequest};
 
 use crate::ids::IdCounter;
-use crate::index_search::{Found, SlotCursor, Union, scan, search};
+use crate::index_search::{Found, SlotCursor, scan, search};
 use crate::owner_index::OwnerIndex;
 use crate::page;
 use crate::slab::{Slab, slot};
+use crate::slot_set::Union;
 use crate::state_index::StateIndex;
 
-/// Orders; found by id, by pet, and by whether they are complete.
+/// Orders, found by id, by pet, and by completion.
 pub(crate) struct Orders {
     pub(crate) ids: IdCounter,
     records: Slab<OrderRecord>,
-    /// Open ones and complete ones.
+    /// The states are open and complete.
     state_index: RwLock<StateIndex<2>>,
     by_pet: OwnerIndex,
 }
 
-/// Where the indexes have an order.
+/// The index entries of an order.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Entry {
     pet: u32,
@@ -47,12 +48,12 @@ impl Orders {
 
     /// Writes an order; `pet` is the slot of its pet.
     pub(crate) fn put(&self, slot: u32, pet: u32, record: OrderRecord) {
-        self.ids.skip_to(record.order.id.get());
+        self.ids.advance_to(record.order.id.get());
         let (before, after) = (self.entry_of(slot), Entry { pet, complete: record.order.complete });
-        self.widen(slot, after, before);
+        self.add_entries(slot, after, before);
         self.records.write(slot, Some(record));
         if let Some(before) = before {
-            self.narrow(slot, before, Some(after));
+            self.remove_entries(slot, before, Some(after));
         }
     }
 
@@ -61,22 +62,22 @@ impl Orders {
             return;
         };
         self.records.write(slot, None);
-        self.narrow(slot, before, None);
+        self.remove_entries(slot, before, None);
     }
 
-    /// A page of them, as long as they are shown.
+    /// A page of orders. It ends once `is_visible` returns false.
     pub(crate) fn page(
         &self,
         filter: &OrderFilter,
         page: &PageRequest,
-        is_shown: &dyn Fn() -> bool,
+        is_visible: &dyn Fn() -> bool,
         sink: OrderSink<'_>,
     ) -> PageEnd {
-        let candidates = |walk, max| self.candidates(filter, walk, max);
-        page::fill(page, &self.records, candidates, |record| filter.admits(record), is_shown, sink)
+        let candidates = |cursor, max| self.candidates(filter, cursor, max);
+        page::fill(page, &self.records, candidates, |record| filter.admits(record), is_visible, sink)
     }
 
-    /// How many there are.
+    /// The number of orders.
     pub(crate) fn len(&self) -> u64 {
         self.state_index.read().all().len()
     }
@@ -85,7 +86,7 @@ impl Orders {
         self.len() == 0
     }
 
-    /// Removes every one.
+    /// Removes all orders.
     pub(crate) fn clear(&self) {
         let all: Vec<u32> = self.state_index.read().all().iter().collect();
         for slot in all {
@@ -93,13 +94,13 @@ impl Orders {
         }
     }
 
-    /// Every order, by id.
+    /// All orders, by id.
     pub(crate) fn all(&self) -> impl Iterator<Item = OrderRecord> {
-        page::all(&self.records, |walk, max| scan(self.state_index.read().all(), walk, max))
+        page::all(&self.records, |cursor, max| scan(self.state_index.read().all(), cursor, max))
     }
 
-    fn candidates(&self, filter: &OrderFilter, walk: SlotCursor, max: usize) -> Found {
-        // Two locks at once, both to read, each of them a leaf to every writer: nobody waits in a circle.
+    fn candidates(&self, filter: &OrderFilter, cursor: SlotCursor, max: usize) -> Found {
+        // Two read locks at once. No writer takes another lock while it holds one of them, so there is no deadlock.
         let state_index = self.state_index.read();
         let states: Vec<Union<'_>> = filter
             .complete
@@ -108,16 +109,17 @@ impl Orders {
             .collect();
         match filter.pet_id.map(|id| slot(id.get())) {
             Some(pet) => {
-                let of_pet = |pet| self.by_pet.search(pet, |orders| search(&states, Some(orders), walk, max));
-                pet.and_then(of_pet).unwrap_or_else(|| Found::nothing(walk))
+                let of_pet =
+                    |pet| self.by_pet.search(pet, |orders| search(&states, Some(orders), cursor, max));
+                pet.and_then(of_pet).unwrap_or_else(|| Found::nothing(cursor))
             }
-            None if states.is_empty() => scan(state_index.all(), walk, max),
-            None => search(&states, None, walk, max),
+            None if states.is_empty() => scan(state_index.all(), cursor, max),
+            None => search(&states, None, cursor, max),
         }
     }
 
-    /// Adds an order to the indexes in which it is not already.
-    fn widen(&self, slot: u32, entry: Entry, already: Option<Entry>) {
+    /// Adds an order to the indexes, except for the entries that it has already.
+    fn add_entries(&self, slot: u32, entry: Entry, already: Option<Entry>) {
         if already.is_none_or(|already| already.pet != entry.pet) {
             self.by_pet.add(entry.pet, slot);
         }
@@ -128,16 +130,16 @@ impl Orders {
         }
     }
 
-    /// Removes an order from the indexes in which it does not remain.
-    fn narrow(&self, slot: u32, entry: Entry, remains: Option<Entry>) {
-        if remains.is_none_or(|remains| remains.complete != entry.complete) {
+    /// Removes an order from the indexes, except for the entries that remain.
+    fn remove_entries(&self, slot: u32, entry: Entry, remaining: Option<Entry>) {
+        if remaining.is_none_or(|remaining| remaining.complete != entry.complete) {
             let mut state_index = self.state_index.write();
             state_index.remove_from_state(state(entry.complete), slot);
-            if remains.is_none() {
+            if remaining.is_none() {
                 state_index.remove(slot);
             }
         }
-        if remains.is_none_or(|remains| remains.pet != entry.pet) {
+        if remaining.is_none_or(|remaining| remaining.pet != entry.pet) {
             self.by_pet.remove(entry.pet, slot);
         }
     }
@@ -151,7 +153,7 @@ impl Orders {
     }
 }
 
-/// The place of open and of complete orders among the state_index's states.
+/// The state of open and of complete orders in the state index.
 const fn state(complete: bool) -> usize {
     if complete { 1 } else { 0 }
 }

@@ -1,12 +1,12 @@
-//! What a batch has decided so far, while none of it is in the tables.
+//! The decisions of a batch, which are not in the tables yet.
 
 use std::collections::HashMap;
 use std::hash::Hash;
 
 use foldhash::fast::RandomState;
 use petstore_domain::{
-    AccountId, Ban, CategoryId, CategoryName, Change, Changes, FoldedName, IdempotencyRecord, KeyId,
-    KeyRecord, RecordRef, View,
+    AccountId, CategoryId, CategoryName, Change, Changes, FoldedName, IdempotencyRecord, KeyRecord,
+    RecordRef, View,
 };
 use petstore_ports::StoreError;
 
@@ -14,96 +14,89 @@ use crate::tables::Tables;
 
 type Map<K, V> = HashMap<K, V, RandomState>;
 
-/// Where a change is: of which decision, and which of its changes.
-type Place = (usize, usize);
+/// The position of a change: the number of its decision, and its number within the decision.
+type Position = (usize, usize);
 
-/// The decisions of one batch: later ones of the batch see them, readers do not.
+/// The decisions of one batch. Later decisions of the batch see them, readers do not.
 #[derive(Default)]
 pub(crate) struct Overlay {
     decided: Vec<Changes>,
-    /// Where the last change of each record is.
-    latest: Map<RecordRef, Place>,
+    /// The last change of each record.
+    latest: Map<RecordRef, Position>,
     category_names: NameOwners<FoldedName, CategoryId>,
     account_names: NameOwners<FoldedName, AccountId>,
-    /// The ban of each key as it was when the batch first looked at it.
-    bans_seen: Map<KeyId, Option<Ban>>,
 }
 
 impl Overlay {
-    /// What was decided, in that order.
+    /// The changes of each decision, in the order of the decisions.
     pub(crate) fn decided(&self) -> &[Changes] {
         &self.decided
     }
 
-    /// Whether this ban of a key is newer than what the batch has decided on.
-    pub(crate) fn is_news(&self, key: KeyId, ban: Option<Ban>) -> bool {
-        self.bans_seen.get(&key).is_some_and(|seen| *seen != ban)
-    }
-
-    /// Hands over what was decided. The rest stays until [`Overlay::clear`].
+    /// Removes and returns the changes. The rest stays until [`Overlay::clear`].
     pub(crate) fn take_decided(&mut self) -> Vec<Changes> {
         std::mem::take(&mut self.decided)
     }
 
-    /// Forgets everything: the next batch begins.
+    /// Removes everything, for the next batch.
     pub(crate) fn clear(&mut self) {
         self.decided.clear();
         self.latest.clear();
         self.category_names.0.clear();
         self.account_names.0.clear();
-        self.bans_seen.clear();
     }
 
-    /// Loads what has this name: as the batch has decided, or else as it is in the tables.
+    /// Loads one record: as the batch has decided it, or else as it is in the tables.
     pub(crate) fn load(
         &mut self,
         tables: &Tables,
-        name: &RecordRef,
+        record: &RecordRef,
         view: &mut View,
     ) -> Result<(), StoreError> {
-        match name {
+        match record {
             RecordRef::CategoryName(name) => {
-                let bearer = self.category_names.bearer(name, |name| tables.categories.named(name));
-                view.load_category_name(name.clone(), bearer);
+                let owner = self.category_names.owner(name, |name| tables.categories.named(name));
+                view.load_category_name(name.clone(), owner);
             }
             RecordRef::AccountName(name) => {
-                let bearer = self.account_names.bearer(name, |name| tables.accounts.id_of(name));
-                view.load_account_name(name.clone(), bearer);
+                let owner = self.account_names.owner(name, |name| tables.accounts.id_of(name));
+                view.load_account_name(name.clone(), owner);
             }
             RecordRef::Pet(_)
             | RecordRef::Category(_)
             | RecordRef::Order(_)
             | RecordRef::Account(_)
             | RecordRef::Key(_)
-            | RecordRef::Idempotency(_) => match self.latest(name) {
+            | RecordRef::Idempotency(_) => match self.latest(record) {
                 Some(change) => load_change(change, view),
-                None => self.load_from_tables(tables, name, view)?,
+                None => tables.load_one(record, view)?,
             },
             RecordRef::NextPet
             | RecordRef::NextCategory
             | RecordRef::NextOrder
             | RecordRef::NextAccount
             | RecordRef::NextKey => {
-                tables.load_one(name, view)?;
+                tables.load_one(record, view)?;
             }
         }
         Ok(())
     }
 
-    /// Adds a decision. There must be room for it in the tables.
+    /// Adds a decision. The tables must have room for it.
     pub(crate) fn add(&mut self, tables: &Tables, changes: Changes) {
         let decision = self.decided.len();
         self.decided.push(changes);
-        for place in 0..self.decided[decision].as_slice().len() {
-            self.follow(tables, (decision, place));
-            let name = name_of(self.change((decision, place)));
-            self.latest.insert(name, (decision, place));
+        for number in 0..self.decided[decision].as_slice().len() {
+            let position = (decision, number);
+            self.track_names(tables, position);
+            let record = record_of(self.change(position));
+            self.latest.insert(record, position);
         }
     }
 
-    /// What follows from a change besides the record itself: which record has which name.
-    fn follow(&mut self, tables: &Tables, place: Place) {
-        match self.change(place) {
+    /// Tracks the owners of the names that a change gives or releases.
+    fn track_names(&mut self, tables: &Tables, position: Position) {
+        match self.change(position) {
             Change::Category(record) => {
                 let (id, after) = (record.category.id, record.category.name.clone());
                 self.rename_category(tables, id, Some(after));
@@ -133,36 +126,23 @@ impl Overlay {
             Some(_) => None,
             None => tables.categories.read(id, |before| before.category.name.clone()),
         };
-        // A pet that comes or goes changes the category's count alone.
+        // A pet that is created or deleted changes only the category's count.
         if before != after {
             let (before, after) = (before.map(|name| name.folded()), after.map(|name| name.folded()));
             self.category_names.rename(id, before, after, |name| tables.categories.named(name));
         }
     }
 
-    fn change(&self, (decision, place): Place) -> &Change {
-        &self.decided[decision].as_slice()[place]
+    fn change(&self, (decision, number): Position) -> &Change {
+        &self.decided[decision].as_slice()[number]
     }
 
-    fn latest(&self, name: &RecordRef) -> Option<&Change> {
-        self.latest.get(name).map(|place| self.change(*place))
-    }
-
-    fn load_from_tables(
-        &mut self,
-        tables: &Tables,
-        name: &RecordRef,
-        view: &mut View,
-    ) -> Result<(), StoreError> {
-        tables.load_one(name, view)?;
-        if let RecordRef::Key(id) = name {
-            self.bans_seen.insert(*id, view.key(*id).and_then(|key| key.ban));
-        }
-        Ok(())
+    fn latest(&self, record: &RecordRef) -> Option<&Change> {
+        self.latest.get(record).map(|position| self.change(*position))
     }
 }
 
-/// Which record has a name, for the names about which the batch has decided.
+/// The owners of the names that the batch has given or released.
 struct NameOwners<N, Id>(Map<N, Option<Id>>);
 
 impl<N, Id> Default for NameOwners<N, Id> {
@@ -172,11 +152,11 @@ impl<N, Id> Default for NameOwners<N, Id> {
 }
 
 impl<N: Eq + Hash, Id: Copy + Eq> NameOwners<N, Id> {
-    fn bearer(&self, name: &N, in_tables: impl FnOnce(&N) -> Option<Id>) -> Option<Id> {
+    fn owner(&self, name: &N, in_tables: impl FnOnce(&N) -> Option<Id>) -> Option<Id> {
         self.0.get(name).copied().unwrap_or_else(|| in_tables(name))
     }
 
-    /// A record takes a name, and frees the one it had unless another record has taken it in the meantime.
+    /// Gives a record another name, and releases the old one unless another record has it by now.
     fn rename(
         &mut self,
         id: Id,
@@ -188,7 +168,7 @@ impl<N: Eq + Hash, Id: Copy + Eq> NameOwners<N, Id> {
             return;
         }
         if let Some(before) = before
-            && self.bearer(&before, in_tables) == Some(id)
+            && self.owner(&before, in_tables) == Some(id)
         {
             self.0.insert(before, None);
         }
@@ -198,8 +178,8 @@ impl<N: Eq + Hash, Id: Copy + Eq> NameOwners<N, Id> {
     }
 }
 
-/// What a change writes.
-pub(crate) fn name_of(change: &Change) -> RecordRef {
+/// The record that a change writes.
+pub(crate) fn record_of(change: &Change) -> RecordRef {
     match change {
         Change::Pet(record) => RecordRef::Pet(record.pet.id),
         Change::PetDeleted(id) => RecordRef::Pet(*id),
@@ -224,7 +204,7 @@ fn load_change(change: &Change, view: &mut View) {
         Change::Account(account) => view.load_account(account.id, Some(account.clone())),
         Change::Key(record) => view.load_key(record.id, Some(KeyRecord::clone(record))),
         Change::Idempotency(record) => {
-            view.load_idempotency(record.name.clone(), Some(IdempotencyRecord::clone(record)))
+            view.load_idempotency(record.name.clone(), Some(IdempotencyRecord::clone(record)));
         }
     }
 }
@@ -251,11 +231,11 @@ mod tests {
         tables.categories.put(2, category(2, "Cats"));
         let exchange = [Change::Category(category(2, "Dogs")), Change::Category(category(1, "Cats"))];
         overlay.add(&tables, Changes::from(exchange));
-        for (name, bearer) in [("dogs", 2), ("cats", 1)] {
+        for (name, owner) in [("dogs", 2), ("cats", 1)] {
             let name = CategoryName::parse(name).unwrap().folded();
             let mut view = View::default();
             overlay.load(&tables, &RecordRef::CategoryName(name.clone()), &mut view).unwrap();
-            assert_eq!(view.category_named(&name).map(CategoryId::get), Some(bearer));
+            assert_eq!(view.category_named(&name).map(CategoryId::get), Some(owner));
         }
     }
 }

@@ -1,16 +1,15 @@
-//! SlotSet that belong to another slot: the orders of a pet.
+//! An index from an owner's slot to the slots that belong to it: from a pet to its orders.
 
 use petstore_ports::PageOrder;
 use roaring::RoaringBitmap;
 
-use crate::index_search::{Seek, SlotSet};
 use crate::slab::Slab;
+use crate::slot_set::{Seek, SlotSet};
 
-/// SlotSet that are kept as a list: to put one into its middle moves no more than a page of memory.
-const LISTED_MAX: usize = 1_024;
+/// Longest list of slots: an insertion in its middle moves at most 4 KiB.
+const LIST_MAX: usize = 1_024;
 
-/// Sets of slots, in a table by the slot that they belong to. In a tree of pairs, as for names, an order in memory took 4%
-/// more time: each level of the tree was a cache miss.
+/// Sets of slots, in a slab by the slot of their owner. A tree of pairs, as for names, would cost a cache miss at each level.
 pub(crate) struct OwnerIndex {
     sets: Slab<Set>,
 }
@@ -22,7 +21,7 @@ impl OwnerIndex {
 
     /// Adds a slot to those of `owner`.
     pub(crate) fn add(&self, owner: u32, slot: u32) {
-        self.sets.alter(owner, |set| set.get_or_insert_with(|| Set::Listed(Vec::new())).add(slot));
+        self.sets.alter(owner, |set| set.get_or_insert_with(|| Set::List(Vec::new())).add(slot));
     }
 
     /// Removes a slot from those of `owner`.
@@ -37,52 +36,52 @@ impl OwnerIndex {
         });
     }
 
-    /// Searches the slots of `owner`; none if it has none. They do not change meanwhile: the search must be short.
+    /// Searches the slots of `owner`, if it has any. They are locked meanwhile: the search must be short.
     pub(crate) fn search<R>(&self, owner: u32, search: impl FnOnce(&dyn SlotSet) -> R) -> Option<R> {
         self.sets.read(owner, |set| search(set))
     }
 }
 
 enum Set {
-    /// Rising.
-    Listed(Vec<u32>),
-    Mapped(Box<RoaringBitmap>),
+    /// Ascending.
+    List(Vec<u32>),
+    Bitmap(Box<RoaringBitmap>),
 }
 
 impl Set {
     fn add(&mut self, slot: u32) {
         match self {
-            // New slots are the highest, nearly always.
-            Self::Listed(slots) if slots.last().is_none_or(|last| *last < slot) => slots.push(slot),
-            Self::Listed(slots) => {
-                if let Err(place) = slots.binary_search(&slot) {
-                    slots.insert(place, slot);
+            // A new slot is nearly always the highest.
+            Self::List(slots) if slots.last().is_none_or(|last| *last < slot) => slots.push(slot),
+            Self::List(slots) => {
+                if let Err(index) = slots.binary_search(&slot) {
+                    slots.insert(index, slot);
                 }
             }
-            Self::Mapped(slots) => drop(slots.insert(slot)),
+            Self::Bitmap(slots) => drop(slots.insert(slot)),
         }
-        if let Self::Listed(slots) = self
-            && slots.len() > LISTED_MAX
+        if let Self::List(slots) = self
+            && slots.len() > LIST_MAX
         {
-            *self = Self::Mapped(Box::new(slots.iter().copied().collect()));
+            *self = Self::Bitmap(Box::new(slots.iter().copied().collect()));
         }
     }
 
     fn remove(&mut self, slot: u32) {
         match self {
-            Self::Listed(slots) => {
-                if let Ok(place) = slots.binary_search(&slot) {
-                    slots.remove(place);
+            Self::List(slots) => {
+                if let Ok(index) = slots.binary_search(&slot) {
+                    slots.remove(index);
                 }
             }
-            Self::Mapped(slots) => drop(slots.remove(slot)),
+            Self::Bitmap(slots) => drop(slots.remove(slot)),
         }
     }
 
     fn is_empty(&self) -> bool {
         match self {
-            Self::Listed(slots) => slots.is_empty(),
-            Self::Mapped(slots) => slots.is_empty(),
+            Self::List(slots) => slots.is_empty(),
+            Self::Bitmap(slots) => slots.is_empty(),
         }
     }
 }
@@ -90,12 +89,12 @@ impl Set {
 impl SlotSet for Set {
     fn seek(&self, order: PageOrder) -> Seek<'_> {
         let slots = match self {
-            Self::Listed(slots) => slots,
-            Self::Mapped(slots) => return slots.seek(order),
+            Self::List(slots) => slots,
+            Self::Bitmap(slots) => return slots.seek(order),
         };
-        Box::new(move |place| match order {
-            PageOrder::Ascending => slots.get(slots.partition_point(|slot| *slot < place)).copied(),
-            PageOrder::Descending => slots[..slots.partition_point(|slot| *slot <= place)].last().copied(),
+        Box::new(move |position| match order {
+            PageOrder::Ascending => slots.get(slots.partition_point(|slot| *slot < position)).copied(),
+            PageOrder::Descending => slots[..slots.partition_point(|slot| *slot <= position)].last().copied(),
         })
     }
 }
@@ -103,10 +102,10 @@ impl SlotSet for Set {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::index_search::check_ends_and_gap;
+    use crate::slot_set::check_ends_and_gap;
 
     #[test]
-    fn an_owner_shows_its_own_slots_only_in_both_directions() {
+    fn an_owner_has_its_own_slots_in_both_directions() {
         let index = OwnerIndex::new();
         for (owner, slot) in [(7, u32::MAX), (7, 0), (7, 5), (7, 5), (8, 3), (6, u32::MAX)] {
             index.add(owner, slot);
@@ -119,16 +118,16 @@ mod tests {
     }
 
     #[test]
-    fn a_list_that_becomes_a_map_holds_the_same_and_an_empty_one_is_gone() {
+    fn a_list_that_becomes_a_bitmap_keeps_its_slots_and_an_empty_set_is_removed() {
         let index = OwnerIndex::new();
-        let most = u32::try_from(LISTED_MAX).unwrap();
-        let is_mapped = || index.sets.read(1, |set| matches!(set, Set::Mapped(_))) == Some(true);
-        // From the highest to the lowest, so that each is put in front.
+        let most = u32::try_from(LIST_MAX).unwrap();
+        let is_bitmap = || index.sets.read(1, |set| matches!(set, Set::Bitmap(_))) == Some(true);
+        // Descending, so that each slot is inserted at the front.
         for slot in (0..=most).rev() {
-            assert!(!is_mapped());
+            assert!(!is_bitmap());
             index.add(1, 2 * slot);
         }
-        assert!(is_mapped());
+        assert!(is_bitmap());
         for slot in 0..=most {
             let next = |place| index.search(1, |slots| slots.seek(PageOrder::Ascending)(place)).flatten();
             assert_eq!(next(2 * slot), Some(2 * slot));

@@ -1,35 +1,35 @@
-//! A page: candidates from an index, judged by their records.
+//! Pages: candidates from an index, compared by their records.
 
 use petstore_ports::{PageEnd, PageRequest};
 
 use crate::index_search::{Found, SlotCursor};
 use crate::slab::{BLOCK, Slab, block_of};
 
-/// Candidates that are asked for at once: whatever the page's limit, an index is never held for more.
+/// Most candidates of one search, whatever the page's limit: it bounds the time for which an index is locked.
 const CANDIDATES_MAX: usize = 1_024;
 
 /// Hands the records of a page to the sink.
 ///
-/// `candidates` gives slots that may be of the page and misses none that is; `admits` decides. The page ends where its
-/// records are not shown any more: those that were copied meanwhile are nobody's business. No lock is held while
-/// the sink runs: it is foreign code, and may well ask the store something else.
+/// `candidates` returns all slots of the page, and possibly more; `admits` decides. The page ends once `is_visible` returns
+/// false, and the records that were copied meanwhile are discarded. No lock is held while the sink runs: it is foreign code,
+/// and may call the store.
 pub(crate) fn fill<T: Clone>(
     page: &PageRequest,
     records: &Slab<T>,
     candidates: impl Fn(SlotCursor, usize) -> Found,
     admits: impl Fn(&T) -> bool,
-    is_shown: &dyn Fn() -> bool,
+    is_visible: &dyn Fn() -> bool,
     mut sink: impl FnMut(&T),
 ) -> PageEnd {
-    let mut walk = SlotCursor::new(page);
+    let mut cursor = SlotCursor::new(page);
     let mut left = page.limit;
     let mut copies = [const { None }; BLOCK];
-    while !walk.is_over() {
-        // One more than the page takes: whether it is there decides how the page ends.
-        let found = candidates(walk, left.saturating_add(1).min(CANDIDATES_MAX));
+    while !cursor.is_over() {
+        // One more than the page has room for: it decides whether more records follow.
+        let found = candidates(cursor, left.saturating_add(1).min(CANDIDATES_MAX));
         for slots in found.slots.chunk_by(|one, next| block_of(*one) == block_of(*next)) {
             let count = records.copy_of_block(slots, &admits, &mut copies);
-            if !is_shown() {
+            if !is_visible() {
                 return PageEnd::Last;
             }
             for record in copies[..count].iter().flatten() {
@@ -40,21 +40,21 @@ pub(crate) fn fill<T: Clone>(
                 left -= 1;
             }
         }
-        walk = found.rest;
+        cursor = found.rest;
     }
     PageEnd::Last
 }
 
-/// Every record of a table, by id. `candidates` gives slots as for [`fill`]. No lock is held between two of them.
+/// All records of a table, by id. `candidates` is as for [`fill`]. No lock is held between two records.
 pub(crate) fn all<T: Clone>(
     records: &Slab<T>,
     candidates: impl Fn(SlotCursor, usize) -> Found,
 ) -> impl Iterator<Item = T> {
-    let mut walk = SlotCursor::of_all();
+    let mut cursor = SlotCursor::of_all();
     let runs = std::iter::from_fn(move || {
-        (!walk.is_over()).then(|| {
-            let found = candidates(walk, CANDIDATES_MAX);
-            walk = found.rest;
+        (!cursor.is_over()).then(|| {
+            let found = candidates(cursor, CANDIDATES_MAX);
+            cursor = found.rest;
             found.slots
         })
     });

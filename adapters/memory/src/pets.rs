@@ -11,23 +11,24 @@ use roaring::RoaringBitmap;
 
 use crate::hash_index::{HashIndex, HashIndexBuffer};
 use crate::ids::IdCounter;
-use crate::index_search::{Found, Seek, SlotCursor, SlotSet, Union, leapfrog, scan, search};
+use crate::index_search::{Found, SlotCursor, leapfrog, scan, search};
 use crate::page;
 use crate::slab::{Slab, slot};
+use crate::slot_set::{Seek, SlotSet, Union};
 use crate::state_index::StateIndex;
 
-/// Pets with their stock; found by id, status, category and name.
+/// Pets with their stock, found by id, status, category and name.
 pub(crate) struct Pets {
     pub(crate) ids: IdCounter,
     records: Slab<PetRecord>,
     state_index: RwLock<StateIndex<{ PetStatus::ALL.len() }>>,
     by_category: DashMap<CategoryId, RoaringBitmap, RandomState>,
-    /// By the hash of the folded name: two names may share one, so it is the record that decides.
+    /// By the hash of the folded name. Two names may have the same hash, so candidates are compared by their records.
     by_name: HashIndex,
     hasher: RandomState,
 }
 
-/// Where the indexes have a pet.
+/// The index entries of a pet.
 #[derive(Clone, Copy)]
 struct Entry {
     status: PetStatus,
@@ -55,17 +56,17 @@ impl Pets {
         self.read(id, |_| ()).is_some()
     }
 
-    /// What `read` takes from the record. It must be short, and take no lock.
+    /// Applies `read` to the record, which stays locked meanwhile: `read` must be short, and take no lock.
     pub(crate) fn read<R>(&self, id: PetId, read: impl FnOnce(&PetRecord) -> R) -> Option<R> {
         self.records.read(slot(id.get())?, read)
     }
 
-    /// How many pets a category has.
+    /// The number of pets in a category.
     pub(crate) fn count_in(&self, category: CategoryId) -> u64 {
         self.by_category.get(&category).map_or(0, |pets| pets.len())
     }
 
-    /// Changes what is not indexed of a pet: its stock, its open orders, its versions.
+    /// Changes fields that are not indexed: stock, open orders, versions.
     pub(crate) fn update(&self, id: PetId, change: impl FnOnce(&mut PetRecord)) {
         if let Some(slot) = slot(id.get()) {
             self.records.update(slot, change);
@@ -73,31 +74,30 @@ impl Pets {
     }
 
     pub(crate) fn put(&self, slot: u32, record: PetRecord) {
-        // An order changes the stock and nothing that is indexed.
+        // An order changes only the stock, which is not indexed.
         if self.records.read(slot, |old| old.pet == record.pet) == Some(true) {
             self.records.write(slot, Some(record));
             return;
         }
-        self.ids.skip_to(record.pet.id.get());
+        self.ids.advance_to(record.pet.id.get());
         let (before, after) = (self.entry_of(slot), self.entry(&record.pet));
-        self.widen(slot, after, before);
+        self.add_entries(slot, after, before);
         self.records.write(slot, Some(record));
         if let Some(before) = before {
-            self.narrow(slot, before, Some(after));
+            self.remove_entries(slot, before, Some(after));
         }
     }
 
-    /// Puts a new pet into a table that is being filled. It is not found by its name before `names` have come to
-    /// [`Pets::index_names`].
-    pub(crate) fn fill(&self, slot: u32, record: PetRecord, names: &mut HashIndexBuffer) {
-        self.ids.skip_to(record.pet.id.get());
+    /// Adds a new pet during a bulk load. It is found by its name once `names` were passed to [`Pets::index_names`].
+    pub(crate) fn load(&self, slot: u32, record: PetRecord, names: &mut HashIndexBuffer) {
+        self.ids.advance_to(record.pet.id.get());
         let entry = self.entry(&record.pet);
         names.push(entry.name_hash, slot);
-        self.count(slot, entry, None);
+        self.add_category_and_status(slot, entry, None);
         self.records.write(slot, Some(record));
     }
 
-    /// Makes pets that the table was filled with known by their names, too.
+    /// Adds the pets of a bulk load to the name index.
     pub(crate) fn index_names(&self, names: HashIndexBuffer) {
         self.by_name.add_all(names);
     }
@@ -107,26 +107,26 @@ impl Pets {
             return;
         };
         self.records.write(slot, None);
-        self.narrow(slot, before, None);
+        self.remove_entries(slot, before, None);
     }
 
-    /// A page of them, as long as they are shown.
+    /// A page of pets. It ends once `is_visible` returns false.
     pub(crate) fn page(
         &self,
         filter: &PetFilter,
         page: &PageRequest,
-        is_shown: &dyn Fn() -> bool,
+        is_visible: &dyn Fn() -> bool,
         sink: PetSink<'_>,
     ) -> PageEnd {
-        let candidates = |walk, max| self.candidates(filter, walk, max);
-        // Nothing is asked of any: a twelfth of what reading such a page costs.
+        let candidates = |cursor, max| self.candidates(filter, cursor, max);
+        // Without a filter no record is compared.
         if *filter == PetFilter::default() {
-            return page::fill(page, &self.records, candidates, |_| true, is_shown, sink);
+            return page::fill(page, &self.records, candidates, |_| true, is_visible, sink);
         }
-        page::fill(page, &self.records, candidates, |record| filter.admits(record), is_shown, sink)
+        page::fill(page, &self.records, candidates, |record| filter.admits(record), is_visible, sink)
     }
 
-    /// How many there are.
+    /// The number of pets.
     pub(crate) fn len(&self) -> u64 {
         self.state_index.read().all().len()
     }
@@ -135,7 +135,7 @@ impl Pets {
         self.len() == 0
     }
 
-    /// Removes every one.
+    /// Removes all pets.
     pub(crate) fn clear(&self) {
         let all: Vec<u32> = self.state_index.read().all().iter().collect();
         for slot in all {
@@ -143,20 +143,20 @@ impl Pets {
         }
     }
 
-    /// Every pet, by id.
+    /// All pets, by id.
     pub(crate) fn all(&self) -> impl Iterator<Item = PetRecord> {
-        page::all(&self.records, |walk, max| scan(self.state_index.read().all(), walk, max))
+        page::all(&self.records, |cursor, max| scan(self.state_index.read().all(), cursor, max))
     }
 
-    fn candidates(&self, filter: &PetFilter, walk: SlotCursor, max: usize) -> Found {
+    fn candidates(&self, filter: &PetFilter, cursor: SlotCursor, max: usize) -> Found {
         if let Some(ids) = &filter.ids {
-            return leapfrog(&[&Listed(ids)], walk, max);
+            return leapfrog(&[&Listed(ids)], cursor, max);
         }
-        // Three locks at once, all to read, each of them a leaf to every writer: nobody waits in a circle.
+        // Three read locks at once. No writer takes another lock while it holds one of them, so there is no deadlock.
         let category = match filter.category_id {
             None => None,
             Some(id) => match self.by_category.get(&id) {
-                None => return Found::nothing(walk),
+                None => return Found::nothing(cursor),
                 category => category,
             },
         };
@@ -170,26 +170,24 @@ impl Pets {
             filters.push(Union(statuses.map(|status| state_index.in_state(state(status))).collect()));
         }
         if let Some(name) = &filter.name {
-            return self
-                .by_name
-                .search(self.hash(name), |bearers| search(&filters, Some(bearers), walk, max));
+            return self.by_name.search(self.hash(name), |slots| search(&filters, Some(slots), cursor, max));
         }
         if filters.is_empty() {
-            return scan(state_index.all(), walk, max);
+            return scan(state_index.all(), cursor, max);
         }
-        search(&filters, None, walk, max)
+        search(&filters, None, cursor, max)
     }
 
-    /// Adds a pet to the indexes in which it is not already.
-    fn widen(&self, slot: u32, entry: Entry, already: Option<Entry>) {
+    /// Adds a pet to the indexes, except for the entries that it has already.
+    fn add_entries(&self, slot: u32, entry: Entry, already: Option<Entry>) {
         if already.is_none_or(|already| already.name_hash != entry.name_hash) {
             self.by_name.add(entry.name_hash, slot);
         }
-        self.count(slot, entry, already);
+        self.add_category_and_status(slot, entry, already);
     }
 
-    /// Counts a pet to its category and its status, unless it is there already.
-    fn count(&self, slot: u32, entry: Entry, already: Option<Entry>) {
+    /// Adds a pet to the indexes of categories and of statuses, except for the entries that it has already.
+    fn add_category_and_status(&self, slot: u32, entry: Entry, already: Option<Entry>) {
         if already.is_none_or(|already| already.category != entry.category) {
             self.by_category.entry(entry.category).or_default().insert(slot);
         }
@@ -200,22 +198,22 @@ impl Pets {
         }
     }
 
-    /// Removes a pet from the indexes in which it does not remain.
-    fn narrow(&self, slot: u32, entry: Entry, remains: Option<Entry>) {
-        if remains.is_none_or(|remains| remains.status != entry.status) {
+    /// Removes a pet from the indexes, except for the entries that remain.
+    fn remove_entries(&self, slot: u32, entry: Entry, remaining: Option<Entry>) {
+        if remaining.is_none_or(|remaining| remaining.status != entry.status) {
             let mut state_index = self.state_index.write();
             state_index.remove_from_state(state(entry.status), slot);
-            if remains.is_none() {
+            if remaining.is_none() {
                 state_index.remove(slot);
             }
         }
-        if remains.is_none_or(|remains| remains.category != entry.category) {
+        if remaining.is_none_or(|remaining| remaining.category != entry.category) {
             if let Some(mut pets) = self.by_category.get_mut(&entry.category) {
                 pets.remove(slot);
             }
             self.by_category.remove_if(&entry.category, |_, pets| pets.is_empty());
         }
-        if remains.is_none_or(|remains| remains.name_hash != entry.name_hash) {
+        if remaining.is_none_or(|remaining| remaining.name_hash != entry.name_hash) {
             self.by_name.remove(entry.name_hash, slot);
         }
     }
@@ -234,7 +232,7 @@ impl Pets {
     }
 }
 
-/// The place of a status among the state_index's states.
+/// The number of a status in the state index.
 const fn state(status: PetStatus) -> usize {
     match status {
         PetStatus::Available => 0,
@@ -243,18 +241,18 @@ const fn state(status: PetStatus) -> usize {
     }
 }
 
-/// The pets that a filter names one by one.
+/// The ids that a filter lists.
 struct Listed<'a>(&'a [PetId]);
 
 impl SlotSet for Listed<'_> {
     fn seek(&self, order: PageOrder) -> Seek<'_> {
-        Box::new(move |place| {
-            let place = u64::from(place);
+        Box::new(move |position| {
+            let position = u64::from(position);
             let id = match order {
-                PageOrder::Ascending => self.0.get(self.0.partition_point(|id| id.get() < place)),
-                PageOrder::Descending => self.0[..self.0.partition_point(|id| id.get() <= place)].last(),
+                PageOrder::Ascending => self.0.get(self.0.partition_point(|id| id.get() < position)),
+                PageOrder::Descending => self.0[..self.0.partition_point(|id| id.get() <= position)].last(),
             };
-            // If no slab holds this one, none holds those after it: ids rise.
+            // Ids are ascending: if this one exceeds the slots, so do all after it.
             slot(id?.get())
         })
     }
@@ -267,14 +265,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn two_names_with_one_hash_are_told_apart() {
+    fn two_names_with_the_same_hash_are_distinguished() {
         let pets = Pets::new();
         let name = |name| PetName::parse(name).unwrap();
         for (number, pet_name) in [(1, "Rex"), (2, "Tom")] {
             let new = NewPet { name: name(pet_name), category_id: CategoryId::FIRST, status: None };
             pets.put(number, PetRecord::new(PetId::new(u64::from(number)).unwrap(), new));
         }
-        // As if Tom's name hashed like Rex's.
+        // This simulates that both names have the same hash.
         let rex = name("Rex").folded();
         pets.by_name.add(pets.hash(&rex), 2);
         let filter = PetFilter { name: Some(rex), ..PetFilter::default() };
@@ -285,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn a_category_that_lost_its_last_pet_takes_no_room() {
+    fn a_category_without_pets_has_no_index_entry() {
         let pets = Pets::new();
         let name = PetName::parse("Rex").unwrap();
         pets.put(

@@ -16,26 +16,26 @@ use crate::tables::Tables;
 use crate::terms::Terms;
 
 impl MemoryStore {
-    /// What is read of the shop; nothing while it is hidden.
-    pub(crate) fn shown<T>(&self, read: impl Fn(&Tables) -> Option<T>) -> Option<T> {
-        self.tables.write_epochs.wait();
+    /// Reads the shop. None while it is hidden.
+    pub(crate) fn read_shop<T>(&self, read: impl Fn(&Tables) -> Option<T>) -> Option<T> {
+        self.tables.write_epochs.wait_for_writes();
         let sequence = self.tables.visibility.begin_read()?;
         let mut found = read(&self.tables);
         if !self.tables.visibility.is_unchanged(sequence) {
-            found = self.shown_later(read);
+            found = self.read_shop_again(read);
         }
         found
     }
 
-    /// The same where an import or a reset came in between.
+    /// Reads again after an import or a reset began meanwhile.
     #[cold]
-    fn shown_later<T>(&self, read: impl Fn(&Tables) -> Option<T>) -> Option<T> {
-        self.shown(read)
+    fn read_shop_again<T>(&self, read: impl Fn(&Tables) -> Option<T>) -> Option<T> {
+        self.read_shop(read)
     }
 
-    /// A page of the shop, which ends where it is hidden. `read` is given what tells that it is not.
-    fn shown_page(&self, read: impl FnOnce(&Tables, &dyn Fn() -> bool) -> PageEnd) -> PageEnd {
-        self.tables.write_epochs.wait();
+    /// Reads a page of the shop. The page ends once the shop is hidden: `read` gets a function that returns false from then on.
+    fn read_shop_page(&self, read: impl FnOnce(&Tables, &dyn Fn() -> bool) -> PageEnd) -> PageEnd {
+        self.tables.write_epochs.wait_for_writes();
         let visibility = &self.tables.visibility;
         visibility
             .begin_read()
@@ -46,7 +46,7 @@ impl MemoryStore {
 #[async_trait]
 impl PetReader for MemoryStore {
     fn pet(&self, id: PetId) -> Reply<Result<Option<PetRecord>, StoreError>> {
-        Reply::now(Ok(self.shown(|tables| tables.pets.get(id))))
+        Reply::now(Ok(self.read_shop(|tables| tables.pets.get(id))))
     }
 
     async fn pets<'a>(
@@ -55,14 +55,14 @@ impl PetReader for MemoryStore {
         page: &PageRequest,
         sink: PetSink<'a>,
     ) -> Result<PageEnd, StoreError> {
-        Ok(self.shown_page(|tables, is_shown| tables.pets.page(filter, page, is_shown, sink)))
+        Ok(self.read_shop_page(|tables, is_visible| tables.pets.page(filter, page, is_visible, sink)))
     }
 }
 
 #[async_trait]
 impl CategoryReader for MemoryStore {
     fn category(&self, id: CategoryId) -> Reply<Result<Option<CategoryRecord>, StoreError>> {
-        Reply::now(Ok(self.shown(|tables| tables.categories.get(id))))
+        Reply::now(Ok(self.read_shop(|tables| tables.categories.get(id))))
     }
 
     async fn categories<'a>(
@@ -71,14 +71,14 @@ impl CategoryReader for MemoryStore {
         page: &PageRequest,
         sink: CategorySink<'a>,
     ) -> Result<PageEnd, StoreError> {
-        Ok(self.shown_page(|tables, is_shown| tables.categories.page(filter, page, is_shown, sink)))
+        Ok(self.read_shop_page(|tables, is_visible| tables.categories.page(filter, page, is_visible, sink)))
     }
 }
 
 #[async_trait]
 impl OrderReader for MemoryStore {
     fn order(&self, id: OrderId) -> Reply<Result<Option<OrderRecord>, StoreError>> {
-        Reply::now(Ok(self.shown(|tables| tables.orders.get(id))))
+        Reply::now(Ok(self.read_shop(|tables| tables.orders.get(id))))
     }
 
     async fn orders<'a>(
@@ -87,7 +87,7 @@ impl OrderReader for MemoryStore {
         page: &PageRequest,
         sink: OrderSink<'a>,
     ) -> Result<PageEnd, StoreError> {
-        Ok(self.shown_page(|tables, is_shown| tables.orders.page(filter, page, is_shown, sink)))
+        Ok(self.read_shop_page(|tables, is_visible| tables.orders.page(filter, page, is_visible, sink)))
     }
 }
 
@@ -100,13 +100,16 @@ impl MemoryStore {
         let Some(id) = id else {
             return Ok(None);
         };
-        let Some(Terms { account, scopes, expires_at, revoked }) = self.tables.keys.terms(id) else {
+        let Some(terms) = self.tables.keys.terms(id) else {
             return Ok(None);
         };
+        let Terms { account, scopes, expires_at, revoked, recorded_ban } = terms;
         let Some(plan) = self.tables.accounts.plan(account) else {
-            return Err(StoreError::corrupt(format!("key {id} has no account {account}")));
+            return Err(StoreError::corrupt(format!(
+                "key {id} belongs to account {account}, which does not exist"
+            )));
         };
-        Ok(Some(Credential { key: id, account, plan, scopes, expires_at, revoked }))
+        Ok(Some(Credential { key: id, account, plan, scopes, expires_at, revoked, recorded_ban }))
     }
 }
 
@@ -125,21 +128,21 @@ impl IdempotencyRecords for MemoryStore {
 #[async_trait]
 impl AccountDirectory for MemoryStore {
     async fn accounts(&self, after: Option<AccountId>, limit: usize) -> Result<Vec<Account>, StoreError> {
-        self.tables.write_epochs.wait();
-        Ok(self.tables.accounts.page(&rising(after.map(AccountId::get), limit)))
+        self.tables.write_epochs.wait_for_writes();
+        Ok(self.tables.accounts.page(&ascending(after.map(AccountId::get), limit)))
     }
 
     async fn account_named(&self, name: &FoldedName) -> Result<Option<Account>, StoreError> {
-        self.tables.write_epochs.wait();
+        self.tables.write_epochs.wait_for_writes();
         Ok(self.tables.accounts.named(name))
     }
 
     async fn keys(&self, after: Option<KeyId>, limit: usize) -> Result<Vec<KeyRecord>, StoreError> {
-        self.tables.write_epochs.wait();
-        Ok(self.tables.keys.page(&rising(after.map(KeyId::get), limit)))
+        self.tables.write_epochs.wait_for_writes();
+        Ok(self.tables.keys.page(&ascending(after.map(KeyId::get), limit)))
     }
 }
 
-const fn rising(after: Option<u64>, limit: usize) -> PageRequest {
+const fn ascending(after: Option<u64>, limit: usize) -> PageRequest {
     PageRequest { order: PageOrder::Ascending, after, limit }
 }

@@ -1,39 +1,39 @@
-//! Records, addressed by their id.
+//! Tables of records, addressed by id.
 
 use parking_lot::RwLock;
 
 use crate::directory::Directory;
 
-/// The largest id that a slab holds. It has no place for a record above it: reads find none, writes are refused.
+/// The highest id that a slab holds. Reads of a higher one find no record, writes are refused.
 pub(crate) const SLOT_MAX: u32 = u32::MAX;
 
 const BLOCK_BITS: u32 = 4;
 
-/// Records under one lock: a lock is then half a byte a record, and a page takes a few locks instead of a hundred.
+/// Number of records under one lock: it saves memory, and a page takes few locks.
 pub(crate) const BLOCK: usize = 1 << BLOCK_BITS;
 
 const _: () = assert!(SLOT_MAX >> BLOCK_BITS < Directory::<()>::LEN);
 
-/// The place of an id, if the slabs reach that far.
+/// The slot of an id, if slabs have one.
 pub(crate) fn slot(id: u64) -> Option<u32> {
     u32::try_from(id).ok()
 }
 
-/// The block that a slot is in.
+/// The block of a slot.
 pub(crate) const fn block_of(slot: u32) -> u32 {
     slot >> BLOCK_BITS
 }
 
-/// The place of a slot in its block.
+/// The index of a slot within its block.
 pub(crate) const fn place_of(slot: u32) -> usize {
     slot as usize % BLOCK
 }
 
 type Block<T> = RwLock<[Option<T>; BLOCK]>;
 
-/// Records by slot. Each is in one piece in its block, so that reading one touches no chain of pointers.
+/// Records by slot. A record lies in its block itself, so that reading one follows no further pointers.
 ///
-/// The lock of a block is a leaf: while it is held, a record is read or written and nothing else is done.
+/// While a block is locked, one record is read or written, and no other lock is taken.
 pub(crate) struct Slab<T> {
     blocks: Directory<Block<T>>,
 }
@@ -43,12 +43,12 @@ impl<T> Slab<T> {
         Self { blocks: Directory::new() }
     }
 
-    /// What `read` takes from the record. It must be short, and take no other lock.
+    /// Applies `read` to the record, which stays locked meanwhile: `read` must be short, and take no other lock.
     pub(crate) fn read<R>(&self, slot: u32, read: impl FnOnce(&T) -> R) -> Option<R> {
         self.blocks.find(block_of(slot))?.read()[place_of(slot)].as_ref().map(read)
     }
 
-    /// Writes the record, or removes it, and returns the one that was there.
+    /// Writes or removes the record, and returns the previous one.
     pub(crate) fn write(&self, slot: u32, record: Option<T>) -> Option<T> {
         let block = block_of(slot);
         let block = if record.is_some() { self.blocks.entry(block) } else { self.blocks.find(block)? };
@@ -62,7 +62,7 @@ impl<T> Slab<T> {
         }
     }
 
-    /// Changes the record in place, makes it or removes it.
+    /// Changes the record in place, creates it or removes it.
     pub(crate) fn alter(&self, slot: u32, change: impl FnOnce(&mut Option<T>)) {
         change(&mut self.blocks.entry(block_of(slot)).write()[place_of(slot)]);
     }
@@ -74,8 +74,8 @@ impl<T: Clone> Slab<T> {
         self.read(slot, T::clone)
     }
 
-    /// Copies those of the records that are wanted, in the order of the slots, which must be of one block, and returns how
-    /// many there are. Its lock is taken once.
+    /// Copies the records that `wanted` admits, in the order of the slots, and returns their number. All slots must be of one
+    /// block, which is locked once.
     pub(crate) fn copy_of_block(
         &self,
         slots: &[u32],
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_record_is_where_it_was_written_until_it_is_removed() {
+    fn a_record_stays_in_its_slot_until_it_is_removed() {
         let slab = Slab::new();
         let slots = [0, 1, 15, 16, 1_023, 1_024, 2_097_152, SLOT_MAX];
         for slot in slots {
@@ -117,14 +117,14 @@ mod tests {
     }
 
     #[test]
-    fn removing_what_was_never_there_makes_no_room_for_it() {
+    fn removing_a_record_that_does_not_exist_allocates_nothing() {
         let slab = Slab::<u64>::new();
         assert_eq!(slab.write(77, None), None);
         assert!(slab.blocks.find(block_of(77)).is_none());
     }
 
     #[test]
-    fn ids_above_the_last_slot_have_no_place() {
+    fn ids_above_the_last_slot_have_no_slot() {
         assert_eq!(slot(u64::from(SLOT_MAX)), Some(SLOT_MAX));
         assert_eq!(slot(u64::from(SLOT_MAX) + 1), None);
         assert_eq!(slot(u64::MAX), None);

@@ -1,9 +1,9 @@
-//! Which records of a table there are, and which of them are in which state.
+//! The slots of a table, and of each state that its records have.
 
 use roaring::RoaringBitmap;
 
-/// A bitmap of all slots and one for each state. Its owner keeps it under one lock, so that what a search sees of
-/// several states is one moment's.
+/// A bitmap of all slots, and one for each state. The owner keeps it under one lock, so a search sees all states at the same
+/// moment.
 pub(crate) struct StateIndex<const STATES: usize> {
     all: RoaringBitmap,
     by_state: [RoaringBitmap; STATES],
@@ -21,7 +21,7 @@ impl<const STATES: usize> StateIndex<STATES> {
         &self.all
     }
 
-    /// The slots in a state. While a record changes it is in both.
+    /// The slots in a state. While the state of a record changes, its slot is in both.
     pub(crate) const fn in_state(&self, state: usize) -> &RoaringBitmap {
         &self.by_state[state]
     }

@@ -1,4 +1,4 @@
-//! Counts of the store, and of what has become of it since it was opened.
+//! Counts of the store's records, and of events since it was opened.
 
 use petstore_ports::{StoreCounts, StoreStats};
 
@@ -7,9 +7,10 @@ use crate::store::MemoryStore;
 impl StoreStats for MemoryStore {
     fn counts(&self) -> StoreCounts {
         let tables = &self.tables;
-        // What an import has brought so far is shown to nobody.
-        let shown = self.shown(|shop| Some([shop.pets.len(), shop.categories.len(), shop.orders.len()]));
-        let [pets, categories, orders] = shown.unwrap_or_default();
+        // The records of an unfinished import are not counted.
+        let visible =
+            self.read_shop(|shop| Some([shop.pets.len(), shop.categories.len(), shop.orders.len()]));
+        let [pets, categories, orders] = visible.unwrap_or_default();
         StoreCounts {
             pets,
             categories,

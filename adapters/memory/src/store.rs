@@ -1,4 +1,4 @@
-//! The store itself, and the ports that change it.
+//! The store, and the ports that change it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,17 +10,17 @@ use petstore_ports::{Housekeeping, StoreError, StoreHealth, Transactor, Transiti
 
 use crate::addresses::Addresses;
 use crate::idempotency_records;
-use crate::oneshot::promise;
+use crate::oneshot::channel;
 use crate::queue::Request;
 use crate::stripes::Stripes;
 use crate::tables::Tables;
 use crate::transact;
 use crate::writer::Durable;
 
-/// A store in the memory of this process. Threads share it by reference.
+/// A store in the memory of this process, shared by threads.
 ///
-/// [`MemoryStore::new`] makes one that is empty, answers at once and is gone when it is dropped. [`MemoryStore::open`]
-/// opens one that a journal keeps: it reads just the same, and answers a write once the journal has it on disk.
+/// [`MemoryStore::new`] creates an empty store that is lost when it is dropped. [`MemoryStore::open`] opens a durable one: it
+/// answers a write once the journal has it on disk. Reads are the same in both.
 ///
 /// ```
 /// use petstore_domain::{CategoryName, CreateCategory, NewCategory, PetId};
@@ -45,39 +45,39 @@ pub struct MemoryStore {
     pub(crate) tables: Arc<Tables>,
     pub(crate) stripes: Arc<Stripes>,
     pub(crate) addresses: Addresses,
-    /// What keeps the store; none if nothing does.
+    /// The journal's queue and writer. None: the data is lost with the process.
     pub(crate) durable: Option<Durable>,
-    /// Held by each write while it is taken in; by whoever wants none, from its beginning to its end.
-    pub(crate) writing: RwLock<()>,
+    /// Held shared by a write while it is accepted, and exclusively by imports, exports and resets.
+    pub(crate) writes: RwLock<()>,
 }
 
 impl MemoryStore {
-    /// A store with nothing in it, which nothing keeps.
+    /// Creates an empty store without a journal.
     pub fn new() -> Self {
         Self::of(Arc::new(Tables::new()), Arc::new(Stripes::new()), None)
     }
 
     pub(crate) fn of(tables: Arc<Tables>, stripes: Arc<Stripes>, durable: Option<Durable>) -> Self {
-        Self { tables, stripes, addresses: Addresses::new(), durable, writing: RwLock::new(()) }
+        Self { tables, stripes, addresses: Addresses::new(), durable, writes: RwLock::new(()) }
     }
 
-    /// Takes no more writes, commits those that wait, and notes in the journal what is written behind. Dropping the
-    /// store does the same. Blocks until it is done.
+    /// Refuses further writes, commits the waiting ones, and writes usage and bans behind. Dropping the store does the same.
+    /// Blocks until the end.
     pub fn close(&self) {
         if let Some(durable) = &self.durable {
             durable.close();
         }
     }
 
-    /// Whether writes are taken at the moment.
-    fn taking_writes(&self) -> Result<RwLockReadGuard<'_, ()>, StoreError> {
-        self.writing.try_read().ok_or_else(writes_blocked)
+    /// Accepts a write, unless an import, export or reset is in progress.
+    fn accept_write(&self) -> Result<RwLockReadGuard<'_, ()>, StoreError> {
+        self.writes.try_read().ok_or_else(writes_blocked)
     }
 }
 
-/// What is answered while writes are held out.
+/// The answer to a write during an import, export or reset.
 pub(crate) fn writes_blocked() -> StoreError {
-    StoreError::busy("an import, an export or a reset holds writes out")
+    StoreError::busy("an import, an export or a reset is in progress")
 }
 
 impl Default for MemoryStore {
@@ -102,12 +102,12 @@ impl fmt::Debug for MemoryStore {
 impl Transactor for MemoryStore {
     async fn transact(&self, transition: Arc<dyn Transition>) -> Result<(), StoreError> {
         let answer = {
-            let _taken = self.taking_writes()?;
+            let _accepted = self.accept_write()?;
             let Some(durable) = &self.durable else {
                 return transact::run(&self.stripes, &self.tables, transition.as_ref());
             };
-            let (promise, answer) = promise();
-            durable.queue.push(Request::Write { transition, promise })?;
+            let (sender, answer) = channel();
+            durable.queue.push(Request::Write { transition, sender })?;
             answer
         };
         answer.await
@@ -115,16 +115,16 @@ impl Transactor for MemoryStore {
 }
 
 impl MemoryStore {
-    /// Ok if a write made at this time is expected to succeed.
+    /// Returns an error if a write at this time would fail.
     pub fn check_at(&self, now: Timestamp) -> Result<(), StoreError> {
-        drop(self.taking_writes()?);
-        // Without a journal a write needs nothing but memory, and without that there is nobody left to ask.
+        drop(self.accept_write()?);
+        // Without a journal a write needs nothing but memory.
         self.durable.as_ref().map_or(Ok(()), |durable| durable.queue.check_at(now))
     }
 
-    /// What is wrong with the journal, if there is one and it fails: nothing is written meanwhile.
+    /// The error of a journal that fails: nothing is written meanwhile.
     pub fn journal_fault(&self) -> Option<StoreError> {
-        self.durable.as_ref().and_then(|durable| durable.queue.fault())
+        self.durable.as_ref().and_then(|durable| durable.queue.failure())
     }
 }
 
@@ -132,12 +132,12 @@ impl MemoryStore {
 impl Housekeeping for MemoryStore {
     async fn prune(&self, now: Timestamp) -> Result<usize, StoreError> {
         let answer = {
-            let _taken = self.taking_writes()?;
+            let _accepted = self.accept_write()?;
             let Some(durable) = &self.durable else {
                 return Ok(idempotency_records::prune(&self.tables.idempotency_records, &self.stripes, now));
             };
-            let (promise, answer) = promise();
-            durable.queue.push(Request::Prune { now, promise })?;
+            let (sender, answer) = channel();
+            durable.queue.push(Request::Prune { now, sender })?;
             answer
         };
         answer.await

@@ -1,4 +1,4 @@
-//! Locks over names: what makes writes that share a name run one after the other.
+//! Striped locks over records: writes that share a record run one after the other.
 
 use std::hash::BuildHasher;
 
@@ -6,22 +6,21 @@ use foldhash::quality::RandomState;
 use parking_lot::{Mutex, MutexGuard};
 use petstore_domain::RecordRef;
 
-/// How many locks all names share. Two names on one lock only wait for each other; with a few writers at a time 1,024
-/// make that rare, at 64 KiB.
+/// Number of locks. Two records with the same lock delay each other's writes; with few concurrent writers this is rare.
 const STRIPES: usize = 1_024;
 
-/// A lock on a cache line of its own, or writers on other names would still wait for the same line.
+/// A lock. It has a cache line to itself, since otherwise writes of different records would contend for the line.
 #[derive(Default)]
 #[repr(align(64))]
 struct Stripe(Mutex<()>);
 
-/// A fixed number of locks that all names are spread over.
+/// A fixed number of locks, over which the records are distributed by hash.
 pub(crate) struct Stripes {
     stripes: Box<[Stripe]>,
     hasher: RandomState,
 }
 
-/// The names that this was made for are nobody else's until it is dropped.
+/// The locks of some records, until it is dropped.
 #[must_use]
 pub(crate) struct Held<'a> {
     _guards: Vec<MutexGuard<'a, ()>>,
@@ -33,24 +32,24 @@ impl Stripes {
         Self { stripes, hasher: RandomState::default() }
     }
 
-    /// Waits until nobody else holds one of these names. Who calls must hold none: the stripes of one call are taken
-    /// in sorted order, so that no two callers can wait for each other, and a second call would break that order.
-    pub(crate) fn hold(&self, names: &[RecordRef]) -> Held<'_> {
-        let numbers = self.numbers_of(names);
+    /// Locks the stripes of these records. The caller must hold no stripe: one call locks its stripes in ascending order, so
+    /// that callers cannot deadlock, and a second call would break that order.
+    pub(crate) fn hold(&self, records: &[RecordRef]) -> Held<'_> {
+        let numbers = self.numbers_of(records);
         Held { _guards: numbers.into_iter().map(|number| self.stripes[number].0.lock()).collect() }
     }
 
-    /// The stripes of some names: sorted, each once.
-    fn numbers_of(&self, names: &[RecordRef]) -> Vec<usize> {
-        let mut numbers: Vec<usize> = names.iter().filter_map(|name| self.number_of(name)).collect();
+    /// The stripes of some records, in ascending order and without duplicates.
+    fn numbers_of(&self, records: &[RecordRef]) -> Vec<usize> {
+        let mut numbers: Vec<usize> = records.iter().filter_map(|record| self.number_of(record)).collect();
         numbers.sort_unstable();
         numbers.dedup();
         numbers
     }
 
-    /// The stripe of a name. A new id needs none: it comes from a counter, and nobody else is given it.
-    fn number_of(&self, name: &RecordRef) -> Option<usize> {
-        match name {
+    /// The stripe of a record. A new id needs none: a counter issues it to one caller only.
+    fn number_of(&self, record: &RecordRef) -> Option<usize> {
+        match record {
             RecordRef::NextPet
             | RecordRef::NextCategory
             | RecordRef::NextOrder
@@ -64,7 +63,7 @@ impl Stripes {
             | RecordRef::AccountName(_)
             | RecordRef::Key(_)
             | RecordRef::Idempotency(_) => {
-                let hash = self.hasher.hash_one(name);
+                let hash = self.hasher.hash_one(record);
                 Some(usize::try_from(hash % STRIPES as u64).expect("below the number of stripes"))
             }
         }
@@ -82,40 +81,40 @@ mod tests {
     }
 
     #[test]
-    fn more_names_than_stripes_are_held_at_once_without_waiting_for_oneself() {
+    fn one_call_with_more_records_than_stripes_does_not_deadlock() {
         let stripes = Stripes::new();
-        let names = pets(1..=20_000);
-        let numbers = stripes.numbers_of(&names);
+        let records = pets(1..=20_000);
+        let numbers = stripes.numbers_of(&records);
         assert!(numbers.len() <= STRIPES && numbers.is_sorted_by(|one, next| one < next));
-        drop(stripes.hold(&names));
-        drop(stripes.hold(&names));
+        drop(stripes.hold(&records));
+        drop(stripes.hold(&records));
     }
 
     #[test]
-    fn new_ids_wait_for_nobody() {
-        let names = [
+    fn new_ids_have_no_stripe() {
+        let records = [
             RecordRef::NextPet,
             RecordRef::NextCategory,
             RecordRef::NextOrder,
             RecordRef::NextAccount,
             RecordRef::NextKey,
         ];
-        assert!(Stripes::new().numbers_of(&names).is_empty());
+        assert!(Stripes::new().numbers_of(&records).is_empty());
     }
 
     #[test]
-    fn threads_that_name_the_same_in_any_order_never_wait_for_each_other_for_ever() {
+    fn threads_with_the_same_records_in_any_order_do_not_deadlock() {
         let stripes = Stripes::new();
         std::thread::scope(|scope| {
             for thread in 0..8 {
                 let stripes = &stripes;
                 scope.spawn(move || {
                     for round in 0..500 {
-                        let mut names = pets((0..6).map(|n| (n * 7 + round) % 10 + 1));
+                        let mut records = pets((0..6).map(|n| (n * 7 + round) % 10 + 1));
                         if thread % 2 == 0 {
-                            names.reverse();
+                            records.reverse();
                         }
-                        drop(stripes.hold(&names));
+                        drop(stripes.hold(&records));
                     }
                 });
             }

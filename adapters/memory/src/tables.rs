@@ -1,4 +1,4 @@
-//! All tables of the store, as operations see them: loaded by `load`, changed by `apply`.
+//! All tables of the store. `load` reads them into views, `apply` writes changes to them.
 
 use petstore_ports::{LastIds, Row};
 
@@ -11,7 +11,7 @@ use crate::pets::Pets;
 use crate::visibility::Visibility;
 use crate::write_epochs::WriteEpochs;
 
-/// Everything that an operation can name.
+/// All records that an operation can name.
 pub(crate) struct Tables {
     pub(crate) pets: Pets,
     pub(crate) categories: Categories,
@@ -19,8 +19,9 @@ pub(crate) struct Tables {
     pub(crate) accounts: Accounts,
     pub(crate) keys: Keys,
     pub(crate) idempotency_records: IdempotencyTable,
-    /// Up while the shop is filled.
+    /// Hides the shop while it is loaded or replaced.
     pub(crate) visibility: Visibility,
+    /// Makes the changes of one decision visible together.
     pub(crate) write_epochs: WriteEpochs,
 }
 
@@ -40,7 +41,7 @@ impl Tables {
 }
 
 impl Tables {
-    /// The last id that was given or written, of each kind.
+    /// The last id of each kind that was issued or written.
     pub(crate) fn last_ids(&self) -> LastIds {
         LastIds {
             pet: self.pets.ids.last(),
@@ -51,7 +52,7 @@ impl Tables {
         }
     }
 
-    /// The last id that was given of each kind is this one.
+    /// Sets the last id issued of each kind.
     pub(crate) fn set_last_ids(&self, last: LastIds) {
         self.pets.ids.set_last(last.pet);
         self.categories.ids.set_last(last.category);
@@ -60,20 +61,20 @@ impl Tables {
         self.keys.ids.set_last(last.key);
     }
 
-    /// Whether there is no category, no pet and no order.
+    /// Returns true if there is no category, pet or order.
     pub(crate) fn shop_is_empty(&self) -> bool {
         self.categories.is_empty() && self.pets.is_empty() && self.orders.is_empty()
     }
 
-    /// Drops every category, pet and order, as if they had never been: their ids are given again.
-    pub(crate) fn clear_shop(&self, before: LastIds) {
+    /// Drops every category, pet and order, and sets the last ids, so that the ids of the dropped records are reissued.
+    pub(crate) fn clear_shop(&self, last_ids: LastIds) {
         self.orders.clear();
         self.pets.clear();
         self.categories.clear();
-        self.set_last_ids(before);
+        self.set_last_ids(last_ids);
     }
 
-    /// Every category, then every pet with its stock, then every order, each kind by id.
+    /// All categories, then all pets with their stock, then all orders, each kind by id.
     pub(crate) fn rows(&self) -> impl Iterator<Item = Row> {
         let categories = self.categories.all().map(Row::Category);
         categories.chain(self.pets.all().map(Row::Pet)).chain(self.orders.all().map(Row::Order))

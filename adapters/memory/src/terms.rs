@@ -3,17 +3,35 @@
 //! Every request asks it, and goes on to what is counted of the two: so the words lie beside the counts. Read from the
 //! records the same costs four locked instructions and as many cache lines more: a hundredth of a GET.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use petstore_domain::{Account, AccountId, KeyRecord, Limits, Plan, Scopes, Timestamp};
+use petstore_ports::RecordedBan;
 
 /// The terms of a key that are asked of every request. A key that is not there has none.
-#[derive(Default)]
 pub(crate) struct KeyTerms {
     /// Once known, for ever the same; 0, which is no account, until then. Written last and read first.
     account: AtomicU64,
     /// All others, so that nobody sees one of before beside one of after.
     word: AtomicU64,
+    /// The end of the last ban in the key's record, in milliseconds since the epoch, or [`NONE`].
+    banned_until: AtomicI64,
+    /// The time of the last lift in the key's record, likewise.
+    ban_lifted_at: AtomicI64,
+}
+
+/// No time: before every timestamp.
+const NONE: i64 = i64::MIN;
+
+impl Default for KeyTerms {
+    fn default() -> Self {
+        Self {
+            account: AtomicU64::new(0),
+            word: AtomicU64::new(0),
+            banned_until: AtomicI64::new(NONE),
+            ban_lifted_at: AtomicI64::new(NONE),
+        }
+    }
 }
 
 /// What a request may do with a key.
@@ -23,6 +41,7 @@ pub(crate) struct Terms {
     pub(crate) scopes: Scopes,
     pub(crate) expires_at: Option<Timestamp>,
     pub(crate) revoked: bool,
+    pub(crate) recorded_ban: RecordedBan,
 }
 
 /// The bits below the time of expiry.
@@ -44,6 +63,9 @@ impl KeyTerms {
             | bit(key.scopes.write, WRITE)
             | bit(key.revoked_at.is_some(), REVOKED);
         let expiry = key.valid_until().map_or(NEVER, Timestamp::as_millis);
+        let RecordedBan { until, lifted_at } = RecordedBan::of(key);
+        self.banned_until.store(until.map_or(NONE, Timestamp::as_millis), Ordering::Release);
+        self.ban_lifted_at.store(lifted_at.map_or(NONE, Timestamp::as_millis), Ordering::Release);
         self.word.store(expiry.cast_unsigned() << FLAGS | flags, Ordering::Release);
         self.account.store(key.account.get(), Ordering::Release);
     }
@@ -58,8 +80,18 @@ impl KeyTerms {
             scopes: Scopes { read: is_set(READ), write: is_set(WRITE) },
             expires_at: Timestamp::from_millis(expiry).ok(),
             revoked: is_set(REVOKED),
+            recorded_ban: RecordedBan {
+                until: time_in(&self.banned_until),
+                lifted_at: time_in(&self.ban_lifted_at),
+            },
         })
     }
+}
+
+/// The time in milliseconds since the epoch that an atomic holds.
+fn time_in(millis: &AtomicI64) -> Option<Timestamp> {
+    let millis = millis.load(Ordering::Acquire);
+    if millis == NONE { None } else { Timestamp::from_millis(millis).ok() }
 }
 
 /// The plan of an account. An account that is not there has none.
@@ -95,7 +127,9 @@ impl PlanWord {
 
 #[cfg(test)]
 mod tests {
-    use petstore_domain::{AccountName, ApiKey, KeyDigest, KeyId, KeyLabel, Limit};
+    use std::time::Duration;
+
+    use petstore_domain::{AccountName, ApiKey, Ban, KeyDigest, KeyId, KeyLabel, Limit};
 
     use super::*;
 
@@ -116,6 +150,7 @@ mod tests {
             replaced_until: None,
             revoked_at: None,
             ban: None,
+            ban_lifted_at: None,
         };
         let instants = [-1, 0, 1].map(|millis| Timestamp::from_millis(millis).unwrap());
         let instants = instants.into_iter().chain([Timestamp::MIN, Timestamp::MAX]).map(Some);
@@ -126,9 +161,20 @@ mod tests {
                     record = KeyRecord { scopes: Scopes { read, write }, expires_at, revoked_at, ..record };
                     terms.set(&record);
                     let (account, revoked) = (record.account, revoked_at.is_some());
-                    let expected = Terms { account, scopes: record.scopes, expires_at, revoked };
+                    let scopes = record.scopes;
+                    let recorded_ban = RecordedBan::default();
+                    let expected = Terms { account, scopes, expires_at, revoked, recorded_ban };
                     assert_eq!(terms.get(), Some(expected));
                 }
+            }
+        }
+        for time in [Timestamp::MIN, Timestamp::EPOCH, Timestamp::MAX].map(Some).into_iter().chain([None]) {
+            let ban = time.map(|until| Ban { since: Timestamp::MIN, until, length: Duration::ZERO });
+            for (ban, ban_lifted_at) in [(ban, None), (None, time), (ban, time)] {
+                record = KeyRecord { ban, ban_lifted_at, ..record };
+                terms.set(&record);
+                let expected = RecordedBan { until: ban.map(|ban| ban.until), lifted_at: ban_lifted_at };
+                assert_eq!(terms.get().map(|terms| terms.recorded_ban), Some(expected));
             }
         }
     }

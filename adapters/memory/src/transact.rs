@@ -1,4 +1,4 @@
-//! Writes: hold the names, load, decide, apply.
+//! A write without a journal: lock the stripes of its records, load them, decide, apply.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,14 +9,15 @@ use petstore_ports::{StoreError, Transition};
 use crate::stripes::Stripes;
 use crate::tables::Tables;
 
-/// Rounds in which a footprint may grow. An operation of the shop takes two or three; one more each time that what it
-/// follows has changed between two of them.
+/// Most rounds in which a footprint may grow. An operation of the shop takes two or three, and one more each time that a record
+/// which determines its footprint was changed in between.
 pub(crate) const ROUNDS_MAX: usize = 16;
 
 /// Runs a transition.
 ///
-/// The names that it asks for are held from before they are loaded until its changes are applied. If what is loaded
-/// makes it name more, everything is let go and the larger set is taken: names are only ever taken in their order.
+/// The stripes of its footprint are locked from before the records are loaded until its changes are applied. If the footprint
+/// grows with the loaded records, all stripes are unlocked, and those of the larger footprint are locked: stripes are only
+/// ever locked in ascending order.
 pub(crate) fn run(stripes: &Stripes, tables: &Tables, transition: &dyn Transition) -> Result<(), StoreError> {
     let mut view = View::default();
     let mut footprint = ask(|| transition.footprint(&view))?;
@@ -31,24 +32,24 @@ pub(crate) fn run(stripes: &Stripes, tables: &Tables, transition: &dyn Transitio
         tables.return_unused_ids(&view, &changes);
         return tables.apply(changes);
     }
-    Err(StoreError::busy(format!("what an operation looks at kept changing for {ROUNDS_MAX} rounds")))
+    Err(StoreError::busy(format!("the footprint of an operation still changed after {ROUNDS_MAX} rounds")))
 }
 
-/// Adds names to a footprint, and says whether any was new.
+/// Adds records to a footprint. Returns true if any of them is new.
 fn grow(footprint: &mut Footprint, asked: &Footprint) -> bool {
     if asked == footprint {
         return false;
     }
     let before = footprint.names().len();
-    for name in asked.names() {
-        footprint.add(name.clone());
+    for record in asked.names() {
+        footprint.add(record.clone());
     }
     footprint.names().len() > before
 }
 
-/// Asks an operation something. Nothing has been written while it answers, so that its panic leaves nothing half done.
-pub(crate) fn ask<T>(question: impl FnOnce() -> T) -> Result<T, StoreError> {
-    catch_unwind(AssertUnwindSafe(question)).map_err(|panic| {
+/// Calls an operation. Nothing is written meanwhile, so its panic leaves nothing half done.
+pub(crate) fn ask<T>(call: impl FnOnce() -> T) -> Result<T, StoreError> {
+    catch_unwind(AssertUnwindSafe(call)).map_err(|panic| {
         StoreError::corrupt(format!("an operation panicked: {}", message_of(panic.as_ref())))
     })
 }

@@ -1,21 +1,24 @@
-//! What hides the shop while it is filled or begun anew: whoever reads finds it empty, and gets nothing of what was read
-//! while it was hidden.
+//! A seqlock that hides the shop while an import fills it or a reset replaces it. A read that begins meanwhile finds an empty
+//! shop; the result of a read that was in progress is discarded.
 
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
-/// Raised and lowered by whoever holds all writes out, so by one at a time.
+/// The sequence number of the seqlock: odd while the shop is hidden. The caller of [`Visibility::hide`] and
+/// [`Visibility::show`] holds the lock that excludes all writes.
 #[derive(Default)]
 pub(crate) struct Visibility(AtomicU64);
 
-/// How often it had been raised and lowered when somebody looked. Odd: it was up.
+/// The sequence number at the beginning of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Sequence(u64);
 
 impl Visibility {
+    /// Hides the shop.
     pub(crate) fn hide(&self) {
         self.0.fetch_or(1, Ordering::AcqRel);
     }
 
+    /// Makes a hidden shop visible.
     pub(crate) fn show(&self) {
         if self.is_hidden() {
             self.0.fetch_add(1, Ordering::AcqRel);
@@ -26,13 +29,13 @@ impl Visibility {
         self.0.load(Ordering::Acquire) % 2 == 1
     }
 
-    /// A look, if it is down.
+    /// Begins a read. None: the shop is hidden.
     pub(crate) fn begin_read(&self) -> Option<Sequence> {
-        let seen = self.0.load(Ordering::Acquire);
-        (seen.is_multiple_of(2)).then_some(Sequence(seen))
+        let sequence = self.0.load(Ordering::Acquire);
+        (sequence.is_multiple_of(2)).then_some(Sequence(sequence))
     }
 
-    /// Whether it has been down ever since. What was read in between is then good.
+    /// Returns true if the shop was visible since `sequence` was taken: the data that was read in between is consistent.
     pub(crate) fn is_unchanged(&self, sequence: Sequence) -> bool {
         fence(Ordering::Acquire);
         self.0.load(Ordering::Relaxed) == sequence.0
@@ -44,19 +47,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_read_is_good_if_it_was_down_all_the_time() {
+    fn a_read_is_valid_if_the_shop_was_visible_throughout() {
         let visibility = Visibility::default();
         let first = visibility.begin_read().unwrap();
         assert!(visibility.is_unchanged(first) && !visibility.is_hidden());
         visibility.show();
-        assert!(visibility.is_unchanged(first), "it was down");
+        assert!(visibility.is_unchanged(first), "it was visible already");
         visibility.hide();
         visibility.hide();
         assert!(
             visibility.is_hidden() && visibility.begin_read().is_none() && !visibility.is_unchanged(first)
         );
         visibility.show();
-        assert!(!visibility.is_hidden() && !visibility.is_unchanged(first), "and up in between");
+        assert!(!visibility.is_hidden() && !visibility.is_unchanged(first), "it was hidden in between");
         assert!(visibility.is_unchanged(visibility.begin_read().unwrap()));
     }
 }

@@ -1,87 +1,88 @@
-//! What makes a decision of several records be seen as one: they are written one after the other, and whoever has met the
-//! first finds the others there when they read on.
+//! Makes the writes of one decision visible together: a read that has seen the first of them finds the others when it reads on.
 //!
-//! A read waits for the decisions that are being written when it begins, and for none that begins later: it would wait for
-//! ever where many write. So decisions are counted in two turns. Whoever waits begins the other turn as soon as nobody is
-//! left of it; once that has been done twice, all who were there before have gone.
+//! A read first waits for a grace period, as in SRCU: until every write that was in progress when the read arrived has
+//! finished. It does not wait for writes that begin later, so a steady load of writes cannot starve it. Writes register in
+//! one of two epochs. A waiting read flips the epoch once the other one has no writes left; after two flips every write that
+//! was registered before has finished.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Decisions that are being written just now, of either turn, and how often the turn was changed, all in one word. In a
-/// line of the cache of its own, since each read looks at it.
+/// The number of writes in progress in each epoch, and the number of flips, in one word. It has a cache line to itself,
+/// because every read loads it.
 #[derive(Default)]
 #[repr(align(64))]
 pub(crate) struct WriteEpochs(AtomicU64);
 
-/// Bits of the count of a turn: more than there are threads.
+/// Width of the counter of one epoch: it exceeds the number of threads.
 const COUNT_BITS: u32 = 20;
 const COUNT: u64 = (1 << COUNT_BITS) - 1;
 const COUNTS: u64 = COUNT << COUNT_BITS | COUNT;
-const CHANGE: u64 = COUNTS + 1;
+const FLIP: u64 = COUNTS + 1;
 
-/// One decision of the turn that is.
-const fn one(word: u64) -> u64 {
-    if changes(word).is_multiple_of(2) { 1 } else { 1 << COUNT_BITS }
+/// One write in the current epoch.
+const fn unit(word: u64) -> u64 {
+    if flips(word).is_multiple_of(2) { 1 } else { 1 << COUNT_BITS }
 }
 
-/// Decisions of the other turn.
-const fn left(word: u64) -> u64 {
-    if changes(word).is_multiple_of(2) { word >> COUNT_BITS & COUNT } else { word & COUNT }
+/// The number of writes in progress in the epoch that is not current.
+const fn in_other_epoch(word: u64) -> u64 {
+    if flips(word).is_multiple_of(2) { word >> COUNT_BITS & COUNT } else { word & COUNT }
 }
 
-/// How often the turn was changed, which begins again at 0 when the bits of it are full.
-const fn changes(word: u64) -> u64 {
-    word / CHANGE
+/// The number of flips, modulo its width.
+const fn flips(word: u64) -> u64 {
+    word / FLIP
 }
 
-/// Whether the turn was changed twice since then: all of then have gone. Where it was changed so often that this cannot be
-/// told, it is as if it had not been.
+/// Returns true if the epoch was flipped twice since `since` was loaded. A wrap-around of the flip counter in between delays
+/// the answer, and never makes it true too early.
 const fn is_past(since: u64, word: u64) -> bool {
-    changes(word).wrapping_sub(changes(since)) & (u64::MAX / CHANGE) >= 2
+    flips(word).wrapping_sub(flips(since)) & (u64::MAX / FLIP) >= 2
 }
 
-/// A decision that is being written; it has been written when this is dropped.
-pub(crate) struct ActiveWrite<'s> {
-    epochs: &'s WriteEpochs,
-    one: u64,
+/// A write in progress. Dropping it ends the write.
+pub(crate) struct ActiveWrite<'e> {
+    epochs: &'e WriteEpochs,
+    unit: u64,
 }
 
 impl WriteEpochs {
-    pub(crate) fn begin(&self) -> ActiveWrite<'_> {
+    /// Registers a write in the current epoch.
+    pub(crate) fn begin_write(&self) -> ActiveWrite<'_> {
         let mut word = self.0.load(Ordering::Relaxed);
         while let Err(now) =
-            self.0.compare_exchange_weak(word, word + one(word), Ordering::AcqRel, Ordering::Relaxed)
+            self.0.compare_exchange_weak(word, word + unit(word), Ordering::AcqRel, Ordering::Relaxed)
         {
             word = now;
         }
-        ActiveWrite { epochs: self, one: one(word) }
+        ActiveWrite { epochs: self, unit: unit(word) }
     }
 
-    /// Before each read of the shop, and of who may use it. A look ahead of it is enough: a read that has begun may meet
-    /// any of the records or none, but who has met one can only look again afterwards.
+    /// Waits for a grace period. Every read of the shop, of accounts and of keys calls it first. Checking before the read is
+    /// sufficient: a caller that has seen one record of a write sees the others only by a further read.
     #[inline]
-    pub(crate) fn wait(&self) {
+    pub(crate) fn wait_for_writes(&self) {
         let word = self.0.load(Ordering::Acquire);
         if word & COUNTS != 0 {
-            self.wait_long(word);
+            self.wait_for_grace_period(word);
         }
     }
 
-    /// It is half a microsecond, unless one of those who write has lost the processor: then it is theirs.
+    /// Yields between two checks: a writer that was preempted can then finish.
     #[cold]
-    fn wait_long(&self, since: u64) {
+    fn wait_for_grace_period(&self, since: u64) {
         while !self.is_grace_period_over(since) {
             std::thread::yield_now();
         }
     }
 
-    /// Whether all that was being written has been written, changing the turn if that brings the end nearer.
+    /// Returns true if all writes that were in progress at `since` have finished. Flips the epoch where that is possible.
     fn is_grace_period_over(&self, since: u64) -> bool {
         let mut word = self.0.load(Ordering::Acquire);
-        while word & COUNTS != 0 && left(word) == 0 && !is_past(since, word) {
-            let changed = word.wrapping_add(CHANGE);
-            match self.0.compare_exchange_weak(word, changed, Ordering::AcqRel, Ordering::Acquire) {
-                Ok(_) => word = changed,
+        while word & COUNTS != 0 && in_other_epoch(word) == 0 && !is_past(since, word) {
+            let flipped = word.wrapping_add(FLIP);
+            match self.0.compare_exchange_weak(word, flipped, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => word = flipped,
                 Err(now) => word = now,
             }
         }
@@ -91,7 +92,7 @@ impl WriteEpochs {
 
 impl Drop for ActiveWrite<'_> {
     fn drop(&mut self) {
-        self.epochs.0.fetch_sub(self.one, Ordering::AcqRel);
+        self.epochs.0.fetch_sub(self.unit, Ordering::AcqRel);
     }
 }
 
@@ -104,22 +105,22 @@ mod tests {
     }
 
     #[test]
-    fn a_read_waits_for_what_is_being_written_and_not_for_what_begins_later() {
+    fn a_read_waits_for_writes_in_progress_and_not_for_later_ones() {
         let epochs = WriteEpochs::default();
-        // From either turn, and over the end of what counts the changes.
-        for changes in [0, 1, 2, 3, u64::MAX / CHANGE - 1, u64::MAX / CHANGE] {
-            epochs.0.store(changes * CHANGE, Ordering::Relaxed);
-            epochs.wait();
-            let (first, second) = (epochs.begin(), epochs.begin());
+        // The start is in either epoch, and the last two cases wrap the flip counter around.
+        for flips in [0, 1, 2, 3, u64::MAX / FLIP - 1, u64::MAX / FLIP] {
+            epochs.0.store(flips * FLIP, Ordering::Relaxed);
+            epochs.wait_for_writes();
+            let (first, second) = (epochs.begin_write(), epochs.begin_write());
             let since = word(&epochs);
             assert!(!epochs.is_grace_period_over(since));
             drop(second);
-            let mut later = epochs.begin();
+            let mut later = epochs.begin_write();
             for _ in 0..3 {
                 assert!(!epochs.is_grace_period_over(since));
-                // There is always somebody who writes.
+                // At each moment at least one write is in progress.
                 later = {
-                    let next = epochs.begin();
+                    let next = epochs.begin_write();
                     drop(later);
                     next
                 };
@@ -128,26 +129,26 @@ mod tests {
             assert!(epochs.is_grace_period_over(since));
             assert!(
                 !epochs.is_grace_period_over(word(&epochs)),
-                "whoever begins to read now waits for the last"
+                "a read that begins now waits for the last write"
             );
             drop(later);
             assert!(epochs.is_grace_period_over(since));
-            epochs.wait();
+            epochs.wait_for_writes();
         }
     }
 
     #[test]
-    fn two_who_wait_need_not_meet_the_moment_in_which_nobody_writes() {
+    fn two_waiting_reads_end_although_a_write_is_always_in_progress() {
         let epochs = WriteEpochs::default();
-        let first = epochs.begin();
+        let first = epochs.begin_write();
         let since = word(&epochs);
         assert!(!epochs.is_grace_period_over(since));
-        let second = epochs.begin();
+        let second = epochs.begin_write();
         drop(first);
-        // Another one sees the end of the first, and changes the turn to the one that it was in.
+        // Another read finds the first write finished, and flips back to the epoch of that write.
         let since_second = word(&epochs);
         assert!(!epochs.is_grace_period_over(since_second));
-        let third = epochs.begin();
+        let third = epochs.begin_write();
         assert!(epochs.is_grace_period_over(since));
         assert!(!epochs.is_grace_period_over(since_second));
         drop(second);

@@ -1,4 +1,4 @@
-//! Who drives the committer: a thread of the store's own, or the caller of a simulation.
+//! The driver of the committer: the store's own thread, or the caller of a simulation.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,98 +9,93 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use petstore_ports::StoreError;
 
+use crate::backoff::{PAUSE_MIN, pause_after};
 use crate::committer::{Committer, Step};
 use crate::queue::Queue;
-use crate::recovery::{HELD_TIME, PAUSE_MIN, pause_after};
+use crate::recovery::IN_DOUBT_MAX;
 
-/// Says whether the processors have had no time to spare lately.
-pub(crate) type Pressed = Box<dyn FnMut() -> bool + Send>;
+/// Returns true if the CPU has had no idle time lately.
+pub(crate) type IsCpuSaturated = Box<dyn FnMut() -> bool + Send>;
 
-/// What makes a store durable: a queue, and the committer at its end.
+/// The parts that make a store durable: a queue and its committer.
 pub(crate) struct Durable {
     pub(crate) queue: Arc<Queue>,
-    /// Locked for each step. Whoever else holds it is alone with the journal.
+    /// Locked for each step. Another holder of the lock has the journal to itself.
     pub(crate) committer: Arc<Mutex<Committer>>,
-    /// None if the committer is driven from outside, or not any more.
+    /// None if a simulation drives the committer, or after the end.
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Durable {
-    /// Nobody drives the committer yet.
-    pub(crate) fn new(committer: Committer) -> Self {
-        let queue = Arc::clone(&committer.queue);
+    /// Parts without a driver. The committer takes its requests from `queue`.
+    pub(crate) fn new(queue: Arc<Queue>, committer: Committer) -> Self {
         Self { queue, committer: Arc::new(Mutex::new(committer)), thread: Mutex::default() }
     }
 
-    /// From now on a thread drives the committer, until the queue is closed.
-    pub(crate) fn spawn(&self, pressed: Pressed) -> Result<(), StoreError> {
+    /// Starts a thread that drives the committer until the queue is closed.
+    pub(crate) fn spawn(&self, is_cpu_saturated: IsCpuSaturated) -> Result<(), StoreError> {
         let (queue, committer) = (Arc::clone(&self.queue), Arc::clone(&self.committer));
         let thread = thread::Builder::new().name("petstore-writer".to_owned());
-        let spawned = thread.spawn(move || drive(&queue, &committer, pressed));
-        let spawned = spawned
-            .map_err(|error| StoreError::unavailable("no thread for the writer").with_source(error))?;
+        let spawned = thread.spawn(move || drive(&queue, &committer, is_cpu_saturated));
+        let spawned = spawned.map_err(|error| {
+            StoreError::unavailable("cannot start the writer's thread").with_source(error)
+        })?;
         *self.thread.lock() = Some(spawned);
         Ok(())
     }
 
-    /// Takes no more requests, does what waits, notes what is written behind, and ends the thread.
+    /// Refuses further requests, processes the waiting ones, writes behind, and ends the thread.
     pub(crate) fn close(&self) {
         self.queue.close();
         let Some(thread) = self.thread.lock().take() else {
             self.committer.lock().finish();
             return;
         };
-        // A waker that the thread itself drops may have been the last to hold the store: then it ends by itself.
+        // The thread itself may drop the last reference to the store, in a waker. It cannot join itself, and ends anyway.
         if thread.thread().id() != thread::current().id() {
-            // Its panic has been told to those who waited.
+            // The callers that waited were told of a panic.
             let _ = thread.join();
         }
     }
 }
 
-/// The life of the writer's thread.
-///
-/// Most of what a batch of a few costs the processor is the batch's own: the calls, the sync, the turns of threads. Where
-/// somebody else needs the processor, a batch therefore waits for company; where nobody does, waiting would help nobody.
-/// So this does not slow down writers who have the processor to themselves: while they wait for a batch nobody is busy.
-/// Where many write, most of them are waited for in any case: those of the batch before are about to write again.
-fn drive(queue: &Queue, committer: &Mutex<Committer>, mut pressed: Pressed) {
-    let ended = catch_unwind(AssertUnwindSafe(|| work(queue, committer, &mut pressed)));
+/// Main function of the writer's thread.
+fn drive(queue: &Queue, committer: &Mutex<Committer>, mut is_cpu_saturated: IsCpuSaturated) {
+    let ended = catch_unwind(AssertUnwindSafe(|| run_steps(queue, committer, &mut is_cpu_saturated)));
     if ended.is_err() {
-        committer.lock().give_up();
+        committer.lock().die();
     }
 }
 
-fn work(queue: &Queue, committer: &Mutex<Committer>, pressed: &mut Pressed) {
-    // The last batch.
-    let mut took = Duration::ZERO;
+fn run_steps(queue: &Queue, committer: &Mutex<Committer>, is_cpu_saturated: &mut IsCpuSaturated) {
+    let mut last_batch = Duration::ZERO;
     loop {
-        let mut committing = committer.lock();
-        let begun = now();
-        let step = committing.step();
-        drop(committing);
+        let mut locked = committer.lock();
+        let begin = now();
+        let step = locked.step();
+        drop(locked);
         let goes_on = match step {
             Step::Worked => {
-                took = now().duration_since(begun);
+                last_batch = now().duration_since(begin);
                 true
             }
             Step::Idle => queue.wait(),
             Step::Failing => {
-                let pause = pause_after(now().duration_since(begun));
-                let held = pause.min(HELD_TIME);
-                let goes_on = !queue.closes_within(held);
-                committer.lock().rest(held);
-                goes_on && !queue.closes_within(pause.saturating_sub(held))
+                let pause = pause_after(now().duration_since(begin));
+                let until_told = pause.min(IN_DOUBT_MAX);
+                let goes_on = !queue.closes_within(until_told);
+                committer.lock().add_pause(until_told);
+                goes_on && !queue.closes_within(pause.saturating_sub(until_told))
             }
         };
         if !goes_on {
             return committer.lock().finish();
         }
-        queue.wait_for_company(pressed(), took);
+        queue.wait_for_batch(is_cpu_saturated(), last_batch);
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "how long the thread waits goes by how long it works")]
+#[expect(clippy::disallowed_methods, reason = "the writer's thread times its own batches")]
 fn now() -> Instant {
     Instant::now()
 }
@@ -113,13 +108,13 @@ impl Writer {
         Self(Arc::clone(&durable.committer))
     }
 
-    /// Does one batch of what waits. While the journal fails, asks it once how it stands instead, and takes it that a
-    /// tenth of a second passes before the next step.
+    /// Processes one batch of waiting requests. While the journal fails, asks it once to recover instead, and assumes a pause
+    /// of a tenth of a second before the next step.
     pub fn step(&self) -> Step {
         let mut committer = self.0.lock();
         let step = committer.step();
         if step == Step::Failing {
-            committer.rest(PAUSE_MIN);
+            committer.add_pause(PAUSE_MIN);
         }
         step
     }

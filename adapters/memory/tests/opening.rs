@@ -1,4 +1,4 @@
-//! What a store is opened on: rows that agree are a store, rows that contradict each other are named.
+//! Opening a store: consistent rows are loaded, a row that contradicts another one is named.
 
 mod common;
 
@@ -7,10 +7,10 @@ use petstore_domain::*;
 use petstore_memory::MemoryStore;
 use petstore_ports::*;
 
-/// A journal that holds these rows and is never written to.
+/// A journal with these rows, to which nothing is written.
 struct Rows(Vec<Row>);
 
-/// The ids up to this one have been given.
+/// The last id issued of each kind.
 const LAST: u64 = 50;
 
 impl Journal for Rows {
@@ -30,10 +30,6 @@ impl Journal for Rows {
 
     fn note_usage(&mut self, counts: &[UsageCount]) -> Result<(), StoreError> {
         unreachable!("{counts:?}")
-    }
-
-    fn note_bans(&mut self, keys: &[KeyRecord]) -> Result<(), StoreError> {
-        unreachable!("{keys:?}")
     }
 
     fn prune(&mut self, now: Timestamp) -> Result<usize, StoreError> {
@@ -71,10 +67,11 @@ fn key(id: u64, account: u64, digest: u8) -> Row {
         replaced_until: None,
         revoked_at: None,
         ban: None,
+        ban_lifted_at: None,
     }))
 }
 
-fn answer() -> Row {
+fn idempotency_record() -> Row {
     let key = IdempotencyKey::parse(b"k").unwrap();
     let name = IdempotencyId { account: account_id(1), scope: IdempotencyScope::PlaceOrder, key };
     let (fingerprint, outcome) = (Fingerprint([0; 32]), Outcome::InsufficientStock(0));
@@ -86,7 +83,7 @@ fn usage(account: u64) -> Row {
     Row::Usage(UsageCount { account: account_id(account), minute, day })
 }
 
-fn sound() -> Vec<Row> {
+fn consistent() -> Vec<Row> {
     vec![
         kind(1, "Dogs", 2),
         kind(2, "Cats", 1),
@@ -100,14 +97,14 @@ fn sound() -> Vec<Row> {
         account(2, "two"),
         key(1, 1, 1),
         key(2, 1, 2),
-        answer(),
+        idempotency_record(),
         usage(1),
     ]
 }
 
 #[test]
-fn rows_that_agree_are_a_store() {
-    let opened = MemoryStore::open(Box::new(Rows(sound()))).unwrap();
+fn consistent_rows_are_loaded() {
+    let opened = MemoryStore::open(Box::new(Rows(consistent()))).unwrap();
     assert_eq!((opened.header.epoch, opened.header.last_batch), (77, BatchNumber(9)));
     let store = opened.store;
     assert_eq!(get_pet(&store, 3).map(|record| record.open_orders), Some(2));
@@ -126,32 +123,32 @@ fn rows_that_agree_are_a_store() {
 #[test]
 fn rows_that_contradict_each_other_are_named() {
     let cases = [
-        (kind(1, "Birds", 0), "category 1 is there twice"),
-        (kind(9, "dogs", 0), "category 9 has a name that reads the same as that of category 1"),
-        (kind(51, "Birds", 0), "category 51 is above 50, the last id that was given"),
-        (kind(9, "Birds", 1), "category 9 should have 1 pets, and has 0"),
-        (animal(1, 1, PetStatus::Available, 3, 0), "pet 1 is there twice"),
-        (animal(9, 8, PetStatus::Available, 3, 0), "pet 9 belongs to category 8, which is not there"),
-        (animal(9, 1, PetStatus::Available, 3, 0), "category 1 should have 2 pets, and has 3"),
+        (kind(1, "Birds", 0), "category 1 occurs twice"),
+        (kind(9, "dogs", 0), "category 9 has a name that is equivalent to that of category 1"),
+        (kind(51, "Birds", 0), "category 51 is above 50, the last id that was issued"),
+        (kind(9, "Birds", 1), "category 9 states 1 pets, but has 0"),
+        (animal(1, 1, PetStatus::Available, 3, 0), "pet 1 occurs twice"),
+        (animal(9, 8, PetStatus::Available, 3, 0), "pet 9 belongs to category 8, which does not exist"),
+        (animal(9, 1, PetStatus::Available, 3, 0), "category 1 states 2 pets, but has 3"),
         (
             animal(5_000_000_000, 1, PetStatus::Available, 3, 0),
-            "pet 5000000000 is above 4294967295, the last id that there is room for",
+            "pet 5000000000 is above 4294967295, the highest id that the tables hold",
         ),
-        (Row::Order(order(1, 3, true)), "order 1 is there twice"),
-        (Row::Order(order(9, 8, false)), "order 9 belongs to pet 8, which is not there"),
-        (Row::Order(order(9, 1, false)), "pet 1 should have 0 open orders, and has 1"),
-        (Row::Order(order(51, 1, true)), "order 51 is above 50, the last id that was given"),
-        (account(1, "three"), "account 1 is there twice"),
-        (account(9, "one"), "account 9 has the name of another one"),
-        (key(1, 1, 9), "key 1 is there twice"),
-        (key(9, 1, 1), "key 9 has the secret of another one"),
-        (key(9, 8, 9), "key 9 belongs to account 8, which is not there"),
-        (key(51, 1, 9), "key 51 is above 50, the last id that was given"),
-        (answer(), "an answer to account 1 is there twice"),
-        (usage(8), "the usage of account 8 belongs to account 8, which is not there"),
+        (Row::Order(order(1, 3, true)), "order 1 occurs twice"),
+        (Row::Order(order(9, 8, false)), "order 9 belongs to pet 8, which does not exist"),
+        (Row::Order(order(9, 1, false)), "pet 1 states 0 open orders, but has 1"),
+        (Row::Order(order(51, 1, true)), "order 51 is above 50, the last id that was issued"),
+        (account(1, "three"), "account 1 occurs twice"),
+        (account(9, "one"), "account 9 has the name of another account"),
+        (key(1, 1, 9), "key 1 occurs twice"),
+        (key(9, 1, 1), "key 9 has the secret of another key"),
+        (key(9, 8, 9), "key 9 belongs to account 8, which does not exist"),
+        (key(51, 1, 9), "key 51 is above 50, the last id that was issued"),
+        (idempotency_record(), "an idempotency record of account 1 occurs twice"),
+        (usage(8), "the usage of account 8 belongs to account 8, which does not exist"),
     ];
     for (row, named) in cases {
-        let mut rows = sound();
+        let mut rows = consistent();
         rows.push(row);
         let refused = MemoryStore::open(Box::new(Rows(rows))).map(drop);
         assert_eq!(refused, Err(StoreError::corrupt(named.to_owned())));
@@ -159,7 +156,7 @@ fn rows_that_contradict_each_other_are_named() {
 }
 
 #[test]
-fn a_pet_whose_status_does_not_follow_from_its_units_is_named() {
+fn a_pet_whose_status_contradicts_its_units_is_named() {
     for (status, stock, said) in [
         (PetStatus::Available, 0, "available"),
         (PetStatus::Pending, 0, "pending"),

@@ -22,17 +22,25 @@ fn ask(key: &CreatedKey, limits: Limits, now: Timestamp) -> Ask {
         cost: Cost::One,
         in_flight_max: 100,
         bans: BanPolicy::DEFAULT,
+        recorded_ban: RecordedBan::default(),
         now,
     }
 }
 
-/// Asks, and leaves at once if admitted.
+/// Asks as the gate does, which records a ban at once, and leaves at once if admitted.
 fn take(store: &MemoryStore, ask: &Ask) -> Verdict {
-    let verdict = ready(store.take(ask)).unwrap();
-    if matches!(verdict, Verdict::Admitted(_)) {
-        store.leave(ask.account);
+    let Credential { recorded_ban, .. } = ready(store.credential(KeyLookup::Id(ask.key))).unwrap().unwrap();
+    match ready(store.take(&Ask { recorded_ban, ..*ask })).unwrap() {
+        Verdict::Banned { until, unrecorded: Some(ban) } => {
+            done(store, BanKey { id: ask.key, ban });
+            Verdict::Banned { until, unrecorded: None }
+        }
+        Verdict::Admitted(usage) => {
+            store.leave(ask.account);
+            Verdict::Admitted(usage)
+        }
+        verdict => verdict,
     }
-    verdict
 }
 
 /// What became of some requests: admitted, refused by a window, refused by a ban.
@@ -63,11 +71,11 @@ fn a_free_plan_is_admitted_60_refused_60_and_then_banned() {
     let ask = ask(&key, FREE, at(1));
     assert_eq!(tally(&store, &ask, 120), Tally { admitted: 60, exceeded: 60, banned: 0 });
     let until = at(121);
-    assert_eq!(take(&store, &ask), Verdict::Banned { until });
+    assert_eq!(take(&store, &ask), Verdict::Banned { until, unrecorded: None });
     let ban = get_key(&store, key.key.id).ban.unwrap();
     assert_eq!((ban.since, ban.until), (at(1), until));
     // Requests during a ban neither count nor prolong it.
-    assert_eq!(take(&store, &Ask { now: at(120), ..ask }), Verdict::Banned { until });
+    assert_eq!(take(&store, &Ask { now: at(120), ..ask }), Verdict::Banned { until, unrecorded: None });
     let Verdict::Admitted(usage) = take(&store, &Ask { now: at(121), ..ask }) else {
         panic!("the ban is over")
     };
@@ -338,4 +346,49 @@ fn an_address_is_admitted_its_limit() {
     let limit = Limit::new(300).unwrap();
     let take = |_: &u32| ready(store.take_address(address, limit, Cost::One, at(1))).unwrap().admitted;
     assert_eq!((0..400).filter(take).count(), 300);
+}
+
+#[test]
+fn a_ban_is_in_force_before_it_is_recorded_and_until_it_is_lifted() {
+    let store = MemoryStore::new();
+    let key = create_key(&store, 1, Plan::Free);
+    let bans = BanPolicy { strikes: Some(0), ..BanPolicy::DEFAULT };
+    let ask = Ask { bans, ..ask(&key, limits(1, Limit::MAX), at(1)) };
+    assert!(matches!(take(&store, &ask), Verdict::Admitted(_)));
+    let ban = Ban { since: at(1), until: at(121), length: Duration::from_mins(2) };
+    let banned = Verdict::Banned { until: at(121), unrecorded: Some(ban) };
+    for _ in 0..3 {
+        assert_eq!(ready(store.take(&ask)), Ok(banned));
+    }
+    assert_eq!(get_key(&store, key.key.id).ban, None);
+    // A change of the key's record that says nothing of a ban leaves it in force.
+    let label = Some(KeyLabel::parse("renamed").unwrap());
+    done(&store, UpdateKey { id: key.key.id, patch: KeyPatch { label, ..KeyPatch::default() } });
+    assert_eq!(ready(store.take(&ask)), Ok(banned));
+    done(&store, LiftBan { id: key.key.id, now: at(2) });
+    let later = Ask { now: at(60), ..ask };
+    assert!(matches!(take(&store, &later), Verdict::Admitted(_)), "the lift is seen at once");
+    assert_eq!(done(&store, BanKey { id: key.key.id, ban }).ban, None, "the ban comes late");
+    let free = Ask { cost: Cost::Nothing, ..later };
+    assert!(matches!(take(&store, &free), Verdict::Admitted(_)));
+}
+
+#[test]
+fn a_ban_or_a_lift_of_another_store_is_followed() {
+    let (keys, quotas) = (MemoryStore::new(), MemoryStore::new());
+    let key = create_key(&keys, 1, Plan::Free);
+    let bans = BanPolicy { strikes: Some(1), ..BanPolicy::DEFAULT };
+    let request = |recorded_ban| Ask { bans, recorded_ban, ..ask(&key, limits(60, 1), at(1)) };
+    let take = |until, lifted_at| ready(quotas.take(&request(RecordedBan { until, lifted_at }))).unwrap();
+    let banned = |until| Verdict::Banned { until, unrecorded: None };
+    assert_eq!(take(Some(at(9)), None), banned(at(9)), "another store has decided it");
+    assert!(matches!(take(None, None), Verdict::Admitted(_)));
+    assert!(matches!(take(None, None), Verdict::Exceeded(_)), "a strike");
+    assert!(matches!(take(None, Some(at(1))), Verdict::Exceeded(_)), "the lift forgets that strike");
+    let begun = take(None, Some(at(1)));
+    let Verdict::Banned { until, unrecorded: Some(ban) } = begun else { panic!("{begun:?}") };
+    assert_eq!((until, ban.since), (at(121), at(1).plus(Duration::from_millis(1))));
+    assert_eq!(take(Some(until), Some(at(1))), banned(until), "it is recorded now");
+    assert_eq!(take(None, Some(at(1))), begun, "it is not recorded");
+    assert!(matches!(take(None, Some(ban.since)), Verdict::Exceeded(_)), "it is lifted");
 }

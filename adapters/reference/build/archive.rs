@@ -1,17 +1,18 @@
-//! As much of the zip format (PKWARE's APPNOTE, sections 4.3.7, 4.3.12 and 4.3.16) as one known archive needs.
+//! A reader for the parts of the zip format that the archive uses (PKWARE's APPNOTE, sections 4.3.7, 4.3.12 and
+//! 4.3.16).
 
 const END_OF_DIRECTORY: &[u8] = b"PK\x05\x06";
 const DIRECTORY_ENTRY: &[u8] = b"PK\x01\x02";
 const LOCAL_ENTRY: &[u8] = b"PK\x03\x04";
 
-/// Bytes of a directory entry before its name, and of a local one.
+/// Sizes in bytes of a directory entry and of a local one, before the name.
 const DIRECTORY_ENTRY_LEN: usize = 46;
 const LOCAL_ENTRY_LEN: usize = 30;
 
 /// The method of an entry that is raw deflate.
 const DEFLATE: usize = 8;
 
-/// RFC 1952, section 2.3: deflate, no flags, no time, compressed as far as it goes, system unknown.
+/// RFC 1952, section 2.3: deflate, no flags, no time, best compression, system unknown.
 const GZIP_HEADER: [u8; 10] = [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 2, 255];
 
 /// A zip archive in memory.
@@ -22,7 +23,7 @@ impl<'a> Archive<'a> {
         Self(bytes)
     }
 
-    /// An entry as a gzip member; none if there is no such entry, or it is not deflated.
+    /// Returns an entry as a gzip member; none if it does not exist, or is not deflated.
     pub(crate) fn gzip_member(&self, name: &str) -> Option<Vec<u8>> {
         let entry = self.directory()?.find(|entry| entry.name == name.as_bytes())?;
         if number(entry.fixed, 10, 2)? != DEFLATE {
@@ -60,7 +61,7 @@ struct Entry<'a> {
     name: &'a [u8],
 }
 
-/// A little-endian number of this many bytes.
+/// Reads a little-endian number of this many bytes.
 fn number(bytes: &[u8], at: usize, length: usize) -> Option<usize> {
     let bytes = bytes.get(at..at + length)?;
     Some(bytes.iter().rev().fold(0, |number, byte| number << 8 | usize::from(*byte)))

@@ -1,11 +1,11 @@
-//! The reference page of the petstore: Swagger UI, a script and a style sheet that make it ours, and an icon.
+//! The reference page of the petstore: Swagger UI with our script, style sheet and icon.
 //!
-//! These are files and nothing more: who serves them, at which path and with which headers, is another's business. Each
-//! is a gzip member, because every browser takes it so, and because it is a third of a binary that way.
+//! This crate only contains files: the server chooses paths and headers. Each file is a gzip member, which every
+//! browser accepts and which takes a third of the space.
 //!
-//! The page is meant for a path that ends in `/docs`, with its files under it and the contract's `openapi.json` beside
-//! it; it names them relative to itself, and asks no other origin for anything. It needs no inline script, no inline
-//! style and no `eval`, so that the strictest policy fits it.
+//! The page expects a path that ends in `/docs`, with its files below it and the contract's `openapi.json` beside it.
+//! It uses relative references, and sends no request to another origin. It has no inline script, no inline style and
+//! no `eval`, so that the strictest content security policy works.
 //!
 //! ```
 //! let page = petstore_reference::FILES.iter().find(|file| file.name.is_empty()).unwrap();
@@ -13,12 +13,12 @@
 //! assert!(page.gzip.starts_with(b"\x1f\x8b"));
 //! ```
 //!
-//! A server that is a tester's sandbox has another page: [`page_of_sandbox`] makes it.
+//! A sandbox has another page, which [`page_of_sandbox`] makes.
 
 /// A file of the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct File {
-    /// What follows the page's own path and a slash; empty for the page itself.
+    /// The path after the page's path and a slash; empty for the page itself.
     pub name: &'static str,
     /// Its media type.
     pub content_type: &'static str,
@@ -49,10 +49,10 @@ files! {
     "theme.js" "text/javascript; charset=utf-8" from "theme.js"
 }
 
-/// The page itself, of a server that is a tester's sandbox: with a note that says what a tester may do, and how.
+/// Returns the page of a sandbox, with a note about the requests that a tester can send.
 ///
-/// `origin` is where the sandbox is reached, such as `http://127.0.0.1:8080`; it goes into the page as it is.
-/// `is_here` says that this is where the page comes from too: then a browser puts in the address that it knows.
+/// `origin` is the sandbox's origin, such as `http://127.0.0.1:8080`; it is inserted unchanged. `is_here` states that
+/// the page comes from that origin, too: the browser then shows the address that it used.
 ///
 /// ```
 /// let page = petstore_reference::page_of_sandbox("http://127.0.0.1:9090", false);

@@ -1,8 +1,8 @@
-//! Checkpoints: copying the write-ahead log back into the database, beside the writer.
+//! Checkpoints: they copy the write-ahead log into the database, beside the writer.
 //!
-//! The log is begun anew only when all of it has been copied and nobody has added to it meanwhile. A writer that never
-//! pauses would make it grow for ever, so a round ends with a short copy under the [`Log`]'s gate, which the writer holds
-//! for each of its transactions: most of the log has been copied by then, and the writer waits for the rest alone.
+//! SQLite restarts the log only when all of it has been copied and nothing was added meanwhile. A writer that never pauses
+//! would make the log grow without bound. So a round copies most of the log beside the writer, and the short rest under the
+//! [`LogState`]'s lock, which the writer holds for each of its transactions.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,112 +15,111 @@ use parking_lot::{Mutex, MutexGuard};
 use rusqlite::Connection;
 use rusqlite::hooks::Wal;
 
-use crate::error::reason;
+use crate::error::EngineError;
 use crate::{OpenError, connection};
 
-/// Pages in the log that call for a round: 32 MiB, which a start after a crash reads in 60 ms. On one processor a batch
-/// beside a round takes two to five times as long as others. A longer log holds the same pages more often, so it is copied
-/// for less: with rounds of 16 MiB more than 1% of the orders of 64 connections met one, and their p99 was a fifth longer.
+/// Pages in the log from which a round is due: 32 MiB. Longer rounds are rarer and cheaper, because a longer log holds the
+/// same pages more often, but a start after a crash reads the whole log (PERFORMANCE.md, "SQLite").
 const ROUND_PAGES: u32 = 65_536;
 
-/// Pages in the log from which on the writer waits for the whole round: 64 MiB. So the log outgrows that by what is
-/// written in one round at most, unless somebody reads an old state of the file for long.
+/// Pages in the log from which the writer waits for the whole round: 64 MiB. The log exceeds that by the pages of one round
+/// at most, unless a reader needs an old state for long.
 const LOG_PAGES_MAX: u32 = 131_072;
 
 /// Pages that may be left for the copy that the writer waits for: 128 KiB.
-const REST_PAGES: u32 = 256;
+const BLOCKING_COPY_PAGES: u32 = 256;
 
-/// Copies beside the writer in one round; each leaves less than the one before.
+/// Copies beside the writer in one round. Each leaves less than the one before.
 const COPIES_MAX: usize = 4;
 
-/// How long after a round that went wrong it is tried again, though nothing calls for it: what was in its way may have gone
-/// while hardly anybody writes, and until then it is told.
-const RETRY: Duration = Duration::from_mins(1);
+/// The delay before a failed round is repeated without a write. Its cause may end while there are few writes, and the fault
+/// is reported until a round succeeds.
+const RETRY_DELAY: Duration = Duration::from_mins(1);
 
-/// What the writer and the checkpoints know of the log together.
+/// The state of the log, shared by the writer, the checkpoints and the scrubber.
 #[derive(Debug, Default)]
-pub(crate) struct Log {
-    gate: Mutex<()>,
-    /// Pages in the log after the last commit.
+pub(crate) struct LogState {
+    writes: Mutex<()>,
+    /// The number of pages in the log after the last commit.
     pages: AtomicU32,
-    /// Pages, beyond a round's, that the last round had to leave: a reader still needs the state before them.
-    stuck: AtomicU32,
+    /// The number of pages that the last round could not copy in full, because a reader needs an older state.
+    held_back: AtomicU32,
     fault: Mutex<Option<String>>,
-    /// Whether what is in the log is not to be trusted.
+    /// Checkpoints have ended, because the log is damaged.
     is_halted: AtomicBool,
 }
 
-impl Log {
-    /// Held by the writer for each of its transactions.
-    pub(crate) fn pass(&self) -> MutexGuard<'_, ()> {
-        self.gate.lock()
+impl LogState {
+    /// Blocks other writes. The writer holds this lock for each of its transactions.
+    pub(crate) fn lock_writes(&self) -> MutexGuard<'_, ()> {
+        self.writes.lock()
     }
 
-    /// The log has been emptied, and what was wrong with it is over.
-    pub(crate) fn begin_anew(&self) {
+    /// Resets the state after the log has been emptied.
+    pub(crate) fn reset(&self) {
         self.pages.store(0, Ordering::Relaxed);
-        self.stuck.store(0, Ordering::Relaxed);
+        self.held_back.store(0, Ordering::Relaxed);
         *self.fault.lock() = None;
     }
 
-    /// Nothing of the log is copied any more: it has been damaged.
+    /// Ends checkpoints, because the log is damaged.
     pub(crate) fn halt(&self) {
         self.is_halted.store(true, Ordering::Relaxed);
     }
 
-    /// Pages in the log after the last commit.
+    /// The number of pages in the log after the last commit.
     pub(crate) fn pages(&self) -> u32 {
         self.pages.load(Ordering::Relaxed)
     }
 
     fn is_due(&self) -> bool {
-        self.pages() >= self.stuck.load(Ordering::Relaxed).saturating_add(ROUND_PAGES)
+        self.pages() >= self.held_back.load(Ordering::Relaxed).saturating_add(ROUND_PAGES)
     }
 }
 
-/// Whether checkpoints succeed. While they do not, nothing is lost and writes go on, but the log grows.
+/// The health of the checkpoints. While they fail, writes go on and nothing is lost, but the log grows.
 #[derive(Debug, Clone)]
-pub struct CheckpointHealth(Arc<Log>);
+pub struct CheckpointHealth(Arc<LogState>);
 
 impl CheckpointHealth {
-    pub(crate) fn of(log: &Arc<Log>) -> Self {
+    pub(crate) fn of(log: &Arc<LogState>) -> Self {
         Self(Arc::clone(log))
     }
 
-    /// What went wrong in the last round; none if it went well.
+    /// The fault of the last round; none if it succeeded.
     pub fn fault(&self) -> Option<String> {
         self.0.fault.lock().clone()
     }
 
-    /// Pages in the log, of the size that the file has, after the last commit.
+    /// The number of pages in the log after the last commit.
     pub fn log_pages(&self) -> u32 {
         self.0.pages()
     }
 }
 
-/// Starts the thread that runs the checkpoints of what this connection writes. It ends when the connection does.
+/// Starts the thread that checkpoints the writes of this connection. It ends with the connection.
 pub(crate) fn start(
     writer: &mut Connection,
     path: &Path,
-    log: &Arc<Log>,
+    log: &Arc<LogState>,
 ) -> Result<JoinHandle<()>, OpenError> {
     let connection = connection::checkpointer(path)?;
-    let woken = watch(writer, log).map_err(OpenError::engine(path))?;
+    let woken = count_commits(writer, log).map_err(OpenError::engine(path))?;
     let log = Arc::clone(log);
     std::thread::Builder::new()
         .name("checkpoints".into())
-        .spawn(move || run(&connection, &log, &woken, RETRY))
+        .spawn(move || run(&connection, &log, &woken, RETRY_DELAY))
         .map_err(|source| OpenError::File { path: path.into(), source })
 }
 
-/// Keeps count of the log, and wakes the receiver when a round is due.
-fn watch(writer: &mut Connection, log: &Arc<Log>) -> rusqlite::Result<Receiver<()>> {
+/// Counts the pages in the log at each commit, and wakes the receiver when a round is due.
+fn count_commits(writer: &mut Connection, log: &Arc<LogState>) -> rusqlite::Result<Receiver<()>> {
     let (wake, woken) = sync_channel(1);
     let log = Arc::clone(log);
     let on_commit = move |_: &mut Wal, pages: i32| {
         log.pages.store(pages.unsigned_abs(), Ordering::Relaxed);
         if log.is_due() {
-            // Full means: it has been woken already.
+            // A full channel holds a wake-up already.
             let _ = wake.try_send(());
         }
         Ok(())
@@ -129,18 +128,18 @@ fn watch(writer: &mut Connection, log: &Arc<Log>) -> rusqlite::Result<Receiver<(
     Ok(woken)
 }
 
-/// Lets the thread of [`start`] end.
+/// Stops the thread of [`start`].
 pub(crate) fn stop(writer: &mut Connection, thread: JoinHandle<()>) {
     let none = None::<fn(&mut Wal, i32) -> rusqlite::Result<()>>;
     if writer.wal_hook(none).is_ok() {
-        // An error would be its panic, which has been reported where it happened.
+        // An error is a panic of the thread, which has been reported already.
         let _ = thread.join();
     }
 }
 
-fn run(connection: &Connection, log: &Log, woken: &Receiver<()>, retry: Duration) {
+fn run(connection: &Connection, log: &LogState, woken: &Receiver<()>, retry_delay: Duration) {
     let mut is_well = log.fault.lock().is_none();
-    while is_called(woken, (!is_well).then_some(retry)) {
+    while wait(woken, (!is_well).then_some(retry_delay)) {
         if (log.is_due() || !is_well) && !log.is_halted.load(Ordering::Relaxed) {
             let fault = round(connection, log).err();
             is_well = fault.is_none();
@@ -149,89 +148,96 @@ fn run(connection: &Connection, log: &Log, woken: &Receiver<()>, retry: Duration
     }
 }
 
-/// Waits until there may be something to do, for this long if a time is given. `false`: nobody writes any more.
-fn is_called(woken: &Receiver<()>, at_most: Option<Duration>) -> bool {
+/// Waits for a wake-up, at most for this long. Returns false when the writer has gone.
+fn wait(woken: &Receiver<()>, at_most: Option<Duration>) -> bool {
     match at_most {
         None => woken.recv().is_ok(),
         Some(time) => !matches!(woken.recv_timeout(time), Err(RecvTimeoutError::Disconnected)),
     }
 }
 
-fn round(connection: &Connection, log: &Log) -> Result<(), String> {
+fn round(connection: &Connection, log: &LogState) -> Result<(), String> {
     for _ in 0..COPIES_MAX {
-        let _waiting = (log.pages() > LOG_PAGES_MAX).then(|| log.pass());
+        let _blocked = (log.pages() > LOG_PAGES_MAX).then(|| log.lock_writes());
         let done = copy(connection, "PASSIVE")?;
-        if log.pages().saturating_sub(done.copied) <= REST_PAGES {
+        if log.pages().saturating_sub(done.copied) <= BLOCKING_COPY_PAGES {
             break;
         }
     }
-    let _waiting = log.pass();
+    let _blocked = log.lock_writes();
     let done = copy(connection, "FULL")?;
     let left = done.pages.saturating_sub(done.copied);
-    log.stuck.store(if left == 0 { 0 } else { done.pages }, Ordering::Relaxed);
+    log.held_back.store(if left == 0 { 0 } else { done.pages }, Ordering::Relaxed);
     if left > LOG_PAGES_MAX {
-        return Err(format!("a reader of the file holds back more than {LOG_PAGES_MAX} pages of the log"));
+        return Err(format!(
+            "a reader of the data file keeps more than {LOG_PAGES_MAX} pages in the log: end the program that reads it"
+        ));
     }
     Ok(())
 }
 
-/// What becomes of a log that is to end.
+/// The result of copying a log into the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Settled {
-    /// It is empty.
+pub(crate) enum LogCopy {
+    /// The log is empty.
     Emptied,
-    /// All that counts of it is in the database too, but somebody reads, so it is still there.
-    Copied,
-    /// Some of it is nowhere else.
-    Partly,
+    /// All committed pages are in the database, but a reader keeps the log.
+    Complete,
+    /// Some committed pages are only in the log.
+    Partial,
 }
 
-/// Copies all that can be copied now, and empties the log if nobody else needs it.
-pub(crate) fn settle(connection: &Connection) -> rusqlite::Result<Settled> {
+/// Copies all pages that can be copied now, and empties the log unless a reader needs it.
+pub(crate) fn copy_and_empty(connection: &Connection) -> rusqlite::Result<LogCopy> {
     let done = checkpoint(connection, "TRUNCATE")?;
     Ok(match done {
-        Done { is_busy: false, .. } => Settled::Emptied,
-        Done { is_refused: false, pages, copied, .. } if copied >= pages => Settled::Copied,
-        Done { .. } => Settled::Partly,
+        Checkpoint { is_busy: false, .. } => LogCopy::Emptied,
+        Checkpoint { is_refused: false, pages, copied, .. } if copied >= pages => LogCopy::Complete,
+        Checkpoint { .. } => LogCopy::Partial,
     })
 }
 
-/// How many pages are in the log, whoever has written them.
+/// Returns the number of pages in the log, written by any process.
 pub(crate) fn pages_in_log(connection: &Connection) -> rusqlite::Result<u32> {
     checkpoint(connection, "NOOP").map(|found| found.pages)
 }
 
-/// The same for who must not take a log that cannot be asked for an empty one.
-pub(crate) fn frames(connection: &Connection) -> Option<u32> {
+/// Returns the number of frames in the log; none if it cannot be determined, which must not count as an empty log.
+pub(crate) fn frame_count(connection: &Connection) -> Option<u32> {
     checkpoint(connection, "NOOP").ok().filter(|found| !found.is_busy).map(|found| found.pages)
 }
 
-/// Ends what counts of a log that could not be emptied. Behind its last page there may be those of a transaction that has
-/// failed, its commit among them: a start that has to read the log, after a crash, would take that for done. A commit that
-/// changes nothing is written over its beginning, and the rest of it no longer follows from what is before it.
-pub(crate) fn cut(connection: &Connection, version: u32) -> rusqlite::Result<()> {
+/// Invalidates the frames behind the last commit of a log that could not be emptied. They may be those of a failed
+/// transaction, with its commit mark, which crash recovery would take for committed. A commit without changes overwrites the
+/// first of them, so that the others no longer continue the checksum chain.
+pub(crate) fn invalidate_tail(connection: &Connection, version: u32) -> rusqlite::Result<()> {
     connection.execute_batch(&format!("BEGIN IMMEDIATE; PRAGMA user_version = {version}; COMMIT"))
 }
 
-struct Done {
-    /// Somebody else copies, or reads what could be ended otherwise.
+struct Checkpoint {
+    /// Another connection is in a checkpoint, or a reader needs a part of the log.
     is_busy: bool,
-    /// Nothing was done, since somebody else copies.
+    /// Nothing was done, because another connection is in a checkpoint.
     is_refused: bool,
     pages: u32,
     copied: u32,
 }
 
-fn copy(connection: &Connection, mode: &str) -> Result<Done, String> {
-    checkpoint(connection, mode).map_err(|error| format!("checkpoint: {}", reason(&error)))
+fn copy(connection: &Connection, mode: &str) -> Result<Checkpoint, String> {
+    checkpoint(connection, mode).map_err(|error| format!("checkpoint: {}", EngineError::of(&error)))
 }
 
-fn checkpoint(connection: &Connection, mode: &str) -> rusqlite::Result<Done> {
+fn checkpoint(connection: &Connection, mode: &str) -> rusqlite::Result<Checkpoint> {
     connection.prepare_cached(&format!("PRAGMA wal_checkpoint({mode})"))?.query_row([], |row| {
         let (is_busy, pages, copied): (bool, i64, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
-        // -1 stands for a file without a log, and for one that is being copied by somebody else.
+        // -1 means a file without a log, or a checkpoint by another connection.
         let count = |pages| u32::try_from(pages).unwrap_or(0);
-        Ok(Done { is_busy, is_refused: is_busy && pages < 0, pages: count(pages), copied: count(copied) })
+        Ok(Checkpoint {
+            is_busy,
+            is_refused: is_busy && pages < 0,
+            pages: count(pages),
+            copied: count(copied),
+        })
     })
 }
 
@@ -240,45 +246,45 @@ mod tests {
     use std::sync::mpsc::SyncSender;
 
     use super::*;
-    use crate::IfNamesakes;
+    use crate::NameCollisions;
 
-    /// A database, what it is written with, and what checks it.
-    struct Pair {
+    /// A database with the connections of the writer and of the checkpoints.
+    struct TestDatabase {
         writer: Connection,
-        beside: Connection,
-        log: Arc<Log>,
+        checkpoints: Connection,
+        log: Arc<LogState>,
         woken: Receiver<()>,
     }
 
-    impl Pair {
+    impl TestDatabase {
         fn new(name: &str) -> Self {
             let path =
                 std::env::temp_dir().join(format!("petstore-checkpoint-{name}-{}", std::process::id()));
             let _ = std::fs::remove_file(&path);
             crate::files::create(&path).unwrap();
-            let (mut writer, _) = connection::writer(&path, Some(1), IfNamesakes::Refuse).unwrap();
-            let beside = connection::checkpointer(&path).unwrap();
+            let (mut writer, _) = connection::writer(&path, Some(1), NameCollisions::Refuse).unwrap();
+            let checkpoints = connection::checkpointer(&path).unwrap();
             let log = Arc::default();
-            let woken = watch(&mut writer, &log).unwrap();
-            writer.execute_batch("CREATE TABLE ballast (bytes)").unwrap();
-            Self { writer, beside, log, woken }
+            let woken = count_commits(&mut writer, &log).unwrap();
+            writer.execute_batch("CREATE TABLE filler (bytes)").unwrap();
+            Self { writer, checkpoints, log, woken }
         }
 
-        /// Writes this many pages at least, in one commit.
+        /// Writes at least so many pages, in one commit.
         fn write(&self, pages: u32) {
-            self.writer.execute("INSERT INTO ballast VALUES (zeroblob(?1 * 512))", [pages]).unwrap();
+            self.writer.execute("INSERT INTO filler VALUES (zeroblob(?1 * 512))", [pages]).unwrap();
         }
 
-        /// The thread of the checkpoints, which does not rest between tries, and what wakes it. It ends without that.
+        /// Starts a checkpoint thread that retries without a delay. Returns its waker, without which it ends.
         fn rounds(&self) -> (SyncSender<()>, JoinHandle<()>) {
             let (wake, woken) = sync_channel(1);
-            let beside = connection::checkpointer(Path::new(self.writer.path().unwrap())).unwrap();
+            let connection = connection::checkpointer(Path::new(self.writer.path().unwrap())).unwrap();
             let log = Arc::clone(&self.log);
-            (wake, std::thread::spawn(move || run(&beside, &log, &woken, Duration::ZERO)))
+            (wake, std::thread::spawn(move || run(&connection, &log, &woken, Duration::ZERO)))
         }
     }
 
-    impl Drop for Pair {
+    impl Drop for TestDatabase {
         fn drop(&mut self) {
             let path = self.writer.path().map(std::path::PathBuf::from);
             if let Some(path) = path {
@@ -290,55 +296,55 @@ mod tests {
     }
 
     #[test]
-    fn a_round_is_due_when_the_log_has_grown_and_begins_it_anew() {
-        let pair = Pair::new("due");
-        pair.write(ROUND_PAGES / 2);
-        assert!(pair.woken.try_recv().is_err());
-        pair.write(ROUND_PAGES / 2);
-        assert!(pair.woken.try_recv().is_ok() && pair.log.is_due());
+    fn a_round_is_due_when_the_log_has_grown_and_restarts_the_log() {
+        let database = TestDatabase::new("due");
+        database.write(ROUND_PAGES / 2);
+        assert!(database.woken.try_recv().is_err());
+        database.write(ROUND_PAGES / 2);
+        assert!(database.woken.try_recv().is_ok() && database.log.is_due());
 
-        assert_eq!(round(&pair.beside, &pair.log), Ok(()));
-        pair.write(1);
-        assert!(pair.log.pages() < 10, "{}", pair.log.pages());
-        assert!(!pair.log.is_due());
+        assert_eq!(round(&database.checkpoints, &database.log), Ok(()));
+        database.write(1);
+        assert!(database.log.pages() < 10, "{}", database.log.pages());
+        assert!(!database.log.is_due());
     }
 
     #[test]
-    fn a_reader_holds_the_log_back_and_is_not_waited_for_again_and_again() {
-        let pair = Pair::new("reader");
-        let path = pair.writer.path().unwrap().to_owned();
+    fn a_reader_keeps_the_log_and_no_round_is_due_before_it_has_grown_again() {
+        let database = TestDatabase::new("reader");
+        let path = database.writer.path().unwrap().to_owned();
         let reader = Connection::open(path).unwrap();
         let old = reader.unchecked_transaction().unwrap();
-        let _count: u64 = old.query_row("SELECT count(*) FROM ballast", [], |row| row.get(0)).unwrap();
+        let _count: u64 = old.query_row("SELECT count(*) FROM filler", [], |row| row.get(0)).unwrap();
 
-        pair.write(ROUND_PAGES);
-        assert!(pair.log.is_due());
-        assert_eq!(round(&pair.beside, &pair.log), Ok(()));
-        pair.write(1);
-        assert!(pair.log.pages() > ROUND_PAGES && !pair.log.is_due(), "{}", pair.log.pages());
-        pair.write(LOG_PAGES_MAX);
-        assert!(pair.log.is_due());
-        let fault = round(&pair.beside, &pair.log).unwrap_err();
-        assert!(fault.starts_with("a reader of the file holds back"), "{fault}");
+        database.write(ROUND_PAGES);
+        assert!(database.log.is_due());
+        assert_eq!(round(&database.checkpoints, &database.log), Ok(()));
+        database.write(1);
+        assert!(database.log.pages() > ROUND_PAGES && !database.log.is_due(), "{}", database.log.pages());
+        database.write(LOG_PAGES_MAX);
+        assert!(database.log.is_due());
+        let fault = round(&database.checkpoints, &database.log).unwrap_err();
+        assert!(fault.starts_with("a reader of the data file keeps"), "{fault}");
 
         drop(old);
-        pair.write(ROUND_PAGES);
-        assert_eq!(round(&pair.beside, &pair.log), Ok(()));
-        pair.write(1);
-        assert!(pair.log.pages() < 10, "{}", pair.log.pages());
+        database.write(ROUND_PAGES);
+        assert_eq!(round(&database.checkpoints, &database.log), Ok(()));
+        database.write(1);
+        assert!(database.log.pages() < 10, "{}", database.log.pages());
     }
 
     #[test]
-    fn a_round_that_went_wrong_is_tried_again_though_nobody_writes() {
-        let pair = Pair::new("again");
-        let path = pair.writer.path().unwrap().to_owned();
+    fn a_failed_round_is_retried_without_writes() {
+        let database = TestDatabase::new("again");
+        let path = database.writer.path().unwrap().to_owned();
         let reader = Connection::open(&path).unwrap();
         let old = reader.unchecked_transaction().unwrap();
-        let _count: u64 = old.query_row("SELECT count(*) FROM ballast", [], |row| row.get(0)).unwrap();
-        pair.write(LOG_PAGES_MAX + ROUND_PAGES);
+        let _count: u64 = old.query_row("SELECT count(*) FROM filler", [], |row| row.get(0)).unwrap();
+        database.write(LOG_PAGES_MAX + ROUND_PAGES);
 
-        let health = CheckpointHealth::of(&pair.log);
-        let (wake, thread) = pair.rounds();
+        let health = CheckpointHealth::of(&database.log);
+        let (wake, thread) = database.rounds();
         wake.send(()).unwrap();
         while health.fault().is_none() {
             std::thread::yield_now();
@@ -352,11 +358,11 @@ mod tests {
     }
 
     #[test]
-    fn a_round_that_went_wrong_is_tried_again_when_the_journal_has_been_opened_anew() {
-        let pair = Pair::new("anew");
-        let health = CheckpointHealth::of(&pair.log);
-        *pair.log.fault.lock() = Some("as the thread of before left it".to_owned());
-        let (wake, thread) = pair.rounds();
+    fn a_failed_round_is_retried_after_a_reopen() {
+        let database = TestDatabase::new("anew");
+        let health = CheckpointHealth::of(&database.log);
+        *database.log.fault.lock() = Some("left by the previous thread".to_owned());
+        let (wake, thread) = database.rounds();
         while health.fault().is_some() {
             std::thread::yield_now();
         }
@@ -365,16 +371,16 @@ mod tests {
     }
 
     #[test]
-    fn a_log_that_somebody_else_is_copying_is_not_settled() {
+    fn a_log_in_the_checkpoint_of_another_connection_is_not_copied() {
         static WAITS: AtomicBool = AtomicBool::new(false);
         static GIVES_UP: AtomicBool = AtomicBool::new(false);
-        let pair = Pair::new("copied");
-        let path = pair.writer.path().unwrap().to_owned();
+        let database = TestDatabase::new("copied");
+        let path = database.writer.path().unwrap().to_owned();
         let reader = Connection::open(&path).unwrap();
         let old = reader.unchecked_transaction().unwrap();
-        let _count: u64 = old.query_row("SELECT count(*) FROM ballast", [], |row| row.get(0)).unwrap();
-        pair.write(10);
-        // It has the lock of who copies, and waits for the reader.
+        let _count: u64 = old.query_row("SELECT count(*) FROM filler", [], |row| row.get(0)).unwrap();
+        database.write(10);
+        // It holds the checkpoint lock and waits for the reader.
         let mut tool = Connection::open(&path).unwrap();
         let wait = |_| {
             WAITS.store(true, Ordering::Relaxed);
@@ -385,11 +391,11 @@ mod tests {
         while !WAITS.load(Ordering::Relaxed) {
             std::thread::yield_now();
         }
-        let settled = settle(&pair.beside);
+        let copied = copy_and_empty(&database.checkpoints);
         GIVES_UP.store(true, Ordering::Relaxed);
         copies.join().unwrap().unwrap();
-        assert_eq!(settled, Ok(Settled::Partly));
+        assert_eq!(copied, Ok(LogCopy::Partial));
         drop(old);
-        assert_eq!(settle(&pair.beside), Ok(Settled::Emptied));
+        assert_eq!(copy_and_empty(&database.checkpoints), Ok(LogCopy::Emptied));
     }
 }

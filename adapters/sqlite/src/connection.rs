@@ -1,4 +1,4 @@
-//! Connections, and what is set on each.
+//! Connections, and the settings of each.
 
 use std::io;
 use std::path::Path;
@@ -7,48 +7,39 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
-use crate::{IfNamesakes, Mended, OpenError, foreign, meta, schema};
+use crate::error::EngineError;
+use crate::{NameCollisions, OpenError, RepairedValues, meta, schema, schema_check};
 
-/// Bytes of a page. A batch of orders changes pets all over the file, and every page that it touches is written to the
-/// log, and later to the file, whole. Orders a second, each one pet's row and one new row, 100,000 pets, checkpoints
-/// beside, each after 16 MiB of the log (two cores, the best of several rounds on a busy machine):
-///
-/// | orders a batch | 4,096 B | 1,024 B | 512 B |
-/// |---|---|---|---|
-/// | 1 | 4,100 | 6,300 | 7,400 |
-/// | 16 | 46,900 | 64,700 | 66,500 |
-/// | 64 | 65,900 | 105,500 | 121,800 |
-/// | 256 | 97,600 | 133,600 | 165,400 |
-/// | most of the log at 64 | 119 MiB | 34 MiB | 18 MiB |
-///
-/// A million pets load in 0.4 s with each. SQLite has no smaller page; with this one a file may grow to 2 TiB.
+/// The page size in bytes, the smallest that SQLite has: a batch of orders changes pets all over the file, and each changed
+/// page is written whole, to the log and later to the file (PERFORMANCE.md, "SQLite"). A file can grow to 2 TiB.
 const PAGE_BYTES: u32 = 512;
 
-/// KiB of the writer's page cache: the inner pages of some million rows. Leaves come from the system's cache, at no
-/// cost that could be measured; and a commit that has split a page searches all of this one, so more is not better.
+/// The size of the writer's page cache in KiB: room for the inner pages of some million rows. Leaf pages come from the
+/// system's cache. A larger cache is not better, because a commit that has split a page searches all of it.
 const CACHE_KIB: i32 = 4 * 1024;
 
-/// Bytes that the log keeps between two rounds; more than that, after a bulk load, is given back.
+/// The size to which a checkpoint truncates the log, in bytes, for example after a bulk load.
 const LOG_BYTES_KEPT: u32 = 64 * 1024 * 1024;
 
-/// How long a writer waits for a lock that somebody else holds: only a tool that writes into the file can.
+/// The longest wait for a lock of another program, which can only be a tool that writes into the file.
 const BUSY_WAIT: Duration = Duration::from_secs(1);
 
-/// Statements that a connection keeps prepared; more than there are.
+/// The number of prepared statements that a connection caches: more than there are.
 const STATEMENTS_KEPT: usize = 64;
 
-/// What is said where SQLite falls back to another journal than the write-ahead log.
-const NO_SHARED_MEMORY: &str = "its file system cannot share memory between those who have a file open, as some network file systems cannot: it belongs on a local disk";
+/// The error if SQLite falls back to another journal mode than the write-ahead log.
+const NO_SHARED_MEMORY: &str = "its file system, such as a network file system, has no shared memory for the processes that have the \
+                                file open: move the file to a local disk";
 
-/// Opens a database for writing. With an epoch it is made if it is empty, and brought to this program's schema; that
-/// epoch is a new file's and an unopened copy's. Without one it must be what it was.
+/// Opens a database for writing. With an epoch, the schema is created or migrated, and a new file or an unopened backup
+/// gets that epoch. Without one, the file must have the current schema.
 pub(crate) fn writer(
     path: &Path,
     epoch_if_new: Option<u64>,
-    if_namesakes: IfNamesakes,
-) -> Result<(Connection, Mended), OpenError> {
+    collisions: NameCollisions,
+) -> Result<(Connection, RepairedValues), OpenError> {
     let mut connection = open(path).map_err(OpenError::engine(path))?;
-    // Before anything is asked of it: the index of the log is made with the file's mode, and would stay like that.
+    // Before the first query, which creates the index of the log with the file's mode.
     if connection.is_readonly("main").map_err(OpenError::engine(path))? {
         return Err(OpenError::File { path: path.into(), source: io::ErrorKind::PermissionDenied.into() });
     }
@@ -56,34 +47,34 @@ pub(crate) fn writer(
     if epoch_if_new.is_none() && found != schema::VERSION {
         return Err(OpenError::NotAJournal { path: path.into() });
     }
-    // Before a step runs. What is added later neither runs here nor is reason enough to refuse a recovery.
+    // Before a migration step runs. Objects that are added later never run here, and are no reason to refuse a recovery.
     if epoch_if_new.is_some() {
-        foreign::check(&connection, path, found)?;
+        schema_check::check(&connection, path, found)?;
     }
     set(&connection, path)?;
-    let mut mended = Mended::default();
+    let mut repaired = RepairedValues::default();
     if let Some(epoch) = epoch_if_new {
-        mended = schema::migrate(&mut connection, path, epoch, if_namesakes)?;
+        repaired = schema::migrate(&mut connection, path, epoch, collisions)?;
         meta::begin_epoch(&connection, epoch).map_err(OpenError::engine(path))?;
     }
-    // Only now: a migration may have to build a table anew.
+    // After the migration, which may have to rebuild a table.
     connection.pragma_update(None, "foreign_keys", true).map_err(OpenError::engine(path))?;
-    Ok((connection, mended))
+    Ok((connection, repaired))
 }
 
 fn set(connection: &Connection, path: &Path) -> Result<(), OpenError> {
     let set = |name, value| connection.pragma_update(None, name, value).map_err(OpenError::engine(path));
-    // In force only while the file is empty.
+    // Takes effect only while the file is empty.
     set("page_size", i64::from(PAGE_BYTES))?;
     write_ahead(connection, path)?;
     set("cache_size", -i64::from(CACHE_KIB))?;
     set("journal_size_limit", i64::from(LOG_BYTES_KEPT))?;
-    // Checkpoints are another connection's.
+    // Another connection runs the checkpoints.
     set("wal_autocheckpoint", 0)
 }
 
-/// Sets what a copy is made with that is worth nothing before it is whole.
-pub(crate) fn for_a_copy(connection: &Connection) -> rusqlite::Result<()> {
+/// Sets up a connection that writes a copy, which is discarded unless it is completed.
+pub(crate) fn configure_copy(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "page_size", i64::from(PAGE_BYTES))?;
     connection.pragma_update_and_check(None, "journal_mode", "off", |_| Ok(()))?;
     connection.pragma_update(None, "synchronous", "off")
@@ -95,15 +86,15 @@ fn write_ahead(connection: &Connection, path: &Path) -> Result<(), OpenError> {
         .pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0))
         .map_err(OpenError::engine(path))?;
     if mode != "wal" {
-        return Err(OpenError::Engine { path: path.into(), reason: NO_SHARED_MEMORY.to_owned() });
+        return Err(OpenError::Engine { path: path.into(), source: EngineError::new(NO_SHARED_MEMORY) });
     }
     set("synchronous", "full")?;
-    // On macOS alone: there a plain sync leaves the data in the drive's cache.
+    // For macOS, where a plain sync leaves the data in the cache of the drive.
     set("fullfsync", "on")?;
     set("checkpoint_fullfsync", "on")
 }
 
-/// Opens a database for checkpoints alone. It waits for nobody: what cannot be copied now is copied the next time.
+/// Opens a database for checkpoints. This connection waits for no lock: the next checkpoint copies what this one could not.
 pub(crate) fn checkpointer(path: &Path) -> Result<Connection, OpenError> {
     let connection = open(path).map_err(OpenError::engine(path))?;
     write_ahead(&connection, path)?;
@@ -111,24 +102,24 @@ pub(crate) fn checkpointer(path: &Path) -> Result<Connection, OpenError> {
     Ok(connection)
 }
 
-/// Opens a journal for reading, be it in use or at rest. It must have this program's schema.
+/// Opens a journal for reading, in use or at rest. It must have the current schema.
 ///
-/// Not in SQLite's read-only mode: a log that such a connection opens for a file at rest stays behind, empty, while the
-/// last one of this kind to leave takes the log with it. A file that may not be written is opened read-only all the same.
+/// Not in SQLite's read-only mode: such a connection creates an empty log for a file at rest and cannot remove it. A file
+/// without write permission is opened read-only nevertheless.
 pub(crate) fn reader(path: &Path) -> Result<Connection, OpenError> {
-    match known(path)? {
+    match open_journal(path)? {
         (connection, schema::VERSION) => schema::check_folding(&connection, path).map(|()| connection),
         (_, found) => Err(OpenError::Version { path: path.into(), found, known: schema::VERSION }),
     }
 }
 
-/// Opens a journal, as [`reader`] does, for a copy of it: that has the schema of its original, which may be an older one.
-pub(crate) fn original(path: &Path) -> Result<Connection, OpenError> {
-    known(path).map(|(connection, _)| connection)
+/// Opens a journal as [`reader`] does, for a backup, which keeps the schema version of the file.
+pub(crate) fn reader_of_any_version(path: &Path) -> Result<Connection, OpenError> {
+    open_journal(path).map(|(connection, _)| connection)
 }
 
-/// A journal of a schema that this program knows, and which that is.
-fn known(path: &Path) -> Result<(Connection, u32), OpenError> {
+/// Opens a journal of a schema version that this program knows. Returns the version.
+fn open_journal(path: &Path) -> Result<(Connection, u32), OpenError> {
     let connection = open(path).map_err(OpenError::engine(path))?;
     match schema::version(&connection, path)? {
         0 => Err(OpenError::NotAJournal { path: path.into() }),
@@ -136,19 +127,19 @@ fn known(path: &Path) -> Result<(Connection, u32), OpenError> {
     }
 }
 
-/// Lets a connection end without a last checkpoint, which would also take the log away: by its name, which may be another
-/// file's by then.
+/// Disables the checkpoint at the end of a connection, which would also remove the log by its path: that may lead to another
+/// file by then.
 pub(crate) fn leave_log(connection: &Connection) -> rusqlite::Result<()> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map(drop)
 }
 
-/// Opens a file that is there. A connection is used by one thread at a time, so it needs no lock of its own.
+/// Opens an existing file. One thread at a time uses a connection, so SQLite needs no mutex for it.
 pub(crate) fn open(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(BUSY_WAIT)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS_KEPT);
-    // The schema has none of these. Somebody may add one at any time, and nothing of it is to run on these connections.
+    // The schema has no triggers and no views. Another program may add one at any time, and it must not run here.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
@@ -160,22 +151,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_system_that_cannot_share_memory_is_named_as_the_reason() {
-        // It has no log either.
+    fn a_file_system_without_shared_memory_is_named_as_the_reason() {
+        // A database in memory has no log either.
         let connection = Connection::open_in_memory().unwrap();
-        let refused = write_ahead(&connection, Path::new("shop.db")).unwrap_err().to_string();
+        let refused = write_ahead(&connection, Path::new("shop.db")).unwrap_err().report();
         assert!(
-            refused.starts_with("shop.db cannot be used: its file system cannot share memory"),
+            refused.starts_with(
+                "shop.db cannot be used: its file system, such as a network file system, has no shared"
+            ),
             "{refused}"
         );
-        assert!(refused.ends_with("it belongs on a local disk"), "{refused}");
+        assert!(refused.ends_with("move the file to a local disk"), "{refused}");
     }
 
     #[test]
-    fn a_writer_copies_nothing_by_itself_and_gives_back_what_the_log_has_grown_beyond_its_bound() {
+    fn a_writer_runs_no_checkpoints_and_truncates_the_log_to_its_bound() {
         let path = std::env::temp_dir().join(format!("petstore-pragmas-{}", std::process::id()));
         crate::files::create(&path).unwrap();
-        let (writer, _) = writer(&path, Some(1), IfNamesakes::Refuse).unwrap();
+        let (writer, _) = writer(&path, Some(1), NameCollisions::Refuse).unwrap();
         let set = |name| writer.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).unwrap();
         assert_eq!((set("wal_autocheckpoint"), set("journal_size_limit")), (0, i64::from(LOG_BYTES_KEPT)));
         drop(writer);

@@ -1,4 +1,4 @@
-//! A copy of a store that is made of its rows, not of its file: what is wrong with the file is not in it.
+//! A copy of a store from its rows, not from its file, so that damage of the file is not copied.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -8,25 +8,25 @@ use petstore_ports::{Header, Row, StoreError};
 use rusqlite::Connection;
 
 use crate::error::unavailable;
-use crate::files::ending;
-use crate::snapshot::{begin, is_free};
-use crate::{BackupError, Copied, IfNamesakes, Part, connection, meta, schema, tables};
+use crate::files::with_suffix;
+use crate::snapshot::{begin_copy, check_target};
+use crate::{BackupError, Copied, NameCollisions, PartialFile, connection, meta, schema, tables};
 
-/// Bytes of a copy that are handed on at once.
+/// The bytes of a copy that are written at once.
 const PIECE_BYTES: usize = 256 * 1024;
 
-/// Makes a data file with these rows, without an epoch, like a [`backup`](crate::backup). It stands beside the database until
-/// it is whole, and has no name when this returns.
+/// Writes a data file with these rows and without an epoch, like a [`backup`](crate::backup). The file is written beside the
+/// database and has no name when this returns.
 pub fn copy_of(
     database: &Path,
     header: &Header,
     rows: impl Iterator<Item = Row>,
 ) -> Result<(File, Copied), StoreError> {
-    let failed = |error: io::Error| StoreError::unavailable("the copy cannot be made").with_source(error);
-    // It goes when it is dropped.
-    let part = Part::begin(&ending(database, ".copy")).map_err(failed)?;
-    let (pets, orders) = fill(part.path(), header, rows)?;
-    let file = File::open(part.path()).map_err(failed)?;
+    let failed = |error: io::Error| StoreError::unavailable("the copy cannot be written").with_source(error);
+    // Its name is removed when it is dropped.
+    let partial = PartialFile::begin(&with_suffix(database, ".copy")).map_err(failed)?;
+    let (pets, orders) = fill(partial.path(), header, rows)?;
+    let file = File::open(partial.path()).map_err(failed)?;
     let bytes = file.metadata().map_err(failed)?.len();
     Ok((file, Copied { pets, orders, bytes }))
 }
@@ -34,9 +34,9 @@ pub fn copy_of(
 fn fill(path: &Path, header: &Header, rows: impl Iterator<Item = Row>) -> Result<(u64, u64), StoreError> {
     let failed = |error| unavailable("the copy", &error);
     let mut connection = connection::open(path).map_err(failed)?;
-    connection::for_a_copy(&connection).map_err(failed)?;
-    // Nothing in a file that is made here has to be put right.
-    let _mended = schema::migrate(&mut connection, path, meta::NO_EPOCH, IfNamesakes::Refuse)?;
+    connection::configure_copy(&connection).map_err(failed)?;
+    // A new file contains no values to migrate.
+    let _mended = schema::migrate(&mut connection, path, meta::NO_EPOCH, NameCollisions::Refuse)?;
     let counts = write(&connection, header, rows).map_err(failed)?;
     connection.close().map_err(|(_, error)| failed(error))?;
     Ok(counts)
@@ -59,21 +59,21 @@ fn write(
     Ok((pets, orders))
 }
 
-/// Keeps a copy that comes as bytes, so many of them: on disk when this returns. There must be no file at the target.
+/// Saves a copy that is read from `bytes`, `length` bytes long: on disk when this returns. The target must not exist.
 pub fn keep_copy(source: &Path, target: &Path, bytes: &mut dyn Read, length: u64) -> Result<(), BackupError> {
-    let failed = |error: io::Error| BackupError::Target { path: target.into(), reason: error.to_string() };
+    let failed = |error: io::Error| BackupError::target(target, error);
     let place = path::absolute(target).map_err(failed)?;
-    is_free(&place, target)?;
-    let part = begin(&place, source).map_err(failed)?;
-    let _ = fs::remove_file(ending(part.path(), "-journal"));
+    check_target(&place, target)?;
+    let partial = begin_copy(&place, source).map_err(failed)?;
+    let _ = fs::remove_file(with_suffix(partial.path(), "-journal"));
     let (mut piece, mut left) = (vec![0; PIECE_BYTES], length);
     while left > 0 {
         let wanted = usize::try_from(left).unwrap_or(usize::MAX).min(piece.len());
         bytes.read_exact(&mut piece[..wanted]).map_err(failed)?;
-        part.file().write_all(&piece[..wanted]).map_err(failed)?;
+        partial.file().write_all(&piece[..wanted]).map_err(failed)?;
         left -= wanted as u64;
     }
-    part.file().sync_all().map_err(failed)?;
-    is_free(&place, target)?;
-    part.finish().map_err(failed)
+    partial.file().sync_all().map_err(failed)?;
+    check_target(&place, target)?;
+    partial.finish().map_err(failed)
 }

@@ -1,5 +1,6 @@
-//! What can go wrong, said without a statement and without a value: the file holds other people's data.
+//! The errors of this crate. No message contains an SQL statement or a stored value: the file holds customers' data.
 
+use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -7,48 +8,48 @@ use petstore_domain::{AccountId, CategoryId};
 use petstore_ports::StoreError;
 use rusqlite::{Error, ErrorCode, ffi};
 
-use crate::Place;
+use crate::LogPosition;
 
-/// Why a journal cannot be opened.
+/// The reason why a journal cannot be opened. The message leaves the cause to the source; [`OpenError::report`] adds it.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// Another process has it open.
-    #[error("{} is in use: {} holds {}", path.display(), named(*holder), lock.display())]
+    /// Another process has the file open.
+    #[error("{} is in use: {} holds {}", path.display(), process(*holder), lock.display())]
     InUse {
         /// The database.
         path: PathBuf,
-        /// The file that is locked.
+        /// The lock file.
         lock: PathBuf,
-        /// The process, as it has written into that file.
+        /// The process id that the lock file contains.
         holder: Option<u32>,
     },
-    /// Another process has it open under another name.
+    /// Another process has the file open under another name.
     #[error(
         "{} is in use under another name, by a hard link or another mount: {} holds it",
         path.display(),
-        named(*holder)
+        process(*holder)
     )]
     InUseByAnotherName {
         /// The database.
         path: PathBuf,
-        /// The process, where the system says it.
+        /// The process id, if the system reports it.
         holder: Option<u32>,
     },
-    /// A file cannot be made or opened.
-    #[error("{} cannot be opened: {source}", path.display())]
+    /// A file cannot be created or opened.
+    #[error("{} cannot be opened", path.display())]
     File {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error of the system, or the reason why the file is refused.
         source: io::Error,
     },
-    /// The file is something else.
+    /// The file is not a data file of a petstore.
     #[error("{} is not the data file of a petstore", path.display())]
     NotAJournal {
         /// The file.
         path: PathBuf,
     },
-    /// The file was written with another schema than the one that is asked for.
+    /// The file has a schema version that this program does not read.
     #[error("{} has {}", path.display(), versions(*found, *known))]
     Version {
         /// The file.
@@ -58,27 +59,27 @@ pub enum OpenError {
         /// The version that this program knows.
         known: u32,
     },
-    /// It holds objects that no version of the program makes.
-    #[error("{} has another schema than a petstore gives it, which can destroy data: {reason}", path.display())]
-    Foreign {
+    /// The file contains objects that no version of the program creates.
+    #[error("{} has an unexpected schema, which can destroy data: {reason}", path.display())]
+    UnexpectedSchema {
         /// The file.
         path: PathBuf,
-        /// Which objects, and the statements that remove them.
+        /// The objects, and the statements that remove them.
         reason: String,
     },
-    /// Its names are folded by another rule than this program's.
+    /// The names in the file are folded by another rule than that of this program.
     #[error("{} has {}", path.display(), rules(*found, *known))]
     Folding {
         /// The file.
         path: PathBuf,
-        /// The version of its rule.
+        /// The version of the rule in the file.
         found: u32,
         /// The version that this program knows.
         known: u32,
     },
     /// Records have names that are equal by the folding rule of this program, and were not by that of the file.
-    #[error("{} has {}", path.display(), namesakes(categories, accounts))]
-    Namesakes {
+    #[error("{} has {}", path.display(), name_collisions(categories, accounts))]
+    NameCollisions {
         /// The file, which is left as it was.
         path: PathBuf,
         /// Each category that has the name of an older one, and that one.
@@ -86,64 +87,76 @@ pub enum OpenError {
         /// Each account that has the name of an older one, and that one.
         accounts: Vec<(AccountId, AccountId)>,
     },
-    /// What was read back is not what was written.
-    #[error("{} cannot be used: {reason}", path.display())]
+    /// The engine has found damage in the file.
+    #[error("{} is damaged", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What the engine says, or which row is wrong.
-        reason: String,
+        /// The error of the engine.
+        source: EngineError,
     },
-    /// The log is damaged, and a later transaction stands behind the damage: what was acknowledged would be lost.
-    #[error("{} is damaged in {place}, and changes that were acknowledged stand behind that", path.display())]
+    /// The file's own row cannot be read.
+    #[error("{} cannot be read", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// The error. Its kind is `Corrupt` if the row is damaged.
+        source: StoreError,
+    },
+    /// The log is damaged before its last transaction: without that part, acknowledged changes would be lost.
+    #[error("{} is damaged in {position}, and acknowledged changes stand behind that", path.display())]
     LogDamaged {
         /// The log.
         path: PathBuf,
-        /// Where it is damaged.
-        place: Place,
+        /// The position of the damage.
+        position: LogPosition,
     },
-    /// The database was in use and was not closed, and its log is gone.
+    /// The log of the database is missing although the database was not closed.
     #[error(
-        "{} cannot be used: {}, which holds all that was written since it was made, is missing: bring that back, or move \
+        "{} cannot be used: {}, which holds all changes since the file was created, is missing: bring that back, or move \
          {} away to begin a new store",
         path.display(), log.display(), path.display()
     )]
     LogMissing {
         /// The database.
         path: PathBuf,
-        /// What is missing.
+        /// The missing log.
         log: PathBuf,
     },
-    /// The engine cannot read or write it now.
-    #[error("{} cannot be used: {reason}", path.display())]
+    /// The engine cannot read or write the file now.
+    #[error("{} cannot be used", path.display())]
     Engine {
         /// The file.
         path: PathBuf,
-        /// What the engine says.
-        reason: String,
+        /// The error of the engine.
+        source: EngineError,
     },
 }
 
-/// Which schema a file has, which one it should have, and how an older file comes to have it.
+/// Describes a schema version that this program does not read, and how an older file is migrated.
 fn versions(found: u32, known: u32) -> String {
-    let raised = if found < known { ", to which a server that starts on it brings it" } else { "" };
-    format!("schema version {found}, and this program reads version {known}{raised}")
-}
-
-/// Which rule a file's names are folded by, which one this program has, and how an older one is raised.
-fn rules(found: u32, known: u32) -> String {
-    let end = if found < known {
-        ", to which a server that starts on it brings it"
+    let remedy = if found < known {
+        ": a server that starts on it migrates it"
     } else {
         ": open it with the version that wrote it, or a newer one"
     };
-    format!("names that are compared by rule {found}, and this program knows rule {known}{end}")
+    format!("schema version {found}, and this program reads version {known}{remedy}")
 }
 
-/// The records of a kind that one message lists at most.
+/// Describes a folding rule that this program does not have, and how an older file is migrated.
+fn rules(found: u32, known: u32) -> String {
+    let remedy = if found < known {
+        ": a server that starts on it migrates it"
+    } else {
+        ": open it with the version that wrote it, or a newer one"
+    };
+    format!("names that are compared by rule {found}, and this program knows rule {known}{remedy}")
+}
+
+/// The number of records of a kind that a message names.
 const LISTED_MAX: usize = 20;
 
-fn namesakes(categories: &[(CategoryId, CategoryId)], accounts: &[(AccountId, AccountId)]) -> String {
+fn name_collisions(categories: &[(CategoryId, CategoryId)], accounts: &[(AccountId, AccountId)]) -> String {
     let kinds = [("categories", listed(categories)), ("accounts", listed(accounts))];
     let told = kinds.iter().filter(|(_, list)| !list.is_empty());
     let told: Vec<_> = told.map(|(kind, list)| format!("{kind} whose names read the same: {list}")).collect();
@@ -158,46 +171,74 @@ fn listed<Id: std::fmt::Display>(pairs: &[(Id, Id)]) -> String {
     format!("{}{more}", shown.join(", "))
 }
 
-fn named(holder: Option<u32>) -> String {
+fn process(holder: Option<u32>) -> String {
     holder.map_or_else(|| "another process".to_owned(), |id| format!("process {id}"))
 }
 
-/// Why a journal was not copied.
+/// The reason why a journal was not copied. The message leaves the cause to the source; [`BackupError::report`] adds it.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
-    /// There is a file where the copy was to go.
-    #[error("{} is there already, and a backup overwrites nothing: name another file", path.display())]
+    /// The target exists.
+    #[error("{} exists already, and a backup overwrites no file: name another file", path.display())]
     Exists {
-        /// That file.
+        /// The target.
         path: PathBuf,
     },
     /// The journal cannot be read.
     #[error(transparent)]
     Source(#[from] OpenError),
-    /// The copy cannot be made.
-    #[error("{} cannot be written: {reason}", path.display())]
+    /// The target cannot be written.
+    #[error("{} cannot be written", path.display())]
     Target {
-        /// The copy.
+        /// The target.
         path: PathBuf,
-        /// Why.
-        reason: String,
+        /// The error of the system or of the engine.
+        source: Box<dyn std::error::Error + Send + Sync>,
     },
 }
 
 impl OpenError {
+    /// The message and those of all sources, in one line.
+    pub fn report(&self) -> String {
+        report(self)
+    }
+
     pub(crate) fn engine(path: &Path) -> impl Fn(Error) -> Self {
-        |error| match error.sqlite_error_code() {
-            Some(ErrorCode::NotADatabase) => Self::NotAJournal { path: path.into() },
-            _ if is_cut(&error) => {
-                Self::Damaged { path: path.into(), reason: "it has been cut short".to_owned() }
+        |error| {
+            let (path, source) = (path.into(), EngineError::of(&error));
+            match error.sqlite_error_code() {
+                Some(ErrorCode::NotADatabase) => Self::NotAJournal { path },
+                _ if is_cut(&error) => Self::Damaged { path, source },
+                Some(ErrorCode::DatabaseCorrupt) => Self::Damaged { path, source },
+                _ => Self::Engine { path, source },
             }
-            Some(ErrorCode::DatabaseCorrupt) => Self::Damaged { path: path.into(), reason: reason(&error) },
-            _ => Self::Engine { path: path.into(), reason: reason(&error) },
         }
     }
 }
 
-/// Without the file's path: what a store says of itself is shown to whoever asks whether it is ready.
+impl BackupError {
+    /// The message and those of all sources, in one line.
+    pub fn report(&self) -> String {
+        report(self)
+    }
+
+    pub(crate) fn target(path: &Path, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Self::Target { path: path.into(), source: source.into() }
+    }
+}
+
+fn report(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(error) = next {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        next = error.source();
+    }
+    text
+}
+
+/// Leaves out the path of the file: `/ready` shows the store's error to any client.
 impl From<OpenError> for StoreError {
     fn from(error: OpenError) -> Self {
         match error {
@@ -205,9 +246,7 @@ impl From<OpenError> for StoreError {
             OpenError::InUseByAnotherName { .. } => {
                 Self::unavailable("another process holds the data file under another name")
             }
-            OpenError::Foreign { .. } => {
-                Self::unavailable("the data file has another schema than a petstore gives it")
-            }
+            OpenError::UnexpectedSchema { .. } => Self::unavailable("the data file has an unexpected schema"),
             OpenError::File { source, .. } => {
                 Self::unavailable("the data file cannot be opened").with_source(source)
             }
@@ -218,75 +257,84 @@ impl From<OpenError> for StoreError {
             OpenError::Folding { found, known, .. } => {
                 Self::unavailable(format!("the data file has {}", rules(found, known)))
             }
-            OpenError::Namesakes { categories, accounts, .. } => {
-                Self::unavailable(format!("the data file has {}", namesakes(&categories, &accounts)))
+            OpenError::NameCollisions { categories, accounts, .. } => {
+                Self::unavailable(format!("the data file has {}", name_collisions(&categories, &accounts)))
             }
-            OpenError::Damaged { reason, .. } => Self::corrupt(format!("the data file: {reason}")),
-            OpenError::LogDamaged { place, .. } => Self::corrupt(format!(
-                "the -wal is damaged in {place}, and changes that were acknowledged stand behind that"
+            OpenError::Damaged { source, .. } => Self::corrupt("the data file").with_source(source),
+            OpenError::Unreadable { source, .. } => source,
+            OpenError::LogDamaged { position, .. } => Self::corrupt(format!(
+                "the -wal is damaged in {position}, and acknowledged changes stand behind that"
             )),
             OpenError::LogMissing { .. } => Self::unavailable(
-                "its -wal, which holds all that was written since it was made, is missing: bring that back",
+                "the -wal of the data file, which holds all changes since its creation, is missing: bring that back",
             ),
-            OpenError::Engine { reason, .. } => {
-                Self::unavailable(format!("the data file cannot be used: {reason}"))
+            OpenError::Engine { source, .. } => {
+                Self::unavailable("the data file cannot be used").with_source(source)
             }
         }
     }
 }
 
-/// The driver's error as a store's failure carries it, so that it reaches the log: by its code alone, since the messages of
-/// the engine may hold parts of a statement.
-#[derive(Debug, thiserror::Error)]
-#[error("{reason}")]
-struct EngineError {
-    reason: String,
+/// An error of the engine, by its result code. The engine's own message is left out, because it may contain parts of a
+/// statement.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{message}")]
+pub struct EngineError {
+    message: Cow<'static, str>,
+    code: Option<i32>,
 }
 
 impl EngineError {
-    fn of(error: &Error) -> Self {
-        Self { reason: reason(error) }
+    /// SQLite's extended result code; none for an error that did not come from SQLite.
+    #[must_use]
+    pub fn code(&self) -> Option<i32> {
+        self.code
+    }
+
+    pub(crate) fn new(message: &'static str) -> Self {
+        Self { message: message.into(), code: None }
+    }
+
+    pub(crate) fn of(error: &Error) -> Self {
+        let code = error.sqlite_error().map(|failure| failure.extended_code);
+        let message = match code {
+            Some(ffi::SQLITE_READONLY_DIRECTORY) => {
+                "its folder is not writable, which is necessary even to read it: copy it into another folder"
+                    .into()
+            }
+            Some(ffi::SQLITE_IOERR_SHORT_READ) => "it has been cut short".into(),
+            Some(code) => format!("{} (code {code})", ffi::code_to_str(code)).into(),
+            None => Cow::Borrowed(match error {
+                Error::StatementChangedRows(_) => "the batch does not follow the last one",
+                Error::ToSqlConversionFailure(_) => "a number is larger than a column holds",
+                _ => "a statement failed",
+            }),
+        };
+        Self { message, code }
     }
 }
 
-/// What the engine says, by its code alone: its messages may hold parts of a statement.
-pub(crate) fn reason(error: &Error) -> String {
-    match error.sqlite_error() {
-        Some(failure) if failure.extended_code == ffi::SQLITE_READONLY_DIRECTORY => {
-            "its folder may not be written, and even to read it takes that: copy it into another one".into()
-        }
-        Some(failure) => {
-            format!("{} (code {})", ffi::code_to_str(failure.extended_code), failure.extended_code)
-        }
-        None => match error {
-            Error::StatementChangedRows(_) => "the batch does not follow the last one".into(),
-            Error::ToSqlConversionFailure(_) => "a number is larger than a column holds".into(),
-            _ => "a statement failed".into(),
-        },
-    }
-}
-
-/// A failure to write.
+/// Converts a failure to write.
 pub(crate) fn unavailable(doing: &str, error: &Error) -> StoreError {
     StoreError::unavailable(doing.to_owned()).with_source(EngineError::of(error))
 }
 
-/// Whether the engine has met the end of the file where it has written more.
+/// Returns true if the file is shorter than the engine has written it.
 fn is_cut(error: &Error) -> bool {
     error.sqlite_error().is_some_and(|failure| failure.extended_code == ffi::SQLITE_IOERR_SHORT_READ)
 }
 
-/// Whether the engine has met something that it has not written.
+/// Returns true if the engine has found damage.
 pub(crate) fn is_damage(error: &Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
 }
 
-/// Whether somebody else held the lock, so that nothing was begun.
+/// Returns true if another connection held the lock, so that no transaction began.
 pub(crate) fn is_busy(error: &Error) -> bool {
     error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)
 }
 
-/// A failure of the engine: what it calls damage is told as damage.
+/// Converts a failure to read. Damage becomes a `Corrupt` error.
 pub(crate) fn unreadable(table: &str, error: &Error) -> StoreError {
     if is_damage(error) {
         return StoreError::corrupt(table.to_owned()).with_source(EngineError::of(error));

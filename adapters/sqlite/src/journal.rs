@@ -1,145 +1,143 @@
-//! The journal.
+//! The implementation of the journal port.
 
 use std::fs::File;
 use std::io;
 use std::path::{self, Path, PathBuf};
 use std::sync::Arc;
 
-use petstore_domain::{KeyRecord, Timestamp};
-use petstore_ports::{
-    Batch, BatchNumber, BulkLoad, Header, Journal, Row, StoreError, StoreErrorKind, UsageCount,
-};
+use petstore_domain::Timestamp;
+use petstore_ports::{Batch, BatchNumber, BulkLoad, Header, Journal, Row, StoreError, UsageCount};
 use rusqlite::{Connection, params};
 
-use crate::checkpoint::{self, CheckpointHealth, Log, Settled};
+use crate::checkpoint::{self, CheckpointHealth, LogCopy, LogState};
+use crate::coalesced_batch::CoalescedBatch;
+use crate::data_file::DataFile;
 use crate::error::{is_busy, is_damage, unreadable};
-use crate::fold::Fold;
-use crate::open::{Lost, Open};
-use crate::original::{DataFile, Originals, behind};
+use crate::file_identity::FileLoss;
+use crate::open_database::OpenDatabase;
+use crate::open_files::{OpenFiles, batch_lost};
 use crate::table::put;
 use crate::{
-    IfNamesakes, Mended, OpenError, OpenOptions, Place, after_crash, files, load, meta, mount, names, schema,
-    tables,
+    LogPosition, NameCollisions, OpenError, OpenOptions, RepairedValues, aliases, crash_recovery, files,
+    load, meta, mount, schema, tables,
 };
 
-/// Records of answered requests that one call drops at most: a few milliseconds of the writer's time.
+/// Expired idempotency records that one call deletes at most: a few milliseconds of the writer's time.
 const PRUNE_MAX: usize = 1_000;
 
 /// A journal in one SQLite file.
 pub struct SqliteJournal {
     path: PathBuf,
-    log: Arc<Log>,
-    /// None once something has failed: what it holds is asked of a new one, by [`Journal::recover`].
-    open: Option<Open>,
-    originals: Originals,
-    /// Whether a commit may have got into the log, and failed.
+    log: Arc<LogState>,
+    /// None after a failure: [`Journal::recover`] opens the database again and asks it for its last batch.
+    open: Option<OpenDatabase>,
+    open_files: OpenFiles,
+    /// A failed commit may be in the log.
     may_have_committed: bool,
-    /// Whether the engine has found damage when it wrote.
+    /// The engine found damage during a write.
     is_suspect: bool,
-    dropped: Option<Place>,
-    /// Released last, when nothing of the database is open any more.
+    dropped: Option<LogPosition>,
+    /// Dropped last, after everything of the database is closed.
     _lock: File,
 }
 
 impl SqliteJournal {
-    /// Opens the journal in this file; makes it if there is none. A new one has this epoch from then on, and so has a
-    /// copy by [`backup`](crate::backup) that is opened for the first time.
+    /// Opens the journal in this file, or creates it. A new file gets this epoch, and so does a copy by
+    /// [`backup`](crate::backup) that is opened for the first time.
     pub fn open(path: impl AsRef<Path>, epoch_if_new: u64) -> Result<Self, OpenError> {
         Self::open_with(path, epoch_if_new, OpenOptions::default()).map(|(journal, _)| journal)
     }
 
-    /// The same with the owner's choices. Returns in addition the values of an older version that were put right.
+    /// Opens the journal with options. Also returns the values of an older version that were migrated.
     pub fn open_with(
         path: impl AsRef<Path>,
         epoch_if_new: u64,
         options: OpenOptions,
-    ) -> Result<(Self, Mended), OpenError> {
+    ) -> Result<(Self, RepairedValues), OpenError> {
         let path = path.as_ref();
         let failed = |source| OpenError::File { path: path.into(), source };
         // SQLite would take a path that begins with `file:` for a URI.
-        let path = path::absolute(files::followed(path)).map_err(failed)?;
-        files::check_place(&path).map_err(failed)?;
+        let path = path::absolute(files::resolve_link(path)).map_err(failed)?;
+        files::check_path(&path).map_err(failed)?;
         mount::check(&path).map_err(failed)?;
-        names::check_is_used(&path)?;
+        aliases::check_was_used(&path)?;
         let lock = files::lock(&path)?;
-        // Again, now that nobody else can make it.
-        files::check_place(&path).map_err(failed)?;
+        // Again, under the lock: another process may have created the file meanwhile.
+        files::check_path(&path).map_err(failed)?;
         match files::create(&path) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(failed(error)),
             Ok(()) | Err(_) => {}
         }
         let data = DataFile::open(&path).map_err(failed)?;
-        names::lock(&data, &path)?;
-        names::check_logs(&path).map_err(failed)?;
-        names::check_last_name(&path).map_err(failed)?;
-        names::note_name(&data, &path);
-        let originals = Originals::of(data);
-        let dropped = originals.data().recover_log(options.damaged_log)?;
+        aliases::lock(&data, &path)?;
+        aliases::check_logs(&path).map_err(failed)?;
+        aliases::check_last_name(&path).map_err(failed)?;
+        aliases::record_name(&data, &path);
+        let open_files = OpenFiles::of(data);
+        let dropped = crash_recovery::recover_log(&path, options.damaged_log)?;
         let log = Arc::default();
-        let (mut open, settled) = Open::new(&originals, Some(epoch_if_new), options.if_namesakes, &log)?;
-        let mended = std::mem::take(&mut open.mended);
-        open.cut(settled, &path)?;
-        originals.follow(open.log());
+        let (mut open, copied) =
+            OpenDatabase::new(&open_files, Some(epoch_if_new), options.name_collisions, &log)?;
+        let repaired = std::mem::take(&mut open.repaired);
+        open.invalidate_tail(copied, &path)?;
+        open_files.set_log(open.log());
         let kept = meta::read(&open.connection)
-            .map_err(|error| match error.kind() {
-                StoreErrorKind::Corrupt => OpenError::Damaged { path: path.clone(), reason: error.report() },
-                _ => OpenError::Engine { path: path.clone(), reason: error.report() },
-            })?
+            .map_err(|source| OpenError::Unreadable { path: path.clone(), source })?
             .last_batch;
-        originals.keep(kept);
+        open_files.set_kept(kept);
         let journal = Self {
             path,
             log,
             open: Some(open),
-            originals,
+            open_files,
             may_have_committed: false,
             is_suspect: false,
             dropped,
             _lock: lock,
         };
-        Ok((journal, mended))
+        Ok((journal, repaired))
     }
 
-    /// Where its log was damaged, if what stood behind that was dropped when it was opened.
-    pub fn dropped(&self) -> Option<Place> {
+    /// Returns the position of the damage in the log, if the changes behind it were dropped when the file was opened.
+    pub fn dropped(&self) -> Option<LogPosition> {
         self.dropped
     }
 
-    /// Whether its checkpoints succeed; to be asked at any time, by anyone.
+    /// Returns the health of the checkpoints, which any thread may query at any time.
     pub fn checkpoint_health(&self) -> CheckpointHealth {
         CheckpointHealth::of(&self.log)
     }
 
-    /// Its files, to be read beside it.
-    pub fn originals(&self) -> Originals {
-        self.originals.clone()
+    /// Returns the files of the journal, for reads beside it.
+    pub fn open_files(&self) -> OpenFiles {
+        self.open_files.clone()
     }
 
-    /// What has been found to be wrong with the files for good. They are left as they are then.
-    fn check(&mut self) -> Result<(), StoreError> {
-        let Some(damage) = self.originals.damage() else { return Ok(()) };
+    /// Fails if damage has been found, and then closes the database without changing the files.
+    fn check_undamaged(&mut self) -> Result<(), StoreError> {
+        let Some(damage) = self.open_files.damage() else { return Ok(()) };
         if let Some(open) = self.open.take() {
-            open.leave(false);
+            open.close_without_cleanup(false);
         }
         Err(damage)
     }
 
-    fn opened(&mut self) -> Result<&mut Open, StoreError> {
+    fn opened(&mut self) -> Result<&mut OpenDatabase, StoreError> {
         self.open.as_mut().ok_or_else(|| StoreError::unavailable("the journal must be recovered first"))
     }
 
-    /// Runs one transaction. If it fails, the connection is not used again: after a failed sync it would be wrong about
-    /// what is on disk, and what else has failed is not for it to judge.
+    /// Runs one transaction. After a failure the connection is not used again: after a failed sync its view of the disk may
+    /// be wrong, and other failures are not distinguished.
     fn write<T>(
         &mut self,
         doing: &str,
         work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
-        self.check()?;
+        self.check_undamaged()?;
         let log = Arc::clone(&self.log);
         let open = self.opened()?;
         let written = {
-            let _pass = log.pass();
+            let _exclusive = log.lock_writes();
             transact(&open.connection, work)
         };
         self.checked(doing, written)
@@ -147,8 +145,8 @@ impl SqliteJournal {
 
     fn checked<T>(&mut self, doing: &str, done: rusqlite::Result<T>) -> Result<T, StoreError> {
         done.map_err(|error| {
-            // What has become of the files is told by the recovery.
-            let _ = self.look();
+            // The recovery reports what has happened to the files.
+            let _ = self.check_files();
             self.open = None;
             self.may_have_committed |= !is_busy(&error);
             self.is_suspect |= is_damage(&error);
@@ -156,29 +154,30 @@ impl SqliteJournal {
         })
     }
 
-    /// Looks whether the files are those that were opened. If they are not, nothing is written any more.
-    fn look(&mut self) -> Result<(), StoreError> {
-        self.check()?;
-        let Some(Err(lost)) = self.open.as_ref().map(|open| open.check(self.originals.data())) else {
+    /// Checks that the files are those that were opened. If not, nothing more is written.
+    fn check_files(&mut self) -> Result<(), StoreError> {
+        self.check_undamaged()?;
+        let Some(Err(loss)) = self.open.as_ref().map(|open| open.check(self.open_files.data())) else {
             return Ok(());
         };
         if let Some(open) = self.open.take() {
-            open.leave(matches!(lost, Lost::NameOfLog(_)));
+            open.close_without_cleanup(matches!(loss, FileLoss::LogPath(_)));
         }
-        Err(self.originals.damaged(lost.into()))
+        Err(self.open_files.set_damage(loss.into()))
     }
 
-    /// The engine has met something that cannot be. A disk may have read it wrongly once; if the file itself is wrong, each
-    /// write might make it worse, and a backup is what helps.
-    fn examine(&mut self, open: &Open) -> Result<(), StoreError> {
-        let damage = schema::damage(&open.connection).map_err(|error| unreadable("the file", &error))?;
+    /// Checks the whole file after the engine has found damage. A disk may have returned wrong data once. If the file
+    /// itself is damaged, further writes could make it worse.
+    fn check_integrity(&mut self, open: &OpenDatabase) -> Result<(), StoreError> {
+        let damage = schema::damage(&open.connection).map_err(|error| unreadable("the data file", &error))?;
         self.is_suspect = false;
         let Some(damage) = damage else { return Ok(()) };
-        Err(self.originals.damaged(StoreError::corrupt(format!("the file: {damage}"))))
+        Err(self.open_files.set_damage(StoreError::corrupt(format!("the data file: {damage}"))))
     }
 }
 
-/// Both ends of it are kept prepared. What fails leaves it to the connection's end, which undoes it.
+/// Runs a transaction with prepared statements for its begin and end. After a failure the end of the connection rolls it
+/// back.
 fn transact<T>(
     connection: &Connection,
     work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
@@ -191,48 +190,50 @@ fn transact<T>(
 
 impl Journal for SqliteJournal {
     fn load(&mut self, into: &mut dyn FnMut(Row) -> Result<(), StoreError>) -> Result<Header, StoreError> {
-        load::hand_over(&self.opened()?.connection, into)
+        load::read_all(&self.opened()?.connection, into)
     }
 
     fn append(&mut self, batch: &Batch<'_>) -> Result<(), StoreError> {
         self.write("append", |connection| {
-            Fold::of(batch.changes).write(connection)?;
+            CoalescedBatch::of(batch.changes).write(connection)?;
             meta::write(connection, batch.number, batch.last_ids)
         })?;
-        self.originals.keep(batch.number);
+        self.open_files.set_kept(batch.number);
         Ok(())
     }
 
     fn recover(&mut self) -> Result<BatchNumber, StoreError> {
-        // First the old one, with its checkpoints: nothing that it knows is carried over.
-        let _ = self.look();
+        // The old connections are closed first, so that no state of theirs is reused.
+        let _ = self.check_files();
         self.open = None;
-        if let Err(what) = self.originals.data().check() {
-            self.originals.damaged(Lost::Data(what).into());
+        if let Err(what) = self.open_files.data().check() {
+            self.open_files.set_damage(FileLoss::Data(what).into());
         }
-        if let Some(damage) = self.originals.damage() {
+        if let Some(damage) = self.open_files.damage() {
             return Err(damage);
         }
-        let (open, settled) = Open::new(&self.originals, None, IfNamesakes::Refuse, &self.log)?;
+        let (open, copied) = OpenDatabase::new(&self.open_files, None, NameCollisions::Refuse, &self.log)?;
         let last = meta::read(&open.connection)?.last_batch;
-        let kept = self.originals.kept();
+        let kept = self.open_files.kept();
         if last < kept {
-            return Err(self.originals.damaged(behind(last, kept)));
+            return Err(self.open_files.set_damage(batch_lost(last, kept)));
         }
-        if last > kept && settled == Settled::Partly {
-            // The batch in doubt is in the log, but its sync may be what failed, and a later one would not tell. Only
-            // its copy in the database counts, and a reader of the file holds that back.
-            return Err(StoreError::unavailable("the last batch cannot be copied while the file is read"));
+        if last > kept && copied == LogCopy::Partial {
+            // The batch in doubt is in the log, but its sync may have failed, and a later sync would not report that. It
+            // counts only once it has been copied into the database, which a reader of the file prevents.
+            return Err(StoreError::unavailable(
+                "the last batch cannot be copied into the data file while another program reads that",
+            ));
         }
         if self.may_have_committed {
-            open.cut(settled, &self.path)?;
+            open.invalidate_tail(copied, &self.path)?;
         }
         if self.is_suspect {
-            self.examine(&open)?;
+            self.check_integrity(&open)?;
         }
         self.may_have_committed = false;
-        self.originals.keep(last);
-        self.originals.follow(open.log());
+        self.open_files.set_kept(last);
+        self.open_files.set_log(open.log());
         self.open = Some(open);
         Ok(last)
     }
@@ -241,15 +242,9 @@ impl Journal for SqliteJournal {
         self.write("note usage", |connection| put(connection, counts))
     }
 
-    fn note_bans(&mut self, keys: &[KeyRecord]) -> Result<(), StoreError> {
-        self.write("note bans", |connection| {
-            keys.iter().try_for_each(|key| tables::note_ban(connection, key))
-        })
-    }
-
     fn prune(&mut self, now: Timestamp) -> Result<usize, StoreError> {
-        self.look()?;
-        self.open.iter().for_each(Open::call_for_a_look);
+        self.check_files()?;
+        self.open.iter().for_each(OpenDatabase::request_scrub);
         let sql = "DELETE FROM retries WHERE id IN
              (SELECT id FROM retries WHERE expires_at <= ?1 ORDER BY expires_at LIMIT ?2)";
         self.write("prune", |connection| {
@@ -268,22 +263,22 @@ impl Journal for SqliteJournal {
             }
             meta::write(connection, bulk.number, bulk.last_ids)
         })?;
-        self.originals.keep(bulk.number);
+        self.open_files.set_kept(bulk.number);
         Ok(())
     }
 }
 
 impl Drop for SqliteJournal {
-    /// Leaves one file where it can: the log is copied and removed, unless somebody still reads.
+    /// Copies the log into the data file and removes it, unless another program reads it.
     fn drop(&mut self) {
-        let _ = self.look();
+        let _ = self.check_files();
         if let Some(open) = &mut self.open {
             open.stop();
-            if self.originals.kept() == BatchNumber(0) {
-                let _ = after_crash::end_young(&open.connection);
+            if self.open_files.kept() == BatchNumber(0) {
+                let _ = crash_recovery::mark_closed_empty(&open.connection);
             }
-            // What is left in the log is as durable there.
-            let _ = checkpoint::settle(&open.connection);
+            // Pages that stay in the log are as durable there.
+            let _ = checkpoint::copy_and_empty(&open.connection);
         }
     }
 }
@@ -302,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_is_an_error_until_there_is_room() {
+    fn a_full_disk_is_an_error_until_space_is_free() {
         let path = std::env::temp_dir().join(format!("petstore-full-{}", std::process::id()));
         let mut journal = SqliteJournal::open(&path, 1).unwrap();
         journal.opened().unwrap().connection.pragma_update(None, "max_page_count", 1).unwrap();

@@ -1,64 +1,67 @@
 //! The petstore's journal in one SQLite file.
 //!
-//! [`SqliteJournal`] keeps batches of decisions on disk for a store in memory, as ordinary tables: any SQLite tool can
-//! read the file while the petstore runs. It knows no business rule, reads no clock, and serves no reads but the one that
-//! fills the memory at the start. Blocking: it belongs to a thread of its own.
+//! [`SqliteJournal`] keeps batches of changes on disk for a store in memory, as ordinary tables that any SQLite tool can
+//! read while the petstore runs. It contains no business rule, reads no clock, and is read only once, at the start. It
+//! blocks, so it belongs on its own thread.
 //!
-//! What it rests on:
-//! - Write-ahead log and `synchronous=FULL`: a commit returns when its pages in the log are on disk.
-//! - Small pages (`connection`): a batch changes rows all over the file, and writes each page it touches.
-//! - Checkpoints run beside the writer (`checkpoint`), on a thread and a connection of their own.
-//! - One process owns the file, by a lock on a file beside it (`files`), which names the process, and by one on the file
-//!   itself (`names`), which holds whatever the file is called: SQLite's exclusive mode would shut out readers too, and
-//!   its own locks on the database are lost when any descriptor of that file is closed.
-//! - What SQLite keeps beside the file is stored with it: a file that is a mount of its own is refused (`mount`).
-//! - A log that a crash has left is read before SQLite reads it (`after_crash`, `wal`): what was acknowledged is never dropped
-//!   as if it were torn.
-//! - The files stay those that were opened (`original`): once a second it looks whether they have been removed, replaced or
-//!   overwritten, and then it writes no more.
-//! - The tables check again what a single row can show (`schema`), and what is read back is parsed like any input
-//!   (`table`, `tables`). Triggers and views never run, and a file that holds any is refused (`foreign`).
-//! - A migration is one transaction (`schema`). With it, values that older versions have stored and that are not taken any
-//!   more are put right (`mend`), and names are folded by the rule of today (`namesakes`).
+//! Its guarantees, and the modules that provide them:
+//! - Durability: with a write-ahead log and `synchronous=FULL` a commit returns when its pages in the log are on disk.
+//! - Little write amplification: pages are small (`connection`), because a batch changes rows all over the file.
+//! - No pauses: checkpoints run beside the writer, on their own thread and connection (`checkpoint`).
+//! - One writer: a process holds a lock on a lock file that names it (`files`), and a lock on the data file itself, which
+//!   holds for all aliases (`aliases`). SQLite's exclusive mode would exclude readers, too, and the close of any descriptor
+//!   of the file releases SQLite's own locks.
+//! - Complete files: a data file that is a mount point is refused, because its log would be stored elsewhere (`mount`).
+//! - Crash recovery: a log is checked before SQLite reads it (`crash_recovery`, `wal`), so that SQLite never drops
+//!   acknowledged changes as a torn end.
+//! - Detection of changed files: while the files are in use, they are checked for removal and replacement (`file_identity`,
+//!   `data_file`, `log_file`) and read again (`scrubber`). After damage nothing more is written.
+//! - Validated content: constraints of the tables check each row (`schema`), and each row is parsed like any input
+//!   (`table`, `tables`). Triggers and views never run, and a file that contains any is refused (`schema_check`).
+//! - Atomic migrations: the schema (`schema`), values that are no longer valid (`repair`) and folded names (`name_folding`)
+//!   change in one transaction.
 //!
-//! [`read_snapshot`] and [`backup`] read a file that may be in use. A copy is a [`Part`] until it is whole.
+//! [`read_snapshot`] and [`backup`] read a file that may be in use. A copy is a [`PartialFile`] until it is complete.
 
-mod after_crash;
+mod aliases;
 mod checkpoint;
+mod coalesced_batch;
 mod connection;
 mod copy;
+mod crash_recovery;
+mod data_file;
 mod error;
+mod file_identity;
 mod files;
-mod fold;
-mod foreign;
 mod journal;
 mod load;
-mod mend;
-mod mended;
+mod log_file;
 mod meta;
 mod mount;
-mod names;
-mod namesakes;
-mod open;
+mod name_folding;
+mod open_database;
+mod open_files;
 mod open_options;
-mod original;
-mod part;
+mod partial_file;
+mod repair;
+mod repaired_values;
 mod schema;
+mod schema_check;
+mod scrubber;
 mod snapshot;
 mod table;
 mod tables;
 mod wal;
-mod watch;
 
-pub use after_crash::DamagedLog;
 pub use checkpoint::CheckpointHealth;
 pub use copy::{copy_of, keep_copy};
-pub use error::{BackupError, OpenError};
-pub use files::{COMPANIONS, beside, is_database};
+pub use crash_recovery::DamagedLog;
+pub use error::{BackupError, EngineError, OpenError};
+pub use files::{COMPANIONS, companion, is_database};
 pub use journal::SqliteJournal;
-pub use mended::{IfNamesakes, Mended};
+pub use open_files::OpenFiles;
 pub use open_options::OpenOptions;
-pub use original::Originals;
-pub use part::Part;
+pub use partial_file::PartialFile;
+pub use repaired_values::{NameCollisions, RepairedValues};
 pub use snapshot::{Copied, backup, read_snapshot};
-pub use wal::Place;
+pub use wal::LogPosition;

@@ -1,4 +1,4 @@
-//! Everything that a file holds, in the order in which it can be put together again.
+//! The load of all rows, in an order in which each row follows the rows that it refers to.
 
 use petstore_domain::{Account, CategoryRecord, IdempotencyRecord, KeyRecord, OrderRecord, PetRecord};
 use petstore_ports::{Header, Row, StoreError, UsageCount};
@@ -8,12 +8,12 @@ use crate::error::unreadable;
 use crate::meta;
 use crate::table::each;
 
-/// Hands over every row, as they are at one moment.
-pub(crate) fn hand_over(
+/// Reads all rows as of one moment.
+pub(crate) fn read_all(
     connection: &Connection,
     into: &mut dyn FnMut(Row) -> Result<(), StoreError>,
 ) -> Result<Header, StoreError> {
-    // Only read: it ends by being dropped.
+    // Read only: dropping it is enough.
     let snapshot = connection.unchecked_transaction().map_err(|error| unreadable("snapshot", &error))?;
     let header = meta::read(&snapshot)?;
     each::<CategoryRecord>(&snapshot, |category| into(Row::Category(category)))?;
@@ -21,7 +21,7 @@ pub(crate) fn hand_over(
     each::<OrderRecord>(&snapshot, |order| into(Row::Order(order)))?;
     each::<Account>(&snapshot, |account| into(Row::Account(account)))?;
     each::<KeyRecord>(&snapshot, |key| into(Row::Key(Box::new(key))))?;
-    each::<IdempotencyRecord>(&snapshot, |retry| into(Row::Idempotency(Box::new(retry))))?;
+    each::<IdempotencyRecord>(&snapshot, |record| into(Row::Idempotency(Box::new(record))))?;
     each::<UsageCount>(&snapshot, |count| into(Row::Usage(count)))?;
     Ok(header)
 }

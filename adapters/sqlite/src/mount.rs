@@ -1,7 +1,7 @@
-//! Data files that are a mount of their own, as `docker run -v ./petstore.db:/data/petstore.db` makes them.
+//! Data files that are mount points, as `docker run -v ./petstore.db:/data/petstore.db` creates them.
 //!
-//! SQLite keeps the `-wal` beside the file, by its name. Where the file alone is mounted, that place belongs to another file
-//! system, which goes with the container: what was acknowledged last would be lost.
+//! SQLite keeps the `-wal` beside the path of the data file. If the file itself is a mount point, the `-wal` is in the file
+//! system of the container and is lost with it, with the last acknowledged changes.
 
 use std::fs;
 use std::io;
@@ -10,45 +10,45 @@ use std::path::Path;
 
 use rustix::fs::{AtFlags, CWD, StatxAttributes, StatxFlags, statx};
 
-use crate::files::ending;
+use crate::files::with_suffix;
 
-/// The kernel's list of the mounts that this process sees.
+/// The kernel's list of the mounts of this process.
 const MOUNTS: &str = "/proc/self/mountinfo";
 
-/// Refuses a database that is a mount of its own, or whose log is one. A file that does not exist is neither.
+/// Refuses a database that is a mount point, or whose log is one.
 pub(crate) fn check(database: &Path) -> io::Result<()> {
-    for end in ["", "-wal"] {
-        let file = ending(database, end);
+    for suffix in ["", "-wal"] {
+        let file = with_suffix(database, suffix);
         if is_mount(&file) {
             let place = fs::canonicalize(database).unwrap_or_else(|_| database.into());
-            return Err(io::Error::other(refusal(end, &place)));
+            return Err(io::Error::other(refusal(suffix, &place)));
         }
     }
     Ok(())
 }
 
-fn refusal(end: &str, database: &Path) -> String {
+fn refusal(suffix: &str, database: &Path) -> String {
     let folder = database.parent().unwrap_or(database);
-    let subject = if end.is_empty() { "it" } else { "its -wal" };
+    let subject = if suffix.is_empty() { "it" } else { "its -wal" };
     format!(
-        "{subject} is a mount of its own, and what is kept beside a data file would be stored elsewhere and lost: mount \
+        "{subject} is a mount of its own, so the files beside it are stored elsewhere and would be lost: mount \
          the folder {} instead",
         folder.display()
     )
 }
 
-/// Whether something is mounted on exactly this path. Where the system tells it in neither way, nothing is.
+/// Returns true if exactly this path is a mount point. False if the system reports mounts in neither of the two ways.
 fn is_mount(file: &Path) -> bool {
     let Ok(file) = fs::canonicalize(file) else { return false };
     let is_root = StatxAttributes::MOUNT_ROOT;
     match statx(CWD, &file, AtFlags::empty(), StatxFlags::empty()) {
         Ok(found) if found.stx_attributes_mask.contains(is_root) => found.stx_attributes.contains(is_root),
-        // Linux before 5.8 does not say it of a file.
+        // Linux before 5.8 does not report it for files.
         Ok(_) | Err(_) => fs::read(MOUNTS).is_ok_and(|mounts| is_listed(&mounts, &file)),
     }
 }
 
-/// Whether a list of mounts (proc_pid_mountinfo(5)) has this path.
+/// Returns true if a list of mounts (proc_pid_mountinfo(5)) contains this path.
 fn is_listed(mounts: &[u8], file: &Path) -> bool {
     const PLACE: usize = 4;
     let lines = mounts.split(|byte| *byte == b'\n');
@@ -56,7 +56,7 @@ fn is_listed(mounts: &[u8], file: &Path) -> bool {
     places.any(|place| unescaped(place) == file.as_os_str().as_bytes())
 }
 
-/// A path as it is: space, tab, line feed and backslash are listed as a backslash and three octal digits.
+/// Decodes a path: the list has a backslash and three octal digits for space, tab, line feed and backslash.
 fn unescaped(place: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(place.len());
     let mut rest = place;
@@ -80,7 +80,7 @@ mod tests {
         903\n";
 
     #[test]
-    fn a_path_is_a_mount_if_the_kernel_lists_exactly_that_one() {
+    fn a_path_is_a_mount_if_the_kernel_lists_exactly_that_path() {
         for (path, expected) in [
             ("/data/petstore.db", true),
             ("/a shop/pets\\.db", true),
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn the_roots_of_mounts_are_told_from_what_is_in_them() {
+    fn mount_points_are_distinguished_from_the_files_in_them() {
         assert!(is_mount(Path::new("/proc")));
         assert!(!is_mount(Path::new("/proc/self/mountinfo")));
         assert!(!is_mount(Path::new("/no/such/file")));

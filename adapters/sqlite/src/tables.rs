@@ -1,23 +1,22 @@
-//! The tables of records, one a file.
+//! The tables of records, one file each.
 
 mod accounts;
 mod categories;
+mod idempotency;
 mod keys;
 mod orders;
 mod outcome;
 mod pets;
-mod retries;
 mod usage;
 
-pub(crate) use keys::note_ban;
-pub(crate) use outcome::mended as mended_outcome;
+pub(crate) use outcome::repaired as repaired_outcome;
 
 use petstore_ports::Row;
 use rusqlite::Connection;
 
 use crate::table::insert;
 
-/// Adds a row that must be new.
+/// Inserts a new row.
 pub(crate) fn add(connection: &Connection, row: &Row) -> rusqlite::Result<()> {
     match row {
         Row::Category(category) => insert(connection, category),
@@ -25,15 +24,18 @@ pub(crate) fn add(connection: &Connection, row: &Row) -> rusqlite::Result<()> {
         Row::Order(order) => insert(connection, order),
         Row::Account(account) => insert(connection, account),
         Row::Key(key) => insert(connection, &**key),
-        Row::Idempotency(retry) => insert(connection, &**retry),
+        Row::Idempotency(record) => insert(connection, &**record),
         Row::Usage(count) => insert(connection, count),
     }
 }
 
-/// Empties every table but those of accounts and keys, and lifts all bans.
+/// Empties every table but those of accounts and keys, and forgets all bans, as [`KeyRecord::forget_ban`] does.
+///
+/// [`KeyRecord::forget_ban`]: petstore_domain::KeyRecord::forget_ban
 pub(crate) fn clear(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch(
         "DELETE FROM orders; DELETE FROM pets; DELETE FROM categories; DELETE FROM retries; DELETE FROM usage;
-         UPDATE keys SET ban_since = NULL, ban_until = NULL, ban_length_ms = NULL WHERE ban_since IS NOT NULL;",
+         UPDATE keys SET ban_lifted_at = max(coalesce(ban_lifted_at, ban_since), ban_since),
+         ban_since = NULL, ban_until = NULL, ban_length_ms = NULL WHERE ban_since IS NOT NULL;",
     )
 }

@@ -1,4 +1,4 @@
-//! Files and folders that may be read and not written.
+//! Files and folders without write permission.
 
 mod common;
 
@@ -13,19 +13,20 @@ use petstore_domain::*;
 use petstore_ports::*;
 use petstore_sqlite::{SqliteJournal, backup};
 
-const NOBODY: u32 = 65_534;
+const UNPRIVILEGED: u32 = 65_534;
 
-/// Root may write anything: then somebody else runs the test, and this says that it is done.
-fn is_done_by_nobody(room: &Room, test: &str) -> bool {
+/// Runs the test as an unprivileged user if this is root, which has all permissions. Returns true if it did.
+fn was_run_unprivileged(room: &Room, test: &str) -> bool {
     if fs::metadata(room.path("")).unwrap().uid() != 0 {
         return false;
     }
-    // The build's folder may be closed to others. By another process: what another test starts meanwhile would inherit the
-    // file open for writing, and nobody could run it then.
+    // The build folder may be inaccessible to other users. `cp` is a separate process, because a process that another test
+    // starts meanwhile would inherit a descriptor open for writing, and a file that is open for writing cannot be run.
     let program = room.path("test");
     let copied = Command::new("cp").arg(std::env::current_exe().unwrap()).arg(&program).status();
     assert!(copied.unwrap().success());
-    let done = Command::new(program).args(["--exact", test]).uid(NOBODY).gid(NOBODY).output().unwrap();
+    let done =
+        Command::new(program).args(["--exact", test]).uid(UNPRIVILEGED).gid(UNPRIVILEGED).output().unwrap();
     let told = String::from_utf8_lossy(&done.stdout);
     assert!(done.status.success() && told.contains("1 passed"), "{told}");
     true
@@ -36,10 +37,12 @@ fn allow(path: &Path, mode: u32) {
 }
 
 #[test]
-fn a_file_that_may_not_be_written_is_refused_before_anything_is_made_beside_it() {
+fn a_file_without_write_permission_is_refused_before_a_companion_file_is_created() {
     let room = Room::new();
-    if is_done_by_nobody(&room, "a_file_that_may_not_be_written_is_refused_before_anything_is_made_beside_it")
-    {
+    if was_run_unprivileged(
+        &room,
+        "a_file_without_write_permission_is_refused_before_a_companion_file_is_created",
+    ) {
         return;
     }
     let index = room.path("petstore.db-shm");
@@ -54,7 +57,7 @@ fn a_file_that_may_not_be_written_is_refused_before_anything_is_made_beside_it()
     drop(journal);
 
     allow(&room.database(), 0o400);
-    let refused = SqliteJournal::open(room.database(), EPOCH).err().unwrap().to_string();
+    let refused = SqliteJournal::open(room.database(), EPOCH).err().unwrap().report();
     assert!(refused.contains("petstore.db cannot be opened: Permission denied"), "{refused}");
     assert!(!index.exists());
     allow(&room.database(), 0o600);
@@ -62,16 +65,16 @@ fn a_file_that_may_not_be_written_is_refused_before_anything_is_made_beside_it()
 }
 
 #[test]
-fn a_copy_into_a_folder_that_may_not_be_written_is_told_as_that() {
+fn a_backup_into_a_folder_without_write_permission_names_the_reason() {
     let room = Room::new();
-    if is_done_by_nobody(&room, "a_copy_into_a_folder_that_may_not_be_written_is_told_as_that") {
+    if was_run_unprivileged(&room, "a_backup_into_a_folder_without_write_permission_names_the_reason") {
         return;
     }
     fill(&mut room.open());
     let folder = room.path("closed");
     fs::create_dir(&folder).unwrap();
     allow(&folder, 0o500);
-    let refused = backup(&room.database(), &folder.join("copy.db")).unwrap_err().to_string();
+    let refused = backup(&room.database(), &folder.join("copy.db")).unwrap_err().report();
     assert!(
         refused.ends_with("closed/copy.db cannot be written: Permission denied (os error 13)"),
         "{refused}"

@@ -3,13 +3,13 @@
 use std::fmt::Display;
 
 use petstore_domain::{Renamed, UniqueName};
-use petstore_sqlite::Mended;
+use petstore_sqlite::RepairedValues;
 
 /// The number of renamed records that are listed one by one.
 const LISTED_MAX: usize = 20;
 
 /// Returns a line for each kind of value that was corrected in a data file.
-pub(crate) fn lines(mended: &Mended) -> Vec<String> {
+pub(crate) fn lines(mended: &RepairedValues) -> Vec<String> {
     let kinds = [
         (mended.dates, "dates before 0001-01-01T00:00:00Z", "set to that instant"),
         (mended.pets, "pets without a visible character in their name", "renamed to `pet ID`"),

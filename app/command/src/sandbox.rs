@@ -12,7 +12,7 @@ use std::sync::Arc;
 use petstore_http::Endpoint;
 use petstore_ports::api::Sandbox;
 use petstore_ports::{Clock, Row};
-use petstore_sqlite::beside;
+use petstore_sqlite::companion;
 
 use self::clock::SandboxClock;
 use self::store_sandbox::StoreSandbox;
@@ -131,7 +131,7 @@ pub(crate) fn origin(public: &Endpoint, ops: Option<&Endpoint>, is_tls: bool) ->
 
 fn mark(db: &Db) -> Option<PathBuf> {
     let Db::File(file) = db else { return None };
-    Some(beside(file, MARK))
+    Some(companion(file, MARK))
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! `petstore serve`: wires the parts together and runs them until a signal arrives.
 
+mod bans;
 mod housekeeping;
 mod listeners;
 
@@ -10,8 +11,9 @@ use petstore_http::{Endpoint, Http, HttpSettings, IdleTime, Server};
 use petstore_ports::Clock;
 use petstore_ports::api::{Administration, Petstore};
 use petstore_service::Service;
-use petstore_sqlite::Place;
+use petstore_sqlite::LogPosition;
 
+use self::bans::{record_bans, record_last_bans};
 use self::housekeeping::{forget_future_usage, run_housekeeping};
 use self::listeners::{announce, listen};
 use crate::admin::{AdminHandler, AdminSocket, BulkTransfers};
@@ -171,6 +173,7 @@ async fn run(
         tokio::spawn(socket.serve(handler));
     }
     tokio::spawn(run_housekeeping(Arc::clone(&backend), clock, Arc::clone(log)));
+    tokio::spawn(record_bans(Arc::clone(&service), Arc::clone(log)));
     tokio::spawn(Arc::clone(&supervisor).watchdog());
     announce(args, scheme, &servers, log);
     supervisor.ready();
@@ -181,7 +184,7 @@ async fn run(
     supervisor.stopping();
     log.info("stopping; another signal stops at once");
     let ended = tokio::select! {
-        ended = stop(servers, backend, &bulk) => ended,
+        ended = stop(servers, record_last_bans(&service, log), backend, &bulk) => ended,
         () = signals.another_end() => Err(Failure::because("stopped at once")),
     };
     if ended.is_ok() {
@@ -213,7 +216,7 @@ fn open_store(args: &ServeArgs, idle: IdleTime, log: &Log) -> Result<Backend, Fa
 }
 
 /// Warns at each start, since the setting would also drop the next damage.
-fn tell_what_was_dropped(db: &Db, dropped: Option<Place>, log: &Log) {
+fn tell_what_was_dropped(db: &Db, dropped: Option<LogPosition>, log: &Log) {
     const TAKE_AWAY: &str =
         "remove drop-damaged-wal, which would also drop the changes behind the next damage";
     match dropped {
@@ -262,14 +265,22 @@ async fn fill(
 
 /// Drains the listeners one after the other, the contract's first, so that the operations listener shows the shutdown.
 /// They share the drain time. Then closes the store, which writes the usage of the last second.
-async fn stop(servers: Vec<Server>, backend: Arc<Backend>, bulk: &BulkTransfers) -> Result<(), Failure> {
+async fn stop(
+    servers: Vec<Server>,
+    record_bans: impl Future<Output = ()>,
+    backend: Arc<Backend>,
+    bulk: &BulkTransfers,
+) -> Result<(), Failure> {
     let drain = |all, server: Server| {
         server.drain();
         server.join() && all
     };
     let drained = tokio::task::spawn_blocking(move || servers.into_iter().fold(true, drain)).await;
     // Last, when no request writes any more.
-    let closed = tokio::task::spawn_blocking(move || backend.close());
+    let closed = async {
+        record_bans.await;
+        tokio::task::spawn_blocking(move || backend.close()).await
+    };
     let Ok(closed) = tokio::time::timeout(CLOSING_TIME, closed).await else {
         return Err(Failure::because(
             "the store did not close in time, because of an import, an export or the disk; acknowledged changes are \
@@ -302,7 +313,7 @@ mod tests {
                     tokio::time::sleep(answered).await;
                     drop(pending);
                 });
-                stop(vec![], Arc::new(Backend::in_memory(1)), &bulk).await.unwrap();
+                stop(vec![], async {}, Arc::new(Backend::in_memory(1)), &bulk).await.unwrap();
                 // The paused clock advances only while all tasks wait.
                 let waited = begun.elapsed();
                 assert!((ended..ended + ANSWERING_TIME / 4).contains(&waited), "{answered:?}: {waited:?}");

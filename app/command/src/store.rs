@@ -15,8 +15,8 @@ use petstore_ports::{
 };
 use petstore_service::Ports;
 use petstore_sqlite::{
-    CheckpointHealth, Copied, Mended, OpenError, OpenOptions, Originals, Place, SqliteJournal, beside,
-    copy_of,
+    CheckpointHealth, Copied, LogPosition, OpenError, OpenFiles, OpenOptions, RepairedValues, SqliteJournal,
+    companion, copy_of,
 };
 
 pub(crate) use self::commits::CommitStats;
@@ -39,13 +39,13 @@ pub(crate) struct Backend {
     /// Counters of commits to the file; none without a file.
     pub(crate) commits: Option<Arc<CommitCounters>>,
     /// The data file, for reading beside the store; none without a file.
-    originals: Option<Originals>,
+    files: Option<OpenFiles>,
     /// The state of checkpoints; none without a file.
     checkpoints: Option<CheckpointHealth>,
     /// The place where the log was damaged, if the changes behind it were dropped.
-    pub(crate) dropped: Option<Place>,
+    pub(crate) dropped: Option<LogPosition>,
     /// Values of an older version that were corrected.
-    pub(crate) mended: Mended,
+    pub(crate) mended: RepairedValues,
 }
 
 impl Backend {
@@ -80,10 +80,10 @@ impl Backend {
             store,
             epoch,
             commits: None,
-            originals: None,
+            files: None,
             checkpoints: None,
             dropped: None,
-            mended: Mended::default(),
+            mended: RepairedValues::default(),
         }
     }
 
@@ -128,7 +128,7 @@ impl Backend {
     }
 
     /// Forgets usage and bans later than this time. Returns the number of accounts.
-    pub(crate) fn forget_usage_after(&self, now: Timestamp) -> usize {
+    pub(crate) fn forget_usage_after(&self, now: Timestamp) -> Result<usize, StoreError> {
         self.store.forget_usage_after(now)
     }
 
@@ -149,12 +149,12 @@ impl Backend {
 
     /// The data file; none without a file.
     pub(crate) fn file(&self) -> Option<DataFile<'_>> {
-        self.originals.as_ref().map(DataFile)
+        self.files.as_ref().map(DataFile)
     }
 }
 
 /// The data file of a store, for reading beside it.
-pub(crate) struct DataFile<'b>(&'b Originals);
+pub(crate) struct DataFile<'b>(&'b OpenFiles);
 
 impl DataFile<'_> {
     /// Its path.
@@ -202,23 +202,27 @@ fn open_file(
     let opened = SqliteJournal::open_with(file, epoch_if_new, options);
     let (journal, mended) = opened.map_err(|error| match error {
         OpenError::InUse { .. } | OpenError::InUseByAnotherName { .. } => {
-            Failure::because(format!("{error}; {if_in_use}"))
+            Failure::because(format!("{}; {if_in_use}", error.report()))
         }
-        OpenError::Namesakes { .. } => Failure::because(format!("{error}; {IF_NAMESAKES}")),
-        OpenError::Damaged { .. } => Failure::because(format!("{error}{}", hint(true))),
-        OpenError::LogDamaged { .. } => Failure::because(format!("{error}{IF_LOG_DAMAGED}")),
-        OpenError::Engine { .. } => Failure::because(format!("{error}{}", hint(false))),
+        OpenError::NameCollisions { .. } => Failure::because(format!("{}; {IF_NAMESAKES}", error.report())),
+        OpenError::Damaged { .. } => Failure::because(format!("{}{}", error.report(), hint(true))),
+        OpenError::Unreadable { ref source, .. } => {
+            let hint = hint(source.kind() == StoreErrorKind::Corrupt);
+            Failure::because(format!("{}{hint}", error.report()))
+        }
+        OpenError::LogDamaged { .. } => Failure::because(format!("{}{IF_LOG_DAMAGED}", error.report())),
+        OpenError::Engine { .. } => Failure::because(format!("{}{}", error.report(), hint(false))),
         OpenError::File { .. } if file.is_dir() => Failure::because(is_folder(file)),
         OpenError::File { ref source, .. } if is_forbidden(source) => {
-            Failure::because(format!("{error}{IF_FORBIDDEN}"))
+            Failure::because(format!("{}{IF_FORBIDDEN}", error.report()))
         }
         OpenError::File { ref source, .. } if source.kind() == io::ErrorKind::NotFound => {
-            Failure::because(format!("{error}{IF_NO_FOLDER}"))
+            Failure::because(format!("{}{IF_NO_FOLDER}", error.report()))
         }
-        error => Failure::because(error.to_string()),
+        error => Failure::because(error.report()),
     })?;
     let dropped = journal.dropped();
-    let (originals, checkpoints) = (Some(journal.originals()), Some(journal.checkpoint_health()));
+    let (files, checkpoints) = (Some(journal.open_files()), Some(journal.checkpoint_health()));
     let commits = Arc::<CommitCounters>::default();
     let journal = TimedJournal { journal, commits: Arc::clone(&commits) };
     let mut pressure = Pressure::on(idle);
@@ -229,7 +233,7 @@ fn open_file(
     })?;
     let store = Arc::new(store);
     let commits = Some(commits);
-    Ok(Backend { store, epoch: header.epoch, commits, originals, checkpoints, dropped, mended })
+    Ok(Backend { store, epoch: header.epoch, commits, files, checkpoints, dropped, mended })
 }
 
 /// The advice for a file with names that are equal by the rule of this program.
@@ -269,5 +273,5 @@ fn is_forbidden(error: &io::Error) -> bool {
 
 /// Returns whether there is a log with content beside a file.
 fn has_log(file: &Path) -> bool {
-    fs::metadata(beside(file, "-wal")).is_ok_and(|found| found.len() > 0)
+    fs::metadata(companion(file, "-wal")).is_ok_and(|found| found.len() > 0)
 }

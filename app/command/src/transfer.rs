@@ -13,7 +13,7 @@ use std::time::Duration;
 use clap::Args;
 use petstore_http::IdleTime;
 use petstore_sqlite::{
-    BackupError, COMPANIONS, Copied, OpenError, Part, backup, beside, is_database, read_snapshot,
+    BackupError, COMPANIONS, Copied, OpenError, PartialFile, backup, companion, is_database, read_snapshot,
 };
 use serde_json::{Value, json};
 
@@ -107,6 +107,7 @@ impl TransferArgs {
             ));
         }
         if !self.is_standard() {
+            Db::check_target(&self.file).map_err(Failure::usage)?;
             self.spare_data()?;
         }
         let output = if self.is_standard() { Ok(Output::standard()) } else { Output::create(&self.file) };
@@ -139,6 +140,7 @@ impl TransferArgs {
                 "a backup needs the name of a file; only an export can write to standard output",
             ));
         }
+        Db::check_target(&self.file).map_err(Failure::usage)?;
         let Db::File(file) = &self.target.db else {
             return Err(Failure::because("a store in memory has no data file: use `petstore export`"));
         };
@@ -204,7 +206,7 @@ impl TransferArgs {
     /// Refuses an export that would overwrite data, also under the temporary name.
     fn spare_data(&self) -> Result<(), Failure> {
         let target = fs::canonicalize(&self.file).unwrap_or_else(|_| self.file.clone());
-        let (part, begins) = (Part::path_of(&target), Part::path_of(&self.file));
+        let (part, begins) = (PartialFile::path_of(&target), PartialFile::path_of(&self.file));
         for (file, name) in [(&target, &self.file), (&part, &begins)] {
             if let Some(what) = self.is_data(file) {
                 let why = format!("{} is {what}: name another file for the export", name.display());
@@ -218,7 +220,7 @@ impl TransferArgs {
     fn is_data(&self, file: &Path) -> Option<&'static str> {
         let target = fs::canonicalize(file).ok().filter(|target| target.is_file())?;
         if let Db::File(data) = &self.target.db {
-            let belongs = |end: &str| fs::canonicalize(beside(data, end)).is_ok_and(|path| path == target);
+            let belongs = |end: &str| fs::canonicalize(companion(data, end)).is_ok_and(|path| path == target);
             if COMPANIONS.into_iter().chain([sandbox::MARK]).any(belongs) {
                 return Some("a part of the data file");
             }
@@ -272,8 +274,8 @@ fn check_readable(file: &Path, nowhere: impl Fn() -> Failure) -> Result<(), Fail
 /// The failure of a backup, with advice.
 fn with_remedy(error: &BackupError) -> String {
     match error {
-        BackupError::Source(OpenError::LogDamaged { .. }) => format!("{error}{IF_LOG_DAMAGED}"),
-        error => error.to_string(),
+        BackupError::Source(OpenError::LogDamaged { .. }) => format!("{}{IF_LOG_DAMAGED}", error.report()),
+        error => error.report(),
     }
 }
 

@@ -83,7 +83,8 @@ impl Administration for Service {
 
     async fn keys(&self, after: Option<KeyId>, limit: usize) -> Result<Vec<KeyListing>, StoreError> {
         let mut listings = Vec::new();
-        for key in self.deadlines.read(self.directory.keys(after, limit)).await? {
+        for mut key in self.deadlines.read(self.directory.keys(after, limit)).await? {
+            self.gatekeeper.bans.show_in(&mut key);
             let account = self.account(key.account).await?;
             listings.push(KeyListing { key, account });
         }
@@ -99,6 +100,8 @@ impl Administration for Service {
         id: KeyId,
         overlap: Duration,
     ) -> Result<RevealedKey<KeyRecord>, Failure<RotateKeyRejection>> {
+        // The successor inherits the ban.
+        self.gatekeeper.bans.record_one(self.ban_store(), id).await?;
         let secret = self.new_secret()?;
         let operation = RotateKey {
             id,
@@ -116,6 +119,8 @@ impl Administration for Service {
     }
 
     async fn lift_ban(&self, id: KeyId) -> Result<KeyRecord, Failure<UnknownKey>> {
+        // The length of the next ban depends on the one that is lifted.
+        self.gatekeeper.bans.record_one(self.ban_store(), id).await?;
         self.submit(LiftBan { id, now: self.clock.now() }).await
     }
 

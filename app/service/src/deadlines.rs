@@ -23,6 +23,11 @@ impl Deadlines {
         Self { timer, store, quota }
     }
 
+    /// The time since some moment in the past, always the same moment.
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.timer.elapsed()
+    }
+
     /// Bounds a read of the store.
     pub(crate) fn reply<'a, T: Send + 'a>(
         &self,

@@ -11,6 +11,7 @@ use petstore_ports::{
     StoreError, Verdict,
 };
 
+use crate::bans::PendingBans;
 use crate::deadlines::Deadlines;
 use crate::digest;
 use crate::plans::LivePlans;
@@ -28,6 +29,7 @@ pub(crate) struct Gatekeeper {
     deadlines: Deadlines,
     plans: LivePlans,
     policy: Policy,
+    pub(crate) bans: PendingBans,
     /// Which key a secret belongs to: saves SHA-256 on every request but the first. It never goes stale, since a
     /// secret belongs to one key for ever; whether that key is still valid is asked each time. Only secrets that
     /// exist get in, so strangers cannot fill it.
@@ -67,6 +69,7 @@ impl Gatekeeper {
             deadlines,
             plans,
             policy,
+            bans: PendingBans::default(),
             verified: DashMap::default(),
         }
     }
@@ -115,6 +118,7 @@ impl Gatekeeper {
             cost: request.cost,
             in_flight_max: self.policy.in_flight_max,
             bans: self.policy.bans,
+            recorded_ban: credential.recorded_ban,
             now: request.now,
         };
         let now = request.now;
@@ -133,7 +137,12 @@ impl Gatekeeper {
                 Verdict::TooManyInFlight(usage) => {
                     Err(Refusal::TooManyInFlight { plan: credential.plan, usage })
                 }
-                Verdict::Banned { until } => Err(Refusal::Banned { plan: credential.plan, until, limits }),
+                Verdict::Banned { until, unrecorded } => {
+                    if let Some(ban) = unrecorded {
+                        self.bans.add(credential.key, ban);
+                    }
+                    Err(Refusal::Banned { plan: credential.plan, until, limits })
+                }
                 Verdict::Exceeded(usage) => Err(Refusal::Exceeded { plan: credential.plan, usage }),
             }
         })

@@ -49,6 +49,7 @@
 //! ```
 
 mod administration;
+mod bans;
 mod catalogue;
 mod deadlines;
 mod digest;
@@ -60,6 +61,7 @@ mod reservations;
 mod service;
 mod shop;
 
+pub use bans::BanWrites;
 pub use outcomes::Figures;
 pub use policy::Policy;
 pub use service::{OnQuotaOutage, Ports, Service};

@@ -4,6 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use petstore_domain::Answered;
 
+use crate::bans::PendingBans;
+
 /// What the service has counted since its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -14,6 +16,10 @@ pub struct Figures {
     pub rejected: u64,
     /// Operations that the store could not run.
     pub failed: u64,
+    /// Bans that are in force and wait to be recorded.
+    pub bans_waiting: u64,
+    /// How many times a ban was not queued to be recorded, because the queue was full.
+    pub bans_dropped: u64,
 }
 
 /// Counts outcomes. Only changes are counted here, and each of them takes a lock or a commit anyway.
@@ -43,8 +49,15 @@ impl Outcomes {
         self.count(&decided);
     }
 
-    pub(crate) fn figures(&self) -> Figures {
+    pub(crate) fn figures(&self, bans: &PendingBans) -> Figures {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        Figures { done: read(&self.done), rejected: read(&self.rejected), failed: read(&self.failed) }
+        let (bans_waiting, bans_dropped) = bans.counts();
+        Figures {
+            done: read(&self.done),
+            rejected: read(&self.rejected),
+            failed: read(&self.failed),
+            bans_waiting,
+            bans_dropped,
+        }
     }
 }

@@ -13,6 +13,7 @@ use petstore_ports::{
     OrderReader, PetReader, Quotas, StoreError, StoreErrorKind, StoreHealth, Timer, Transactor, run,
 };
 
+use crate::bans::{BanStore, BanWrites};
 use crate::deadlines::Deadlines;
 use crate::digest;
 use crate::gate::Gatekeeper;
@@ -121,8 +122,8 @@ pub struct Service {
 impl Service {
     /// A petstore over these ports.
     ///
-    /// It has no thread of its own: its owner calls [`Housekeeping::prune`](petstore_ports::Housekeeping::prune) on the
-    /// store once a second or so, or what has expired is never dropped.
+    /// It has no thread of its own: its owner calls [`Service::record_bans`] and [`Housekeeping::prune`](petstore_ports::Housekeeping::prune) on the
+    /// store once a second or so, or bans are forgotten at a restart, and what has expired is never dropped.
     pub fn new(ports: Ports, policy: Policy) -> Self {
         let deadlines = Deadlines::new(ports.timer, policy.store_timeout, policy.quota_timeout);
         let gatekeeper = Gatekeeper::new(
@@ -156,9 +157,26 @@ impl Service {
         self.gatekeeper.set_plans(plans);
     }
 
+    /// Records the bans that the gate has decided since, in the records of their keys. They are in force already. After a
+    /// failure of the store it does nothing for a second, which doubles up to 8 s with each further failure.
+    ///
+    /// It waits for the store, up to the deadline of a write: it needs a task of its own.
+    pub async fn record_bans(&self) -> BanWrites {
+        self.gatekeeper.bans.record_due(self.ban_store()).await
+    }
+
+    /// Records the bans that the gate has decided since, even if the store has just failed: before the process ends.
+    pub async fn record_all_bans(&self) -> BanWrites {
+        self.gatekeeper.bans.record_all(self.ban_store()).await
+    }
+
+    pub(crate) fn ban_store(&self) -> BanStore<'_> {
+        BanStore { transactor: &*self.transactor, deadlines: &self.deadlines }
+    }
+
     /// What has been counted since the start.
     pub fn figures(&self) -> Figures {
-        self.outcomes.figures()
+        self.outcomes.figures(&self.gatekeeper.bans)
     }
 
     /// Runs an operation.

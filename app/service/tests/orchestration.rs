@@ -19,6 +19,7 @@ fn credential() -> Credential {
         scopes: Scopes::ALL,
         expires_at: None,
         revoked: false,
+        recorded_ban: RecordedBan::default(),
     }
 }
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 use super::{Account, AccountName};
 use crate::state::{Change, Changes, Footprint, RecordRef, View};
 use crate::{
-    AccountId, KeyDigest, KeyFault, KeyId, KeyLabel, KeyPrefix, KeyRecord, Operation, Patch, Plan, Scopes,
-    Timestamp,
+    AccountId, Ban, KeyDigest, KeyFault, KeyId, KeyLabel, KeyPrefix, KeyRecord, Operation, Patch, Plan,
+    Scopes, Timestamp,
 };
 
 /// The account that a new key is for.
@@ -131,6 +131,7 @@ impl Operation for CreateKey {
             replaced_until: None,
             revoked_at: None,
             ban: None,
+            ban_lifted_at: None,
         };
         changes.push(Change::Key(Box::new(key.clone())));
         Ok((changes, CreatedKey { key, account }))
@@ -221,7 +222,31 @@ impl Operation for RevokeKey {
     }
 }
 
-/// Lifts a key's ban.
+/// Records a ban that was decided when a request was refused.
+///
+/// It is written behind the decision, and may be run again: see [`KeyRecord::record_ban`].
+#[derive(Debug, Clone)]
+pub struct BanKey {
+    /// The key.
+    pub id: KeyId,
+    /// The ban, with the time at which it was decided as its start.
+    pub ban: Ban,
+}
+
+impl Operation for BanKey {
+    type Output = KeyRecord;
+    type Rejection = UnknownKey;
+
+    fn footprint(&self, _seen: &View) -> Footprint {
+        Footprint::from([RecordRef::Key(self.id)])
+    }
+
+    fn decide(&self, view: &View) -> Result<(Changes, Self::Output), Self::Rejection> {
+        change_key(view, self.id, |key| key.record_ban(self.ban))
+    }
+}
+
+/// Lifts a key's ban: see [`KeyRecord::lift_ban`].
 #[derive(Debug, Clone)]
 pub struct LiftBan {
     /// The key.
@@ -239,7 +264,7 @@ impl Operation for LiftBan {
     }
 
     fn decide(&self, view: &View) -> Result<(Changes, Self::Output), Self::Rejection> {
-        change_key(view, self.id, |key| key.ban = key.ban.map(|ban| ban.lifted(self.now)))
+        change_key(view, self.id, |key| key.lift_ban(self.now))
     }
 }
 

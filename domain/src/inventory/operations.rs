@@ -65,7 +65,7 @@ pub enum AdjustStockRejection {
         left: u64,
     },
     /// The rise would end above [`StockLevel::MAX`].
-    #[error("the stock is {stock} and may be raised to at most {max}", max = StockLevel::MAX)]
+    #[error("the stock is {stock} and can be raised to at most {max}", max = StockLevel::MAX)]
     AboveMaximum {
         /// The free units.
         stock: u64,

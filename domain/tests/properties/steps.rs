@@ -30,6 +30,7 @@ pub(crate) enum Act {
     RotateKey(RotateKey),
     RevokeKey(RevokeKey),
     LiftBan(LiftBan),
+    BanKey(BanKey),
     UpdateKey(UpdateKey),
     UpdateAccount(UpdateAccount),
 }
@@ -63,6 +64,7 @@ impl Act {
             Self::RotateKey(operation) => shop.run(operation).is_ok(),
             Self::RevokeKey(operation) => shop.run(operation).is_ok(),
             Self::LiftBan(operation) => shop.run(operation).is_ok(),
+            Self::BanKey(operation) => shop.run(operation).is_ok(),
             Self::UpdateKey(operation) => shop.run(operation).is_ok(),
             Self::UpdateAccount(operation) => shop.run(operation).is_ok(),
         }
@@ -259,6 +261,10 @@ fn accounts() -> impl Strategy<Value = Act> {
         }),
         (any_key(), any_time()).prop_map(|(id, now)| Act::RevokeKey(RevokeKey { id, now })),
         (any_key(), any_time()).prop_map(|(id, now)| Act::LiftBan(LiftBan { id, now })),
+        (any_key(), any_time()).prop_map(|(id, now)| {
+            let ban = BanPolicy::DEFAULT.next_ban(None, None, now);
+            Act::BanKey(BanKey { id, ban })
+        }),
         (any_key(), any_patch(any_time())).prop_map(|(id, expires_at)| {
             Act::UpdateKey(UpdateKey { id, patch: KeyPatch { expires_at, ..KeyPatch::default() } })
         }),

@@ -1,4 +1,4 @@
-//! What an operator does. Never reachable from the public listener.
+//! Administration of accounts and keys by an operator. The public listener must not offer it.
 
 use std::time::Duration;
 
@@ -12,29 +12,29 @@ use petstore_domain::{
 use super::Failure;
 use crate::StoreError;
 
-/// A key that is to be made.
+/// A key that is to be created.
 #[derive(Debug, Clone)]
 pub struct NewKey {
-    /// Whose key it is.
+    /// The account that the key is for.
     pub holder: KeyHolder,
-    /// What an operator calls it.
+    /// The operator's label for it.
     pub label: KeyLabel,
-    /// What it permits.
+    /// The scopes that it grants.
     pub scopes: Scopes,
-    /// When it ceases to be valid, if ever.
+    /// The time from which it is not valid; none: it never expires.
     pub expires_at: Option<Timestamp>,
 }
 
-/// A key with its secret, which is not kept: this is the one time that it can be shown.
+/// A key with its secret. The secret is not stored, so this is the only time at which it can be shown.
 #[derive(Debug, Clone)]
 pub struct RevealedKey<T> {
     /// The secret.
     pub secret: ApiKey,
-    /// What is kept of it.
+    /// The stored record.
     pub made: T,
 }
 
-/// A key and its account, as an operator sees them.
+/// A key and its account.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyListing {
     /// The key.
@@ -43,56 +43,57 @@ pub struct KeyListing {
     pub account: Account,
 }
 
-/// What the first start of an empty store made.
+/// The result of the first start on a store.
 #[derive(Debug, Clone)]
 pub enum InitialKey {
-    /// There was an account already: nothing.
+    /// The store has an account already, and no key was created.
     NotNeeded {
-        /// Whether a secret was given, and is that of a key which the store has.
+        /// `true` if a secret was given and belongs to a key in the store.
         is_known: bool,
     },
-    /// The key of a new account.
+    /// The key of the new account.
     Made(ApiKey),
 }
 
 /// Administers accounts and keys.
 #[async_trait]
 pub trait Administration: Send + Sync {
-    /// Makes a key, and an account for it where it needs one.
+    /// Creates a key, and an account for it if needed.
     async fn create_key(&self, new: NewKey) -> Result<RevealedKey<CreatedKey>, Failure<CreateKeyRejection>>;
 
-    /// On a store without accounts makes the account `default` on the Business plan, with this secret or a new one.
+    /// Creates the account `default` on the Business plan with a key, if the store has no account. The key has this secret or a
+    /// new one.
     async fn ensure_initial_key(
         &self,
         secret: Option<ApiKey>,
     ) -> Result<InitialKey, Failure<CreateKeyRejection>>;
 
-    /// Up to `limit` keys with an id above `after`, by id.
+    /// Returns up to `limit` keys with an id above `after`, by id. A ban that is not recorded yet is included.
     async fn keys(&self, after: Option<KeyId>, limit: usize) -> Result<Vec<KeyListing>, StoreError>;
 
     /// Changes a key.
     async fn update_key(&self, id: KeyId, patch: KeyPatch) -> Result<KeyRecord, Failure<UnknownKey>>;
 
-    /// Makes a second key like the first, which lives on for the overlap.
+    /// Creates a successor of a key, which stays valid for the overlap.
     async fn rotate_key(
         &self,
         id: KeyId,
         overlap: Duration,
     ) -> Result<RevealedKey<KeyRecord>, Failure<RotateKeyRejection>>;
 
-    /// Ends a key's life at once, for good.
+    /// Revokes a key, at once and permanently.
     async fn revoke_key(&self, id: KeyId) -> Result<KeyRecord, Failure<UnknownKey>>;
 
     /// Lifts a key's ban.
     async fn lift_ban(&self, id: KeyId) -> Result<KeyRecord, Failure<UnknownKey>>;
 
-    /// Up to `limit` accounts with an id above `after`, by id.
+    /// Returns up to `limit` accounts with an id above `after`, by id.
     async fn accounts(&self, after: Option<AccountId>, limit: usize) -> Result<Vec<Account>, StoreError>;
 
-    /// The account of this name.
+    /// Returns the account of this name.
     async fn account_named(&self, name: &AccountName) -> Result<Option<Account>, StoreError>;
 
-    /// The figures of a plan that are in force now.
+    /// Returns the limits of a plan that are in force now.
     fn limits(&self, plan: &Plan) -> Limits;
 
     /// Renames an account or moves it to another plan.

@@ -69,7 +69,7 @@ impl fmt::Debug for InFlight<'_> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum KeyProblem {
     /// Not a key, or none that exists.
-    #[error("the key is none, or none that exists")]
+    #[error("the API key is not valid")]
     Invalid,
     /// One that exists and opens nothing any more.
     #[error(transparent)]
@@ -88,7 +88,7 @@ pub enum Refusal {
         address: AddressVerdict,
     },
     /// Too many requests of the account are in flight.
-    #[error("too many requests of the account are in flight")]
+    #[error("the account has too many requests in flight")]
     TooManyInFlight {
         /// The account's plan.
         plan: Plan,

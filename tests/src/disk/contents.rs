@@ -39,14 +39,6 @@ impl Contents {
                 self.batches += 1;
             }
             Entry::Usage(counts) => self.usage.extend(counts.iter().map(|count| (count.account, *count))),
-            Entry::Bans(keys) => {
-                for banned in keys {
-                    // Only the ban is new: the rest of the key is written by batches.
-                    if let Some(key) = self.keys.get_mut(&banned.id) {
-                        key.ban = banned.ban;
-                    }
-                }
-            }
             Entry::Pruned(now) => self.retries.retain(|_, record| record.expires_at > *now),
             Entry::Bulk { number, anew, rows, last_ids } => {
                 if anew.is_some() {
@@ -87,7 +79,7 @@ impl Contents {
     fn clear(&mut self, epoch: Option<u64>) {
         let Self { accounts, mut keys, batches, .. } = std::mem::take(self);
         for key in keys.values_mut() {
-            key.ban = None;
+            key.forget_ban();
         }
         *self = Self { accounts, keys, batches, epoch, ..Self::default() };
     }

@@ -26,6 +26,8 @@ pub enum DiskBug {
     TearsBatches,
     /// Keeps numbers in 16 bits and times in seconds.
     NarrowColumns,
+    /// Keeps keys without the time of the last lift.
+    ForgetsLifts,
     /// Derives the last ids from the highest existing ones.
     ReusesIds,
     /// Commits idempotency records after their effects.

@@ -1,6 +1,6 @@
 //! The journal on the disk: every write is synced at once.
 
-use petstore_domain::{Change, Changes, KeyRecord, Timestamp};
+use petstore_domain::{Change, Changes, Timestamp};
 use petstore_ports::{Batch, BatchNumber, BulkLoad, Header, Journal, Row, StoreError, UsageCount};
 
 use super::contents::Contents;
@@ -66,6 +66,14 @@ impl DiskJournal {
                 self.write(vec![entry(effects)])?;
                 self.late.push(entry(answers));
             }
+            DiskBug::ForgetsLifts => {
+                for change in &mut changes {
+                    if let Change::Key(record) = change {
+                        record.ban_lifted_at = None;
+                    }
+                }
+                self.write(vec![entry(changes)])?;
+            }
             DiskBug::NarrowColumns => {
                 changes.iter_mut().for_each(narrow);
                 self.write(vec![entry(changes)])?;
@@ -97,7 +105,7 @@ impl State {
     fn last_batch(&self) -> BatchNumber {
         let number = |entry: &Entry| match entry {
             Entry::Batch { number, .. } | Entry::Bulk { number, .. } => Some(*number),
-            Entry::Usage(_) | Entry::Bans(_) | Entry::Pruned(_) => None,
+            Entry::Usage(_) | Entry::Pruned(_) => None,
         };
         self.unsynced.iter().rev().find_map(number).unwrap_or(self.synced.last_batch)
     }
@@ -147,10 +155,6 @@ impl Journal for DiskJournal {
         state.bug.into_iter().for_each(|bug| state.synced.miscount(bug, &mut counts));
         drop(state);
         self.write(vec![Entry::Usage(counts)])
-    }
-
-    fn note_bans(&mut self, keys: &[KeyRecord]) -> Result<(), StoreError> {
-        self.write(vec![Entry::Bans(keys.to_vec())])
     }
 
     fn prune(&mut self, now: Timestamp) -> Result<usize, StoreError> {

@@ -61,10 +61,16 @@ pub enum Bug {
     TornRead,
     /// Caches every credential for ever.
     CredentialKept,
-    /// Writes a key back as it was read, and so overwrites a concurrent ban.
+    /// Writes a key back as it was read, and so overwrites a ban that was recorded meanwhile.
     BanOverwritten,
     /// Answers that a key is banned, but does not keep the ban.
     BanForgotten,
+    /// Has a ban in force only once it is recorded.
+    BanWaitsForRecord,
+    /// Keeps a ban that it has decided in force although an operator has lifted it.
+    BanOutlivesLift,
+    /// Keeps a key without the time of the last lift.
+    LiftForgotten,
     /// Counts strikes by reading and writing in two steps.
     StrikesRace,
     /// Keeps the strikes that led to a ban, so that the first refusal after it bans again.

@@ -8,30 +8,28 @@ use petstore_ports::{AddressLimits, AddressVerdict, Ask, Cost, Quotas, Reply, St
 
 use super::{Bug, ReferenceStore, State};
 
-/// All counters. Bans are not here: they are part of the key's record.
+/// All counters.
 #[derive(Debug, Default)]
 pub(super) struct Counters {
     pub(super) windows: BTreeMap<AccountId, Windows>,
     pub(super) in_flight: BTreeMap<AccountId, u32>,
     pub(super) strikes: BTreeMap<KeyId, Strikes>,
-}
-
-impl Counters {
-    /// Clears the strikes of a key.
-    pub(super) fn forgive(&mut self, key: KeyId) {
-        self.strikes.remove(&key);
-    }
+    /// The last ban of each key that was decided here, recorded or not.
+    pub(super) bans: BTreeMap<KeyId, Ban>,
+    /// The last lift of each key that was seen here.
+    pub(super) lifts: BTreeMap<KeyId, Timestamp>,
 }
 
 impl State {
     pub(super) fn take(&mut self, ask: &Ask) -> Verdict {
+        self.see_lift(ask);
         let windows = self.windows(ask);
         let in_flight = self.counters.in_flight.entry(ask.account).or_default();
         if *in_flight >= ask.in_flight_max {
             return Verdict::TooManyInFlight(windows.at(ask.now).usage(ask.limits));
         }
-        if let Some(ban) = self.ban(ask.key).filter(|ban| ban.in_force(ask.now)) {
-            return Verdict::Banned { until: ban.until };
+        if let Some(banned) = self.banned(ask) {
+            return banned;
         }
         let after = match ask.cost {
             Cost::Nothing => windows.at(ask.now),
@@ -47,6 +45,24 @@ impl State {
         Verdict::Admitted(after.usage(ask.limits))
     }
 
+    /// Clears the strikes that were counted before a lift that was not seen before.
+    fn see_lift(&mut self, ask: &Ask) {
+        let Some(lift) = ask.recorded_ban.lifted_at else { return };
+        if self.counters.lifts.insert(ask.key, lift).is_none_or(|seen| seen < lift) {
+            self.counters.strikes.remove(&ask.key);
+        }
+    }
+
+    /// The refusal of a banned key: by a ban that was decided here, or by the recorded one.
+    pub(super) fn banned(&self, ask: &Ask) -> Option<Verdict> {
+        let recorded = ask.recorded_ban;
+        let decided = self.counters.bans.get(&ask.key).copied();
+        let decided = decided.filter(|ban| !ban.is_ended_by_lift(recorded.lifted_at));
+        let until = decided.map(|ban| ban.until).max(recorded.until).filter(|until| ask.now < *until)?;
+        let unrecorded = decided.filter(|ban| ban.in_force(ask.now) && recorded.until < Some(ban.until));
+        Some(Verdict::Banned { until, unrecorded })
+    }
+
     /// Counts a refusal by a window: a strike, or a ban in its place.
     pub(super) fn strike(&mut self, ask: &Ask, windows: Windows) -> Verdict {
         let usage = windows.at(ask.now).usage(ask.limits);
@@ -56,20 +72,15 @@ impl State {
             *strikes = more;
             return Verdict::Exceeded(usage);
         }
-        let ban = ask.bans.next_ban(self.ban(ask.key), ask.now);
-        if let Some(key) = self.tables.keys.get_mut(&ask.key) {
-            key.ban = Some(ban);
-        }
-        self.counters.forgive(ask.key);
-        Verdict::Banned { until: ban.until }
+        let last = self.counters.bans.get(&ask.key).copied();
+        let ban = ask.bans.next_ban(last, ask.recorded_ban.lifted_at, ask.now);
+        self.counters.bans.insert(ask.key, ban);
+        self.counters.strikes.remove(&ask.key);
+        Verdict::Banned { until: ban.until, unrecorded: Some(ban) }
     }
 
     pub(super) fn windows(&self, ask: &Ask) -> Windows {
         self.counters.windows.get(&ask.account).copied().unwrap_or_default()
-    }
-
-    pub(super) fn ban(&self, key: KeyId) -> Option<Ban> {
-        self.tables.keys.get(&key).and_then(|record| record.ban)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::{Arc, PoisonError};
 
 use petstore_domain::{Window, WindowKind, Windows};
-use petstore_ports::{Ask, Cost, Reply, StoreError, Verdict};
+use petstore_ports::{Ask, Cost, RecordedBan, Reply, StoreError, Verdict};
 
 use super::planted_reads::pause_blocking;
 use super::{Bug, ReferenceStore, State};
@@ -22,9 +22,19 @@ impl ReferenceStore {
     /// Takes one request in two steps, or by a window that may decrease, if the bug is one of these.
     pub(super) fn take_with_bug(&self, ask: &Ask) -> Option<Verdict> {
         let mut state = self.lock();
+        match self.bug? {
+            Bug::BanOutlivesLift => {
+                let recorded_ban = RecordedBan { lifted_at: None, ..ask.recorded_ban };
+                return Some(state.take(&Ask { recorded_ban, ..*ask }));
+            }
+            Bug::StrikesOutliveLift => {
+                state.counters.lifts.extend(ask.recorded_ban.lifted_at.map(|lift| (ask.key, lift)));
+            }
+            _ => {}
+        }
         let in_flight = state.counters.in_flight.get(&ask.account).copied().unwrap_or_default();
         let free = in_flight < ask.in_flight_max;
-        let banned = state.ban(ask.key).is_some_and(|ban| ban.in_force(ask.now));
+        let banned = state.banned(ask).is_some();
         let windows = state.windows(ask);
         let taken = windows.take(ask.now, ask.limits);
         if !free || banned || ask.cost == Cost::Nothing {
@@ -63,9 +73,18 @@ impl ReferenceStore {
                 Some(state.strike(ask, windows))
             }
             (Bug::BanForgotten, None) => {
-                let before = state.ban(ask.key);
+                let before = state.counters.bans.clone();
                 let verdict = state.strike(ask, windows);
-                state.tables.keys.get_mut(&ask.key)?.ban = before;
+                state.counters.bans = before;
+                Some(match verdict {
+                    Verdict::Banned { until, .. } => Verdict::Banned { until, unrecorded: None },
+                    verdict => verdict,
+                })
+            }
+            (Bug::BanWaitsForRecord, None) => {
+                let before = state.counters.bans.clone();
+                let verdict = state.strike(ask, windows);
+                state.counters.bans = before;
                 Some(verdict)
             }
             (Bug::StrikesOutliveBan, None) => {

@@ -53,6 +53,13 @@ pub(super) fn forget_overlap(change: &mut Change) {
     }
 }
 
+/// The bug [`super::Bug::LiftForgotten`].
+pub(super) fn forget_lift(change: &mut Change) {
+    if let Change::Key(record) = change {
+        record.ban_lifted_at = None;
+    }
+}
+
 fn whole_second(time: Timestamp) -> Timestamp {
     let millis = time.as_millis();
     Timestamp::from_millis(millis - millis.rem_euclid(1_000)).expect("time begins with a whole second")

@@ -8,7 +8,7 @@ use petstore_domain::{Change, Changes, Footprint, PetId, PetRecord, RecordRef, V
 use petstore_ports::{StoreError, Transition};
 
 use super::planted_reads::pause_blocking;
-use super::planted_values::{forget_overlap, narrow};
+use super::planted_values::{forget_lift, forget_overlap, narrow};
 use super::{Bug, ReferenceStore, State};
 
 /// Lets other threads run in between.
@@ -141,6 +141,9 @@ impl State {
         if bug == Bug::NarrowColumns {
             changes.iter_mut().for_each(narrow);
         }
+        if bug == Bug::LiftForgotten {
+            changes.iter_mut().for_each(forget_lift);
+        }
         if bug == Bug::OverlapForgotten {
             changes.iter_mut().for_each(forget_overlap);
         }
@@ -163,11 +166,6 @@ impl State {
             Bug::AskedAfterwards if matches!(now.as_slice(), [Change::Pet(_)]) => {
                 self.apply_all(now);
                 self.tables.decide(transition)?;
-            }
-            Bug::StrikesOutliveLift => {
-                let strikes = self.counters.strikes.clone();
-                self.apply_all(now);
-                self.counters.strikes = strikes;
             }
             _ => self.apply_all(now),
         }

@@ -78,7 +78,7 @@ impl Tables {
             }
             RecordRef::Key(id) => view.load_key(*id, self.keys.get(id).cloned()),
             RecordRef::Idempotency(name) => {
-                view.load_idempotency(name.clone(), self.retries.get(name).cloned())
+                view.load_idempotency(name.clone(), self.retries.get(name).cloned());
             }
             RecordRef::NextPet => view.load_next_pet(fresh(PetId::new(next(&mut self.given.pet)))),
             RecordRef::NextCategory => {
@@ -155,13 +155,8 @@ impl State {
         }
     }
 
-    /// Writes one change. A ban that an operator lifted also clears the key's strikes.
+    /// Writes one change.
     pub(super) fn apply_one(&mut self, change: Change) {
-        if let Change::Key(record) = &change
-            && self.tables.keys.get(&record.id).is_some_and(|before| before.ban != record.ban)
-        {
-            self.counters.forgive(record.id);
-        }
         self.tables.apply(change);
     }
 }

@@ -221,6 +221,7 @@ async fn write_accounts(subject: &Subject, written: &mut Snapshot) {
             replaced_until: None,
             revoked_at,
             ban: None,
+            ban_lifted_at: None,
         });
     }
 }

@@ -20,11 +20,11 @@ pub(crate) struct Loops<'l> {
     pub(crate) request: Vec<u8>,
     pub(crate) few: usize,
     pub(crate) crowd: usize,
-    /// When the crowd leaves.
+    /// Tells the crowd to leave.
     pub(crate) crowd_leaves: &'l dyn Fn() -> bool,
-    /// Whether the server has seen it leave.
+    /// Returns true once the server has seen the crowd leave.
     pub(crate) has_left: &'l dyn Fn() -> bool,
-    /// How long the few go on after that.
+    /// The time for which the few continue after that.
     pub(crate) time: Duration,
 }
 

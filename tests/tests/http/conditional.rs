@@ -303,7 +303,7 @@ fn a_change_heeds_if_none_match_and_a_post_refuses_what_it_would_not_heed() {
             let refused = stall.client.send("POST", path, &[header], Some(body));
             assert_eq!(refused.outcome(), (400, "invalid_header".to_owned()), "{path} {header:?}");
             let message = refused.json()["message"].as_str().unwrap().to_owned();
-            assert!(message.contains(&format!("without {}.", header.0)), "{message}");
+            assert!(message.contains(&format!("does not support {};", header.0)), "{message}");
         }
     }
     assert_eq!(stall.client.get(&item).json()["quantity"], 2);

@@ -208,7 +208,7 @@ fn a_replacement_of_the_quotas_gets_the_same_limits() {
 }
 
 /// A sandbox whose reset is in doubt: it may have happened or not.
-struct InDoubt;
+pub(crate) struct InDoubt;
 
 impl Sandbox for InDoubt {
     fn new_epoch(&self) -> Result<u64, StoreError> {

@@ -1,4 +1,4 @@
-//! What trusted proxies tell: which origin links begin with, and who the log says that the client is.
+//! Headers of trusted proxies: the origin of links, and the client's address in the log.
 
 use std::net::IpAddr;
 
@@ -8,13 +8,13 @@ use crate::harness::{Client, Shop, ShopOptions};
 use crate::observed::observed;
 use crate::stall::PLENTY;
 
-/// A options for a shop that trusts its peers as proxies.
+/// Returns options for a shop that trusts its peers as proxies.
 fn behind_a_proxy(mut options: ShopOptions) -> ShopOptions {
     options.http.trusted_proxies = vec![Network::parse("127.0.0.1").unwrap()];
     options
 }
 
-/// What the first link of a list begins with, where these headers came with the request.
+/// Returns the start of the first link in a list, for a request with these headers.
 fn origin(client: &Client, headers: &[(&str, &str)]) -> String {
     let page = client.send("GET", "/v1/pets?limit=1", headers, None);
     let first = page.link("first").unwrap_or_else(|| panic!("no link in {:?}", page.headers));

@@ -261,7 +261,11 @@ fn operator_endpoints_may_have_their_own_listener() {
     }
     let nothing = operator.get("/v1/pets");
     assert_eq!(nothing.outcome(), (404, "not_found".to_owned()));
-    assert_eq!(nothing.json()["message"], "Here are /health, /ready.", "no metrics without an exposition");
+    assert_eq!(
+        nothing.json()["message"],
+        "This path does not exist; this listener serves /health, /ready.",
+        "no metrics without an exposition"
+    );
     for server in [public, ops] {
         server.drain();
         assert!(server.join());

@@ -24,6 +24,7 @@ mod inventory;
 mod json;
 mod lifecycle;
 mod limits;
+mod messages;
 mod negotiation;
 mod observed;
 mod open_loop;

@@ -60,7 +60,7 @@ impl Observer for RecordingObserver {
 }
 
 impl RecordingObserver {
-    /// What the owner was advised of.
+    /// Returns the advice for the owner.
     pub(crate) fn advice(&self) -> Vec<String> {
         self.advice.lock().unwrap().clone()
     }

@@ -73,6 +73,7 @@ caught! {
     a_commit_without_sync: CommitsWithoutSync by a_power_cut_loses_no_acknowledged_write;
     a_batch_half_applied: TearsBatches by a_power_cut_leaves_each_operation_whole;
     columns_too_narrow: NarrowColumns by a_graceful_stop_loses_nothing;
+    lifts_forgotten: ForgetsLifts by a_lift_survives;
     a_counter_reused: ReusesIds by ids_are_not_reused_after_a_restart;
     an_answer_outside_the_commit: SplitsAnswers by an_idempotency_record_is_durable_with_its_effect;
     a_minute_noted_as_the_day: MinuteNotedAsDay by the_last_noted_usage_survives;

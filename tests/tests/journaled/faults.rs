@@ -26,7 +26,10 @@ async fn run_operations(store: &MemoryStore) {
     let (made, busy) =
         (done(store, create_key(1, new_account())).await, done(store, create_key(2, new_account())).await);
     for made in [&made, &made, &busy] {
-        ready(async { store.take(&one_a_minute(made)).await });
+        let verdict = ready(async { store.take(&one_a_minute(made)).await });
+        if let Verdict::Banned { unrecorded: Some(ban), .. } = verdict {
+            done(store, BanKey { id: made.key.id, ban }).await;
+        }
     }
     while store.prune(at(0)).await.is_err() {
         tokio::task::yield_now().await;
@@ -69,21 +72,13 @@ fn watch(stepped: &SteppedStore, mut look: impl FnMut(&SteppedStore)) {
 /// The visible states after each step of the operations without faults.
 fn states_without_faults() -> Vec<Snapshot> {
     let mut states = Vec::new();
-    watch(&SteppedStore::on(&Disk::new()), |stepped| states.push(without_bans(stepped.snapshot())));
+    watch(&SteppedStore::on(&Disk::new()), |stepped| states.push(stepped.snapshot()));
     states
-}
-
-/// A ban is in force before it is noted; all other changes are visible only once they are on disk.
-fn without_bans(mut state: Snapshot) -> Snapshot {
-    for key in &mut state.keys {
-        key.ban = None;
-    }
-    state
 }
 
 /// Checks that the disk holds the visible state, or that and the one batch in doubt: never less, never a part.
 fn check_whole(stepped: &SteppedStore, states: &[Snapshot]) {
-    let (shown, kept) = (without_bans(stepped.snapshot()), without_bans(stepped.after_power_cut()));
+    let (shown, kept) = (stepped.snapshot(), stepped.after_power_cut());
     let place = states.iter().position(|state| *state == shown).expect("a state between two operations");
     assert!(states[place..].contains(&kept), "the state on disk is whole: {kept:?}");
 }
@@ -106,7 +101,7 @@ fn each_call_that_fails_leaves_every_operation_whole_or_absent() {
             let shown = stepped.snapshot();
             assert_eq!((shown.orders.len(), shown.pets[0].stock), (1, 8), "{fault:?} at call {number}");
             assert!(shown.keys[0].ban.is_some(), "{fault:?} at call {number}");
-            // The run ends long after its housekeeping, so all usage and bans are noted.
+            // The run ends long after its housekeeping, so all usage is noted.
             let opened = SteppedStore::on(&stepped.disk.after_power_cut());
             assert_eq!(opened.snapshot(), shown, "{fault:?} at call {number}");
             let used_up = ready(async { opened.store.take(&one_a_day(&shown.keys[1])).await });
@@ -135,7 +130,7 @@ fn the_power_may_fail_at_each_call() {
             assert!(Pin::as_mut(&mut run_operations).poll(&mut context).is_pending());
             stepped.writer.step();
         }
-        let (shown, kept) = (without_bans(stepped.snapshot()), without_bans(stepped.after_power_cut()));
+        let (shown, kept) = (stepped.snapshot(), stepped.after_power_cut());
         assert!(states.contains(&kept), "call {number}: the state on disk is whole");
         assert_eq!(shown, kept, "call {number}");
     }
@@ -268,16 +263,34 @@ fn a_ban_is_not_lost_to_a_commit_of_its_key() {
         stepped.call(UpdateKey { id: made.key.id, patch: KeyPatch { label, ..KeyPatch::default() } });
     // The change is decided and on disk, without the ban, and not visible yet.
     assert_eq!(stepped.writer.step(), Step::Worked);
-    for _ in 0..2 {
-        ready(async { stepped.store.take(&ask).await });
-    }
+    let verdicts = [(); 2].map(|()| ready(async { stepped.store.take(&ask).await }));
+    let Verdict::Banned { unrecorded: Some(ban), .. } = verdicts[1] else { panic!("{verdicts:?}") };
     stepped.finish(update).unwrap().unwrap();
-    let shown = stepped.snapshot().keys.remove(0);
-    assert!(shown.label.as_str() == "new" && shown.ban.is_some(), "{shown:?}");
     let verdict = ready(async { stepped.store.take(&ask).await });
     assert!(matches!(verdict, Verdict::Banned { .. }), "{verdict:?}");
-    stepped.finish(Box::pin(stepped.store.prune(at(0)))).unwrap();
+    stepped.done(BanKey { id: made.key.id, ban });
+    let shown = stepped.snapshot().keys.remove(0);
+    assert!(shown.label.as_str() == "new" && shown.ban == Some(ban), "{shown:?}");
     assert_eq!(stepped.after_power_cut().keys, [shown]);
+}
+
+/// A ban is in force while the journal fails, and until it can be recorded.
+#[test]
+fn a_ban_is_in_force_while_the_journal_fails() {
+    let stepped = SteppedStore::on(&Disk::new());
+    let made = stepped.done(create_key(1, new_account()));
+    stepped.disk.fail_call(stepped.disk.calls() + 1, Fault::Lasting);
+    let ask = one_a_minute(&made);
+    let take = || ready(async { stepped.store.take(&ask).await });
+    assert!(matches!(take(), Verdict::Admitted(_)));
+    let Verdict::Banned { until, unrecorded: Some(ban) } = take() else { panic!("a strike too many") };
+    let failed = stepped.finish(stepped.call(BanKey { id: made.key.id, ban }));
+    assert!(failed.is_err(), "{failed:?}");
+    assert_eq!(take(), Verdict::Banned { until, unrecorded: Some(ban) });
+    stepped.disk.heal();
+    while stepped.writer.step() != Step::Idle {}
+    assert_eq!(stepped.done(BanKey { id: made.key.id, ban }).ban, Some(ban));
+    assert_eq!(stepped.after_power_cut().keys[0].ban, Some(ban));
 }
 
 #[test]

@@ -2,7 +2,9 @@
 
 use petstore_domain::*;
 use petstore_memory::{MemoryStore, Step, Writer};
-use petstore_ports::{Ask, Housekeeping, IdempotencyRecords, Quotas, Resettable, StoreError, Verdict, run};
+use petstore_ports::{
+    Ask, Housekeeping, IdempotencyRecords, KeyLookup, KeyReader, Quotas, Resettable, StoreError, Verdict, run,
+};
 use petstore_sqlite::SqliteJournal;
 use petstore_tests::Disk;
 
@@ -53,6 +55,18 @@ fn housekeeping_notes_the_usage_of_every_account_and_does_not_block_writes() {
 }
 
 #[test]
+fn a_health_check_reports_a_journal_write_that_does_not_complete() {
+    let stepped = SteppedStore::on(&Disk::new());
+    let mut housekeeping: Call<'_, _> = Box::pin(stepped.store.prune(at(0)));
+    assert!(poll(&mut housekeeping).is_pending());
+    assert_eq!(stepped.store.check_at(at(2)), Ok(()));
+    let report = stepped.store.check_at(at(3)).unwrap_err().report();
+    assert_eq!(report, "the store is unavailable: the journal's last write has not completed for 2 s");
+    stepped.writer.step();
+    assert_eq!(stepped.store.check_at(at(3)), Ok(()), "the write has completed");
+}
+
+#[test]
 fn records_that_housekeeping_drops_are_gone_from_the_file_too() {
     let folder = std::env::temp_dir().join(format!("petstore-house-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
@@ -86,9 +100,16 @@ fn forgotten_usage_and_bans_do_not_come_back_after_a_restart() {
     let stepped = SteppedStore::on(&Disk::new());
     let made = stepped.done(create_key(1, new_account())).key;
     let bans = BanPolicy { strikes: Some(0), ..BanPolicy::DEFAULT };
-    let take = |store: &MemoryStore| ready(async { store.take(&Ask { bans, ..one_a_day(&made) }).await });
+    let take = |store: &MemoryStore| {
+        let found = ready(store.credential(KeyLookup::Id(made.id)));
+        let recorded_ban = found.unwrap().recorded_ban;
+        ready(async { store.take(&Ask { bans, recorded_ban, ..one_a_day(&made) }).await })
+    };
     assert!(matches!(take(&stepped.store), Verdict::Admitted(_)));
-    take(&stepped.store);
+    let Verdict::Banned { unrecorded: Some(ban), .. } = take(&stepped.store) else {
+        panic!("a strike too many")
+    };
+    stepped.done(BanKey { id: made.id, ban });
     stepped.finish(Box::pin(stepped.store.prune(at(0)))).unwrap();
     let noted = SteppedStore::on(&stepped.disk.after_power_cut());
     assert!(matches!(take(&noted.store), Verdict::Banned { .. }));

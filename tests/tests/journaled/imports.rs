@@ -132,7 +132,7 @@ fn a_write_whose_journal_panics_when_an_import_begins_is_the_end_of_the_store() 
     is_over(&stepped);
 }
 
-/// Nothing is written any more, and nobody is shown anything of what was in doubt.
+/// Checks that nothing is written any more, and that the records in doubt are not visible.
 fn is_over(stepped: &SteppedStore) {
     assert_eq!(stepped.writer.step(), Step::Failing);
     let refused = stepped.finish(Box::pin(run(&stepped.store, create_category("Birds"))));

@@ -1,7 +1,7 @@
 //! Builders of operations.
 
 use petstore_domain::*;
-use petstore_ports::{Ask, Cost};
+use petstore_ports::{Ask, Cost, RecordedBan};
 
 pub(crate) fn at(secs: i64) -> Timestamp {
     Timestamp::from_millis(1_900_000_000_000 + secs * 1_000).unwrap()
@@ -106,6 +106,7 @@ pub(crate) fn one_a_day(key: &KeyRecord) -> Ask {
         cost: Cost::One,
         in_flight_max: 10,
         bans: BanPolicy::DEFAULT,
+        recorded_ban: RecordedBan::default(),
         now: at(0),
     }
 }

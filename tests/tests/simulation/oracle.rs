@@ -49,6 +49,8 @@ tokio::task_local! {
 pub(crate) enum Owner {
     Request(usize),
     Order(usize),
+    /// The recording of a key's ban.
+    Ban(u64, Ban),
     /// It belongs to a process that has ended.
     Gone,
 }
@@ -113,8 +115,6 @@ struct Staged {
     owner: Owner,
     given: Given,
     keys: GivenKeys,
-    /// The ban of the key that it changes.
-    ban: Option<Ban>,
 }
 
 struct State {
@@ -154,8 +154,8 @@ struct WriteBehind {
     usage_in_doubt: BTreeMap<u64, Vec<Windows>>,
     /// The time of the first use that was not noted.
     usage_since: BTreeMap<u64, Duration>,
-    /// Bans that were not noted, with the previous ban.
-    bans: BTreeMap<u64, (Duration, Option<Ban>)>,
+    /// The time of the first ban of each key that was not recorded.
+    bans: BTreeMap<u64, Duration>,
     /// The time up to which expired records may have been dropped.
     pruned: i64,
 }

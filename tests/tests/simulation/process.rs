@@ -16,7 +16,7 @@ use petstore_service::{Policy, Ports, Service};
 use petstore_tests::{Disk, Random};
 use tokio::sync::Notify;
 use tokio::task::{JoinHandle, spawn_local};
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
 
 use crate::bugs::Bug;
 use crate::clock::{SimClock, SimEntropy};
@@ -28,6 +28,12 @@ use crate::recorder::{Recorder, WatchedAddresses, WatchedJournal, WatchedQuotas,
 
 /// The interval of housekeeping, as in the binary.
 const HOUSEKEEPING: Duration = Duration::from_secs(1);
+
+/// The interval of the recording of bans, as in the binary.
+const RECORDING: Duration = Duration::from_millis(500);
+
+/// The time limit for the last bans, as in the binary.
+const CLOSING: Duration = Duration::from_secs(3);
 
 /// The pause before the writer asks a failed journal again, as in the store's own thread.
 const RECOVERY_PAUSE: Duration = Duration::from_millis(100);
@@ -100,6 +106,7 @@ impl Process {
                 random,
             )),
             spawn_local(run_housekeeping(Arc::clone(&store), now, work)),
+            spawn_local(record_bans(Arc::clone(&service))),
         ];
         let connections = RefCell::default();
         Self {
@@ -159,6 +166,7 @@ impl Process {
         while begun.elapsed() < DRAIN && self.connections.borrow().iter().any(|one| !one.task.is_finished()) {
             sleep(Duration::from_millis(50)).await;
         }
+        let _ = timeout(CLOSING, self.service.record_all_bans()).await;
         self.tasks.iter().for_each(JoinHandle::abort);
         self.store.close();
         self.oracle.stepped(self.number);
@@ -229,5 +237,14 @@ async fn run_housekeeping(store: Arc<MemoryStore>, clock: Arc<dyn Clock>, work: 
     loop {
         ticks.tick().await;
         let _ = submit(store.prune(clock.now()), &work).await;
+    }
+}
+
+async fn record_bans(service: Arc<Service>) {
+    let mut ticks = interval(RECORDING);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        service.record_bans().await;
     }
 }

@@ -5,13 +5,18 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use petstore_domain::{AccountId, Changes, Footprint, KeyRecord, Limit, Timestamp, View};
+use petstore_domain::{
+    AccountId, ApiKey, Change, Changes, Footprint, KeyDigest, KeyId, KeyLabel, KeyRecord, Limit, RecordRef,
+    Scopes, Timestamp, View,
+};
 use petstore_ports::{
     AddressLimits, AddressVerdict, Ask, Batch, BatchNumber, BulkLoad, Cost, Header, Journal, Quotas, Reply,
     Row, StoreError, Transactor, Transition, UsageCount, Verdict,
 };
 use tokio::sync::Notify;
 
+use crate::model::accounts::Ban;
+use crate::model::rows;
 use crate::oracle::{ACTOR, Actor, Oracle, Owner};
 
 /// The oracle, and the number of the process that reports to it.
@@ -50,9 +55,41 @@ pub(crate) struct WatchedTransactor {
 #[async_trait]
 impl Transactor for WatchedTransactor {
     async fn transact(&self, transition: Arc<dyn Transition>) -> Result<(), StoreError> {
-        let owner = self.recorder.oracle.handed_over(self.recorder.process, actor());
+        let owner = match recorded_ban(&*transition) {
+            Some((key, ban)) => Owner::Ban(key, ban),
+            None => self.recorder.oracle.handed_over(self.recorder.process, actor()),
+        };
         let watched = WatchedTransition { recorder: self.recorder.clone(), owner, inner: transition };
         submit(self.inner.transact(Arc::new(watched)), &self.work).await
+    }
+}
+
+/// The key and the ban of a transition that records a ban, which nothing else does to a key that has none.
+fn recorded_ban(transition: &dyn Transition) -> Option<(u64, Ban)> {
+    let footprint = transition.footprint(&View::default());
+    let [RecordRef::Key(id)] = footprint.names() else { return None };
+    let mut view = View::default();
+    view.load_key(*id, Some(unbanned(*id)));
+    let changes = transition.decide(&view)?;
+    let [Change::Key(key)] = changes.as_slice() else { return None };
+    key.ban.map(|ban| (id.get(), rows::ban(ban)))
+}
+
+fn unbanned(id: KeyId) -> KeyRecord {
+    let secret = ApiKey::from_entropy([0; 32]);
+    KeyRecord {
+        id,
+        account: AccountId::FIRST,
+        digest: KeyDigest([0; 32]),
+        prefix: secret.display_prefix(),
+        label: KeyLabel::parse("").expect("short"),
+        scopes: Scopes::ALL,
+        created_at: Timestamp::EPOCH,
+        expires_at: None,
+        replaced_until: None,
+        revoked_at: None,
+        ban: None,
+        ban_lifted_at: None,
     }
 }
 
@@ -163,14 +200,6 @@ impl Journal for WatchedJournal {
     fn note_usage(&mut self, counts: &[UsageCount]) -> Result<(), StoreError> {
         let noted = self.inner.note_usage(counts);
         self.recorder.oracle.noted_usage(self.recorder.process, counts, noted.is_ok());
-        self.told(noted)
-    }
-
-    fn note_bans(&mut self, keys: &[KeyRecord]) -> Result<(), StoreError> {
-        let noted = self.inner.note_bans(keys);
-        if noted.is_ok() {
-            self.recorder.oracle.noted_bans(self.recorder.process, keys);
-        }
         self.told(noted)
     }
 

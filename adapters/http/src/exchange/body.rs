@@ -1,4 +1,4 @@
-//! Request bodies: read to a bound and a deadline, or thrown away.
+//! Request bodies: read within a size and a deadline, or discarded.
 
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
@@ -12,17 +12,17 @@ use tokio::time::{Duration, timeout};
 use crate::base::settings::{DRAIN_MAX, DRAIN_TIME, LINGER_MAX};
 use crate::wire::error::{ApiError, Code};
 
-/// The body of a request, until somebody wants it.
+/// The body of a request that may still have to be read.
 pub(crate) struct RequestBody {
     incoming: Incoming,
-    /// Whether the client waits for a 100 before it sends. Reading would send that.
+    /// The client waits for a 100 (Continue) before it sends the body. Reading the body would send that.
     waits: bool,
-    /// Whether it ended early or was framed wrongly, so that hyper reads nothing more of that connection, or came too late,
-    /// and was waited for long enough.
+    /// The body ended early or was framed wrongly, so hyper reads nothing more from the connection; or it missed its
+    /// deadline.
     broken: bool,
 }
 
-/// Why a body was not read.
+/// The reason why a body was not read.
 enum Unread {
     TooLarge,
     Broken,
@@ -33,20 +33,20 @@ impl RequestBody {
         Self { incoming, waits: false, broken: false }
     }
 
-    /// Says whether the client waits for a 100 before it sends.
+    /// Sets whether the client waits for a 100 (Continue) before it sends the body.
     pub(crate) fn waits(&mut self, waits: bool) {
         self.waits = waits;
     }
 
-    /// The whole body.
+    /// Reads the whole body.
     pub(crate) async fn read(&mut self, max: usize, deadline: Duration) -> Result<Bytes, ApiError> {
-        // No 100 for a body that is refused by its length.
+        // Checked first, so that a body whose declared length is refused gets no 100 (Continue).
         if is_longer(&self.incoming, max) {
             return Err(too_large(max));
         }
         self.waits = false;
         let mut reading = pin!(read(&mut self.incoming, max));
-        let read = match at_once(reading.as_mut()).await {
+        let read = match poll_twice(reading.as_mut()).await {
             Some(read) => Ok(read),
             None => timeout(deadline, reading).await,
         };
@@ -55,7 +55,7 @@ impl RequestBody {
             Ok(Err(Unread::TooLarge)) => Err(too_large(max)),
             Ok(Err(Unread::Broken)) => {
                 self.broken = true;
-                Err(ApiError::new(Code::InvalidJson, "The body ended early or is framed wrongly."))
+                Err(ApiError::new(Code::InvalidJson, "The body ended early or its framing is not valid."))
             }
             Err(_) => {
                 self.broken = true;
@@ -64,27 +64,27 @@ impl RequestBody {
         }
     }
 
-    /// Whether all of it has been read.
+    /// Returns whether the whole body has been read.
     pub(crate) fn is_read(&self) -> bool {
         self.incoming.is_end_stream() && !self.broken
     }
 
-    /// Throws away what nobody wanted, up to a bound. Says whether that was all of it: the connection can then live on.
+    /// Discards an unread body up to a bound. Returns whether that was all of it, so that the connection can stay open.
     pub(crate) async fn discard(&mut self) -> bool {
         if self.waits || self.broken || is_longer(&self.incoming, DRAIN_MAX) {
             return false;
         }
-        self.read_over(DRAIN_MAX).await
+        self.discard_up_to(DRAIN_MAX).await
     }
 
-    /// Reads over what still comes after an answer over HTTP/2, for a while: clients that are sent away while they send
-    /// tell nobody of the answer. Over HTTP/1.1 it is the socket that lingers.
+    /// Discards what still arrives after a response over HTTP/2, for a limited time. Many clients do not read a
+    /// response while they are still sending. Over HTTP/1.1 the socket does this.
     pub(crate) async fn linger(mut self) {
-        self.read_over(LINGER_MAX).await;
+        self.discard_up_to(LINGER_MAX).await;
     }
 
-    /// Reads over so many bytes at most, for [`DRAIN_TIME`]. Whether that was all.
-    async fn read_over(&mut self, mut left: usize) -> bool {
+    /// Discards at most `left` bytes within [`DRAIN_TIME`]. Returns whether the body ended.
+    async fn discard_up_to(&mut self, mut left: usize) -> bool {
         let all = async {
             while let Some(frame) = self.incoming.frame().await {
                 let Ok(frame) = frame else { return false };
@@ -99,18 +99,18 @@ impl RequestBody {
     }
 }
 
-/// Whether a body says itself that it has more bytes than this.
+/// Returns whether the declared length of a body exceeds `max` bytes.
 fn is_longer(incoming: &Incoming, max: usize) -> bool {
     incoming.size_hint().lower() > max as u64
 }
 
 fn too_large(max: usize) -> ApiError {
-    ApiError::new(Code::BodyTooLarge, format!("A body has at most {max} bytes."))
+    ApiError::new(Code::BodyTooLarge, format!("The body is longer than {max} bytes."))
 }
 
-/// What a future comes to when it is asked twice. hyper hands over a body that came with its head at the second time,
-/// and to set a timer until then would cost as much as all of the reading.
-async fn at_once<F: Future>(mut future: Pin<&mut F>) -> Option<F::Output> {
+/// Polls a future twice and returns its output if it is ready. hyper delivers a body that came with its head at the
+/// second poll, and a timer for that time would cost as much as the read itself.
+async fn poll_twice<F: Future>(mut future: Pin<&mut F>) -> Option<F::Output> {
     let mut asked = false;
     poll_fn(move |context| match future.as_mut().poll(context) {
         Poll::Ready(output) => Poll::Ready(Some(output)),
@@ -125,7 +125,7 @@ async fn at_once<F: Future>(mut future: Pin<&mut F>) -> Option<F::Output> {
 }
 
 async fn read(incoming: &mut Incoming, max: usize) -> Result<Bytes, Unread> {
-    // Most bodies come in one piece, which is then the body, uncopied.
+    // Most bodies come in one chunk, which is then the body without a copy.
     let mut first = Bytes::new();
     let mut rest = BytesMut::new();
     while let Some(frame) = incoming.frame().await {

@@ -1,4 +1,5 @@
-//! What stands outside the base path: health, readiness, the contract and its reference page. No key, no quota.
+//! The endpoints outside the base path: health, readiness, metrics, the OpenAPI document and the reference page. They
+//! need no key and have no quota.
 
 use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue, LOCATION};
 use hyper::http::request::Parts;
@@ -18,7 +19,7 @@ use crate::wire::request_head::RequestHead;
 
 const ALLOWED: &str = "GET, HEAD, OPTIONS";
 
-/// What a listener serves at a path outside the base path.
+/// A page that a listener serves at a path outside the base path.
 #[derive(Clone, Copy)]
 enum Page<'w> {
     Health,
@@ -28,7 +29,7 @@ enum Page<'w> {
     OpenapiJson,
     /// A file of the reference page.
     Reference(&'w PageFile),
-    /// What a person may type who wants the reference page.
+    /// A redirect to the reference page.
     ToReference,
 }
 
@@ -53,13 +54,13 @@ impl<'w> Page<'w> {
             BuiltinRoute::Root => (!files.is_empty()).then_some(Self::ToReference),
             BuiltinRoute::DocsFile if path == "/docs/" => (!files.is_empty()).then_some(Self::ToReference),
             BuiltinRoute::Docs | BuiltinRoute::DocsFile => reference::find(files, path).map(Self::Reference),
-            // Asked before: its tools have routes of their own.
+            // Handled before: the sandbox has its own routes.
             BuiltinRoute::SandboxTool => None,
         }
     }
 }
 
-/// Whether a listener serves a page at this path.
+/// Returns whether a listener serves a page at this path.
 pub(crate) fn is_page(path: &str, thread: &ThreadState) -> bool {
     Page::find(path, thread).is_some() || sandbox::SandboxRoute::find(path, thread).is_some()
 }
@@ -68,13 +69,13 @@ pub(crate) fn is_page(path: &str, thread: &ThreadState) -> bool {
 pub(crate) async fn answer(thread: &ThreadState, parts: &Parts, head: &RequestHead<'_>) -> Answer {
     let settings = &thread.app.settings;
     if parts.method == Method::OPTIONS && parts.uri.path() == "*" {
-        // The server as a whole (RFC 9110, section 9.3.7). No page can ask for that.
+        // `*` names the server as a whole (RFC 9110, section 9.3.7). Browsers cannot send it, so CORS does not apply.
         return Answer::empty(StatusCode::NO_CONTENT)
             .with_header(ALLOW, const { HeaderValue::from_static(cors::ALL_METHODS) });
     }
     let Some(page) = Page::find(parts.uri.path(), thread) else {
         if parts.method == Method::OPTIONS
-            && let Some(permitted) = cors::preflight_of_nothing(&thread.app.cors, head, &parts.headers)
+            && let Some(permitted) = cors::preflight_of_unknown_path(&thread.app.cors, head, &parts.headers)
         {
             return permitted;
         }
@@ -82,23 +83,23 @@ pub(crate) async fn answer(thread: &ThreadState, parts: &Parts, head: &RequestHe
             Serves::Ops => {
                 let pages = BuiltinRoute::ALL.map(BuiltinRoute::template).into_iter();
                 let tools = sandbox::SandboxRoute::ALL.map(sandbox::SandboxRoute::path);
-                format!("Here are {}.", wire::listed(pages.chain(tools).filter(|path| is_page(path, thread))))
+                format!(
+                    "This path does not exist; this listener serves {}.",
+                    wire::listed(pages.chain(tools).filter(|path| is_page(path, thread)))
+                )
             }
-            _ => format!("There is nothing here: the operations are under {}/.", settings.base_path),
+            _ => format!("This path does not exist; the API operations are under {}/.", settings.base_path),
         };
         return Answer::from(ApiError::new(Code::NotFound, message));
     };
     match parts.method {
         Method::GET | Method::HEAD => {}
         Method::OPTIONS => return cors::options(ALLOWED, &thread.app.cors, head, &parts.headers),
-        _ => {
-            return Answer::from(ApiError::new(Code::MethodNotAllowed, "This can only be read."))
-                .with_header(ALLOW, HeaderValue::from_static(ALLOWED));
-        }
+        _ => return Answer::not_allowed(ALLOWED),
     }
     let documents = &settings.documents;
     match page {
-        // Touches nothing: it says that the process answers.
+        // Reads no storage: the response shows only that the process answers.
         Page::Health => Answer::json(StatusCode::OK, &b"{\"status\":\"ok\"}"[..]),
         Page::Ready => ready(thread).await,
         Page::Metrics => metrics(thread),
@@ -123,22 +124,30 @@ fn metrics(thread: &ThreadState) -> Answer {
     let app = &thread.app;
     let text = app.settings.exposition.as_ref().map(|exposition| exposition.text(&app.stats()));
     let answer = Answer { body: text.unwrap_or_default().into(), ..Answer::empty(StatusCode::OK) };
-    Answer { content: Content::Told, ..answer.with_header(CONTENT_TYPE, OPENMETRICS) }
+    Answer { content: Content::Custom, ..answer.with_header(CONTENT_TYPE, OPENMETRICS) }
 }
 
 async fn ready(thread: &ThreadState) -> Answer {
     let mut details = Vec::new();
     if thread.app.is_draining() {
-        let message = "The server is stopping.".into();
+        let message = "The server is shutting down.".into();
         details.push(Detail { field: "drain".to_owned(), code: "failed", message });
     }
     for check in thread.app.api.failing_checks().await {
-        let message = check.reason.into();
+        let message = sentence(&check.reason).into();
         details.push(Detail { field: check.name.to_owned(), code: "failed", message });
     }
     if details.is_empty() {
         return Answer::json(StatusCode::OK, &b"{\"status\":\"ready\"}"[..]);
     }
-    let error = ApiError::with_details(Code::Unavailable, "Not ready to serve.", details);
+    let error =
+        ApiError::with_details(Code::Unavailable, "The server is not ready to serve requests.", details);
     Answer::from(error).with_retry_after(1)
+}
+
+/// Formats a reason like the other messages to clients: with a capital letter and a full stop.
+fn sentence(reason: &str) -> String {
+    let mut characters = reason.chars();
+    let first = characters.next().map(char::to_uppercase);
+    first.into_iter().flatten().chain(characters).chain(['.']).collect()
 }

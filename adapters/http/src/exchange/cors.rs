@@ -12,9 +12,9 @@ use crate::thread::live_cors::LiveCors;
 use crate::wire::request_head::RequestHead;
 use crate::wire::{ACCEPT_PATCH, PATCH_TYPES};
 
-/// Request headers that pages of listed origins may send: those that mean something here, and those that tracing, caches
-/// and common clients add. Where any origin may call there are no credentials of the browser's to guard, and a page may send
-/// what it likes.
+/// Request headers that pages of listed origins may send: those that this API reads, and those that tracing, caches and
+/// common clients add. If any origin is allowed, a page may send any header, since there are no browser credentials to
+/// protect.
 const ALLOW_HEADERS: HeaderValue = HeaderValue::from_static(
     "Authorization, X-API-Key, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, X-Request-Id, \
      traceparent, tracestate, baggage, Cache-Control, X-Requested-With, User-Agent",
@@ -26,19 +26,18 @@ const EXPOSE_HEADERS: HeaderValue = HeaderValue::from_static(
      Last-Event-ID",
 );
 
-/// What is taken somewhere.
+/// The methods of the whole API, for paths that have no list of their own.
 pub(crate) const ALL_METHODS: &str = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
 
-/// How long a browser may remember a preflight: two hours, the most that Chromium takes.
+/// Time for which a browser may cache a preflight: two hours, the maximum of Chromium.
 const MAX_AGE: HeaderValue = HeaderValue::from_static("7200");
 
-/// The request headers that a preflight permits.
+/// Returns the request headers that a preflight permits.
 fn permitted_headers(cors: &LiveCors, headers: &HeaderMap) -> HeaderValue {
     cors.is_any().then(|| asked_for(headers)).flatten().unwrap_or(ALLOW_HEADERS)
 }
 
-/// The names of the headers that a preflight asks for, as a list; none where it asks for none. What is no name is left
-/// out.
+/// Returns the header names that a preflight asks for, as a list without invalid names; `None` if it asks for none.
 fn asked_for(headers: &HeaderMap) -> Option<HeaderValue> {
     let lines = headers.get_all(ACCESS_CONTROL_REQUEST_HEADERS).iter();
     let words = lines.flat_map(|line| line.as_bytes().split(|byte| *byte == b','));
@@ -48,15 +47,15 @@ fn asked_for(headers: &HeaderMap) -> Option<HeaderValue> {
     HeaderValue::try_from(names.join(", ")).ok().filter(|names| !names.is_empty())
 }
 
-/// Puts on what lets a page of that origin read the answer.
-pub(crate) fn put_on(headers: &mut Vec<(HeaderName, HeaderValue)>, origin: Option<HeaderValue>) {
+/// Adds the headers that let a page of this origin read the response.
+pub(crate) fn add_headers(headers: &mut Vec<(HeaderName, HeaderValue)>, origin: Option<HeaderValue>) {
     if let Some(origin) = origin {
         headers.push((ACCESS_CONTROL_ALLOW_ORIGIN, origin));
         headers.push((ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSE_HEADERS));
     }
 }
 
-/// The answer to OPTIONS: what may be done, and to a preflight that it may be done from elsewhere.
+/// Returns the response to OPTIONS: the allowed methods, and the CORS permissions if it is a preflight.
 pub(crate) fn options(
     allow: &'static str,
     cors: &LiveCors,
@@ -75,9 +74,9 @@ pub(crate) fn options(
     }
 }
 
-/// The answer to OPTIONS of a path that does not exist, if that is a preflight: any method may be asked. Then the page reads
-/// the 404 of its request, where a browser would tell it of a failed network and of nothing else.
-pub(crate) fn preflight_of_nothing(
+/// Returns the response to a preflight of a path that does not exist; `None` if the request is no preflight. It permits
+/// any method, so that the page can read the 404 of its request instead of a network error.
+pub(crate) fn preflight_of_unknown_path(
     cors: &LiveCors,
     head: &RequestHead<'_>,
     headers: &HeaderMap,
@@ -87,7 +86,7 @@ pub(crate) fn preflight_of_nothing(
     is_permitted(cors, head, headers).then(permit_all)
 }
 
-/// Whether this is a preflight, of a page that may call.
+/// Returns whether this is a preflight of a page whose origin is allowed.
 fn is_permitted(cors: &LiveCors, head: &RequestHead<'_>, headers: &HeaderMap) -> bool {
     headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD) && cors.allowed_origin(head).is_some()
 }

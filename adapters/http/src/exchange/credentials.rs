@@ -1,4 +1,4 @@
-//! The key that a request presents, and how requests are told apart by it.
+//! The API key of a request, and the number that identifies its client before the key is looked up.
 
 use std::net::IpAddr;
 
@@ -11,12 +11,12 @@ use crate::wire::request_head::{Field, RequestHead};
 
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
-/// Why a request presents no key.
+/// The reason why a request has no usable key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NoKey {
-    /// There is none: another scheme than Bearer and an empty token are none too.
+    /// The request has no key. Another scheme than Bearer and an empty token count as none.
     Missing,
-    /// There are two different ones: it would depend on the reader which one counts.
+    /// The request has two different keys, and clients and proxies could disagree on which one counts.
     Ambiguous,
 }
 
@@ -26,17 +26,18 @@ pub(crate) fn presented<'r>(head: &RequestHead<'r>, headers: &'r HeaderMap) -> R
         (Field::Absent, Field::Absent) => return Err(NoKey::Missing),
         (Field::Once(authorization), Field::Absent) => bearer_token(authorization.as_bytes()),
         (Field::Absent, Field::Once(key)) => key.as_bytes().trim_ascii(),
-        _ => return the_usable_one(headers),
+        _ => return usable_key(headers),
     };
-    if key.len() == ApiKey::LEN { Ok(key) } else { the_usable_one(headers) }
+    if key.len() == ApiKey::LEN { Ok(key) } else { usable_key(headers) }
 }
 
-/// The one value among all that has the form of a key, however often it is repeated; beside it blank values, other
-/// schemes and junk mean nothing. Where none has that form, the first value that is not blank: it is judged as junk.
+/// Returns the one value that has the form of a key, even if it is repeated; blank values, other schemes and junk
+/// beside it are ignored. If no value has that form, returns the first value that is not blank, which is then refused
+/// as invalid.
 ///
-/// A gateway may have joined repeated fields with commas, and no key has a comma in it.
+/// A gateway may have joined repeated fields with commas. No key contains a comma.
 #[cold]
-fn the_usable_one(headers: &HeaderMap) -> Result<&[u8], NoKey> {
+fn usable_key(headers: &HeaderMap) -> Result<&[u8], NoKey> {
     let values = |name: &HeaderName| headers.get_all(name).iter().flat_map(|value| parts(value.as_bytes()));
     let tokens = values(&AUTHORIZATION).map(bearer_token).chain(values(&API_KEY));
     let (mut usable, mut first) = (None, None);
@@ -53,19 +54,24 @@ fn parts(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii)
 }
 
-/// Who asks, as a number, before it is known whose key it is: for a key that has lately been good mostly another one than
-/// for others, and for all other requests that of their address.
-pub(crate) fn asker(head: &RequestHead<'_>, headers: &HeaderMap, client: IpAddr, keys: &KnownKeys) -> u64 {
+/// Returns a number that identifies the client before its key is looked up. A key that was valid recently has its own
+/// number, with few collisions. All other requests have the number of their address.
+pub(crate) fn client_number(
+    head: &RequestHead<'_>,
+    headers: &HeaderMap,
+    client: IpAddr,
+    keys: &KnownKeys,
+) -> u64 {
     let number = presented(head, headers).ok().and_then(number_of).filter(|number| keys.contains(*number));
-    // An IPv4 address is the same where the listener takes both kinds, and gives it as IPv6.
+    // A listener for IPv4 and IPv6 reports IPv4 addresses in their IPv6 form.
     number.unwrap_or_else(|| match client.to_canonical() {
         IpAddr::V4(address) => u64::from(address.to_bits()),
-        // A network's upper half; the lower one is its owner's to choose.
+        // The network part; the owner of the network chooses the rest.
         IpAddr::V6(address) => u64::try_from(address.to_bits() >> 64).unwrap_or(0),
     })
 }
 
-/// The token after the scheme, which is compared without regard to case (RFC 9110 section 11.1).
+/// Returns the token after the scheme, whose case does not matter (RFC 9110 section 11.1).
 fn bearer_token(authorization: &[u8]) -> &[u8] {
     const SCHEME: &[u8] = b"bearer ";
     match authorization.split_at_checked(SCHEME.len()) {
@@ -80,13 +86,13 @@ mod tests {
 
     use super::*;
 
-    /// A well-formed key of this number.
+    /// Returns the well-formed key with this number.
     fn key(number: u8) -> String {
         ApiKey::from_entropy([number; 32]).reveal().to_owned()
     }
 
     #[test]
-    fn one_usable_key_is_the_key_whatever_stands_beside_it() {
+    fn one_usable_key_is_the_key_whatever_else_is_sent() {
         type Case<'c> = (&'c [(HeaderName, &'c str)], Result<&'c str, NoKey>);
         let (one, other) = (key(1), key(2));
         let (bearer, others) = (format!("Bearer {one}"), format!("Bearer {other}"));
@@ -130,18 +136,19 @@ mod tests {
         }
     }
 
-    /// As whom one asks with this key from this address.
+    /// Returns the client number of a request with this key from this address.
     fn asks(keys: &KnownKeys, key: &ApiKey, client: &str) -> u64 {
         let mut headers = HeaderMap::new();
         headers.insert(API_KEY, HeaderValue::from_str(key.reveal()).unwrap());
-        asker(&RequestHead::read(&headers), &headers, client.parse().unwrap(), keys)
+        client_number(&RequestHead::read(&headers), &headers, client.parse().unwrap(), keys)
     }
 
     #[test]
-    fn keys_that_nobody_knows_are_no_more_than_their_address_and_known_ones_are_told_apart() {
+    fn unknown_keys_share_the_number_of_their_address_and_known_keys_have_their_own() {
         const HERE: &str = "192.0.2.1";
         let keys = KnownKeys::new();
-        let stranger = asker(&RequestHead::default(), &HeaderMap::new(), HERE.parse().unwrap(), &keys);
+        let stranger =
+            client_number(&RequestHead::default(), &HeaderMap::new(), HERE.parse().unwrap(), &keys);
         let invented: Vec<_> = (0..=255).map(|byte| ApiKey::from_entropy([byte; 32])).collect();
         assert!(invented.iter().all(|key| asks(&keys, key, HERE) == stranger));
         assert_ne!(asks(&keys, &invented[0], "192.0.2.2"), stranger);
@@ -157,7 +164,12 @@ mod tests {
     #[test]
     fn an_ipv4_address_is_the_same_in_both_forms_and_a_network_is_one_address() {
         let number = |client: &str| {
-            asker(&RequestHead::default(), &HeaderMap::new(), client.parse().unwrap(), &KnownKeys::new())
+            client_number(
+                &RequestHead::default(),
+                &HeaderMap::new(),
+                client.parse().unwrap(),
+                &KnownKeys::new(),
+            )
         };
         assert_eq!(number("192.0.2.1"), number("::ffff:192.0.2.1"));
         assert_ne!(number("::ffff:192.0.2.1"), number("::ffff:192.0.2.2"));
@@ -166,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn many_keys_have_a_place_each() {
+    fn many_keys_are_remembered_at_once() {
         let keys = KnownKeys::new();
         let known = (0..=255).map(|byte| ApiKey::from_entropy([byte; 32]));
         let known: Vec<_> = known.inspect(|key| keys.remember(key.as_bytes())).collect();

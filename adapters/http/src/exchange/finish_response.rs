@@ -1,4 +1,4 @@
-//! The headers that every answer carries.
+//! The headers that every response has.
 
 use std::rc::Rc;
 
@@ -18,32 +18,32 @@ use crate::wire;
 use crate::wire::request_head::{Field, RequestHead};
 use crate::wire::route::Resource;
 
-/// Characters of a request id that a client may choose.
+/// The maximum length of a request id that the client chooses.
 const REQUEST_ID_MAX: usize = 64;
 
-/// What an answer's common headers are made of.
+/// The values of a response's common headers.
 pub(crate) struct CommonHeaders {
     pub(crate) quota: Option<QuotaNote>,
     pub(crate) id: RequestId,
-    /// The origin that may read the answer.
+    /// The origin that may read the response.
     pub(crate) origin: Option<HeaderValue>,
-    /// What was asked for, if that is deprecated.
+    /// The requested resource, if the operation is deprecated.
     pub(crate) deprecated: Option<Resource>,
-    /// Whether the connection ends with this answer.
+    /// The connection closes after this response.
     pub(crate) close: bool,
 }
 
-/// What a request is called.
+/// The id of a request.
 pub(crate) enum RequestId {
-    /// By the client.
+    /// The client chose it.
     Given(HeaderValue),
-    /// By us.
+    /// The server made it.
     Made([u8; wire::HEX_LEN]),
 }
 
 impl RequestId {
-    /// The client's own id for its request, if it is one. None is a key, or has one in it: an id goes into logs, here and
-    /// elsewhere.
+    /// Returns the client's id if it is valid. An id that is or contains an API key is refused, since ids are logged
+    /// here and elsewhere.
     pub(crate) fn given(head: &RequestHead<'_>) -> Option<Self> {
         let Field::Once(id) = head.request_id else { return None };
         let is_id = (1..=REQUEST_ID_MAX).contains(&id.len())
@@ -59,14 +59,14 @@ impl RequestId {
         }
     }
 
-    /// The id, for the log.
+    /// Returns the id for the log.
     pub(crate) fn as_str(&self) -> &str {
         str::from_utf8(self.as_bytes()).unwrap_or("-")
     }
 }
 
-/// Puts the common headers on an answer: as lines that go past hyper, if these may wait, with a map for the few that
-/// hyper itself must see; else as a map.
+/// Adds the common headers to a response. If raw headers can be sent, hyper gets only the few headers that it must see;
+/// otherwise all headers are in the map.
 pub(crate) fn finish_response(
     thread: &ThreadState,
     activity: &Rc<Activity>,
@@ -74,7 +74,7 @@ pub(crate) fn finish_response(
     common: CommonHeaders,
     bypass: Option<(&RawHeaders, HeaderMap)>,
 ) -> Response<ResponseBody> {
-    cors::put_on(&mut answer.headers, common.origin);
+    cors::add_headers(&mut answer.headers, common.origin);
     let values = Values {
         request_id: common.id.as_bytes(),
         quota: common.quota,

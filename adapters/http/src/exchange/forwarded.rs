@@ -1,8 +1,7 @@
-//! What trusted proxies tell of a request: its client's address, and the scheme and host that the client asked.
+//! The client's address, and the scheme and host that the client used, as trusted proxies forward them.
 //!
-//! Each proxy adds an element about the peer that it has the request from. The elements are read from the last one on,
-//! which our own peer has added, for as long as they name trusted proxies. Whatever stands before the element that names
-//! the client, the client may have invented.
+//! Each proxy appends an element about its own peer. The elements are read from the last one, which our peer has added,
+//! as long as they name trusted proxies. The client may have invented every element before the one that names it.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -21,49 +20,51 @@ pub(crate) const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarde
 const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 const FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 
-/// The scheme and host that the client asked, as far as a trusted proxy names them.
+/// The scheme and host that the client used, as far as a trusted proxy forwards them.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Outer {
+pub(crate) struct ForwardedOrigin {
     pub(crate) scheme: Option<&'static str>,
-    /// With its port, if it has one.
+    /// The host, with a port if the proxy forwards one.
     pub(crate) host: Option<Box<str>>,
-    /// Whether the proxy names no scheme at all, not even one that is ignored.
+    /// The proxy forwards no scheme, not even an ignored one.
     pub(crate) lacks_scheme: bool,
-    /// Values that were ignored.
+    /// The number of values that were ignored.
     pub(crate) ignored: u32,
 }
 
-/// The client's address, and what is told besides; nothing where the peer is no trusted proxy.
-pub(crate) fn told(
+/// Returns the client's address and the forwarded values; the peer's address and `None` if the peer is not a trusted
+/// proxy.
+pub(crate) fn client_and_origin(
     peer: IpAddr,
     headers: &HeaderMap,
     settings: &HttpSettings,
-) -> (IpAddr, Option<Box<Outer>>) {
+) -> (IpAddr, Option<Box<ForwardedOrigin>>) {
     let proxies = &settings.trusted_proxies;
     if !is_trusted(proxies, peer) {
         return (peer, None);
     }
     let hop = Hop::find(proxies, peer, headers);
-    let outer = settings.public_url.is_none().then(|| Box::new(hop.outer(settings)));
-    (hop.client, outer)
+    let origin = settings.public_url.is_none().then(|| Box::new(hop.origin(settings)));
+    (hop.client, origin)
 }
 
 fn is_trusted(proxies: &[Network], address: IpAddr) -> bool {
     proxies.iter().any(|network| network.contains(address))
 }
 
-/// What is told of the hop that names the client.
+/// The values of the hop whose element names the client.
 #[derive(Debug)]
 pub(crate) struct Hop {
     pub(crate) client: IpAddr,
     proto: Option<String>,
     host: Option<String>,
-    /// Whether the element that tells of the hop cannot be read.
+    /// The element of the hop cannot be parsed.
     is_broken: bool,
 }
 
 impl Hop {
-    /// Finds it in `Forwarded` (RFC 7239) if there is one, else in the `X-Forwarded` headers. The peer is a trusted proxy.
+    /// Finds the hop in `Forwarded` (RFC 7239) if that is present, else in the `X-Forwarded` headers. The peer must be
+    /// a trusted proxy.
     pub(crate) fn find(proxies: &[Network], peer: IpAddr, headers: &HeaderMap) -> Self {
         if !headers.contains_key(FORWARDED) {
             let addresses = from_last(headers, &FORWARDED_FOR);
@@ -85,7 +86,7 @@ impl Hop {
         Self { client, proto, host, is_broken }
     }
 
-    fn outer(&self, settings: &HttpSettings) -> Outer {
+    fn origin(&self, settings: &HttpSettings) -> ForwardedOrigin {
         let scheme = self.proto.as_deref().map(|proto| match proto {
             proto if proto.eq_ignore_ascii_case("https") => Some("https://"),
             proto if proto.eq_ignore_ascii_case("http") => Some("http://"),
@@ -94,7 +95,7 @@ impl Hop {
         let is_good = |host: &str| is_valid(host) && is_served(host, settings.hosts.as_deref());
         let host = self.host.as_deref().map(|host| is_good(host).then(|| host.into()));
         let is_ignored = [self.is_broken, scheme == Some(None), host == Some(None)];
-        Outer {
+        ForwardedOrigin {
             lacks_scheme: scheme.is_none() && !self.is_broken,
             scheme: scheme.flatten(),
             host: host.flatten(),
@@ -103,9 +104,9 @@ impl Hop {
     }
 }
 
-/// Follows the addresses from the last one on. Says whose the request is, and the place of the address that says so: the
-/// first that is not a trusted proxy's. One that cannot be read ends the walk, since what stands before it may be the
-/// client's own.
+/// Follows the addresses from the last one. Returns the client's address and its place in the list: the first address
+/// that is not a trusted proxy. An address that cannot be parsed ends the search, since the client may have sent
+/// everything before it.
 fn walk(
     proxies: &[Network],
     peer: IpAddr,
@@ -123,8 +124,8 @@ fn walk(
     (client, hop)
 }
 
-/// The elements of a header from the last one on. One may be empty (RFC 9110, section 5.6.1.2), and means nothing. A line
-/// that cannot be read is an element that cannot.
+/// Returns the elements of a header from the last one, without empty ones (RFC 9110, section 5.6.1.2). A header line
+/// that is not ASCII is one element that cannot be parsed.
 fn from_last<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Vec<&'h str> {
     let lines: Vec<_> = headers.get_all(name).iter().collect();
     let lines = lines.into_iter().rev().map(|line| line.to_str().unwrap_or("?"));
@@ -142,7 +143,7 @@ fn of_hop(headers: &HeaderMap, name: &HeaderName, hop: usize) -> Option<String> 
     from_last(headers, name).into_iter().take(hop + 1).next_back().map(str::to_owned)
 }
 
-/// An address, which some proxies write with the port, or in the brackets that a port needs.
+/// Parses an address. Some proxies add a port, or the brackets that a port requires.
 pub(crate) fn parse_address(text: &str) -> Option<IpAddr> {
     let bracketed = || text.strip_prefix('[')?.strip_suffix(']')?.parse().map(IpAddr::V6).ok();
     let with_port = || text.parse::<SocketAddr>().ok().map(|address| address.ip());
@@ -160,9 +161,9 @@ mod tests {
     use crate::base::authority::HostName;
     use crate::base::settings::Documents;
 
-    /// What is told by the fields of a request that comes from 10.0.0.9, behind proxies in 10.0.0.0/8: the client, and what
-    /// links begin with (`-` where nothing tells it), and the ignored values.
-    fn told_by(fields: &[(&str, &str)]) -> String {
+    /// Returns, as one text, the result for a request with these fields from 10.0.0.9 behind proxies in 10.0.0.0/8: the
+    /// client, the origin of links (`-` for unknown parts) and the number of ignored values.
+    fn outcome_of(fields: &[(&str, &str)]) -> String {
         let documents = Documents { yaml: "".into(), json: "".into(), page: [].into() };
         let settings = HttpSettings {
             trusted_proxies: vec![Network::parse("10.0.0.0/8").unwrap()],
@@ -176,8 +177,8 @@ mod tests {
             let name: HeaderName = name.parse().unwrap();
             headers.append(name, HeaderValue::from_bytes(value.as_bytes()).unwrap());
         }
-        let (client, outer) = told("10.0.0.9".parse().unwrap(), &headers, &settings);
-        let Outer { scheme, host, ignored, .. } = *outer.unwrap();
+        let (client, origin) = client_and_origin("10.0.0.9".parse().unwrap(), &headers, &settings);
+        let ForwardedOrigin { scheme, host, ignored, .. } = *origin.unwrap();
         let (scheme, host) = (scheme.unwrap_or("-"), host.as_deref().unwrap_or("-"));
         format!("{client} {scheme} {host} {ignored}")
     }
@@ -192,7 +193,7 @@ mod tests {
                 &[(by, "192.0.2.1"), (proto, "HTTPS"), (host, "pets.example:8443")],
                 "192.0.2.1 https:// pets.example:8443 0",
             ),
-            // What the client has sent itself stands before what the proxy adds.
+            // The client's own values precede those that the proxy appends.
             (
                 &[
                     (by, "198.51.100.1, 192.0.2.1"),
@@ -201,7 +202,7 @@ mod tests {
                 ],
                 "192.0.2.1 https:// pets.example 0",
             ),
-            // Two proxies: the outer one saw https, the inner one http.
+            // The outer proxy received https, the inner one http.
             (
                 &[(by, "192.0.2.1, 10.0.0.1"), (proto, "https, http"), (host, "pets.example, inner")],
                 "192.0.2.1 https:// pets.example 0",
@@ -210,7 +211,7 @@ mod tests {
                 &[(by, "198.51.100.1"), (by, "192.0.2.1, 10.0.0.1"), (proto, "http"), (proto, "https,http")],
                 "192.0.2.1 https:// - 0",
             ),
-            // The outer one alone tells it.
+            // Only the outer proxy forwards it.
             (
                 &[(by, "192.0.2.1, 10.0.0.2, 10.0.0.1"), (proto, "https"), (host, "pets.example")],
                 "192.0.2.1 https:// pets.example 0",
@@ -232,12 +233,12 @@ mod tests {
             (&[(proto, "\u{e9}"), (host, "pets.example:99999")], "10.0.0.9 - - 2"),
             (&[(proto, ""), (host, " , ")], "10.0.0.9 - - 0"),
         ] {
-            assert_eq!(told_by(fields), expected, "{fields:?}");
+            assert_eq!(outcome_of(fields), expected, "{fields:?}");
         }
     }
 
     #[test]
-    fn forwarded_is_read_at_the_hop_that_names_the_client_and_alone() {
+    fn forwarded_is_read_at_the_hop_that_names_the_client_and_replaces_the_other_headers() {
         let x = [
             ("x-forwarded-for", "198.51.100.9"),
             ("x-forwarded-proto", "http"),
@@ -259,11 +260,11 @@ mod tests {
                 "192.0.2.1 https:// pets.example 0",
             ),
             (&["for=192.0.2.1, for=10.0.0.1;proto=https"], "192.0.2.1 - - 0"),
-            // Whom a proxy does not name it has seen all the same.
+            // The element counts although the proxy does not name its peer.
             (&["for=unknown;proto=https, for=10.0.0.1;proto=http"], "10.0.0.1 https:// - 0"),
             (&["proto=https;host=pets.example"], "10.0.0.9 https:// pets.example 0"),
             (&["for=_hidden;proto=https"], "10.0.0.9 https:// - 0"),
-            // A quote that a client leaves open does not swallow what the proxy adds.
+            // An open quote of the client does not swallow the element of the proxy.
             (&["for=\"192.0.2.9, for=192.0.2.1;proto=https"], "192.0.2.1 https:// - 0"),
             (&["for=192.0.2.1;proto=ftp;host=evil.example"], "192.0.2.1 - - 2"),
             (&["for=192.0.2.1;proto=https;proto=http"], "10.0.0.9 - - 1"),
@@ -274,12 +275,12 @@ mod tests {
         ] {
             let lines = lines.iter().map(|line| ("forwarded", *line));
             let fields: Vec<_> = lines.chain(x).collect();
-            assert_eq!(told_by(&fields), expected, "{fields:?}");
+            assert_eq!(outcome_of(&fields), expected, "{fields:?}");
         }
     }
 
     #[test]
-    fn a_peer_that_is_no_proxy_tells_nothing_and_a_public_url_needs_nothing() {
+    fn an_untrusted_peer_is_the_client_and_a_public_url_needs_no_scheme() {
         let documents = || Documents { yaml: "".into(), json: "".into(), page: [].into() };
         let mut settings = HttpSettings {
             trusted_proxies: vec![Network::parse("10.0.0.0/8").unwrap()],
@@ -289,18 +290,18 @@ mod tests {
         headers.insert(FORWARDED, HeaderValue::from_static("for=192.0.2.1;proto=https;host=pets.example"));
         let [stranger, proxy, client] =
             ["203.0.113.5", "::ffff:10.0.0.9", "192.0.2.1"].map(|address| address.parse().unwrap());
-        assert_eq!(told(stranger, &headers, &settings), (stranger, None));
-        let (address, outer) = told(proxy, &headers, &settings);
-        assert_eq!((address, outer.unwrap().scheme), (client, Some("https://")));
+        assert_eq!(client_and_origin(stranger, &headers, &settings), (stranger, None));
+        let (address, origin) = client_and_origin(proxy, &headers, &settings);
+        assert_eq!((address, origin.unwrap().scheme), (client, Some("https://")));
         settings.public_url = Some("https://pets.example".to_owned());
-        assert_eq!(told(proxy, &headers, &settings), (client, None));
-        let outer = |headers: &HeaderMap| {
+        assert_eq!(client_and_origin(proxy, &headers, &settings), (client, None));
+        let origin = |headers: &HeaderMap| {
             let settings = HttpSettings {
                 trusted_proxies: settings.trusted_proxies.clone(),
                 ..HttpSettings::new(1, documents())
             };
-            *told(proxy, headers, &settings).1.unwrap()
+            *client_and_origin(proxy, headers, &settings).1.unwrap()
         };
-        assert!(outer(&HeaderMap::new()).lacks_scheme && !outer(&headers).lacks_scheme);
+        assert!(origin(&HeaderMap::new()).lacks_scheme && !origin(&headers).lacks_scheme);
     }
 }

@@ -1,4 +1,4 @@
-//! What the gate in front of every handler says: the service judges, this tells the client.
+//! The responses of the gate. The service decides; this module renders the refusals.
 
 use std::net::IpAddr;
 
@@ -14,7 +14,7 @@ use crate::response::quota_headers::QuotaNote;
 use crate::thread::shared::App;
 use crate::wire::error::{ApiError, Code};
 
-/// Counts a request without a key against its address, and says what it lacks. The quota note is written.
+/// Counts a request without a key against its address, and returns the refusal. Sets the quota note.
 pub(crate) async fn without_key(
     app: &App,
     client: IpAddr,
@@ -32,18 +32,19 @@ pub(crate) async fn without_key(
     }
     match lack {
         NoKey::Missing => {
-            let message = "This operation needs an API key, as a bearer token or in X-API-Key.";
+            let message =
+                "An API key is required; send it in Authorization as a bearer token, or in X-API-Key.";
             let code = Code::MissingApiKey;
             Answer::from(ApiError::new(code, message)).with_header(WWW_AUTHENTICATE, challenge(code))
         }
         NoKey::Ambiguous => {
-            let message = "The request has two different API keys: send the one that is meant.";
+            let message = "The request has two different API keys; send only one.";
             ApiError::new(Code::AmbiguousCredentials, message).into()
         }
     }
 }
 
-/// What a 401 challenges with (RFC 6750, section 3): no error where no key came.
+/// Returns the challenge of a 401 (RFC 6750, section 3), without an error if the request had no key.
 pub(crate) fn challenge(code: Code) -> HeaderValue {
     HeaderValue::from_static(match code {
         Code::MissingApiKey => "Bearer realm=\"petstore\"",
@@ -51,7 +52,7 @@ pub(crate) fn challenge(code: Code) -> HeaderValue {
     })
 }
 
-/// What was decided about an account's request that is refused; none where there was no account.
+/// Returns the plan and the decision of a refusal for the counters; `None` if the account is not known.
 pub(crate) const fn decision(refusal: &Refusal) -> Option<(&Plan, Decision)> {
     match refusal {
         Refusal::TooManyInFlight { plan, .. } => Some((plan, Decision::TooManyInFlight)),
@@ -64,7 +65,7 @@ pub(crate) const fn decision(refusal: &Refusal) -> Option<(&Plan, Decision)> {
     }
 }
 
-/// Says why the service refuses a request. The quota note is written unless the service could not count.
+/// Returns the response to a refused request. Sets the quota note, unless the counts could not be read.
 pub(crate) fn refused(refusal: Refusal, now: Timestamp, note: &mut Option<QuotaNote>) -> Answer {
     match refusal {
         Refusal::Key { problem, address } => {
@@ -73,7 +74,7 @@ pub(crate) fn refused(refusal: Refusal, now: Timestamp, note: &mut Option<QuotaN
                 return address_exceeded(&address, now);
             }
             let (code, message) = match problem {
-                KeyProblem::Invalid => (Code::InvalidApiKey, "There is no such API key."),
+                KeyProblem::Invalid => (Code::InvalidApiKey, "The API key is not valid."),
                 KeyProblem::Dead(KeyFault::Expired) => (Code::ApiKeyExpired, "The API key has expired."),
                 KeyProblem::Dead(KeyFault::Revoked) => (Code::ApiKeyRevoked, "The API key has been revoked."),
             };
@@ -82,28 +83,32 @@ pub(crate) fn refused(refusal: Refusal, now: Timestamp, note: &mut Option<QuotaN
         Refusal::TooManyInFlight { usage, .. } => {
             *note = Some(QuotaNote::of_account(&usage));
             let message =
-                "The account has as many requests in flight as it may; try again when one is answered.";
+                "The account has too many requests in flight; retry after one of them has finished.";
             Answer::from(ApiError::new(Code::TooManyConcurrentRequests, message)).with_retry_after(1)
         }
         Refusal::Banned { until, limits, .. } => {
             *note = Some(QuotaNote::banned(limits.minute.get(), until.as_secs_ceil()));
             let message =
-                format!("The API key is banned until {until}: it kept asking after it had been refused.");
+                format!("The API key is banned until {until}; it kept sending requests after 429 responses.");
             let wait = until.since(now).as_millis().div_ceil(1_000);
             Answer::from(ApiError::new(Code::KeyBanned, message))
                 .with_retry_after(u64::try_from(wait).unwrap_or(u64::MAX))
         }
         Refusal::Exceeded { usage, .. } => {
             *note = Some(QuotaNote::of_account(&usage));
-            // An exhausted day binds before an exhausted minute: the window that lifts last.
+            // If both windows are exhausted, the day binds: it ends last.
             let (kind, window) = usage.binding();
             let (code, span) = match kind {
                 WindowKind::Minute => (Code::RateLimitExceeded, "minute"),
                 WindowKind::Day => (Code::QuotaExceeded, "day"),
             };
             let message = match window.limit {
-                1 => format!("The one request of this {span} is used up."),
-                limit => format!("The {limit} requests of this {span} are used up."),
+                1 => format!(
+                    "The quota of 1 request per {span} is used up; retry after the delay in Retry-After."
+                ),
+                limit => format!(
+                    "The quota of {limit} requests per {span} is used up; retry after the delay in Retry-After."
+                ),
             };
             Answer::from(ApiError::new(code, message)).with_retry_after(secs_until(window.reset_secs, now))
         }
@@ -112,12 +117,13 @@ pub(crate) fn refused(refusal: Refusal, now: Timestamp, note: &mut Option<QuotaN
 }
 
 fn address_exceeded(address: &AddressVerdict, now: Timestamp) -> Answer {
-    let message = "Too many requests without a valid API key came from this address in this minute.";
+    let message =
+        "This address sent too many requests without a valid API key; retry after the delay in Retry-After.";
     Answer::from(ApiError::new(Code::RateLimitExceeded, message))
         .with_retry_after(secs_until(address.usage.reset_secs, now))
 }
 
-/// Whole seconds from now to then, rounded up, at least one.
+/// Returns the whole seconds from `now` to `then_secs`, rounded up, at least one.
 fn secs_until(then_secs: u64, now: Timestamp) -> u64 {
     let now_millis = u64::try_from(now.as_millis()).unwrap_or(0);
     then_secs.saturating_mul(1_000).saturating_sub(now_millis).div_ceil(1_000).max(1)

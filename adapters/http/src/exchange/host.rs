@@ -1,18 +1,18 @@
-//! Where a request is addressed to.
+//! The host to which a request is addressed.
 
 use hyper::header::{HOST, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Uri, Version};
 
-use crate::base::authority::{HostName, is_valid, own_port, split_port};
+use crate::base::authority::{HostName, default_port, is_valid, split_port};
 use crate::thread::thread_state::ThreadState;
 use crate::wire::request_head::{Field, RequestHead};
 
-/// What stands for the name of a server that is asked without one.
+/// The authority of a request without a Host.
 static NO_NAME: HeaderValue = HeaderValue::from_static("");
 
-/// The authority that a request is addressed to: exactly one Host, valid by RFC 9110 section 7.2, the same as the
-/// target's where that has one, and unless any name will do among those that are served.
+/// Returns the authority of a request. There must be exactly one Host, valid by RFC 9110 section 7.2 and equal to the
+/// authority of the target if that has one. It must be a served host, unless any name is accepted.
 pub(crate) fn authority<'r>(
     parts: &Parts,
     head: &RequestHead<'r>,
@@ -21,13 +21,13 @@ pub(crate) fn authority<'r>(
 ) -> Result<&'r HeaderValue, &'static str> {
     let host = match head.host {
         Field::Once(host) => host,
-        // HTTP/1.0 demands none (RFC 9112, section 3.2), and balancers probe by it.
+        // HTTP/1.0 does not require a Host (RFC 9112, section 3.2), and load balancers use it for probes.
         Field::Absent if any_name && parts.version == Version::HTTP_10 => return Ok(&NO_NAME),
-        Field::Absent => return Err("The request has no Host."),
-        Field::Twice => return Err("The request has more than one Host."),
+        Field::Absent => return Err("The request has no Host header."),
+        Field::Twice => return Err("The request has more than one Host header."),
     };
     if !is_of_target(host, &parts.uri) {
-        return Err("The Host is not the one of the target.");
+        return Err("The Host header does not match the host in the request target.");
     }
     if any_name {
         judge(host, None)?;
@@ -38,29 +38,30 @@ pub(crate) fn authority<'r>(
     Ok(host)
 }
 
-/// Whether a Host is the one of the target, if that has one. Either may tell the port that is the scheme's own, or leave it
-/// out (RFC 9110, section 4.2.3).
+/// Returns whether a Host equals the authority of the target, if there is one. Either may include or omit the default
+/// port of the scheme (RFC 9110, section 4.2.3).
 fn is_of_target(host: &HeaderValue, uri: &Uri) -> bool {
     let Some(target) = uri.authority() else { return true };
-    // Over HTTP/2 the one is made of the other.
+    // Over HTTP/2 the Host was made from the authority.
     if host.as_bytes() == target.as_str().as_bytes() {
         return true;
     }
     let Ok(host) = host.to_str() else { return false };
-    let own_port = uri.scheme_str().and_then(own_port);
+    let default_port = uri.scheme_str().and_then(default_port);
     let parts = |authority| {
         let (name, port): (&str, Option<&str>) = split_port(authority);
         let port = match port.filter(|port| !port.is_empty()) {
             Some(port) => Some(port.parse::<u16>().ok()?),
             None => None,
         };
-        Some((HostName::parse(name)?, port.filter(|port| Some(*port) != own_port)))
+        Some((HostName::parse(name)?, port.filter(|port| Some(*port) != default_port)))
     };
     let host = parts(host);
     host.is_some() && host == parts(target.as_str())
 }
 
-/// HTTP/2 names the host in the target, as `:authority` (RFC 9113, section 8.3.1): unless there is a Host too, it is one.
+/// Adds a Host from `:authority`, which HTTP/2 sends in the target (RFC 9113, section 8.3.1), unless the request has a
+/// Host.
 pub(crate) fn name_authority(parts: &mut Parts) {
     if parts.headers.contains_key(HOST) {
         return;
@@ -72,14 +73,14 @@ pub(crate) fn name_authority(parts: &mut Parts) {
 }
 
 fn judge(host: &HeaderValue, served: Option<&[HostName]>) -> Result<(), &'static str> {
-    let host = host.to_str().ok().filter(|host| is_valid(host)).ok_or("The Host is not valid.")?;
+    let host = host.to_str().ok().filter(|host| is_valid(host)).ok_or("The Host header is not valid.")?;
     if !is_served(host, served) {
-        return Err("This host is not served here.");
+        return Err("This server does not serve the host in the Host header.");
     }
     Ok(())
 }
 
-/// Whether a valid host is among those that are served, if these are listed.
+/// Returns whether a valid host is served: it is listed, or there is no list.
 pub(crate) fn is_served(host: &str, served: Option<&[HostName]>) -> bool {
     let name = || HostName::parse(split_port(host).0);
     served.is_none_or(|served| name().is_some_and(|name| served.contains(&name)))

@@ -1,4 +1,4 @@
-//! The operations: each parses what is its own, calls the petstore, and renders what comes back.
+//! The operations. Each parses its own input, calls the service and renders the result.
 
 mod categories;
 mod inventory;
@@ -16,7 +16,7 @@ use petstore_domain::{Answered, IdError, IdempotencyKey, Precondition, Version, 
 use petstore_ports::api::{Admission, IdempotentRequest, Petstore, Repeated};
 
 use crate::base::settings::HttpSettings;
-use crate::exchange::forwarded::Outer;
+use crate::exchange::forwarded::ForwardedOrigin;
 use crate::response::answer::{Answer, Location};
 use crate::thread::sandbox::SandboxState;
 use crate::thread::thread_state::ThreadState;
@@ -29,25 +29,25 @@ use rejections::Refuse;
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
-/// A request that has passed the gate, and whose body has been read.
+/// A request that was admitted and whose body was read.
 pub(crate) struct OperationCall<'a> {
     pub(crate) thread: &'a ThreadState,
     pub(crate) parts: &'a Parts,
     pub(crate) head: &'a RequestHead<'a>,
-    /// The Host.
+    /// The value of the Host header.
     pub(crate) authority: &'a HeaderValue,
-    /// The scheme and host that the client asked, as far as a trusted proxy tells them.
-    pub(crate) outer: Option<&'a Outer>,
-    /// Whether it came under TLS.
+    /// The scheme and host that the client used, as far as a trusted proxy forwards them.
+    pub(crate) forwarded_origin: Option<&'a ForwardedOrigin>,
+    /// The connection uses TLS.
     pub(crate) is_secure: bool,
     pub(crate) admission: &'a Admission<'a>,
     pub(crate) body: &'a Bytes,
 }
 
-/// An answer, or the answer to what is wrong.
+/// The response of an operation; `Err` holds the response to a failure.
 type Handled = Result<Answer, Answer>;
 
-/// Does what the request asks for.
+/// Runs an operation and returns its response.
 pub(crate) async fn handle(call: &OperationCall<'_>, operation: OperationId, resource: Resource) -> Handled {
     use {OperationId as Op, Resource as Of};
     match (operation, resource) {
@@ -73,8 +73,8 @@ pub(crate) async fn handle(call: &OperationCall<'_>, operation: OperationId, res
         (Op::UpdateInventory, Of::Item(id)) => inventory::set(call, id).await,
         (Op::AdjustInventory, Of::Adjustments(id)) => inventory::adjust(call, id).await,
         (Op::GetRateLimit, _) => rate_limit(call),
-        // A resource answers with its own operations alone: see `Resource::operation`.
-        _ => Err(ApiError::new(Code::NotFound, "There is no such operation.").into()),
+        // Unreachable, since `Resource::operation` returns only the operations of that resource.
+        _ => Err(not_found().into()),
     }
 }
 
@@ -108,7 +108,7 @@ impl<'a> OperationCall<'a> {
         wire::if_none_match(&self.parts.headers)
     }
 
-    /// What the request demands of the version that it changes.
+    /// Returns the precondition that the headers state for the version to be changed.
     fn precondition(&self) -> Result<Precondition, ApiError> {
         let absent =
             if self.settings().require_if_match { Precondition::Required } else { Precondition::None };
@@ -121,8 +121,8 @@ impl<'a> OperationCall<'a> {
         }
     }
 
-    /// Refuses preconditions where none is held against anything, as on every POST: a client that sends one means to be
-    /// guarded by it.
+    /// Refuses conditional headers on a POST, which compares them with no version: a client that sends one relies on
+    /// its protection.
     fn no_precondition(&self) -> Result<(), ApiError> {
         let conditions = [
             (IF_MATCH, "If-Match"),
@@ -131,21 +131,24 @@ impl<'a> OperationCall<'a> {
         ];
         for (name, title) in conditions {
             if self.parts.headers.contains_key(name) {
-                let message = format!("A POST depends on no version: send it without {title}.");
+                let message =
+                    format!("This operation does not support {title}; send the request without it.");
                 return Err(ApiError::new(Code::InvalidHeader, message));
             }
         }
         Ok(())
     }
 
-    /// The client's name for its request.
+    /// Parses the idempotency key.
     fn idempotency_key(&self) -> Result<Option<IdempotencyKey>, ApiError> {
         let invalid = |message: String| ApiError::new(Code::InvalidHeader, message);
         let mut values = self.parts.headers.get_all(IDEMPOTENCY_KEY).iter();
         let text = match (values.next(), values.next()) {
             (None, _) => return Ok(None),
             (Some(value), None) => value.as_bytes(),
-            (Some(_), Some(_)) => return Err(invalid("A request has one Idempotency-Key.".to_owned())),
+            (Some(_), Some(_)) => {
+                return Err(invalid("The request has more than one Idempotency-Key.".to_owned()));
+            }
         };
         let key = IdempotencyKey::parse(text);
         key.map(Some).map_err(|error| invalid(format!("Idempotency-Key {error}.")))
@@ -162,7 +165,7 @@ impl<'a> OperationCall<'a> {
         }
     }
 
-    /// A resource that was asked for, or that the client has it already.
+    /// Returns the response to a read: the resource, 304, or 404.
     fn shown<T>(
         &self,
         found: Option<Versioned<T>>,
@@ -177,7 +180,7 @@ impl<'a> OperationCall<'a> {
         Ok(self.resource(StatusCode::OK, &value, tag, push))
     }
 
-    /// A resource and its tag.
+    /// Returns a response with a resource and its entity tag.
     fn resource<T>(
         &self,
         status: StatusCode,
@@ -188,19 +191,19 @@ impl<'a> OperationCall<'a> {
         Answer::json(status, self.thread.arena.cut(|out| push(out, value))).with_tag(tag)
     }
 
-    /// A resource that was changed, or why it was not.
+    /// Returns the response to a change: the changed resource, or the reason for the refusal.
     fn changed<T>(&self, changed: Result<Versioned<T>, impl Refuse>, push: fn(&mut Vec<u8>, &T)) -> Handled {
         let Versioned { value, version } = changed.map_err(|failure| failure.answer(self.epoch()))?;
         Ok(self.resource(StatusCode::OK, &value, self.tag(version), push))
     }
 
-    /// That a resource is gone, or why it is not.
+    /// Returns the response to a deletion: 204, or the reason for the refusal.
     fn gone(&self, gone: Result<(), impl Refuse>) -> Handled {
         gone.map_err(|failure| failure.answer(self.epoch()))?;
         Ok(Answer::empty(StatusCode::NO_CONTENT))
     }
 
-    /// What became of a request that may have been made before.
+    /// Returns the response to a request that may be a replay.
     fn repeated<T, R: Refuse>(
         &self,
         repeated: Repeated<Versioned<T>, R>,
@@ -225,19 +228,21 @@ impl<'a> OperationCall<'a> {
         answer
     }
 
-    /// The origin that links begin with: the public one, else the one that the client asked.
+    /// Returns the origin of absolute links: the public URL if it is set, else the scheme and host that the client
+    /// used.
     fn origin(&self) -> Cow<'a, str> {
         if let Some(url) = &self.settings().public_url {
             return Cow::Borrowed(url);
         }
         let own_scheme = if self.is_secure { "https://" } else { "http://" };
-        let scheme = self.outer.and_then(|outer| outer.scheme).unwrap_or(own_scheme);
-        let host = self.outer.and_then(|outer| outer.host.as_deref());
+        let scheme =
+            self.forwarded_origin.and_then(|forwarded_origin| forwarded_origin.scheme).unwrap_or(own_scheme);
+        let host = self.forwarded_origin.and_then(|forwarded_origin| forwarded_origin.host.as_deref());
         let host = host.unwrap_or_else(|| self.authority.to_str().unwrap_or_default());
         Cow::Owned([scheme, host].concat())
     }
 
-    /// A page, or that the client has it already.
+    /// Returns the response to a listing: the page, or 304.
     fn paged<F>(&self, page: FinishedPage, listing: &Listing<F>, known: &IfNoneMatch<'_>) -> Answer {
         let gzip = self.settings().gzip;
         if known.matches(&page.tag) {
@@ -247,30 +252,31 @@ impl<'a> OperationCall<'a> {
         let links = listing.links(&self.origin(), self.parts.uri.path(), page.next);
         let answer =
             Answer::json(StatusCode::OK, page.body).with_tag(page.tag).with_header(LINK, text_value(links));
-        // The tag is weak: it is the page's in either coding.
+        // The entity tag is weak, so it is the same with and without gzip.
         if gzip { self.thread.gzip.compress(answer, &self.parts.headers) } else { answer }
     }
 }
 
-/// A header value made of paths and parameters that were percent-encoded.
+/// Makes a header value of percent-encoded paths and parameters.
 fn text_value(text: String) -> HeaderValue {
     HeaderValue::from_maybe_shared(Bytes::from(text)).unwrap_or_else(|_| HeaderValue::from_static(""))
 }
 
-/// An id in a path: another form is a fault of the request. A number out of range is none, and not found: but that is
-/// said where it is asked what exists, after everything else has been found valid.
+/// Returns the id in a path. An id that is not decimal is refused here. An id out of range is `None`: it becomes 404,
+/// but only after the rest of the request was found valid.
 fn path_id<T>(name: &'static str, parsed: Result<T, IdError>) -> Result<Option<T>, ApiError> {
     match parsed {
         Ok(id) => Ok(Some(id)),
         Err(IdError::OutOfRange) => Ok(None),
         Err(IdError::NotDecimal) => {
-            let message = "An id is a plain decimal number.";
-            let detail = Detail { field: name.to_owned(), code: "invalid_format", message: message.into() };
+            let message = format!("{name} {}.", IdError::NotDecimal);
+            let detail =
+                Detail { field: name.to_owned(), code: "invalid_format", message: message.clone().into() };
             Err(ApiError::with_details(Code::InvalidParameter, message, vec![detail]))
         }
     }
 }
 
 fn not_found() -> ApiError {
-    ApiError::new(Code::NotFound, "There is no such resource.")
+    ApiError::new(Code::NotFound, "The resource does not exist.")
 }

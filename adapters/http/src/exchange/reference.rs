@@ -1,4 +1,4 @@
-//! The reference page at `/docs`: the owner's files, sent as they are.
+//! The reference page at `/docs`, served from files that the owner provides.
 
 use hyper::header::{
     CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue, REFERRER_POLICY, VARY,
@@ -11,8 +11,8 @@ use crate::wire::builtin_routes::DOCS_PATH;
 use crate::wire::error::ApiError;
 use crate::wire::{self, EntityTag};
 
-/// The page's own files and this server's answers, and nothing else: no inline script or style, no `eval`, no frame.
-/// Icons in the style sheet are `data:`.
+/// The page may load its own files and call this server, nothing else: no inline script or style, no `eval`, no frame.
+/// Icons in the style sheet are `data:` URLs.
 const POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri \
      'none'; form-action 'none'; frame-ancestors 'none'",
@@ -20,26 +20,26 @@ const POLICY: HeaderValue = HeaderValue::from_static(
 
 const NO_REFERRER: HeaderValue = HeaderValue::from_static("no-referrer");
 
-/// A page of another origin that opens this one gets no hold of its window, where a key may be typed in.
+/// A page of another origin that opens this page gets no handle to its window, in which a key may be typed.
 const OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
 const SAME_ORIGIN: HeaderValue = HeaderValue::from_static("same-origin");
 
-/// The entity tag of a file, in one of its two codings.
+/// Returns the entity tag of a file in one of its two codings.
 fn tag_of(file: &PageFile, is_gzip: bool) -> EntityTag {
     EntityTag::of_file(u64::from_be_bytes(file.trailer()), is_gzip)
 }
 
-/// The file at a path.
+/// Returns the file at a path.
 pub(crate) fn find<'f>(files: &'f [PageFile], path: &str) -> Option<&'f PageFile> {
     let name = match path.strip_prefix(DOCS_PATH)? {
         "" => "",
-        // The page itself has one address.
+        // The page itself has a single address.
         rest => rest.strip_prefix('/').filter(|name| !name.is_empty())?,
     };
     files.iter().find(|file| file.name() == name)
 }
 
-/// A file, in the coding that the client takes, or that the client has it already.
+/// Returns the response to a request for a file: the file in a coding that the client accepts, or 304.
 pub(crate) fn answer(file: &PageFile, headers: &HeaderMap) -> Result<Answer, ApiError> {
     let is_gzip = wire::accepts_gzip(headers);
     let tag = tag_of(file, is_gzip);
@@ -48,8 +48,10 @@ pub(crate) fn answer(file: &PageFile, headers: &HeaderMap) -> Result<Answer, Api
     } else {
         let body = if is_gzip { Ok(file.gzip().clone()) } else { file.plain() };
         match body {
-            Ok(body) => Answer { body: body.into(), content: Content::Told, ..Answer::empty(StatusCode::OK) }
-                .with_header(CONTENT_TYPE, file.content_type().clone()),
+            Ok(body) => {
+                Answer { body: body.into(), content: Content::Custom, ..Answer::empty(StatusCode::OK) }
+                    .with_header(CONTENT_TYPE, file.content_type().clone())
+            }
             Err(fault) => return Ok(Answer::failed(fault)),
         }
     };
@@ -69,7 +71,7 @@ pub(crate) fn answer(file: &PageFile, headers: &HeaderMap) -> Result<Answer, Api
 mod tests {
     use super::*;
 
-    /// Five bytes, stored.
+    /// Five bytes in a stored block.
     const HELLO: &[u8] = b"\x1f\x8b\x08\0\0\0\0\0\x02\xff\x01\x05\0\xfa\xffhello\x86\xa6\x10\x36\x05\0\0\0";
 
     #[test]
@@ -83,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_broken_or_says_too_much_of_itself_is_an_error() {
+    fn a_file_that_is_broken_or_declares_a_wrong_length_is_an_error() {
         let mut broken = HELLO.to_vec();
         broken[12] = 6;
         assert!(PageFile::new("", "text/plain", broken.leak()).plain().is_err());
@@ -97,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tag_tells_the_coding_too() {
+    fn each_coding_has_its_own_tag() {
         let file = PageFile::new("", "text/plain", HELLO);
         assert_eq!(tag_of(&file, true).as_bytes(), b"\"86a6103605000000-gzip\"");
         assert_eq!(tag_of(&file, false).as_bytes(), b"\"86a6103605000000\"");

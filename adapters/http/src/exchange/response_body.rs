@@ -1,4 +1,4 @@
-//! The body that hyper sends: the whole bytes of an answer, or its stream under the bounds of a streaming answer.
+//! The body that hyper sends: the bytes of a response, or its stream within the bounds of a streaming response.
 
 use std::pin::Pin;
 use std::rc::Rc;
@@ -11,17 +11,17 @@ use tokio::time::{Duration, Sleep, sleep};
 use crate::io::activity::{Activity, Streaming};
 use crate::response::body::{Body, CHUNK_MAX, StreamBody};
 
-/// Time that a source has for its last chunk once the server stops. It needs no more than to write a few bytes.
+/// Time for a source to produce its last chunk after the server begins to stop. It only has to write a few bytes.
 pub(crate) const STREAM_END_TIME: Duration = Duration::from_secs(1);
 
-/// A stream was cut: its source did not end in time after the server had begun to stop, or broke its bound.
+/// The error that cuts a stream: its source exceeded a bound, or did not end in time when the server stopped.
 #[derive(Debug, thiserror::Error)]
 #[error("the stream was cut")]
 pub(crate) struct StreamCut;
 
 /// The body of a response.
 pub(crate) enum ResponseBody {
-    /// `None` once it was handed over, or where there are no bytes.
+    /// The bytes; `None` after they were taken, or if the body is empty.
     Whole(Option<Bytes>),
     Stream(Box<OpenStream>),
 }
@@ -31,7 +31,7 @@ pub(crate) struct OpenStream {
     body: StreamBody,
     /// Marks the connection as streaming, which is not idle.
     streaming: Streaming,
-    /// Runs from the server's wish to stop.
+    /// Starts when the server begins to stop.
     end_timer: Option<Pin<Box<Sleep>>>,
     is_over: bool,
 }

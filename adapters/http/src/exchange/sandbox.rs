@@ -1,4 +1,4 @@
-//! The sandbox in the way of a request: planned failures, and the routes that a tester calls.
+//! The sandbox in the path of a request: planned failures, and the routes of the tester.
 
 mod bodies;
 pub(crate) mod routes;
@@ -24,16 +24,16 @@ use crate::wire::error::{ApiError, Code};
 use crate::wire::request_head::RequestHead;
 use crate::wire::route::Resource;
 
-/// A planned failure, as it ends a request.
+/// The end of a request by a planned failure.
 pub(crate) enum Interrupted {
-    /// The connection ends without an answer.
+    /// The connection closes without a response.
     Dropped,
-    /// With an answer, and what is known of the caller.
+    /// The planned response, with the facts about the caller.
     Answered { answer: Answer, quota: Option<QuotaNote>, account: Option<AccountId> },
 }
 
-/// Lets a request in, unless a failure is planned for it. One that fails by a status has passed the gate like any other,
-/// and costs what such an answer costs: a 429 nothing.
+/// Admits a request, unless a failure is planned for it. A planned status is decided after the gate and costs as much
+/// as the real response would: a 429 costs nothing.
 pub(crate) async fn inject_fault(
     sandbox: &SandboxState,
     thread: &ThreadState,
@@ -82,7 +82,7 @@ pub(crate) async fn inject_fault(
                 }
             };
             thread.counters.decided(&admission.plan, Decision::Admitted);
-            // A window that is said to be exhausted lifts when the client may come again.
+            // The reset time agrees with the planned Retry-After.
             let wait = Duration::from_secs(retry_after.unwrap_or(0));
             let reset_secs = admission.now.plus(wait).as_secs_ceil();
             let note = match code {
@@ -106,7 +106,7 @@ pub(crate) async fn inject_fault(
     }
 }
 
-/// The answer of a planned failure: what the contract has for such an error.
+/// Returns the planned response, with the headers that the contract requires for its code.
 fn planned_error(code: Code, retry_after: Option<u64>) -> Answer {
     let answer = Answer::from(ApiError::new(code, "This failure is planned: see /sandbox/faults."));
     let answer = if code.status() == hyper::StatusCode::UNAUTHORIZED {

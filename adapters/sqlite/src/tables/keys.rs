@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use petstore_domain::{AccountId, Ban, KeyDigest, KeyId, KeyLabel, KeyPrefix, KeyRecord, Scopes};
 use petstore_ports::StoreError;
-use rusqlite::{Connection, Statement, params};
+use rusqlite::{Statement, params};
 
 use crate::table::{Fields, Table, written};
 
@@ -12,16 +12,17 @@ impl Table for KeyRecord {
     const NAME: &'static str = "keys";
     const SELECT: &'static str =
         "SELECT id, account_id, digest, prefix, label, scopes, created_at, expires_at,
-         replaced_until, revoked_at, ban_since, ban_until, ban_length_ms FROM keys ORDER BY id";
+         replaced_until, revoked_at, ban_since, ban_until, ban_length_ms, ban_lifted_at FROM keys ORDER BY id";
     const INSERT: &'static str =
         "INSERT INTO keys (id, account_id, digest, prefix, label, scopes, created_at,
-         expires_at, replaced_until, revoked_at, ban_since, ban_until, ban_length_ms)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)";
+         expires_at, replaced_until, revoked_at, ban_since, ban_until, ban_length_ms, ban_lifted_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)";
     const OR_UPDATE: &'static str = "ON CONFLICT (id) DO UPDATE SET account_id = excluded.account_id,
          digest = excluded.digest, prefix = excluded.prefix, label = excluded.label, scopes = excluded.scopes,
          created_at = excluded.created_at, expires_at = excluded.expires_at,
          replaced_until = excluded.replaced_until, revoked_at = excluded.revoked_at,
-         ban_since = excluded.ban_since, ban_until = excluded.ban_until, ban_length_ms = excluded.ban_length_ms";
+         ban_since = excluded.ban_since, ban_until = excluded.ban_until, ban_length_ms = excluded.ban_length_ms,
+         ban_lifted_at = excluded.ban_lifted_at";
 
     fn bind(&self, statement: &mut Statement<'_>) -> rusqlite::Result<usize> {
         statement.execute(params![
@@ -38,6 +39,7 @@ impl Table for KeyRecord {
             written(self.ban.map(|ban| ban.since)),
             written(self.ban.map(|ban| ban.until)),
             self.ban.map(length_ms),
+            written(self.ban_lifted_at),
         ])
     }
 
@@ -54,6 +56,7 @@ impl Table for KeyRecord {
             replaced_until: row.optional_time("replaced_until")?,
             revoked_at: row.optional_time("revoked_at")?,
             ban: parse_ban(row)?,
+            ban_lifted_at: row.optional_time("ban_lifted_at")?,
         })
     }
 }
@@ -74,17 +77,4 @@ fn parse_ban(row: &mut Fields<'_>) -> Result<Option<Ban>, StoreError> {
 /// No ban lasts longer than the column holds: that would be 292 million years.
 fn length_ms(ban: Ban) -> i64 {
     i64::try_from(ban.length.as_millis()).unwrap_or(i64::MAX)
-}
-
-/// Notes a key's ban, and nothing else of the key: the rest of the record may be older than the row.
-pub(crate) fn note_ban(connection: &Connection, key: &KeyRecord) -> rusqlite::Result<()> {
-    connection
-        .prepare_cached("UPDATE keys SET ban_since = ?2, ban_until = ?3, ban_length_ms = ?4 WHERE id = ?1")?
-        .execute(params![
-            key.id.get(),
-            written(key.ban.map(|ban| ban.since)),
-            written(key.ban.map(|ban| ban.until)),
-            key.ban.map(length_ms),
-        ])?;
-    Ok(())
 }

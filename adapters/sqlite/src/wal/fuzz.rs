@@ -1,23 +1,23 @@
-//! Logs that a power cut has torn, and logs that were hurt, against what was written.
+//! Fuzz test: torn logs have no damage, and a changed byte is found where it is.
 
-use super::written::{Written, damage};
+use super::test_log::{TestLog, damage};
 use super::*;
 
-/// Bytes that reach the disk together.
+/// Bytes that a disk writes as a whole.
 const SECTOR: usize = 512;
 
-/// Bytes of a frame.
+/// The frame size in bytes.
 const FRAME: usize = FRAME_HEADER_BYTES + 512;
 
-/// A history of a log, as bytes tell it: what is left of them decides what is torn.
-fn history<'i>(input: &'i [u8], log: &mut Written) -> (&'i [u8], Vec<usize>) {
+/// Writes a log as the input says. Returns the rest of the input, which decides what is torn, and the frames of each commit.
+fn history<'i>(input: &'i [u8], log: &mut TestLog) -> (&'i [u8], Vec<usize>) {
     let (acts, rest) = input.split_at(input.len() / 2);
     let mut commits = vec![];
     for act in acts.iter().take(12) {
         let frames = usize::from(act >> 3) % 7 + 1;
         match act % 8 {
-            0 => log.begin_again(),
-            1 | 2 => log.give_up(frames),
+            0 => log.restart(),
+            1 | 2 => log.abandon(frames),
             _ => log.commit(frames),
         }
         if act % 8 == 0 {
@@ -30,20 +30,20 @@ fn history<'i>(input: &'i [u8], log: &mut Written) -> (&'i [u8], Vec<usize>) {
 }
 
 #[test]
-fn a_log_is_damaged_where_it_was_hurt_and_not_where_it_was_torn() {
+fn a_changed_byte_is_damage_and_a_torn_end_is_not() {
     bolero::check!(name = "wal").for_each(check);
 }
 
 fn check(input: &[u8]) {
-    // Whatever it is.
+    // The input itself as a log: it must not panic.
     let _ = damage(input);
-    let mut log = Written::new();
+    let mut log = TestLog::new();
     let (rest, commits) = history(input, &mut log);
     let Some((&last, rest)) = rest.split_first() else { return };
     let before = log.bytes().to_vec();
     assert_eq!(damage(&before), None);
 
-    // A power cut while a transaction is written: any of its sectors are there.
+    // A power cut during a transaction leaves any subset of its sectors.
     log.commit(usize::from(last) % 9 + 1);
     let after = log.bytes().to_vec();
     let mut torn = before.clone();
@@ -57,16 +57,16 @@ fn check(input: &[u8]) {
     }
     assert_eq!(damage(&torn), None, "after {commits:?}");
 
-    // One byte of a transaction behind which there are two more.
+    // One changed byte in a transaction that two others follow.
     let sound: usize = commits.iter().rev().skip(1).sum();
-    let hurt = rest.iter().fold(1, |hurt, byte| (hurt * 31 + usize::from(*byte)) % 1_000_003);
+    let seed = rest.iter().fold(1, |seed, byte| (seed * 31 + usize::from(*byte)) % 1_000_003);
     if sound > 0 {
-        let byte = HEADER_BYTES + hurt % (sound * FRAME);
+        let byte = HEADER_BYTES + seed % (sound * FRAME);
         let mut log = after;
-        log[byte] ^= u8::try_from(hurt % 255 + 1).unwrap();
+        log[byte] ^= u8::try_from(seed % 255 + 1).unwrap();
         assert_eq!(
             damage(&log),
-            Some(Place::Frame(((byte - HEADER_BYTES) / FRAME + 1) as u64)),
+            Some(LogPosition::Frame(((byte - HEADER_BYTES) / FRAME + 1) as u64)),
             "{commits:?}"
         );
     }

@@ -1,11 +1,11 @@
-//! What a server exports at /metrics, as Prometheus takes it.
+//! The exposition at /metrics, parsed as Prometheus does.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Client;
 
-/// What Prometheus would keep of an exposition: each sample by its name and labels. Panics where the text is not
-/// OpenMetrics 1.0: a sample outside its family, a line that is none, no end.
+/// Parses an exposition into samples by name and labels. Panics if the text is not OpenMetrics 1.0: a sample outside
+/// its family, a malformed line, or no end.
 fn parse(text: &str) -> BTreeMap<String, f64> {
     let (mut samples, mut families, mut family) = (BTreeMap::new(), BTreeSet::new(), String::new());
     let body = text.strip_suffix("# EOF\n").expect("the text ends with its mark");
@@ -29,7 +29,7 @@ fn parse(text: &str) -> BTreeMap<String, f64> {
     samples
 }
 
-/// What a server exports now.
+/// Reads and parses the server's exposition.
 pub fn scrape(client: &mut Client) -> BTreeMap<String, f64> {
     let answer = client.ask("GET", "/metrics", "", "").unwrap();
     assert_eq!(answer.status, 200);

@@ -1,4 +1,4 @@
-//! A folder with a petstore in it, as an operator has one.
+//! A folder with a petstore in it, and a client.
 
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses a part of this")]
 
@@ -18,15 +18,15 @@ use std::time::Duration;
 
 pub const BINARY: &str = env!("CARGO_BIN_EXE_petstore");
 
-/// Below the ports that systems hand out themselves (from 32,768 on Linux): a connection or a listener on port 0 of another
-/// test would take one of those before the server that it was chosen for, or between two starts of it.
+/// Ports below the range from which systems assign ports (from 32,768 on Linux). A connection or a listener on port 0
+/// of another test could otherwise take the port before the server does, or between two starts.
 const PORTS: Range<u16> = 20_000..32_000;
 
-/// A port that nobody serves on, and that nobody else of this run is given.
+/// Returns a port without a listener that no other test of this run gets.
 pub fn free_port() -> u16 {
     static GIVEN: AtomicU32 = AtomicU32::new(0);
     let count = u32::from(PORTS.end - PORTS.start);
-    // Runs at the same time begin far from each other.
+    // Test processes that run at the same time start at different ports.
     let begin = std::process::id().wrapping_mul(101);
     let ports = std::iter::repeat_with(|| {
         let given = GIVEN.fetch_add(1, Ordering::Relaxed);
@@ -36,7 +36,7 @@ pub fn free_port() -> u16 {
     ports.take(count as usize).find(is_free).expect("a free port")
 }
 
-/// A folder of its own, and perhaps a server in it; both end with the test.
+/// A temporary folder, optionally with a server in it. Both end with the test.
 pub struct Site {
     pub folder: PathBuf,
     pub port: u16,
@@ -53,7 +53,7 @@ impl Site {
         Self { folder, port: free_port(), server: None }
     }
 
-    /// A folder with a server in it.
+    /// Creates a folder with a running server.
     pub fn served(name: &str, args: &[&str]) -> Self {
         let mut site = Self::new(name);
         site.serve(args, &[]);
@@ -73,7 +73,7 @@ impl Site {
         self.command(args).output().unwrap()
     }
 
-    /// What a command prints on a terminal, complaints included. It needs util-linux's `script`.
+    /// Returns the output of a command on a terminal, including standard error. Needs util-linux's `script`.
     pub fn on_terminal(&self, args: &str, variables: &[(&str, &str)]) -> String {
         let mut command = Command::new("script");
         command.args(["-qec", &format!("{BINARY} {args}"), "/dev/null"]).current_dir(&self.folder);
@@ -81,7 +81,7 @@ impl Site {
         String::from_utf8_lossy(&command.output().unwrap().stdout).replace("\r\n", "\n")
     }
 
-    /// Starts a server and waits until it says that it serves.
+    /// Starts a server and waits until it serves.
     pub fn serve(&mut self, args: &[&str], variables: &[(&str, &str)]) {
         let mut command = self.command(args);
         command.envs(variables.iter().copied());
@@ -92,11 +92,11 @@ impl Site {
             lines.find(|line| line.as_ref().is_ok_and(|line| line.contains("serving"))).unwrap().unwrap();
         assert!(line.contains(&self.port.to_string()), "{line}");
         self.server = Some(server);
-        // What it says later must not fill the pipe.
+        // Later lines must not fill the pipe.
         std::thread::spawn(move || lines.for_each(drop));
     }
 
-    /// What a server logs until it serves; it is killed then.
+    /// Returns the log of a server until it serves. The server is then killed.
     pub fn log_of_start(&self, args: &[&str], variables: &[(&str, &str)]) -> String {
         let mut command = self.command(args);
         command.envs(variables.iter().copied()).stdout(Stdio::null()).stderr(Stdio::piped());
@@ -114,17 +114,17 @@ impl Site {
         log
     }
 
-    /// The first key, as the server printed it.
+    /// Returns the first key, as printed by the server.
     pub fn printed_key(&self) -> String {
         self.printed().split_whitespace().last().unwrap().to_owned()
     }
 
-    /// A key that is nobody's yet.
+    /// Generates a key that no account has yet.
     pub fn new_key(&self) -> String {
         String::from_utf8(self.run(&["keys", "generate"]).stdout).unwrap().trim().to_owned()
     }
 
-    /// Stops the server as its supervisor would: in order.
+    /// Stops the server as its supervisor would, with SIGTERM.
     pub fn stop(&mut self) {
         self.signal("-TERM");
         assert_eq!(self.server.take().unwrap().wait().unwrap().code(), Some(0));
@@ -150,7 +150,7 @@ impl Drop for Site {
     }
 }
 
-/// A connection that is kept, and asks one thing after the other.
+/// A keep-alive connection that sends one request after the other.
 pub struct Client {
     stream: BufReader<TcpStream>,
     key: String,
@@ -164,12 +164,12 @@ impl Client {
         Ok(Self { stream: BufReader::new(stream), key: key.to_owned() })
     }
 
-    /// How long an answer is waited for, if not for ten seconds.
+    /// Sets the time to wait for an answer, instead of ten seconds.
     pub fn wait_at_most(&mut self, time: Duration) {
         self.stream.get_ref().set_read_timeout(Some(time)).unwrap();
     }
 
-    /// The answer; an error if the server goes away first.
+    /// Returns the answer, or an error if the server closes the connection first.
     pub fn ask(&mut self, method: &str, path: &str, headers: &str, body: &str) -> std::io::Result<Answer> {
         let request = format!(
             "{method} {path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {}\r\n{headers}content-type: \
@@ -205,15 +205,15 @@ impl Client {
 pub struct Answer {
     pub status: u16,
     pub body: String,
-    /// The entity tag, in its quotes.
+    /// The entity tag, with its quotes.
     pub etag: Option<String>,
     /// The path of the next page.
     pub next: Option<String>,
-    /// How many seconds to wait.
+    /// The seconds to wait.
     pub retry_after: Option<u64>,
 }
 
-/// The path that a Link header calls the next page.
+/// Returns the path of the next page from a Link header.
 fn next_page(links: &str) -> Option<String> {
     let link = links.split(", <").find(|link| link.ends_with("rel=\"next\""))?;
     let target = link.trim_start_matches('<').split('>').next()?;

@@ -1,8 +1,8 @@
 //! Markdown pages whose commands are run as they are printed.
 //!
-//! A page is one shell's work in an empty folder, from top to bottom. A `sh` block must succeed; a `text` block right
-//! after it is what it prints, where `…` stands for anything. A block whose fence names a file, such as
-//! `python conftest.py`, is that file. Other blocks are for reading.
+//! A page is run by one shell in an empty folder, from top to bottom. A `sh` block must succeed; a `text` block right
+//! after it is its output, where `…` stands for anything. A block whose fence names a file, such as `python
+//! conftest.py`, is written to that file. Other blocks are ignored.
 
 use std::fmt::Write;
 use std::fs::{self, File};
@@ -14,24 +14,24 @@ use std::time::Duration;
 
 use super::{BINARY, Site, free_port, tools};
 
-/// How long a page may take, in steps of so long.
+/// The number and the length of the steps in which a page must finish.
 const STEPS: u32 = 12_000;
 const STEP: Duration = Duration::from_millis(10);
 
-/// Where the servers of the pages listen.
+/// The ports of the servers in the pages.
 const ADDRESSES: [&str; 3] = ["127.0.0.1:8080", "127.0.0.1:8081", "127.0.0.1:8443"];
 
-/// Ends what a block prints.
+/// The mark after the output of a block.
 const MARK: &str = "--- end of block";
 
 /// A fenced block.
 pub struct Block {
-    /// What the fence says of it.
+    /// The text after the fence.
     pub kind: String,
     pub text: String,
 }
 
-/// The fenced blocks of a page, and what stands between them, line by line.
+/// Returns the fenced blocks of a page, and the prose between them, line by line.
 pub fn split(page: &str) -> (Vec<Block>, Vec<&str>) {
     let (mut blocks, mut prose): (Vec<Block>, Vec<&str>) = (vec![], vec![]);
     let mut is_inside = false;
@@ -51,7 +51,7 @@ pub fn split(page: &str) -> (Vec<Block>, Vec<&str>) {
     (blocks, prose)
 }
 
-/// Whether a line is the expected one, in which `…` stands for anything.
+/// Returns whether a line matches the expected one, in which `…` stands for anything.
 pub fn fits(line: &str, expected: &str) -> bool {
     let mut parts = expected.split('…');
     let first = parts.next().unwrap_or_default();
@@ -65,7 +65,7 @@ pub fn fits(line: &str, expected: &str) -> bool {
     ends_open || rest.is_empty()
 }
 
-/// Panics unless a block printed what it should.
+/// Panics if a block's output differs from the expected one.
 pub fn assert_printed(command: &str, printed: &str, expected: &str) {
     let printed: Vec<_> = printed.trim().lines().map(str::trim_end).collect();
     let expected: Vec<_> = expected.trim().lines().collect();
@@ -73,16 +73,16 @@ pub fn assert_printed(command: &str, printed: &str, expected: &str) {
     assert!(same, "{command}\nprinted\n{}\nand not\n{}", printed.join("\n"), expected.join("\n"));
 }
 
-/// The folder of the workspace.
+/// Returns the folder of the workspace.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-/// Runs a page of `docs`, and gives the folder it was run in.
+/// Runs a page of `docs`, and returns the folder in which it ran.
 pub fn run(name: &str) -> Site {
     let text = fs::read_to_string(root().join("docs").join(name)).unwrap();
     let site = Site::new(name);
-    // Others may listen there.
+    // Other pages may use the same ports.
     let text = ADDRESSES
         .iter()
         .fold(text, |text, address| text.replace(address, &format!("127.0.0.1:{}", free_port())));
@@ -116,11 +116,11 @@ pub fn run(name: &str) -> Site {
     site
 }
 
-/// A shell in a process group of its own, so that nothing it started outlives the test.
+/// A shell in a separate process group, so that none of its children outlives the test.
 struct Shell(Child);
 
 impl Shell {
-    /// Runs a script to its end: how it ended, what it printed, and its complaints.
+    /// Runs a script. Returns its status, its output and its standard error.
     fn run(site: &Site, script: &str) -> (ExitStatus, String, String) {
         let folders = [Path::new(BINARY).parent().unwrap().to_owned(), programs(".venv/bin")];
         let folders = folders.into_iter().chain([programs("node_modules/.bin")]);
@@ -129,7 +129,7 @@ impl Shell {
         let (out, errors) = (site.folder.join(".printed"), site.folder.join(".errors"));
         let mut command = Command::new("sh");
         command.args(["-c", script]).current_dir(&site.folder).process_group(0);
-        // What the recipes leave behind goes with the folder.
+        // Files of the page are removed with the folder.
         command.env("PATH", path).env("TMPDIR", &site.folder);
         command.stdout(File::create(&out).unwrap()).stderr(File::create(&errors).unwrap());
         let mut shell = Self(command.spawn().unwrap());
@@ -148,13 +148,13 @@ impl Shell {
 impl Drop for Shell {
     fn drop(&mut self) {
         let group = format!("-{}", self.0.id());
-        // There is none any more if all is well.
+        // After success no process is left.
         let _ = Command::new("kill").args(["-KILL", "--", &group]).output();
         let _ = self.0.wait();
     }
 }
 
-/// What the servers of a page told last, each in its log.
+/// Returns the last lines of each server's log.
 fn logs(folder: &Path) -> String {
     let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let logs = paths.filter(|path| path.extension().is_some_and(|extension| extension == "log"));
@@ -167,7 +167,7 @@ fn logs(folder: &Path) -> String {
     ends.collect()
 }
 
-/// Where `tests/tools/install` puts programs.
+/// Returns the folders into which `tests/tools/install` puts programs.
 fn programs(folder: &str) -> PathBuf {
     let folder = tools::folder().join(folder);
     folder.canonicalize().unwrap_or(folder)

@@ -1,4 +1,4 @@
-//! A server with the shop that the contract's examples are about.
+//! A server with the shop of the contract's examples.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -17,7 +17,7 @@ pub struct ExampleShop {
 }
 
 impl ExampleShop {
-    /// Imports the shop as `docs/import.md` says, and serves it.
+    /// Imports the shop as in `docs/import.md`, and serves it.
     pub fn open(name: &str) -> Self {
         Self::start(name, &["--db", "shop.db"], |site| {
             let imported = site.run(&["import", "--db", "shop.db", STOCK]);
@@ -25,7 +25,7 @@ impl ExampleShop {
         })
     }
 
-    /// Serves a shop without anything in it.
+    /// Serves an empty shop.
     pub fn empty(name: &str) -> Self {
         Self::start(name, &["--db", "memory"], |_| ())
     }
@@ -38,17 +38,17 @@ impl ExampleShop {
         Self { site, key }
     }
 
-    /// The contract, as JSON.
+    /// Returns the contract as JSON.
     pub fn contract(&self) -> Value {
         serde_json::from_str(&body_of(&self.send("GET /openapi.json HTTP/1.1\r\n", ""))).unwrap()
     }
 
-    /// The body at this path.
+    /// Returns the body at this path.
     pub fn read(&self, path: &str) -> String {
         body_of(&self.send(&format!("GET /v1{path} HTTP/1.1\r\nX-API-Key: {}\r\n", self.key), ""))
     }
 
-    /// Sends a request of this request line and these fields, and gives the whole answer.
+    /// Sends a request with this request line and these fields, and returns the whole answer.
     pub fn send(&self, head: &str, body: &str) -> String {
         let mut stream = TcpStream::connect(("127.0.0.1", self.site.port)).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();

@@ -1,9 +1,9 @@
-//! Faults of the machine under a running server, as strace makes them.
+//! Faults of system calls under a running server, injected by strace.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
-/// From now on the server's calls fail, until this strace ends.
+/// Makes the server's calls fail until this strace ends.
 pub fn inject(fault: &str, server: u32) -> Child {
     let calls = fault.split(':').next().unwrap();
     let mut strace = Command::new("strace")
@@ -15,12 +15,12 @@ pub fn inject(fault: &str, server: u32) -> Child {
     let mut lines = BufReader::new(strace.stderr.take().unwrap()).lines();
     let said = lines.next().unwrap().unwrap();
     assert!(said.contains("attached"), "{said}");
-    // It says the same of each thread that begins later, and would end if nobody read that.
+    // strace reports each new thread, and would end if its output were not read.
     std::thread::spawn(move || lines.for_each(drop));
     strace
 }
 
-/// Lets the calls be.
+/// Ends the injection.
 pub fn end(mut strace: Child) {
     assert!(Command::new("kill").args(["-INT", &strace.id().to_string()]).status().unwrap().success());
     strace.wait().unwrap();

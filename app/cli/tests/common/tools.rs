@@ -1,4 +1,4 @@
-//! Other people's programs: what `tests/tools/install` put there, or the machine has.
+//! External programs, from `tests/tools/install` or from the machine.
 
 #[path = "../../../../tests/skips.rs"]
 pub mod skips;
@@ -6,22 +6,22 @@ pub mod skips;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// Where `tests/tools/install` puts what it installs.
+/// Returns the folder into which `tests/tools/install` installs.
 pub fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/tools")
 }
 
-/// A program of the Python environment, such as `schemathesis`.
+/// Returns a program of the Python environment, such as `schemathesis`.
 pub fn python(program: &str) -> PathBuf {
     folder().join(".venv/bin").join(program)
 }
 
-/// A program of the Node packages, such as `redocly`.
+/// Returns a program of the Node packages, such as `redocly`.
 pub fn node(program: &str) -> PathBuf {
     folder().join("node_modules/.bin").join(program)
 }
 
-/// Whether a program can be started. If not, the test that needs it is skipped with a line, and fails under `CI=true`.
+/// Returns whether a program can be started. If not, the test is skipped with a line, and fails under `CI=true`.
 pub fn can_run(program: impl Into<PathBuf>, version_flag: &str) -> bool {
     let program = program.into();
     let quiet = Command::new(&program).arg(version_flag).stdout(Stdio::null()).stderr(Stdio::null()).status();

@@ -1,8 +1,7 @@
-//! The contract as generators of clients see it: each makes a client of it, a strict compiler accepts the client, and a
-//! tour of the running petstore through it comes to its end.
-//!
-//! The tours are in `tests/clients`, to be read as examples too; generated sources stay in `target/tmp/clients`.
-//! Rust is too slow to compile here: `bash tests/deep clients` runs its rows. `docs/import.md` has a row for each.
+//! Generated clients: each is generated from the contract and compiled or type-checked strictly, and a tour of the
+//! running petstore uses it. The tours are in `tests/clients`, as examples; generated sources stay in
+//! `target/tmp/clients`. Rust takes too long to compile here: `bash tests/deep clients` does it. `docs/import.md` has
+//! a row for each.
 
 mod c;
 mod generated;
@@ -21,12 +20,12 @@ use crate::common::{Site, tools};
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
-/// A file of the repository.
+/// Returns the path of a file of the repository.
 fn source(path: &str) -> PathBuf {
     Path::new(ROOT).join(path)
 }
 
-/// An empty folder for a client.
+/// Creates an empty folder for a client.
 fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("clients").join(name);
     let _ = std::fs::remove_dir_all(&folder);
@@ -34,7 +33,7 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// The files below a folder whose name ends so, in order.
+/// Returns the files in a folder with this extension, sorted.
 fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap() {
@@ -49,13 +48,12 @@ fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
     found
 }
 
-/// Returns whether a library of the system is installed, by a file of it. Without it the test is skipped like one whose
-/// program is missing.
+/// Returns whether a system library is installed, by one of its files. Without it the test is skipped.
 fn has_library(file: &str) -> bool {
     Path::new(file).is_file() || tools::can_run(file, "")
 }
 
-/// Runs a program to its good end and returns what it printed.
+/// Runs a program, which must succeed, and returns its output.
 fn run(command: &mut Command) -> String {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     let printed = String::from_utf8_lossy(&output.stdout).into_owned();

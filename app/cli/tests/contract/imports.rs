@@ -1,13 +1,14 @@
-//! The contract as it arrives in Postman and in Bruno when it is imported, by the converters that they use.
+//! The contract in Postman and Bruno, imported by the converters of these programs.
 
 use std::collections::BTreeSet;
 use std::process::Command;
 
-use crate::common::shop::ExampleShop;
-use crate::common::{page, tools};
 use serde_json::Value;
 
-/// An operation as both sides name it: method, path, summary, and the names of its query parameters.
+use crate::common::shop::ExampleShop;
+use crate::common::{page, tools};
+
+/// An operation: method, path, summary, and the names of its query parameters.
 type Shape = (String, String, String, BTreeSet<String>);
 
 #[test]
@@ -32,7 +33,7 @@ fn postman_and_bruno_take_the_whole_contract() {
     let documented = documented(&contract);
     for (tool, token) in [("postman", "/postman/auth/bearer/0/value"), ("bruno", "/bruno/auth/bearer/token")]
     {
-        // One key for all, in a variable: no request has another way to say who asks.
+        // All requests use one key in a variable.
         let token = converted.pointer(token).and_then(Value::as_str).unwrap_or_default();
         assert!(token.starts_with("{{") && token.to_lowercase().contains("token"), "{tool}: {token}");
         let requests = converted[tool]["requests"].as_array().unwrap();
@@ -83,8 +84,8 @@ fn arrived(request: &Value) -> Shape {
     (text("method"), text("path"), text("name"), names.collect())
 }
 
-/// Sends requests as they arrived: orders before the patch that puts their pet on hold, and no deletions, since what
-/// they delete is what the others are about.
+/// Sends the imported requests: orders before the patch that puts their pet on hold, and no deletions, because the
+/// other requests need those records.
 fn send(shop: &ExampleShop, requests: &[Value]) {
     let in_turn = ["GET", "POST", "PUT", "PATCH"];
     for request in

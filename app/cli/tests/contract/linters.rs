@@ -1,25 +1,26 @@
-//! The contract as two linters see it: Redocly, and Spectral with the rules of OWASP. Which rules they hold it to
-//! stands in `tests/tools/redocly.yaml` and `tests/tools/spectral.yaml`.
+//! The linters Redocly, and Spectral with the rules of OWASP. `tests/tools/redocly.yaml` and
+//! `tests/tools/spectral.yaml` select the rules.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::common::{Client, Site, tools};
 use serde_json::{Value, json};
 
-/// The contract in its forms, and one with planted faults, which a linter must find so that its silence means something.
+use crate::common::{Client, Site, tools};
+
+/// The contract in its forms, and one with planted faults, which a linter must find.
 struct Forms {
     site: Site,
 }
 
-/// A fault: the form it is in, and the rule that it breaks.
+/// A fault: its form, and the rule that it breaks.
 type Fault = (String, String);
 
 const FORMS: [&str; 2] = ["printed.yaml", "served.json"];
 const PLANTED: &str = "planted.json";
 
 impl Forms {
-    /// As the binary prints it, and as it serves it under another base path.
+    /// Creates the forms: printed by the binary, and served under another base path.
     fn collect(name: &str) -> Self {
         let mut site = Site::new(name);
         let printed = site.run(&["openapi"]).stdout;
@@ -36,11 +37,11 @@ impl Forms {
         Self { site }
     }
 
-    /// Runs a linter over all forms and reads what it prints: one JSON value for all, or one for each.
+    /// Runs a linter on all forms and parses its output: one JSON value for all, or one for each.
     fn lint(&self, program: &Path, args: &[&str]) -> Vec<Value> {
         let mut command = Command::new(program);
         command.args(args).args(FORMS).arg(PLANTED).current_dir(&self.site.folder);
-        // Redocly would tell its makers, and look whether there is a newer one.
+        // Redocly would send telemetry and check for a newer version.
         command.env("REDOCLY_TELEMETRY", "off").env("REDOCLY_SUPPRESS_UPDATE_NOTICE", "true");
         let output = command.output().unwrap();
         let printed = String::from_utf8_lossy(&output.stdout);
@@ -50,9 +51,9 @@ impl Forms {
     }
 }
 
-/// Plants a repeated name, an example that breaks its schema, and a list and a string without a bound.
+/// Plants a repeated name, an example that violates its schema, and a list and a string without a bound.
 fn plant(mut document: Value) -> Value {
-    // One path is enough, and quicker.
+    // One path is sufficient, and faster.
     document["paths"].as_object_mut().unwrap().retain(|path, _| path == "/pets");
     document["paths"]["/pets"]["post"]["operationId"] = json!("listPets");
     document["components"]["schemas"]["Pet"]["example"] = json!({"id": "ten"});
@@ -62,13 +63,13 @@ fn plant(mut document: Value) -> Value {
     document
 }
 
-/// What is wrong with the contract, having looked that the planted faults were seen.
+/// Returns the faults of the contract, after checking that the planted ones were found.
 fn judge(faults: Vec<Fault>, planted: &[&str]) {
     let (found, faults): (Vec<_>, Vec<_>) = faults.into_iter().partition(|(form, _)| form == PLANTED);
     for rule in planted {
         assert!(
             found.iter().any(|(_, broken)| broken == rule),
-            "nobody saw that {rule} is broken: {found:?}"
+            "the violation of {rule} was not found: {found:?}"
         );
     }
     assert!(faults.is_empty(), "{faults:#?}");

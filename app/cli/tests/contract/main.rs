@@ -1,6 +1,6 @@
 //! The contract in other programs: linters, generators of clients, importers, schemathesis, and the shell.
 //!
-//! A binary apart, since most of its tests need programs that `tests/tools/install` brings, and take minutes.
+//! A separate binary, because most of its tests take minutes and need programs that `tests/tools/install` installs.
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -1,15 +1,16 @@
-//! What people paste: the curl samples of the contract, and the tour for editors.
+//! The curl samples of the contract, and the tour for editors.
 
 use std::collections::BTreeMap;
 use std::process::Command;
 
+use serde_json::Value;
+
 use crate::common::shop::ExampleShop;
 use crate::common::tools;
-use serde_json::Value;
 
 const TOUR: &str = include_str!("../../../../docs/tour.http");
 
-/// Each sample with its name. The first is the one of the introduction, which sets the variables itself.
+/// Returns each sample with its name. The first one is from the introduction, and sets the variables.
 fn samples(contract: &Value) -> Vec<(String, String)> {
     let introduction = contract["info"]["description"].as_str().unwrap();
     let first = introduction.split("```sh\n").nth(1).unwrap().split("```").next().unwrap();
@@ -35,11 +36,11 @@ fn the_curl_samples_work_as_pasted() {
     let samples = samples(&contract);
     assert!(samples.len() > 10, "{} samples", samples.len());
     for (place, (name, sample)) in samples.iter().enumerate() {
-        // Each is pasted into a shop of its own, since some end what others are about.
+        // Each sample starts from a new shop, because some delete the records of others.
         let shop = ExampleShop::open(&format!("samples-{place}"));
         let url = format!("http://127.0.0.1:{}/v1", shop.site.port);
         let pasted = sample.replace("http://127.0.0.1:8080/v1", &url).replace("pet_…", &shop.key);
-        // An error's status makes curl fail, and a command that fails ends the shell.
+        // curl fails on an error status, and a command that fails ends the shell.
         std::fs::write(shop.site.folder.join(".curlrc"), "fail-with-body\nsilent\n").unwrap();
         let mut shell = Command::new("sh");
         shell.args(["-e", "-c", &pasted]).env("CURL_HOME", &shop.site.folder);
@@ -51,7 +52,7 @@ fn the_curl_samples_work_as_pasted() {
 }
 
 #[test]
-fn the_shop_to_import_is_that_of_the_examples() {
+fn the_shop_to_import_matches_the_examples() {
     let shop = ExampleShop::open("samples-shop");
     let contract = shop.contract();
     for (path, example) in [
@@ -73,7 +74,7 @@ struct Request {
     body: String,
 }
 
-/// The variables of the tour, and its requests.
+/// Returns the variables of the tour, and its requests.
 fn tour() -> (BTreeMap<String, String>, Vec<Request>) {
     let mut parts = TOUR.split("\n### ");
     let opening = parts.next().unwrap().lines();
@@ -91,7 +92,7 @@ fn tour() -> (BTreeMap<String, String>, Vec<Request>) {
 }
 
 #[test]
-fn the_tour_for_editors_goes_as_it_says() {
+fn the_tour_for_editors_works() {
     let shop = ExampleShop::empty("tour-http");
     let (mut variables, requests) = tour();
     let base_url = variables.insert("{{baseUrl}}".to_owned(), "/v1".to_owned()).expect("a base URL");

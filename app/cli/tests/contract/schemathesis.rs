@@ -1,8 +1,7 @@
-//! The binary under schemathesis, which reads the contract and sends what it allows and what it forbids. How it does
-//! that stands in `tests/schemathesis`. Each run keeps its output and its reports in `target/tmp/schemathesis`.
-//!
-//! `PETSTORE_SCHEMATHESIS_SEEDS` (numbers, or `fresh`, separated by commas) and `PETSTORE_SCHEMATHESIS_EXAMPLES` (for
-//! each operation and phase) make the runs longer; `tests/deep` does.
+//! schemathesis against the binary: it sends what the contract allows and what it forbids. `tests/schemathesis` has
+//! its settings. Each run keeps its output and its reports in `target/tmp/schemathesis`. `PETSTORE_SCHEMATHESIS_SEEDS`
+//! (numbers or `fresh`, separated by commas) and `PETSTORE_SCHEMATHESIS_EXAMPLES` (for each operation and phase) make
+//! the runs longer; `tests/deep` sets them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -11,20 +10,20 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
 
-use crate::common::{Client, Site, tools};
 use serde_json::{Value, json};
 
-/// Two seeds that are the same for everybody, and one that finds what they do not. It is printed, so that it can be
-/// repeated.
+use crate::common::{Client, Site, tools};
+
+/// Two fixed seeds, and a random one, which is printed so that the run can be repeated.
 const SEEDS: &str = "1,2,fresh";
 
-/// With these a run takes half a minute of one core.
+/// The number of examples for each operation and phase, unless the variable sets another one.
 const EXAMPLES: &str = "50";
 
-/// No run on a machine meets this limit.
+/// A quota that no run exhausts.
 const UNLIMITED: &str = "2147483647";
 
-/// One run: what it is called, and what it found.
+/// A run: its name and its findings.
 struct Run {
     name: String,
     folder: PathBuf,
@@ -33,15 +32,14 @@ struct Run {
     answers: Answers,
 }
 
-/// How often each status was answered, for each operation.
+/// The number of answers by operation and status.
 type Answers = BTreeMap<String, BTreeMap<u64, usize>>;
 
 impl Run {
-    /// Serves a shop with a few pets in it, makes a key, and lets schemathesis loose on both: with the contract as it
-    /// is served, or with another one.
+    /// Serves a shop with a few pets, creates a key, and runs schemathesis with the server's contract or another one.
     fn of(name: &str, key: &[&str], args: &[&str], other: Option<fn(&mut Value)>) -> Self {
         let mut site = Site::new(&format!("schemathesis-{name}"));
-        // Whoever tries to get in without a key does so more often than an address may.
+        // Requests without a key would exceed the limit of an address.
         site.serve(&["--db", "memory", "--demo", "20", "--address-limit", UNLIMITED], &[]);
         let created =
             site.run(&[&["keys", "create", "--quiet", "--admin-socket", "petstore.sock"], key].concat());
@@ -87,7 +85,7 @@ impl Run {
         }
     }
 
-    /// The run came to its end, and nothing was wrong.
+    /// Checks that the run is complete and found nothing.
     fn found_nothing(&self) {
         let Self { name, report, output, folder, .. } = self;
         println!("seed {name}: {} cases", report["test_cases"]["generated"]);
@@ -102,7 +100,8 @@ impl Run {
         assert!(clean && complete, "seed {name}, kept in {}:\n{output}", folder.display());
     }
 
-    /// The operations that succeeded at least once. HEAD and OPTIONS are none: the contract does not list them apart.
+    /// Returns the operations that succeeded at least once, without HEAD and OPTIONS, which the contract does not list
+    /// separately.
     fn succeeded(&self) -> impl Iterator<Item = &String> {
         let succeeded = |statuses: &BTreeMap<u64, usize>| statuses.keys().any(|status| status / 100 == 2);
         self.answers
@@ -113,7 +112,7 @@ impl Run {
     }
 }
 
-/// What was answered, from the events of a run.
+/// Counts the answers in the events of a run.
 fn answers(events: &Path) -> Answers {
     let mut answers = Answers::new();
     let events = std::fs::read_to_string(events).unwrap();
@@ -130,7 +129,7 @@ fn answers(events: &Path) -> Answers {
     answers
 }
 
-/// The seeds to run with.
+/// Returns the seeds.
 fn seeds() -> Vec<String> {
     let seeds = std::env::var("PETSTORE_SCHEMATHESIS_SEEDS").unwrap_or_else(|_| SEEDS.to_owned());
     let fresh = || (RandomState::new().build_hasher().finish() >> 32).to_string();
@@ -138,7 +137,7 @@ fn seeds() -> Vec<String> {
 }
 
 #[test]
-fn whatever_the_contract_allows_or_forbids_is_answered_as_it_says() {
+fn allowed_and_forbidden_requests_are_answered_as_the_contract_says() {
     if !tools::can_run(tools::python("schemathesis"), "--version") {
         return;
     }
@@ -156,7 +155,7 @@ fn whatever_the_contract_allows_or_forbids_is_answered_as_it_says() {
     for run in &runs {
         run.found_nothing();
     }
-    // A key that is refused would make every answer right. So each operation must have succeeded.
+    // With a refused key every answer would be allowed. So each operation must have succeeded.
     let succeeded: BTreeSet<_> = runs.iter().flat_map(Run::succeeded).collect();
     let operations = runs[0].report["operations"]["total"].as_u64();
     assert_eq!(u64::try_from(succeeded.len()).ok(), operations, "only these succeeded: {succeeded:#?}");
@@ -171,10 +170,11 @@ fn an_exhausted_plan_is_answered_as_the_contract_says() {
     run.found_nothing();
     let count = |status| run.answers.values().filter_map(|statuses| statuses.get(&status)).sum::<usize>();
     assert!(count(429) > 0, "the plan was never exhausted: {:?}", run.answers);
-    assert!(count(403) > 0, "nobody was banned: {:?}", run.answers);
+    assert!(count(403) > 0, "no key was banned: {:?}", run.answers);
 }
 
-/// What the server does not keep: a status that it does not name, a member that is never there, and one that it refuses.
+/// Changes a contract so that the server violates it: a status that it does not list, a required member that is never
+/// sent, and one that it refuses.
 fn plant(contract: &mut Value) {
     let create = &mut contract["paths"]["/categories"]["post"];
     create["responses"].as_object_mut().unwrap().remove("201").unwrap();
@@ -187,7 +187,7 @@ fn plant(contract: &mut Value) {
 }
 
 #[test]
-fn a_contract_that_the_server_does_not_keep_is_seen() {
+fn a_contract_that_the_server_violates_is_detected() {
     if !tools::can_run(tools::python("schemathesis"), "--version") {
         return;
     }

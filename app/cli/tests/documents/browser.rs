@@ -1,23 +1,23 @@
-//! The reference page and pages of other origins, in a real browser: Chromium, driven by playwright-core.
-//!
-//! The scripts are in `browser/`. Screenshots are left in `target/tmp/screenshots` for people to look at.
+//! The reference page, and pages of other origins, in Chromium, driven by playwright-core. The scripts are in
+//! `browser/`. Screenshots are in `target/tmp/screenshots`.
 
 use std::path::Path;
 use std::process::Command;
 
-use crate::common::{BINARY, Site, free_port, tools};
 use serde_json::json;
+
+use crate::common::{BINARY, Site, free_port, tools};
 
 const CHROMIUM: &str = "/usr/bin/chromium";
 
-/// Whether there is all that a script needs.
+/// Returns whether the programs for a script are installed.
 fn can_browse() -> bool {
     tools::can_run("node", "--version")
         && tools::can_run(tools::node("playwright-core"), "--version")
         && tools::can_run(CHROMIUM, "--version")
 }
 
-/// A served shop with a few pets in it, and its key.
+/// Serves a shop with a few pets. Returns its key, too.
 fn shop(name: &str, flags: &[&str]) -> (Site, String) {
     let mut site = Site::new(name);
     let key = site.new_key();
@@ -26,7 +26,7 @@ fn shop(name: &str, flags: &[&str]) -> (Site, String) {
     (site, key)
 }
 
-/// Runs a script, which ends with success if all that it claims holds.
+/// Runs a script, which succeeds if all its claims hold.
 #[track_caller]
 fn run(script: &str, told: &[(&str, &str)]) {
     let screenshots = Path::new(env!("CARGO_TARGET_TMPDIR")).join("screenshots");
@@ -60,7 +60,7 @@ fn the_reference_page_shows_the_contract_and_sends_real_requests() {
 }
 
 #[test]
-fn the_policy_of_the_reference_page_keeps_out_what_is_not_of_it() {
+fn the_policy_of_the_reference_page_blocks_foreign_content() {
     if !can_browse() {
         return;
     }
@@ -69,7 +69,7 @@ fn the_policy_of_the_reference_page_keeps_out_what_is_not_of_it() {
 }
 
 #[test]
-fn the_reference_page_is_itself_under_another_base_path_and_behind_a_proxy() {
+fn the_reference_page_works_under_another_base_path_and_behind_a_proxy() {
     if !can_browse() {
         return;
     }
@@ -78,7 +78,7 @@ fn the_reference_page_is_itself_under_another_base_path_and_behind_a_proxy() {
 }
 
 #[test]
-fn the_page_of_a_sandbox_says_what_it_is() {
+fn the_page_of_a_sandbox_has_a_note() {
     if !can_browse() {
         return;
     }
@@ -90,7 +90,7 @@ fn the_page_of_a_sandbox_says_what_it_is() {
 }
 
 #[test]
-fn a_page_of_another_origin_may_do_what_its_owner_lets_it() {
+fn a_page_of_another_origin_may_do_what_cors_allows() {
     if !can_browse() {
         return;
     }

@@ -1,4 +1,4 @@
-//! The documents and the pages, as they are printed: each command is run, and the reference page is opened in a browser.
+//! The documents and the pages: each command is run as printed, and the reference page is opened in a browser.
 
 #[path = "../common/mod.rs"]
 mod common;

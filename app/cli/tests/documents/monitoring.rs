@@ -1,34 +1,35 @@
-//! The dashboard and the alert rules ask for nothing that the server does not export.
+//! The dashboard and the alert rules use only metrics that the server exports.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde_json::Value;
+
 use crate::common::exposition::scrape;
 use crate::common::{Client, Site};
-use serde_json::Value;
 
 const DASHBOARD: &str = include_str!("../../../../docs/monitoring/grafana.json");
 const ALERTS: &str = include_str!("../../../../docs/monitoring/alerts.yaml");
 
-/// What Prometheus itself puts on every sample.
+/// Labels that Prometheus adds to every sample.
 const OF_PROMETHEUS: [&str; 2] = ["job", "instance"];
 
-/// Words of the query language before a list of labels.
+/// Keywords of the query language before a list of labels.
 const BEFORE_LABELS: [&str; 6] = ["by", "without", "on", "ignoring", "group_left", "group_right"];
 const OPERATORS: [&str; 4] = ["and", "or", "unless", "bool"];
 
-/// The labels of each metric, and the values of each.
+/// The labels of each metric, and their values.
 type Exported = BTreeMap<String, BTreeMap<String, BTreeSet<String>>>;
 
-/// What an expression asks for.
+/// The metrics and labels of an expression.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Asked {
-    /// Metrics, each with what it says of labels: name, operator, value.
+    /// Metrics, each with its label matchers: name, operator, value.
     selectors: Vec<(String, Vec<[String; 3]>)>,
-    /// Labels that the answer is grouped by.
+    /// Labels by which the result is grouped.
     groups: Vec<String>,
 }
 
-/// Takes as much from the front as belongs to a word.
+/// Takes a word from the front.
 fn word<'t>(text: &mut &'t str, belongs: impl Fn(char) -> bool) -> &'t str {
     let end = text.find(|c| !belongs(c)).unwrap_or(text.len());
     let (word, rest) = text.split_at(end);
@@ -40,14 +41,14 @@ fn is_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || "_:".contains(c)
 }
 
-/// What stands between the front and the first `end`, which goes too.
+/// Takes the text up to the first `end`, which is removed.
 fn until<'t>(text: &mut &'t str, end: char) -> &'t str {
     let (inside, rest) = text[1..].split_once(end).unwrap_or_else(|| panic!("no {end} in {text}"));
     *text = rest;
     inside
 }
 
-/// The matchers between braces. No value in our files has a comma or a brace in it.
+/// Parses the matchers between braces. Our files have no value with a comma or a brace.
 fn matchers(text: &str) -> Vec<[String; 3]> {
     let matchers = text.split(',').map(|matcher| {
         let (name, rest) = matcher.split_at(matcher.find(['=', '!']).expect("an operator"));
@@ -82,7 +83,7 @@ fn asked(expression: &str) -> Asked {
     asked
 }
 
-/// Why an expression asks in vain; `legend` may name the labels of its answer.
+/// Returns why an expression matches nothing. `legend` may use the labels of its result.
 fn fault(expression: &str, legend: &str, exported: &Exported) -> Option<String> {
     let asked = asked(expression);
     let mut labels: BTreeSet<&str> = OF_PROMETHEUS.into();
@@ -114,7 +115,7 @@ fn fault(expression: &str, legend: &str, exported: &Exported) -> Option<String> 
         .or(asked.selectors.is_empty().then(|| "nothing".to_owned()))
 }
 
-/// All objects in a document that have an `expr`.
+/// Collects all objects in a document that have an `expr`.
 fn queries<'d>(document: &'d Value, found: &mut Vec<&'d Value>) {
     if document.get("expr").is_some() {
         found.push(document);
@@ -126,14 +127,14 @@ fn queries<'d>(document: &'d Value, found: &mut Vec<&'d Value>) {
     }
 }
 
-/// What a server exports that has seen a little of everything.
+/// Returns the exposition of a server after a request of every kind.
 fn exported(name: &str) -> Exported {
     let mut site = Site::new(name);
     site.serve(&["--demo", "3"], &[]);
     let key = site.printed_key();
     let mut client = Client::connect(site.port, &key).unwrap();
     assert_eq!(client.ask("POST", "/v1/store/orders", "", "{\"petId\":1}").unwrap().status, 201);
-    // Prometheus says this one itself.
+    // Prometheus itself adds this one.
     let mut exported = Exported::from([("up".to_owned(), BTreeMap::new())]);
     for sample in scrape(&mut client).into_keys() {
         let (name, labels) = sample.split_once('{').unwrap_or((&sample, ""));
@@ -147,7 +148,7 @@ fn exported(name: &str) -> Exported {
 }
 
 #[test]
-fn dashboard_and_alerts_name_what_is_exported_and_all_of_it() {
+fn dashboard_and_alerts_use_every_exported_metric_and_no_other() {
     let exported = exported("monitoring");
     let dashboard: Value = serde_json::from_str(DASHBOARD).unwrap();
     let alerts: Value = serde_saphyr::from_str(ALERTS).unwrap();
@@ -165,7 +166,7 @@ fn dashboard_and_alerts_name_what_is_exported_and_all_of_it() {
     let instances = dashboard["templating"]["list"][1]["definition"].as_str().unwrap();
     let asks = instances.strip_prefix("label_values(").and_then(|rest| rest.strip_suffix(", instance)"));
     assert!(exported.contains_key(asks.unwrap()), "{instances}");
-    // A family that nobody looks at was forgotten here.
+    // A family that no expression uses was forgotten.
     let family = |name: &str| {
         ["_bucket", "_sum", "_count"].iter().fold(name.to_owned(), |name, end| name.replace(end, ""))
     };
@@ -176,7 +177,7 @@ fn dashboard_and_alerts_name_what_is_exported_and_all_of_it() {
 }
 
 #[test]
-fn what_is_not_exported_is_found() {
+fn a_metric_that_is_not_exported_is_found() {
     let exported = exported("monitoring-faults");
     let fault = |expression, legend| fault(expression, legend, &exported).unwrap_or_default();
     assert_eq!(fault("rate(petstore_http_requests[5m])", ""), "there is no petstore_http_requests");

@@ -1,4 +1,4 @@
-//! The pages of `docs`: every command in them works as it is printed, and every link in any page leads somewhere.
+//! The pages of `docs`: every command works as printed, and every link has a target.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,7 +7,7 @@ use std::process::Command;
 
 use crate::common::{page, tools};
 
-/// Runs a page, where the machine has what it needs.
+/// Runs a page, if its programs are installed.
 fn run(name: &str, programs: &[(PathBuf, &str)]) {
     if programs.iter().all(|(program, version)| tools::can_run(program, version)) {
         page::run(name);
@@ -23,7 +23,7 @@ fn each_page_with_commands_is_run() {
             continue;
         }
         let blocks = page::split(&fs::read_to_string(&path).unwrap()).0;
-        // One that is set up by the test is a tour.
+        // A page with a `sh setup` block is a tour, which a test starts.
         let is_tour = blocks.iter().any(|block| block.kind == "sh setup");
         let tells_commands = blocks.iter().any(|block| block.kind == "sh");
         let name = path.file_name().unwrap().to_str().unwrap();
@@ -32,11 +32,11 @@ fn each_page_with_commands_is_run() {
         } else {
             this.contains(&format!("\"{name}\""))
         };
-        assert!(!tells_commands || run, "nobody runs {name}");
+        assert!(!tells_commands || run, "no test runs {name}");
     }
 }
 
-/// The Markdown files of the repository.
+/// Collects the Markdown files of the repository.
 fn markdown(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -49,7 +49,7 @@ fn markdown(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Where a heading is found on the pages of GitHub and others: its letters, digits and dashes.
+/// Returns the anchor of a heading as GitHub makes it: letters, digits and dashes.
 fn anchor(heading: &str) -> String {
     let kept = heading.trim().chars().filter(|c| c.is_alphanumeric() || [' ', '-', '_'].contains(c));
     kept.map(|c| if c == ' ' { '-' } else { c }).collect::<String>().to_lowercase()
@@ -60,7 +60,7 @@ fn anchors(page: &str) -> BTreeSet<String> {
     headings.map(|line| anchor(line.trim_start_matches('#'))).collect()
 }
 
-/// What the links of a page point to.
+/// Returns the targets of a page's links.
 fn targets(page: &str) -> Vec<String> {
     let prose = page::split(page).1.join("\n");
     let links = prose.split("](").skip(1).filter_map(|rest| rest.split(')').next());
@@ -96,7 +96,7 @@ fn every_link_leads_somewhere() {
 }
 
 #[test]
-fn a_heading_has_the_anchor_that_browsers_know() {
+fn a_heading_has_the_anchor_of_github() {
     assert_eq!(anchor(" Plans, limits, bans"), "plans-limits-bans");
     assert_eq!(anchor(" Where we chose `otherwise`"), "where-we-chose-otherwise");
 }
@@ -112,7 +112,7 @@ fn curl() -> (PathBuf, &'static str) {
 }
 
 #[test]
-fn embedding_brings_as_many_packages_as_the_page_says() {
+fn the_page_about_embedding_has_the_right_number_of_packages() {
     let page = fs::read_to_string(page::root().join("docs/embed.md")).unwrap();
     let rows = page.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` |"));
     let mut seen = 0;
@@ -130,12 +130,12 @@ fn embedding_brings_as_many_packages_as_the_page_says() {
 }
 
 #[test]
-fn the_page_for_operators_works_as_it_is_printed() {
+fn the_page_for_operators_works_as_printed() {
     run("operate.md", &[curl(), ("openssl".into(), "version")]);
 }
 
 #[test]
-fn the_page_about_testing_works_as_it_is_printed() {
+fn the_page_about_testing_works_as_printed() {
     let pytest = tools::python("pytest");
     run(
         "testing.md",

@@ -1,4 +1,4 @@
-//! What the README shows: its tour, run as it is printed against the binary, how that is installed, and each command.
+//! The README: its tour as printed, its installation, and each command that it names.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -9,13 +9,13 @@ use crate::common::{BINARY, Site, page, tools};
 const README: &str = include_str!("../../../../README.md");
 const SANDBOX: &str = include_str!("../../../../docs/sandbox.md");
 
-/// A command of the tour and what it prints.
+/// A command of the tour and its output.
 struct Step {
     command: String,
     printed: String,
 }
 
-/// Each block of this kind, such as `sh`, that a `text` block follows.
+/// Returns each block of this kind, such as `sh`, that a `text` block follows.
 fn steps(document: &str, sort: &str) -> Vec<Step> {
     let blocks = page::split(document).0;
     let pairs = blocks.windows(2).filter(|pair| pair[0].kind == sort && pair[1].kind == "text");
@@ -27,7 +27,7 @@ fn has_curl() -> bool {
 }
 
 #[test]
-fn the_tour_of_the_readme_works_as_it_is_printed() {
+fn the_tour_of_the_readme_works_as_printed() {
     if !has_curl() {
         return;
     }
@@ -37,7 +37,7 @@ fn the_tour_of_the_readme_works_as_it_is_printed() {
 }
 
 #[test]
-fn the_sandbox_works_as_it_is_printed() {
+fn the_sandbox_tours_work_as_printed() {
     if !has_curl() {
         return;
     }
@@ -52,18 +52,18 @@ fn folder_of(file: &str) -> &Path {
     Path::new(file).parent().unwrap()
 }
 
-/// Where programs are looked for, in this folder first.
+/// Returns a PATH with this folder first.
 fn path_with(folder: &Path) -> OsString {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::join_paths([folder.to_owned()].into_iter().chain(std::env::split_paths(&path))).unwrap()
 }
 
-/// Not run: it would take minutes, and replace what these tests run while they run it.
+/// The command is not run: it would take minutes, and replace the binary under test.
 #[test]
 fn the_readme_installs_the_command_that_it_calls() {
     let first = page::split(README).0.swap_remove(0).text;
     let (clone, install) = first.trim().split_once('\n').unwrap();
-    // It begins with what a reader has: nothing.
+    // The reader starts with an empty folder.
     let (source, folder) = clone.strip_prefix("git clone ").unwrap().split_once(" && cd ").unwrap();
     assert_eq!((source, source.rsplit('/').next()), (env!("CARGO_PKG_REPOSITORY"), Some(folder)));
     let (install, command) = install.split_once(" && ").unwrap();
@@ -73,7 +73,7 @@ fn the_readme_installs_the_command_that_it_calls() {
     assert_eq!(Path::new(BINARY).file_name(), Some(command.as_ref()));
 }
 
-/// What the README writes in a `text` block or among its words, from `petstore` on.
+/// Returns the command lines in `text` blocks and in the prose, from `petstore` on.
 fn shown() -> Vec<String> {
     let (blocks, prose) = page::split(README);
     let lines = blocks.iter().flat_map(|block| block.text.lines()).map(str::to_owned);
@@ -83,11 +83,11 @@ fn shown() -> Vec<String> {
 }
 
 #[test]
-fn each_command_and_flag_that_the_readme_shows_is_one() {
+fn each_command_and_flag_in_the_readme_exists() {
     let site = Site::new("shown");
     let mut seen = 0;
     for line in shown() {
-        // What comes after two spaces is said of it; `a | b` is either, behind the same command.
+        // Text after two spaces is a comment; `a | b` is an alternative, after the same command.
         let line = line.split("  ").next().unwrap();
         let (first, others) = line.split_once(" | ").unwrap_or((line, ""));
         let is_name =
@@ -111,15 +111,15 @@ fn each_command_and_flag_that_the_readme_shows_is_one() {
     assert!(seen > 10, "{seen}");
 }
 
-/// Takes the steps one after the other.
+/// Runs the steps one after the other.
 fn follow(site: &Site, steps: &[Step]) {
-    // One shell for all steps, as a reader would have it, and a mark after each.
+    // One shell for all steps, with a mark after each.
     let mut script = format!("PETSTORE=http://127.0.0.1:{}/v1\nKEY={}\n", site.port, site.printed_key());
     for step in steps {
         script += &step.command;
         script += "echo; echo ---\n";
     }
-    // The tour counts 61 requests in one minute: a minute must not end on the way. It takes a second or two.
+    // The tour counts 61 requests in a minute, so no minute may end in between. It takes a second or two.
     let mut shell = Command::new("sh");
     shell.args(["-c", &script]).current_dir(&site.folder).env("PATH", path_with(folder_of(BINARY)));
     let output = shell.output().unwrap();
@@ -127,7 +127,7 @@ fn follow(site: &Site, steps: &[Step]) {
     let printed: Vec<_> = output.split("---\n").collect();
     for (step, printed) in steps.iter().zip(&printed) {
         if step.command.contains("seq 61") && printed.contains("61 200") {
-            // The README says what happened: a minute ended on the way.
+            // A minute ended in between, as the README mentions.
             continue;
         }
         page::assert_printed(&step.command, printed, &step.printed);

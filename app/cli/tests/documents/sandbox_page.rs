@@ -1,20 +1,20 @@
-//! What the page at `/docs` says about a sandbox, run as it is printed there.
+//! The commands about a sandbox on the page at `/docs`, run as printed.
 
 use std::process::Command;
 
 use crate::common::{Client, Site, free_port, tools};
 
-/// What a command prints.
+/// Returns the output of a command.
 fn run(command: &str) -> String {
     let output = Command::new("sh").args(["-ec", command]).output().unwrap();
     assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// What the page says is to be typed, in its order.
+/// Returns the commands of the page, in order.
 fn commands(html: &str) -> Vec<String> {
     let blocks = html.split("<pre").skip(1).map(|rest| rest.split("</pre>").next().unwrap());
-    // What is left when the tags are gone; the first piece ends that of the block itself.
+    // The text without tags; the first piece is the end of the block's tag.
     blocks.map(|block| block.split('<').map(|piece| piece.split_once('>').unwrap().1).collect()).collect()
 }
 
@@ -40,7 +40,7 @@ fn the_sandbox_does_what_its_page_says() {
         assert_eq!(ask("DELETE", "/v1/pets/1").status, 204);
         assert_eq!(ask("GET", "/v1/pets?id=1").body, "[]");
         assert_eq!(run(reset), "");
-        assert_eq!(ask("GET", "/v1/pets?id=1").body, pet, "it is at its beginning again");
+        assert_eq!(ask("GET", "/v1/pets?id=1").body, pet, "the shop is reset");
 
         assert!(run(turn).contains("\"now\":\"2030-12-05T"));
         assert_eq!(ask("GET", "/v1/pets/1").status, 410, "the sunset is over");
@@ -61,7 +61,7 @@ fn the_sandbox_does_what_its_page_says() {
 }
 
 #[test]
-fn the_page_of_any_other_server_knows_no_sandbox() {
+fn without_a_sandbox_the_page_has_no_note() {
     if !tools::can_run("curl", "--version") {
         return;
     }

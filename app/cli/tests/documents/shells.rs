@@ -1,4 +1,4 @@
-//! What the binary prints for shells and for `man`: completions as fish uses them, and pages that lead to each other.
+//! Completions for shells, as fish uses them, and manual pages, which refer to each other.
 
 use std::fs;
 use std::process::Command;
@@ -10,7 +10,7 @@ fn text(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn fish_completes_values_before_and_behind_a_command() {
+fn fish_completes_values_before_and_after_a_command() {
     if !tools::can_run("fish", "--version") {
         return;
     }
@@ -38,7 +38,7 @@ fn fish_completes_values_before_and_behind_a_command() {
 }
 
 #[test]
-fn the_manual_names_its_version_and_no_page_that_is_not_there() {
+fn the_manual_names_its_version_and_only_existing_pages() {
     let site = Site::new("man");
     assert!(site.run(&["man", "--into", "."]).status.success());
     let version = text(&site.run(&["--version"]).stdout);

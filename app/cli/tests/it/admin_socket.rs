@@ -1,4 +1,4 @@
-//! Answers at the admin socket that are not the server's, and what a terminal would make of them.
+//! Answers at the admin socket from a process that is not the server, and text that a terminal would interpret.
 
 use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader, Write};
@@ -8,10 +8,11 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::thread;
 
-use crate::common::{BINARY, Site, tools};
 use serde_json::{Value, json};
 
-/// Clears the screen, in both forms, sets the window's title, and turns the order of what follows round.
+use crate::common::{BINARY, Site, tools};
+
+/// Control sequences that clear the screen (in both forms), set the window's title, and reverse the text direction.
 const EVIL: &str = "\u{1b}[2J\u{9b}2J\u{1b}]0;x\u{7}\u{202e}\r\u{8}evil";
 
 /// Answers every client of this socket with the same lines.
@@ -20,7 +21,7 @@ fn answer_with(site: &Site, lines: &[String]) {
     let _ = fs::remove_file(&socket);
     let listener = UnixListener::bind(socket).unwrap();
     let said: String = lines.iter().map(|line| line.clone() + "\n").collect();
-    // It ends with the test's process.
+    // The thread ends with the test's process.
     thread::spawn(move || {
         for client in listener.incoming() {
             let mut client = client.unwrap();
@@ -36,13 +37,13 @@ fn key() -> Value {
            "state": EVIL, "createdAt": EVIL, "expiresAt": EVIL})
 }
 
-/// A line of JSON as a hostile process writes it: with the characters as they are.
+/// Returns a line of JSON in which the characters are not escaped.
 fn raw(line: &Value) -> String {
     line.to_string().replace("\\u001b", "\u{1b}").replace("\\u0007", "\u{7}")
 }
 
 #[test]
-fn nothing_from_an_answer_is_a_command_to_a_terminal() {
+fn control_characters_in_answers_do_not_reach_a_terminal() {
     if !tools::can_run("script", "--version") {
         return;
     }
@@ -90,7 +91,7 @@ fn nothing_from_an_answer_is_a_command_to_a_terminal() {
         assert_eq!(shown.contains("evil"), !is_refused_whole, "{command}: {shown:?}");
         assert_eq!(shown.contains("unexpected answer"), is_refused_whole, "{command}: {shown:?}");
     }
-    // A program reads the values as they are.
+    // The JSON output has the unchanged values.
     answer_with(&site, &[json!({"answer": "key", "key": key()}).to_string()]);
     let shown = site.run(&["keys", "show", "1", "--json", "--admin-socket", "evil.sock"]);
     assert_eq!(serde_json::from_slice::<Value>(&shown.stdout).unwrap()["account"], EVIL);
@@ -99,7 +100,7 @@ fn nothing_from_an_answer_is_a_command_to_a_terminal() {
 const NOBODY: u32 = 65_534;
 
 #[test]
-fn a_server_of_another_user_is_told_nothing_unless_the_data_is_that_user_s() {
+fn commands_send_nothing_to_another_user_s_server_unless_it_owns_the_data() {
     let mut site = Site::new("other-user");
     let folder = site.folder.join("theirs");
     fs::create_dir(&folder).unwrap();
@@ -108,7 +109,8 @@ fn a_server_of_another_user_is_told_nothing_unless_the_data_is_that_user_s() {
         return;
     }
     chown(&folder, Some(NOBODY), Some(NOBODY)).unwrap();
-    // The build's folder may be closed to others; see `permissions.rs` of the journal for why another process copies.
+    // Other users may not read the build folder. A child process copies the binary; `permissions.rs` of the journal
+    // explains why.
     let program = site.folder.join("petstore");
     assert!(Command::new("cp").arg(BINARY).arg(&program).status().unwrap().success());
     fs::set_permissions(&site.folder, Permissions::from_mode(0o755)).unwrap();
@@ -133,7 +135,7 @@ fn a_server_of_another_user_is_told_nothing_unless_the_data_is_that_user_s() {
         assert!(why.contains(said) && why.contains("nothing was sent to it"), "{args:?}: {why}");
         assert_eq!(refused.stdout, b"", "{args:?}");
     }
-    // Whose the data is may serve it.
+    // A server of the data file's owner is accepted.
     let listed = site.run(&["keys", "list", "--json", "--db", "theirs/petstore.db"]);
     let why = String::from_utf8_lossy(&listed.stderr);
     assert_eq!(listed.status.code(), Some(0), "{why}");

@@ -1,5 +1,5 @@
-//! The machine's clock steps under a running server, an hour back, a day forward, back again: each admits at most one new
-//! window, and the server goes on. Or it was years ahead, and is right at the next start.
+//! Steps of the machine's clock under a running server, an hour back, a day forward and back again: each admits at
+//! most one new window. And a clock that was years ahead until the next start.
 
 use std::path::Path;
 
@@ -8,13 +8,14 @@ use crate::common::{Client, Site, tools};
 /// The Free plan's requests a minute.
 const MINUTE: usize = 60;
 
-/// Where libfaketime is, on Debian.
+/// The path of libfaketime on Debian.
 const LIBRARIES: [&str; 2] = [
     "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1",
     "/usr/lib/aarch64-linux-gnu/faketime/libfaketimeMT.so.1",
 ];
 
-/// Requests that are admitted before three are refused. They do not stay for more: refusals are strikes.
+/// Returns the number of requests that are admitted before three are refused. It stops there, because refusals are
+/// strikes.
 fn admitted(site: &Site, key: &str) -> usize {
     let mut client = Client::connect(site.port, key).unwrap();
     let mut admitted = 0;
@@ -25,12 +26,12 @@ fn admitted(site: &Site, key: &str) -> usize {
             429 => refused += 1,
             other => panic!("{other}"),
         }
-        assert!(admitted <= 3 * MINUTE, "nothing stops it");
+        assert!(admitted <= 3 * MINUTE, "requests are not limited");
     }
     admitted
 }
 
-/// What makes a server take its time from a file.
+/// The variables with which a server reads its time from a file.
 fn faked<'a>(library: &'a str, time: &'a Path) -> [(&'static str, &'a str); 5] {
     [
         ("LD_PRELOAD", library),
@@ -41,23 +42,23 @@ fn faked<'a>(library: &'a str, time: &'a Path) -> [(&'static str, &'a str); 5] {
     ]
 }
 
-/// Where libfaketime is on this machine, if it is there.
+/// Returns the path of libfaketime, if it is installed.
 fn library() -> Option<&'static str> {
     let is_there = tools::can_run("faketime", "--version");
     is_there.then(|| LIBRARIES.into_iter().find(|library| Path::new(library).exists()).expect("libfaketime"))
 }
 
 #[test]
-fn a_clock_that_was_years_ahead_locks_nobody_out_beyond_the_next_start() {
+fn a_clock_that_was_years_ahead_has_no_effect_after_the_next_start() {
     let Some(library) = library() else { return };
     let mut site = Site::new("ahead");
     let time = site.folder.join("time");
     let mut key = String::new();
     for (moment, windows) in [
         ("2040-01-01 00:00:10", 1),
-        // As on a machine that finds the right time: it grants nothing, up to a week.
+        // A small error of the clock, corrected later: it grants no requests, up to a week.
         ("2039-12-26 00:00:10", 0),
-        // As on one that does not know the time yet.
+        // A machine whose clock is not set yet.
         ("1970-01-01 00:00:10", 0),
         ("2030-01-01 00:00:10", 1),
         ("2030-01-01 00:00:20", 0),
@@ -86,13 +87,13 @@ fn a_clock_that_steps_admits_at_most_one_new_window() {
     let key = String::from_utf8(made.stdout).unwrap().trim().to_owned();
     assert_eq!(admitted(&site, &key), MINUTE);
     for (moment, windows) in [
-        // An hour back: nothing.
+        // An hour back admits nothing.
         ("2030-01-01 22:58:10", 0),
         ("2030-01-01 23:58:20", 0),
-        // Over midnight, in UTC: a new minute, in a new day.
+        // Past midnight UTC: a new minute in a new day.
         ("2030-01-02 00:00:05", 1),
         ("2030-01-01 23:59:50", 0),
-        // By a leap of a day, and back.
+        // A day forward, and back.
         ("2030-01-03 00:00:05", 1),
         ("2030-01-02 00:00:10", 0),
         ("2030-01-03 00:00:30", 0),

@@ -1,12 +1,13 @@
-//! The binary as an operator meets it: commands, exit codes, the first key, signals.
+//! Commands, exit codes, the first key, signals.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Output;
 
-use crate::common::{Client, Site};
 use serde_json::Value;
+
+use crate::common::{Client, Site};
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
@@ -59,7 +60,7 @@ fn the_first_key_is_printed_once_and_keys_are_administered_through_the_socket() 
 #[test]
 fn a_flag_may_come_before_the_command_that_it_belongs_to() {
     let mut site = Site::new("order");
-    // Whose name a value may be.
+    // The value may also be the name of a command.
     site.serve(&["--db", "keys", "serve"], &[]);
     let file = "db = \"keys\"\n";
     std::fs::write(site.folder.join("p.toml"), file).unwrap();
@@ -68,7 +69,7 @@ fn a_flag_may_come_before_the_command_that_it_belongs_to() {
         assert_eq!(listed.as_array().unwrap().len(), 1);
         assert_eq!(site.run(&[before, &["export", "-"]].concat()).status.code(), Some(0));
     }
-    // One that the command does not take is the command's to refuse.
+    // The command refuses a flag that it does not accept.
     let refused = site.run(&["--demo", "3", "keys", "list"]);
     let why = text(&refused.stderr);
     assert_eq!(refused.status.code(), Some(2), "{why}");
@@ -78,7 +79,7 @@ fn a_flag_may_come_before_the_command_that_it_belongs_to() {
 }
 
 #[test]
-fn what_cannot_be_done_says_why_and_with_which_exit_code() {
+fn failures_have_a_reason_and_an_exit_code() {
     let site = Site::new("faults");
     let cases: [(&[&str], i32, &str); 23] = [
         (&["keys", "show", ""], 2, "expected a key's id"),
@@ -164,7 +165,7 @@ fn a_first_key_that_is_written_to_a_file_or_given_is_not_printed() {
     let prefix = json(&given.run(&["keys", "show", "1", "--json"]))["prefix"].as_str().unwrap().to_owned();
     assert!(key.starts_with(&prefix));
 
-    // A store that has accounts keeps its keys: one that is new to it is nobody's, which is said.
+    // A store with accounts keeps its keys; a start with an unknown key says so.
     given.stop();
     let ignored = "first key: not created, because the store has accounts";
     let start = |args: &[&str], variables: &[(&str, &str)]| given.log_of_start(args, variables);
@@ -174,7 +175,7 @@ fn a_first_key_that_is_written_to_a_file_or_given_is_not_printed() {
     assert!(start(&["--initial-key-file", "key"], &[]).contains(ignored));
     assert!(!start(&[], &[]).contains(ignored) && !given.folder.join("key").exists());
 
-    // What cannot be written is not made: the next start still has it to show.
+    // If the key cannot be written, none is created: the next start creates it.
     let mut nowhere = Site::new("nowhere");
     let refused = nowhere.run(&["--initial-key-file", "no/key"]);
     assert_eq!(refused.status.code(), Some(1));
@@ -187,13 +188,13 @@ fn a_first_key_that_is_written_to_a_file_or_given_is_not_printed() {
     nowhere.serve(&["--initial-key-file", "key"], &[]);
     assert!(std::fs::read_to_string(nowhere.folder.join("key")).unwrap().starts_with("pet_"));
 
-    // Other programs' word for standard output is no file here.
+    // `-`, which other programs use for standard output, is refused as a file.
     let refused = nowhere.run(&["--initial-key-file", "-", "--db", "other.db"]);
     assert_eq!(refused.status.code(), Some(2));
     assert!(text(&refused.stderr).contains("the key is printed on standard output"));
     assert!(!nowhere.folder.join("-").exists());
 
-    // A pipe would be waited for.
+    // A pipe would block the start.
     let refused = nowhere.run(&["--initial-key-file", "/dev/null", "--db", "other.db"]);
     assert_eq!(refused.status.code(), Some(2));
     assert!(text(&refused.stderr).contains("/dev/null is not a regular file"), "{}", text(&refused.stderr));
@@ -238,12 +239,12 @@ fn a_second_server_on_the_same_address_or_socket_is_refused() {
     let refused = other.log_of_start(&same, &[]);
     assert!(refused.contains(&format!("another server answers at {}", there.display())), "{refused}");
     assert!(refused.contains("name another file with --admin-socket"), "{refused}");
-    // The first one's socket is still there.
+    // The first server's socket still exists.
     assert_eq!(site.run(&["keys", "list"]).status.code(), Some(0));
 }
 
 #[test]
-fn the_first_screen_has_the_key_on_a_line_of_its_own_and_where_the_page_is() {
+fn the_first_start_prints_the_key_on_a_separate_line_and_the_page() {
     let site = Site::served("first-screen", &["--db", "memory"]);
     let printed = site.printed();
     let lines: Vec<_> = printed.lines().collect();
@@ -262,10 +263,10 @@ fn the_first_screen_has_the_key_on_a_line_of_its_own_and_where_the_page_is() {
 }
 
 #[test]
-fn a_server_that_keeps_nothing_needs_no_admin_socket_unless_one_is_named() {
+fn a_server_in_memory_needs_no_admin_socket_unless_one_is_named() {
     let mut first = Site::new("two-in-memory");
     first.serve(&["--db", "memory"], &[]);
-    // Beside it, in the same folder.
+    // A second server in the same folder.
     let log = first.log_of_start(&["--db", "memory", "--listen", "127.0.0.1:0"], &[]);
     assert!(log.contains("no admin socket: petstore.sock cannot be opened: another server answers"), "{log}");
     assert!(log.contains("--admin-socket") && log.contains("serving http://"), "{log}");
@@ -274,7 +275,7 @@ fn a_server_that_keeps_nothing_needs_no_admin_socket_unless_one_is_named() {
         Some(0),
         "it is the first one's"
     );
-    // One that is named must be had.
+    // A named socket must be usable.
     let refused =
         first.run(&["--db", "memory", "--listen", "127.0.0.1:0", "--admin-socket", "petstore.sock"]);
     let why = text(&refused.stderr);
@@ -283,7 +284,7 @@ fn a_server_that_keeps_nothing_needs_no_admin_socket_unless_one_is_named() {
 }
 
 #[test]
-fn accounts_are_listed_with_the_figures_of_their_plans_at_rest_as_by_a_server() {
+fn accounts_are_listed_with_their_limits_with_and_without_a_server() {
     let mut site = Site::new("figures");
     std::fs::write(site.folder.join("p.toml"), "pro-minute = 301\n").unwrap();
     site.serve(&["--config", "p.toml"], &[]);
@@ -307,10 +308,10 @@ fn accounts_are_listed_with_the_figures_of_their_plans_at_rest_as_by_a_server() 
 }
 
 #[test]
-fn a_signal_ends_the_server_in_order_and_its_socket_with_it() {
+fn a_signal_stops_the_server_and_removes_its_socket() {
     for signal in ["-TERM", "-INT"] {
         let mut site = Site::new(&format!("signal{signal}"));
-        // What a start leaves that is killed while it makes its socket.
+        // Remains of a start that was killed while it created its socket.
         let left = site.folder.join("petstore.db.0000000.new");
         std::fs::create_dir(&left).unwrap();
         site.serve(&[], &[]);
@@ -323,7 +324,7 @@ fn a_signal_ends_the_server_in_order_and_its_socket_with_it() {
 }
 
 #[test]
-fn demo_data_is_there_and_a_variable_that_nobody_reads_is_named() {
+fn demo_data_is_created_and_an_unknown_variable_is_named() {
     let mut site = Site::new("demo");
     let unread = site.command(&["keys", "generate"]).env("PETSTORE_LISTN", "x").output().unwrap();
     assert_eq!(unread.status.code(), Some(0));
@@ -335,7 +336,7 @@ fn demo_data_is_there_and_a_variable_that_nobody_reads_is_named() {
 }
 
 #[test]
-fn the_contract_is_printed_under_the_base_path_that_is_set() {
+fn the_contract_is_printed_with_the_base_path() {
     let site = Site::new("contract");
     std::fs::write(site.folder.join("p.toml"), "base-path = \"/file\"\n").unwrap();
     let flag = ["--base-path", "/flag/"];

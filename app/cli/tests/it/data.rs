@@ -1,4 +1,4 @@
-//! The data as an operator handles it: imports, exports and backups, and whose the file is.
+//! Imports, exports and backups, and the ownership of the data file.
 
 mod backups;
 mod damage;
@@ -8,8 +8,9 @@ mod transfers;
 
 use std::process::Output;
 
-use crate::common::{Client, Site};
 use serde_json::Value;
+
+use crate::common::{Client, Site};
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
@@ -20,7 +21,7 @@ fn json(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// A shop that has every kind of line.
+/// Returns a shop with every kind of line.
 fn stocked(name: &str) -> Site {
     let mut site = Site::new(name);
     site.serve(&["--demo", "30"], &[]);

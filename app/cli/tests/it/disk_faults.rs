@@ -1,4 +1,4 @@
-//! A disk that fails, is full or hangs under the running server, as strace makes it.
+//! A disk that fails, is full or hangs under a running server, simulated by strace.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -6,19 +6,19 @@ use std::process::{Command, Stdio};
 use crate::common::strace::{end, inject};
 use crate::common::{Client, Site, tools};
 
-/// What happens to the server's calls.
+/// The injected faults.
 const FAULTS: [&str; 3] = [
     "fsync,fdatasync:error=EIO",
     "pwrite64:error=ENOSPC",
-    // In microseconds, and longer than a client waits.
+    // In microseconds; longer than a client waits.
     "fsync,fdatasync:delay_enter=5000000",
 ];
 
-/// Requests in which what is waited for must come: some seconds' worth, however slow the machine.
+/// The number of requests within which an awaited state must be reached: some seconds, however slow the machine.
 const TRIES: usize = 100_000;
 
 #[test]
-fn a_disk_that_fails_or_hangs_costs_writes_alone_and_the_server_heals_by_itself() {
+fn a_disk_fault_affects_only_writes_and_the_server_recovers() {
     if !tools::can_run("strace", "-V") {
         return;
     }
@@ -56,7 +56,7 @@ fn a_disk_that_fails_or_hangs_costs_writes_alone_and_the_server_heals_by_itself(
     site.server = Some(server);
 }
 
-/// Has util-linux change what the files of a process, or of one that it starts, may grow to.
+/// Lets util-linux limit the file size of a process, or of one that it starts.
 fn limited(size: &str) -> Command {
     let mut prlimit = Command::new("prlimit");
     prlimit.arg(format!("--fsize={size}:"));
@@ -64,12 +64,12 @@ fn limited(size: &str) -> Command {
 }
 
 #[test]
-fn files_that_may_not_grow_are_a_full_disk_to_the_server_and_to_commands() {
+fn a_file_size_limit_acts_like_a_full_disk() {
     if !tools::can_run("prlimit", "--version") {
         return;
     }
     let mut site = Site::served("no-growth", &["--demo", "30"]);
-    // A disk that is slow to heal must not cost the quota.
+    // Requests while the disk recovers must not exhaust the quota.
     let unlimited = ["accounts", "update", "default", "--minute", "2147483647", "--day", "2147483647"];
     assert!(site.run(&unlimited).status.success());
     let mut client = Client::connect(site.port, &site.printed_key()).unwrap();
@@ -95,11 +95,11 @@ fn files_that_may_not_grow_are_a_full_disk_to_the_server_and_to_commands() {
     site.stop();
 }
 
-/// Lines whose text is more than a pipe and a buffer hold: whoever has taken most of them has opened the store.
+/// Lines whose text is longer than a pipe and a buffer: a process that has read most of them has opened the store.
 const LINES: u32 = 5_000;
 
 #[test]
-fn an_import_whose_outcome_nobody_knows_is_not_told_as_none() {
+fn an_import_with_an_unknown_outcome_is_reported_as_such() {
     if !tools::can_run("strace", "-V") {
         return;
     }

@@ -1,4 +1,4 @@
-//! HTTP/2 frame by frame: floods that have a name, a client that takes nothing, an orderly end.
+//! HTTP/2 frame by frame: known floods, a client that takes nothing, an orderly stop.
 
 mod abandoned_streams;
 mod frames;
@@ -11,11 +11,11 @@ use crate::common::tools;
 use frames::*;
 
 #[test]
-fn floods_end_their_own_connection_and_nothing_else() {
+fn a_flood_ends_only_its_own_connection() {
     let Some(site) = serve("http2-floods", &[]) else { return };
     assert!(is_well(&site));
 
-    // A head without end (CVE-2024-27316).
+    // A head without an end (CVE-2024-27316).
     let mut client = Client::connect(site.port, &[]);
     client.send(HEADERS, END_STREAM, 1, &head("/health"));
     let filler: Vec<_> = (0..50).flat_map(|_| field("x-filler", &"x".repeat(100))).collect();
@@ -23,7 +23,7 @@ fn floods_end_their_own_connection_and_nothing_else() {
     assert!(taken < 100_000, "the server read on");
     assert!(is_well(&site));
 
-    // Requests that are given up at once (CVE-2023-44487), in one go so that they are not looked at in between.
+    // Requests that are reset at once (CVE-2023-44487), in one write, so that the server sees them together.
     let mut client = Client::connect(site.port, &[]);
     let mut burst = vec![];
     for stream in (1..20_001_u32).step_by(2) {
@@ -40,18 +40,18 @@ fn floods_end_their_own_connection_and_nothing_else() {
     assert_eq!(goaway(&client.rest()), Some(11));
     assert!(is_well(&site));
 
-    // Pings that nobody reads the answers to (CVE-2019-9512).
+    // Pings whose answers are not read (CVE-2019-9512).
     let mut client = Client::connect(site.port, &[]);
     let _ = (0..20_000).all(|_| client.send(PING, 0, 0, b"12345678"));
     assert!(is_well(&site));
 }
 
 #[test]
-fn an_answer_to_a_body_that_nobody_reads_arrives_although_the_client_sends_on() {
+fn a_refused_body_is_answered_while_the_client_still_sends() {
     let Some(site) = serve("http2-refused", &[]).filter(|_| tools::can_run("curl", "--version")) else {
         return;
     };
-    // More than is read before the answer, and than the windows take.
+    // More than the server reads before it answers, and more than the windows admit.
     std::fs::write(site.folder.join("body"), vec![b' '; 2_200_000]).unwrap();
     let url = format!("https://localhost:{}/v1/pets", site.port);
     let mut curl = std::process::Command::new("curl");
@@ -72,7 +72,7 @@ fn an_answer_to_a_body_that_nobody_reads_arrives_although_the_client_sends_on() 
 }
 
 #[test]
-fn a_stop_is_told_and_what_was_asked_before_is_answered() {
+fn a_stop_is_announced_and_earlier_requests_are_answered() {
     let Some(mut site) = serve("http2-drain", &[]) else { return };
     let mut client = Client::connect(site.port, &[]);
     client.get(1, "/health");

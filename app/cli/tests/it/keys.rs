@@ -1,5 +1,5 @@
-//! `petstore keys` and `petstore accounts`: in force at once on a running server, kept by one at rest, and told so that
-//! people and programs can read it.
+//! `petstore keys` and `petstore accounts`: they take effect at once on a running server, work without one, and print
+//! for people and for programs.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::MetadataExt;
@@ -7,14 +7,15 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Output, Stdio};
 
-use crate::common::{BINARY, Client, Site};
 use serde_json::{Value, json};
+
+use crate::common::{BINARY, Client, Site};
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// What a command prints for programs.
+/// Returns a command's JSON output.
 fn json(site: &Site, args: &[&str]) -> Value {
     let output = site.run(&[args, &["--json"]].concat());
     assert_eq!(output.status.code(), Some(0), "{args:?}: {}", text(&output.stderr));
@@ -26,18 +27,18 @@ fn create(site: &Site, args: &[&str]) -> (String, String) {
     (made["id"].to_string(), made["key"].as_str().unwrap().to_owned())
 }
 
-/// The status of a read and of a write with this key.
+/// Returns the status of a read and of a write with this key.
 fn statuses(site: &Site, key: &str) -> (u16, u16) {
     let mut client = Client::connect(site.port, key).unwrap();
     let read = client.ask("GET", "/v1/pets", "", "").unwrap().status;
     (read, client.ask("POST", "/v1/categories", "", "{}").unwrap().status)
 }
 
-/// A permitted write of nothing.
+/// A permitted write that changes nothing.
 const WRITES: u16 = 400;
 
 #[test]
-fn what_is_done_to_a_key_is_in_force_for_its_next_request() {
+fn a_change_of_a_key_applies_to_its_next_request() {
     let site = Site::served("in-force", &["--db", "memory", "--ban-strikes", "1"]);
     let site = &site;
     let run = |args: &[&str]| json(site, &[args, &["--db", "memory"]].concat());
@@ -52,7 +53,7 @@ fn what_is_done_to_a_key_is_in_force_for_its_next_request() {
     run(&["keys", "revoke", &id]);
     assert_eq!((statuses(site, &key).0, statuses(site, &second).0), (401, 200));
 
-    // An expiry comes by itself.
+    // A key expires without a further command.
     let (id, brief) = create(site, &["--db", "memory"]);
     assert_eq!(statuses(site, &brief).0, 200);
     run(&["keys", "update", &id, "--expires", "10ms"]);
@@ -61,7 +62,7 @@ fn what_is_done_to_a_key_is_in_force_for_its_next_request() {
     run(&["keys", "update", &id, "--expires", "never"]);
     assert_eq!(statuses(site, &brief).0, 200);
 
-    // One request a day and no patience: the second is refused, the third banned.
+    // One request a day and no tolerance: the second request is refused, the third banned.
     let (id, greedy) =
         create(site, &["--account", "greedy", "--minute", "1", "--day", "1", "--db", "memory"]);
     let mut client = Client::connect(site.port, &greedy).unwrap();
@@ -69,7 +70,7 @@ fn what_is_done_to_a_key_is_in_force_for_its_next_request() {
     while run(&["keys", "show", &id])["state"] != "banned" {
         client.ask("GET", "/v1/pets", "", "").unwrap();
         asked += 1;
-        assert!(asked < 20, "nobody was banned");
+        assert!(asked < 20, "the key was not banned");
     }
     assert_eq!(run(&["keys", "unban", &id])["state"], "active");
     run(&["accounts", "update", "greedy", "--plan", "business"]);
@@ -77,7 +78,7 @@ fn what_is_done_to_a_key_is_in_force_for_its_next_request() {
 }
 
 #[test]
-fn a_store_at_rest_takes_the_same_commands_and_a_server_finds_them_done() {
+fn commands_without_a_server_change_the_file_for_the_next_server() {
     let mut site = Site::new("at-rest");
     let first = site.new_key();
     site.serve(&[], &[("PETSTORE_INITIAL_KEY", &first)]);
@@ -110,7 +111,7 @@ fn a_store_at_rest_takes_the_same_commands_and_a_server_finds_them_done() {
 }
 
 #[test]
-fn a_generated_key_is_printed_for_programs_too() {
+fn a_generated_key_is_printed_as_json() {
     let site = Site::new("generate");
     let key = json(&site, &["keys", "generate"])["key"].as_str().unwrap().to_owned();
     assert!(
@@ -119,7 +120,7 @@ fn a_generated_key_is_printed_for_programs_too() {
 }
 
 #[test]
-fn scopes_are_a_list_wherever_a_key_is_told_of() {
+fn scopes_are_a_list_in_all_output() {
     let site = Site::served("scopes", &[]);
     let both = json!(["read", "write"]);
     let made = json(&site, &["keys", "create", "--account", "zoo"]);
@@ -135,7 +136,7 @@ fn scopes_are_a_list_wherever_a_key_is_told_of() {
 }
 
 #[test]
-fn a_rotation_tells_how_long_the_old_key_lives_and_why_no_longer() {
+fn a_rotation_prints_the_end_of_the_old_key_and_its_reason() {
     let site = Site::served("overlap", &[]);
     let cut_short = "its own expiry, or the overlap of an earlier rotation, comes first";
 
@@ -154,12 +155,12 @@ fn a_rotation_tells_how_long_the_old_key_lives_and_why_no_longer() {
     assert_eq!(short["replaced"], json!({"id": 6, "expiresAt": end, "isCutShort": true}));
     let told = text(&site.run(&["keys", "rotate", &id, "--overlap", "3h"]).stdout);
     assert!(told.contains(&format!("stays valid until {}: {cut_short}", end.as_str().unwrap())), "{told}");
-    // The key alone, for a script, and a word beside it for whoever wrote that.
+    // The key alone on standard output, for a script, and a note on standard error.
     let quiet = site.run(&["keys", "rotate", &id, "--overlap", "3h", "--quiet"]);
     let (key, beside) = (text(&quiet.stdout), text(&quiet.stderr));
     assert!(key.starts_with("pet_") && key.lines().count() == 1, "{key}");
     assert!(beside.starts_with("petstore: ") && beside.contains(cut_short), "{beside}");
-    // The new one is given as long a life, and that is told, too.
+    // The new key gets the same lifetime, and the command prints it.
     let ends = |id: u32| {
         let end = json(&site, &["keys", "show", &id.to_string()])["expiresAt"].clone();
         format!("The new key {id} expires at {}", end.as_str().unwrap())
@@ -176,7 +177,7 @@ fn a_rotation_tells_how_long_the_old_key_lives_and_why_no_longer() {
 }
 
 #[test]
-fn a_key_whose_successor_was_lost_is_rotated_again_to_one_that_lasts() {
+fn a_second_rotation_gives_a_key_with_a_full_lifetime() {
     let site = Site::served("again", &[]);
     let (id, _) = create(&site, &[]);
     let lost = json(&site, &["keys", "rotate", &id, "--overlap", "1h"]);
@@ -185,14 +186,14 @@ fn a_key_whose_successor_was_lost_is_rotated_again_to_one_that_lasts() {
     let (first, second) = (&lost["replaced"], &again["replaced"]);
     assert_eq!(second["expiresAt"], first["expiresAt"], "the old key lives no longer for it");
     assert_eq!([&first["isCutShort"], &second["isCutShort"]], [false, true], "and that is told");
-    // The operator's own word is the last.
+    // An explicit expiry wins.
     let longer = json(&site, &["keys", "update", &id, "--expires", "9999-01-01T00:00:00Z"]);
     assert_eq!(longer["expiresAt"], "9999-01-01T00:00:00.000Z");
     assert!(json(&site, &["keys", "update", &id, "--expires", "never"])["expiresAt"].is_null());
 }
 
 #[test]
-fn what_is_not_there_is_named_with_exit_code_1() {
+fn a_missing_key_or_account_is_named_with_exit_code_1() {
     let site = Site::served("not-there", &["--db", "memory"]);
     let cases: [(&[&str], &str); 7] = [
         (&["keys", "show", "99"], "key 99 does not exist"),
@@ -211,12 +212,12 @@ fn what_is_not_there_is_named_with_exit_code_1() {
     }
 }
 
-/// Runs a command as nobody, who may read and run, but owns nothing.
+/// Runs a command as the user `nobody`, who may read and run the binary, but owns nothing.
 fn as_nobody(site: &Site, args: &[&str]) -> Output {
     let binary = site.folder.join("petstore");
     if !binary.exists() {
-        // The build's folder may be closed to others. By another process: what another test starts meanwhile would
-        // inherit the file open for writing, and nobody could run it then.
+        // Other users may not read the build folder. A child process copies the binary, because another test's child
+        // could inherit a file that this process has open for writing, and the copy could then not be run.
         let copied = Command::new("cp").arg(BINARY).arg(&binary).status();
         assert!(copied.unwrap().success());
     }
@@ -224,7 +225,7 @@ fn as_nobody(site: &Site, args: &[&str]) -> Output {
     Command::new(binary).args(args).current_dir(&site.folder).uid(nobody).gid(nobody).output().unwrap()
 }
 
-/// The log of a server in memory until it serves, which ends with that.
+/// Returns the log of a server in memory until it serves, and ends it.
 fn until_served(command: &mut Command) -> String {
     let started = command.args(["--db", "memory", "--listen", "127.0.0.1:0"]).stdout(Stdio::null());
     let mut server = started.stderr(Stdio::piped()).spawn().unwrap();
@@ -241,7 +242,7 @@ fn until_served(command: &mut Command) -> String {
 }
 
 #[test]
-fn another_user_is_told_that_it_is_another_user() {
+fn another_user_is_refused_with_the_reason() {
     let mut site = Site::new("permission");
     if std::fs::metadata(&site.folder).unwrap().uid() != 0 {
         crate::common::tools::skips::skip("what another user is told is tried as root");
@@ -253,7 +254,7 @@ fn another_user_is_told_that_it_is_another_user() {
     let why = text(&refused.stderr);
     assert!(why.contains("petstore.db.sock belongs to another user"), "{why}");
 
-    // Nobody may write this folder: a store in memory is served without a socket, a file is refused with what to do.
+    // The folder is read-only: a store in memory is served without a socket; a file is refused with a hint.
     let refused = as_nobody(&site, &["--db", "other.db", "--listen", "127.0.0.1:0"]);
     let why = text(&refused.stderr);
     assert_eq!(refused.status.code(), Some(1), "{why}");
@@ -309,9 +310,9 @@ fn tables_are_coloured_on_a_terminal_and_plain_elsewhere() {
     assert!(!site.on_terminal("keys list --json", &[]).contains('\x1b'));
 }
 
-/// A folder may hold a file and a server that keeps nothing: a key for the one opens no door of the other.
+/// A folder may have a data file and a server in memory: a key of the one must not work for the other.
 #[test]
-fn a_command_that_no_server_answers_says_what_it_was_done_in() {
+fn a_command_without_a_server_names_the_file_that_it_changed() {
     let mut site = Site::served("unanswered", &[]);
     let asked = site.run(&["keys", "create", "--quiet"]);
     assert_eq!(text(&asked.stderr), "");
@@ -331,7 +332,7 @@ fn a_command_that_no_server_answers_says_what_it_was_done_in() {
     assert!(nowhere.contains("no data in petstore.db") && nowhere.ends_with(hint), "{nowhere}");
 }
 
-/// What a server answers to these bytes on its admin socket.
+/// Returns the server's answer to these bytes at its admin socket.
 fn asked(site: &Site, bytes: &[u8]) -> String {
     let mut stream = UnixStream::connect(site.folder.join("petstore.sock")).unwrap();
     stream.write_all(bytes).unwrap();
@@ -341,10 +342,10 @@ fn asked(site: &Site, bytes: &[u8]) -> String {
 }
 
 #[test]
-fn a_list_longer_than_a_page_of_the_socket_is_whole() {
+fn a_list_longer_than_a_page_of_the_socket_is_complete() {
     const PAGE: u64 = 500;
     let site = Site::served("many", &["--db", "memory"]);
-    // Without a process for each of them.
+    // Through the socket, without a process for each.
     for number in 1..=PAGE {
         let ask = json!({
             "ask": "create_key", "account": format!("zoo {number}"), "label": "", "scopes": "read,write",
@@ -355,7 +356,7 @@ fn a_list_longer_than_a_page_of_the_socket_is_whole() {
         let list = json(&site, &[args, &["--db", "memory"]].concat());
         list.as_array().unwrap().iter().map(|one| one["id"].as_u64().unwrap()).collect()
     };
-    // With the first one.
+    // Including the first one.
     let all: Vec<_> = (1..=PAGE + 1).collect();
     assert_eq!(ids(&["keys", "list"]), all);
     assert_eq!(ids(&["accounts", "list"]), all);
@@ -363,7 +364,7 @@ fn a_list_longer_than_a_page_of_the_socket_is_whole() {
 }
 
 #[test]
-fn a_question_without_an_end_is_answered_at_its_bound() {
+fn a_request_without_an_end_is_refused_at_the_bound() {
     let site = Site::served("endless", &["--db", "memory"]);
     let answer = asked(&site, &vec![b' '; 1024 * 1024]);
     assert!(answer.contains("the request cannot be parsed"), "{answer}");

@@ -1,11 +1,12 @@
-//! `/metrics` and the log, as who watches a server reads them.
+//! `/metrics` and the log.
+
+use serde_json::Value;
 
 use crate::common::exposition::scrape;
 use crate::common::{Client, Site, free_port};
-use serde_json::Value;
 
 #[test]
-fn a_visit_shows_up_in_every_family() {
+fn requests_are_counted_in_every_family() {
     let site = Site::served("metrics", &["--demo", "3", "--free-minute", "5", "--ban-strikes", "1"]);
     let key = site.printed_key();
     let mut client = Client::connect(site.port, &key).unwrap();
@@ -54,7 +55,7 @@ fn a_visit_shows_up_in_every_family() {
 }
 
 #[test]
-fn lines_of_the_log_that_a_full_disk_does_not_take_are_counted() {
+fn log_lines_lost_on_a_full_disk_are_counted() {
     let mut site = Site::new("log-full");
     let key = site.new_key();
     let mut server = site.command(&["--db", "memory", "--log", "requests"]);
@@ -68,24 +69,25 @@ fn lines_of_the_log_that_a_full_disk_does_not_take_are_counted() {
     for _ in 0..10 {
         assert_eq!(client.ask("GET", "/v1/pets", "", "").unwrap().status, 200);
     }
-    // The log is written beside the answers: the ten lines, the address of the reference page, and that it serves.
+    // The log is written asynchronously: the ten lines, the address of the reference page, and the line that says it
+    // serves.
     let mut lost = || scrape(&mut client)["petstore_log_lines_dropped_total"];
     assert!((0..10_000).any(|_| lost() >= 12.0), "{}", lost());
 }
 
 #[test]
-fn metrics_are_on_the_ops_listener_alone_where_there_is_one() {
+fn metrics_are_only_on_the_ops_listener_if_there_is_one() {
     let mut site = Site::new("ops-metrics");
     let ops = free_port();
     site.serve(&["--db", "memory", "--ops-listen", &format!("127.0.0.1:{ops}")], &[]);
     assert_eq!(Client::connect(site.port, "x").unwrap().ask("GET", "/metrics", "", "").unwrap().status, 404);
     assert_eq!(Client::connect(ops, "x").unwrap().ask("GET", "/metrics", "", "").unwrap().status, 200);
-    // Whoever asks at the other listener is told where to look.
+    // The other listener says where the metrics are.
     let lost = site.run(&["healthcheck", "--listen", &format!("127.0.0.1:{}", site.port)]);
     assert!(String::from_utf8_lossy(&lost.stderr).contains("name it with --ops-listen"), "{lost:?}");
 }
 
-/// Serves with these settings, asks once, stops, and returns the log.
+/// Serves with these settings, sends a request, stops, and returns the log.
 fn log_of(name: &str, args: &[&str]) -> String {
     let mut site = Site::new(name);
     let file = site.folder.join("log");
@@ -111,7 +113,7 @@ fn log_of(name: &str, args: &[&str]) -> String {
 }
 
 #[test]
-fn a_program_reads_a_json_object_a_request() {
+fn the_json_log_has_an_object_for_each_request() {
     let log = log_of("json-log", &["--log", "requests"]);
     let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let line = lines.iter().find(|line| line["requestId"] == "mine").unwrap();
@@ -126,7 +128,7 @@ fn a_program_reads_a_json_object_a_request() {
 }
 
 #[test]
-fn a_person_reads_text_and_the_levels_leave_out_what_they_say() {
+fn the_text_log_is_readable_and_levels_filter_it() {
     let log = log_of("text-log", &["--log", "requests", "--log-format", "text"]);
     assert!(
         log.contains(" request GET /pets 200 ") && log.contains(" request GET /pets/{petId} 404 "),

@@ -1,4 +1,4 @@
-//! What a reload changes, what it leaves to a restart, and what it refuses.
+//! A reload: the changes that it applies, those that need a restart, and those that it refuses.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ fn text(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn a_reload_takes_plans_and_cors_and_names_what_needs_a_restart() {
+fn a_reload_applies_plans_and_cors_and_names_settings_that_need_a_restart() {
     let mut site = Site::new("reload");
     let file = site.folder.join("p.toml");
     std::fs::write(&file, "business-minute = 1000\n").unwrap();
@@ -32,7 +32,7 @@ fn a_reload_takes_plans_and_cors_and_names_what_needs_a_restart() {
     ] {
         assert!(said.contains(line), "{said}");
     }
-    // The connection is the same one.
+    // On the same connection.
     assert!(limit(&mut client).contains("\"limit\":77"));
 
     std::fs::write(&file, "business-minute = \"many\"\n").unwrap();
@@ -51,7 +51,7 @@ fn a_reload_takes_plans_and_cors_and_names_what_needs_a_restart() {
     assert!(text(&output.stderr).contains("no server listens"));
 }
 
-/// Puts a pipe in the place of a file. Nobody writes into it.
+/// Replaces a file by a pipe without a writer.
 fn pipe(site: &Site, file: &str) {
     let _ = fs::remove_file(site.folder.join(file));
     let made = Command::new("mkfifo").arg(file).current_dir(&site.folder).status().unwrap();
@@ -59,7 +59,7 @@ fn pipe(site: &Site, file: &str) {
 }
 
 #[test]
-fn a_pipe_gives_settings_to_a_start_and_is_refused_by_a_reload_which_waits_for_nobody() {
+fn a_start_reads_settings_from_a_pipe_and_a_reload_refuses_one() {
     let mut site = Site::new("reload-pipe");
     pipe(&site, "p.toml");
     let file = site.folder.join("p.toml");
@@ -79,7 +79,7 @@ fn a_pipe_gives_settings_to_a_start_and_is_refused_by_a_reload_which_waits_for_n
     site.stop();
 }
 
-/// Makes a certificate and its key, under a name.
+/// Creates a certificate and its key under a name.
 fn certify(folder: &Path, pair: &str) {
     let args =
         format!("req -x509 -newkey ed25519 -nodes -subj /CN={pair} -keyout {pair}.key -out {pair}.pem");
@@ -87,7 +87,7 @@ fn certify(folder: &Path, pair: &str) {
     assert!(made.status.success(), "{}", text(&made.stderr));
 }
 
-/// Has the settings file name a certificate and its key, and the server told of that.
+/// Writes a certificate and its key into the settings file, and reloads.
 fn reload_with(site: &Site, cert: &str, key: &str) -> Output {
     let settings = format!("tls-cert = \"{cert}\"\ntls-key = \"{key}\"\n");
     fs::write(site.folder.join("p.toml"), settings).unwrap();
@@ -95,7 +95,7 @@ fn reload_with(site: &Site, cert: &str, key: &str) -> Output {
 }
 
 #[test]
-fn other_certificate_files_need_a_restart_and_are_refused_if_that_would_fail_with_them() {
+fn other_certificate_files_need_a_restart_and_are_checked() {
     if !tools::can_run("openssl", "version") {
         return;
     }
@@ -116,7 +116,7 @@ fn other_certificate_files_need_a_restart_and_are_refused_if_that_would_fail_wit
             assert_eq!(refused.status.code(), Some(1), "{message}");
             assert!(message.contains(&format!("nothing was reloaded: {named}: {why}")), "{message}");
         }
-        // What the settings no longer name may be gone.
+        // Files that the settings no longer name may be missing.
         fs::remove_file(site.folder.join("old.pem")).unwrap();
         let reloaded = reload_with(&site, "new.pem", "new.key");
         let (cert, key) = if begins_with_tls { ("old.pem", "old.key") } else { ("-", "-") };
@@ -129,7 +129,7 @@ fn other_certificate_files_need_a_restart_and_are_refused_if_that_would_fail_wit
 }
 
 #[test]
-fn a_pipe_in_the_place_of_a_certificate_or_key_is_refused_and_the_server_can_be_stopped() {
+fn a_reload_refuses_a_pipe_as_certificate_or_key() {
     if !tools::can_run("openssl", "version") {
         return;
     }

@@ -1,4 +1,4 @@
-//! A tester's server: it begins anew in milliseconds, its clock is turned, it fails as planned.
+//! A sandbox: resets in milliseconds, an adjustable clock, planned failures.
 
 mod access;
 mod clock;
@@ -9,17 +9,18 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use crate::common::{Client, Site};
 use serde_json::Value;
 
-/// A tester's server and a client of it.
+use crate::common::{Client, Site};
+
+/// A sandbox and a client.
 struct Sandbox {
     site: Site,
     key: String,
     client: Client,
 }
 
-/// An answer with all that these tests look at.
+/// The parts of an answer that these tests check.
 struct Reply {
     status: u16,
     head: String,
@@ -49,7 +50,7 @@ impl Sandbox {
         assert_eq!(self.client.ask("POST", "/sandbox/reset", "", "").unwrap().status, 204);
     }
 
-    /// Sends the clock somewhere. The time that it shows then.
+    /// Sets the clock, and returns the time that it then shows.
     fn clock(&mut self, turn: &Value) -> String {
         let answer = self.client.ask("POST", "/sandbox/clock", "", &turn.to_string()).unwrap();
         assert_eq!(answer.status, 200, "{}", answer.body);
@@ -65,7 +66,7 @@ impl Sandbox {
         self.client.ask(method, path, "", body).unwrap().status
     }
 
-    /// One request on a connection of its own, with these headers. None if there is no answer.
+    /// Sends one request with these headers on a new connection. None if there is no answer.
     fn once(&self, method: &str, path: &str, headers: &str, body: &str) -> Option<Reply> {
         let mut stream = TcpStream::connect(("127.0.0.1", self.site.port)).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
@@ -92,5 +93,5 @@ impl Sandbox {
     }
 }
 
-/// The stores that a tester may have.
+/// The stores of a sandbox.
 const STORES: [&[&str]; 2] = [&["--db", "memory", "--demo", "100"], &["--demo", "100"]];

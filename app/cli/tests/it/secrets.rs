@@ -1,5 +1,5 @@
-//! A key is in no log, error, metric or file but the one that it was asked to be written to; nor is a body that was
-//! refused. On the binary, with everything that a client or an operator may do wrong with either.
+//! A key is in no log, error, metric or file except the one for it; nor is a refused body. Tested on the binary, with
+//! every mistake that a client or an operator can make.
 
 use std::collections::HashSet;
 use std::fs;
@@ -12,34 +12,34 @@ use std::time::Duration;
 use crate::common::strace::{end, inject};
 use crate::common::{Site, tools};
 
-/// What every refused body holds.
+/// A text in every refused body.
 const REFUSED: &str = "canary-of-a-refused-body";
 
-/// What an accepted one holds: it is found, so the search finds.
+/// A text in an accepted body. It is found, so the search works.
 const ACCEPTED: &str = "canary-of-an-accepted-body";
 
-/// Where the first key is asked to be written to.
+/// The file for the first key.
 const KEY_FILE: &str = "first-key";
 
-/// What the server shows to whoever asks.
+/// The public pages of the server.
 const PAGES: [&str; 8] =
     ["/", "/health", "/ready", "/metrics", "/docs", "/openapi.yaml", "/openapi.json", "/nowhere"];
 
-/// Characters of a key that lists and logs show.
+/// The characters of a key that lists and logs show.
 const PREFIX_LEN: usize = 12;
 
-/// So many characters in a row of the rest are a leak.
+/// This many consecutive characters of the rest are a leak.
 const RUN: usize = 8;
 
 struct Watched {
     site: Site,
     secrets: Vec<String>,
-    /// All that the server has said.
+    /// The server's output.
     heard: Vec<u8>,
 }
 
 impl Watched {
-    /// A server that logs everything into its folder.
+    /// Starts a server that logs everything into its folder.
     fn serve(name: &str, args: &[&str]) -> Self {
         let mut site = Site::new(name);
         let log = fs::File::create(site.folder.join("log")).unwrap();
@@ -58,7 +58,7 @@ impl Watched {
         watched
     }
 
-    /// A command that prints a secret, for this once.
+    /// Runs a command that may print a secret.
     fn new_secret(&mut self, args: &[&str]) -> String {
         let output = self.site.run(args);
         let secret = String::from_utf8(output.stdout).unwrap().trim().to_owned();
@@ -68,18 +68,18 @@ impl Watched {
         secret
     }
 
-    /// A command that prints none.
+    /// Runs a command that must not print a secret.
     fn run(&mut self, args: &[&str]) -> Option<i32> {
         let output = self.site.run(args);
         self.heard.extend([output.stdout, output.stderr].concat());
         output.status.code()
     }
 
-    /// Bytes to the port and whatever comes back; the status, if that is an answer.
+    /// Sends bytes to the port. Returns the status if the answer has one.
     fn send(&mut self, bytes: &str) -> Option<u16> {
         let mut stream = TcpStream::connect(("127.0.0.1", self.site.port)).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-        // A server that has heard enough may close.
+        // The server may close before it has read everything.
         let _ = stream.write_all(bytes.as_bytes());
         let _ = stream.shutdown(std::net::Shutdown::Write);
         let mut answer = Vec::new();
@@ -96,13 +96,13 @@ impl Watched {
         ))
     }
 
-    /// A request with a key where it belongs.
+    /// Sends a request with a key in the right place.
     fn with_key(&mut self, key: &str, line: &str, fields: &str, body: &str) -> Option<u16> {
         let fields = format!("Authorization: Bearer {key}\r\nContent-Type: application/json\r\n{fields}");
         self.ask(line, &fields, body)
     }
 
-    /// A line to the admin socket.
+    /// Sends a line to the admin socket.
     fn ask_admin(&mut self, line: &str) {
         let mut stream = UnixStream::connect(self.site.folder.join("petstore.db.sock")).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
@@ -113,7 +113,7 @@ impl Watched {
         self.heard.extend(answer);
     }
 
-    /// Every place that a secret could have come to, with what is there.
+    /// Returns every place that could contain a secret, with its content.
     fn places(&self) -> Vec<(String, Vec<u8>)> {
         let process = self.site.server.as_ref().unwrap().id();
         let mut places = vec![("an answer".to_owned(), self.heard.clone())];
@@ -129,7 +129,7 @@ impl Watched {
         places
     }
 
-    /// Looks everywhere for the secrets and for bodies that were refused.
+    /// Searches every place for the secrets and for refused bodies.
     fn search(&mut self) {
         for page in PAGES {
             self.ask(&format!("GET {page}"), "", "");
@@ -141,7 +141,7 @@ impl Watched {
         }
         for (place, content) in &places {
             assert!(!contains(content, REFUSED.as_bytes()), "a refused body is in {place}");
-            // The first key is in the file that it was asked to be written to.
+            // The first key is in its file.
             let secrets = &self.secrets[usize::from(place.ends_with(KEY_FILE))..];
             assert_eq!(leak(content, secrets), None, "a key is in {place}");
         }
@@ -164,7 +164,7 @@ fn files_in(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// What stands before the first part of a secret, if there is any.
+/// Returns the text before the first part of a secret, if there is one.
 fn leak(content: &[u8], secrets: &[String]) -> Option<String> {
     let runs: HashSet<_> =
         secrets.iter().flat_map(|secret| secret.as_bytes()[PREFIX_LEN..].windows(RUN)).collect();
@@ -177,7 +177,7 @@ fn contains(content: &[u8], what: &[u8]) -> bool {
 }
 
 #[test]
-fn a_key_and_a_refused_body_are_nowhere_but_where_they_belong() {
+fn keys_and_refused_bodies_leak_nowhere() {
     let mut watched = Watched::serve("secrets", &["--body-max", "4096"]);
     let own = watched.secrets[0].clone();
     let other = watched.new_secret(&["keys", "create", "--account", "zoo", "--label", "ci", "--quiet"]);
@@ -192,7 +192,8 @@ fn a_key_and_a_refused_body_are_nowhere_but_where_they_belong() {
 
     watched.site.signal("-TERM");
     assert!(watched.site.server.as_mut().unwrap().wait().unwrap().success());
-    // What only an end writes is there now; the server's own files may be gone, and nothing has come instead.
+    // Now the output that only a stop writes exists; the server's temporary files may be gone, and no other file is
+    // left.
     for (place, content) in watched.places().iter().filter(|(place, _)| !place.ends_with(KEY_FILE)) {
         assert_eq!(leak(content, &watched.secrets), None, "a key is in {place}");
     }
@@ -208,7 +209,7 @@ fn accept(watched: &mut Watched, own: &str) {
     assert_eq!(watched.ask("GET /v1/pets", &format!("X-API-Key: {own}\r\n"), ""), Some(200));
 }
 
-/// The key wherever a client may put it by mistake.
+/// Sends the key in every place in which a client may put it by mistake.
 fn misplace(watched: &mut Watched, key: &str, own: &str) {
     for target in [
         format!("/v1/pets?api_key={key}"),
@@ -285,7 +286,7 @@ fn misplace(watched: &mut Watched, key: &str, own: &str) {
     }
 }
 
-/// Bodies that are refused, for every reason there is.
+/// Sends bodies that are refused, one for each reason.
 fn refuse(watched: &mut Watched, own: &str) {
     let json = |member: &str| format!(r#"{{{member}:"{REFUSED}"}}"#);
     let named = format!(r#"{{"name":"{REFUSED}","categoryId":1}}"#);
@@ -314,7 +315,7 @@ fn refuse(watched: &mut Watched, own: &str) {
     for (line, fields, body, expected) in cases {
         assert_eq!(watched.with_key(own, line, fields, &body), Some(expected), "{line} {fields}");
     }
-    // Without a key, and cut off.
+    // Without a key, and incomplete.
     assert_eq!(watched.ask("POST /v1/pets", "Content-Type: application/json\r\n", &named), Some(401));
     watched.send(&format!(
         "POST /v1/pets HTTP/1.1\r\nHost: h\r\nX-API-Key: {own}\r\nContent-Type: application/json\r\nContent-Length: 999\r\n\r\n{named}"
@@ -323,7 +324,7 @@ fn refuse(watched: &mut Watched, own: &str) {
     let outside = std::env::temp_dir().join(format!("petstore-refused-import-{}", std::process::id()));
     fs::write(&outside, format!("{{\"category\":{{\"name\":\"{REFUSED}\",\"id\":\"{REFUSED}\"}}}}\n"))
         .unwrap();
-    // The operator is told what was wrong with a line of their own; that is theirs, and nobody's log.
+    // The operator gets the error about the imported line; it must not be in the log.
     let import = watched.site.run(&["import", outside.to_str().unwrap()]);
     assert_eq!(import.status.code(), Some(1));
     fs::remove_file(outside).unwrap();
@@ -355,7 +356,7 @@ fn administer(watched: &mut Watched, other: &str, unknown: &str) {
 }
 
 #[test]
-fn a_store_that_fails_tells_nothing_either() {
+fn keys_and_bodies_do_not_leak_while_the_store_fails() {
     if !tools::can_run("strace", "-V") {
         return;
     }

@@ -1,4 +1,4 @@
-//! Each setting, seen to act on the binary. A setting without a case fails the test.
+//! The effect of each setting on the binary. A setting without a case fails the test.
 
 mod bans;
 mod bounds;
@@ -15,10 +15,11 @@ use std::sync::Mutex;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use crate::common::{Answer, Client, Site};
 use serde_json::{Value, json};
 
-/// The settings that a case sees acting, and the case.
+use crate::common::{Answer, Client, Site};
+
+/// A case, and the settings whose effect it shows.
 type Case = (&'static [&'static str], fn());
 
 const CASES: &[Case] = &[
@@ -54,11 +55,11 @@ const CASES: &[Case] = &[
     (&["log-slow"], log::slow),
 ];
 
-/// Cases that run at once: they wait more than they work.
+/// The number of cases that run at the same time; they mostly wait.
 const AT_ONCE: usize = 4;
 
 #[test]
-fn each_setting_is_seen_to_act() {
+fn each_setting_has_an_effect() {
     let table = String::from_utf8(Site::new("acts").run(&["settings", "--markdown"]).stdout).unwrap();
     let settings: BTreeSet<_> =
         table.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
@@ -91,7 +92,7 @@ struct Trial {
 }
 
 impl Trial {
-    /// A server in memory.
+    /// Starts a server in memory.
     fn new(name: &str, args: &[&str]) -> Self {
         Self::with(name, &[&["--db", "memory"][..], args].concat())
     }
@@ -107,32 +108,32 @@ impl Trial {
         Client::connect(self.site.port, &self.key).unwrap()
     }
 
-    /// One request on a connection of its own.
+    /// Sends one request on a new connection.
     fn ask(&self, method: &str, path: &str, headers: &str, body: &str) -> Answer {
         self.client().ask(method, path, headers, body).unwrap()
     }
 
-    /// What is answered to these bytes, up to the connection's end.
+    /// Returns the answer to these bytes, up to the end of the connection.
     fn raw(&self, bytes: &str) -> String {
         let mut stream = self.connect();
         stream.write_all(bytes.as_bytes()).unwrap();
         read(&mut stream)
     }
 
-    /// A GET with the key and these fields, its answer with its head.
+    /// Sends a GET with the key and these fields. Returns the answer with its head.
     fn get(&self, path: &str, fields: &str) -> String {
         let key = &self.key;
         self.raw(&format!("GET {path} HTTP/1.1\r\nx-api-key: {key}\r\nconnection: close\r\n{fields}\r\n"))
     }
 
-    /// A connection on which nothing is waited for longer than a slow machine needs.
+    /// Opens a connection with a read timeout that suffices for a slow machine.
     fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(("127.0.0.1", self.site.port)).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
         stream
     }
 
-    /// A request that has passed the gate and whose body of ten bytes has not come.
+    /// Sends a request that passes the gate and lacks its body of ten bytes.
     fn held(&self) -> TcpStream {
         let mut stream = self.connect();
         let key = &self.key;
@@ -147,17 +148,17 @@ impl Trial {
         stream
     }
 
-    /// Sends the sandbox's clock somewhere.
+    /// Sets the sandbox's clock.
     fn clock(&self, turn: &Value) {
         assert_eq!(self.ask("POST", "/sandbox/clock", "", &turn.to_string()).status, 200);
     }
 
-    /// The sandbox's clock this much later.
+    /// Advances the sandbox's clock.
     fn later(&self, by: &str) {
         self.clock(&json!({"advance": by}));
     }
 
-    /// An administrative command, and what it prints for programs.
+    /// Runs an administrative command and returns its JSON output.
     fn run(&self, args: &[&str]) -> Value {
         let output = self.site.run(&[args, &["--db", "memory", "--json"]].concat());
         assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
@@ -169,7 +170,7 @@ impl Trial {
     }
 }
 
-/// What comes up to the connection's end, which may be a hard one.
+/// Reads up to the end of the connection, which may be a reset.
 fn read(stream: &mut TcpStream) -> String {
     let (mut all, mut buffer) = (Vec::new(), [0; 16_384]);
     while let Ok(read @ 1..) = stream.read(&mut buffer) {
@@ -178,7 +179,7 @@ fn read(stream: &mut TcpStream) -> String {
     String::from_utf8_lossy(&all).into_owned()
 }
 
-/// What a refused start says.
+/// Returns the error of a start that is refused.
 fn refused(args: &[&str]) -> String {
     let output = Command::new(crate::common::BINARY).args(args).output().unwrap();
     assert_eq!(output.status.code(), Some(2), "{args:?}");

@@ -1,5 +1,5 @@
-//! Settings as an operator gives them: flags over the environment over the file over the defaults; wrong ones refused
-//! by name.
+//! Precedence of settings: flags over the environment over the file over the defaults; wrong values are refused by
+//! name.
 
 use std::process::Output;
 
@@ -9,7 +9,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// The value and the origin that `check-config` tells of a setting.
+/// The value and the source that `check-config` prints for a setting.
 fn in_force(output: &Output, key: &str) -> (String, String) {
     let table = text(&output.stdout);
     let line = table.lines().find(|line| line.split_whitespace().next() == Some(key));
@@ -17,7 +17,7 @@ fn in_force(output: &Output, key: &str) -> (String, String) {
     (cells[1].to_owned(), cells[2].to_owned())
 }
 
-/// Every setting, as `petstore settings` lists them.
+/// Every setting, as listed by `petstore settings`.
 fn keys(site: &Site) -> Vec<String> {
     let table = text(&site.run(&["settings", "--markdown"]).stdout);
     let keys = table.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
@@ -44,7 +44,7 @@ fn a_flag_wins_over_a_variable_over_the_file_over_the_default() {
 }
 
 #[test]
-fn each_setting_that_is_wrong_in_the_file_is_named_with_its_line() {
+fn each_wrong_setting_in_the_file_is_named_with_its_line() {
     let site = Site::new("wrong-file");
     let keys = keys(&site);
     assert!(keys.len() > 30, "{keys:?}");
@@ -58,9 +58,9 @@ fn each_setting_that_is_wrong_in_the_file_is_named_with_its_line() {
 }
 
 #[test]
-fn each_setting_with_a_form_refuses_what_is_none_in_the_environment_and_the_file() {
+fn malformed_values_in_the_environment_and_the_file_are_refused() {
     let site = Site::new("wrong-value");
-    // What takes any text: names of files.
+    // Settings that accept any text, such as file names.
     let free = ["admin-socket", "initial-key-file", "db", "tls-cert", "tls-key"];
     for key in keys(&site).iter().filter(|key| !free.contains(&key.as_str())) {
         let variable = variable_of(key);
@@ -75,7 +75,7 @@ fn each_setting_with_a_form_refuses_what_is_none_in_the_environment_and_the_file
 }
 
 #[test]
-fn a_file_that_is_none_and_a_key_that_is_none_are_told_with_their_line() {
+fn malformed_files_and_unknown_keys_are_named_with_their_line() {
     let site = Site::new("no-toml");
     let cases = [
         ("listen = \n", "p.toml:1: "),
@@ -103,7 +103,7 @@ fn a_file_that_is_none_and_a_key_that_is_none_are_told_with_their_line() {
 }
 
 #[test]
-fn an_empty_list_in_the_file_is_as_if_it_were_not_set_or_is_told_what_to_write_instead() {
+fn an_empty_list_in_the_file_counts_as_not_set_or_gets_a_hint() {
     let site = Site::new("empty-list");
     let check = |file: &str| {
         std::fs::write(site.folder.join("p.toml"), file).unwrap();
@@ -143,11 +143,11 @@ fn an_empty_text_in_the_file_counts_as_not_set_for_every_setting() {
     assert!(refused.contains("unknown setting"), "{refused}");
 }
 
-/// What the file, the environment and the flags say.
+/// Values in the file, the environment and the flags.
 type Said<'s> = (&'s str, &'s [(&'s str, &'s str)], &'s [&'s str]);
 
 #[test]
-fn settings_that_do_not_go_together_are_named_with_where_each_came_from() {
+fn contradictory_settings_are_named_with_their_sources() {
     let site = Site::new("together");
     let cases: [(Said<'_>, &str); 6] = [
         (("\nfree-day = 10\n", &[], &[]), "free-day (10, p.toml:2) is less than free-minute (60, default)"),
@@ -185,7 +185,7 @@ fn settings_that_do_not_go_together_are_named_with_where_each_came_from() {
 }
 
 #[test]
-fn a_variable_of_any_command_is_named_when_it_is_wrong() {
+fn a_wrong_variable_of_any_command_is_named() {
     let site = Site::new("variable");
     for (variable, value, why) in [
         ("PETSTORE_OVERLAP", "soon", "PETSTORE_OVERLAP=\"soon\" in the environment: expected a time"),
@@ -210,21 +210,17 @@ fn a_variable_of_any_command_is_named_when_it_is_wrong() {
 }
 
 #[test]
-fn a_variable_that_is_empty_is_as_if_it_were_not_set() {
+fn an_empty_variable_counts_as_not_set() {
     let mut site = Site::new("empty");
     let read = keys(&site).iter().map(|key| variable_of(key)).collect::<Vec<_>>();
     assert!(read.len() > 30, "{read:?}");
-    // A compose file passes each that the host does not define, and one that nobody knows.
+    // A compose file sets a variable to nothing if the host does not define it; one of these is unknown.
     let others = ["PETSTORE_CONFIG", "PETSTORE_INITIAL_KEY", "PETSTORE_ZEBRA"].map(str::to_owned);
     let empty = || read.iter().chain(&others).map(|name| (name.as_str(), ""));
     std::fs::write(site.folder.join("p.toml"), "free-minute = 7\n").unwrap();
     let output = site.command(&["check-config", "--config", "p.toml"]).envs(empty()).output().unwrap();
     assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), String::new()));
-    assert_eq!(
-        in_force(&output, "free-minute"),
-        ("7".to_owned(), "p.toml:1".to_owned()),
-        "the file is heeded"
-    );
+    assert_eq!(in_force(&output, "free-minute"), ("7".to_owned(), "p.toml:1".to_owned()), "the file applies");
     assert_eq!(in_force(&output, "tls-cert"), ("-".to_owned(), "default".to_owned()));
     // The server starts, and so do the commands that share its variables.
     let listen = format!("127.0.0.1:{}", site.port);
@@ -240,12 +236,12 @@ fn a_variable_that_is_empty_is_as_if_it_were_not_set() {
         let done = site.command(command).envs(empty()).output().unwrap();
         assert_eq!(done.status.code(), Some(0), "{command:?}: {}", text(&done.stderr));
     }
-    // A flag says what it says.
+    // In contrast to an empty variable, an empty flag is refused.
     assert_eq!(site.run(&["check-config", "--tls-cert="]).status.code(), Some(2));
 }
 
 #[test]
-fn a_port_alone_is_one_of_this_machine_and_a_word_of_other_servers_gets_a_tip() {
+fn a_port_alone_means_loopback_and_options_of_other_servers_get_a_hint() {
     let site = Site::new("listen-forms");
     for (text, port) in [
         (format!("{}", site.port), site.port),
@@ -272,13 +268,13 @@ fn a_port_alone_is_one_of_this_machine_and_a_word_of_other_servers_gets_a_tip() 
     assert!(!site.folder.join("pets.db").exists() && !site.folder.join("file:pets.db").exists());
 }
 
-/// The environment variable of a setting.
+/// Returns the environment variable of a setting.
 fn variable_of(key: &str) -> String {
     format!("PETSTORE_{}", key.replace('-', "_").to_uppercase())
 }
 
 #[test]
-fn help_names_what_a_command_heeds_and_in_that_order() {
+fn help_lists_the_sources_of_settings_in_their_order() {
     let site = Site::new("help-order");
     let help = |command: &[&str]| text(&site.run(&[command, &["--help"]].concat()).stdout);
     let backup = help(&["backup"]);
@@ -294,7 +290,7 @@ fn help_names_what_a_command_heeds_and_in_that_order() {
 }
 
 #[test]
-fn a_switch_takes_its_value_behind_a_space_or_an_equals_sign_or_none() {
+fn a_switch_accepts_a_value_after_a_space_after_an_equals_sign_or_none() {
     let site = Site::new("switch");
     for (flags, value) in [
         (&["--require-if-match", "true"][..], "true"),
@@ -315,7 +311,7 @@ fn a_switch_takes_its_value_behind_a_space_or_an_equals_sign_or_none() {
 }
 
 #[test]
-fn variables_that_nobody_reads_are_warned_of_and_what_was_meant_is_named() {
+fn unknown_variables_cause_a_warning_with_a_suggestion() {
     let site = Site::new("variables");
     let unread = [("PETSTORE_LISTN", "x"), ("PETSTORE_FREE_MINUTES", "5"), ("PETSTORE_ZEBRA", "1")];
     let output = site.command(&["check-config"]).envs(unread).output().unwrap();
@@ -333,7 +329,7 @@ fn variables_that_nobody_reads_are_warned_of_and_what_was_meant_is_named() {
     let read =
         [("PETSTORE_INITIAL_KEY", key.as_str()), ("PETSTORE_CONFIG", "p.toml"), ("PETSTORE_OVERLAP", "1h")];
     std::fs::write(site.folder.join("p.toml"), "").unwrap();
-    // The contract has its readers set these.
+    // The contract tells its readers to set these variables.
     let contract = text(&site.run(&["openapi"]).stdout);
     let clients = ["PETSTORE_URL", "PETSTORE_KEY"];
     assert!(clients.iter().all(|name| contract.contains(&format!("export {name}="))));
@@ -375,9 +371,9 @@ fn the_first_key_can_come_from_a_file() {
 }
 
 #[test]
-fn the_check_finds_an_admin_socket_s_path_that_is_too_long_and_a_first_key_s_folder_that_is_not_there() {
+fn the_check_finds_a_too_long_socket_path_and_a_missing_folder_for_the_first_key() {
     let site = Site::new("check");
-    // Short enough for a socket, but not for the folder beside it that one is made in.
+    // Short enough for a socket, but not for the temporary folder in which the socket is created.
     let longest = "s".repeat(107);
     for path in [&longest, &"s".repeat(108)] {
         for command in ["check-config", "serve"] {
@@ -395,7 +391,7 @@ fn the_check_finds_an_admin_socket_s_path_that_is_too_long_and_a_first_key_s_fol
         std::fs::read_dir(&site.folder).unwrap().next().is_none(),
         "no data is made before that is known"
     );
-    // As long as may be, it opens.
+    // The longest path that works.
     let longest = "s".repeat(107 - ".0000001.new/socket".len());
     assert_eq!(site.run(&["check-config", "--admin-socket", &longest]).status.code(), Some(0));
     Site::served("longest", &["--db", "memory", "--admin-socket", &longest]).stop();
@@ -411,7 +407,7 @@ fn the_check_finds_an_admin_socket_s_path_that_is_too_long_and_a_first_key_s_fol
 }
 
 #[test]
-fn the_documented_settings_are_those_of_the_binary() {
+fn the_documents_list_the_settings_of_the_binary() {
     let site = Site::new("settings-docs");
     let docs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
     for (form, file) in [("--markdown", "settings.md"), ("--sample", "petstore.toml")] {

@@ -1,4 +1,4 @@
-//! A test that is skipped says so, in a plain run: past libtest's capture, numbered, and with what to install.
+//! Skipped tests: each prints a numbered line past libtest's capture, with the command that installs what is missing.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -6,17 +6,17 @@ use std::process::{Command, Output};
 
 use crate::common::tools::{can_run, skips};
 
-/// Runs tests of this binary that name a program which is nowhere, as `cargo test` does, without `--nocapture`.
+/// Runs tests of this binary that need a missing program, as `cargo test` does, without `--nocapture`.
 fn plain_run(tests: &[&str], variables: &[(&str, &str)]) -> Output {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.arg("--exact").args(tests).env_remove("CI").env(PROBED, "yes");
     command.envs(variables.iter().copied()).output().unwrap()
 }
 
-/// Set in the runs that [`plain_run`] starts.
+/// The variable that [`plain_run`] sets.
 const PROBED: &str = "SKIPS_ARE_PROBED";
 
-/// Needs what is nowhere when it is probed, and `cargo` otherwise.
+/// Needs a missing program if [`PROBED`] is set, and `cargo` otherwise.
 fn probe(nowhere: &str) {
     let program = if std::env::var_os(PROBED).is_some() { nowhere } else { env!("CARGO") };
     if !can_run(program, "--version") {
@@ -51,7 +51,7 @@ const PROBES: [&str; 3] = [
 #[test]
 fn each_skip_of_a_plain_run_is_a_numbered_line_on_standard_error() {
     let mut numbers = BTreeSet::new();
-    // As the binaries of one `cargo test`, one after the other: they go on counting.
+    // Like two binaries of one `cargo test`, which continue counting.
     for round in 0..2 {
         let output = plain_run(&PROBES, &[]);
         let (told, lines) =
@@ -75,7 +75,7 @@ fn each_skip_of_a_plain_run_is_a_numbered_line_on_standard_error() {
             assert!(all.contains(told), "{all}");
         }
     }
-    // This process is the parent of them all, and of no others that skip.
+    // This process is the parent of all of them, and of no other process that skips tests.
     assert_eq!(numbers, (1..=2 * PROBES.len()).collect());
 }
 
@@ -87,7 +87,7 @@ fn under_ci_a_program_that_is_missing_is_a_failure() {
     assert!(told.contains("`bash tests/tools/install`"), "{told}");
 }
 
-/// The sources in a folder.
+/// Collects the sources in a folder.
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -101,11 +101,11 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
 }
 
 #[test]
-fn no_test_says_by_itself_that_it_is_skipped() {
+fn only_the_shared_file_reports_skips() {
     let mut found = vec![];
     sources(&crate::common::page::root(), &mut found);
     assert!(found.len() > 300, "{} sources", found.len());
-    // Written in two parts, so that this file does not find itself.
+    // In two parts, so that this file does not match.
     let said = ["print", "ln!(\"SKIP"].concat();
     let by_themselves: Vec<_> = found
         .iter()

@@ -1,4 +1,4 @@
-//! Every acknowledged write is on disk before its answer leaves: watched from outside, call by call.
+//! The order of system calls: every acknowledged write is synced before its answer is sent.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -8,7 +8,7 @@ use crate::common::{Client, Site, tools};
 const ORDERS: usize = 20;
 
 #[test]
-fn each_201_leaves_after_a_sync_that_came_after_its_request() {
+fn each_201_is_sent_after_a_sync() {
     if !tools::can_run("strace", "-V") {
         return;
     }
@@ -23,7 +23,7 @@ fn each_201_leaves_after_a_sync_that_came_after_its_request() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    // It watches when its log is there and a request shows in it.
+    // strace is attached once its log exists and shows a request.
     let mut client = Client::connect(site.port, &key).unwrap();
     while !std::fs::read_to_string(&log).is_ok_and(|calls| calls.contains("HTTP/1.1 200")) {
         client.ask("GET", "/v1/pets", "", "").unwrap();
@@ -50,15 +50,15 @@ fn each_201_leaves_after_a_sync_that_came_after_its_request() {
     assert_eq!(answered, ORDERS);
 }
 
-/// Whoever waits until the server is ready and then uses the key that it was given must not be a stranger yet.
+/// A client that waits until the server is ready must be able to use the configured key.
 #[test]
-fn a_server_that_says_it_is_ready_knows_its_first_key() {
+fn a_ready_server_knows_its_first_key() {
     if !tools::can_run("strace", "-V") {
         return;
     }
     let mut site = Site::new("first-key");
     let key = site.new_key();
-    // Each sync takes a while. The server is this test's child, and strace the one that watches from aside.
+    // Each sync is delayed. The server is this test's child, and strace attaches to it.
     let server = Command::new("strace")
         .args(["-D", "-f", "-o", "/dev/null", "-e", "trace=fdatasync"])
         .args(["-e", "inject=fdatasync:delay_enter=300000"])
@@ -83,8 +83,8 @@ fn a_server_that_says_it_is_ready_knows_its_first_key() {
     assert_eq!((ready.status, found.status), (200, 200), "{} {}", ready.body, found.body);
 }
 
-/// Starts the server, and writes down these calls of it from the beginning on. It is this test's child, and strace the one
-/// that watches from aside.
+/// Starts the server, and records these calls of it from its start. The server is this test's child, and strace
+/// attaches to it.
 fn start_watched(site: &mut Site, calls: &str) -> PathBuf {
     let log = site.folder.join("calls");
     let mut strace = Command::new("strace");
@@ -95,15 +95,15 @@ fn start_watched(site: &mut Site, calls: &str) -> PathBuf {
     log
 }
 
-/// A batch that a killed server left in the log is in no database as long as somebody reads an older state of it.
+/// While a reader uses an older snapshot, a checkpoint cannot copy the batches that a killed server left in the log.
 #[test]
-fn what_a_kill_has_left_in_the_log_is_synced_before_it_is_served() {
+fn changes_left_in_the_log_by_a_kill_are_synced_before_serving() {
     if !tools::can_run("strace", "-V") {
         return;
     }
     let mut site = Site::served("synced-start", &["--demo", "3"]);
     let key = site.printed_key();
-    // So that what follows is all of the log.
+    // Makes the log contain only the following changes.
     site.stop();
     site.serve(&[], &[]);
     let reader = rusqlite::Connection::open(site.folder.join("petstore.db")).unwrap();
@@ -129,12 +129,12 @@ fn what_a_kill_has_left_in_the_log_is_synced_before_it_is_served() {
     let (before, _) = calls.split_once("listen(").expect("it listens");
     let is_sync =
         |call: &&str| call.contains("sync(") && call.contains("petstore.db-wal") && call.ends_with("= 0");
-    // Once before anything is written behind it, which must not be on disk earlier, and once with that.
+    // The log is synced once before new frames are written, which must not be on disk earlier, and once with them.
     assert_eq!(before.lines().filter(is_sync).count(), 2, "{calls}");
     site.stop();
 }
 
-/// The calls of a command, each with the files that it is about.
+/// Returns the calls of a command, each with its files.
 fn calls_of(site: &Site, calls: &str, command: &[&str]) -> Vec<String> {
     let log = site.folder.join("calls");
     let trace =
@@ -145,7 +145,7 @@ fn calls_of(site: &Site, calls: &str, command: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn a_backup_is_on_disk_before_it_has_its_name_and_so_is_its_name_in_the_end() {
+fn a_backup_is_synced_before_its_rename_and_the_rename_after_it() {
     if !tools::can_run("strace", "-V") {
         return;
     }
@@ -167,13 +167,13 @@ fn a_backup_is_on_disk_before_it_has_its_name_and_so_is_its_name_in_the_end() {
 }
 
 #[test]
-fn a_name_that_is_taken_while_a_backup_is_made_stays_somebody_elses() {
+fn a_file_created_during_a_backup_is_not_overwritten() {
     if !tools::can_run("strace", "-V") {
         return;
     }
     let site = Site::served("synced-taken", &["--demo", "3"]);
     let log = site.folder.join("calls");
-    // It is stopped where its copy is whole.
+    // The process is stopped when its copy is complete.
     let mut backup = Command::new("strace")
         .args([
             "-f",
@@ -201,13 +201,13 @@ fn a_name_that_is_taken_while_a_backup_is_made_stays_somebody_elses() {
     assert!(Command::new("kill").args(["-CONT", &stopped]).status().unwrap().success());
     let refused = backup.wait_with_output().unwrap();
     let why = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(refused.status.code() == Some(1) && why.contains("copy.db is there already"), "{why}");
+    assert!(refused.status.code() == Some(1) && why.contains("copy.db exists already"), "{why}");
     assert_eq!(std::fs::read_to_string(site.folder.join("copy.db")).unwrap(), "somebody else's");
     assert!(!site.folder.join("copy.db.part").exists());
 }
 
 #[test]
-fn the_name_of_a_new_file_is_on_disk_before_it_is_served() {
+fn a_new_data_file_s_folder_is_synced_before_serving() {
     if !tools::can_run("strace", "-V") {
         return;
     }
@@ -229,9 +229,9 @@ fn the_name_of_a_new_file_is_on_disk_before_it_is_served() {
     site.stop();
 }
 
-/// A log that was emptied is on the disk as it was until that is synced: a power cut would bring back what it held.
+/// A truncated log is on disk only after a sync: a power cut would otherwise restore its content.
 #[test]
-fn what_was_emptied_is_synced_before_anything_rests_on_it() {
+fn a_truncated_log_is_synced_before_it_is_used_again() {
     if !tools::can_run("strace", "-V") {
         return;
     }

@@ -1,4 +1,4 @@
-//! TLS as clients and operators meet it: versions, HTTP/2, a certificate that is renewed under load, wrong files.
+//! TLS: versions, HTTP/2, a certificate that is renewed under load, wrong files.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -15,7 +15,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// A folder with a certificate in it; none where a tool is missing.
+/// Returns a folder with a certificate; none if a tool is missing.
 fn site(name: &str) -> Option<Site> {
     let can = tools::can_run("curl", "--version") && tools::can_run("openssl", "version");
     let site = can.then(|| Site::new(name))?;
@@ -23,7 +23,7 @@ fn site(name: &str) -> Option<Site> {
     Some(site)
 }
 
-/// Makes a certificate for this machine, and its key.
+/// Creates a certificate for this machine, and its key.
 fn certify(folder: &Path, name: &str) {
     let args =
         "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -keyout key.pem -out cert.pem";
@@ -40,7 +40,7 @@ fn openssl(folder: &Path, args: &[&str]) {
     assert!(done.status.success(), "{args:?}: {}", text(&done.stderr));
 }
 
-/// What curl says of `/health`: the HTTP version, the status, how many connections it took.
+/// Returns curl's HTTP version, status and number of connections for `/health`.
 fn health(site: &Site, args: &[&str]) -> Output {
     let url = format!("https://localhost:{}/health", site.port);
     let told = "%{http_version} %{http_code} %{num_connects}\n";
@@ -48,7 +48,7 @@ fn health(site: &Site, args: &[&str]) -> Output {
     Command::new("curl").args(fixed).args(args).arg(url).current_dir(&site.folder).output().unwrap()
 }
 
-/// The subject of the certificate that handshakes get now.
+/// Returns the subject of the certificate in new handshakes.
 fn subject(site: &Site) -> String {
     let address = format!("127.0.0.1:{}", site.port);
     let mut client = Command::new("openssl");
@@ -59,7 +59,7 @@ fn subject(site: &Site) -> String {
 }
 
 #[test]
-fn tls_is_1_3_or_1_2_and_brings_http_2() {
+fn tls_1_3_and_1_2_work_with_http_2() {
     let Some(mut site) = site("tls-versions") else { return };
     site.serve(&TLS, &[]);
     let cases: [(&[&str], &str); 4] = [
@@ -77,7 +77,7 @@ fn tls_is_1_3_or_1_2_and_brings_http_2() {
         let mut client = Command::new("openssl");
         client.args(["s_client", "-connect", &address, version, "-cipher", "DEFAULT@SECLEVEL=0"]);
         let output = client.stdin(Stdio::null()).output().unwrap();
-        // The server's word, not the client's own refusal to try.
+        // The alert of the server, not the client's refusal.
         let told = text(&output.stderr);
         assert!(
             ["alert protocol version", "alert handshake failure"].iter().any(|alert| told.contains(alert)),
@@ -87,7 +87,7 @@ fn tls_is_1_3_or_1_2_and_brings_http_2() {
 }
 
 #[test]
-fn a_scanner_finds_nothing_weak() {
+fn a_scanner_finds_no_weakness() {
     let Some(mut site) = site("tls-scan").filter(|_| tools::can_run("sslscan", "--version")) else { return };
     site.serve(&TLS, &[]);
     let address = format!("127.0.0.1:{}", site.port);
@@ -99,7 +99,7 @@ fn a_scanner_finds_nothing_weak() {
         begins(&["SSLv", "TLSv"]).into_iter().filter(|line| line.ends_with(" enabled")).collect();
     assert_eq!(versions, ["TLSv1.2   enabled", "TLSv1.3   enabled"], "{told}");
     let ciphers = begins(&["Accepted", "Preferred"]);
-    // With a key agreed upon for this connection alone, and authenticated.
+    // With an ephemeral key exchange, which is authenticated.
     let is_strong = |line: &&str| {
         let cipher = line.split_whitespace().nth(4).unwrap();
         ["TLS_", "ECDHE-"].iter().any(|begin| cipher.starts_with(begin))
@@ -127,7 +127,7 @@ fn links_lead_back_to_https_and_one_connection_carries_many_requests() {
         "{answer}"
     );
 
-    // Each pet on a stream of its own, fifty at once.
+    // Each pet on a separate stream, fifty at a time.
     let output = Command::new("curl")
         .args([
             "-sS",
@@ -152,7 +152,7 @@ fn links_lead_back_to_https_and_one_connection_carries_many_requests() {
     }
 }
 
-/// Ends the load when it goes.
+/// Ends the load when it is dropped.
 struct End<'a>(&'a AtomicBool);
 
 impl Drop for End<'_> {
@@ -162,7 +162,7 @@ impl Drop for End<'_> {
 }
 
 #[test]
-fn a_renewed_certificate_is_taken_and_no_connection_dropped() {
+fn a_renewed_certificate_is_loaded_without_dropping_a_connection() {
     let Some(mut site) = site("tls-reload") else { return };
     site.serve(&TLS, &[]);
     assert_eq!(subject(&site), "CN=localhost");
@@ -170,7 +170,7 @@ fn a_renewed_certificate_is_taken_and_no_connection_dropped() {
     std::thread::scope(|scope| {
         // Also if the test fails meanwhile.
         let _end = End(&ended);
-        // Whoever is connected stays connected: a url a hundred times over one connection, again and again.
+        // Connections stay open: each fetches a URL a hundred times, repeatedly.
         let clients: Vec<_> = ["--http2", "--http1.1"]
             .map(|version| {
                 let (site, ended) = (&site, &ended);
@@ -205,7 +205,7 @@ fn a_renewed_certificate_is_taken_and_no_connection_dropped() {
         }
     });
 
-    // A pair that does not fit changes nothing, and is named.
+    // A pair that does not match changes nothing, and is named.
     let good = std::fs::read(site.folder.join("key.pem")).unwrap();
     openssl(&site.folder, &["genpkey", "-algorithm", "ed25519", "-out", "key.pem"]);
     let output = site.run(&["reload", "--db", "memory"]);
@@ -221,11 +221,11 @@ fn a_renewed_certificate_is_taken_and_no_connection_dropped() {
 }
 
 #[test]
-fn files_that_are_wrong_end_the_start_and_are_named() {
+fn wrong_files_make_the_start_fail_and_are_named() {
     let Some(site) = site("tls-wrong") else { return };
     openssl(&site.folder, &["genpkey", "-algorithm", "ed25519", "-out", "other.pem"]);
     openssl(&site.folder, &["pkey", "-in", "key.pem", "-out", "locked.pem", "-aes256", "-passout", "pass:x"]);
-    // In the older form.
+    // In the older PEM form.
     let locked = "pkey -in key.pem -out older.pem -traditional -aes256 -passout pass:x";
     openssl(&site.folder, &locked.split(' ').collect::<Vec<_>>());
     std::fs::write(site.folder.join("nonsense.pem"), "nonsense").unwrap();
@@ -258,7 +258,7 @@ fn files_that_are_wrong_end_the_start_and_are_named() {
     }
 }
 
-/// Makes a certificate of the key that is there, valid from one date to the other.
+/// Creates a certificate for the existing key, valid between two dates.
 fn certify_between(folder: &Path, from: &str, to: &str) {
     let settings = "[ca]\ndefault_ca=dates\n[dates]\ndatabase=index\nserial=serial\nnew_certs_dir=.\n\
                     default_md=sha256\npolicy=names\nx509_extensions=names3\nunique_subject=no\n\
@@ -273,7 +273,7 @@ fn certify_between(folder: &Path, from: &str, to: &str) {
 }
 
 #[test]
-fn a_certificate_whose_time_is_over_or_has_not_come_is_served_with_a_warning() {
+fn a_certificate_that_is_expired_or_not_yet_valid_causes_a_warning() {
     let Some(mut site) = site("tls-dates") else { return };
     let args = ["--db", "memory", "--tls-cert", "cert.pem", "--tls-key", "key.pem"];
     let check = |site: &Site| site.run(&[&["check-config"], &args[..]].concat());
@@ -304,7 +304,7 @@ fn a_certificate_whose_time_is_over_or_has_not_come_is_served_with_a_warning() {
 }
 
 #[test]
-fn a_health_check_speaks_tls_where_the_server_does() {
+fn a_health_check_uses_tls_with_a_tls_server() {
     let Some(mut site) = site("tls-healthcheck") else { return };
     site.serve(&TLS, &[]);
     let output = site.run(&["healthcheck", "--tls-cert", "cert.pem"]);
@@ -317,7 +317,7 @@ fn a_health_check_speaks_tls_where_the_server_does() {
 }
 
 #[test]
-fn what_is_not_tls_is_told_so_and_what_says_nothing_is_not_waited_for() {
+fn plain_http_is_refused_and_silent_clients_time_out() {
     let Some(mut site) = site("tls-clear") else { return };
     site.serve(&[&TLS[..], &["--head-timeout", "200ms"]].concat(), &[]);
     let connect = || {
@@ -330,7 +330,7 @@ fn what_is_not_tls_is_told_so_and_what_says_nothing_is_not_waited_for() {
     let mut answer = vec![];
     clear.shutdown(std::net::Shutdown::Write).unwrap();
     clear.read_to_end(&mut answer).unwrap();
-    // A fatal alert (21, 2), and the end: no reset.
+    // A fatal alert (21, 2), then the end without a reset.
     assert_eq!((answer.first(), answer.get(5), answer.len()), (Some(&21), Some(&2), 7), "{answer:?}");
 
     let mut silent = connect();
@@ -341,7 +341,7 @@ fn what_is_not_tls_is_told_so_and_what_says_nothing_is_not_waited_for() {
 }
 
 #[test]
-fn the_last_word_of_a_connection_is_said() {
+fn a_connection_ends_with_an_alert_and_no_reset() {
     let Some(mut site) = site("tls-ends") else { return };
     site.serve(&[&TLS[..], &["--head-timeout", "300ms", "--idle-timeout", "300ms"]].concat(), &[]);
     let address = format!("127.0.0.1:{}", site.port);
@@ -349,7 +349,7 @@ fn the_last_word_of_a_connection_is_said() {
         let mut client = Command::new("openssl");
         client.args(["s_client", "-connect", &address, "-msg"]).args(args).stdin(Stdio::piped());
         let mut client = client.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        // Held until the other side has ended it.
+        // Held until the other side closes it.
         let mut held = client.stdin.take().unwrap();
         held.write_all(said).unwrap();
         let output = client.wait_with_output().unwrap();
@@ -360,12 +360,12 @@ fn the_last_word_of_a_connection_is_said() {
         let told = speak(&[version, "-alpn", "other"], b"");
         assert!(told.contains("no application protocol"), "{told}");
     }
-    // Nothing was asked; and a head that is late.
+    // A connection without a request, and a head that is late.
     for said in [&b""[..], b"GET /health HTTP/1.1\r\n"] {
         let told = speak(&["-alpn", "http/1.1"], said);
         assert!(told.contains("close_notify") && !told.contains("unexpected eof"), "{told}");
     }
-    // Other keys (RFC 8446, section 4.6.3) are no beginning of a head, that could be late.
+    // A key update (RFC 8446, section 4.6.3) is not the beginning of a head, which could be late.
     let told = speak(&["-tls1_3", "-alpn", "http/1.1"], b"k\n");
     assert!(told.contains("KeyUpdate") && !told.contains("408 Request Timeout"), "{told}");
 }

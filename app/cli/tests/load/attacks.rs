@@ -1,8 +1,5 @@
-//! The binary under siege: slow clients, silent ones, too many, greedy ones, and no descriptors left. Others are served
-//! meanwhile, and memory stays within its bound.
-//!
-//! Machines are busy, so each siege is held until one round of probes was good: only a server that never serves well
-//! fails. One siege at a time.
+//! Attacks: slow clients, silent ones, too many, greedy ones, and exhausted descriptors. The server serves others
+//! meanwhile, and its memory stays within its bound.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -14,20 +11,21 @@ use std::time::{Duration, Instant};
 use crate::alone;
 use crate::common::{Client, Site, tools};
 
-/// What 99 of 100 healthy requests take at most.
+/// The highest 99th percentile of healthy requests.
 const P99_MAX: Duration = Duration::from_millis(100);
 
-/// What the server may grow by.
+/// The highest growth of the server's memory.
 const GROWTH_MAX_KIB: u64 = 64 * 1024;
 
-/// Requests of a round of probes, and rounds of which one has to be good.
+/// The number of requests in a round of probes, and of rounds. An attack lasts until one round is good, because
+/// machines are busy: only a server that never serves well fails.
 const PROBES: usize = 200;
 const ROUNDS: usize = 15;
 
-/// Descriptors that the besieger needs for itself.
+/// Descriptors of the attacking process.
 const DESCRIPTORS: &str = "4096";
 
-/// How long the slow may last, whose deadlines are [`SHORT`], on a busy machine.
+/// The time within which slow clients must be closed on a busy machine; their deadlines are [`SHORT`].
 const ENDED_MAX: Duration = Duration::from_secs(30);
 
 const SHORT: [&str; 8] =
@@ -38,28 +36,28 @@ fn now() -> Instant {
     Instant::now()
 }
 
-/// What an attacker does once. Says how many of its connections it found ended.
+/// One step of an attacker. Returns how many of its connections have ended.
 type Attack = Box<dyn FnMut() -> usize + Send>;
 
-/// Ends a siege, also where a probe finds the server ill: the attackers would go on for ever.
-struct Over<'s>(&'s AtomicBool);
+/// Ends an attack when it is dropped, also if a probe fails; otherwise the attackers would never stop.
+struct StopOnDrop<'s>(&'s AtomicBool);
 
-impl Drop for Over<'_> {
+impl Drop for StopOnDrop<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
 }
 
-/// A server under siege, and the key of an account that may ask without end.
-struct Fortress {
+/// A server under attack, and the key of an account without a quota.
+struct AttackedServer {
     site: Site,
     key: String,
     resident_kib: u64,
     _alone: MutexGuard<'static, ()>,
 }
 
-impl Fortress {
-    /// None: something is missing that the siege needs.
+impl AttackedServer {
+    /// Returns none if a program is missing.
     fn build(name: &str, settings: &[&str]) -> Option<Self> {
         if !tools::can_run("prlimit", "--version") {
             return None;
@@ -74,11 +72,11 @@ impl Fortress {
         let key = site.printed_key();
         let unlimited = ["accounts", "update", "default", "--minute", "2147483647", "--day", "2147483647"];
         assert!(site.run(&unlimited).status.success());
-        let mut fortress = Self { site, key, resident_kib: 0, _alone: alone };
-        // What it takes to serve at all is not what the siege costs.
-        fortress.probe();
-        fortress.resident_kib = fortress.resident();
-        Some(fortress)
+        let mut attacked = Self { site, key, resident_kib: 0, _alone: alone };
+        // The memory for normal requests is not part of the growth.
+        attacked.probe();
+        attacked.resident_kib = attacked.resident();
+        Some(attacked)
     }
 
     fn process(&self) -> String {
@@ -101,7 +99,7 @@ impl Fortress {
         stream
     }
 
-    /// A round of probes: what 99 of 100 took at most.
+    /// Runs a round of probes. Returns the 99th percentile.
     fn probe(&self) -> Duration {
         let mut client = Client::connect(self.site.port, &self.key).unwrap();
         let mut took: Vec<_> = (0..PROBES)
@@ -117,8 +115,8 @@ impl Fortress {
         took[PROBES * 99 / 100]
     }
 
-    /// Holds while these attackers go on, each until it is told to stop, and ends as many connections of each as are
-    /// owed to it: a deadline that never comes would not be felt otherwise while there is room.
+    /// Lasts until a round of probes is good and this number of connections of each attacker has ended: otherwise a
+    /// deadline that never passes would not be noticed while there is room.
     fn holds(&self, attackers: Vec<(usize, Attack)>) {
         let owed: Vec<_> = attackers.iter().map(|(owed, _)| *owed).collect();
         let ended: Vec<_> = owed.iter().map(|_| AtomicUsize::new(0)).collect();
@@ -135,7 +133,7 @@ impl Fortress {
                     }
                 });
             }
-            let _over = Over(&over);
+            let _over = StopOnDrop(&over);
             for round in 0..ROUNDS {
                 let took = self.probe();
                 resident = resident.max(self.resident());
@@ -159,9 +157,10 @@ impl Fortress {
     }
 }
 
-/// Clients that send a byte now and then, each as many as there is room for, and come back when they are shut out.
-fn drip(fortress: &Fortress, clients: usize, opening: &str) -> (usize, Attack) {
-    let port = fortress.site.port;
+/// Clients that send a byte now and then. Each attacker opens as many as there is room for, and replaces those that
+/// are closed.
+fn drip(attacked: &AttackedServer, clients: usize, opening: &str) -> (usize, Attack) {
+    let port = attacked.site.port;
     let opening = opening.to_owned();
     let open = move || {
         let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
@@ -189,9 +188,9 @@ fn drip(fortress: &Fortress, clients: usize, opening: &str) -> (usize, Attack) {
 
 #[test]
 fn a_thousand_idle_and_four_hundred_slow_clients() {
-    let Some(fortress) = Fortress::build("slow", &[]) else { return };
-    let mut idle: Vec<_> = (0..1_000).map(|_| fortress.connect()).collect();
-    // Half of them have asked something once.
+    let Some(attacked) = AttackedServer::build("slow", &[]) else { return };
+    let mut idle: Vec<_> = (0..1_000).map(|_| attacked.connect()).collect();
+    // Half of them have sent a request.
     for stream in idle.iter_mut().step_by(2) {
         stream.write_all(b"GET /health HTTP/1.1\r\nHost: h\r\n\r\n").unwrap();
     }
@@ -199,20 +198,20 @@ fn a_thousand_idle_and_four_hundred_slow_clients() {
     let body = format!(
         "POST /v1/categories HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer {}\r\nContent-Type: \
          application/json\r\nContent-Length: 100000\r\n\r\n",
-        fortress.key
+        attacked.key
     );
-    // Of the bodies as few at once as an account may have requests in flight, less one for the healthy client.
-    fortress.holds(vec![
-        drip(&fortress, 150, head),
-        drip(&fortress, 160, "GET /v1/pets/"),
-        drip(&fortress, 90, &body),
+    // Fewer bodies than an account may have requests in flight, to leave one for the healthy client.
+    attacked.holds(vec![
+        drip(&attacked, 150, head),
+        drip(&attacked, 160, "GET /v1/pets/"),
+        drip(&attacked, 90, &body),
     ]);
 }
 
 #[test]
 fn clients_that_never_read() {
-    let Some(fortress) = Fortress::build("deaf", &[]) else { return };
-    let port = fortress.site.port;
+    let Some(attacked) = AttackedServer::build("deaf", &[]) else { return };
+    let port = attacked.site.port;
     let batch = "GET /openapi.yaml HTTP/1.1\r\nHost: h\r\n\r\n".repeat(20);
     let mut streams: Vec<Option<TcpStream>> = (0..100).map(|_| None).collect();
     let owed = streams.len();
@@ -233,19 +232,19 @@ fn clients_that_never_read() {
         std::thread::sleep(Duration::from_millis(20));
         ended
     };
-    fortress.holds(vec![(owed, Box::new(attack))]);
+    attacked.holds(vec![(owed, Box::new(attack))]);
 }
 
 #[test]
 fn greedy_pipeliners() {
-    let Some(fortress) = Fortress::build("greedy", &[]) else { return };
-    let request = format!("GET /v1/pets/1 HTTP/1.1\r\nHost: h\r\nX-API-Key: {}\r\n\r\n", fortress.key);
+    let Some(attacked) = AttackedServer::build("greedy", &[]) else { return };
+    let request = format!("GET /v1/pets/1 HTTP/1.1\r\nHost: h\r\nX-API-Key: {}\r\n\r\n", attacked.key);
     let batch = request.repeat(500);
     let attackers = (0..2).map(|_| {
-        let mut writer = fortress.connect();
+        let mut writer = attacked.connect();
         let mut reader = writer.try_clone().unwrap();
         let batch = batch.clone();
-        // Its answers are taken, by a thread that ends with the connection.
+        // A thread reads its answers, and ends with the connection.
         std::thread::spawn(move || while reader.read(&mut [0; 16_384]).is_ok_and(|read| read > 0) {});
         let attack = move || {
             writer.write_all(batch.as_bytes()).unwrap();
@@ -254,25 +253,25 @@ fn greedy_pipeliners() {
         (0, Box::new(attack) as Attack)
     });
     let attackers = attackers.collect();
-    fortress.holds(attackers);
+    attacked.holds(attackers);
 }
 
 #[test]
 fn a_flood_beyond_the_connections_that_may_be_open() {
-    let Some(fortress) = Fortress::build(
+    let Some(attacked) = AttackedServer::build(
         "flood",
         &["--threads", "2", "--connections-max", "64", "--idle-timeout-crowded", "200ms"],
     ) else {
         return;
     };
-    let port = fortress.site.port;
-    // One more for each of two threads: it is accepted, and waits for a place.
-    let descriptors_max = fortress.descriptors() + 64 + 2;
-    let mut healthy = Client::connect(port, &fortress.key).unwrap();
-    let mut silent: Vec<_> = (0..500).map(|_| fortress.connect()).collect();
-    // Newcomers get in, and who asks all the while stays.
+    let port = attacked.site.port;
+    // One more for each of two threads, which is accepted and waits for a place.
+    let descriptors_max = attacked.descriptors() + 64 + 2;
+    let mut healthy = Client::connect(port, &attacked.key).unwrap();
+    let mut silent: Vec<_> = (0..500).map(|_| attacked.connect()).collect();
+    // New clients get in, and an active client stays.
     for newcomer in 0..3 {
-        let (arrived, mut client) = (now(), Client::connect(port, &fortress.key).unwrap());
+        let (arrived, mut client) = (now(), Client::connect(port, &attacked.key).unwrap());
         client.wait_at_most(Duration::from_secs(25));
         let waiting =
             std::thread::spawn(move || client.ask("GET", "/health", "", "").map(|answer| answer.status));
@@ -281,28 +280,28 @@ fn a_flood_beyond_the_connections_that_may_be_open() {
         }
         assert_eq!(waiting.join().unwrap().expect("a newcomer gets in"), 200, "{newcomer}");
         println!("newcomer {newcomer} was served after {:?}", arrived.elapsed());
-        let descriptors = fortress.descriptors();
+        let descriptors = attacked.descriptors();
         assert!(descriptors <= descriptors_max, "{descriptors} descriptors, of {descriptors_max}");
-        silent.extend((0..20).map(|_| fortress.connect()));
+        silent.extend((0..20).map(|_| attacked.connect()));
     }
-    assert!(fortress.resident() <= fortress.resident_kib + GROWTH_MAX_KIB);
+    assert!(attacked.resident() <= attacked.resident_kib + GROWTH_MAX_KIB);
 }
 
 #[test]
 fn no_descriptor_is_left() {
-    let Some(fortress) = Fortress::build("descriptors", &[]) else { return };
-    let mut healthy = Client::connect(fortress.site.port, &fortress.key).unwrap();
+    let Some(attacked) = AttackedServer::build("descriptors", &[]) else { return };
+    let mut healthy = Client::connect(attacked.site.port, &attacked.key).unwrap();
     let mut ask = || healthy.ask("GET", "/v1/pets?limit=1", "", "").expect("who is in is served").status;
     assert_eq!(ask(), 200);
     let limit = |descriptors: &str| {
         let limit = format!("--nofile={descriptors}:");
         assert!(
-            Command::new("prlimit").args(["--pid", &fortress.process(), &limit]).status().unwrap().success()
+            Command::new("prlimit").args(["--pid", &attacked.process(), &limit]).status().unwrap().success()
         );
     };
-    // Fewer than it has already.
+    // Fewer than the server has open already.
     limit("4");
-    let mut outside: Vec<_> = (0..50).map(|_| fortress.connect()).collect();
+    let mut outside: Vec<_> = (0..50).map(|_| attacked.connect()).collect();
     for stream in &mut outside {
         stream.write_all(b"GET /health HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n").unwrap();
     }
@@ -318,5 +317,5 @@ fn no_descriptor_is_left() {
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer:?}");
     }
     assert_eq!(ask(), 200);
-    fortress.probe();
+    attacked.probe();
 }

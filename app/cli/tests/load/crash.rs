@@ -1,24 +1,24 @@
-//! The binary under load, killed at any moment: what it acknowledged is there afterwards, and nothing is half made.
-//!
-//! PETSTORE_CRASH_CYCLES sets the number of cycles; 20 unless it is said.
+//! Kills under load: every acknowledged order is there afterwards, and none is incomplete. `PETSTORE_CRASH_CYCLES`
+//! sets the number of cycles, by default 20.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
+
 use crate::alone;
 use crate::common::{Client, Site};
-use serde_json::Value;
 
 const CLIENTS: usize = 8;
 const PETS: u64 = 20;
 const STOCK: u64 = 1_000_000;
 
-/// What clients were told of their orders: id to (pet, quantity).
+/// The orders that clients got: id to (pet, quantity).
 type Acknowledged = Mutex<BTreeMap<u64, (u64, u64)>>;
 
 #[test]
-fn what_was_acknowledged_survives_being_killed_and_nothing_is_half_made() {
+fn acknowledged_orders_survive_kills_and_none_is_incomplete() {
     let _alone = alone();
     let cycles: usize =
         std::env::var("PETSTORE_CRASH_CYCLES").ok().and_then(|n| n.parse().ok()).unwrap_or(20);
@@ -43,7 +43,7 @@ fn what_was_acknowledged_survives_being_killed_and_nothing_is_half_made() {
         "{cycles} kills, {count} orders acknowledged, none lost, ready again in {usual:?}, at most {slowest:?}"
     );
     assert!(count > cycles, "the load was no load");
-    // The median: on a machine with other work a single start may well wait for its turn.
+    // The median, because a single start may be slow on a busy machine.
     assert!(usual < Duration::from_secs(2), "ready again after {usual:?}");
 }
 
@@ -52,7 +52,7 @@ fn now() -> Instant {
     Instant::now()
 }
 
-/// A store with stocked pets and a key that may ask as often as it likes.
+/// Returns a store with stocked pets, and a key without a quota.
 fn prepare(site: &mut Site) -> String {
     site.serve(&["--demo", &PETS.to_string()], &[]);
     let key = site.printed_key();
@@ -74,9 +74,10 @@ fn kill(site: &mut Site) {
     server.wait().unwrap();
 }
 
-/// Orders as fast as the clients can, until the server is killed somewhere in the middle.
+/// Places orders as fast as the clients can, until the server is killed.
 fn load_and_kill(site: &mut Site, key: &str, acknowledged: &Acknowledged, cycle: usize) {
-    // After a number of acknowledged orders, not after a time: it is a different moment of the commit each cycle.
+    // After a number of acknowledged orders, not after a time, so that each cycle kills at another point of the
+    // commit.
     let kill_after = acknowledged.lock().unwrap().len() + 200 + cycle * 7_919 % 300;
     let port = site.port;
     std::thread::scope(|scope| {
@@ -100,14 +101,14 @@ fn load_and_kill(site: &mut Site, key: &str, acknowledged: &Acknowledged, cycle:
         };
         let clients: Vec<_> = (0..CLIENTS as u64).map(load).collect();
         while acknowledged.lock().unwrap().len() < kill_after {
-            assert!(clients.iter().any(|client| !client.is_finished()), "nobody orders any more");
+            assert!(clients.iter().any(|client| !client.is_finished()), "all clients have stopped");
             std::thread::yield_now();
         }
         kill(site);
     });
 }
 
-/// Every acknowledged order is there as it was told, and each pet's units are in its stock or in an order.
+/// Checks that every acknowledged order exists unchanged, and that each pet's units are in its stock or in an order.
 fn verify(site: &Site, key: &str, acknowledged: &Acknowledged) {
     let mut client = Client::connect(site.port, key).unwrap();
     let mut found = BTreeMap::new();
@@ -127,7 +128,7 @@ fn verify(site: &Site, key: &str, acknowledged: &Acknowledged) {
     }
 }
 
-/// All items of a list, page by page.
+/// Returns all items of a list, page by page.
 fn list(client: &mut Client, path: &str) -> Vec<Value> {
     let mut all: Vec<Value> = Vec::new();
     let mut next = Some(format!("{path}?limit=100"));
@@ -140,7 +141,7 @@ fn list(client: &mut Client, path: &str) -> Vec<Value> {
     all
 }
 
-/// The file is sound, whatever the moment.
+/// Checks the integrity of the file.
 fn check_file(site: &Site) {
     let file = rusqlite::Connection::open(site.folder.join("petstore.db")).unwrap();
     let sound: String = file.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();

@@ -1,4 +1,4 @@
-//! The files that a process may open are enough for all connections that it takes, at both of its listeners.
+//! The open files of a process suffice for all connections of both listeners.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -8,10 +8,10 @@ use std::time::Duration;
 use crate::alone;
 use crate::common::{BINARY, Site, free_port};
 
-/// The files that the server may open.
+/// The limit of open files.
 const FILES: usize = 400;
 
-/// Connections that it takes then, with one thread: at the operators' address, and at its own.
+/// The resulting limits of connections with one thread: at the operators' address, and at the public one.
 const OPS: usize = (FILES - 100 - 5) / 4;
 const PUBLIC: usize = FILES - 100 - 5 - OPS;
 
@@ -21,7 +21,7 @@ fn connect(port: u16) -> TcpStream {
     stream
 }
 
-/// Asks, and hears that somebody answers.
+/// Sends a request and checks that there is an answer.
 fn is_answered(stream: &mut TcpStream) -> bool {
     stream.write_all(b"GET /health HTTP/1.1\r\nhost: h\r\n\r\n").unwrap();
     let mut answer = [0; 8];
@@ -29,11 +29,11 @@ fn is_answered(stream: &mut TcpStream) -> bool {
 }
 
 #[test]
-fn who_crowds_the_operators_listener_takes_no_descriptor_of_the_public_one() {
+fn the_operators_listener_takes_no_descriptor_of_the_public_one() {
     let _alone = alone();
     let mut site = Site::new("descriptors-apart");
     let ops = free_port();
-    // Nobody makes way for another.
+    // No idle connection is closed for a new one.
     let args = ["--db", "memory", "--threads", "1", "--idle-timeout-crowded", "1h"];
     let mut server = Command::new("sh")
         .args(["-c", &format!("ulimit -n {FILES} && exec \"$0\" \"$@\""), BINARY])
@@ -50,7 +50,7 @@ fn who_crowds_the_operators_listener_takes_no_descriptor_of_the_public_one() {
 
     let mut crowd: Vec<_> = (0..OPS).map(|_| connect(ops)).collect();
     assert!(crowd.iter_mut().all(is_answered), "as many as may be");
-    // They wait in the kernel.
+    // These wait in the kernel.
     crowd.extend((0..PUBLIC).map(|_| connect(ops)));
     let mut guests: Vec<_> = (0..PUBLIC).map(|_| connect(site.port)).collect();
     let all_are_answered = guests.iter_mut().all(is_answered);

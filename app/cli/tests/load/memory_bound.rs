@@ -1,5 +1,5 @@
-//! The binary's memory is bounded: a thousand connections, a hundred thousand keys that it does not know and ten
-//! thousand that it does fit into 128 MiB, and it serves on.
+//! The bound of the memory: a thousand connections, a hundred thousand unknown keys and ten thousand known ones fit
+//! into 128 MiB.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -9,10 +9,11 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Mutex;
 
-use crate::alone;
-use crate::common::{Client, Site, tools};
 use petstore_domain::ApiKey;
 use serde_json::Value;
+
+use crate::alone;
+use crate::common::{Client, Site, tools};
 
 const RESIDENT_MAX_KIB: u64 = 128 * 1024;
 
@@ -20,13 +21,13 @@ const CONNECTIONS: usize = 1_000;
 const UNKNOWN_KEYS: u32 = 100_000;
 const LIVE_KEYS: usize = 10_000;
 
-/// What the server may grow by for the last nine tenths of the unknown keys: less than it takes to remember each.
+/// The highest growth during the last nine tenths of the unknown keys: less than remembering each would take.
 const UNKNOWN_GROWTH_MAX_KIB: u64 = 2 * 1024;
 
-/// Requests on their way at once on one connection.
+/// Requests in flight on one connection.
 const BATCH: usize = 100;
 
-/// Keys of as many accounts, made by several hands at once: each is synced to the disk.
+/// Creates keys with a new account each, in parallel, because each is synced to the disk.
 fn make_keys(socket: &Path) -> Vec<String> {
     const HANDS: usize = 8;
     let request = b"{\"ask\":\"create_key\",\"label\":\"\",\"scopes\":\"read,write\"}\n";
@@ -48,7 +49,7 @@ fn make_keys(socket: &Path) -> Vec<String> {
     keys.into_inner().unwrap()
 }
 
-/// Asks with each of these keys, in batches. All answers have this status.
+/// Sends a request with each of these keys, in batches. All answers must have this status.
 fn ask_with_all(port: u16, keys: impl Iterator<Item = String>, status: &str) {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
     let mut keys = keys.peekable();
@@ -67,7 +68,7 @@ fn ask_with_all(port: u16, keys: impl Iterator<Item = String>, status: &str) {
     }
 }
 
-/// Well-formed keys that nobody made.
+/// Returns well-formed keys that were never created.
 fn unknown_keys(numbers: Range<u32>) -> impl Iterator<Item = String> {
     numbers.map(|number| {
         let mut entropy = [0xA5; 32];
@@ -76,7 +77,7 @@ fn unknown_keys(numbers: Range<u32>) -> impl Iterator<Item = String> {
     })
 }
 
-/// What Linux says of the server's memory.
+/// Returns the server's memory as Linux reports it.
 fn kib(site: &Site, name: &str) -> u64 {
     let status = format!("/proc/{}/status", site.server.as_ref().unwrap().id());
     let status = std::fs::read_to_string(status).unwrap();
@@ -93,7 +94,7 @@ fn a_crowd_of_connections_and_keys_fits_into_128_mib() {
     let me = std::process::id().to_string();
     assert!(Command::new("prlimit").args(["--pid", &me, "--nofile=4096:"]).status().unwrap().success());
     let mut site = Site::new("memory");
-    // Each unknown key is to be looked up, not refused for its address.
+    // Each unknown key must be looked up, so the limit of its address must not apply.
     site.serve(&["--demo", "1000", "--address-limit", "2147483647"], &[]);
     let keys = make_keys(&site.folder.join("petstore.db.sock"));
     let mut crowd: Vec<_> =

@@ -1,4 +1,4 @@
-//! How the binary ends under load: everything that was asked is answered, unless it is told twice.
+//! Stops under load: every request is answered, unless a second signal comes.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -11,7 +11,7 @@ use crate::common::{Site, free_port};
 
 const CLIENTS: usize = 16;
 
-/// How long a server may take to end.
+/// The time within which a server must end.
 const END_MAX: Duration = Duration::from_secs(10);
 
 #[allow(clippy::disallowed_methods, reason = "how long an end takes is what is measured")]
@@ -28,8 +28,7 @@ fn serve(name: &str) -> (Site, String) {
     (site, key)
 }
 
-/// Asks on one connection until the server says that it closes it, or is gone. Says how many answers were owed and
-/// never came.
+/// Sends requests on one connection until the server closes it. Returns the number of requests without an answer.
 fn hammer(port: u16, request: &str, answered: &AtomicUsize) -> usize {
     loop {
         let Ok(mut stream) = TcpStream::connect(("127.0.0.1", port)) else { return 0 };
@@ -52,7 +51,7 @@ fn hammer(port: u16, request: &str, answered: &AtomicUsize) -> usize {
     }
 }
 
-/// The head of an answer whose body has come too; none if the connection ends first.
+/// Returns the head of a complete answer; none if the connection ends first.
 fn read_answer(stream: &mut TcpStream) -> Option<String> {
     let mut bytes = Vec::new();
     let mut buffer = [0; 4_096];
@@ -69,7 +68,7 @@ fn read_answer(stream: &mut TcpStream) -> Option<String> {
 }
 
 #[test]
-fn a_signal_under_load_drops_no_answer_and_the_end_is_in_order() {
+fn a_signal_under_load_drops_no_answer() {
     let _alone = alone();
     for round in 0..3 {
         let (mut site, key) = serve(&format!("ends-{round}"));
@@ -89,7 +88,7 @@ fn a_signal_under_load_drops_no_answer_and_the_end_is_in_order() {
                 })
                 .collect();
             while answered.load(Ordering::SeqCst) < 500 {
-                assert!(clients.iter().any(|client| !client.is_finished()), "nobody asks any more");
+                assert!(clients.iter().any(|client| !client.is_finished()), "all clients have stopped");
                 std::thread::yield_now();
             }
             let signalled = now();
@@ -106,7 +105,7 @@ fn a_signal_under_load_drops_no_answer_and_the_end_is_in_order() {
     }
 }
 
-/// Sends a request but for its body. Whether it has passed the gate, and is waited for.
+/// Sends a request without its body. Returns whether it has passed the gate.
 fn awaits_its_body(stream: &mut TcpStream, key: &str) -> bool {
     let opening = format!(
         "POST /v1/categories HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer {key}\r\nContent-Type: \
@@ -118,20 +117,20 @@ fn awaits_its_body(stream: &mut TcpStream, key: &str) -> bool {
 }
 
 #[test]
-fn a_second_signal_ends_it_at_once() {
+fn a_second_signal_stops_the_server_at_once() {
     let _alone = alone();
     let (mut site, key) = serve("twice");
-    // A request that has passed the gate, and whose body does not come: the drain waits for it.
+    // A request that has passed the gate and lacks its body: the drain waits for it.
     let mut held = TcpStream::connect(("127.0.0.1", site.port)).unwrap();
     assert!(awaits_its_body(&mut held, &key));
     site.signal("-TERM");
-    // It has begun to stop when nobody is let in any more.
+    // The stop has begun when new connections are refused.
     while TcpStream::connect(("127.0.0.1", site.port)).is_ok() {
         std::thread::yield_now();
     }
     assert!(site.server.as_mut().unwrap().try_wait().unwrap().is_none(), "it waits for its last answer");
     let signalled = now();
-    // The first of these may still be taken for the same wish.
+    // The first of these may still count as the same signal.
     let status = loop {
         site.signal("-TERM");
         if let Some(status) = site.server.as_mut().unwrap().try_wait().unwrap() {
@@ -145,9 +144,9 @@ fn a_second_signal_ends_it_at_once() {
 }
 
 #[test]
-fn signals_that_come_together_are_one_wish_and_the_end_is_in_order() {
+fn signals_at_the_same_time_count_as_one() {
     let _alone = alone();
-    // As GNU `timeout` sends them; two of one kind may arrive as one, two kinds never do.
+    // GNU `timeout` sends several signals; two of one kind may arrive as one, two kinds never do.
     for both in ["kill -TERM $0; kill -TERM $0", "kill -TERM $0; kill -INT $0"] {
         let mut site = Site::served("together", &[]);
         let id = site.server.as_ref().unwrap().id().to_string();
@@ -157,10 +156,10 @@ fn signals_that_come_together_are_one_wish_and_the_end_is_in_order() {
 }
 
 #[test]
-fn half_a_head_is_owed_no_answer_and_holds_no_end_up() {
+fn an_incomplete_head_does_not_delay_a_stop() {
     let _alone = alone();
     let ops = free_port();
-    // Neither of these would end it within the hour.
+    // Neither deadline would end it within the hour.
     let waits = ["--drain-timeout", "1h", "--head-timeout", "1h", "--idle-timeout", "1h"];
     let ops_listen = format!("127.0.0.1:{ops}");
     let args = [&["--db", "memory", "--ops-listen", &ops_listen], &waits[..]].concat();
@@ -187,17 +186,17 @@ fn half_a_head_is_owed_no_answer_and_holds_no_end_up() {
 }
 
 #[test]
-fn a_client_that_takes_nothing_makes_no_end_a_failure() {
+fn a_client_that_reads_nothing_does_not_make_a_stop_fail() {
     let _alone = alone();
     let mut site = Site::served("takes-nothing", &["--db", "memory", "--drain-timeout", "4s"]);
     let mut idle = TcpStream::connect(("127.0.0.1", site.port)).unwrap();
     idle.write_all(&b"GET /openapi.yaml HTTP/1.1\r\nhost: localhost\r\n\r\n".repeat(100)).unwrap();
-    // The first answer is on its way, and all that fits.
+    // The first answer arrives, and all that fits into the buffers.
     assert_eq!(idle.peek(&mut [0]).unwrap(), 1);
     site.stop();
 }
 
-/// The ids that a server makes for the first requests that bring none.
+/// Returns the ids that a server generates for the first requests without one.
 fn made_ids(port: u16) -> Vec<String> {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
     (0..200)
@@ -211,7 +210,7 @@ fn made_ids(port: u16) -> Vec<String> {
 }
 
 #[test]
-fn no_request_id_is_made_again_by_another_listener_or_after_a_restart() {
+fn request_ids_are_unique_over_listeners_and_restarts() {
     let _alone = alone();
     let mut site = Site::new("request-ids");
     let ops = free_port();
@@ -219,7 +218,7 @@ fn no_request_id_is_made_again_by_another_listener_or_after_a_restart() {
     for _ in 0..3 {
         site.serve(&["--threads", "1", "--ops-listen", &format!("127.0.0.1:{ops}")], &[]);
         ids.extend(made_ids(ops));
-        // There is no /health, and the answer has an id all the same.
+        // There is no /health on this listener, but the answer has an id.
         ids.extend(made_ids(site.port));
         site.stop();
     }
@@ -230,11 +229,11 @@ fn no_request_id_is_made_again_by_another_listener_or_after_a_restart() {
 }
 
 #[test]
-fn a_start_that_is_stopped_while_it_makes_a_demonstration_ends_and_leaves_nothing_of_it() {
+fn a_start_that_is_stopped_during_the_demonstration_leaves_no_data() {
     let _alone = alone();
     let mut site = Site::new("stopped-demo");
     let mut server = site.command(&["--demo", "10000000"]).stderr(Stdio::null()).spawn().unwrap();
-    // Its admin socket is there before.
+    // The admin socket exists before the demonstration data.
     while !site.folder.join("petstore.db.sock").exists() {
         assert_eq!(server.try_wait().unwrap(), None);
         std::thread::yield_now();
@@ -251,17 +250,17 @@ fn a_start_that_is_stopped_while_it_makes_a_demonstration_ends_and_leaves_nothin
 }
 
 #[test]
-fn an_end_does_not_wait_for_whoever_reads_the_log() {
+fn a_stop_does_not_wait_for_the_reader_of_the_log() {
     let _alone = alone();
     let site = Site::new("unread-log");
-    // A pipe that is full, and that nobody reads.
+    // A full pipe without a reader.
     let (reader, mut writer) = std::io::pipe().unwrap();
     let stderr = writer.try_clone().unwrap();
     std::thread::spawn(move || while writer.write(&[b'x'; 4_096]).is_ok() {});
     let key = site.new_key();
     let mut server = site.command(&["--db", "memory", "--drain-timeout", "300ms"]);
     let mut server = server.env("PETSTORE_INITIAL_KEY", &key).stderr(stderr).spawn().unwrap();
-    // A request that is owed an answer: that it is cut off is what there is to say. Nobody says when it serves.
+    // A request without an answer, whose cut is logged. The line that says it serves cannot be read here.
     let _held = loop {
         if let Ok(mut held) = TcpStream::connect(("127.0.0.1", site.port))
             && awaits_its_body(&mut held, &key)

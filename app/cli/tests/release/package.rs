@@ -1,5 +1,5 @@
-//! The Debian package, on copies of this machine that are thrown away, with and without systemd; and what the container
-//! image says of the binary.
+//! The Debian package on temporary copies of this machine, with and without systemd; and the settings in the container
+//! image.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
@@ -16,7 +16,7 @@ fn said(output: &Output) -> String {
     String::from_utf8_lossy(&[&output.stdout[..], &output.stderr].concat()).into_owned()
 }
 
-/// Packs the binary that these tests run, not a release: what is tried is the package, and a release takes minutes.
+/// Packs the binary under test. A release build would take minutes, and the subject is the package.
 fn pack(site: &Site, version: &str) -> String {
     let path = std::env::var("PATH").unwrap();
     let tools = tools::folder().join(".cargo/bin");
@@ -31,7 +31,7 @@ fn pack(site: &Site, version: &str) -> String {
     String::from_utf8(packed.stdout).unwrap().trim().to_owned()
 }
 
-/// Whether this machine lets us make copies of it.
+/// Returns whether this machine allows temporary copies of itself.
 fn machine_can_be_copied() -> bool {
     let mounts = Command::new("unshare").args(["--mount", "mount", "-t", "tmpfs", "none", "/mnt"]).output();
     if mounts.is_ok_and(|output| output.status.success()) {
@@ -43,7 +43,7 @@ fn machine_can_be_copied() -> bool {
     false
 }
 
-/// Hands two versions of the package to a script that tries them. What it said, and its exit code.
+/// Runs a script with two versions of the package. Returns its output and its exit code.
 fn try_with(script: &str, arguments: &[&str]) -> (String, Option<i32>) {
     let site = Site::new(script);
     let (old, new) = (pack(&site, "1.0.0"), pack(&site, "1.0.1"));
@@ -61,7 +61,7 @@ fn can_pack() -> bool {
 }
 
 #[test]
-fn the_package_installs_runs_survives_kill_9_upgrade_and_removal_and_is_purged() {
+fn the_package_is_installed_killed_upgraded_removed_and_purged() {
     let needed = ["dpkg", "adduser", "systemd-analyze", "strace"];
     if !needed.into_iter().all(|program| tools::can_run(program, "--version")) || !can_pack() {
         return;
@@ -72,13 +72,13 @@ fn the_package_installs_runs_survives_kill_9_upgrade_and_removal_and_is_purged()
 }
 
 #[test]
-fn under_systemd_the_package_starts_reloads_is_restarted_stops_in_peace_and_is_upgraded() {
+fn under_systemd_the_package_starts_reloads_restarts_stops_and_is_upgraded() {
     let needed = ["dpkg", "adduser", "systemd-nspawn", "curl"];
     if !needed.into_iter().all(|program| tools::can_run(program, "--version")) || !can_pack() {
         return;
     }
     match try_with("try-systemd", &[]) {
-        // Whether a machine within this one may be booted is for this one to say, even under CI.
+        // A machine may forbid to boot another one inside it, even under CI.
         (said, Some(3)) => {
             let why = said.trim_end().lines().last().unwrap_or_default();
             tools::skips::skip_even_under_ci(&format!("app/package/try-systemd: {why}"));
@@ -88,7 +88,7 @@ fn under_systemd_the_package_starts_reloads_is_restarted_stops_in_peace_and_is_u
 }
 
 #[test]
-fn without_cargo_deb_nothing_is_built_and_what_is_missing_is_said() {
+fn without_cargo_deb_the_build_names_it_and_stops() {
     let site = Site::new("no-cargo-deb");
     let cargo = site.folder.join("cargo");
     std::fs::write(&cargo, "#!/bin/sh\necho \"$1\" >>\"${0%/*}/calls\"\nexit 101\n").unwrap();
@@ -105,7 +105,7 @@ fn without_cargo_deb_nothing_is_built_and_what_is_missing_is_said() {
     assert_eq!(std::fs::read_to_string(site.folder.join("calls")).unwrap(), "deb\n");
 }
 
-/// The instruction of the Dockerfile that begins with this word, its lines joined.
+/// Returns the instruction of the Dockerfile that begins with this word, with its lines joined.
 fn instruction(word: &str) -> String {
     let file = std::fs::read_to_string(workspace().join("app/package/Dockerfile")).unwrap();
     let file = file.replace("\\\n", " ");
@@ -114,14 +114,14 @@ fn instruction(word: &str) -> String {
 }
 
 #[test]
-fn the_image_s_variables_make_a_server_that_its_health_check_finds() {
+fn the_health_check_finds_a_server_with_the_image_s_variables() {
     let mut site = Site::new("image");
     let variables = instruction("ENV");
     let data = site.folder.to_str().unwrap().to_owned();
     let values: Vec<(String, String)> = variables
         .split_whitespace()
         .filter_map(|word| word.split_once('='))
-        // The image's own port may be taken here, and its folder is not there.
+        // The image's port may be taken on this machine, and its folder does not exist.
         .map(|(name, value)| {
             (name.to_owned(), value.replace(":8080", &format!(":{}", site.port)).replace("/data", &data))
         })

@@ -1,4 +1,4 @@
-//! What a supervisor hears of the server and hands to it, and a server that is process 1.
+//! The messages between server and supervisor, passed sockets, and a server as process 1.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use crate::common::{BINARY, Site, tools};
 
-/// How long a notice is waited for.
+/// The time to wait for a message.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The supervisor's side of the notices.
+/// The supervisor's end of the messages.
 struct Ear(UnixDatagram);
 
 impl Ear {
@@ -29,7 +29,7 @@ impl Ear {
         String::from_utf8_lossy(&notice[..length]).into_owned()
     }
 
-    /// The next notice that is no sign of life, and how many of those came before it.
+    /// Returns the next message other than a watchdog message, and the number of those before it.
     fn next_news(&self) -> (String, usize) {
         let mut signs = 0;
         loop {
@@ -42,7 +42,7 @@ impl Ear {
 }
 
 #[test]
-fn the_supervisor_hears_of_a_start_a_reload_and_a_stop() {
+fn the_supervisor_is_notified_of_start_reload_and_stop() {
     let mut site = Site::new("notify");
     let path = site.folder.join("notify");
     let ear = Ear::at(&path);
@@ -55,7 +55,7 @@ fn the_supervisor_hears_of_a_start_a_reload_and_a_stop() {
     let (reloading, _) = ear.next_news();
     let (first, time) = reloading.split_once("\nMONOTONIC_USEC=").unwrap();
     assert_eq!(first, "RELOADING=1");
-    // Monotonic time begins with the machine: not far from what the kernel says of that.
+    // Monotonic time starts at boot: it is close to the kernel's uptime.
     let up = std::fs::read_to_string("/proc/uptime").unwrap();
     let up: u64 = up.split('.').next().unwrap().parse().unwrap();
     let told = time.parse::<u64>().unwrap() / 1_000_000;
@@ -67,12 +67,12 @@ fn the_supervisor_hears_of_a_start_a_reload_and_a_stop() {
 }
 
 #[test]
-fn a_sign_of_life_is_given_only_where_one_is_expected() {
+fn watchdog_messages_are_sent_only_where_expected() {
     let mut site = Site::new("no-watchdog");
     let path = site.folder.join("notify");
     let ear = Ear::at(&path);
     let notify = ("NOTIFY_SOCKET", path.to_str().unwrap());
-    // Meant for another process.
+    // For another process.
     site.serve(&["--db", "memory"], &[notify, ("WATCHDOG_USEC", "10000"), ("WATCHDOG_PID", "1")]);
     assert_eq!(ear.next(), "READY=1");
     ear.0.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
@@ -84,7 +84,7 @@ fn activated(site: &Site, sockets: &[&TcpListener], args: &str) -> Child {
     let moved: Vec<_> =
         (3..).zip(sockets).map(|(to, socket)| format!("{to}<&{}", socket.as_raw_fd())).collect();
     let count = sockets.len();
-    // A shell's word is good for moving descriptors, and for its own number, which the server then has.
+    // A shell moves the descriptors, and knows its process id, which the server keeps.
     let script =
         format!("exec {}; export LISTEN_PID=$$ LISTEN_FDS={count}; exec {BINARY} {args}", moved.join(" "));
     let mut shell = Command::new("bash");
@@ -92,7 +92,7 @@ fn activated(site: &Site, sockets: &[&TcpListener], args: &str) -> Child {
     shell.spawn().unwrap()
 }
 
-/// A listening socket that a child inherits.
+/// Returns a listening socket that a child inherits.
 fn socket() -> (TcpListener, SocketAddr) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -110,10 +110,10 @@ fn status(address: SocketAddr, path: &str) -> String {
 }
 
 #[test]
-fn sockets_that_are_handed_over_are_served_on() {
+fn passed_sockets_are_served() {
     let mut site = Site::new("activation");
     let ((public, public_address), (ops, ops_address)) = (socket(), socket());
-    // Clients may come before the server: the socket is there.
+    // Clients may connect before the server starts, because the socket exists.
     let early = std::thread::spawn(move || status(public_address, "/v1/pets"));
     site.server = Some(activated(&site, &[&public, &ops], "--db memory --threads 3"));
     drop((public, ops));
@@ -129,7 +129,7 @@ fn sockets_that_are_handed_over_are_served_on() {
 }
 
 #[test]
-fn more_sockets_than_there_is_a_use_for_are_refused() {
+fn too_many_passed_sockets_are_refused() {
     let site = Site::new("activation-three");
     let sockets = [socket().0, socket().0, socket().0];
     let server = activated(&site, &[&sockets[0], &sockets[1], &sockets[2]], "--db memory");
@@ -139,7 +139,7 @@ fn more_sockets_than_there_is_a_use_for_are_refused() {
 }
 
 #[test]
-fn a_sandbox_refuses_a_socket_that_other_machines_may_reach() {
+fn a_sandbox_refuses_a_socket_that_other_machines_can_reach() {
     let site = Site::new("sandbox-activated");
     let open = TcpListener::bind("0.0.0.0:0").unwrap();
     rustix::io::fcntl_setfd(&open, rustix::io::FdFlags::empty()).unwrap();
@@ -149,7 +149,8 @@ fn a_sandbox_refuses_a_socket_that_other_machines_may_reach() {
     assert!(why.contains("sandbox-anywhere permits that"), "{why}");
 }
 
-/// Whether this machine lets its users have process numbers of their own. Where the package is tried it does.
+/// Returns whether this machine allows process id namespaces to its users; the machines on which the package is tested
+/// do.
 fn has_namespaces() -> bool {
     let tried = Command::new("unshare").args(["-p", "-f", "--mount-proc", "true"]).output().unwrap();
     if tried.status.success() {
@@ -163,7 +164,7 @@ fn has_namespaces() -> bool {
 }
 
 #[test]
-fn process_1_stops_when_it_is_told_to() {
+fn process_1_stops_on_a_signal() {
     if !tools::can_run("unshare", "--version") || !has_namespaces() {
         return;
     }

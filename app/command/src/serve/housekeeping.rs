@@ -14,7 +14,7 @@ use crate::store::Backend;
 
 /// The interval at which usage and bans are stored and expired records are dropped. A crash loses the counts since
 /// then, and less than a second is promised.
-const HOUSEKEEPING: Duration = Duration::from_millis(500);
+pub(super) const HOUSEKEEPING: Duration = Duration::from_millis(500);
 
 /// The limit for windows and bans in the future at the start. A clock that steps back grants nothing, but after a clock
 /// that was years ahead, as with an empty battery, accounts would be locked out for years.
@@ -32,7 +32,13 @@ pub(super) fn forget_future_usage(backend: &Backend, db: &Db, now: Timestamp, lo
         return;
     }
     let tolerated = if is_sandbox { Duration::ZERO } else { CLOCK_AHEAD_MAX };
-    let accounts = backend.forget_usage_after(now.plus(tolerated));
+    let accounts = match backend.forget_usage_after(now.plus(tolerated)) {
+        Ok(accounts) => accounts,
+        Err(error) => {
+            log.warn(&format!("usage of a clock that was ahead cannot be forgotten: {}", error.report()));
+            return;
+        }
+    };
     if accounts > 0 && !is_sandbox {
         log.warn(&format!(
             "the clock was more than a week ahead when the usage of {} was recorded: that usage is forgotten",

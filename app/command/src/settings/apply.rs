@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use petstore_domain::{BanPolicy, Limits, PlanTable};
 use petstore_http::{Bounds, Deadlines, HttpSettings};
 use petstore_service::Policy;
-use petstore_sqlite::{DamagedLog, IfNamesakes, OpenOptions};
+use petstore_sqlite::{DamagedLog, NameCollisions, OpenOptions};
 
 use super::ServeArgs;
 use crate::openapi;
@@ -76,7 +76,11 @@ impl ServeArgs {
     pub(crate) fn open_options(&self) -> OpenOptions {
         OpenOptions {
             damaged_log: if self.drop_damaged_wal { DamagedLog::Drop } else { DamagedLog::Refuse },
-            if_namesakes: if self.rename_collisions { IfNamesakes::Rename } else { IfNamesakes::Refuse },
+            name_collisions: if self.rename_collisions {
+                NameCollisions::Rename
+            } else {
+                NameCollisions::Refuse
+            },
         }
     }
 

@@ -1,8 +1,8 @@
 //! The location of the data, as a setting.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use petstore_sqlite::beside;
+use petstore_sqlite::companion;
 
 /// The default location of the data.
 pub(crate) const DEFAULT_DB: &str = "petstore.db";
@@ -34,11 +34,20 @@ impl Db {
         }
     }
 
+    /// Refuses a file that a command would write under a spelling of `memory` or a URI, as [`Db::parse`] does.
+    pub(crate) fn check_target(file: &Path) -> Result<(), String> {
+        let refused = |name: &str| format!("expected a file's path; for a file of that name use ./{name}");
+        match file.to_str() {
+            Some(name) if means_memory(name) || has_scheme(name) => Err(refused(name)),
+            _ => Ok(()),
+        }
+    }
+
     /// The admin socket of a server with this store: beside the file, or in the working directory.
     pub(crate) fn admin_socket(&self) -> PathBuf {
         match self {
             Self::Memory => "petstore.sock".into(),
-            Self::File(file) => beside(file, ".sock"),
+            Self::File(file) => companion(file, ".sock"),
         }
     }
 }
@@ -111,6 +120,18 @@ mod tests {
                 "expected a file's path without a scheme, or memory",
                 "{uri}"
             );
+        }
+    }
+
+    #[test]
+    fn a_target_is_refused_under_the_names_that_a_store_is_refused_under() {
+        for name in ["memory", ":memory:", "MEMORY", "file::memory:", "file:pets.db", "sqlite:pets.db"] {
+            let why = Db::check_target(Path::new(name)).unwrap_err();
+            assert_eq!(why, format!("expected a file's path; for a file of that name use ./{name}"));
+            assert_eq!(Db::check_target(Path::new(&format!("./{name}"))), Ok(()));
+        }
+        for name in ["copy.db", "memory.db", "/data/memory", "-"] {
+            assert_eq!(Db::check_target(Path::new(name)), Ok(()), "{name}");
         }
     }
 

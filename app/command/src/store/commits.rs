@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use petstore_domain::{KeyRecord, Timestamp};
+use petstore_domain::Timestamp;
 use petstore_ports::{Batch, BatchNumber, BulkLoad, Header, Journal, Row, StoreError, UsageCount};
 
 use crate::environment::Stopwatch;
@@ -104,10 +104,6 @@ impl<J: Journal> Journal for TimedJournal<J> {
 
     fn note_usage(&mut self, counts: &[UsageCount]) -> Result<(), StoreError> {
         self.journal.note_usage(counts)
-    }
-
-    fn note_bans(&mut self, keys: &[KeyRecord]) -> Result<(), StoreError> {
-        self.journal.note_bans(keys)
     }
 
     fn prune(&mut self, now: Timestamp) -> Result<usize, StoreError> {

@@ -4,7 +4,7 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 
-use petstore_sqlite::Part;
+use petstore_sqlite::PartialFile;
 
 use crate::files::MOUNTED;
 use crate::terminal::Lines;
@@ -12,7 +12,7 @@ use crate::terminal::Lines;
 /// The output. A file is written under another name beside it, and renamed at the end.
 pub(super) struct Output {
     writer: BufWriter<Box<dyn Write>>,
-    file: Option<Part>,
+    file: Option<PartialFile>,
     /// Set when the reader of a pipe has closed it.
     unread: bool,
 }
@@ -41,7 +41,7 @@ impl Output {
             // Only this user may read it: the shop's data may be confidential.
             Err(_) => None,
         };
-        let part = Part::begin(&target)?;
+        let part = PartialFile::begin(&target)?;
         if let Some(permissions) = permissions {
             part.file().set_permissions(permissions)?;
         }
@@ -52,7 +52,7 @@ impl Output {
     /// Completes the output: a file gets its name.
     pub(super) fn finish(&mut self) -> io::Result<()> {
         self.flush()?;
-        let finished = self.file.take().map_or(Ok(()), Part::finish);
+        let finished = self.file.take().map_or(Ok(()), PartialFile::finish);
         finished.map_err(|error| match error.kind() {
             io::ErrorKind::ResourceBusy => io::Error::other(MOUNTED),
             _ => error,

@@ -125,7 +125,7 @@ pub(super) fn backup(
     match serde_json::from_slice(&line) {
         Ok(AdminAnswer::Copied { pets, orders, bytes }) => {
             keep_copy(source, target, &mut answers, bytes)
-                .map_err(|error| Failure::because(error.to_string()))?;
+                .map_err(|error| Failure::because(error.report()))?;
             Ok(Asked::Came(Copied { pets, orders, bytes }))
         }
         Ok(answer) => Err(not_made(answer)),

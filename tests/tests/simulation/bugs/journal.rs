@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use petstore_domain::{KeyRecord, Timestamp};
+use petstore_domain::{Change, Changes, Timestamp};
 use petstore_ports::{Batch, BatchNumber, BulkLoad, Header, Journal, Row, StoreError, UsageCount};
 
 use super::Bug;
@@ -31,7 +31,13 @@ impl Journal for Wrong {
     }
 
     fn append(&mut self, batch: &Batch<'_>) -> Result<(), StoreError> {
-        self.inner.append(batch)?;
+        let without_bans: Vec<Changes>;
+        let mut written = *batch;
+        if self.bug == Bug::ForgetsBans {
+            without_bans = batch.changes.iter().map(without_ban).collect();
+            written.changes = &without_bans;
+        }
+        self.inner.append(&written)?;
         self.acknowledged = batch.number;
         Ok(())
     }
@@ -45,10 +51,6 @@ impl Journal for Wrong {
         self.inner.note_usage(counts)
     }
 
-    fn note_bans(&mut self, keys: &[KeyRecord]) -> Result<(), StoreError> {
-        if self.bug == Bug::ForgetsBans { Ok(()) } else { self.inner.note_bans(keys) }
-    }
-
     fn prune(&mut self, now: Timestamp) -> Result<usize, StoreError> {
         let early =
             if self.bug == Bug::PrunesLiveRecords { Duration::from_hours(12) } else { Duration::ZERO };
@@ -58,4 +60,17 @@ impl Journal for Wrong {
     fn bulk(&mut self, bulk: &BulkLoad, rows: &mut dyn Iterator<Item = Row>) -> Result<(), StoreError> {
         self.inner.bulk(bulk, rows)
     }
+}
+
+/// The changes, without the bans of keys.
+fn without_ban(changes: &Changes) -> Changes {
+    let mut wrong = Changes::none();
+    for change in changes.as_slice() {
+        let mut change = change.clone();
+        if let Change::Key(record) = &mut change {
+            record.ban = None;
+        }
+        wrong.push(change);
+    }
+    wrong
 }

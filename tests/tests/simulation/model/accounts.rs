@@ -38,10 +38,25 @@ pub(crate) struct Key {
     /// The end of its overlap with a successor.
     pub(crate) replaced: Option<i64>,
     pub(crate) revoked: Option<i64>,
+    /// The last recorded ban.
     pub(crate) ban: Option<Ban>,
+    /// The time of the last lift.
+    pub(crate) lifted: Option<i64>,
+}
+
+impl Ban {
+    /// The ban that is in force longer.
+    pub(crate) fn longer(one: Option<Self>, other: Option<Self>) -> Option<Self> {
+        [one, other].into_iter().flatten().max_by_key(|ban| (ban.until, ban.since))
+    }
 }
 
 impl Key {
+    /// Returns whether a lift has ended a ban.
+    pub(crate) fn has_lifted(&self, ban: Ban) -> bool {
+        self.lifted.is_some_and(|lifted| lifted >= ban.since)
+    }
+
     /// The code of its refusal, if it is not valid.
     pub(crate) fn fault(&self, now: i64) -> Option<&'static str> {
         if self.revoked.is_some() {
@@ -99,12 +114,20 @@ impl Accounts {
         self.plans[&account].limits
     }
 
-    /// Carries out an operator's order. `ban` is the key's ban when the store decided. Returns whether the
-    /// order was carried out, and the key whose ban it changed.
+    /// Records a ban that was decided before, unless the key was lifted or revoked since then.
+    pub(crate) fn record_ban(&mut self, key: u64, ban: Ban) {
+        if let Some(key) = self.keys.get_mut(&key)
+            && !key.has_lifted(ban)
+            && key.revoked.is_none_or(|revoked| revoked < ban.since)
+        {
+            key.ban = Ban::longer(key.ban, Some(ban));
+        }
+    }
+
+    /// Carries out an operator's order. Returns whether it was carried out, and the key whose ban it has lifted.
     pub(crate) fn apply(
         &mut self,
         order: &Order,
-        ban: Option<Ban>,
         now: i64,
         given: Given,
     ) -> Result<(bool, Option<u64>), String> {
@@ -118,8 +141,9 @@ impl Accounts {
                 let id = rises(&mut self.last[1], given.key)?;
                 self.plans.insert(account, *plan);
                 let (reads, writes) = (true, true);
-                let (created, expires, replaced, revoked, ban) = (now, None, None, None, None);
-                let key = Key { account, reads, writes, created, expires, replaced, revoked, ban };
+                let (created, expires, replaced, revoked) = (now, None, None, None);
+                let (ban, lifted) = (None, None);
+                let key = Key { account, reads, writes, created, expires, replaced, revoked, ban, lifted };
                 self.keys.insert(id, key);
             }
             Order::Rotate { key, overlap } => {
@@ -130,7 +154,7 @@ impl Accounts {
                 let (end, life) = (now + overlap, old.expires.map(|end| (end - old.created).max(0)));
                 old.replaced = Some(old.replaced.map_or(end, |earlier| earlier.min(end)));
                 let expires = life.map(|life| now + life);
-                let fresh = Key { created: now, expires, replaced: None, ban, ..*old };
+                let fresh = Key { created: now, expires, replaced: None, ..*old };
                 let id = rises(&mut self.last[1], given.key)?;
                 self.keys.insert(id, fresh);
             }
@@ -140,12 +164,10 @@ impl Accounts {
             }
             Order::Lift { key: id } => {
                 let key = self.keys.get_mut(id).expect("it was looked up");
-                let lifted = ban.map(|ban| Ban { until: ban.until.min(now), ..ban });
-                // A ban that began since then is newer than the decision.
-                if key.ban == ban && lifted != ban {
-                    key.ban = lifted;
-                    forgiven = Some(*id);
-                }
+                let (last, start) = (key.lifted.map(|last| last + 1), key.ban.map(|ban| ban.since));
+                key.lifted = Some(now).max(last).max(start);
+                key.ban = key.ban.map(|ban| Ban { until: ban.until.min(now), ..ban });
+                forgiven = Some(*id);
             }
             Order::Rescope { key, reads, writes } => {
                 let key = self.keys.get_mut(key).expect("it was looked up");

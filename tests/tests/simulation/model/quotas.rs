@@ -66,6 +66,8 @@ pub(crate) struct Quotas {
     in_flight: BTreeMap<u64, u32>,
     /// By key: the reset of the window that refused, and the number of its refusals.
     strikes: BTreeMap<u64, (i64, u32)>,
+    /// By key: the last ban that was decided, recorded or not.
+    bans: BTreeMap<u64, Ban>,
     addresses: BTreeMap<IpAddr, Window>,
 }
 
@@ -76,22 +78,22 @@ impl Quotas {
             windows: BTreeMap::new(),
             in_flight: BTreeMap::new(),
             strikes: BTreeMap::new(),
+            bans: BTreeMap::new(),
             addresses: BTreeMap::new(),
         }
     }
 
     /// Judges a request, and counts it.
-    pub(crate) fn take(&mut self, accounts: &mut Accounts, key: u64, costs: bool, now: i64) -> Verdict {
+    pub(crate) fn take(&mut self, accounts: &Accounts, key: u64, costs: bool, now: i64) -> Verdict {
         let account = accounts.keys[&key].account;
         let limits = accounts.limits(account);
         let windows = self.windows.get(&account).copied().unwrap_or_default();
         let [minute, day] = [windows[0].at(now / MINUTE), windows[1].at(now / DAY)];
-        let in_flight = self.in_flight.entry(account).or_default();
-        if *in_flight >= self.settings.in_flight {
+        let in_flight = self.in_flight.get(&account).copied().unwrap_or_default();
+        if in_flight >= self.settings.in_flight {
             return Verdict::TooManyInFlight(told([minute, day], limits));
         }
-        let ban = accounts.keys[&key].ban;
-        if let Some(ban) = ban.filter(|ban| ban.until > now) {
+        if let Some(ban) = self.ban(accounts, key).filter(|ban| ban.until > now) {
             return Verdict::Banned { until: ban.until, limit: limits[0] };
         }
         if costs {
@@ -102,14 +104,14 @@ impl Quotas {
             let after = [Window { used: minute.used + 1, ..minute }, Window { used: day.used + 1, ..day }];
             self.windows.insert(account, after);
         }
-        *in_flight += 1;
+        self.in_flight.insert(account, in_flight + 1);
         let shown = self.windows.get(&account).copied().unwrap_or_default();
         Verdict::Admitted(told([shown[0].at(now / MINUTE), shown[1].at(now / DAY)], limits))
     }
 
     fn strike(
         &mut self,
-        accounts: &mut Accounts,
+        accounts: &Accounts,
         key: u64,
         usage: [QuotaHeaders; 2],
         limits: Limits,
@@ -125,10 +127,12 @@ impl Quotas {
         }
         // The ban clears them: after its end the count starts at zero, also if the window that refused is a day.
         self.strikes.remove(&key);
-        let key = accounts.keys.get_mut(&key).expect("it was judged");
-        let further = key.ban.filter(|ban| (now - ban.since).max(0) < BAN_MEMORY.max(ban.length * 2));
+        let further =
+            self.ban(accounts, key).filter(|ban| (now - ban.since).max(0) < BAN_MEMORY.max(ban.length * 2));
         let length = further.map_or(BAN, |ban| ban.length * 2).min(BAN_MAX);
-        key.ban = Some(Ban { since: now, until: now + length, length });
+        // It begins after the last lift, which would end it otherwise.
+        let since = accounts.keys[&key].lifted.map_or(now, |lifted| now.max(lifted + 1));
+        self.bans.insert(key, Ban { since, until: now + length, length });
         Verdict::Banned { until: now + length, limit: limits[0] }
     }
 
@@ -138,7 +142,14 @@ impl Quotas {
         }
     }
 
-    /// Clears the strikes of a key after an operator has changed its ban.
+    /// The last ban of a key, in force or over: the recorded one, or one that is not recorded and not lifted.
+    pub(crate) fn ban(&self, accounts: &Accounts, key: u64) -> Option<Ban> {
+        let record = &accounts.keys[&key];
+        let decided = self.bans.get(&key).copied().filter(|ban| !record.has_lifted(*ban));
+        Ban::longer(decided, record.ban)
+    }
+
+    /// Clears the strikes of a key after an operator has lifted its ban.
     pub(crate) fn clear_strikes(&mut self, key: u64) {
         self.strikes.remove(&key);
     }
@@ -158,6 +169,7 @@ impl Quotas {
     pub(crate) fn restart(&mut self) {
         self.in_flight.clear();
         self.strikes.clear();
+        self.bans.clear();
         self.addresses.clear();
     }
 }

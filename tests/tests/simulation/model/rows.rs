@@ -103,6 +103,7 @@ fn key(record: &KeyRecord) -> Key {
         replaced: record.replaced_until.map(Timestamp::as_millis),
         revoked: record.revoked_at.map(Timestamp::as_millis),
         ban: record.ban.map(ban),
+        lifted: record.ban_lifted_at.map(Timestamp::as_millis),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Decisions of the store, and the batches that are then on disk.
 
-use petstore_domain::{Changes, KeyRecord};
+use petstore_domain::Changes;
 use petstore_ports::UsageCount;
 
 use super::{Actor, Gate, Oracle, Owner, Progress, Staged, State, given};
@@ -44,14 +44,7 @@ impl Oracle {
             return;
         }
         let (given, keys) = given(changes);
-        let ban = match owner {
-            Owner::Order(id) => {
-                let key = state.orders[id].order.key().and_then(|key| state.accounts.keys.get(&key));
-                key.and_then(|key| key.ban)
-            }
-            Owner::Request(_) | Owner::Gone => None,
-        };
-        state.staged.push(Staged { owner, given, keys, ban });
+        state.staged.push(Staged { owner, given, keys });
     }
 
     /// Records that the store has finished a step, with no batch in doubt.
@@ -135,16 +128,6 @@ impl Oracle {
         self.judge(wrong.map_or(Ok(()), Err));
     }
 
-    /// Records that the journal has these keys' bans.
-    pub(crate) fn noted_bans(&self, process: u64, keys: &[KeyRecord]) {
-        let mut state = self.lock();
-        if state.process == process {
-            for key in keys {
-                state.write_behind.bans.remove(&key.id.get());
-            }
-        }
-    }
-
     /// Records that the journal was told to drop expired records, and has done so or may have.
     pub(crate) fn pruned(&self, process: u64, now: i64, is_done: bool) {
         let mut state = self.lock();
@@ -171,7 +154,7 @@ impl State {
             match staged.owner {
                 Owner::Request(id) => self.asked[id].progress = Progress::Dropped { since },
                 Owner::Order(id) => self.orders[id].dropped = true,
-                Owner::Gone => {}
+                Owner::Ban(..) | Owner::Gone => {}
             }
         }
         Ok(())
@@ -185,12 +168,17 @@ impl State {
                 Owner::Order(id) => {
                     let Self { accounts, orders, quotas, .. } = self;
                     let ordered = &mut orders[id];
-                    let (done, forgiven) =
-                        accounts.apply(&ordered.order, staged.ban, ordered.now, staged.keys)?;
+                    let (done, forgiven) = accounts.apply(&ordered.order, ordered.now, staged.keys)?;
                     if let Some(key) = forgiven {
                         quotas.clear_strikes(key);
                     }
                     ordered.done = Some(done);
+                }
+                Owner::Ban(key, ban) => {
+                    self.accounts.record_ban(key, ban);
+                    if self.quotas.ban(&self.accounts, key) == self.accounts.keys[&key].ban {
+                        self.write_behind.bans.remove(&key);
+                    }
                 }
                 Owner::Gone => {}
             }

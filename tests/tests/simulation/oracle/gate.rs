@@ -78,12 +78,12 @@ impl State {
                 "request {id} is judged as {ask:?}, the limits are {limits:?}, the time {now}"
             ));
         }
-        let ban_before = record.ban;
-        let right = self.quotas.take(&mut self.accounts, key, costs, now);
-        if self.accounts.keys[&key].ban != ban_before {
+        let ban_before = self.quotas.ban(&self.accounts, key);
+        let right = self.quotas.take(&self.accounts, key, costs, now);
+        if self.quotas.ban(&self.accounts, key) != ban_before {
             self.counts.bans += 1;
             let at = self.now();
-            self.write_behind.bans.entry(key).or_insert((at, ban_before));
+            self.write_behind.bans.entry(key).or_insert(at);
         }
         if costs && matches!(right, quotas::Verdict::Admitted(_)) {
             let now = self.now();
@@ -211,7 +211,7 @@ fn to_model(verdict: &Verdict, accounts: &Accounts, account: u64) -> quotas::Ver
         Verdict::Admitted(usage) => quotas::Verdict::Admitted(both(usage)),
         Verdict::TooManyInFlight(usage) => quotas::Verdict::TooManyInFlight(both(usage)),
         Verdict::Exceeded(usage) => quotas::Verdict::Exceeded(both(usage)),
-        Verdict::Banned { until } => {
+        Verdict::Banned { until, .. } => {
             quotas::Verdict::Banned { until: until.as_millis(), limit: accounts.limits(account)[0] }
         }
     }

@@ -10,6 +10,9 @@ use crate::model::rows::Rows;
 /// The most write-behind data that a crash may lose: a second, and the duration of housekeeping.
 const FORGETS_MAX: Duration = Duration::from_millis(1_500);
 
+/// The longest time for which the gate does not try to record bans after a failure.
+const RECORDING_PAUSE_MAX: Duration = Duration::from_secs(8);
+
 /// The way in which a process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
@@ -49,7 +52,7 @@ impl Oracle {
         let mut state = self.lock();
         let now = state.now();
         state.write_behind.usage_since.values_mut().for_each(|since| *since = now);
-        state.write_behind.bans.values_mut().for_each(|(since, _)| *since = now);
+        state.write_behind.bans.values_mut().for_each(|since| *since = now);
     }
 
     pub(crate) fn epoch(&self) -> u64 {
@@ -66,6 +69,7 @@ impl State {
                 self.asked[id].progress = Progress::Dropped { since: self.now() };
             }
         }
+        self.reopen_keys(ending, rows)?;
         self.failing = false;
         self.failing_until = self.now();
         same("categories", &self.shop.categories, &rows.categories)?;
@@ -73,7 +77,6 @@ impl State {
         same("orders", &self.shop.orders, &rows.orders)?;
         let plans = self.accounts.plans.iter().map(|(id, plan)| (*id, plan.name)).collect();
         same("accounts", &plans, &rows.plans)?;
-        self.reopen_keys(ending, was_failing, rows)?;
         self.reopen_retries(rows)?;
         self.reopen_usage(ending, was_failing, rows)?;
         self.quotas.restart();
@@ -84,21 +87,21 @@ impl State {
         Ok(())
     }
 
-    /// A crash may forget a ban that has not been noted yet.
-    fn reopen_keys(&mut self, ending: Ending, was_failing: bool, rows: &Rows) -> Result<(), String> {
+    /// A crash may forget a ban that has not been recorded yet.
+    fn reopen_keys(&mut self, ending: Ending, rows: &Rows) -> Result<(), String> {
         let ended = self.ended;
-        for (id, key) in &mut self.accounts.keys {
-            let Some(row) = rows.keys.get(id) else { return Err(format!("key {id} is gone")) };
-            if let Some((since, before)) = self.write_behind.bans.get(id)
-                && row.ban == *before
-            {
-                if !was_failing && (ending == Ending::Stop || ended > *since + FORGETS_MAX) {
-                    return Err(format!(
-                        "the ban of key {id} is forgotten after {:?}",
-                        ended.saturating_sub(*since)
-                    ));
-                }
-                key.ban = *before;
+        let was_failing = self.failing || ended < self.failing_until + RECORDING_PAUSE_MAX + FORGETS_MAX;
+        for (id, key) in &self.accounts.keys {
+            if !rows.keys.contains_key(id) {
+                return Err(format!("key {id} is gone"));
+            }
+            if self.quotas.ban(&self.accounts, *id) == key.ban {
+                continue;
+            }
+            let waited = self.write_behind.bans.get(id).map(|since| ended.saturating_sub(*since));
+            let too_long = waited.is_none_or(|waited| waited > FORGETS_MAX);
+            if !was_failing && (ending == Ending::Stop || too_long) {
+                return Err(format!("the ban of key {id} is forgotten after {waited:?}"));
             }
         }
         same("keys", &self.accounts.keys, &rows.keys)

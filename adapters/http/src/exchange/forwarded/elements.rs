@@ -4,17 +4,18 @@ use std::net::IpAddr;
 
 use super::parse_address;
 
-/// What one proxy tells of the request that it has received.
+/// The values of one element: a proxy's report of the request that it received.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Element {
-    /// The peer, which may also be a word that hides it.
+    /// The peer: an address, or an identifier that hides it.
     peer: Option<String>,
     pub(super) proto: Option<String>,
     pub(super) host: Option<String>,
 }
 
 impl Element {
-    /// Takes `name=value` pairs with semicolons between them; none where anything else comes, or one of ours twice.
+    /// Parses `name=value` pairs between semicolons. Returns `None` for malformed text, and if a known name is
+    /// repeated.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let mut element = Self::default();
         for pair in pieces(text, ';').filter(|pair| !pair.is_empty()) {
@@ -33,14 +34,14 @@ impl Element {
         Some(element)
     }
 
-    /// The peer's address, where it is told.
+    /// Returns the peer's address, if the element has one.
     pub(super) fn address(&self) -> Option<IpAddr> {
         parse_address(self.peer.as_deref()?)
     }
 }
 
-/// The pieces of a text between separators that are not in a quoted string, from the last one on. Read from there, a quote
-/// that is left open hides none of the pieces after it.
+/// Returns the pieces of a text between separators outside of quoted strings, from the last one. In that order an
+/// unclosed quote hides none of the pieces after it.
 pub(super) fn pieces(text: &str, separator: char) -> impl Iterator<Item = &str> {
     let mut is_quoted = false;
     let pieces = text.rsplit(move |character| {
@@ -50,7 +51,7 @@ pub(super) fn pieces(text: &str, separator: char) -> impl Iterator<Item = &str> 
     pieces.map(str::trim)
 }
 
-/// The content of a quoted string, or a text without quotes.
+/// Returns the content of a quoted string, or a text without quotes.
 fn unquoted(text: &str) -> Option<String> {
     let Some(inner) = text.strip_prefix('"') else {
         return (!text.is_empty() && !text.contains('"')).then(|| text.to_owned());
@@ -97,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn separators_in_quotes_separate_nothing() {
+    fn separators_in_quotes_are_ignored() {
         let all = |text| pieces(text, ',').collect::<Vec<_>>();
         assert_eq!(all("a, b=\"1,2\" ,c"), ["c", "b=\"1,2\"", "a"]);
         assert_eq!(all("a=\"x, b, c"), ["c", "b", "a=\"x"]);

@@ -1,4 +1,4 @@
-//! Where requests say that they come from.
+//! The client's address in forwarding headers.
 
 use hyper::header::HeaderValue;
 
@@ -8,7 +8,7 @@ use crate::woven::both;
 const INVENTED: &str = "for=192.0.2.99;proto=ftp, for=10.0.0.1, ";
 
 #[test]
-fn a_client_is_the_last_that_no_proxy_of_ours_is() {
+fn the_client_is_the_last_address_that_is_not_a_trusted_proxy() {
     const WORDS: &[&str] = &[
         "10.0.0.1",
         "10.255.255.255",
@@ -56,7 +56,7 @@ fn a_client_is_the_last_that_no_proxy_of_ours_is() {
                 let is_named = text.contains('\\') || text.split([',', '\n', ';']).any(named);
                 assert!(found.client == peer || is_named, "{name}: {}", found.client);
                 if !trusted(found.client) {
-                    // Nothing that a client writes before its own address counts.
+                    // Values that a client writes before its own address have no effect.
                     let after = hop(invented).unwrap();
                     assert_eq!((after.client, after.proto), (found.client, found.proto), "{name}");
                 }

@@ -7,7 +7,7 @@ use super::{Handled, OperationCall, not_found, path_id};
 use crate::response::answer::{Collection, Location};
 use crate::wire;
 
-/// Bytes of a category on a page, generously.
+/// Estimated bytes of a category on a page, for the initial capacity.
 const CATEGORY_BYTES: usize = 120;
 
 pub(super) async fn list(call: &OperationCall<'_>) -> Handled {

@@ -6,7 +6,7 @@ use petstore_domain::{IdError, PetId};
 use super::{Handled, OperationCall, not_found, path_id};
 use crate::wire;
 
-/// Bytes of an item on a page, generously.
+/// Estimated bytes of an item on a page, for the initial capacity.
 const ITEM_BYTES: usize = 64;
 
 pub(super) async fn list(call: &OperationCall<'_>) -> Handled {

@@ -7,7 +7,7 @@ use super::{Handled, OperationCall, not_found, path_id};
 use crate::response::answer::{Collection, Location};
 use crate::wire;
 
-/// Bytes of an order on a page, generously.
+/// Estimated bytes of an order on a page, for the initial capacity.
 const ORDER_BYTES: usize = 100;
 
 pub(super) async fn list(call: &OperationCall<'_>) -> Handled {

@@ -9,12 +9,12 @@ use crate::response::deprecation::SUNSET_MILLIS;
 use crate::wire;
 use crate::wire::error::{ApiError, Code};
 
-/// Bytes of a pet on a page, generously: a page is written into one buffer.
+/// Estimated bytes of a pet on a page, for the initial capacity.
 const PET_BYTES: usize = 80;
 
 pub(super) async fn get(call: &OperationCall<'_>, id: Result<PetId, IdError>) -> Handled {
     if call.settings().enforce_sunset && call.admission.now.as_millis() >= SUNSET_MILLIS {
-        let message = "This operation has ended; GET /pets?id= takes its place.";
+        let message = "This operation is no longer available; use GET /pets?id= instead.";
         return Err(ApiError::new(Code::OperationSunset, message).into());
     }
     let id = path_id("petId", id)?;

@@ -1,4 +1,4 @@
-//! What the rules refuse, and what the client is told of it.
+//! The responses to rejections of the domain and to failures of the service.
 
 use petstore_domain::{
     AdjustStockRejection, CancelOrderRejection, CreateCategoryRejection, CreatePetRejection,
@@ -12,9 +12,9 @@ use crate::response::answer::Answer;
 use crate::wire::EntityTag;
 use crate::wire::error::{ApiError, Code, Detail};
 
-/// Something that has an answer of its own.
+/// A rejection or failure that has a response.
 pub(super) trait Refuse {
-    /// The answer. The epoch is what entity tags are made with.
+    /// Returns the response. The epoch is part of its entity tag.
     fn answer(self, epoch: u64) -> Answer;
 }
 
@@ -23,17 +23,18 @@ impl<R: Refuse> Refuse for Failure<R> {
         match self {
             Self::Rejected(rejection) => rejection.answer(epoch),
             Self::IdempotencyInProgress => {
-                let message = "The first request with this Idempotency-Key is still being answered.";
+                let message =
+                    "The first request with this Idempotency-Key is still in progress; retry later.";
                 ApiError::new(Code::IdempotencyInProgress, message).into()
             }
             Self::IdempotencyKeyReused => {
-                let message = "This Idempotency-Key was used with another body.";
+                let message = "This Idempotency-Key was used with a different body; use a new key.";
                 ApiError::new(Code::IdempotencyKeyReused, message).into()
             }
             Self::TooManyIdempotencyRecords => {
-                let message = "The account has as many answers kept under an Idempotency-Key as it may have; each is \
-                               forgotten when its time is over.";
-                Answer::comes_again(Code::Overloaded, message)
+                let message = "The account has too many stored responses for Idempotency-Key; retry after some of them have \
+                               expired.";
+                Answer::retryable(Code::Overloaded, message)
                     .with_fault("the account has too many live idempotency keys")
             }
             Self::Store(error) => error.into(),
@@ -44,16 +45,18 @@ impl<R: Refuse> Refuse for Failure<R> {
 impl Refuse for PreconditionError {
     fn answer(self, epoch: u64) -> Answer {
         let (code, message, current) = match self {
-            Self::Failed { current } => {
-                (Code::PreconditionFailed, "The resource has been changed since it was read.", current)
-            }
+            Self::Failed { current } => (
+                Code::PreconditionFailed,
+                "The resource has changed since it was read; read it again.",
+                current,
+            ),
             Self::Excluded { current } => {
-                let message = "The resource is as If-None-Match says that it must not be.";
+                let message = "The resource matches If-None-Match.";
                 (Code::PreconditionFailed, message, current)
             }
             Self::Required { current } => (
                 Code::PreconditionRequired,
-                "This request needs If-Match: which version does it change?",
+                "If-Match is required; send the ETag of the version that the request changes.",
                 current,
             ),
         };
@@ -64,7 +67,7 @@ impl Refuse for PreconditionError {
 impl Refuse for CreatePetRejection {
     fn answer(self, _epoch: u64) -> Answer {
         match self {
-            Self::UnknownCategory(id) => unknown("category", id.get()),
+            Self::UnknownCategory(id) => unknown("Category", id.get()),
         }
     }
 }
@@ -74,12 +77,12 @@ impl Refuse for UpdatePetRejection {
         match self {
             Self::NotFound => not_found().into(),
             Self::Precondition(error) => error.answer(epoch),
-            Self::UnknownCategory(id) => unknown("category", id.get()),
+            Self::UnknownCategory(id) => unknown("Category", id.get()),
             Self::InvalidTransition(refused) => conflict(
                 Code::InvalidStatusTransition,
                 format!(
-                    "The pet is {} (free units: {}, open orders: {}): it cannot become {}.",
-                    refused.from, refused.stock, refused.open_orders, refused.to
+                    "The status cannot change from {} to {} (free units: {}, open orders: {}).",
+                    refused.from, refused.to, refused.stock, refused.open_orders
                 ),
             ),
         }
@@ -93,7 +96,7 @@ impl Refuse for DeletePetRejection {
             Self::Precondition(error) => error.answer(epoch),
             Self::HasOpenOrders { open_orders } => conflict(
                 Code::PetHasOpenOrders,
-                format!("Open orders for the pet: {open_orders}. Complete or cancel them first."),
+                format!("The pet has open orders ({open_orders}); complete or cancel them first."),
             ),
         }
     }
@@ -124,7 +127,7 @@ impl Refuse for DeleteCategoryRejection {
             Self::Precondition(error) => error.answer(epoch),
             Self::InUse { pets } => conflict(
                 Code::CategoryInUse,
-                format!("Pets in the category: {pets}. Move or delete them first."),
+                format!("The category has pets ({pets}); move or delete them first."),
             ),
         }
     }
@@ -133,10 +136,10 @@ impl Refuse for DeleteCategoryRejection {
 impl Refuse for PlaceOrderRejection {
     fn answer(self, _epoch: u64) -> Answer {
         match self {
-            Self::UnknownPet(id) => unknown("pet", id.get()),
+            Self::UnknownPet(id) => unknown("Pet", id.get()),
             Self::PetNotAvailable { status } => conflict(
                 Code::PetNotAvailable,
-                format!("The pet is {status}: only an available one can be ordered."),
+                format!("The pet is {status}; only an available pet can be ordered."),
             ),
             Self::InsufficientStock { left } => insufficient(left),
         }
@@ -179,7 +182,7 @@ impl Refuse for AdjustStockRejection {
             Self::InsufficientStock { left } => insufficient(left),
             Self::AboveMaximum { stock } => {
                 let max = StockLevel::MAX;
-                let message = format!("The stock is {stock} and may be raised to at most {max}.");
+                let message = format!("The stock is {stock} and can be raised to at most {max}.");
                 let detail = Detail {
                     field: "delta".to_owned(),
                     code: "out_of_range",
@@ -195,23 +198,26 @@ fn conflict(code: Code, message: String) -> Answer {
     ApiError::new(code, message).into()
 }
 
-fn unknown(what: &str, id: u64) -> Answer {
-    ApiError::new(Code::UnknownReference, format!("There is no {what} {id}.")).into()
+fn unknown(kind: &str, id: u64) -> Answer {
+    ApiError::new(Code::UnknownReference, format!("{kind} {id} does not exist.")).into()
 }
 
 fn name_taken(other: u64) -> Answer {
     conflict(
         Code::CategoryExists,
         format!(
-            "Category {other} has this name; names are compared after Unicode normalization (NFC) and case folding."
+            "Category {other} already has this name; names are compared after Unicode normalization (NFC) and case folding."
         ),
     )
 }
 
 fn insufficient(left: u64) -> Answer {
-    conflict(Code::InsufficientStock, format!("Units left: {left}."))
+    conflict(Code::InsufficientStock, format!("The stock does not suffice; units left: {left}."))
 }
 
 fn complete() -> Answer {
-    conflict(Code::OrderAlreadyComplete, "The order is complete: it does not change any more.".to_owned())
+    conflict(
+        Code::OrderAlreadyComplete,
+        "The order is complete; it can no longer be changed or cancelled.".to_owned(),
+    )
 }

@@ -1,4 +1,4 @@
-//! The bodies that a tester sends to a sandbox.
+//! The request bodies of the sandbox.
 
 use std::time::Duration;
 
@@ -13,14 +13,14 @@ use crate::wire::faults::{FieldFault, listed};
 use crate::wire::fields::{Fields, boolean, integer, text};
 use crate::wire::json::Node;
 
-/// Methods that a rule may be for.
+/// The methods that a rule may name.
 const METHODS: [Method; 6] =
     [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
 
-/// The largest number that every JSON client has exactly.
+/// The largest integer that every JSON client represents exactly.
 const EXACT_MAX: u64 = (1 << 53) - 1;
 
-/// Seconds that a planned failure may ask a client to wait: a day.
+/// The maximum `retryAfter` in seconds: a day.
 const RETRY_AFTER_MAX: u64 = 86_400;
 
 /// `POST /sandbox/clock`.
@@ -30,11 +30,11 @@ pub(crate) fn clock_turn(body: &[u8]) -> Result<ClockTurn, ApiError> {
     let advance = fields.optional("advance", |node| duration(node, Duration::MAX));
     let freeze = fields.optional("freeze", boolean);
     if set.is_some() && advance.is_some() {
-        fields.refuse("advance", &FieldFault::new("conflict", "cannot be there together with set"));
+        fields.refuse("advance", &FieldFault::new("conflict", "cannot be combined with set"));
     }
     let hands = set.map(Hands::Set).or(advance.map(Hands::Advance));
     if hands.is_none() && freeze.is_none() {
-        fields.require_one("The body must have one of set, advance and freeze.");
+        fields.require_one("The body must have at least one of set, advance and freeze.");
     }
     fields.finish(|| Some(ClockTurn { hands, freeze }))
 }
@@ -62,7 +62,7 @@ fn elements<'a>(node: &Node<'a>) -> Result<Vec<Node<'a>>, FieldFault> {
     }
 }
 
-/// One rule. What a plan says of its past is read over: so a plan can be put as it was shown.
+/// Parses one rule. The members `calls` and `acted` are ignored, so that a plan can be sent as it was rendered.
 fn rule(element: Node<'_>, within: String) -> Result<FaultRule, ApiError> {
     let mut fields = Fields::nested(element, within)?;
     let method = fields.optional("method", method);
@@ -79,26 +79,26 @@ fn rule(element: Node<'_>, within: String) -> Result<FaultRule, ApiError> {
         let _past = fields.optional(name, |node| number(node, 0, EXACT_MAX));
     }
     if first.is_some() && percent.is_some() {
-        fields.refuse("percent", &FieldFault::new("conflict", "cannot be there together with first"));
+        fields.refuse("percent", &FieldFault::new("conflict", "cannot be combined with first"));
     }
     if drop && (status.is_some() || word.is_some()) {
-        fields.refuse("drop", &FieldFault::new("conflict", "cannot be there together with status and code"));
+        fields.refuse("drop", &FieldFault::new("conflict", "cannot be combined with status or code"));
     }
     let code = error_code(&mut fields, status, word);
     let may_wait =
         code.is_some_and(|code| code == Code::KeyBanned || matches!(code.status().as_u16(), 429 | 503));
     if retry_after.is_some() && !may_wait {
-        let rule = "goes with status 429 or 503 and with code key_banned alone";
+        let rule = "is allowed only with status 429 or 503 or code key_banned";
         fields.refuse("retryAfter", &FieldFault::new("conflict", rule));
     }
     if fields.is_sound() && code.is_none() && !drop && latency.is_none() && jitter.is_none() {
         fields.refuse(
             "",
-            &FieldFault::new("required", "must have one of status, code, latency, jitter and drop"),
+            &FieldFault::new("required", "must have at least one of status, code, latency, jitter and drop"),
         );
     }
     let end = match code {
-        // The contract has a Retry-After on each of these.
+        // The contract requires Retry-After with each of these codes.
         Some(code) => Outcome::Answered { code, retry_after: may_wait.then_some(retry_after.unwrap_or(1)) },
         None if drop => Outcome::Dropped,
         None => Outcome::Served,
@@ -112,22 +112,24 @@ fn rule(element: Node<'_>, within: String) -> Result<FaultRule, ApiError> {
     fields.finish(|| Some(FaultRule { method, route, when, latency, jitter, end, calls: 0, acted: 0 }))
 }
 
-/// The error that a rule answers with: by its word, or the contract's first one of that status.
+/// Returns the code of a rule: the stated one, or the first code of the stated status.
 fn error_code(fields: &mut Fields<'_>, status: Option<u64>, word: Option<Code>) -> Option<Code> {
     let of_status = |code: Code| status.is_none_or(|status| u64::from(code.status().as_u16()) == status);
     match (status, word) {
         (None, None) => None,
         (_, Some(code)) if of_status(code) => Some(code),
         (_, Some(code)) => {
-            let rule = format!("has the status {}", code.status().as_u16());
+            let rule = format!("belongs to status {}", code.status().as_u16());
             fields.refuse("code", &FieldFault::new("conflict", rule));
             None
         }
         (Some(_), None) => {
             let code = Code::ALL.iter().copied().find(|code| of_status(*code));
             if code.is_none() {
-                fields
-                    .refuse("status", &FieldFault::new("unknown_value", "must be an error of the contract"));
+                fields.refuse(
+                    "status",
+                    &FieldFault::new("unknown_value", "must be the status of an API error"),
+                );
             }
             code
         }
@@ -151,17 +153,17 @@ fn route(node: &Node<'_>) -> Result<&'static str, FieldFault> {
 fn code(node: &Node<'_>) -> Result<Code, FieldFault> {
     let word = text(node)?;
     let found = Code::ALL.iter().copied().find(|code| code.as_str() == word);
-    found.ok_or_else(|| FieldFault::new("unknown_value", "must be an error code of the contract"))
+    found.ok_or_else(|| FieldFault::new("unknown_value", "must be the code of an API error"))
 }
 
 fn number(node: &Node<'_>, from: u64, to: u64) -> Result<u64, FieldFault> {
     let number = u64::try_from(integer(node)?).ok().filter(|number| (from..=to).contains(number));
-    number.ok_or_else(|| FieldFault::new("out_of_range", format!("must be from {from} to {to}")))
+    number.ok_or_else(|| FieldFault::new("out_of_range", format!("must be between {from} and {to}")))
 }
 
 fn duration(node: &Node<'_>, most: Duration) -> Result<Duration, FieldFault> {
     let time = humantime::parse_duration(text(node)?)
-        .map_err(|_| FieldFault::new("invalid_format", "must be a time such as 250ms, 90s or 36h"))?;
+        .map_err(|_| FieldFault::new("invalid_format", "must be a duration such as 250ms, 90s or 36h"))?;
     if time > most {
         let most = humantime::format_duration(most);
         return Err(FieldFault::new("out_of_range", format!("must be at most {most}")));
@@ -183,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_of_the_clock_says_where_to() {
+    fn a_clock_turn_sets_or_advances_or_freezes() {
         let time = petstore_domain::Timestamp::parse("2030-12-05T00:00:01Z").unwrap();
         let taken = [
             (r#"{"set":"2030-12-05T00:00:01Z"}"#, Some(Hands::Set(time)), None),
@@ -214,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_that_only_keeps_calls_from_the_next_is_shown_so_that_it_can_be_sent_again() {
+    fn a_rule_without_effect_is_rendered_so_that_it_can_be_sent_again() {
         let plan = fault_plan(br#"{"faults":[{"first":3,"jitter":"0s"},{"status":503}]}"#).unwrap();
         let shown = crate::exchange::sandbox::routes::render_plan(&plan);
         assert!(shown.contains(r#"{"first":3,"latency":"0s","calls":0,"acted":0}"#), "{shown}");
@@ -222,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_is_taken_whole_or_every_fault_of_it_is_named() {
+    fn a_plan_is_accepted_as_a_whole_or_every_fault_of_it_is_named() {
         let plan = fault_plan(
             br#"{"seed":7,"faults":[{"method":"GET","route":"/pets/{petId}","first":2,"status":503,"retryAfter":3},
                 {"percent":10,"latency":"200ms","jitter":"1s","calls":4,"acted":1},{"drop":true},{"code":"quota_exceeded"},

@@ -1,4 +1,5 @@
-//! What a tester asks for: `/sandbox/reset`, `/sandbox/clock`, `/sandbox/faults`. No key, no quota; where health is served.
+//! The routes of the tester: `/sandbox/reset`, `/sandbox/clock`, `/sandbox/faults`. They need no key, have no quota,
+//! and are served where health is.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -20,7 +21,7 @@ use crate::wire;
 use crate::wire::error::{ApiError, Code};
 use crate::wire::request_head::RequestHead;
 
-/// Bytes of a body: a full plan takes some 20 KiB.
+/// The maximum bytes of a body. A full plan has about 20 KiB.
 const BODY_MAX: usize = 64 * 1024;
 
 /// The paths of a sandbox.
@@ -34,7 +35,7 @@ pub(crate) enum SandboxRoute {
 impl SandboxRoute {
     pub(crate) const ALL: [Self; 3] = [Self::Reset, Self::Clock, Self::Faults];
 
-    /// What a path names on this listener; nothing without a sandbox.
+    /// Returns the route that a path names on this listener; `None` without a sandbox.
     pub(crate) fn find(path: &str, thread: &ThreadState) -> Option<Self> {
         if thread.app.sandbox.is_none() || thread.serves == Serves::Contract {
             return None;
@@ -42,7 +43,7 @@ impl SandboxRoute {
         Self::ALL.into_iter().find(|route| route.path() == path)
     }
 
-    /// Its path.
+    /// Returns the path of the route.
     pub(crate) const fn path(self) -> &'static str {
         match self {
             Self::Reset => "/sandbox/reset",
@@ -60,7 +61,7 @@ impl SandboxRoute {
     }
 }
 
-/// Does what a tester asks for.
+/// Runs a route and returns its response.
 pub(crate) async fn answer(
     route: SandboxRoute,
     thread: &ThreadState,
@@ -77,11 +78,11 @@ pub(crate) async fn answer(
     let done = match (route, &parts.method) {
         _ if !only_reads && !app.cors.may_act(head) => Err(ApiError::new(
             Code::InvalidHeader,
-            "A page of this Origin may not change the sandbox: it is neither on this machine nor listed in cors.",
+            "This Origin is not allowed to change the sandbox; add it to the cors setting.",
         )
         .into()),
         _ if wire::no_parameters(parts.uri.query()).is_err() => {
-            Err(ApiError::new(Code::InvalidParameter, "There are no parameters here.").into())
+            Err(ApiError::new(Code::InvalidParameter, "This path has no query parameters.").into())
         }
         (SandboxRoute::Reset, &Method::POST) => reset(app, sandbox).await,
         (SandboxRoute::Clock, &Method::GET | &Method::HEAD) => Ok(clock(sandbox.port().clock())),
@@ -119,7 +120,7 @@ async fn read<T>(
     Ok(parse(&bytes)?)
 }
 
-/// Begins anew while no request is in flight. Goes on to its end if the caller goes away.
+/// Resets the shop while no request is in flight. Completes even if the caller disconnects.
 async fn reset(app: &Arc<App>, sandbox: &SandboxState) -> Result<Answer, Answer> {
     let lock = sandbox.lock_for_reset().await?;
     let app = Arc::clone(app);
@@ -128,8 +129,8 @@ async fn reset(app: &Arc<App>, sandbox: &SandboxState) -> Result<Answer, Answer>
         let Some(sandbox) = &app.sandbox else { return Ok(()) };
         let epoch = sandbox.port().new_epoch()?;
         let done = sandbox.port().reset(epoch);
-        // One in doubt may turn out to have happened: no tag of before may then fit what is new. If it has not, tags of
-        // before merely fit no more.
+        // A reset in doubt may have happened, so no earlier entity tag may match a new version. If it has not happened,
+        // earlier tags merely stop matching.
         if done.as_ref().err().is_none_or(|error| error.kind() == StoreErrorKind::Indeterminate) {
             sandbox.restart(epoch);
         }
@@ -139,7 +140,7 @@ async fn reset(app: &Arc<App>, sandbox: &SandboxState) -> Result<Answer, Answer>
     Ok(Answer::empty(StatusCode::NO_CONTENT))
 }
 
-/// Turns the clock while no request is in flight: each request is of one time.
+/// Turns the clock while no request is in flight, so that each request sees one time.
 async fn turn_clock(sandbox: &SandboxState, turn: ClockTurn) -> Result<Answer, Answer> {
     let lock = sandbox.lock_for_reset().await?;
     let port = Arc::clone(sandbox.port());
@@ -150,7 +151,7 @@ async fn turn_clock(sandbox: &SandboxState, turn: ClockTurn) -> Result<Answer, A
     Ok(clock(face.await?))
 }
 
-/// Runs what waits for a disk where it keeps nobody waiting.
+/// Runs blocking work on a thread that may block.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, StoreError> {
@@ -167,7 +168,7 @@ fn plan(plan: &FaultPlan) -> Answer {
     Answer::json(StatusCode::OK, render_plan(plan))
 }
 
-/// A plan, with what has come of it, as it may be sent again.
+/// Renders a plan with its counts, in the form in which it can be sent again.
 pub(crate) fn render_plan(plan: &FaultPlan) -> String {
     let mut text = format!("{{\"seed\":{},\"faults\":[", plan.seed);
     for (place, rule) in plan.rules.iter().enumerate() {
@@ -180,7 +181,7 @@ pub(crate) fn render_plan(plan: &FaultPlan) -> String {
     text
 }
 
-/// The members of a rule. None of the words needs an escape.
+/// Writes the members of a rule. No value needs escaping.
 fn write_rule(text: &mut String, rule: &FaultRule) -> std::fmt::Result {
     if let Some(method) = &rule.method {
         write!(text, "\"method\":\"{method}\",")?;
@@ -199,7 +200,7 @@ fn write_rule(text: &mut String, rule: &FaultRule) -> std::fmt::Result {
         }
     }
     match rule.end {
-        // There only to keep calls from the rules after it.
+        // The rule has no effect except that it keeps calls from later rules.
         Outcome::Served if rule.latency.is_zero() && rule.jitter.is_zero() => {
             text.push_str("\"latency\":\"0s\",");
         }

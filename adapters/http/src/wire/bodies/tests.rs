@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::wire::error::Code;
 
-/// `field code` of each fault.
+/// Returns `field code` of each fault.
 fn faults<T: std::fmt::Debug>(parsed: Result<T, ApiError>) -> Vec<String> {
     let error = parsed.expect_err("refused");
     assert_eq!(error.code, Code::ValidationFailed, "{error:?}");
@@ -55,7 +55,7 @@ fn a_new_pet_needs_a_name_and_a_category() {
 #[test]
 fn messages_read_as_sentences() {
     let error = new_pet(br#"{"name":"","status":"x","b":1}"#).unwrap_err();
-    assert_eq!(error.message, "The body has 4 faults.");
+    assert_eq!(error.message, "The body has 4 errors.");
     let messages: Vec<_> = error.details.iter().map(|detail| detail.message.as_ref()).collect();
     assert_eq!(
         messages,
@@ -66,11 +66,11 @@ fn messages_read_as_sentences() {
             "b is not a member of this resource.",
         ]
     );
-    assert_eq!(new_pet(b"1").unwrap_err().message, "The body has 1 fault.");
+    assert_eq!(new_pet(b"1").unwrap_err().message, "The body has 1 error.");
 }
 
 #[test]
-fn a_replacement_may_carry_the_id_of_the_path_and_no_other() {
+fn a_replacement_may_carry_only_the_id_of_the_path() {
     let ten = PetId::new(10).unwrap();
     for body in [r#"{"name":"Rex","categoryId":1}"#, r#"{"id":10,"name":"Rex","categoryId":1}"#] {
         let patch = pet_replacement(body.as_bytes(), Some(ten)).unwrap();
@@ -147,7 +147,7 @@ fn a_category_without_a_description_loses_it_when_it_is_replaced() {
 }
 
 #[test]
-fn an_order_is_for_one_unit_unless_it_says_otherwise() {
+fn an_order_is_for_one_unit_by_default() {
     let order = new_order(br#"{"petId":10}"#).unwrap();
     assert_eq!((order.pet_id.get(), order.quantity, order.ship_date), (10, OrderQuantity::ONE, None));
     let order =
@@ -180,7 +180,7 @@ fn a_date_has_at_most_sixty_four_characters() {
 }
 
 #[test]
-fn stock_is_set_or_adjusted_by_its_one_member() {
+fn stock_is_set_or_adjusted_by_one_member() {
     assert_eq!(inventory_update(br#"{"quantity":0}"#).map(StockLevel::get), Ok(0));
     assert_eq!(inventory_update(br#"{"quantity":1000000}"#).map(StockLevel::get), Ok(1_000_000));
     assert_eq!(stock_adjustment(br#"{"delta":-1000000}"#).map(StockDelta::get), Ok(-1_000_000));
@@ -208,7 +208,7 @@ fn stock_is_set_or_adjusted_by_its_one_member() {
     }
 }
 
-/// Every parser on one body; an error must keep the bounds of the published schema.
+/// Runs every parser on one body. An error must keep the bounds of the published schema.
 fn try_all(body: &[u8]) -> Result<(), TestCaseError> {
     let errors = [
         new_pet(body).err(),

@@ -1,4 +1,4 @@
-//! The bounds of the head that hyper leaves to us.
+//! The bounds of a request head that hyper does not enforce.
 
 use hyper::http::request::Parts;
 
@@ -6,26 +6,26 @@ use super::RequestHead;
 use crate::base::settings::{FIELDS_MAX, HEAD_MAX, TARGET_MAX};
 use crate::wire::error::{ApiError, Code};
 
-/// Bytes of a head that are none of its method's, target's and fields': two spaces, the version and two line ends.
+/// Bytes of a head besides its method, target and fields: two spaces, the version and two line ends.
 const HEAD_FRAME: usize = "  HTTP/1.1\r\n\r\n".len();
 
-/// Refuses a head that is longer than any may be, or whose body is coded as none may be.
+/// Refuses a head beyond its bounds, and a body with an unsupported transfer coding.
 pub(crate) fn check(parts: &Parts, head: &RequestHead<'_>) -> Result<(), ApiError> {
     let target = parts.uri.path_and_query().map_or(0, |target| target.as_str().len());
     if target > TARGET_MAX {
-        let message = format!("A request target has at most {TARGET_MAX} bytes.");
+        let message = format!("The request target is longer than {TARGET_MAX} bytes.");
         return Err(ApiError::new(Code::UriTooLong, message));
     }
     if head.has_other_coding() {
-        let message = "A body is sent as it is or chunked, in no other transfer coding.";
+        let message = "The Transfer-Encoding is not supported; only chunked is, and only once.";
         return Err(ApiError::new(Code::InvalidHeader, message));
     }
     if parts.method.as_str().len() + target + HEAD_FRAME + head.bytes > HEAD_MAX {
-        let message = format!("A head has at most {HEAD_MAX} bytes.");
+        let message = format!("The request head is longer than {HEAD_MAX} bytes.");
         return Err(ApiError::new(Code::HeadersTooLarge, message));
     }
     if parts.headers.len() > FIELDS_MAX {
-        let message = format!("A head has at most {FIELDS_MAX} fields.");
+        let message = format!("The request head has more than {FIELDS_MAX} fields.");
         return Err(ApiError::new(Code::HeadersTooLarge, message));
     }
     Ok(())
@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_head_beyond_its_bound_is_refused_whatever_its_fields() {
+    fn a_head_beyond_its_bound_is_refused() {
         let (mut parts, ()) = Request::new(()).into_parts();
         assert_eq!(check(&parts, &RequestHead::read(&parts.headers)), Ok(()));
         let around = "GET / HTTP/1.1\r\nx-long: \r\n\r\n".len();

@@ -3,7 +3,7 @@ use std::process::Command;
 use super::{files, generated, run};
 use crate::common::tools;
 
-/// Compiled with the flags of the generated build file, and linked, so that every function that is called is there.
+/// Compiles with the flags of the generated build file, and links, so that every called function must exist.
 #[test]
 fn a_c_client_is_generated_compiled_and_linked() {
     let Some(client) = generated::client("c").filter(|_| tools::can_run("cc", "--version")) else { return };

@@ -1,4 +1,4 @@
-//! The clients that openapi-generator makes: all of them in one run, since most of its time is the start of its JVM.
+//! The clients of openapi-generator, all in one run, because most of its time is the start of its JVM.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use super::{folder, run, source};
 use crate::common::tools;
 
-/// The generators that are tried, each with its options as its command line takes them.
+/// The generators, each with its options as on the command line.
 const ROWS: [(&str, &str); 8] = [
     ("python", "--additional-properties=packageName=petstore_client"),
     ("typescript-axios", "--additional-properties=importFileExtension=.js"),
@@ -28,10 +28,10 @@ const ROWS: [(&str, &str); 8] = [
     ),
 ];
 
-/// Flags of the virtual machine for a run of seconds: the first compiler alone, and a collector without threads.
+/// JVM flags for a short run: only the first compiler, and a collector without threads.
 const JVM: &str = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC";
 
-/// The folder with all clients, made at the first use.
+/// The folder with all clients, created at the first use.
 static CLIENTS: LazyLock<PathBuf> = LazyLock::new(|| {
     let clients = folder("openapi-generator");
     let settings = ROWS.map(|(generator, options)| {
@@ -53,13 +53,13 @@ static CLIENTS: LazyLock<PathBuf> = LazyLock::new(|| {
     clients
 });
 
-/// The folder of the client that a generator made. None, and said so, where the generator is not installed.
+/// Returns the folder of a generator's client. None, with a line, if the generator is not installed.
 pub(super) fn client(generator: &str) -> Option<PathBuf> {
     assert!(ROWS.iter().any(|(name, _)| *name == generator), "{generator} has no row");
     tools::can_run(tools::python("openapi-generator-cli"), "version").then(|| CLIENTS.join(generator))
 }
 
-/// The options of a command line in the form of a settings file.
+/// Returns the options of a command line in the form of a settings file.
 fn settings(options: &str) -> String {
     let mut settings = String::new();
     for option in options.split_whitespace() {
@@ -81,7 +81,7 @@ fn settings(options: &str) -> String {
     settings
 }
 
-/// The command that `docs/import.md` has for another generator, to be run in a folder, into which the contract is copied.
+/// Returns the command in `docs/import.md` for another generator, in a folder with a copy of the contract.
 pub(super) fn documented(generator: &Path, folder: &Path) -> Command {
     let page = std::fs::read_to_string(source("docs/import.md")).unwrap();
     let name = generator.file_name().unwrap().to_str().unwrap();
@@ -94,7 +94,7 @@ pub(super) fn documented(generator: &Path, folder: &Path) -> Command {
     command
 }
 
-/// A user who copies the options of `docs/import.md` gets the client that is tried here.
+/// The options in `docs/import.md` are the tested ones.
 #[test]
 fn the_page_has_the_options_of_each_row() {
     let page = std::fs::read_to_string(source("docs/import.md")).unwrap();

@@ -1,5 +1,5 @@
-//! Each pattern of the contract means the same in the engines of clients, whether they read a text character by character
-//! or byte by byte: PHP's `preg_match` does the latter unless it is told otherwise.
+//! Each pattern of the contract matches the same values in the clients' engines, by character and by byte; PHP's
+//! `preg_match` matches bytes by default.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{folder, go, java, run, source};
 use crate::common::tools;
 
-/// A value, and whether the pattern is to match it.
+/// A value, and whether the pattern must match it.
 struct Case {
     pattern: String,
     value: String,
@@ -38,7 +38,7 @@ fn cases() -> Vec<Case> {
     cases
 }
 
-/// The patterns below a value of the document.
+/// Returns the patterns in a value of the document.
 fn patterns(value: &Value, found: &mut BTreeSet<String>) {
     match value {
         Value::Object(members) => {
@@ -50,7 +50,7 @@ fn patterns(value: &Value, found: &mut BTreeSet<String>) {
     }
 }
 
-/// The cases in a file, for a program of another language.
+/// Writes the cases to a file, for a program in another language.
 fn file(name: &str) -> PathBuf {
     let file = folder(&format!("patterns-{name}")).join("cases.json");
     let cases: Vec<_> = cases()
@@ -61,7 +61,7 @@ fn file(name: &str) -> PathBuf {
     file
 }
 
-/// Has a program judge all cases, each in so many modes.
+/// Runs a program that judges all cases, each in this number of modes.
 fn judge(name: &str, modes: usize, program: &mut Command) {
     let printed = run(program.arg(file(name)));
     assert_eq!(printed, format!("{} judged\n", modes * cases().len()));

@@ -3,7 +3,7 @@ use std::process::Command;
 use super::{files, generated, has_library, run, source, tour};
 use crate::common::tools;
 
-/// The library that the client sends its requests with, as Debian has it.
+/// The client's HTTP library, as Debian installs it.
 const TYPHOEUS: &str = "/usr/share/rubygems-integration/all/specifications/typhoeus-1.4.0.gemspec";
 
 #[test]

@@ -4,7 +4,7 @@ use std::process::Command;
 use super::{folder, generated, run, source, tour};
 use crate::common::tools;
 
-/// The flags that each generated client keeps to.
+/// The compiler flags that the generated clients satisfy.
 const STRICT: &str = r#"{
   "compilerOptions": {
     "strict": true, "target": "ES2022", "lib": ["ES2022", "DOM", "DOM.Iterable"], "types": [],
@@ -12,7 +12,7 @@ const STRICT: &str = r#"{
   }
 }"#;
 
-/// A package in which a tour is compiled: the files of its folder in `tests/clients`, and the Node packages.
+/// Creates a package for a tour: the files of its folder in `tests/clients`, and the Node packages.
 fn package(name: &str) -> PathBuf {
     let folder = folder(name);
     let sources = std::fs::read_dir(source("tests/clients").join(name)).unwrap();
@@ -33,7 +33,7 @@ fn compile_and_run(name: &str, folder: &Path) {
     tour(name, Command::new("node").arg("out/tour.js").current_dir(folder));
 }
 
-/// An empty package whose generated client, in `client`, is held to strict types.
+/// Creates an empty package, whose generated client in `client` is checked with strict types.
 fn strict(name: &str) -> PathBuf {
     let folder = folder(name);
     std::fs::write(folder.join("tsconfig.json"), STRICT).unwrap();

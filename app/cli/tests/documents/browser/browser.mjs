@@ -1,4 +1,4 @@
-// Chromium, and what every one of these scripts watches for.
+// Chromium, and the checks of every script.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';

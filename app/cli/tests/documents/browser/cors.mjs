@@ -1,4 +1,4 @@
-// A page of another origin: what it may send and read, and that nothing is so where the owner does not want it.
+// A page of another origin: the requests that it may send and read, and that the owner can forbid them.
 
 import assert from 'node:assert/strict';
 import http from 'node:http';

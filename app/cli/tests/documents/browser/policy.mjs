@@ -1,5 +1,5 @@
-// The policy of the reference page, from inside and from outside: what somebody smuggles in does not run, nothing goes
-// from the page to another origin, and none has the page in a frame.
+// The content security policy of the reference page: injected code does not run, no request goes to another origin,
+// and no other page can embed it in a frame.
 
 import assert from 'node:assert/strict';
 import http from 'node:http';

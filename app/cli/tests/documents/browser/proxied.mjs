@@ -1,4 +1,4 @@
-// The page under another base path, and behind a proxy that takes a prefix off.
+// The page under another base path, and behind a proxy that strips a prefix.
 
 import assert from 'node:assert/strict';
 import { claim, open, told, withBrowser } from './browser.mjs';

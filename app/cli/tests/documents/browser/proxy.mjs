@@ -1,4 +1,4 @@
-// A proxy that takes a prefix off, and remembers what went through.
+// A proxy that strips a prefix, and records the requests.
 
 import http from 'node:http';
 

@@ -1,4 +1,4 @@
-// The reference page, as its readers use it: read, searched, tried, by mouse and by keyboard, on a desk and a phone.
+// The reference page: reading, searching and trying, by mouse and by keyboard, on a desktop and a phone.
 
 import assert from 'node:assert/strict';
 import { DESK, PHONE, axe, claim, open, shot, told, until, withBrowser } from './browser.mjs';
@@ -39,7 +39,7 @@ async function send(page, operation, body) {
   if (body) await at.locator('textarea').fill(body);
   const live = at.locator('.live-responses-table');
   if ((await live.count()) > 0) {
-    // The answer of before would be read for the one to come.
+    // Otherwise the earlier answer would be read instead of the next one.
     await at.locator('.btn-clear').click();
     await live.waitFor({ state: 'detached' });
   }
@@ -187,7 +187,7 @@ await withBrowser(async (browser) => {
     const dialog = await authorize(page);
     await shot(page, 'key-light');
     await dialog.locator('.modal-ux-header button').click();
-    // A fault that was provoked: Chromium tells of every 401 on the console.
+    // A provoked fault: Chromium logs every 401 on the console.
     assert.deepEqual(faults.splice(0).filter((fault) => !fault.includes('401 (Unauthorized)')), []);
 
     const listed = await send(page, named('listPets'));
@@ -279,7 +279,7 @@ await withBrowser(async (browser) => {
   await claim('nothing was amiss meanwhile', () => noFault(faults, requests));
   await context.close();
 
-  // There is no list of exceptions: all that Swagger UI brings of these is mended from outside.
+  // There are no exceptions: faults of Swagger UI are corrected from outside.
   const barriers = new Set();
   for (const [name, options] of Object.entries({
     light: { ...DESK, colorScheme: 'light' },

@@ -1,4 +1,4 @@
-// The page of a sandbox: its note can be read by everybody, and what it says is to be typed reaches the sandbox.
+// The page of a sandbox: its note is accessible, and its commands reach the sandbox.
 
 import assert from 'node:assert/strict';
 import { DESK, PHONE, axe, claim, open, shot, told, withBrowser } from './browser.mjs';

@@ -1,4 +1,4 @@
-//! Copies of the data file, and files that more than one wants to write.
+//! Backups, and files that several processes want to write.
 
 use std::process::Stdio;
 
@@ -14,7 +14,7 @@ fn a_backup_of_a_running_store_is_a_store() {
 }
 
 #[test]
-fn no_entity_tag_of_before_fits_what_is_restored() {
+fn no_earlier_entity_tag_matches_after_a_restore() {
     let mut site = stocked("restored");
     let key = site.printed_key();
     let name = |site: &Site, headers: &str, name: &str| {
@@ -26,7 +26,7 @@ fn no_entity_tag_of_before_fits_what_is_restored() {
     site.stop();
     std::fs::rename(site.folder.join("copy.db"), site.folder.join("petstore.db")).unwrap();
     site.serve(&[], &[]);
-    // The same version as the one that the client has kept, of other content.
+    // The same version as the client's, with other content.
     let other = name(&site, "", "After the restore").etag.unwrap();
     assert_ne!(other, kept);
     assert_eq!(name(&site, &format!("if-match: {kept}\r\n"), "Lost").status, 412);
@@ -34,7 +34,7 @@ fn no_entity_tag_of_before_fits_what_is_restored() {
 }
 
 #[test]
-fn a_backup_of_one_pet_is_said_to_be_of_one_pet() {
+fn a_backup_of_one_pet_is_reported_in_the_singular() {
     let mut site = Site::new("backup-one");
     site.serve(&["--demo", "1"], &[]);
     let mut client = Client::connect(site.port, &site.printed_key()).unwrap();
@@ -45,7 +45,7 @@ fn a_backup_of_one_pet_is_said_to_be_of_one_pet() {
 }
 
 #[test]
-fn a_backup_says_what_it_wrote_and_overwrites_nothing() {
+fn a_backup_reports_its_content_and_overwrites_nothing() {
     let site = stocked("backup-said");
     let said = site.run(&["backup", "copy.db"]);
     let bytes = std::fs::metadata(site.folder.join("copy.db")).unwrap().len();
@@ -66,7 +66,7 @@ fn a_backup_says_what_it_wrote_and_overwrites_nothing() {
     let cases: [(&[&str], &str); 7] = [
         (
             &["backup", "copy.db"],
-            "copy.db is there already, and a backup overwrites nothing: name another file",
+            "copy.db exists already, and a backup overwrites no file: name another file",
         ),
         (&["backup", "no/copy.db"], "no/copy.db cannot be written: No such file or directory"),
         (
@@ -91,9 +91,9 @@ fn a_backup_says_what_it_wrote_and_overwrites_nothing() {
 }
 
 #[test]
-fn a_backup_has_its_name_when_it_is_whole() {
+fn a_backup_gets_its_name_when_it_is_complete() {
     let site = stocked("backup-whole");
-    // What one left behind that was killed.
+    // Remains of a command that was killed.
     for name in ["copy.db.part", "copy.db.part-journal"] {
         std::fs::write(site.folder.join(name), "half").unwrap();
     }
@@ -104,6 +104,18 @@ fn a_backup_has_its_name_when_it_is_whole() {
     let refused = site.run(&["backup", "-"]);
     assert_eq!(refused.status.code(), Some(2));
     assert!(!site.folder.join("-").exists());
+    for args in
+        [["backup", ":memory:"], ["export", ":memory:"], ["backup", "memory"], ["export", "file:out.db"]]
+    {
+        let refused = site.run(&args);
+        let message = text(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(2), "{args:?}: {message}");
+        assert!(
+            message.contains(&format!("for a file of that name use ./{}", args[1])),
+            "{args:?}: {message}"
+        );
+        assert!(!site.folder.join(args[1]).exists(), "{args:?}");
+    }
 }
 
 #[test]
@@ -117,13 +129,13 @@ fn a_second_export_or_backup_to_a_name_is_refused_while_the_first_writes() {
         assert!(text(&refused.stderr).contains("somebody else writes it"), "{}", text(&refused.stderr));
         assert!(site.folder.join(format!("{name}.part")).exists(), "it is the other's");
         drop(part);
-        assert_eq!(site.run(&[command, name]).status.code(), Some(0), "whoever has ended leaves no lock");
+        assert_eq!(site.run(&[command, name]).status.code(), Some(0), "a finished command leaves no lock");
         assert!(!site.folder.join(format!("{name}.part")).exists());
     }
 }
 
 #[test]
-fn of_those_who_write_one_file_at_once_one_succeeds_and_it_is_whole() {
+fn of_concurrent_writers_of_one_file_one_succeeds_completely() {
     let mut site = stocked("at-once");
     site.stop();
     let lines = text(&site.run(&["export", "-"]).stdout);

@@ -1,4 +1,4 @@
-//! Data that somebody or some disk has hurt: while it is in use, and while it is at rest.
+//! Damaged data, under a running server and without one.
 
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::FileExt;
@@ -10,10 +10,10 @@ use rusqlite::Connection;
 use super::{stocked, text};
 use crate::common::{Client, Site};
 
-/// Requests in which what is waited for must come: some seconds' worth, however slow the machine.
+/// The number of requests within which an awaited state must be reached: some seconds, however slow the machine.
 const TRIES: usize = 100_000;
 
-/// A new retry finds its index damaged.
+/// The header of a request whose idempotency record meets the damaged index.
 const KEYED: &str = "idempotency-key: once\r\n";
 
 fn data(site: &Site) -> PathBuf {
@@ -48,7 +48,7 @@ fn make(client: &mut Client, name: &str, headers: &str) -> (u16, bool) {
 }
 
 #[test]
-fn changes_are_503_each_time_once_damage_was_met_and_where_it_is_is_for_the_log() {
+fn after_damage_every_change_is_503_and_only_the_log_names_the_place() {
     let mut site = stocked("damage-met");
     site.stop();
     let tool = Connection::open(data(&site)).unwrap();
@@ -65,15 +65,15 @@ fn changes_are_503_each_time_once_damage_was_met_and_where_it_is_is_for_the_log(
     }
     let ready = client.ask("GET", "/ready", "", "").unwrap();
     assert_eq!(ready.status, 503);
-    assert!(ready.body.contains("\"message\":\"the store is damaged\""), "{}", ready.body);
+    assert!(ready.body.contains("\"message\":\"The store is damaged.\""), "{}", ready.body);
     assert_eq!(client.ask("GET", "/v1/pets/1", "", "").unwrap().status, 200, "reads go on");
-    let told = "changes are refused: the store is damaged: the file: Tree ";
+    let told = "changes are refused: the store is damaged: the data file: Tree ";
     let mut is_told = |_| client.ask("GET", "/health", "", "").is_ok() && logged(&site).contains(told);
     assert!((0..TRIES).any(&mut is_told), "{}", logged(&site));
     assert!(text(&site.run(&["export", "-"]).stdout).contains("\"Fine\""));
 }
 
-/// A server with this many categories in the log beside its file, killed.
+/// Returns a killed server's folder, with this many categories in the log beside its file.
 fn killed_with(name: &str, count: u32) -> Site {
     let mut site = Site::served(name, &[]);
     let mut client = Client::connect(site.port, &site.printed_key()).unwrap();
@@ -87,7 +87,7 @@ fn killed_with(name: &str, count: u32) -> Site {
 }
 
 #[test]
-fn a_byte_that_has_changed_in_the_log_after_a_crash_costs_no_acknowledged_change_without_a_word() {
+fn a_changed_byte_in_the_log_after_a_crash_is_never_ignored() {
     let site = killed_with("log-hurt", 12);
     let log = site.folder.join("petstore.db-wal");
     let (sound, data) = (fs::read(&log).unwrap(), fs::read(data(&site)).unwrap());
@@ -106,10 +106,7 @@ fn a_byte_that_has_changed_in_the_log_after_a_crash_costs_no_acknowledged_change
         assert_eq!(refused.status.code(), Some(1), "byte {at}: {why}");
         let place =
             if at < 32 { "its header".to_owned() } else { format!("its frame {}", (at - 32) / 536 + 1) };
-        assert!(
-            why.contains(&format!("-wal is damaged in {place}, and changes that were acknowledged")),
-            "{why}"
-        );
+        assert!(why.contains(&format!("-wal is damaged in {place}, and acknowledged changes")), "{why}");
         assert!(fs::read(super::damage::data(&site)).unwrap() == data, "and nothing is copied");
         overwrite(&log, &[sound[at]], at as u64);
     }
@@ -118,7 +115,7 @@ fn a_byte_that_has_changed_in_the_log_after_a_crash_costs_no_acknowledged_change
 }
 
 #[test]
-fn a_young_file_whose_log_is_missing_is_not_taken_for_a_new_store() {
+fn a_young_file_without_its_log_is_not_opened_as_a_new_store() {
     let mut site = killed_with("young", 1);
     let (log, away) = (site.folder.join("petstore.db-wal"), site.folder.join("away"));
     fs::rename(&log, &away).unwrap();
@@ -129,7 +126,7 @@ fn a_young_file_whose_log_is_missing_is_not_taken_for_a_new_store() {
         let why = text(&refused.stderr);
         assert_eq!(refused.status.code(), Some(1), "{args:?}: {why}");
         assert!(
-            why.contains("-wal, which holds all that was written since it was made, is missing"),
+            why.contains("-wal, which holds all changes since the file was created, is missing"),
             "{why}"
         );
     }
@@ -137,7 +134,7 @@ fn a_young_file_whose_log_is_missing_is_not_taken_for_a_new_store() {
     site.serve(&[], &[]);
     assert!(text(&site.run(&["export", "-"]).stdout).contains("\"Kept 0\""));
 
-    // A start that ended before anything was written is none's beginning.
+    // A start that ended before it wrote anything does not mark the file as used.
     let taken = site.port.to_string();
     let taken = ["--db", "other.db", "--listen", &format!("127.0.0.1:{taken}")];
     assert_eq!(site.run(&taken).status.code(), Some(1), "the address is taken");
@@ -146,7 +143,7 @@ fn a_young_file_whose_log_is_missing_is_not_taken_for_a_new_store() {
     assert_eq!(made.status.code(), Some(0), "{}", text(&made.stderr));
 }
 
-/// What somebody does to the file and to its log, and what is said then.
+/// Damage to the file and to its log, and the expected message.
 type Wound = (&'static str, fn(&Path, &Path), &'static str);
 
 const WOUNDS: [Wound; 4] = [
@@ -164,7 +161,7 @@ fn cut(path: &Path, length: u64) {
     OpenOptions::new().write(true).open(path).unwrap().set_len(length).unwrap();
 }
 
-/// In which a wound is noticed, and as much again for a machine that is busy.
+/// The time within which damage is noticed, doubled for a busy machine.
 const NOTICED_WITHIN: Duration = Duration::from_secs(4);
 
 #[allow(clippy::disallowed_methods, reason = "how soon it is noticed is what is measured")]
@@ -173,7 +170,7 @@ fn now() -> Instant {
 }
 
 #[test]
-fn a_file_that_is_hurt_under_a_server_is_noticed_and_nothing_of_what_was_acknowledged_is_lost() {
+fn damage_under_a_running_server_is_noticed_and_loses_no_acknowledged_change() {
     for (name, hurt, what) in WOUNDS {
         let mut site = Site::served(&format!("hurt-{name}"), &["--demo", "30"]);
         let mut client = Client::connect(site.port, &site.printed_key()).unwrap();
@@ -206,7 +203,7 @@ fn a_file_that_is_hurt_under_a_server_is_noticed_and_nothing_of_what_was_acknowl
 }
 
 #[test]
-fn what_cannot_be_told_is_in_no_export_and_no_backup_of_a_running_server() {
+fn undetectable_damage_is_in_no_export_or_backup_of_a_running_server() {
     let mut site = stocked("untold");
     let key = site.printed_key();
     let mut client = Client::connect(site.port, &key).unwrap();
@@ -225,7 +222,7 @@ fn what_cannot_be_told_is_in_no_export_and_no_backup_of_a_running_server() {
     assert_eq!(text(&site.run(&["export", "-", "--db", "copy.db"]).stdout), sound);
     let listed = text(&site.run(&["keys", "list", "--json"]).stdout);
     site.stop();
-    // All that a data file has is in the copy: accounts, keys and answers that are kept.
+    // The copy has everything that a data file has: accounts, keys and idempotency records.
     assert_eq!(text(&site.run(&["keys", "list", "--json", "--db", "copy.db"]).stdout), listed);
     site.serve(&["--db", "copy.db"], &[]);
     let mut client = Client::connect(site.port, &key).unwrap();

@@ -1,4 +1,4 @@
-//! A data file by another name, and one that is a mount of its own: what was written last is beside another name.
+//! A data file under another name, and one that is a mount: the latest changes are beside the first name.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 use super::{stocked, text};
 use crate::common::{BINARY, Client, Site, tools};
 
-/// That a command was refused, and why.
+/// Checks that a command was refused, with this reason.
 fn refused(output: &Output) -> String {
     let why = text(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{why}");
@@ -18,7 +18,7 @@ fn hard_link(site: &Site, name: &str) {
     std::fs::hard_link(site.folder.join("petstore.db"), site.folder.join(name)).unwrap();
 }
 
-/// Ends a server so that what it acknowledged last stays in the log.
+/// Kills a server, so that the changes that it acknowledged last stay in the log.
 fn kill(site: &mut Site) {
     let mut server = site.server.take().unwrap();
     server.kill().unwrap();
@@ -28,7 +28,7 @@ fn kill(site: &mut Site) {
 const SERVE: [&str; 2] = ["--listen", "127.0.0.1:0"];
 
 #[test]
-fn a_file_in_use_is_refused_by_each_other_name_that_it_has() {
+fn a_file_in_use_is_refused_under_every_other_name() {
     let mut site = stocked("hard-links");
     let server = site.server.as_ref().unwrap().id();
     for name in ["link.db", "other/petstore.db"] {
@@ -41,15 +41,15 @@ fn a_file_in_use_is_refused_by_each_other_name_that_it_has() {
         }
         let why = refused(&site.run(&["export", "-", "--db", name]));
         assert!(why.contains("another process holds the data file under another name"), "{why}");
-        // What was refused has left nothing.
+        // A refused command leaves nothing behind.
         assert!(!site.folder.join(format!("{name}.lock")).exists());
         assert!(!site.folder.join(format!("{name}-wal")).exists());
     }
     assert!(!site.folder.join("copy").exists());
-    // By the name that it was opened by, all of it is there.
+    // Under its first name the file has all changes.
     assert_eq!(site.run(&["export", "-"]).status.code(), Some(0));
     assert_eq!(site.run(&["backup", "copy"]).status.code(), Some(0));
-    // Nor does a lock beside the other name help, as one does that was once opened by that.
+    // A lock file beside the other name does not help, as the earlier use of that name would leave.
     std::fs::write(site.folder.join("link.db.lock"), "").unwrap();
     let why = refused(&site.run(&[&SERVE[..], &["--db", "link.db"]].concat()));
     assert!(
@@ -60,19 +60,19 @@ fn a_file_in_use_is_refused_by_each_other_name_that_it_has() {
 }
 
 #[test]
-fn what_a_server_that_was_killed_has_left_is_not_passed_over_by_another_name() {
+fn another_name_is_refused_while_a_killed_server_s_log_exists() {
     let mut site = stocked("hard-link-left");
     kill(&mut site);
     hard_link(&site, "link.db");
     hard_link(&site, "other/petstore.db");
     let why = refused(&site.run(&["keys", "list", "--db", "link.db"]));
-    assert!(why.contains("petstore.db-wal holds what was written last: open it by that name"), "{why}");
+    assert!(why.contains("petstore.db-wal holds the last changes: open it by that name"), "{why}");
     // The other name may be in any folder.
     let why = refused(&site.run(&["keys", "list", "--db", "other/petstore.db"]));
-    assert!(why.contains("open it by that name, or make a copy and open that"), "{why}");
+    assert!(why.contains("open it by that name, or copy the file and open the copy"), "{why}");
     let export = |db: &str| text(&site.run(&["export", "-", "--db", db]).stdout).lines().count();
     assert!(export("petstore.db") > 30);
-    // The one name that is left is no other one.
+    // The only name that is left is accepted.
     assert_eq!(site.run(&["keys", "list"]).status.code(), Some(0));
     std::fs::remove_file(site.folder.join("petstore.db")).unwrap();
     std::fs::remove_file(site.folder.join("other/petstore.db")).unwrap();
@@ -80,13 +80,13 @@ fn what_a_server_that_was_killed_has_left_is_not_passed_over_by_another_name() {
     assert!(export("link.db") > 30);
 }
 
-/// A lock file beside a name shows that it was used once, not that it was used last.
+/// A lock file beside a name shows that the name was used once, not that it was used last.
 #[test]
-fn a_name_in_another_folder_that_was_used_before_is_refused_while_the_log_is_beside_the_last_one() {
+fn an_earlier_name_in_another_folder_is_refused_while_the_log_exists() {
     let mut site = stocked("hard-link-used");
     site.stop();
     hard_link(&site, "other/petstore.db");
-    // Opened by the other name, and killed there.
+    // Opened under the other name, and killed there.
     std::fs::copy(site.folder.join("petstore.db.lock"), site.folder.join("other/petstore.db.lock")).unwrap();
     site.serve(&["--db", "other/petstore.db"], &[]);
     let key = site.run(&["keys", "create", "--quiet", "--db", "other/petstore.db"]);
@@ -99,7 +99,7 @@ fn a_name_in_another_folder_that_was_used_before_is_refused_while_the_log_is_bes
             "{why}"
         );
     }
-    // By that name all of it is there, however it is spelled, and after an orderly end each name will do.
+    // Under that name, however spelled, the file has all changes; after an orderly stop every name works.
     std::os::unix::fs::symlink("other", site.folder.join("folder")).unwrap();
     let linked = site.run(&["export", "-", "--db", "folder/petstore.db"]);
     assert_eq!(linked.status.code(), Some(0), "{}", text(&linked.stderr));
@@ -109,7 +109,7 @@ fn a_name_in_another_folder_that_was_used_before_is_refused_while_the_log_is_bes
     assert_eq!(keys("petstore.db"), all);
 }
 
-/// Whether this machine lets its users have mounts of their own.
+/// Returns whether this machine allows its users to create mounts.
 fn has_mounts() -> bool {
     if !tools::can_run("unshare", "--version") {
         return false;
@@ -123,7 +123,7 @@ fn has_mounts() -> bool {
     false
 }
 
-/// Runs a command where one path is mounted on another.
+/// Runs a command with one path mounted on another.
 fn mounted(site: &Site, from: &str, to: &str, args: &[&str]) -> Output {
     let script = "mount --bind \"$1\" \"$2\" && shift 2 && exec \"$@\"";
     let mut unshare = Command::new("unshare");
@@ -132,7 +132,7 @@ fn mounted(site: &Site, from: &str, to: &str, args: &[&str]) -> Output {
 }
 
 #[test]
-fn a_data_file_that_is_a_mount_of_its_own_is_refused_and_its_folder_is_named() {
+fn a_data_file_that_is_a_mount_is_refused_and_its_folder_named() {
     if !has_mounts() {
         return;
     }
@@ -157,7 +157,7 @@ fn a_data_file_that_is_a_mount_of_its_own_is_refused_and_its_folder_is_named() {
         assert!(!site.folder.join("data/petstore.db.lock").exists() && is_empty(&site.folder.join(from)));
     }
     std::fs::remove_file(site.folder.join(db)).unwrap();
-    // So is one that a link leads to; and the folder is what is to be mounted.
+    // A link to a mount is refused as well, and the message names the folder to mount.
     std::os::unix::fs::symlink("data/mounted.db", site.folder.join("link.db")).unwrap();
     std::fs::write(site.folder.join("data/mounted.db"), "").unwrap();
     let linked = mounted(&site, "host/petstore.db", "data/mounted.db", &["keys", "list", "--db", "link.db"]);
@@ -169,7 +169,7 @@ fn a_data_file_that_is_a_mount_of_its_own_is_refused_and_its_folder_is_named() {
 }
 
 #[test]
-fn a_file_that_is_to_be_replaced_and_is_a_mount_of_its_own_is_told_as_that() {
+fn an_output_file_that_is_a_mount_is_reported_as_a_mount() {
     if !has_mounts() {
         return;
     }

@@ -1,4 +1,4 @@
-//! Whose the file is: a server's, a command's or nobody's.
+//! The data file with a server, with a command, and without either.
 
 use std::process::Stdio;
 
@@ -8,7 +8,7 @@ use super::{json, stocked, text};
 use crate::common::{Client, Site};
 
 #[test]
-fn a_demonstration_that_finds_data_says_that_it_adds_nothing() {
+fn a_demonstration_for_a_filled_store_reports_that_it_adds_nothing() {
     let site = stocked("demo-again");
     assert_eq!(site.run(&["backup", "stocked.db", "--quiet"]).status.code(), Some(0));
     // A complete order outlives its pet and the category.
@@ -22,7 +22,7 @@ fn a_demonstration_that_finds_data_says_that_it_adds_nothing() {
 }
 
 #[test]
-fn a_demonstration_gives_no_id_again() {
+fn a_demonstration_reuses_no_id() {
     let mut site = Site::served("demo-ids", &[]);
     let key = site.printed_key();
     let mut client = Client::connect(site.port, &key).unwrap();
@@ -42,7 +42,7 @@ fn a_demonstration_gives_no_id_again() {
 }
 
 #[test]
-fn who_has_the_data_file_is_said_and_what_to_do() {
+fn the_holder_of_the_data_file_is_named_with_a_hint() {
     let site = stocked("taken");
     let server = site.server.as_ref().unwrap().id();
     let holder = format!("petstore.db is in use: process {server} holds ");
@@ -60,7 +60,7 @@ fn who_has_the_data_file_is_said_and_what_to_do() {
 }
 
 #[test]
-fn keys_are_administered_on_a_file_at_rest() {
+fn keys_are_administered_without_a_server() {
     let mut site = stocked("rest");
     site.stop();
     let created = json(&site.run(&["keys", "create", "--plan", "pro", "--json"]));
@@ -69,11 +69,11 @@ fn keys_are_administered_on_a_file_at_rest() {
 }
 
 #[test]
-fn a_link_to_the_file_is_the_file() {
+fn a_link_to_the_file_counts_as_the_file() {
     let mut site = stocked("linked");
     std::os::unix::fs::symlink("petstore.db", site.folder.join("link.db")).unwrap();
     let linked = ["--db", "link.db"];
-    // The running server answers, by whatever name its file goes.
+    // The running server answers under every name of its file.
     let listed = text(&site.run(&["keys", "list"]).stdout);
     assert_eq!(text(&site.run(&[&["keys", "list"][..], &linked].concat()).stdout), listed);
     let second = site.run(&["--db", "link.db", "--listen", "127.0.0.1:0", "--admin-socket", "second.sock"]);
@@ -85,7 +85,7 @@ fn a_link_to_the_file_is_the_file() {
 }
 
 #[test]
-fn a_file_whose_path_is_too_long_for_a_socket_is_administered_at_rest() {
+fn a_file_with_a_path_too_long_for_a_socket_is_administered_without_a_server() {
     let site = stocked("deep");
     let folder = "deep/".repeat(40);
     std::fs::create_dir_all(site.folder.join(&folder)).unwrap();
@@ -104,14 +104,14 @@ fn a_file_whose_path_is_too_long_for_a_socket_is_administered_at_rest() {
 }
 
 #[test]
-fn a_file_that_is_free_again_soon_is_waited_for() {
+fn a_command_waits_shortly_for_a_locked_file() {
     let mut site = stocked("soon");
     site.stop();
     let lock = std::fs::File::options().write(true).open(site.folder.join("petstore.db.lock")).unwrap();
     lock.lock().unwrap();
     let listing =
         site.command(&["keys", "list"]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-    // Until it has met the lock.
+    // Waits until the command has met the lock.
     let opened = format!("/proc/{}/fd", listing.id());
     let has_opened = || {
         let files = std::fs::read_dir(&opened).unwrap().flatten();
@@ -124,7 +124,7 @@ fn a_file_that_is_free_again_soon_is_waited_for() {
     assert_eq!(listing.wait_with_output().unwrap().status.code(), Some(0));
 }
 
-/// A site whose server was killed: what it acknowledged last is in the log beside the file alone.
+/// Returns a killed server's folder: only the log has the changes that were acknowledged last.
 fn killed(name: &str) -> Site {
     let mut site = stocked(name);
     site.stop();
@@ -137,7 +137,7 @@ fn killed(name: &str) -> Site {
 }
 
 #[test]
-fn the_log_beside_a_file_that_cannot_be_used_now_is_to_be_left_and_nothing_in_it_is_lost() {
+fn the_log_beside_an_unusable_file_is_kept_and_complete() {
     let site = killed("log-left");
     let tool = Connection::open(site.folder.join("petstore.db")).unwrap();
     tool.execute_batch("BEGIN IMMEDIATE").unwrap();
@@ -156,18 +156,18 @@ fn the_log_beside_a_file_that_cannot_be_used_now_is_to_be_left_and_nothing_in_it
 }
 
 #[test]
-fn the_log_beside_a_file_that_is_damaged_may_be_another_file_s() {
+fn a_log_of_another_file_is_suggested_as_the_cause_of_damage() {
     let site = killed("log-moved");
     let file = site.folder.join("petstore.db");
     let mut bytes = std::fs::read(&file).unwrap();
-    // All but the first page, which has the schema.
+    // All pages but the first, which has the schema.
     bytes[4096..].fill(0xff);
     std::fs::write(file, bytes).unwrap();
     let refused = site.run(&["--listen", "127.0.0.1:0"]);
     let message = text(&refused.stderr);
     assert_eq!(refused.status.code(), Some(1), "{message}");
     assert!(message.contains("move the -wal beside it away, which belongs to another file"), "{message}");
-    // What was copied into it is no other file's any more.
+    // After the copy the log belongs to no other file.
     let again = text(&site.run(&["keys", "list"]).stderr);
     assert!(again.contains("cannot be used") && !again.contains("-wal"), "{again}");
 }

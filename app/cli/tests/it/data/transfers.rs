@@ -1,4 +1,4 @@
-//! The shop out and in again, as lines.
+//! Exports and imports of the shop as lines.
 
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
@@ -9,9 +9,9 @@ use crate::common::strace::{end, inject};
 use crate::common::{Client, Site, tools};
 
 #[test]
-fn what_is_exported_and_imported_is_exported_again_byte_for_byte() {
+fn an_imported_export_is_exported_identically() {
     let site = stocked("export");
-    // Through the running server, and into a file at rest.
+    // From the running server, and into a file without a server.
     assert_eq!(site.run(&["export", "lines"]).status.code(), Some(0));
     let lines = std::fs::read(site.folder.join("lines")).unwrap();
     assert_eq!(text(&lines).lines().count(), 10 + 2 * 30 + 3);
@@ -23,7 +23,7 @@ fn what_is_exported_and_imported_is_exported_again_byte_for_byte() {
     assert_eq!(again.status.code(), Some(1));
     assert!(text(&again.stderr).contains("not empty"), "{}", text(&again.stderr));
 
-    // Into a running server, in memory; its counters are raised.
+    // Into a running server in memory, which raises its last ids.
     let mut memory = Site::new("import");
     memory.serve(&["--db", "memory"], &[]);
     let lines_path = site.folder.join("lines");
@@ -37,7 +37,7 @@ fn what_is_exported_and_imported_is_exported_again_byte_for_byte() {
 }
 
 #[test]
-fn where_another_file_is_in_the_place_of_the_data_an_export_and_a_backup_are_of_memory() {
+fn exports_and_backups_are_of_memory_if_the_data_file_was_replaced() {
     for is_noticed in [false, true] {
         let site = stocked(if is_noticed { "export-noticed" } else { "export-replaced" });
         assert_eq!(site.run(&["backup", "backup.db"]).status.code(), Some(0));
@@ -48,7 +48,7 @@ fn where_another_file_is_in_the_place_of_the_data_an_export_and_a_backup_are_of_
         let [data, backup] = ["petstore.db", "backup.db"].map(|name| site.folder.join(name));
         let bytes = std::fs::read(&backup).unwrap();
         std::fs::rename(backup, &data).unwrap();
-        // Requests in which it is noticed, some seconds' worth.
+        // The number of requests within which it is noticed, some seconds.
         let mut tries = if is_noticed { 0..100_000 } else { 0..0 };
         let noticed = tries.any(|_| client.ask("GET", "/ready", "", "").unwrap().status == 503);
         assert_eq!(noticed, is_noticed, "it is looked for once a second");
@@ -61,7 +61,7 @@ fn where_another_file_is_in_the_place_of_the_data_an_export_and_a_backup_are_of_
 }
 
 #[test]
-fn an_export_that_fails_leaves_its_file_as_it_is_and_one_that_succeeds_its_mode() {
+fn a_failed_export_keeps_its_file_and_a_successful_one_its_mode() {
     let site = stocked("export-kept");
     let file = site.folder.join("lines");
     std::fs::write(&file, "yesterday's").unwrap();
@@ -89,7 +89,7 @@ fn an_export_that_fails_leaves_its_file_as_it_is_and_one_that_succeeds_its_mode(
 }
 
 #[test]
-fn an_export_that_finds_no_room_says_so_and_not_that_the_server_is_gone() {
+fn an_export_to_a_full_disk_reports_the_disk() {
     let mut site = Site::new("no-room");
     site.serve(&["--demo", "500"], &[]);
     let full = site.run(&["export", "/dev/full"]);
@@ -99,7 +99,7 @@ fn an_export_that_finds_no_room_says_so_and_not_that_the_server_is_gone() {
 }
 
 #[test]
-fn a_reader_of_an_export_that_has_seen_enough_is_no_fault() {
+fn a_closed_pipe_after_an_export_is_no_error() {
     let site = stocked("seen-enough");
     assert_eq!(site.run(&["backup", "copy.db", "--quiet"]).status.code(), Some(0));
     let at_rest = ["--db", "copy.db", "--admin-socket", "no.sock"];
@@ -118,7 +118,7 @@ fn a_reader_of_an_export_that_has_seen_enough_is_no_fault() {
 }
 
 #[test]
-fn imports_and_exports_say_what_they_did_to_people_programs_or_nobody() {
+fn imports_and_exports_report_as_text_as_json_or_not_at_all() {
     let site = stocked("said");
     assert_eq!(text(&site.run(&["export", "lines"]).stderr), "petstore: 73 lines exported\n");
     assert_eq!(json(&site.run(&["export", "lines", "--json"]))["lines"], 73);
@@ -150,7 +150,7 @@ fn imports_and_exports_say_what_they_did_to_people_programs_or_nobody() {
 }
 
 #[test]
-fn an_import_that_is_refused_on_its_way_has_read_lines_and_imported_none() {
+fn a_refused_import_reports_lines_read_and_none_imported() {
     let site = Site::new("progress");
     if !tools::can_run("script", "--version") {
         return;
@@ -205,7 +205,7 @@ fn an_export_is_never_written_over_the_data() {
     }
     assert_eq!(site.run(&["export", "-"]).stdout, lines);
 
-    // Nor over data whose name is that under which a file begins.
+    // `copy.part` would be the temporary file of `copy`: as a data file it is not overwritten.
     std::fs::rename(site.folder.join("copy.db"), site.folder.join("copy.part")).unwrap();
     for command in ["export", "backup"] {
         assert_eq!(site.run(&[command, "copy", "--db", "copy.part"]).status.code(), Some(1), "{command}");
@@ -213,12 +213,12 @@ fn an_export_is_never_written_over_the_data() {
     }
 }
 
-/// An import that is under way: its lines do not end.
+/// An import in progress: its lines do not end.
 fn endless_import(site: &Site, client: &mut Client) -> Child {
     let mut import = site.command(&["import", "-", "--quiet"]);
     let mut import = import.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     import.stdin.as_mut().unwrap().write_all(b"{\"category\":{\"id\":1,\"name\":\"Dogs\"}}\n").unwrap();
-    // Writes are held out from its beginning.
+    // The import refuses writes from its start.
     while client.ask("GET", "/ready", "", "").unwrap().status != 503 {
         std::thread::yield_now();
     }
@@ -226,7 +226,7 @@ fn endless_import(site: &Site, client: &mut Client) -> Child {
 }
 
 #[test]
-fn a_server_that_is_told_to_stop_does_not_wait_for_an_import_to_end() {
+fn a_stop_does_not_wait_for_an_import() {
     let mut site = Site::new("stop-import");
     site.serve(&[], &[]);
     let key = site.printed_key();
@@ -243,7 +243,7 @@ fn a_server_that_is_told_to_stop_does_not_wait_for_an_import_to_end() {
 }
 
 #[test]
-fn a_server_that_stops_says_what_has_become_of_an_import_before_it_is_gone() {
+fn a_stopping_server_reports_the_outcome_of_an_import() {
     if !tools::can_run("strace", "-V") {
         return;
     }
@@ -251,7 +251,7 @@ fn a_server_that_stops_says_what_has_become_of_an_import_before_it_is_gone() {
     site.serve(&[], &[]);
     let key = site.printed_key();
     let mut import = endless_import(&site, &mut Client::connect(site.port, &key).unwrap());
-    // In microseconds: in pieces, the answer would come long after the store has closed.
+    // In microseconds. The answer comes in pieces, long after the store has closed.
     let strace = inject("sendto:delay_enter=200000", site.server.as_ref().unwrap().id());
     site.signal("-TERM");
     drop(import.stdin.take());
@@ -265,7 +265,7 @@ fn a_server_that_stops_says_what_has_become_of_an_import_before_it_is_gone() {
 }
 
 #[test]
-fn a_reset_and_a_clock_that_is_turned_back_do_not_wait_for_an_import_to_end() {
+fn a_reset_and_a_clock_change_do_not_wait_for_an_import() {
     let mut site = Site::new("reset-import");
     site.serve(&["--sandbox"], &[]);
     let mut client = Client::connect(site.port, &site.printed_key()).unwrap();

@@ -1,16 +1,16 @@
-//! Requests that a client gives up after the server has begun with them.
+//! Requests that a client resets after the server has begun them.
 
 use super::frames::*;
 use crate::common::Site;
 
-/// Waits, in requests, until what is given up is seen; then it has been done for long, however slow the machine.
+/// The number of requests within which the server must see the reset, however slow the machine.
 const TRIES: usize = 10_000;
 
-/// Each POST waits in the server, until it is told to go on.
+/// A plan that delays each POST in the server.
 const DELAY: &str = r#"{"faults":[{"method":"POST","latency":"1m"}]}"#;
 
-/// A client that has begun with a change, on stream 3, and given it up when the server had begun with it, too. Its next
-/// stream is the number.
+/// Returns a client that has sent a change on stream 3 and reset it after the server had begun it, and the client's
+/// next stream.
 fn given_up(site: &Site, key: &str) -> (Client, impl Iterator<Item = u32>) {
     let (mut client, mut streams) = (Client::connect(site.port, &[]), (5..).step_by(2));
     client.take(0, 1 << 30);
@@ -26,7 +26,7 @@ fn given_up(site: &Site, key: &str) -> (Client, impl Iterator<Item = u32>) {
 }
 
 #[test]
-fn a_change_whose_stream_is_reset_is_done_to_its_end_and_counted() {
+fn a_change_whose_stream_is_reset_is_completed_and_counted() {
     let Some(site) = serve("http2-given-up", &["--sandbox"]) else { return };
     let key = site.printed_key();
     let (mut client, mut streams) = given_up(&site, &key);
@@ -42,7 +42,7 @@ fn a_stop_waits_for_a_change_whose_client_is_gone() {
     let Some(mut site) = serve_a_file("http2-gone", &["--sandbox"]) else { return };
     let key = site.printed_key();
     drop(given_up(&site, &key));
-    // What is delayed goes on when the server stops.
+    // A delayed request continues when the server stops.
     site.stop();
     let kept = String::from_utf8(site.run(&["export", "-"]).stdout).unwrap();
     assert!(kept.contains("Given up"), "{kept}");

@@ -24,17 +24,17 @@ pub(crate) const CONTINUATION: u8 = 9;
 pub(crate) const END_STREAM: u8 = 1;
 pub(crate) const END_HEADERS: u8 = 4;
 
-/// The setting that says how much of an answer the client takes unasked.
+/// The setting for the initial window of an answer.
 pub(crate) const WINDOW: u16 = 4;
 
-/// A client that speaks frames.
+/// A client that sends and receives frames.
 pub(crate) struct Client(pub(crate) StreamOwned<ClientConnection, TcpStream>);
 
-/// A frame: its type, its flags, its stream, what it holds.
+/// A frame: type, flags, stream, payload.
 pub(crate) type Frame = (u8, u8, u32, Vec<u8>);
 
 impl Client {
-    /// Connects; these settings are the client's.
+    /// Connects with these settings.
     pub(crate) fn connect(port: u16, settings: &[(u16, u32)]) -> Self {
         let provider = Arc::new(ring::default_provider());
         let mut config = ClientConfig::builder_with_provider(provider)
@@ -59,7 +59,7 @@ impl Client {
         client
     }
 
-    /// Sends a frame. Says whether the server still takes any.
+    /// Sends a frame. Returns whether the server still accepts frames.
     pub(crate) fn send(&mut self, kind: u8, flags: u8, stream: u32, payload: &[u8]) -> bool {
         let mut frame = u32::try_from(payload.len()).unwrap().to_be_bytes()[1..].to_vec();
         frame.extend([kind, flags]);
@@ -68,7 +68,7 @@ impl Client {
         self.0.write_all(&frame).and_then(|()| self.0.flush()).is_ok()
     }
 
-    /// The next frame; none if the server has closed.
+    /// Returns the next frame; none if the server has closed the connection.
     pub(crate) fn next(&mut self) -> Option<Frame> {
         let mut head = [0; 9];
         self.0.read_exact(&mut head).ok()?;
@@ -78,7 +78,7 @@ impl Client {
         Some((kind, flags, u32::from_be_bytes(stream), payload))
     }
 
-    /// All frames until the server closes.
+    /// Returns all frames until the server closes the connection.
     pub(crate) fn rest(&mut self) -> Vec<Frame> {
         std::iter::from_fn(|| self.next()).collect()
     }
@@ -87,20 +87,20 @@ impl Client {
         self.send(HEADERS, END_STREAM | END_HEADERS, stream, &head(path))
     }
 
-    /// Asks with a key. What the answer's body says.
+    /// Sends a request with a key. Returns the answer's body.
     pub(crate) fn ask(&mut self, stream: u32, request: (&str, &str, &str), key: &str) -> String {
         self.begin(stream, request, key);
         self.answer(stream)
     }
 
-    /// What the body of the next answer on this stream says.
+    /// Returns the body of the next answer on this stream.
     pub(crate) fn answer(&mut self, stream: u32) -> String {
         let frames = self.until_the_end_of(stream);
         let data = frames.into_iter().filter(|frame| (frame.0, frame.2) == (DATA, stream));
         String::from_utf8(data.flat_map(|(.., payload)| payload).collect()).unwrap()
     }
 
-    /// Asks with a key, and does not wait: a method, a path and a body.
+    /// Sends a request with a key, and does not wait: method, path and body.
     pub(crate) fn begin(&mut self, stream: u32, (method, path, body): (&str, &str, &str), key: &str) {
         let mut fields = head_of(method, path);
         fields.extend(field("x-api-key", key));
@@ -109,12 +109,12 @@ impl Client {
         assert!(self.send(DATA, END_STREAM, stream, body.as_bytes()));
     }
 
-    /// The client takes so many bytes more: on this stream, or for 0 on all of them together.
+    /// Opens a window by this many bytes: of a stream, or with 0 of the connection.
     pub(crate) fn take(&mut self, stream: u32, bytes: u32) -> bool {
         self.send(WINDOW_UPDATE, 0, stream, &bytes.to_be_bytes())
     }
 
-    /// All frames until one on this stream ends an answer.
+    /// Returns all frames up to the end of an answer on this stream.
     pub(crate) fn until_the_end_of(&mut self, stream: u32) -> Vec<Frame> {
         let mut frames = Vec::new();
         while let Some(frame) = self.next() {
@@ -143,33 +143,33 @@ pub(crate) fn field(name: &str, value: &str) -> Vec<u8> {
     [&[0, length(name)], name.as_bytes(), &[length(value)], value.as_bytes()].concat()
 }
 
-/// How many answers have come as a whole.
+/// Returns the number of complete answers.
 pub(crate) fn ended(frames: &[Frame]) -> usize {
     frames.iter().filter(|(kind, flags, ..)| *kind == DATA && flags & END_STREAM != 0).count()
 }
 
-/// How many bytes of answers' bodies have come.
+/// Returns the number of body bytes.
 pub(crate) fn taken(frames: &[Frame]) -> usize {
     frames.iter().filter(|(kind, ..)| *kind == DATA).map(|(.., payload)| payload.len()).sum()
 }
 
-/// How many answers have begun.
+/// Returns the number of answers that have begun.
 pub(crate) fn begun(frames: &[Frame]) -> usize {
     frames.iter().filter(|(kind, ..)| *kind == HEADERS).count()
 }
 
-/// The error code of a GOAWAY.
+/// Returns the error code of a GOAWAY.
 pub(crate) fn goaway(frames: &[Frame]) -> Option<u32> {
     let (.., payload) = frames.iter().rfind(|(kind, ..)| *kind == GOAWAY)?;
     payload.get(4..8).map(|code| u32::from_be_bytes(code.try_into().unwrap()))
 }
 
-/// A server that keeps nothing.
+/// Starts a server with `--db memory`.
 pub(crate) fn serve(name: &str, args: &[&str]) -> Option<Site> {
     serve_a_file(name, &[&["--db", "memory"], args].concat())
 }
 
-/// A server whose data is in a file.
+/// Starts a server with a data file.
 pub(crate) fn serve_a_file(name: &str, args: &[&str]) -> Option<Site> {
     if !tools::can_run("openssl", "version") {
         return None;
@@ -184,7 +184,7 @@ pub(crate) fn serve_a_file(name: &str, args: &[&str]) -> Option<Site> {
     Some(site)
 }
 
-/// Whether a new connection is served, and answers with 200 (RFC 7541, appendix A: index 8).
+/// Returns whether a new connection is served and gets a 200 (RFC 7541, appendix A: index 8).
 pub(crate) fn is_well(site: &Site) -> bool {
     let mut client = Client::connect(site.port, &[]);
     client.get(1, "/health");
@@ -197,7 +197,7 @@ pub(crate) fn is_well(site: &Site) -> bool {
     }
 }
 
-/// These tests are about frames: any certificate will do.
+/// Accepts any certificate, because these tests are about frames.
 #[derive(Debug)]
 struct Anybody;
 

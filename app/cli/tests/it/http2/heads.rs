@@ -1,8 +1,8 @@
-//! Heads that are large: as one, and as many that wait.
+//! Large heads: a single one, and many that wait.
 
 use super::frames::*;
 
-/// So many fields, each of some 150 bytes.
+/// Returns this many fields of about 150 bytes each.
 fn long_fields(numbers: std::ops::Range<u32>) -> Vec<u8> {
     numbers
         .flat_map(|number| field(&format!("x-a-field-with-number-{number:03}"), &"x".repeat(120)))
@@ -10,10 +10,10 @@ fn long_fields(numbers: std::ops::Range<u32>) -> Vec<u8> {
 }
 
 #[test]
-fn a_head_that_http_1_takes_is_taken_and_one_beyond_its_bound_is_told_so() {
+fn a_head_within_the_bound_is_accepted_and_a_larger_one_refused() {
     let Some(site) = serve("http2-heads", &[]) else { return };
     let mut client = Client::connect(site.port, &[]);
-    // Less than 16 KiB as HTTP/1.1 counts, more as HTTP/2 does (RFC 9113, section 6.5.2).
+    // Less than 16 KiB as HTTP/1.1 counts, more as HTTP/2 counts (RFC 9113, section 6.5.2).
     let fields = [head("/health"), long_fields(0..98)].concat();
     client.send(HEADERS, END_STREAM | END_HEADERS, 1, &fields);
     assert!(client.answer(1).contains("ok"));
@@ -24,19 +24,19 @@ fn a_head_that_http_1_takes_is_taken_and_one_beyond_its_bound_is_told_so() {
 }
 
 #[test]
-fn requests_whose_heads_are_too_much_together_are_refused_in_place_of_waiting() {
+fn waiting_requests_with_too_large_heads_together_are_refused() {
     let Some(site) = serve("http2-crowded", &[]) else { return };
     // No window for any answer.
     let mut client = Client::connect(site.port, &[(WINDOW, 0)]);
     client.take(0, 1 << 30);
-    // Each is little on the wire, and 10 kB as it is kept.
+    // Each head is small on the wire, and takes 10 kB in memory.
     let fields: Vec<_> = (0..90).flat_map(|number| field(&format!("x-{number}"), "")).collect();
     let fields = [head("/openapi.yaml"), fields].concat();
     for stream in (1..200).step_by(2) {
         client.send(HEADERS, END_STREAM | END_HEADERS, stream, &fields);
     }
     let mut frames = vec![];
-    // Some forty wait, and no more.
+    // About forty wait, not more.
     while begun(&frames) < 55 {
         frames.push(client.next().expect("many are answered at once"));
     }

@@ -1,16 +1,16 @@
-//! Clients that take little of their answers, or nothing.
+//! Clients that read few of their answers, or none.
 
 use super::frames::*;
 use crate::common::Site;
 
-/// As wide as a window can be (RFC 9113, section 6.9.1).
+/// The largest window (RFC 9113, section 6.9.1).
 const WIDE: u32 = u32::MAX >> 1;
 
 #[test]
-fn a_client_that_shuts_its_windows_or_asks_nothing_is_let_go() {
+fn a_client_with_closed_windows_or_without_requests_is_disconnected() {
     let waits = ["--write-timeout", "300ms", "--idle-timeout", "300ms"];
     let Some(site) = serve("http2-slow", &waits) else { return };
-    // No window for any answer (CVE-2019-9517): the head comes, the body never can.
+    // No window for any answer (CVE-2019-9517): the head is sent, the body cannot be.
     let mut client = Client::connect(site.port, &[(WINDOW, 0)]);
     client.get(1, "/openapi.yaml");
     let frames = client.rest();
@@ -19,16 +19,16 @@ fn a_client_that_shuts_its_windows_or_asks_nothing_is_let_go() {
 
     let mut silent = Client::connect(site.port, &[]);
     assert_eq!(goaway(&silent.rest()), Some(0), "it is told");
-    // Half a head does not keep it either.
+    // An incomplete head does not keep the connection either.
     let mut half = Client::connect(site.port, &[]);
     half.send(HEADERS, END_STREAM, 1, &head("/health"));
     assert!(half.rest().iter().all(|(kind, ..)| *kind != HEADERS));
 }
 
 #[test]
-fn answers_that_nobody_takes_are_not_made_and_keep_no_connection() {
+fn answers_that_are_not_read_are_not_produced_and_keep_no_connection() {
     let Some(site) = serve("http2-untaken", &["--write-timeout", "1s"]) else { return };
-    // A hundred at once, of some 100 kB each, and no window for any.
+    // A hundred requests at once, with answers of about 100 kB each, and no window for any.
     let mut client = Client::connect(site.port, &[(WINDOW, 0)]);
     client.take(0, 1 << 30);
     for stream in (1..200).step_by(2) {
@@ -38,7 +38,7 @@ fn answers_that_nobody_takes_are_not_made_and_keep_no_connection() {
     let mut frames: Vec<_> =
         std::iter::from_fn(|| client.next().filter(|frame| frame.3 != b"are seen")).collect();
     assert!(begun(&frames) <= 8, "{} were made", begun(&frames));
-    // Whoever takes them gets all of them.
+    // A client that reads them gets all of them.
     for stream in (1..200).step_by(2) {
         client.take(stream, 1 << 20);
     }
@@ -46,7 +46,7 @@ fn answers_that_nobody_takes_are_not_made_and_keep_no_connection() {
         frames.push(client.next().expect("all are answered"));
     }
 
-    // Not even if the requests leave their ends open, so that each answer waits for that.
+    // The same if the requests leave their streams open, so that each answer waits.
     let mut open = Client::connect(site.port, &[(WINDOW, 0)]);
     for stream in (1..200).step_by(2) {
         open.send(HEADERS, END_HEADERS, stream, &head("/openapi.yaml"));
@@ -59,7 +59,7 @@ fn answers_that_nobody_takes_are_not_made_and_keep_no_connection() {
     frames.extend(std::iter::from_fn(|| open.next().filter(|frame| frame.3 != b"are seen")));
     assert!(begun(&frames) <= 8, "{} were made", begun(&frames));
 
-    // One that nobody takes ends the connection, whatever else is asked and taken on it.
+    // An answer that is not read ends the connection, whatever else is requested and read on it.
     client.get(201, "/openapi.yaml");
     let told = (203..200_003).step_by(2).find_map(|stream| {
         client.get(stream, "/health");
@@ -71,7 +71,7 @@ fn answers_that_nobody_takes_are_not_made_and_keep_no_connection() {
     assert!(is_well(&site));
 }
 
-/// Waits for as long as the server lets a connection be idle, by its own count.
+/// Waits for the idle timeout of a connection, by the server's clock.
 fn wait_out_an_idle_one(site: &Site) {
     let mut idle = Client::connect(site.port, &[]);
     assert!(std::iter::from_fn(|| idle.next()).any(|(kind, ..)| kind == GOAWAY));
@@ -94,7 +94,7 @@ fn a_client_that_opens_its_window_a_little_at_a_time_gets_the_whole_answer() {
     assert_eq!((goaway(&frames), taken(&frames)), (None, site.run(&["openapi"]).stdout.len()));
 }
 
-/// Asks for more than the kernel and h2 keep for a client, and takes all of it in one window.
+/// Requests more than the kernel and h2 buffer for a client, and reads all of it in one window.
 fn ask_for_much(site: &Site) -> Client {
     let mut client = Client::connect(site.port, &[(WINDOW, WIDE)]);
     client.take(0, WIDE / 2);
@@ -123,12 +123,12 @@ fn a_client_that_reads_slowly_gets_all_of_its_answers() {
 }
 
 #[test]
-fn a_client_that_opens_its_windows_and_reads_nothing_is_let_go_when_the_socket_has_stalled() {
+fn a_client_with_open_windows_that_reads_nothing_is_disconnected() {
     let Some(site) = serve("http2-stalled", &["--write-timeout", "1s", "--idle-timeout", "1500ms"]) else {
         return;
     };
     let mut client = ask_for_much(&site);
-    // Who only leaves answers with h2 is told first, and has the same time again.
+    // A client that leaves answers in h2's buffers gets a GOAWAY first, and then the same time again.
     wait_out_an_idle_one(&site);
     assert!(!client.send(PING, 0, 0, b"too late"));
 }

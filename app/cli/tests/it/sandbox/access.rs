@@ -1,10 +1,10 @@
-//! Who may use a sandbox, where it is, and whose data it takes.
+//! Access to a sandbox: its clients, its address and its data.
 
 use super::Sandbox;
 use crate::common::{Client, Site, free_port};
 
 #[test]
-fn a_sandbox_is_asked_as_strictly_as_the_rest() {
+fn requests_to_the_sandbox_are_checked_strictly() {
     let sandbox = Sandbox::start("sandbox-strict", &["--db", "memory"]);
     let long = format!(r#"{{"faults":[{}]}}"#, " ".repeat(70_000));
     let cases = [
@@ -37,7 +37,7 @@ fn a_sandbox_is_asked_as_strictly_as_the_rest() {
 }
 
 #[test]
-fn pages_of_elsewhere_change_nothing_unless_they_are_listed() {
+fn pages_of_other_origins_change_nothing_unless_listed() {
     let mut sandbox = Sandbox::start("sandbox-origins", &[]);
     let mut listed = Sandbox::start("sandbox-listed", &["--cors", "https://tests.example"]);
     let mut reset = |origins: &str| {
@@ -96,7 +96,7 @@ fn a_sandbox_stays_on_this_machine_unless_its_owner_says_otherwise() {
 }
 
 #[test]
-fn with_a_listener_for_operators_the_sandbox_is_there_and_nowhere_else() {
+fn the_sandbox_is_only_at_the_operators_listener_if_there_is_one() {
     let port = free_port();
     let address = format!("127.0.0.1:{port}");
     let mut sandbox = Sandbox::start("sandbox-ops", &["--ops-listen", &address]);
@@ -105,28 +105,28 @@ fn with_a_listener_for_operators_the_sandbox_is_there_and_nowhere_else() {
     assert_eq!(sandbox.once("POST", "/sandbox/reset", "", "").unwrap().status, 204);
     assert_eq!(sandbox.once("GET", "/health", "", "").unwrap().status, 200);
     let lost = sandbox.once("GET", "/sandbox", "", "").unwrap();
-    let here = "Here are /health, /ready, /metrics, /sandbox/reset, /sandbox/clock, /sandbox/faults.";
+    let here = "This path does not exist; this listener serves /health, /ready, /metrics, /sandbox/reset, /sandbox/clock, /sandbox/faults.";
     assert_eq!((lost.status, &lost.json()["message"]), (404, &here.into()));
 }
 
 #[test]
-fn a_sandbox_takes_no_file_that_was_ever_served_for_real() {
+fn a_sandbox_refuses_a_file_that_was_served_without_it() {
     let mut sandbox = Sandbox::start("sandbox-claim", &["--demo", "1"]);
     let mark = sandbox.site.folder.join("petstore.db.sandbox");
     sandbox.site.stop();
     sandbox.site.serve(&["--sandbox"], &[]);
     sandbox.client = Client::connect(sandbox.site.port, &sandbox.key).unwrap();
     sandbox.reset();
-    assert_eq!(sandbox.get("/v1/pets").body, "[]", "its own file it takes again");
+    assert_eq!(sandbox.get("/v1/pets").body, "[]", "it accepts its own file again");
     assert!(mark.exists());
 
     sandbox.site.stop();
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     assert_eq!(sandbox.site.run(&["--listen", &address]).status.code(), Some(1));
-    assert!(mark.exists(), "nobody has been served yet");
+    assert!(mark.exists(), "the refused start removed the marker");
     sandbox.site.serve(&[], &[]);
-    assert!(!mark.exists(), "somebody may rely on what is in it now");
+    assert!(!mark.exists(), "the file now holds real data");
     let category = r#"{"name":"Rabbits","description":"Quiet"}"#;
     assert_eq!(sandbox.authorized("POST", "/v1/categories", "", category).unwrap().status, 201);
     sandbox.site.stop();
@@ -136,8 +136,8 @@ fn a_sandbox_takes_no_file_that_was_ever_served_for_real() {
     let why = "and db (petstore.db, default) exclude each other: the file holds data that was not created by a \
         sandbox, and a reset";
     assert!(message.contains(why) && message.contains("name another --db"), "{message}");
-    assert!(!mark.exists(), "a refusal leaves no mark");
+    assert!(!mark.exists(), "a refused start leaves no marker");
 
     sandbox.site.serve(&[], &[]);
-    assert_eq!(sandbox.get("/v1/categories/1").status, 200, "nothing has become of the data");
+    assert_eq!(sandbox.get("/v1/categories/1").status, 200, "the data is unchanged");
 }

@@ -1,4 +1,4 @@
-//! A clock that is turned, and what a restart makes of the time that it showed.
+//! The adjustable clock, and the time after a restart.
 
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ fn the_clock_takes_a_server_past_midnight_a_ban_an_expiry_and_the_sunset() {
     for _ in 0..40 {
         assert_eq!(ask("/v1/pets").status, 200);
     }
-    // The day is used up; its end brings the quota back.
+    // The day's quota is exhausted; the next day renews it.
     let refused = ask("/v1/pets");
     assert_eq!((refused.status, refused.retry_after), (429, Some(12 * 3_600 - 60)));
     assert!(refused.body.contains("quota_exceeded"), "{}", refused.body);
@@ -31,7 +31,7 @@ fn the_clock_takes_a_server_past_midnight_a_ban_an_expiry_and_the_sunset() {
     assert_eq!(sandbox.clock(&json!({"advance": "1s"})), "2030-06-02T00:00:00.000Z");
     assert_eq!(ask("/v1/pets").status, 200);
 
-    // A ban is lifted by its end.
+    // A ban ends.
     for _ in 0..59 {
         assert_eq!(ask("/v1/pets").status, 200);
     }
@@ -45,13 +45,13 @@ fn the_clock_takes_a_server_past_midnight_a_ban_an_expiry_and_the_sunset() {
     sandbox.clock(&json!({"advance": "1s"}));
     assert_eq!(ask("/v1/pets").status, 200);
 
-    // Turned back, windows begin anew.
+    // After a step back windows start again.
     sandbox.clock(&json!({"set": "2030-06-01T12:00:00Z"}));
     assert_eq!(ask("/v1/pets").status, 200);
     let used: Value = serde_json::from_str(&ask("/v1/rate-limit").body).unwrap();
     assert_eq!((&used["day"]["remaining"], &used["minute"]["remaining"]), (&99.into(), &59.into()));
 
-    // The operation ends; the key expires; the answer under a key is forgotten.
+    // The operation ends; the key expires; the idempotency record is dropped.
     let order = |sandbox: &Sandbox| {
         let order = r#"{"petId":1}"#;
         sandbox.authorized("POST", "/v1/store/orders", "idempotency-key: once\r\n", order).unwrap()
@@ -69,7 +69,7 @@ fn the_clock_takes_a_server_past_midnight_a_ban_an_expiry_and_the_sunset() {
     let gone = sandbox.get("/v1/pets/1");
     assert_eq!((gone.status, &gone.json()["code"]), (410, &"operation_sunset".into()));
 
-    // It goes on from where it stands, and back to the machine's time.
+    // It continues from the set time, and returns to the machine's time.
     let frozen = sandbox.clock(&json!({"freeze": false}));
     assert!(frozen.starts_with("2030-12-05T00:00:00"), "{frozen}");
     let shown = sandbox.once("DELETE", "/sandbox/clock", "", "").unwrap().json();
@@ -81,10 +81,10 @@ fn the_clock_takes_a_server_past_midnight_a_ban_an_expiry_and_the_sunset() {
 }
 
 #[test]
-fn a_restart_forgets_what_was_noted_at_a_time_that_is_not_yet() {
+fn a_restart_forgets_windows_and_bans_of_a_future_time() {
     let args = ["--business-minute", "2", "--ban-strikes", "1"];
     let mut sandbox = Sandbox::start("sandbox-ahead", &args);
-    // Noted now, it is kept.
+    // Written at the current time, it is kept.
     let used = |sandbox: &Sandbox| sandbox.get("/v1/rate-limit").json()["day"]["remaining"].clone();
     assert_eq!(sandbox.get("/v1/pets").status, 200);
     let left = used(&sandbox);
@@ -93,7 +93,7 @@ fn a_restart_forgets_what_was_noted_at_a_time_that_is_not_yet() {
     sandbox.client = Client::connect(sandbox.site.port, &sandbox.key).unwrap();
     assert_eq!(used(&sandbox), left);
 
-    // Also for whoever serves the file to others from now on.
+    // Also for a server without a sandbox that serves the file from now on.
     for sandboxed in [&["--sandbox"][..], &[]] {
         sandbox.clock(&json!({"set": "2089-12-05T00:00:01Z", "freeze": true}));
         let statuses: Vec<_> = (0..4).map(|_| sandbox.get("/v1/pets").status).collect();

@@ -1,4 +1,4 @@
-//! Failures, delays and dropped connections that are planned.
+//! Planned failures, delays and dropped connections.
 
 #![expect(clippy::disallowed_methods, reason = "a planned delay is measured")]
 
@@ -9,7 +9,7 @@ use serde_json::json;
 use super::{STORES, Sandbox};
 use crate::common::Client;
 
-/// What so many calls come to: their statuses.
+/// Returns the statuses of this many calls.
 fn statuses(sandbox: &mut Sandbox, calls: usize) -> Vec<u16> {
     (0..calls).map(|_| sandbox.status("GET", "/v1/pets", "")).collect()
 }
@@ -34,7 +34,7 @@ fn one_seed_fails_the_same_calls_on_every_server() {
     let count = |status| met.iter().filter(|one| **one == status).count();
     assert!(count(503) > 20 && count(429) > 20 && count(200) > 80, "{met:?}");
     assert_eq!(one.once("GET", "/sandbox/faults", "", "").unwrap().json()["faults"][0]["calls"], 200);
-    // Put as it was shown, it begins again; another seed is another sequence.
+    // Sent back as it was shown, the plan restarts; another seed gives another sequence.
     let shown = one.once("GET", "/sandbox/faults", "", "").unwrap().json();
     one.plan(&shown);
     assert_eq!(statuses(&mut one, 200), met);
@@ -43,7 +43,7 @@ fn one_seed_fails_the_same_calls_on_every_server() {
 }
 
 #[test]
-fn a_planned_failure_looks_like_a_true_one() {
+fn a_planned_failure_looks_like_a_real_one() {
     let mut sandbox = Sandbox::start("sandbox-faults", &["--db", "memory"]);
     sandbox.plan(&json!({"faults": [
         {"method": "GET", "route": "/pets", "first": 2, "status": 503, "retryAfter": 7},
@@ -94,7 +94,7 @@ fn a_planned_failure_looks_like_a_true_one() {
     let refused = sandbox.get("/v1/inventory");
     assert_eq!((refused.status, refused.header("allow")), (405, "GET, HEAD, OPTIONS"));
 
-    // Who may not ask is told so, whatever is planned.
+    // A client without a valid key gets 401, whatever is planned.
     sandbox.plan(&json!({"faults": [{"status": 500}]}));
     assert_eq!(sandbox.once("GET", "/v1/pets", "", "").unwrap().status, 401);
     assert_eq!(sandbox.get("/v1/pets").status, 500);
@@ -104,7 +104,7 @@ fn a_planned_failure_looks_like_a_true_one() {
 }
 
 #[test]
-fn a_call_that_is_delayed_writes_into_no_later_case_and_holds_up_no_end() {
+fn a_delayed_call_neither_changes_a_later_case_nor_delays_a_stop() {
     for store in STORES {
         let mut sandbox = Sandbox::start("sandbox-delayed", store);
         let delay = json!({"faults": [{"method": "POST", "latency": "1m"}]});
@@ -129,14 +129,14 @@ fn a_call_that_is_delayed_writes_into_no_later_case_and_holds_up_no_end() {
         assert!(placing.join().unwrap().is_err(), "it is dropped");
         assert_eq!(sandbox.get("/v1/store/orders").body, "[]");
 
-        // Another plan lets it go on.
+        // Another plan lets the call continue.
         sandbox.plan(&delay);
         let placing = place(&sandbox, 2);
         waiting(&mut sandbox);
         assert_eq!(sandbox.once("DELETE", "/sandbox/faults", "", "").unwrap().status, 204);
         assert_eq!(placing.join().unwrap().unwrap(), 201);
 
-        // So does the end of the server, which gives the answer.
+        // So does a stop of the server, which sends the answer.
         sandbox.plan(&delay);
         let placing = place(&sandbox, 3);
         waiting(&mut sandbox);

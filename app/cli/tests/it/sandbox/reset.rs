@@ -1,4 +1,4 @@
-//! A shop that begins anew.
+//! Resets of the shop.
 
 #![expect(clippy::disallowed_methods, reason = "how long a reset takes is measured")]
 
@@ -10,7 +10,7 @@ use super::{STORES, Sandbox};
 use crate::common::Client;
 
 #[test]
-fn a_suite_of_a_hundred_cases_begins_each_with_the_same_shop() {
+fn a_hundred_resets_restore_the_same_shop() {
     for store in STORES {
         let mut sandbox = Sandbox::start("sandbox-hundred", store);
         let beginning = sandbox.get("/v1/pets?limit=100").body;
@@ -36,14 +36,14 @@ fn a_suite_of_a_hundred_cases_begins_each_with_the_same_shop() {
             "a reset with {store:?}: {:?}, at most {:?}; a write: {:?}",
             resets[50], resets[99], writes[50]
         );
-        // On a machine that is busy everything is slow: then a reset is held against a write.
+        // On a busy machine everything is slow: the bound of a reset is then a multiple of a write.
         let bound = Duration::from_millis(50).max(20 * writes[50]);
         assert!(resets[50] < bound, "{:?} for a reset, {:?} for a write", resets[50], writes[50]);
     }
 }
 
 #[test]
-fn a_reset_leaves_accounts_and_keys_and_takes_all_else() {
+fn a_reset_keeps_only_accounts_and_keys() {
     for store in [&["--db", "memory"][..], &[]] {
         let mut sandbox = Sandbox::start("sandbox-reset", store);
         sandbox.clock(&json!({"set": "2030-06-01T12:00:00Z", "freeze": true}));
@@ -80,7 +80,7 @@ fn a_reset_leaves_accounts_and_keys_and_takes_all_else() {
         for name in ["A", "B"] {
             sandbox.status("POST", "/v1/categories", &json!({"name": name, "description": "x"}).to_string());
         }
-        // The same shop as before, and yet nothing of before is good for it.
+        // The same shop as before, but its earlier entity tags and cursors are not accepted.
         assert_ne!(again.header("etag"), tag);
         let known = format!("if-none-match: {tag}, {page}\r\n");
         assert_eq!(sandbox.authorized("GET", "/v1/categories/1", &known, "").unwrap().status, 200);
@@ -91,14 +91,14 @@ fn a_reset_leaves_accounts_and_keys_and_takes_all_else() {
         assert_eq!(refused.header("etag"), again.header("etag"));
         let stale = sandbox.get(&format!("/v1/categories?limit=1&cursor={cursor}"));
         assert_eq!((stale.status, &stale.json()["code"]), (400, &"invalid_cursor".into()));
-        // And what is of now is good.
+        // The new ones are accepted.
         let known = format!("if-none-match: {}\r\n", again.header("etag"));
         assert_eq!(sandbox.authorized("GET", "/v1/categories/1", &known, "").unwrap().status, 304);
     }
 }
 
 #[test]
-fn what_was_reset_is_so_after_a_crash_too() {
+fn a_reset_survives_a_crash() {
     let mut sandbox = Sandbox::start("sandbox-crash", &["--demo", "5"]);
     let tag = sandbox.get("/v1/categories/1").header("etag").to_owned();
     assert_eq!(sandbox.status("DELETE", "/v1/pets/1", ""), 204);
@@ -106,7 +106,7 @@ fn what_was_reset_is_so_after_a_crash_too() {
     let after = sandbox.get("/v1/categories/1").header("etag").to_owned();
     sandbox.site.signal("-KILL");
     sandbox.site.server.as_mut().unwrap().wait().unwrap();
-    // Without a sandbox: it is a store like any other.
+    // Without a sandbox it is a store like any other.
     sandbox.site.serve(&[], &[]);
     assert_eq!(sandbox.get("/v1/pets?id=1").json().as_array().unwrap().len(), 1);
     assert_eq!(sandbox.get("/v1/categories/1").header("etag"), after);
@@ -119,7 +119,7 @@ fn what_was_reset_is_so_after_a_crash_too() {
 }
 
 #[test]
-fn requests_meanwhile_are_before_a_reset_or_after_it() {
+fn concurrent_requests_are_before_or_after_a_reset() {
     for store in STORES {
         let mut sandbox =
             Sandbox::start("sandbox-meanwhile", &[store, &["--admin-socket", "socket"]].concat());
@@ -150,7 +150,7 @@ fn requests_meanwhile_are_before_a_reset_or_after_it() {
                 .collect();
             for _ in 0..30 {
                 sandbox.reset();
-                // Nobody has more than its one unit between two resets.
+                // Between two resets no order gets more than the one unit.
                 while sandbox.status("POST", "/v1/store/orders", r#"{"petId":7}"#) != 409 {}
             }
             stop.store(true, std::sync::atomic::Ordering::Relaxed);

@@ -1,10 +1,10 @@
-//! What becomes of a key that goes on asking after it was refused.
+//! Settings of bans.
 
 use serde_json::json;
 
 use super::Trial;
 
-/// A server whose one account may ask once a minute, under a clock that stands.
+/// A server whose account may send one request a minute, with a frozen clock.
 fn impatient(name: &str, args: &[&str]) -> Trial {
     let trial = Trial::new(name, &[&["--sandbox", "--ban-strikes", "2"][..], args].concat());
     trial.run(&["accounts", "update", "default", "--minute", "1", "--day", "1000"]);
@@ -12,7 +12,7 @@ fn impatient(name: &str, args: &[&str]) -> Trial {
     trial
 }
 
-/// Asks until it is banned. How many were refused before, and for how many seconds the ban is.
+/// Sends requests until the ban. Returns the number of refusals before it, and its length in seconds.
 fn ban(trial: &Trial) -> (usize, u64) {
     let mut refused = 0;
     loop {

@@ -1,4 +1,4 @@
-//! How much of everything there may be.
+//! Settings of bounds.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -40,7 +40,7 @@ pub(crate) fn retries() {
     trial.later("59m");
     assert_eq!(create("first"), (201, Some(1)));
     trial.later("2m");
-    // Another is made, and may be: it is only its name that is taken.
+    // Another key is created; only the name is taken.
     assert_ne!(create("first"), (201, Some(1)));
 }
 
@@ -81,11 +81,11 @@ pub(crate) fn bodies() {
     assert_eq!((create("12345678"), create("1234567890")), (201, 413));
 }
 
-/// Requests in which a crowd must have been told to go, or that it must be spared.
+/// The number of requests within which some of a crowd must be refused, or none.
 const CROWD_MAX: usize = 20_000;
 
 pub(crate) fn turns() {
-    // The shortest sheds most, the longest nobody.
+    // The shortest time refuses most, the longest none.
     for (wait, asked_max, is_shed) in [("10ms", CROWD_MAX, true), ("1h", CROWD_MAX / 10, false)] {
         let args = ["--threads", "1", "--turn-timeout", wait, "--demo", "200"];
         let unlimited = ["--business-minute", "2147483647", "--business-day", "2147483647"];
@@ -94,13 +94,13 @@ pub(crate) fn turns() {
     }
 }
 
-/// The crowd: threads, the connections of each, and what each connection asks at once. Nobody is shed while fewer than a
-/// hundred connections wait.
+/// The crowd: threads, connections of each, and requests in flight on each connection. Nothing is refused while fewer
+/// than a hundred connections wait.
 const THREADS: usize = 8;
 const CONNECTIONS: usize = 32;
 const BATCH: usize = 5;
 
-/// Whether one of a crowd is told to go.
+/// Returns whether a request of the crowd is refused.
 fn crowd(trial: &Trial, asked_max: usize) -> bool {
     let (asked, shed) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let request = format!("GET /v1/pets?limit=100 HTTP/1.1\r\nhost: h\r\nx-api-key: {}\r\n\r\n", trial.key);
@@ -123,7 +123,7 @@ fn crowd(trial: &Trial, asked_max: usize) -> bool {
     shed.into_inner() > 0
 }
 
-/// Whether all of a batch is answered with what was asked for.
+/// Returns whether every answer of a batch is complete.
 fn is_served(stream: &mut TcpStream) -> bool {
     let (mut answers, mut buffer) = (String::new(), [0; 16_384]);
     while answers.matches("HTTP/1.1 200").count() < BATCH {

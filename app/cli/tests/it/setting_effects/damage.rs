@@ -1,4 +1,4 @@
-//! What is done about data that is damaged.
+//! Settings for damaged data.
 
 use super::Trial;
 

@@ -1,4 +1,4 @@
-//! What is told, and how.
+//! Settings of the log.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::Trial;
 use crate::common::Site;
 
-/// Serves with these settings, lets something happen, and gives what was told of requests by then.
+/// Serves with these settings, runs a function, and returns the log lines of requests.
 fn told(name: &str, args: &[&str], happens: impl FnOnce(&Trial)) -> Vec<String> {
     let mut site = Site::new(&format!("acts-log-{name}"));
     let file = site.folder.join("log");
@@ -19,11 +19,11 @@ fn told(name: &str, args: &[&str], happens: impl FnOnce(&Trial)) -> Vec<String> 
     while !site.run(&["healthcheck"]).status.success() {
         assert!(site.server.as_mut().unwrap().try_wait().unwrap().is_none(), "the server ended");
     }
-    // It listens before its first account is made.
+    // The server listens before its first account is created.
     while !site.run(&["keys", "show", "1", "--db", "memory"]).status.success() {}
     let mut trial = Trial { site, key };
     happens(&trial);
-    // A server that ends has written all.
+    // After a stop all lines are written.
     trial.site.stop();
     let log = std::fs::read_to_string(file).unwrap();
     log.lines()
@@ -39,7 +39,7 @@ fn reads(trial: &Trial) {
 }
 
 pub(crate) fn levels() {
-    // A machine that is slow is not what is looked for.
+    // Slow requests of a slow machine are not the subject.
     let quick = ["--log-slow", "1h"];
     assert_eq!(told("errors", &[&quick[..], &["--log", "errors"]].concat(), reads).len(), 0);
     assert_eq!(told("off", &["--log", "off", "--log-slow", "10ms"], slowly).len(), 0);
@@ -65,7 +65,7 @@ pub(crate) fn clients() {
     assert!(without.len() == 1 && !without[0].contains("192.0.2.7"), "{without:?}");
 }
 
-/// A request whose body lets itself be waited for.
+/// A request whose body comes late.
 fn slowly(trial: &Trial) {
     let mut held = trial.held();
     std::thread::sleep(Duration::from_millis(30));

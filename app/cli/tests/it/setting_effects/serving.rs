@@ -1,4 +1,4 @@
-//! Where and whom is served, and what answers say.
+//! Settings of listeners, hosts and answers.
 
 use std::io::Write;
 use std::process::Command;
@@ -33,7 +33,7 @@ pub(crate) fn whose_address_it_is() {
     let proxied = Trial::new("proxied", &[&args[..], &["--trusted-proxies", "127.0.0.0/8"]].concat());
     let direct = Trial::new("direct", &args);
     for trial in [&proxied, &direct] {
-        // No minute ends meanwhile.
+        // No minute may end meanwhile.
         trial.clock(&json!({"freeze": true}));
     }
     let addresses = ["192.0.2.1", "192.0.2.2", "192.0.2.1"];
@@ -49,7 +49,7 @@ pub(crate) fn threads() {
             let names = tasks.filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("comm")).ok());
             names.filter(|name| name.starts_with("http-")).count()
         };
-        // A thread gives itself its name, which may be after the server has said that it serves.
+        // A thread sets its name, which may be after the server has said that it serves.
         while named() < threads {
             std::thread::yield_now();
         }
@@ -133,7 +133,7 @@ pub(crate) fn the_sandbox() {
     assert_eq!(reset(&Trial { site, key: String::new() }), 204);
 }
 
-/// A file that an older version wrote, with two pairs of categories whose names read the same.
+/// A file of an older version, with two pairs of categories whose names compare as equal.
 pub(super) fn names_that_read_the_same() {
     let old = concat!(env!("CARGO_MANIFEST_DIR"), "/../../adapters/sqlite/tests/fixtures/old-values.db");
     let mut site = Site::new("acts-namesakes");

@@ -1,8 +1,8 @@
-//! Objects in a data file that no migration makes: triggers, views, tables, and changed tables.
+//! The check for objects that no migration creates: triggers, views, tables, and changed tables.
 //!
-//! They can change or destroy data with the next write, or refuse it. The file's schema is held against what the steps up to
-//! its version leave in an empty file. SQLite's own objects (`sqlite_…`) are left alone, and so are plain indexes, which
-//! somebody may have made for queries of their own. Tables are compared by their structure: a CHECK can change no data.
+//! Such an object can change, destroy or refuse data at the next write. The schema of the file is compared with the schema
+//! that the migration steps up to its version create in an empty database. SQLite's own objects (`sqlite_…`) are ignored, and
+//! so are plain indexes, which users may add for their own queries. Tables are compared by their structure and their CHECKs.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,8 +11,24 @@ use rusqlite::Connection;
 
 use crate::{OpenError, schema};
 
-/// Objects that a refusal names at most.
+/// The number of objects that a refusal names.
 const NAMED_MAX: usize = 5;
+
+/// CHECKs that files from before the first release may have, each with the CHECK that replaced it.
+const FORMER_CHECKS: [(&str, &str); 3] = [
+    (
+        "( status IN ( 'available' , 'pending' , 'sold' ) )",
+        "( status = 'available' OR status = 'pending' OR status = 'sold' )",
+    ),
+    (
+        "( plan IN ( 'free' , 'pro' , 'business' , 'enterprise' ) )",
+        "( plan = 'free' OR plan = 'pro' OR plan = 'business' OR plan = 'enterprise' )",
+    ),
+    (
+        "( scopes IN ( 'read' , 'write' , 'read,write' ) )",
+        "( scopes = 'read' OR scopes = 'write' OR scopes = 'read,write' )",
+    ),
+];
 
 /// An entry of the schema.
 #[derive(Debug, PartialEq, Eq)]
@@ -20,43 +36,74 @@ struct Object {
     kind: String,
     name: String,
     table: String,
-    /// Its definition as words, whatever stood between them.
+    /// The words of its definition, without white space and comments.
     words: Vec<String>,
 }
 
-/// An object that is not as it should be.
+/// A difference from the expected schema.
 #[derive(Debug, PartialEq, Eq)]
 struct Fault {
     what: String,
-    /// What puts it right; none where a backup is what helps.
+    /// The statement that removes it; none if only a backup helps.
     statement: Option<String>,
 }
 
-/// Refuses a file whose schema is not that of its version.
+/// Refuses a file whose schema is not that of its schema version.
 pub(crate) fn check(connection: &Connection, path: &Path, version: u32) -> Result<(), OpenError> {
     let found = faults(connection, version).map_err(OpenError::engine(path))?;
     if found.is_empty() {
         Ok(())
     } else {
-        Err(OpenError::Foreign { path: path.into(), reason: reason(&found) })
+        Err(OpenError::UnexpectedSchema { path: path.into(), reason: reason(&found) })
     }
 }
 
-/// The objects, and the statements that remove them.
+/// Describes faults, with the statements that remove them.
 fn reason(faults: &[Fault]) -> String {
     let (named, others) = faults.split_at(faults.len().min(NAMED_MAX));
     let more = (!others.is_empty()).then(|| format!("and {} more", others.len()));
     let whats = named.iter().map(|fault| fault.what.clone()).chain(more).collect::<Vec<_>>().join(", ");
-    let statements: Vec<_> = named.iter().filter_map(|fault| fault.statement.as_deref()).collect();
-    let removed = match statements.as_slice() {
-        [] => String::new(),
-        statements => format!("; remove them with an SQLite tool: {}", statements.join(" ")),
-    };
-    let is_lost = named.iter().any(|fault| fault.statement.is_none());
-    format!("{whats}{removed}{}", if is_lost { "; restore a backup" } else { "" })
+    let statements = || named.iter().filter_map(|fault| fault.statement.as_deref());
+    let is_plain = |statement: &&str| !statement.contains(char::is_control);
+    let plain: Vec<_> = statements().filter(is_plain).collect();
+    let for_shell: Vec<_> = statements().filter(|statement| !is_plain(statement)).map(shell_text).collect();
+    let mut reason = whats;
+    if !plain.is_empty() {
+        reason.push_str("; remove them with an SQLite tool: ");
+        reason.push_str(&plain.join(" "));
+    }
+    if !for_shell.is_empty() {
+        let text = for_shell.join(" ");
+        reason.push_str(&format!(
+            "; remove names with control characters in a shell: sqlite3 FILE \"$(printf '{text}')\""
+        ));
+    }
+    if named.iter().any(|fault| fault.statement.is_none()) {
+        reason.push_str("; restore a backup");
+    }
+    reason
 }
 
-/// Each object that is not as it should be, in an order in which they can be removed.
+/// Encodes a text for `printf '…'` in a shell, without control characters.
+fn shell_text(text: &str) -> String {
+    let mut encoded = String::new();
+    for sign in text.chars() {
+        match sign {
+            '\'' => encoded.push_str("'\\''"),
+            '\\' => encoded.push_str("\\\\"),
+            '%' => encoded.push_str("%%"),
+            control if control.is_control() => {
+                let mut bytes = [0; 4];
+                let bytes = control.encode_utf8(&mut bytes).bytes();
+                encoded.extend(bytes.map(|byte| format!("\\{byte:03o}")));
+            }
+            other => encoded.push(other),
+        }
+    }
+    encoded
+}
+
+/// Finds all differences, in an order in which the objects can be removed.
 fn faults(connection: &Connection, version: u32) -> rusqlite::Result<Vec<Fault>> {
     let made = schema::made_by_steps(version)?;
     let expected: BTreeMap<_, _> = objects(&made)?.into_iter().map(|object| (key(&object), object)).collect();
@@ -68,10 +115,10 @@ fn faults(connection: &Connection, version: u32) -> rusqlite::Result<Vec<Fault>>
             continue;
         }
         match object.kind.as_str() {
-            "table" if known.is_some() => faults.extend(changed(connection, &made, object)?),
-            // They go with the virtual table that they belong to.
+            "table" if let Some(known) = known => faults.extend(changed(connection, &made, object, known)?),
+            // Removed with its virtual table.
             "table" if is_shadow(object, &found) => {}
-            // It goes with its table.
+            // Removed with its table.
             "index" if !expected.contains_key(&("table".to_owned(), object.table.clone())) => {}
             "index" if is_plain(connection, &object.name)? => {}
             _ => faults.push(removal(object)),
@@ -90,7 +137,7 @@ fn key(object: &Object) -> (String, String) {
     (object.kind.clone(), object.name.clone())
 }
 
-/// All that somebody has made. Triggers come first: those of a table go with it.
+/// Reads all objects but SQLite's own. Triggers come first, because they are removed with their tables.
 fn objects(connection: &Connection) -> rusqlite::Result<Vec<Object>> {
     let sql =
         "SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_schema WHERE name NOT GLOB 'sqlite_*'
@@ -103,7 +150,7 @@ fn objects(connection: &Connection) -> rusqlite::Result<Vec<Object>> {
     rows.collect()
 }
 
-/// The words of a definition: what is quoted, names and numbers, and signs, without comments.
+/// Splits a definition into quoted texts, names, numbers and other characters, without comments.
 fn words(definition: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut rest = definition.trim_start();
@@ -128,17 +175,22 @@ fn is_of_name(sign: char) -> bool {
     sign.is_alphanumeric() || sign == '_' || sign == '$'
 }
 
-/// Bytes up to the end of what is quoted; a quotation mark in it is doubled, and so it is two words here.
+/// Returns the length of a quoted text in bytes. A text with a doubled quotation mark counts as two words.
 fn quoted(text: &str, mark: char) -> usize {
     text[1..].find(mark).map_or(text.len(), |end| end + 2)
 }
 
-/// Says how a table differs from the one of its name that is expected, if it does.
-fn changed(found: &Connection, made: &Connection, table: &Object) -> rusqlite::Result<Option<Fault>> {
+/// Describes how a table differs from the expected one, if it does.
+fn changed(
+    found: &Connection,
+    made: &Connection,
+    table: &Object,
+    expected: &Object,
+) -> rusqlite::Result<Option<Fault>> {
     let name = &table.name;
     let known = columns(made, name)?;
     let present = columns(found, name)?;
-    // A column that was renamed is missing, and a further one: to drop that would drop the data.
+    // A renamed column is both missing and added. Dropping it would drop its data.
     if let Some(missing) = known.iter().find(|column| !present.contains(column)) {
         let what = format!("the table {name} has no column {missing}");
         return Ok(Some(Fault { what, statement: None }));
@@ -150,14 +202,47 @@ fn changed(found: &Connection, made: &Connection, table: &Object) -> rusqlite::R
         let what = format!("further columns of the table {name}");
         return Ok(Some(Fault { what, statement: Some(statement) }));
     }
-    // Such a clause replaces or leaves out rows without an error. No table of ours has one.
+    // An ON CONFLICT clause replaces or skips rows without an error. No table of ours has one.
     let has_clause = table.words.iter().any(|word| word.eq_ignore_ascii_case("conflict"));
     let is_changed = has_clause || structure(found, name)? != structure(made, name)?;
-    let what = format!("another definition of the table {name}");
-    Ok(is_changed.then_some(Fault { what, statement: None }))
+    if is_changed {
+        return Ok(Some(Fault { what: format!("another definition of the table {name}"), statement: None }));
+    }
+    let has_other_checks = checks(&table.words) != checks(&expected.words);
+    let what = format!("other CHECKs in the table {name}");
+    Ok(has_other_checks.then_some(Fault { what, statement: None }))
 }
 
-/// What a table is, but for its checks: a line for each column, reference and unique constraint.
+/// Returns the CHECKs of a definition, sorted, in their current form.
+fn checks(words: &[String]) -> Vec<String> {
+    let begins = |at: &usize| words[*at].eq_ignore_ascii_case("check");
+    let mut checks: Vec<_> = (0..words.len())
+        .filter(begins)
+        .map(|at| {
+            let check = in_parentheses(&words[at + 1..]).join(" ");
+            let current = FORMER_CHECKS.iter().find(|(former, _)| *former == check);
+            current.map_or(check, |(_, current)| (*current).to_owned())
+        })
+        .collect();
+    checks.sort_unstable();
+    checks
+}
+
+/// Returns the words up to the parenthesis that closes the first one.
+fn in_parentheses(words: &[String]) -> &[String] {
+    let mut depth = 0_usize;
+    let end = words.iter().position(|word| {
+        match word.as_str() {
+            "(" => depth += 1,
+            ")" => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth == 0
+    });
+    &words[..end.map_or(words.len(), |end| end + 1)]
+}
+
+/// Describes the structure of a table except its CHECKs: a line for each column, foreign key and unique constraint.
 fn structure(connection: &Connection, table: &str) -> rusqlite::Result<Vec<String>> {
     let sql = "SELECT concat_ws(' ', 'table', type, wr, strict)
              FROM pragma_table_list WHERE schema = 'main' AND name = ?1
@@ -177,15 +262,16 @@ fn columns(connection: &Connection, table: &str) -> rusqlite::Result<Vec<String>
     statement.query_map([table], |row| row.get(0))?.collect()
 }
 
-/// Whether a table belongs to a virtual one, by whose name it begins. Its engine may not be known here.
+/// Returns true if a table is a shadow table, whose name begins with that of its virtual table. SQLite reports that only
+/// for virtual tables whose module is loaded.
 fn is_shadow(table: &Object, found: &[Object]) -> bool {
     let is_virtual = |one: &Object| one.words.get(1).is_some_and(|word| word.eq_ignore_ascii_case("virtual"));
     let begins = |one: &Object| table.name.strip_prefix(&one.name).is_some_and(|rest| rest.starts_with('_'));
     found.iter().any(|one| one.kind == "table" && is_virtual(one) && begins(one))
 }
 
-/// Whether an index can neither refuse a row nor fail: it is of whole columns and of all rows, compares as SQLite does, and
-/// is not unique.
+/// Returns true if an index can neither refuse a row nor fail: it is not unique, covers whole columns and all rows, and
+/// uses a built-in collation.
 fn is_plain(connection: &Connection, index: &str) -> rusqlite::Result<bool> {
     let sql = "SELECT count(*) FROM sqlite_schema AS entry, pragma_index_list(entry.tbl_name) AS list
          WHERE entry.type = 'index' AND entry.name = ?1 AND list.name = ?1 AND NOT list.\"unique\" AND NOT list.partial
@@ -194,7 +280,7 @@ fn is_plain(connection: &Connection, index: &str) -> rusqlite::Result<bool> {
     connection.query_row(sql, [index], |row| row.get::<_, i64>(0)).map(|count| count > 0)
 }
 
-/// What an object is, and the statement that removes it.
+/// Returns the fault of an object that is not expected.
 fn removal(object: &Object) -> Fault {
     let Object { kind, name, .. } = object;
     Fault {
@@ -203,12 +289,12 @@ fn removal(object: &Object) -> Fault {
     }
 }
 
-/// A name as a statement has it.
+/// Quotes a name for a statement.
 fn quote(name: &str) -> String {
-    format!("\"{}\"", shown(&name.replace('"', "\"\"")))
+    format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// A name that may be printed: it is another's text.
+/// Returns a name that is safe to print: another program may have chosen it.
 fn shown(name: &str) -> String {
     name.chars().map(|sign| if sign.is_control() { char::REPLACEMENT_CHARACTER } else { sign }).collect()
 }
@@ -217,7 +303,7 @@ fn shown(name: &str) -> String {
 mod tests {
     use super::*;
 
-    /// The faults of a file of this version after these statements.
+    /// Returns the faults of a database of this version after these statements.
     fn after(version: u32, statements: &str) -> Vec<String> {
         let connection = schema::made_by_steps(version).unwrap();
         connection.execute_batch(statements).unwrap();
@@ -225,14 +311,14 @@ mod tests {
     }
 
     #[test]
-    fn what_the_steps_leave_is_expected_of_each_version() {
+    fn the_schema_of_each_version_is_accepted() {
         for version in 0..=schema::VERSION {
             assert_eq!(after(version, ""), [""; 0], "{version}");
         }
     }
 
     #[test]
-    fn what_harms_nothing_is_left_alone() {
+    fn harmless_objects_are_accepted() {
         for harmless in [
             "ANALYZE",
             "CREATE INDEX mine ON pets (name COLLATE nocase, status DESC)",
@@ -271,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn what_belongs_to_a_virtual_table_goes_with_it() {
+    fn shadow_tables_are_removed_with_their_virtual_table() {
         let virtual_table = "CREATE TABLE words_data (a); CREATE TABLE words2 (a); PRAGMA writable_schema = on;
              INSERT INTO sqlite_schema VALUES ('table', 'words', 'words', 0, 'CREATE VIRTUAL TABLE words USING fts5(a)')";
         let found = after(schema::VERSION, virtual_table);
@@ -280,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_that_was_made_otherwise_or_is_missing_is_told() {
+    fn a_table_with_another_definition_or_a_missing_table_is_reported() {
         let cascade =
             "DROP TABLE usage; CREATE TABLE usage (account_id INTEGER PRIMARY KEY, minute_number INTEGER,
              minute_used INTEGER, day_number INTEGER, day_used INTEGER)";
@@ -293,19 +379,55 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_names_some_objects_and_none_of_their_control_characters() {
+    fn a_refusal_names_a_bounded_number_of_objects_without_control_characters() {
         let connection = schema::made_by_steps(schema::VERSION).unwrap();
         for number in 0..NAMED_MAX + 2 {
             connection.execute_batch(&format!("CREATE VIEW \"\x1b[2J{number}\" AS SELECT 1")).unwrap();
         }
         let refused = check(&connection, Path::new("shop.db"), schema::VERSION).unwrap_err().to_string();
-        assert!(refused.starts_with("shop.db has another schema than a petstore gives it"), "{refused}");
+        assert!(refused.starts_with("shop.db has an unexpected schema"), "{refused}");
         assert!(
-            refused.contains(", and 2 more; remove them with an SQLite tool: DROP VIEW")
+            refused.contains(", and 2 more; remove names with control characters in a shell: sqlite3 FILE ")
                 && !refused.contains('\x1b'),
             "{refused}"
         );
         assert_eq!(refused.matches("DROP VIEW").count(), NAMED_MAX);
+    }
+
+    #[test]
+    fn the_shell_command_for_a_name_with_control_characters_prints_the_statement() {
+        let names = ["a\x1b[2J\nb", "it's 100% \u{9b}\\033 \"quoted\"\u{7f}"];
+        let connection = schema::made_by_steps(schema::VERSION).unwrap();
+        for name in names {
+            connection.execute_batch(&format!("CREATE VIEW {} AS SELECT 1", quote(name))).unwrap();
+        }
+        let refused = reason(&faults(&connection, schema::VERSION).unwrap());
+        assert!(!refused.contains(char::is_control), "{refused}");
+        let command = refused.split_once("sqlite3 FILE \"$(").unwrap().1.strip_suffix(")\"").unwrap();
+        let printed = std::process::Command::new("sh").args(["-c", command]).output().unwrap();
+        connection.execute_batch(std::str::from_utf8(&printed.stdout).unwrap()).unwrap();
+        assert_eq!(faults(&connection, schema::VERSION).unwrap(), []);
+    }
+
+    /// Replaces the definition of a table.
+    fn redefined(table: &str, from: &str, to: &str) -> Vec<String> {
+        let connection = schema::made_by_steps(schema::VERSION).unwrap();
+        let sql = "UPDATE sqlite_schema SET sql = replace(sql, ?2, ?3) WHERE name = ?1";
+        connection.pragma_update(None, "writable_schema", true).unwrap();
+        assert_eq!(connection.execute(sql, [table, from, to]).unwrap(), 1, "{table}");
+        faults(&connection, schema::VERSION).unwrap().into_iter().map(|fault| reason(&[fault])).collect()
+    }
+
+    #[test]
+    fn a_changed_added_or_missing_check_is_refused_and_a_former_one_is_accepted() {
+        let other = ["other CHECKs in the table pets; restore a backup"];
+        assert_eq!(redefined("pets", "CHECK (stock >= 0)", "CHECK (stock >= 5)"), other);
+        assert_eq!(redefined("pets", "CHECK (stock >= 0)", "CHECK (stock >= 0) CHECK (version < 9)"), other);
+        assert_eq!(redefined("pets", "CHECK (stock >= 0)", ""), other);
+        assert_eq!(redefined("pets", "CHECK (stock >= 0)", "check(stock>=0) -- as before"), [""; 0]);
+        let words = "status = 'available' OR status = 'pending' OR status = 'sold'";
+        assert_eq!(redefined("pets", words, "status IN ('available', 'pending', 'sold')"), [""; 0]);
+        assert_eq!(redefined("pets", words, "status IN ('available', 'pending')"), other);
     }
 
     #[test]

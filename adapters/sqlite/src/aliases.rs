@@ -1,8 +1,8 @@
-//! Further names of a data file: hard links, and other mounts of the same file.
+//! Aliases of a data file: hard links, and other mounts of the same file.
 //!
-//! SQLite finds the `-wal` by the file's name, and each name has another. So two servers by two names would each write a
-//! log of their own over the same file, and whoever opens a file by another name than its last server did does not see what
-//! that one has left in its log.
+//! SQLite derives the path of the `-wal` from the path of the data file, so each alias has its own log. Two servers with two
+//! aliases would each write their own log over the same file. A file that is opened by another alias than the last time lacks
+//! the changes that are still in the log of the last one.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, Metadata, TryLockError};
@@ -14,13 +14,13 @@ use std::path::Path;
 use rustix::fs::{XattrFlags, major, minor};
 
 use crate::OpenError;
-use crate::files::{beside, ending};
-use crate::original::DataFile;
+use crate::data_file::DataFile;
+use crate::files::{companion, with_suffix};
 
-/// The kernel's list of the locks that are held.
+/// The kernel's list of held locks.
 const LOCKS: &str = "/proc/locks";
 
-/// Takes the lock on the file itself, which another process has by whatever name it has opened it.
+/// Takes the lock on the file itself. It excludes a process that has opened the file by any alias.
 pub(crate) fn lock(data: &DataFile, database: &Path) -> Result<(), OpenError> {
     data.lock().map_err(|error| match error {
         TryLockError::WouldBlock => in_use(database),
@@ -36,8 +36,8 @@ fn in_use(database: &Path) -> OpenError {
     OpenError::InUseByAnotherName { path: database.into(), holder }
 }
 
-/// The process that has a lock on a whole file, by the kernel's list (proc_locks(5)): it is 0 where that is of another
-/// container, and there are file systems whose devices the list numbers otherwise.
+/// Finds the process that holds a lock on a whole file in the kernel's list (proc_locks(5)). The list has 0 for a process of
+/// another container, and other device numbers for some file systems.
 fn holder(locks: &str, major: u32, minor: u32, inode: u64) -> Option<u32> {
     let file = format!("{major:02x}:{minor:02x}:{inode}");
     let of_file = |line: &str| {
@@ -49,28 +49,28 @@ fn holder(locks: &str, major: u32, minor: u32, inode: u64) -> Option<u32> {
     locks.lines().find_map(of_file)
 }
 
-/// Refuses a file that another process writes under another name, to be asked before it is read.
+/// Refuses a file that another process has open by another alias. Call it before the file is read.
 ///
-/// Not for a process that has the file open itself: SQLite's locks on it would be gone.
+/// Not for a process that has the file open itself: closing a descriptor releases SQLite's locks on it.
 pub(crate) fn check_in_use(database: &Path) -> Result<(), OpenError> {
-    if !has_names(database) {
+    if !has_hard_links(database) {
         return Ok(());
     }
     let is_held = |path: &Path| {
         let opened = File::open(path);
         opened.is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
     };
-    // Who has it by this name has locked what is beside this name, too.
-    let is_elsewhere = is_held(database) && !is_held(&beside(database, ".lock"));
+    // A process that has opened it by this name also holds the lock file beside this name.
+    let is_elsewhere = is_held(database) && !is_held(&companion(database, ".lock"));
     if is_elsewhere { Err(in_use(database)) } else { Ok(()) }
 }
 
-/// Refuses a further name of a file that no journal has been opened by: its last one may have ended without copying its
-/// log, which then stands beside another name, in any folder. A name that was used has a lock file beside it.
-pub(crate) fn check_is_used(database: &Path) -> Result<(), OpenError> {
-    const UNUSED: &str = "it is a hard link, and was not opened by this name before: what was written last may be in the -wal \
-                          beside another name of it; open it by that name, or make a copy and open that";
-    if !has_names(database) || beside(database, ".lock").exists() {
+/// Refuses an alias by which no journal has been opened: the last server may have been killed, and its log is then beside
+/// another alias, in any folder. An alias that was used has a lock file beside it.
+pub(crate) fn check_was_used(database: &Path) -> Result<(), OpenError> {
+    const UNUSED: &str = "it is a hard link that has not been opened by this name before, and the last changes may be in the -wal \
+                          beside another of its names: open it by that name, or copy the file and open the copy";
+    if !has_hard_links(database) || companion(database, ".lock").exists() {
         return Ok(());
     }
     check_in_use(database)?;
@@ -79,19 +79,19 @@ pub(crate) fn check_is_used(database: &Path) -> Result<(), OpenError> {
     Err(failed(io::Error::other(UNUSED)))
 }
 
-/// Refuses a file of whose other names in the same folder one has a log: it holds what was written last, and what would
-/// be written without it would be overwritten.
+/// Refuses a file if one of its aliases in the same folder has a log, which holds the last changes. A later recovery of that
+/// log would overwrite what is written without it.
 pub(crate) fn check_logs(database: &Path) -> io::Result<()> {
-    let (Some(folder), true) = (database.parent(), has_names(database)) else { return Ok(()) };
+    let (Some(folder), true) = (database.parent(), has_hard_links(database)) else { return Ok(()) };
     let id = |of: &Metadata| (of.dev(), of.ino());
     let this = id(&fs::metadata(database)?);
-    // A folder that may not be listed hides them.
+    // A folder without read permission hides its aliases.
     for other in fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()) {
         let is_same = fs::symlink_metadata(&other).is_ok_and(|found| id(&found) == this);
         let is_other = is_same && other.file_name() != database.file_name();
-        if is_other && fs::metadata(ending(&other, "-wal")).is_ok_and(|found| found.len() > 0) {
+        if is_other && fs::metadata(with_suffix(&other, "-wal")).is_ok_and(|found| found.len() > 0) {
             return Err(io::Error::other(format!(
-                "it is also named {0}, and {0}-wal holds what was written last: open it by that name",
+                "it is also named {0}, and {0}-wal holds the last changes: open it by that name",
                 other.display()
             )));
         }
@@ -99,54 +99,55 @@ pub(crate) fn check_logs(database: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The attribute of a data file that holds the name by which it was opened last: it is the file's, whatever it is called.
+/// The extended attribute for the name by which a data file was opened last. It belongs to the inode, so all aliases share
+/// it.
 const LAST_NAME: &str = "user.petstore.opened_as";
 
-/// Bytes of such a name. Longer ones are not noted: file systems have little room for attributes.
+/// The longest name that is recorded, in bytes: file systems have little room for attributes.
 const LAST_NAME_MAX: usize = 1024;
 
-/// Notes the name by which a file is opened. A file system without attributes keeps none.
-pub(crate) fn note_name(data: &DataFile, database: &Path) {
+/// Records the name by which a file is opened. A file system without attributes records none.
+pub(crate) fn record_name(data: &DataFile, database: &Path) {
     let name = database.as_os_str().as_bytes();
     if name.len() <= LAST_NAME_MAX {
         let _ = rustix::fs::fsetxattr(data.file(), LAST_NAME, name, XattrFlags::empty());
     }
 }
 
-/// Refuses a file with several names that was opened last by another one of them, unless its log is known to be empty: what
-/// was written last is in the log beside that name.
+/// Refuses a file that was opened last by another alias, unless the log of that alias is known to be empty: it holds the last
+/// changes.
 pub(crate) fn check_last_name(database: &Path) -> io::Result<()> {
     let mut name = [0; LAST_NAME_MAX];
-    if !has_names(database) {
+    if !has_hard_links(database) {
         return Ok(());
     }
     let Ok(length) = rustix::fs::getxattr(database, LAST_NAME, &mut name) else { return Ok(()) };
     let last = Path::new(OsStr::from_bytes(&name[..length]));
     let id = |of: &Metadata| (of.dev(), of.ino());
-    // By the folder and not by its spelling: a link to the folder leads to the same log.
+    // Folders are compared by inode, because a link to a folder leads to the same log.
     let folder = |of: &Path| Some(id(&fs::metadata(of.parent()?).ok()?));
     if last.file_name() == database.file_name() && folder(last) == folder(database) {
         return Ok(());
     }
     let this = id(&fs::metadata(database)?);
     let is_there = fs::metadata(last).is_ok_and(|found| id(&found) == this);
-    let has_log = fs::metadata(ending(last, "-wal")).is_ok_and(|found| found.len() > 0);
+    let has_log = fs::metadata(with_suffix(last, "-wal")).is_ok_and(|found| found.len() > 0);
     match (is_there, has_log) {
         (true, false) => Ok(()),
         (true, true) => Err(io::Error::other(format!(
-            "it was last opened as {0}, and {0}-wal holds what was written last: open it by that name",
+            "it was last opened as {0}, and {0}-wal holds the last changes: open it by that name",
             last.display()
         ))),
         (false, _) => Err(io::Error::other(format!(
-            "it has several names and was last opened as {}, which is not found: what was written last may be in the -wal beside \
-             that name; open it by that name, or remove its other names",
+            "it has several names and was last opened as {}, which does not exist now, and the last changes may be in the -wal \
+             beside that name: open it by that name, or remove its other names",
             last.display()
         ))),
     }
 }
 
-/// Whether a file has more than one name.
-fn has_names(database: &Path) -> bool {
+/// Returns true if a file has more than one hard link.
+fn has_hard_links(database: &Path) -> bool {
     fs::metadata(database).is_ok_and(|found| found.nlink() > 1)
 }
 
@@ -155,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_holder_of_a_lock_is_found_by_the_file() {
+    fn the_holder_of_a_lock_is_found_by_device_and_inode() {
         const LOCKS: &str = "1: POSIX  ADVISORY  READ 11 08:01:42 1073741826 1073742335\n\
             2: FLOCK  ADVISORY  WRITE 12 08:01:43 0 EOF\n\
             3: FLOCK  ADVISORY  WRITE 13 08:01:42 0 EOF\n\

@@ -1,0 +1,251 @@
+//! The checks of a request, in the order of the API contract, and the call of its operation.
+
+use std::net::IpAddr;
+use std::pin::pin;
+
+use bytes::Bytes;
+use hyper::http::request::Parts;
+use hyper::{Method, StatusCode};
+use petstore_domain::{AccountId, Scope, Scopes};
+use petstore_ports::{Cost, api};
+
+use super::QueueFull;
+use crate::counts::counters::Decision;
+use crate::exchange::body::RequestBody;
+use crate::exchange::credentials::{client_number, presented};
+use crate::exchange::forwarded::ForwardedOrigin;
+use crate::exchange::operations::OperationCall;
+use crate::exchange::sandbox::Interrupted;
+use crate::exchange::{builtin_endpoints, cors, gate, host, operations, sandbox};
+use crate::io::activity::Activity;
+use crate::response::answer::Answer;
+use crate::response::quota_headers::QuotaNote;
+use crate::thread::shared::{App, Serves};
+use crate::thread::thread_state::ThreadState;
+use crate::wire;
+use crate::wire::builtin_routes::BuiltinRoute;
+use crate::wire::error::{ApiError, Code};
+use crate::wire::request_head::{RequestHead, bounds};
+use crate::wire::route::{self, BodyKind, OperationId, Resource};
+
+/// Facts that the checks collect for the response's headers and for the log.
+#[derive(Default)]
+pub(super) struct RequestNotes {
+    /// The path is under the base path, so the response has quota headers.
+    pub(super) under_base: bool,
+    pub(super) quota: Option<QuotaNote>,
+    pub(super) resource: Option<Resource>,
+    pub(super) account: Option<AccountId>,
+    /// The scheme and host of the client's own request, as a trusted proxy forwarded them.
+    pub(super) forwarded_origin: Option<Box<ForwardedOrigin>>,
+    /// A planned failure closes the connection without a response.
+    pub(super) dropped: bool,
+}
+
+impl RequestNotes {
+    /// Records a planned failure and returns its response.
+    fn interrupt(&mut self, interrupted: Interrupted) -> Answer {
+        match interrupted {
+            Interrupted::Dropped => {
+                self.dropped = true;
+                Answer::empty(StatusCode::SERVICE_UNAVAILABLE)
+            }
+            Interrupted::Answered { answer, quota, account } => {
+                (self.quota, self.account) = (quota, account);
+                answer
+            }
+        }
+    }
+}
+
+/// Runs the checks in the order of the API contract, then the operation. The first check that fails returns its response.
+pub(super) async fn run_checks<const SECURE: bool>(
+    thread: &ThreadState,
+    activity: &Activity,
+    client: IpAddr,
+    parts: &Parts,
+    head: &RequestHead<'_>,
+    body: &mut RequestBody,
+    notes: &mut RequestNotes,
+) -> Answer {
+    let app = &*thread.app;
+    let (is_under, resource) = locate(thread, parts.uri.path());
+    notes.under_base = is_under;
+    // Set before the first check, since every response of a deprecated operation has the deprecation headers.
+    notes.resource = resource;
+    if let Err(answer) = check_bounds::<SECURE>(app, parts, head) {
+        return answer;
+    }
+    // Health probes address an IP address, not a host name.
+    let any_name = !is_under && BuiltinRoute::find(parts.uri.path()).is_some_and(BuiltinRoute::is_probe);
+    let authority = match host::authority(parts, head, thread, any_name) {
+        Ok(authority) => authority,
+        Err(reason) => return ApiError::new(Code::InvalidHost, reason).into(),
+    };
+    if !is_under {
+        if let Some(route) = sandbox::routes::SandboxRoute::find(parts.uri.path(), thread) {
+            return Box::pin(sandbox::routes::answer(route, thread, parts, head, body)).await;
+        }
+        return Box::pin(builtin_endpoints::answer(thread, parts, head)).await;
+    }
+    if parts.method == Method::OPTIONS {
+        return match resource {
+            Some(resource) => cors::options(resource.allow(), &app.cors, head, &parts.headers),
+            None => cors::preflight_of_unknown_path(&app.cors, head, &parts.headers)
+                .unwrap_or_else(|| not_found().into()),
+        };
+    }
+    if !thread
+        .load_shedder
+        .admits(activity, || client_number(head, &parts.headers, client, &thread.known_keys))
+    {
+        app.count_overload();
+        return Answer::overloaded();
+    }
+    let operation = resource.and_then(|resource| resource.operation(&parts.method));
+    let cost = if operation == Some(OperationId::GetRateLimit) { Cost::Nothing } else { Cost::One };
+    let _permit = match &app.sandbox {
+        None => None,
+        // Boxed, so that a sandbox does not enlarge the future of every request.
+        Some(sandbox) => {
+            let injection = sandbox::inject_fault(sandbox, thread, client, parts, head, resource, cost);
+            match Box::pin(injection).await {
+                Ok(permit) => Some(permit),
+                Err(interrupted) => return notes.interrupt(interrupted),
+            }
+        }
+    };
+    let now = thread.time();
+    let key = match presented(head, &parts.headers) {
+        Ok(key) => key,
+        Err(lack) => return gate::without_key(app, client, lack, now, &mut notes.quota).await,
+    };
+    let admission = match app.api.admit(api::Call { key, address: client, cost, now }).await {
+        Ok(admission) => admission,
+        Err(refusal) => {
+            if let Some((plan, decision)) = gate::decision(&refusal) {
+                thread.counters.decided(plan, decision);
+            }
+            return gate::refused(refusal, now, &mut notes.quota);
+        }
+    };
+    thread.counters.decided(&admission.plan, Decision::Admitted);
+    thread.known_keys.remember(key);
+    notes.quota = Some(QuotaNote::of_account(&admission.usage));
+    notes.account = Some(admission.account);
+    let Some(resource) = resource else { return not_found().into() };
+    let Some(operation) = operation else {
+        return Answer::not_allowed(resource.allow());
+    };
+    if let Err(error) = check_permission(operation, admission.scopes, parts, head) {
+        return error.into();
+    }
+    let body = match operation.takes() {
+        BodyKind::Nothing => Bytes::new(),
+        takes => match Box::pin(read_body(app, takes, parts, body)).await {
+            Ok(body) => body,
+            Err(answer) => return answer,
+        },
+    };
+    let forwarded_origin = notes.forwarded_origin.as_deref();
+    let (is_secure, admission, body) = (SECURE, &admission, &body);
+    let call = OperationCall { thread, parts, head, authority, forwarded_origin, is_secure, admission, body };
+    let handled = if operation.scope() == Scope::Read {
+        // Created where it is awaited, so that it is not moved.
+        operations::handle(&call, operation, resource).await
+    } else {
+        let handling = async {
+            let handling = pin!(operations::handle(&call, operation, resource));
+            thread.wakeups.run(handling).await
+        };
+        Box::pin(handling).await
+    };
+    match handled {
+        Ok(answer) | Err(answer) => answer,
+    }
+}
+
+/// Returns whether a path is under the base path, and the resource that it names there.
+fn locate(thread: &ThreadState, path: &str) -> (bool, Option<Resource>) {
+    let base = &thread.app.settings.base_path;
+    // With an empty base path every path would be under it, the built-in endpoints included.
+    if thread.serves == Serves::Ops || (base.is_empty() && builtin_endpoints::is_page(path, thread)) {
+        return (false, None);
+    }
+    // A path that cannot be decoded names no resource, but it may still be under the base path.
+    let decoded = route::decode(path);
+    let under = under_base(decoded.as_deref().unwrap_or(path), base);
+    (under.is_some(), under.filter(|_| decoded.is_some()).and_then(Resource::find))
+}
+
+/// The part of a path after the base path, with its leading slash; `None` for a path that is not under it.
+fn under_base<'r>(path: &'r str, base: &str) -> Option<&'r str> {
+    path.strip_prefix(base).filter(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// Checks the bounds of the head, and of the requests that wait on one HTTP/2 connection.
+fn check_bounds<const SECURE: bool>(app: &App, parts: &Parts, head: &RequestHead<'_>) -> Result<(), Answer> {
+    bounds::check(parts, head)?;
+    if SECURE && parts.extensions.get::<QueueFull>().is_some() {
+        app.count_overload();
+        return Err(Answer::overloaded());
+    }
+    Ok(())
+}
+
+/// Checks that the key has the operation's scope, and that the client accepts the type of its responses.
+fn check_permission(
+    operation: OperationId,
+    granted: Scopes,
+    parts: &Parts,
+    head: &RequestHead<'_>,
+) -> Result<(), ApiError> {
+    if !granted.permits(operation.scope()) {
+        let (needed, granted) = (operation.scope().as_str(), granted.as_str());
+        let message =
+            format!("This operation needs the scope {needed}; the API key has the scope {granted}.");
+        return Err(ApiError::new(Code::InsufficientScope, message));
+    }
+    if head.has_accept() && !wire::accepts_json(&parts.headers) {
+        let message = "The response is application/json; the Accept header must allow it.";
+        return Err(ApiError::new(Code::NotAcceptable, message));
+    }
+    Ok(())
+}
+
+async fn read_body(
+    app: &App,
+    takes: BodyKind,
+    parts: &Parts,
+    body: &mut RequestBody,
+) -> Result<Bytes, Answer> {
+    let is_patch = takes == BodyKind::MergePatch;
+    wire::check_content_type(&parts.headers, is_patch).map_err(|unsupported| {
+        let answer = Answer::from(unsupported);
+        if is_patch { answer.with_header(wire::ACCEPT_PATCH, wire::PATCH_TYPES) } else { answer }
+    })?;
+    Ok(body.read(app.settings.bounds.body, app.settings.deadlines.body).await?)
+}
+
+fn not_found() -> ApiError {
+    ApiError::new(Code::NotFound, "This path does not exist; the OpenAPI document lists all paths.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_base_path_is_a_whole_number_of_segments() {
+        let cases = [
+            ("/v1/pets", "/v1", Some("/pets")),
+            ("/v1", "/v1", Some("")),
+            ("/v1x/pets", "/v1", None),
+            ("/pets", "/v1", None),
+            ("/pets", "", Some("/pets")),
+        ];
+        for (path, base, expected) in cases {
+            assert_eq!(under_base(path, base), expected, "{path} under {base}");
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! The pause between two calls of a failing journal's `recover`.
+
+use std::time::Duration;
+
+/// Shortest pause.
+pub(crate) const PAUSE_MIN: Duration = Duration::from_millis(100);
+
+/// Longest pause: half of the ten seconds in which a store is to recover.
+const PAUSE_MAX: Duration = Duration::from_secs(5);
+
+/// Backoff factor: the pause is ten times as long as the last `recover` took. A call may copy everything that is not
+/// checkpointed, on each try while a disk is full: so it occupies the disk and a CPU for less than a tenth of the time.
+const PAUSE_FACTOR: u32 = 10;
+
+/// The pause after a `recover` that failed after `took`.
+pub(crate) fn pause_after(took: Duration) -> Duration {
+    took.saturating_mul(PAUSE_FACTOR).clamp(PAUSE_MIN, PAUSE_MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_expensive_recovery_is_tried_less_often() {
+        const MINUTE: Duration = Duration::from_mins(1);
+        for (took_ms, tries) in [(0, 600), (1, 595), (10, 546), (30, 182), (200, 28), (400, 14), (2_000, 9)] {
+            let took = Duration::from_millis(took_ms);
+            let each = took + pause_after(took);
+            assert_eq!(MINUTE.as_millis().div_ceil(each.as_millis()), tries, "{took_ms} ms");
+        }
+        let longest = pause_after(Duration::MAX);
+        assert!(longest * 2 <= Duration::from_secs(10), "the store recovers within ten seconds");
+    }
+}

@@ -1,0 +1,87 @@
+//! The batch that the writer decides: transitions, each on the result of those before it, and the callers that wait.
+
+use petstore_domain::{Changes, View};
+use petstore_ports::{StoreError, Transition};
+
+use crate::apply::check_room;
+use crate::oneshot::Sender;
+use crate::overlay::Overlay;
+use crate::tables::Tables;
+use crate::transact::{ROUNDS_MAX, ask};
+
+/// A batch from its first decision until its outcome is known.
+#[derive(Default)]
+pub(crate) struct OpenBatch {
+    overlay: Overlay,
+    callers: Vec<Sender<()>>,
+}
+
+impl OpenBatch {
+    /// Decides a transition, and adds its changes. A rejected transition waits for the commit as well: the rejection may be
+    /// due to another decision of the batch.
+    pub(crate) fn decide(&mut self, tables: &Tables, transition: &dyn Transition, caller: Sender<()>) {
+        match self.changes_of(tables, transition) {
+            Ok(changes) => {
+                if !changes.is_empty() {
+                    self.overlay.add(tables, changes);
+                }
+                self.callers.push(caller);
+            }
+            Err(error) => caller.send(Err(error)),
+        }
+    }
+
+    /// Asks a transition for its changes. No record changes meanwhile, so each one is loaded once.
+    fn changes_of(&mut self, tables: &Tables, transition: &dyn Transition) -> Result<Changes, StoreError> {
+        let mut view = View::default();
+        for _ in 0..ROUNDS_MAX {
+            let footprint = ask(|| transition.footprint(&view))?;
+            let mut is_complete = true;
+            for record in footprint.names() {
+                if !view.holds(record) {
+                    self.overlay.load(tables, record, &mut view)?;
+                    is_complete = false;
+                }
+            }
+            if is_complete {
+                let changes = ask(|| transition.decide(&view))?.unwrap_or_default();
+                tables.return_unused_ids(&view, &changes);
+                return check_room(&changes).map(|()| changes);
+            }
+        }
+        Err(StoreError::busy(format!("the footprint of an operation still grew after {ROUNDS_MAX} rounds")))
+    }
+
+    /// The changes of each decision, in the order of the decisions.
+    pub(crate) fn decided(&self) -> &[Changes] {
+        self.overlay.decided()
+    }
+
+    /// Removes the changes; [`OpenBatch::end`] follows once they are in the tables.
+    pub(crate) fn take_decided(&mut self) -> Vec<Changes> {
+        self.overlay.take_decided()
+    }
+
+    /// Adds changes that no caller waits for. The tables have room for them.
+    pub(crate) fn add(&mut self, tables: &Tables, changes: Changes) {
+        self.overlay.add(tables, changes);
+    }
+
+    /// Ends the batch, and reports its outcome to all callers.
+    pub(crate) fn end(&mut self, outcome: &Result<(), StoreError>) {
+        self.overlay.clear();
+        self.answer(outcome);
+    }
+
+    /// Reports an outcome to all callers. The batch goes on: it may still be committed.
+    pub(crate) fn answer(&mut self, outcome: &Result<(), StoreError>) {
+        for caller in self.callers.drain(..) {
+            caller.send(outcome.clone());
+        }
+    }
+
+    /// Leaves the outcome unknown to all callers.
+    pub(crate) fn abandon(&mut self) {
+        self.callers.clear();
+    }
+}

@@ -1,0 +1,73 @@
+//! The shop that a reset puts in place of the current one.
+
+use std::sync::Arc;
+
+use petstore_domain::Change;
+use petstore_ports::{LastIds, Row, StoreError};
+
+use crate::bulk_loader::{BulkLoader, Contradiction};
+use crate::tables::Tables;
+
+/// Rows of a shop that are known to be consistent.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct NewShop {
+    rows: Arc<[Row]>,
+    last_ids: LastIds,
+}
+
+impl NewShop {
+    /// Checks the rows in scratch tables, since an error after the commit would come too late. `before`: the last ids
+    /// issued; accounts and keys stay, and so do their ids.
+    pub(crate) fn check(rows: Arc<[Row]>, before: LastIds) -> Result<Self, StoreError> {
+        let scratch = Tables::new();
+        let loaded = load(&scratch, &rows).and_then(|loader| loader.check());
+        loaded.map_err(|contradiction| StoreError::corrupt(contradiction.to_string()))?;
+        let LastIds { account, key, .. } = before;
+        Ok(Self { rows, last_ids: LastIds { account, key, ..scratch.last_ids() } })
+    }
+
+    pub(crate) const fn last_ids(&self) -> LastIds {
+        self.last_ids
+    }
+
+    pub(crate) fn rows(&self) -> impl Iterator<Item = Row> {
+        self.rows.iter().cloned()
+    }
+}
+
+fn load<'t>(tables: &'t Tables, rows: &[Row]) -> Result<BulkLoader<'t>, Contradiction> {
+    let mut loader = BulkLoader::of(tables);
+    for row in rows {
+        match row {
+            Row::Category(record) => loader.category(record.clone())?,
+            Row::Pet(record) => loader.pet(record.clone())?,
+            Row::Order(record) => loader.order(record.clone())?,
+            // A reset keeps accounts and keys, and drops idempotency records and usage.
+            Row::Account(_) | Row::Key(_) | Row::Idempotency(_) | Row::Usage(_) => {}
+        }
+    }
+    loader.index_names();
+    Ok(loader)
+}
+
+impl Tables {
+    /// Replaces the shop, and drops idempotency records, usage and bans. The caller excludes writes; readers find an empty shop
+    /// meanwhile.
+    pub(crate) fn replace_shop(&self, shop: &NewShop) {
+        self.visibility.hide();
+        self.clear_shop(shop.last_ids);
+        load(self, &shop.rows).expect("the rows were checked, and the shop is empty");
+        self.idempotency_records.clear();
+        for key in self.keys.without_bans() {
+            self.apply_one(Change::Key(Box::new(key)));
+        }
+        self.forget_usage();
+        self.visibility.show();
+    }
+
+    /// Forgets usage, which the journal gets like any other change of it: written behind. Forgets strikes too.
+    pub(crate) fn forget_usage(&self) {
+        self.accounts.forget_usage(|_| true);
+        self.keys.forget_strikes();
+    }
+}

@@ -1,0 +1,94 @@
+//! Sets of slots that a search can skip through in either direction.
+
+use petstore_ports::PageOrder;
+use roaring::RoaringBitmap;
+
+#[cfg(test)]
+use crate::slab::SLOT_MAX;
+
+/// Returns the first slot of a set at or after a position, in the order of the search. The positions of successive calls
+/// must be in that order.
+pub(crate) type Seek<'a> = Box<dyn FnMut(u32) -> Option<u32> + 'a>;
+
+/// A set of slots that can be skipped through.
+pub(crate) trait SlotSet {
+    /// Begins a search through the set.
+    fn seek(&self, order: PageOrder) -> Seek<'_>;
+}
+
+impl SlotSet for RoaringBitmap {
+    fn seek(&self, order: PageOrder) -> Seek<'_> {
+        let mut slots = self.iter();
+        match order {
+            PageOrder::Ascending => memoized(order, move |position| {
+                slots.advance_to(position);
+                slots.next()
+            }),
+            PageOrder::Descending => memoized(order, move |position| {
+                slots.advance_back_to(position);
+                slots.next_back()
+            }),
+        }
+    }
+}
+
+/// At most one slot.
+impl SlotSet for Option<u32> {
+    fn seek(&self, order: PageOrder) -> Seek<'_> {
+        Box::new(move |position| self.filter(|slot| !is_before(order, *slot, position)))
+    }
+}
+
+/// The union of bitmaps, one for each value that a filter admits.
+pub(crate) struct Union<'a>(pub(crate) Vec<&'a RoaringBitmap>);
+
+impl SlotSet for Union<'_> {
+    fn seek(&self, order: PageOrder) -> Seek<'_> {
+        if let [bitmap] = self.0.as_slice() {
+            return bitmap.seek(order);
+        }
+        let mut seeks: Vec<Seek<'_>> = self.0.iter().map(|bitmap| bitmap.seek(order)).collect();
+        Box::new(move |position| {
+            let slots = seeks.iter_mut().filter_map(|seek| seek(position));
+            match order {
+                PageOrder::Ascending => slots.min(),
+                PageOrder::Descending => slots.max(),
+            }
+        })
+    }
+}
+
+/// Makes a [`Seek`] of a skipping iterator. An iterator does not return a slot twice, so the last one is kept until the search
+/// is past it.
+pub(crate) fn memoized<'a>(order: PageOrder, mut next_from: impl FnMut(u32) -> Option<u32> + 'a) -> Seek<'a> {
+    let mut last = None;
+    Box::new(move |position| {
+        if last.is_none_or(|last| is_before(order, last, position)) {
+            last = next_from(position);
+        }
+        last
+    })
+}
+
+/// Returns true if a search in this order meets `slot` before `position`.
+pub(crate) const fn is_before(order: PageOrder, slot: u32, position: u32) -> bool {
+    match order {
+        PageOrder::Ascending => slot < position,
+        PageOrder::Descending => slot > position,
+    }
+}
+
+/// Checks an index that has the slots 0, 5 and the highest under one key.
+#[cfg(test)]
+pub(crate) fn check_ends_and_gap(first: impl Fn(u32, PageOrder) -> Option<u32>) {
+    for (from, ascending, descending) in [
+        (0, Some(0), Some(0)),
+        (1, Some(5), Some(0)),
+        (5, Some(5), Some(5)),
+        (6, Some(SLOT_MAX), Some(5)),
+        (SLOT_MAX, Some(SLOT_MAX), Some(SLOT_MAX)),
+    ] {
+        assert_eq!(first(from, PageOrder::Ascending), ascending, "from {from} up");
+        assert_eq!(first(from, PageOrder::Descending), descending, "from {from} down");
+    }
+}

@@ -1,0 +1,77 @@
+//! The identity of an opened file: whether its path still leads to it.
+//!
+//! A file can be removed or replaced while a server has it open. The server would then write to a file that no later start
+//! finds.
+
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use petstore_ports::StoreError;
+
+/// A file that was opened, and the path by which it was found.
+#[derive(Debug)]
+pub(crate) struct FileIdentity {
+    path: PathBuf,
+    file: File,
+}
+
+impl FileIdentity {
+    /// Opens a file for reading and writing.
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+        let file = OpenOptions::new().read(true).write(true).open(path)?;
+        Ok(Self { path: path.into(), file })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Checks that the path still leads to this file, by device and inode. Both files are queried each time, because some
+    /// file systems renumber a file. A query that fails for another reason than a missing path is no loss.
+    pub(crate) fn check_path(
+        &self,
+        removed: &'static str,
+        replaced: &'static str,
+    ) -> Result<(), &'static str> {
+        let id = |of: &Metadata| (of.dev(), of.ino());
+        match (fs::metadata(&self.path), self.file.metadata()) {
+            (Ok(found), Ok(opened)) if id(&found) != id(&opened) => Err(replaced),
+            (Err(error), _) if is_missing(&error) => Err(removed),
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns the first bytes, padded with zeros at the end of the file. None if the file cannot be read.
+    pub(crate) fn first_bytes<const N: usize>(&self) -> Option<[u8; N]> {
+        let mut bytes = [0; N];
+        match self.file.read_exact_at(&mut bytes, 0) {
+            Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => None,
+            Ok(()) | Err(_) => Some(bytes),
+        }
+    }
+}
+
+fn is_missing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+/// A change to the files by another program, after which the journal writes nothing more.
+#[derive(Debug)]
+pub(crate) enum FileLoss {
+    /// The content of a file was changed, or the data file has lost its path.
+    Data(&'static str),
+    /// The log has lost its path. Its content is intact.
+    LogPath(&'static str),
+}
+
+impl From<FileLoss> for StoreError {
+    fn from((FileLoss::Data(what) | FileLoss::LogPath(what)): FileLoss) -> Self {
+        Self::unavailable(format!("{what} while it was in use: nothing more is written until a restart"))
+    }
+}

@@ -1,0 +1,111 @@
+//! An open database: the writer's connection, the checkpoint thread and the scrubber.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use rusqlite::Connection;
+
+use crate::checkpoint::{self, LogCopy, LogState};
+use crate::data_file::DataFile;
+use crate::file_identity::FileLoss;
+use crate::log_file::LogFile;
+use crate::open_files::OpenFiles;
+use crate::scrubber::Scrubber;
+use crate::{NameCollisions, OpenError, RepairedValues, connection, files, schema};
+
+/// The writer's connection, and the two threads that work beside it.
+pub(crate) struct OpenDatabase {
+    pub(crate) connection: Connection,
+    pub(crate) repaired: RepairedValues,
+    checkpoints: Option<JoinHandle<()>>,
+    scrubber: Option<Scrubber>,
+    log: Arc<LogFile>,
+}
+
+impl OpenDatabase {
+    pub(crate) fn new(
+        files: &OpenFiles,
+        epoch_if_new: Option<u64>,
+        collisions: NameCollisions,
+        log: &Arc<LogState>,
+    ) -> Result<(Self, LogCopy), OpenError> {
+        let path = files.path();
+        let failed = |source| OpenError::File { path: path.into(), source };
+        let (mut connection, repaired) = connection::writer(path, epoch_if_new, collisions)?;
+        // A killed process may have left a batch in the log that was never synced. From here on it is read, so it must be
+        // durable first: in the database, or in the log while a reader needs an older state.
+        let copied = checkpoint::copy_and_empty(&connection).map_err(OpenError::engine(path))?;
+        if copied == LogCopy::Emptied {
+            // A failed commit may be in the old log. It must not come back after a power cut.
+            files::sync_log(path).and_then(|()| files::sync_directory_of(path)).map_err(failed)?;
+            log.reset();
+        }
+        let log_file = Arc::new(LogFile::of(path).map_err(failed)?);
+        let checkpoints = Some(checkpoint::start(&mut connection, path, log)?);
+        let mut open = Self { connection, repaired, checkpoints, scrubber: None, log: log_file };
+        open.scrubber = Some(Scrubber::start(&open.log, log, files)?);
+        Ok((open, copied))
+    }
+
+    pub(crate) fn log(&self) -> &Arc<LogFile> {
+        &self.log
+    }
+
+    /// Checks that the files are still those that were opened.
+    pub(crate) fn check(&self, data: &DataFile) -> Result<(), FileLoss> {
+        data.check().map_err(FileLoss::Data)?;
+        // Twice: another program may empty the log, as is its right, between the two steps of the first check.
+        self.check_log().or_else(|_| self.check_log())?;
+        self.log.check_path().map_err(FileLoss::LogPath)
+    }
+
+    fn check_log(&self) -> Result<(), FileLoss> {
+        // A query that fails here also fails at the next write, which reports it.
+        let is_used = checkpoint::pages_in_log(&self.connection).is_ok_and(|pages| pages > 0);
+        self.log.check_contents(is_used).map_err(FileLoss::Data)
+    }
+
+    /// Closes the database and leaves the files on disk as they are. A log that has lost only its path is copied into the
+    /// data file first.
+    pub(crate) fn close_without_cleanup(mut self, is_log_sound: bool) {
+        self.stop();
+        if is_log_sound {
+            if !self.connection.is_autocommit() {
+                let _ = self.connection.execute_batch("ROLLBACK");
+            }
+            let _ = checkpoint::copy_and_empty(&self.connection);
+        }
+        let _ = connection::leave_log(&self.connection);
+    }
+
+    /// Asks the scrubber to check the files.
+    pub(crate) fn request_scrub(&self) {
+        self.scrubber.iter().for_each(Scrubber::request);
+    }
+
+    /// Stops both threads.
+    pub(crate) fn stop(&mut self) {
+        if let Some(scrubber) = self.scrubber.take() {
+            scrubber.stop();
+        }
+        if let Some(thread) = self.checkpoints.take() {
+            checkpoint::stop(&mut self.connection, thread);
+        }
+    }
+
+    /// Invalidates what stands behind the end of a log that could not be emptied; see
+    /// [`checkpoint::invalidate_tail`].
+    pub(crate) fn invalidate_tail(&self, copied: LogCopy, path: &Path) -> Result<(), OpenError> {
+        if copied == LogCopy::Emptied {
+            return Ok(());
+        }
+        checkpoint::invalidate_tail(&self.connection, schema::VERSION).map_err(OpenError::engine(path))
+    }
+}
+
+impl Drop for OpenDatabase {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}

@@ -1,0 +1,127 @@
+//! The files of an open journal, shared by the writer and by the threads that read or check them.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
+use petstore_ports::{BatchNumber, Header, Row, StoreError};
+
+use crate::data_file::DataFile;
+use crate::error::unreadable;
+use crate::file_identity::FileLoss;
+use crate::log_file::LogFile;
+use crate::{connection, load, meta};
+
+/// The files of a journal that is open in this process. Any thread may read them beside the writer, and check at any time
+/// that they are still the files that were opened.
+///
+/// Drop every clone before the same file is opened again: the last one releases this process's locks on the file.
+#[derive(Debug, Clone)]
+pub struct OpenFiles(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    data: DataFile,
+    /// Empty while the journal has the log closed.
+    log: Mutex<Weak<LogFile>>,
+    /// The number of the last batch that is known to be on disk.
+    kept: AtomicU64,
+    /// The number of completed scrubs.
+    scrubs: AtomicU64,
+    /// The first loss that was found. It lasts until a restart.
+    damage: Mutex<Option<StoreError>>,
+}
+
+impl OpenFiles {
+    pub(crate) fn of(data: DataFile) -> Self {
+        Self(Arc::new(Shared {
+            data,
+            log: Mutex::default(),
+            kept: AtomicU64::new(0),
+            scrubs: AtomicU64::new(0),
+            damage: Mutex::default(),
+        }))
+    }
+
+    /// Returns the path of the data file.
+    pub fn path(&self) -> &Path {
+        self.0.data.path()
+    }
+
+    /// Returns how many times the files have been scrubbed since they were opened.
+    pub fn scrubs(&self) -> u64 {
+        self.0.scrubs.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn count_scrub(&self) {
+        self.0.scrubs.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Checks that the files are those that were opened and that no scrub has found damage.
+    ///
+    /// # Errors
+    /// The content of the files is not that of the store, until a restart. A full disk or a lock is not such an error.
+    pub fn check(&self) -> Result<(), StoreError> {
+        if let Some(damage) = &*self.0.damage.lock() {
+            return Err(damage.clone());
+        }
+        self.0.data.check().map_err(FileLoss::Data)?;
+        let log = self.0.log.lock().upgrade();
+        log.map_or(Ok(()), |log| log.check_path()).map_err(FileLoss::LogPath)?;
+        Ok(())
+    }
+
+    /// Reads the files as [`read_snapshot`](crate::read_snapshot) does, if they are those that were opened. Writes nothing
+    /// into a file that has replaced one of them.
+    pub fn read_snapshot(
+        &self,
+        into: &mut dyn FnMut(Row) -> Result<(), StoreError>,
+    ) -> Result<Header, StoreError> {
+        self.check()?;
+        // Read first: later batches only make the snapshot newer than this number.
+        let kept = self.kept();
+        let connection = connection::reader(self.path())?;
+        connection::leave_log(&connection).map_err(|error| unreadable("the data file", &error))?;
+        // Again: the files may have been replaced before the connection opened them.
+        self.check()?;
+        // The log may have been removed while no connection had it open.
+        let last = meta::read(&connection)?.last_batch;
+        if last < kept {
+            return Err(batch_lost(last, kept));
+        }
+        load::read_all(&connection, into)
+    }
+
+    pub(crate) fn data(&self) -> &DataFile {
+        &self.0.data
+    }
+
+    /// Replaces the log that is checked.
+    pub(crate) fn set_log(&self, log: &Arc<LogFile>) {
+        *self.0.log.lock() = Arc::downgrade(log);
+    }
+
+    pub(crate) fn kept(&self) -> BatchNumber {
+        BatchNumber(self.0.kept.load(Ordering::Acquire))
+    }
+
+    /// Records that a batch is on disk.
+    pub(crate) fn set_kept(&self, batch: BatchNumber) {
+        self.0.kept.store(batch.0, Ordering::Release);
+    }
+
+    pub(crate) fn damage(&self) -> Option<StoreError> {
+        self.0.damage.lock().clone()
+    }
+
+    /// Records damage. Returns the damage that was found first.
+    pub(crate) fn set_damage(&self, damage: StoreError) -> StoreError {
+        self.0.damage.lock().get_or_insert(damage).clone()
+    }
+}
+
+/// Returns the error of a file that has lost a batch.
+pub(crate) fn batch_lost(last: BatchNumber, kept: BatchNumber) -> StoreError {
+    StoreError::corrupt(format!("batch {} was on disk, and the file ends at {}", kept.0, last.0))
+}

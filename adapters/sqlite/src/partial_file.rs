@@ -1,0 +1,102 @@
+//! A file that is written under a temporary name and renamed when it is complete.
+
+use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
+use std::io;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use crate::files::{PRIVATE, with_suffix};
+
+/// A file that is written under the target's name with `.part` appended. It is removed unless it is finished, because an
+/// incomplete file could be mistaken for a complete one.
+#[derive(Debug)]
+pub struct PartialFile {
+    path: PathBuf,
+    target: PathBuf,
+    /// Locked, so that no other process writes to the same file.
+    file: File,
+    is_finished: bool,
+}
+
+impl PartialFile {
+    /// Returns the temporary name for a target.
+    #[must_use]
+    pub fn path_of(target: &Path) -> PathBuf {
+        with_suffix(target, ".part")
+    }
+
+    /// Creates the temporary file: empty, readable by its owner only, and locked. A file that a killed process left is
+    /// overwritten.
+    ///
+    /// # Errors [`io::ErrorKind::ResourceBusy`]: another process writes it.
+    pub fn begin(target: &Path) -> io::Result<Self> {
+        let path = Self::path_of(target);
+        Ok(Self { file: begin(&path)?, path, target: target.into(), is_finished: false })
+    }
+
+    /// Returns the temporary name.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns the file to write to.
+    #[must_use]
+    pub const fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Syncs the file and renames it to the target, replacing an existing file. The new name is durable when this returns,
+    /// if the folder is readable; otherwise the system makes it durable later.
+    ///
+    /// # Errors The system's error. The file then has its target name or is removed.
+    pub fn finish(mut self) -> io::Result<()> {
+        self.file.sync_all()?;
+        fs::rename(&self.path, &self.target)?;
+        // Another process may use the temporary name from now on.
+        self.is_finished = true;
+        let target = std::path::absolute(&self.target)?;
+        target.parent().and_then(|folder| File::open(folder).ok()).map_or(Ok(()), |folder| folder.sync_all())
+    }
+}
+
+impl Drop for PartialFile {
+    fn drop(&mut self) {
+        if !self.is_finished {
+            // The caller reports why the file was not finished, which matters more than this failure.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+fn begin(path: &Path) -> io::Result<File> {
+    let busy = || {
+        io::Error::new(io::ErrorKind::ResourceBusy, "another process writes it: wait until that has ended")
+    };
+    // A symbolic link of another user, or a file without write permission, is removed once and created again.
+    let is_ours = fs::symlink_metadata(path).map_or(true, |found| found.is_file());
+    let open = || OpenOptions::new().write(true).create(true).truncate(false).mode(PRIVATE).open(path);
+    let opened = if is_ours { open() } else { Err(io::ErrorKind::PermissionDenied.into()) };
+    let file = match opened {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            // If nothing can be removed, the folder itself is not writable.
+            let is_absent = |failed: &io::Error| failed.kind() == io::ErrorKind::NotFound;
+            fs::remove_file(path).map_err(|failed| if is_absent(&failed) { error } else { failed })?;
+            OpenOptions::new().write(true).create_new(true).mode(PRIVATE).open(path)?
+        }
+        opened => opened?,
+    };
+    match file.try_lock() {
+        Err(TryLockError::WouldBlock) => return Err(busy()),
+        Err(TryLockError::Error(error)) => return Err(error),
+        Ok(()) => {}
+    }
+    // A process that finished the file before we had the lock has renamed it. Then it is not ours.
+    let (ours, there) = (file.metadata()?, fs::symlink_metadata(path));
+    if !there.is_ok_and(|there| (there.dev(), there.ino()) == (ours.dev(), ours.ino())) {
+        return Err(busy());
+    }
+    file.set_len(0)?;
+    file.set_permissions(Permissions::from_mode(PRIVATE))?;
+    Ok(file)
+}

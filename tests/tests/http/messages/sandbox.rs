@@ -1,0 +1,98 @@
+//! Messages of a sandbox: its clock, its planned failures.
+
+use std::sync::Arc;
+
+use super::Seen;
+use crate::faults::InDoubt;
+use crate::harness::{Shop, ShopOptions};
+use crate::stall::PLENTY;
+
+const CLOCK: &str = "POST /sandbox/clock";
+const FAULTS: &str = "PUT /sandbox/faults";
+const ONE_ERROR: &str = "The body has 1 error.";
+
+/// A request line, a body, and the messages of the answer.
+const CASES: &[(&str, &str, &[&str])] = &[
+    ("POST /sandbox/reset?now=1", "", &["This path has no query parameters."]),
+    (CLOCK, "{}", &[ONE_ERROR, "The body must have at least one of set, advance and freeze."]),
+    (
+        CLOCK,
+        r#"{"set": "2030-01-01T00:00:00Z", "advance": "1s"}"#,
+        &[ONE_ERROR, "advance cannot be combined with set."],
+    ),
+    (CLOCK, r#"{"advance": "soon"}"#, &[ONE_ERROR, "advance must be a duration such as 250ms, 90s or 36h."]),
+    (FAULTS, r#"{"faults": {}}"#, &[ONE_ERROR, "faults must be an array."]),
+    (FAULTS, r#"{"faults": [1]}"#, &[ONE_ERROR, "faults[0] must be an object."]),
+    (
+        FAULTS,
+        r#"{"faults": [{}]}"#,
+        &[ONE_ERROR, "faults[0] must have at least one of status, code, latency, jitter and drop."],
+    ),
+    (FAULTS, r#"{"seed": -1, "faults": []}"#, &[ONE_ERROR, "seed must be between 0 and 9007199254740991."]),
+    (
+        FAULTS,
+        r#"{"faults": [{"status": 503, "first": 1, "percent": 1}]}"#,
+        &[ONE_ERROR, "faults[0].percent cannot be combined with first."],
+    ),
+    (
+        FAULTS,
+        r#"{"faults": [{"status": 503, "drop": true}]}"#,
+        &[ONE_ERROR, "faults[0].drop cannot be combined with status or code."],
+    ),
+    (
+        FAULTS,
+        r#"{"faults": [{"status": 404, "retryAfter": 1}]}"#,
+        &[ONE_ERROR, "faults[0].retryAfter is allowed only with status 429 or 503 or code key_banned."],
+    ),
+    (
+        FAULTS,
+        r#"{"faults": [{"status": 404, "code": "key_banned"}]}"#,
+        &[ONE_ERROR, "faults[0].code belongs to status 403."],
+    ),
+    (
+        FAULTS,
+        r#"{"faults": [{"status": 499}]}"#,
+        &[ONE_ERROR, "faults[0].status must be the status of an API error."],
+    ),
+    (
+        FAULTS,
+        r#"{"faults": [{"code": "teapot"}]}"#,
+        &[ONE_ERROR, "faults[0].code must be the code of an API error."],
+    ),
+    (
+        FAULTS,
+        r#"{"faults": [{"status": 503, "latency": "1h"}]}"#,
+        &[ONE_ERROR, "faults[0].latency must be at most 1m."],
+    ),
+    (
+        FAULTS,
+        r#"{"faults": [{"status": 503, "method": "TRACE"}]}"#,
+        &[ONE_ERROR, "faults[0].method must be one of GET, HEAD, POST, PUT, PATCH, DELETE."],
+    ),
+];
+
+/// Sends the requests of the table.
+pub(super) fn send(seen: &mut Seen) {
+    let mut options = ShopOptions::default();
+    options.http.sandbox = Some(Arc::new(InDoubt));
+    let shop = Shop::open_as(options);
+    let tester = shop.anonymous();
+    let json = [("content-type", "application/json")];
+    for (line, body, messages) in CASES {
+        let (method, path) = line.split_once(' ').unwrap();
+        let answer = tester.send_bytes(method, path, &json, Some(body.as_bytes()));
+        seen.expect(&answer, &format!("{line} {body}"), messages);
+    }
+    let rules = vec![r#"{"status": 503}"#; 101].join(",");
+    let plan = format!(r#"{{"faults": [{rules}]}}"#);
+    let answer = tester.send_bytes("PUT", "/sandbox/faults", &json, Some(plan.as_bytes()));
+    seen.expect(&answer, "a long plan", &[ONE_ERROR, "faults must have at most 100 elements."]);
+    let origin = [("origin", "https://evil.example")];
+    let answer = tester.send("POST", "/sandbox/reset", &origin, None);
+    let message = "This Origin is not allowed to change the sandbox; add it to the cors setting.";
+    seen.expect(&answer, "another origin", &[message]);
+    let plan = br#"{"faults": [{"route": "/pets", "status": 503}]}"#;
+    assert_eq!(tester.send_bytes("PUT", "/sandbox/faults", &json, Some(plan)).status, 200);
+    let answer = shop.client(PLENTY).get("/v1/pets");
+    seen.expect(&answer, "a planned failure", &["This failure is planned: see /sandbox/faults."]);
+}
