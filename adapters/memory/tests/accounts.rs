@@ -1,4 +1,4 @@
-//! Accounts and keys: found by every request, listed by an operator.
+//! Accounts and keys: looked up for each request, listed for operators.
 
 mod common;
 
@@ -12,7 +12,7 @@ fn credential(store: &MemoryStore, name: KeyLookup) -> Option<Credential> {
 }
 
 #[test]
-fn a_key_is_found_by_its_digest_and_by_its_id_as_it_is_now() {
+fn a_key_is_found_by_its_digest_and_by_its_id_in_its_current_state() {
     let store = MemoryStore::new();
     let made = create_key(&store, 1, Plan::Free);
     let (id, account) = (made.key.id, made.account.id);
@@ -28,7 +28,7 @@ fn a_key_is_found_by_its_digest_and_by_its_id_as_it_is_now() {
 }
 
 #[test]
-fn an_unknown_key_is_none_and_one_without_its_account_is_damage() {
+fn an_unknown_key_is_none_and_a_key_without_its_account_is_damage() {
     let store = MemoryStore::new();
     assert_eq!(credential(&store, KeyLookup::Digest(KeyDigest([1; 32]))), None);
     for id in [1, ID_MAX] {
@@ -42,7 +42,7 @@ fn an_unknown_key_is_none_and_one_without_its_account_is_damage() {
 }
 
 #[test]
-fn accounts_and_keys_are_listed_by_id_after_any_id_up_to_a_limit() {
+fn accounts_and_keys_are_listed_by_id_after_any_id_and_up_to_a_limit() {
     let store = MemoryStore::new();
     for digest in 1..=40 {
         create_key(&store, digest, Plan::Free);

@@ -1,4 +1,4 @@
-//! Records of answered requests: counted exactly, dropped when their time is over, and not before.
+//! Idempotency records: they are counted exactly, and dropped once they have expired.
 
 mod common;
 
@@ -11,7 +11,7 @@ use petstore_ports::*;
 
 const HOUR: i64 = 3_600;
 
-/// Creates a pet under an idempotency key of account 1; its record lives an hour.
+/// Creates a pet under an idempotency key of account 1; its record expires after an hour.
 fn create_once(key: &str, records_max: u32, now: i64) -> Idempotent<CreatePet> {
     let new = NewPet { name: pet_name("Rex"), category_id: category_id(1), status: None };
     Idempotent {
@@ -39,7 +39,7 @@ fn pets(store: &MemoryStore) -> u64 {
     ready(store.category(category_id(1))).unwrap().unwrap().pets
 }
 
-/// How many records account 1 has.
+/// The number of records of account 1.
 fn records(store: &MemoryStore) -> u32 {
     ready(store.records_of(account_id(1))).unwrap()
 }
@@ -49,7 +49,7 @@ fn prune(store: &MemoryStore, now: i64) -> usize {
 }
 
 #[test]
-fn the_same_key_has_one_effect_however_many_threads_send_it() {
+fn a_key_that_many_threads_send_has_one_effect() {
     let store = shop();
     let replayed: u32 = std::thread::scope(|scope| {
         let send = || u32::from(done(&store, create_once("a", 100, 0)).replayed);
@@ -69,7 +69,7 @@ fn threads_exceed_the_limit_of_their_account_by_their_number_at_most() {
         let kept: usize = std::thread::scope(|scope| {
             let threads: Vec<_> = (1..=u64::from(THREADS))
                 .map(|thread| {
-                    // A category each: the count of the account's records is all that they have in common.
+                    // Each thread has its own category, so that the threads share only the count of the account's records.
                     write(&store, [Change::Category(category(thread, &format!("Kind {thread}")))]);
                     let (store, start) = (&store, &start);
                     scope.spawn(move || {
@@ -98,7 +98,7 @@ fn threads_exceed_the_limit_of_their_account_by_their_number_at_most() {
 }
 
 #[test]
-fn a_record_is_dropped_when_its_time_is_over_and_not_before() {
+fn a_record_is_dropped_once_it_has_expired_and_not_before() {
     let store = shop();
     done(&store, create_once("a", 100, 0));
     done(&store, create_once("b", 100, 10));
@@ -110,7 +110,7 @@ fn a_record_is_dropped_when_its_time_is_over_and_not_before() {
 }
 
 #[test]
-fn a_record_that_replaces_an_expired_one_is_counted_once_and_lives_its_own_time() {
+fn a_record_that_replaces_an_expired_one_is_counted_once_and_has_its_own_expiry() {
     let store = shop();
     done(&store, create_once("a", 100, 0));
     assert!(!done(&store, create_once("a", 100, HOUR)).replayed);
@@ -121,7 +121,7 @@ fn a_record_that_replaces_an_expired_one_is_counted_once_and_lives_its_own_time(
 }
 
 #[test]
-fn housekeeping_drops_a_bounded_number_at_a_call_the_oldest_first() {
+fn housekeeping_drops_a_bounded_number_per_call_the_oldest_first() {
     let store = MemoryStore::new();
     let record = |n: u32| IdempotencyRecord {
         name: create_once(&format!("{n}"), 100, 0).name,
@@ -138,13 +138,13 @@ fn housekeeping_drops_a_bounded_number_at_a_call_the_oldest_first() {
 }
 
 #[test]
-fn housekeeping_beside_writers_loses_no_record_and_no_count() {
+fn concurrent_housekeeping_loses_no_record_and_no_count() {
     let store = shop();
     std::thread::scope(|scope| {
         for thread in 0..4 {
             let store = &store;
             scope.spawn(move || {
-                // The same few keys again and again, each time after the record before has expired.
+                // A few keys are used repeatedly, each time after the previous record has expired.
                 for round in 0..200 {
                     done(store, create_once(&format!("{}", (thread + round) % 3), 100, round * HOUR));
                 }

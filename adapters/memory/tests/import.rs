@@ -1,4 +1,4 @@
-//! A bulk load into a store that nothing keeps: each row is checked, and all are kept or none.
+//! A bulk load into a store without a journal: each row is checked, and all rows are kept or none.
 
 mod common;
 
@@ -31,16 +31,16 @@ fn begin(import: &mut Import<'_>) -> Result<(), ImportError> {
 }
 
 #[test]
-fn what_is_imported_is_there_with_its_ids_and_versions() {
+fn an_import_keeps_ids_and_versions() {
     let store = MemoryStore::new();
     let made = create_key(&store, 1, Plan::Free);
     let mut import = store.import().unwrap();
     begin(&mut import).unwrap();
     import.order(order(9, 7, false).order, Version::FIRST.next()).unwrap();
-    assert_eq!(get_pet(&store, 7), None, "nothing is seen before the end");
+    assert_eq!(get_pet(&store, 7), None, "no row is visible before the end");
     let counted =
         |store: &MemoryStore| (store.counts().categories, store.counts().pets, store.counts().orders);
-    assert_eq!(counted(&store), (0, 0, 0), "nor counted");
+    assert_eq!(counted(&store), (0, 0, 0), "no row is counted before the end");
     import.finish().unwrap();
     assert_eq!(counted(&store), (1, 1, 1));
     let record = get_pet(&store, 7).unwrap();
@@ -51,10 +51,10 @@ fn what_is_imported_is_there_with_its_ids_and_versions() {
     assert_eq!(get_order(&store, 9).map(|record| record.version), Some(Version::FIRST.next()));
     assert_eq!(ready(store.category(category_id(4))).unwrap().map(|record| record.pets), Some(1));
     assert_eq!(done(&store, place(7)).value.id, order_id(10));
-    assert_eq!(get_key(&store, made.key.id), made.key, "accounts and keys are not concerned");
+    assert_eq!(get_key(&store, made.key.id), made.key, "accounts and keys stay as they are");
 }
 
-/// What is refused, whether by the row's own call or at the end.
+/// The refusal of these rows, by the call that adds a row or at the end.
 fn refusal(
     store: &MemoryStore,
     rows: impl FnOnce(&mut Import<'_>) -> Result<(), ImportError>,
@@ -75,7 +75,7 @@ fn refusal(
 fn each_row_is_checked_and_a_refused_import_leaves_nothing() {
     type Rows = fn(&mut Import<'_>) -> Result<(), ImportError>;
     use PetStatus::{Available, Pending, Sold};
-    // Three rows have come before.
+    // Three rows come before these.
     let cases: [(Rows, u64, &str); 17] = [
         (|it| add_category(it, 4, "Cats"), 4, "category 4 occurs twice"),
         (
@@ -94,7 +94,7 @@ fn each_row_is_checked_and_a_refused_import_leaves_nothing() {
             5,
             "inventory item 8 is available, but its pet is pending",
         ),
-        // What the end alone shows is the fault of the row after which something should have come.
+        // A fault that is found at the end belongs to the row after which another one is missing.
         (|it| add_pet(it, 8, 4, Available), 4, "pet 8 has no inventory item"),
         (
             |it| add_pet(it, 8, 4, Available).and_then(|()| add_category(it, 5, "Cats")),
@@ -131,7 +131,7 @@ fn each_row_is_checked_and_a_refused_import_leaves_nothing() {
             7,
             "pet 8 is sold (free units: 0, open orders: 1)",
         ),
-        // Of several, the first.
+        // Of several faults, the first is reported.
         (
             |it| {
                 add_pet(it, 9, 4, Sold)?;
@@ -147,7 +147,7 @@ fn each_row_is_checked_and_a_refused_import_leaves_nothing() {
         let everything = PageRequest { order: PageOrder::Ascending, after: None, limit: 10 };
         assert_eq!(page_of_pets(&store, &PetFilter::default(), &everything), (vec![], PageEnd::Last));
     }
-    // Ids and names are as free as they were.
+    // All ids and names are free again.
     let new = NewCategory { name: CategoryName::parse("Dogs").unwrap(), description: None };
     assert_eq!(done(&store, CreateCategory { new }).value.id, CategoryId::FIRST);
 }
@@ -177,7 +177,7 @@ fn create_rex(category: u64) -> CreatePet {
 }
 
 #[test]
-fn a_pet_that_only_an_order_remembers_keeps_its_id() {
+fn the_id_of_a_deleted_pet_with_an_order_is_not_reissued() {
     let store = MemoryStore::new();
     let mut import = store.import().unwrap();
     begin(&mut import).unwrap();
@@ -192,11 +192,11 @@ fn a_pet_that_only_an_order_remembers_keeps_its_id() {
     drop(import);
     let dogs = NewCategory { name: CategoryName::parse("Dogs").unwrap(), description: None };
     done(&refused, CreateCategory { new: dogs });
-    assert_eq!(done(&refused, create_rex(1)).value.id, PetId::FIRST, "nothing of it is left");
+    assert_eq!(done(&refused, create_rex(1)).value.id, PetId::FIRST, "a dropped import leaves nothing");
 }
 
 #[test]
-fn an_id_without_room_is_refused() {
+fn an_id_above_the_bound_is_refused() {
     let store = MemoryStore::new();
     let mut import = store.import().unwrap();
     let refused = add_category(&mut import, 1 << 32, "Dogs");
@@ -205,7 +205,7 @@ fn an_id_without_room_is_refused() {
 }
 
 #[test]
-fn an_import_and_writes_keep_each_other_out() {
+fn an_import_excludes_writes() {
     let store = MemoryStore::new();
     let mut import = store.import().unwrap();
     begin(&mut import).unwrap();
@@ -218,7 +218,7 @@ fn an_import_and_writes_keep_each_other_out() {
 }
 
 #[test]
-fn what_is_exported_can_be_imported() {
+fn an_export_can_be_imported() {
     let store = MemoryStore::new();
     let mut import = store.import().unwrap();
     begin(&mut import).unwrap();
@@ -248,17 +248,17 @@ fn what_is_exported_can_be_imported() {
 
 fn exported(store: &MemoryStore) -> Vec<Row> {
     let mut rows = Vec::new();
-    let walked: Result<(), ()> = store.export(|row| {
+    let ended: Result<(), ()> = store.export(|row| {
         rows.push(row);
         Ok(())
     });
-    assert_eq!(walked, Ok(()));
-    assert_eq!(store.export(|_| Err("full")), Err("full"), "a sink may stop the walk");
+    assert_eq!(ended, Ok(()));
+    assert_eq!(store.export(|_| Err("full")), Err("full"), "a sink may stop the export");
     rows
 }
 
 #[test]
-fn a_younger_category_whose_name_reads_the_same_is_renamed_if_asked() {
+fn a_later_category_with_an_equivalent_name_is_renamed_on_request() {
     let names = [(1, "Café"), (2, "CAFE\u{301}"), (3, "category 2"), (9, "Dogs")];
     for order in [[0, 1, 2, 3], [3, 2, 1, 0], [1, 2, 0, 3]] {
         let store = MemoryStore::new();

@@ -1,4 +1,4 @@
-//! What a store is opened on: rows that agree are a store, rows that contradict each other are named.
+//! Opening a store: consistent rows are loaded, a row that contradicts another one is named.
 
 mod common;
 
@@ -7,10 +7,10 @@ use petstore_domain::*;
 use petstore_memory::MemoryStore;
 use petstore_ports::*;
 
-/// A journal that holds these rows and is never written to.
+/// A journal with these rows, to which nothing is written.
 struct Rows(Vec<Row>);
 
-/// The ids up to this one have been given.
+/// The last id issued of each kind.
 const LAST: u64 = 50;
 
 impl Journal for Rows {
@@ -71,7 +71,7 @@ fn key(id: u64, account: u64, digest: u8) -> Row {
     }))
 }
 
-fn answer() -> Row {
+fn idempotency_record() -> Row {
     let key = IdempotencyKey::parse(b"k").unwrap();
     let name = IdempotencyId { account: account_id(1), scope: IdempotencyScope::PlaceOrder, key };
     let (fingerprint, outcome) = (Fingerprint([0; 32]), Outcome::InsufficientStock(0));
@@ -83,7 +83,7 @@ fn usage(account: u64) -> Row {
     Row::Usage(UsageCount { account: account_id(account), minute, day })
 }
 
-fn sound() -> Vec<Row> {
+fn consistent() -> Vec<Row> {
     vec![
         kind(1, "Dogs", 2),
         kind(2, "Cats", 1),
@@ -97,14 +97,14 @@ fn sound() -> Vec<Row> {
         account(2, "two"),
         key(1, 1, 1),
         key(2, 1, 2),
-        answer(),
+        idempotency_record(),
         usage(1),
     ]
 }
 
 #[test]
-fn rows_that_agree_are_a_store() {
-    let opened = MemoryStore::open(Box::new(Rows(sound()))).unwrap();
+fn consistent_rows_are_loaded() {
+    let opened = MemoryStore::open(Box::new(Rows(consistent()))).unwrap();
     assert_eq!((opened.header.epoch, opened.header.last_batch), (77, BatchNumber(9)));
     let store = opened.store;
     assert_eq!(get_pet(&store, 3).map(|record| record.open_orders), Some(2));
@@ -144,11 +144,11 @@ fn rows_that_contradict_each_other_are_named() {
         (key(9, 1, 1), "key 9 has the secret of another key"),
         (key(9, 8, 9), "key 9 belongs to account 8, which does not exist"),
         (key(51, 1, 9), "key 51 is above 50, the last id that was issued"),
-        (answer(), "an idempotency record of account 1 occurs twice"),
+        (idempotency_record(), "an idempotency record of account 1 occurs twice"),
         (usage(8), "the usage of account 8 belongs to account 8, which does not exist"),
     ];
     for (row, named) in cases {
-        let mut rows = sound();
+        let mut rows = consistent();
         rows.push(row);
         let refused = MemoryStore::open(Box::new(Rows(rows))).map(drop);
         assert_eq!(refused, Err(StoreError::corrupt(named.to_owned())));
@@ -156,7 +156,7 @@ fn rows_that_contradict_each_other_are_named() {
 }
 
 #[test]
-fn a_pet_whose_status_does_not_follow_from_its_units_is_named() {
+fn a_pet_whose_status_contradicts_its_units_is_named() {
     for (status, stock, said) in [
         (PetStatus::Available, 0, "available"),
         (PetStatus::Pending, 0, "pending"),

@@ -1,4 +1,4 @@
-//! Listings: against a naive model, and while others write.
+//! Listings: compared with a naive model, and during concurrent writes.
 
 mod common;
 
@@ -14,10 +14,10 @@ use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 
-/// Names that meet in several ways: in another case, with a letter that folds to two, as another's beginning.
+/// Names that collide in several ways: by case, by a letter that folds to two, as a prefix.
 const NAMES: [&str; 5] = ["Rex", "REX", "İda", "Bello", "Bell"];
 
-/// Ids close together and far apart: in one block, in the next, in another chunk, behind a gap, at the end.
+/// Ids of one block, of the next block, of another chunk, after a gap, and the last one.
 const IDS: [u64; 14] =
     [1, 2, 3, 15, 16, 17, 31, 1_023, 1_024, 65_535, 65_536, 70_000, 5_000_000, u32::MAX as u64];
 
@@ -29,7 +29,7 @@ fn orders_of_pages() -> impl Strategy<Value = PageOrder> {
     select(vec![PageOrder::Ascending, PageOrder::Descending])
 }
 
-/// A pet that is written, or with none for a status removed.
+/// A pet to write, or to remove if it has no status.
 type PetStep = (u64, &'static str, u64, Option<PetStatus>);
 
 fn pet_steps() -> impl Strategy<Value = Vec<PetStep>> {
@@ -81,7 +81,7 @@ proptest! {
     #![proptest_config(cases(256))]
 
     #[test]
-    fn a_walk_over_pets_shows_what_a_scan_would(
+    fn paging_through_pets_returns_what_a_scan_would(
         steps in pet_steps(), filters in vec(pet_filters(), 8), order in orders_of_pages(), limit in 1_usize..5,
     ) {
         let (store, model) = store_of_pets(&steps);
@@ -108,7 +108,7 @@ proptest! {
     }
 
     #[test]
-    fn a_walk_over_orders_shows_what_a_scan_would(
+    fn paging_through_orders_returns_what_a_scan_would(
         steps in vec((select(IDS.as_slice()), 1_u64..4, option::weighted(0.8, any::<bool>())), 0..60),
         order in orders_of_pages(), limit in 1_usize..5,
     ) {
@@ -138,7 +138,7 @@ proptest! {
     }
 
     #[test]
-    fn a_walk_over_categories_shows_what_a_scan_would(
+    fn paging_through_categories_returns_what_a_scan_would(
         renamed in vec((1_u64..20, option::weighted(0.7, 0..40_u32)), 0..60), order in orders_of_pages(), limit in 1_usize..5,
     ) {
         let (store, mut model) = (MemoryStore::new(), BTreeMap::<u64, CategoryRecord>::new());
@@ -158,10 +158,10 @@ proptest! {
         for name in (0..40).map(|name| Some(format!("kIND {name}"))).chain([None]) {
             let name = name.map(|name| CategoryName::parse(&name).unwrap().folded());
             let filter = CategoryFilter { name };
-            let bears = |record: &CategoryRecord| {
+            let has_name = |record: &CategoryRecord| {
                 filter.name.as_ref().is_none_or(|name| record.category.name.folded() == *name)
             };
-            let expected = model.iter().filter(|(_, record)| bears(record)).map(|(id, _)| *id).collect();
+            let expected = model.iter().filter(|(_, record)| has_name(record)).map(|(id, _)| *id).collect();
             let walked = walk(order, limit, |page| {
                 let mut ids = Vec::new();
                 let mut sink = |record: &CategoryRecord| ids.push(record.category.id.get());
@@ -174,8 +174,8 @@ proptest! {
 }
 
 #[test]
-fn a_combination_that_nothing_fits_is_answered_without_reading_the_table() {
-    // Every second pet is sold, the others are dogs: each filter alone admits half of the table, both admit one pet.
+fn filters_with_a_small_intersection_do_not_read_the_whole_table() {
+    // Every second pet is sold, and the others are dogs. Each filter alone admits half of the table, and both admit one pet.
     let store = MemoryStore::new();
     for id in (1..20_000).step_by(2) {
         write(&store, [Change::Pet(pet(id, "Rex", 1, PetStatus::Available))]);
@@ -192,7 +192,7 @@ fn a_combination_that_nothing_fits_is_answered_without_reading_the_table() {
 }
 
 #[test]
-fn a_page_of_nothing_says_whether_there_is_anything() {
+fn an_empty_page_tells_whether_records_follow() {
     let store = MemoryStore::new();
     let page = PageRequest { order: PageOrder::Ascending, after: None, limit: 0 };
     assert_eq!(page_of_pets(&store, &PetFilter::default(), &page), (vec![], PageEnd::Last));
@@ -201,7 +201,7 @@ fn a_page_of_nothing_says_whether_there_is_anything() {
 }
 
 #[test]
-fn the_sink_may_ask_and_change_the_store() {
+fn the_sink_may_read_and_change_the_store() {
     let store = MemoryStore::new();
     for id in 1..=40 {
         write(&store, [Change::Pet(pet(id, "Rex", 1, PetStatus::Available))]);
@@ -217,9 +217,10 @@ fn the_sink_may_ask_and_change_the_store() {
     assert_eq!(seen, 40);
 }
 
-/// Pets with odd ids stay and always pass the filters, whatever else of them changes; those with even ids come and go.
+/// Pets with odd ids stay, and always match the filters while other fields change. Those with even ids are created and
+/// deleted.
 #[test]
-fn what_is_there_throughout_a_walk_is_seen_exactly_once_while_everything_changes() {
+fn a_record_that_exists_throughout_is_listed_exactly_once_despite_concurrent_writes() {
     const PETS: u64 = 300;
     let store = MemoryStore::new();
     let version = |id: u64, round: usize| {

@@ -1,4 +1,4 @@
-//! A shop that is begun anew, as readers and later writers meet it.
+//! Resets, as seen by concurrent readers and later writers.
 
 mod common;
 
@@ -10,7 +10,7 @@ use petstore_memory::MemoryStore;
 use petstore_ports::*;
 
 #[test]
-fn the_id_of_a_gone_pet_that_an_order_remembers_is_not_given_again() {
+fn the_id_of_a_deleted_pet_with_an_order_is_not_reissued() {
     let store = MemoryStore::new();
     let shop = [Row::Category(category(1, "Dogs")), Row::Order(order(1, 9, true))];
     store.reset(Arc::new(shop), 5).unwrap();
@@ -19,7 +19,7 @@ fn the_id_of_a_gone_pet_that_an_order_remembers_is_not_given_again() {
 }
 
 #[test]
-fn a_page_ends_where_the_shop_is_begun_anew_and_shows_nothing_of_the_next() {
+fn a_page_ends_at_a_reset_and_has_no_record_of_the_new_shop() {
     let store = MemoryStore::new();
     let shop = |name: &str, pets: std::ops::RangeInclusive<u64>| -> Arc<[Row]> {
         let count = pets.clone().count() as u64;
@@ -33,7 +33,7 @@ fn a_page_ends_where_the_shop_is_begun_anew_and_shows_nothing_of_the_next() {
     let end = ready(store.pets(&PetFilter::default(), &page, &mut |record| {
         seen.push(record.pet.name.as_str().to_owned());
         if !std::mem::replace(&mut is_reset, true) {
-            // Nobody holds a lock while a page is handed over.
+            // No lock is held while the sink runs.
             store.reset(shop("New", 1..=500), 6).unwrap();
         }
     }));

@@ -1,4 +1,4 @@
-//! Writes: what a transition may rely on.
+//! Writes: the guarantees for a transition.
 
 mod common;
 
@@ -19,7 +19,7 @@ fn shop(stock: u64) -> MemoryStore {
 }
 
 #[test]
-fn a_panic_fails_its_transition_alone_and_leaves_no_trace() {
+fn a_panic_fails_only_its_transition_and_leaves_no_trace() {
     let store = shop(5);
     let names = |_: &View| Footprint::from([RecordRef::Pet(pet_id(1)), RecordRef::NextOrder]);
     let failed = transact(&store, names, |_| panic!("the rule is broken"));
@@ -27,13 +27,13 @@ fn a_panic_fails_its_transition_alone_and_leaves_no_trace() {
     let failed = transact(&store, |_| panic!("pet {}", 1), |_| None);
     assert_eq!(failed, Err(StoreError::corrupt("an operation panicked: pet 1")));
     assert_eq!(get_pet(&store, 1).unwrap().stock, 5);
-    // The id was burnt, the names are free again, and the store works on.
+    // The id is used up, the stripes are unlocked, and the store goes on.
     assert_eq!(done(&store, place(1)).value.id.get(), 2);
     assert_eq!(get_order(&store, 1), None);
 }
 
 #[test]
-fn what_is_refused_takes_no_id() {
+fn a_rejected_operation_uses_no_id() {
     let store = shop(5);
     let new_pet =
         |category| NewPet { name: pet_name("Fay"), category_id: category_id(category), status: None };
@@ -49,7 +49,7 @@ fn what_is_refused_takes_no_id() {
 }
 
 #[test]
-fn a_view_that_lacks_what_is_asked_of_it_is_such_a_panic() {
+fn reading_a_next_id_outside_the_footprint_is_such_a_panic() {
     let failed = transact(
         &shop(1),
         |_| Footprint::default(),
@@ -62,7 +62,7 @@ fn a_view_that_lacks_what_is_asked_of_it_is_such_a_panic() {
 }
 
 #[test]
-fn nothing_is_written_when_the_answer_is_none_or_has_no_changes() {
+fn nothing_is_written_if_the_decision_is_none_or_has_no_changes() {
     let store = shop(5);
     let before = get_pet(&store, 1);
     let names = |_: &View| Footprint::from([RecordRef::Pet(pet_id(1))]);
@@ -72,7 +72,7 @@ fn nothing_is_written_when_the_answer_is_none_or_has_no_changes() {
 }
 
 #[test]
-fn a_read_outside_the_footprint_sees_nothing() {
+fn a_read_outside_the_footprint_finds_nothing() {
     let store = shop(5);
     let decide = |view: &View| {
         assert_eq!((view.pet(pet_id(1)), view.holds(&RecordRef::Pet(pet_id(1)))), (None, false));
@@ -83,7 +83,7 @@ fn a_read_outside_the_footprint_sees_nothing() {
 }
 
 #[test]
-fn ids_rise_are_never_given_twice_and_stay_the_same_while_the_footprint_grows() {
+fn ids_ascend_are_issued_once_and_stay_the_same_while_the_footprint_grows() {
     let store = shop(100);
     std::thread::scope(|scope| {
         for _ in 0..4 {
@@ -95,21 +95,21 @@ fn ids_rise_are_never_given_twice_and_stay_the_same_while_the_footprint_grows() 
         }
     });
     assert!((1..=80).all(|id| get_order(&store, id).is_some()));
-    // The account is named after its id, so the footprint follows from the id that was given.
+    // The account is named after its id, so the footprint depends on the id.
     let first = create_key(&store, 1, Plan::Free);
     let second = create_key(&store, 2, Plan::Free);
     assert_eq!((first.account.name.as_str(), second.account.name.as_str()), ("account-1", "account-2"));
 }
 
 #[test]
-fn an_id_that_was_written_is_not_given_again() {
+fn an_id_that_was_written_is_not_issued_again() {
     let store = shop(5);
     write(&store, [Change::Order(order(40, 1, false))]);
     assert_eq!(done(&store, place(1)).value.id.get(), 41);
 }
 
 #[test]
-fn a_table_that_is_full_says_so_and_writes_nothing() {
+fn a_full_table_refuses_writes_as_busy_and_writes_nothing() {
     let store = shop(5);
     let last = u64::from(u32::MAX);
     write(&store, [Change::Order(order(last, 1, false))]);
@@ -125,8 +125,8 @@ fn a_table_that_is_full_says_so_and_writes_nothing() {
 }
 
 #[test]
-fn a_footprint_may_grow_and_everything_in_it_is_of_one_moment() {
-    // Each pet's stock names the next pet; the chain is cut while it is followed, at its end and at its start.
+fn a_footprint_may_grow_and_its_records_are_of_one_moment() {
+    // Each pet's stock is the id of the next pet. A concurrent writer cuts and restores the chain while it is followed.
     let store = MemoryStore::new();
     let link = |id: u64, next: u64| {
         let mut record = pet(id, "Link", 1, PetStatus::Available);
@@ -172,7 +172,7 @@ fn a_footprint_may_grow_and_everything_in_it_is_of_one_moment() {
 }
 
 #[test]
-fn a_footprint_that_never_stops_growing_is_given_up() {
+fn a_footprint_that_keeps_growing_is_refused_as_busy() {
     let store = shop(5);
     let asked = Arc::new(AtomicU64::new(0));
     let footprint = move |_: &View| {
@@ -187,7 +187,7 @@ fn a_footprint_that_never_stops_growing_is_given_up() {
 }
 
 #[test]
-fn a_hundred_threads_at_one_pet_neither_lose_nor_invent_a_unit() {
+fn a_hundred_threads_on_one_pet_keep_the_number_of_units() {
     const UNITS: u64 = 250;
     let store = shop(UNITS);
     let (placed, refused, cancelled) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
@@ -223,7 +223,7 @@ fn a_hundred_threads_at_one_pet_neither_lose_nor_invent_a_unit() {
 }
 
 #[test]
-fn a_category_name_is_given_once_however_many_ask_for_it() {
+fn one_of_many_concurrent_creates_gets_a_category_name() {
     let store = MemoryStore::new();
     let made = AtomicU64::new(0);
     std::thread::scope(|scope| {
@@ -241,7 +241,7 @@ fn a_category_name_is_given_once_however_many_ask_for_it() {
 }
 
 #[test]
-fn a_name_that_was_given_up_is_free_and_a_swap_keeps_both() {
+fn a_released_name_is_free_and_a_swap_keeps_both_names() {
     let store = MemoryStore::new();
     write(&store, [Change::Category(category(1, "Dogs")), Change::Category(category(2, "Cats"))]);
     write(&store, [Change::Category(category(1, "Cats")), Change::Category(category(2, "Dogs"))]);
@@ -256,6 +256,6 @@ fn a_name_that_was_given_up_is_free_and_a_swap_keeps_both() {
 }
 
 #[test]
-fn a_store_in_memory_is_always_well() {
+fn a_store_without_a_journal_is_always_healthy() {
     assert_eq!(ready(MemoryStore::default().check(at(0))), Ok(()));
 }

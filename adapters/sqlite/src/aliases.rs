@@ -99,7 +99,8 @@ pub(crate) fn check_logs(database: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The extended attribute for the name by which a data file was opened last. It belongs to the inode, so all aliases share it.
+/// The extended attribute for the name by which a data file was opened last. It belongs to the inode, so all aliases share
+/// it.
 const LAST_NAME: &str = "user.petstore.opened_as";
 
 /// The longest name that is recorded, in bytes: file systems have little room for attributes.
@@ -145,7 +146,7 @@ pub(crate) fn check_last_name(database: &Path) -> io::Result<()> {
     }
 }
 
-/// Whether a file has more than one hard link.
+/// Returns true if a file has more than one hard link.
 fn has_hard_links(database: &Path) -> bool {
     fs::metadata(database).is_ok_and(|found| found.nlink() > 1)
 }

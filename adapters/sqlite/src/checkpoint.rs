@@ -19,7 +19,7 @@ use crate::error::EngineError;
 use crate::{OpenError, connection};
 
 /// Pages in the log from which a round is due: 32 MiB. Longer rounds are rarer and cheaper, because a longer log holds the
-/// same pages more often, but a start after a crash reads the whole log (PERFORMANCE.md, "Checkpoints").
+/// same pages more often, but a start after a crash reads the whole log (PERFORMANCE.md, "SQLite").
 const ROUND_PAGES: u32 = 65_536;
 
 /// Pages in the log from which the writer waits for the whole round: 64 MiB. The log exceeds that by the pages of one round
@@ -32,8 +32,8 @@ const BLOCKING_COPY_PAGES: u32 = 256;
 /// Copies beside the writer in one round. Each leaves less than the one before.
 const COPIES_MAX: usize = 4;
 
-/// The delay before a failed round is repeated without a write. Its cause may end while there are few writes, and the fault is
-/// reported until a round succeeds.
+/// The delay before a failed round is repeated without a write. Its cause may end while there are few writes, and the fault
+/// is reported until a round succeeds.
 const RETRY_DELAY: Duration = Duration::from_mins(1);
 
 /// The state of the log, shared by the writer, the checkpoints and the scrubber.
@@ -246,7 +246,7 @@ mod tests {
     use std::sync::mpsc::SyncSender;
 
     use super::*;
-    use crate::IfNamesakes;
+    use crate::NameCollisions;
 
     /// A database with the connections of the writer and of the checkpoints.
     struct TestDatabase {
@@ -262,7 +262,7 @@ mod tests {
                 std::env::temp_dir().join(format!("petstore-checkpoint-{name}-{}", std::process::id()));
             let _ = std::fs::remove_file(&path);
             crate::files::create(&path).unwrap();
-            let (mut writer, _) = connection::writer(&path, Some(1), IfNamesakes::Refuse).unwrap();
+            let (mut writer, _) = connection::writer(&path, Some(1), NameCollisions::Refuse).unwrap();
             let checkpoints = connection::checkpointer(&path).unwrap();
             let log = Arc::default();
             let woken = count_commits(&mut writer, &log).unwrap();

@@ -1,4 +1,4 @@
-//! A batch as the rows that it leaves: each is written once, however often it changes.
+//! A batch reduced to its final rows, so that a record that changes several times is written once.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,8 @@ use rusqlite::{Connection, params};
 
 use crate::table::put;
 
-/// The last change of each record, by id: neighbours in a table are written one after the other. None: it is gone.
+/// The last change of each record; none if the record is deleted. Sorted by id, so that adjacent rows are written in
+/// sequence.
 #[derive(Default)]
 pub(crate) struct CoalescedBatch<'a> {
     categories: BTreeMap<CategoryId, Option<&'a CategoryRecord>>,
@@ -18,17 +19,17 @@ pub(crate) struct CoalescedBatch<'a> {
     orders: BTreeMap<OrderId, Option<&'a OrderRecord>>,
     accounts: BTreeMap<AccountId, &'a Account>,
     keys: BTreeMap<KeyId, &'a KeyRecord>,
-    retries: BTreeMap<&'a IdempotencyId, &'a IdempotencyRecord>,
+    idempotency: BTreeMap<&'a IdempotencyId, &'a IdempotencyRecord>,
 }
 
 impl<'a> CoalescedBatch<'a> {
-    /// Folds what several decisions change, a later one over an earlier.
+    /// Merges the changes of several operations. A later change replaces an earlier one.
     pub(crate) fn of(changes: &'a [Changes]) -> Self {
-        let mut fold = Self::default();
+        let mut batch = Self::default();
         for change in changes.iter().flat_map(Changes::as_slice) {
-            fold.add(change);
+            batch.add(change);
         }
-        fold
+        batch
     }
 
     fn add(&mut self, change: &'a Change) {
@@ -41,32 +42,32 @@ impl<'a> CoalescedBatch<'a> {
             Change::OrderDeleted(id) => _ = self.orders.insert(*id, None),
             Change::Account(account) => _ = self.accounts.insert(account.id, account),
             Change::Key(key) => _ = self.keys.insert(key.id, key),
-            Change::Idempotency(retry) => _ = self.retries.insert(&retry.name, retry),
+            Change::Idempotency(record) => _ = self.idempotency.insert(&record.name, record),
         }
     }
 
     /// Writes the rows. The caller has a transaction.
     pub(crate) fn write(&self, connection: &Connection) -> rusqlite::Result<()> {
-        delete(connection, "DELETE FROM pets WHERE id = ?1", gone(&self.pets).map(PetId::get))?;
-        delete(connection, "DELETE FROM orders WHERE id = ?1", gone(&self.orders).map(OrderId::get))?;
+        delete(connection, "DELETE FROM pets WHERE id = ?1", deleted(&self.pets).map(PetId::get))?;
+        delete(connection, "DELETE FROM orders WHERE id = ?1", deleted(&self.orders).map(OrderId::get))?;
         delete(
             connection,
             "DELETE FROM categories WHERE id = ?1",
-            gone(&self.categories).map(CategoryId::get),
+            deleted(&self.categories).map(CategoryId::get),
         )?;
-        self.free_names(connection)?;
+        self.release_names(connection)?;
         put(connection, self.categories.values().copied().flatten())?;
         put(connection, self.pets.values().copied().flatten())?;
         put(connection, self.orders.values().copied().flatten())?;
         put(connection, self.accounts.values().copied())?;
         put(connection, self.keys.values().copied())?;
-        put(connection, self.retries.values().copied())
+        put(connection, self.idempotency.values().copied())
     }
 
-    /// Gives up the names that records are about to lose: one decision may have renamed a record and a later one given
-    /// its name to another, but rows are written by id, and each must find its name free. Until then a row has a name
-    /// with a control character, which no true name has.
-    fn free_names(&self, connection: &Connection) -> rusqlite::Result<()> {
+    /// Replaces the names that records lose by placeholders. One operation may rename a record, and a later one may give
+    /// its old name to another record. Rows are written by id, so each name must be free before the first row is written. A
+    /// placeholder contains a control character, which no name does.
+    fn release_names(&self, connection: &Connection) -> rusqlite::Result<()> {
         if self.categories.len() > 1 {
             let sql = "UPDATE categories SET folded_name = char(1) || id WHERE id = ?1 AND folded_name <> ?2";
             let mut statement = connection.prepare_cached(sql)?;
@@ -87,7 +88,7 @@ impl<'a> CoalescedBatch<'a> {
     }
 }
 
-fn gone<K: Copy, V>(records: &BTreeMap<K, Option<&V>>) -> impl Iterator<Item = K> {
+fn deleted<K: Copy, V>(records: &BTreeMap<K, Option<&V>>) -> impl Iterator<Item = K> {
     records.iter().filter(|(_, record)| record.is_none()).map(|(id, _)| *id)
 }
 

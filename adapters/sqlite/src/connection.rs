@@ -8,14 +8,14 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use crate::error::EngineError;
-use crate::{IfNamesakes, Mended, OpenError, meta, schema, schema_check};
+use crate::{NameCollisions, OpenError, RepairedValues, meta, schema, schema_check};
 
-/// The page size in bytes, the smallest that SQLite has: a batch of orders changes pets all over the file, and each changed page
-/// is written whole, to the log and later to the file (PERFORMANCE.md, "SQLite"). A file can grow to 2 TiB.
+/// The page size in bytes, the smallest that SQLite has: a batch of orders changes pets all over the file, and each changed
+/// page is written whole, to the log and later to the file (PERFORMANCE.md, "SQLite"). A file can grow to 2 TiB.
 const PAGE_BYTES: u32 = 512;
 
-/// The size of the writer's page cache in KiB: room for the inner pages of some million rows. Leaf pages come from the system's
-/// cache. A larger cache is not better, because a commit that has split a page searches all of it.
+/// The size of the writer's page cache in KiB: room for the inner pages of some million rows. Leaf pages come from the
+/// system's cache. A larger cache is not better, because a commit that has split a page searches all of it.
 const CACHE_KIB: i32 = 4 * 1024;
 
 /// The size to which a checkpoint truncates the log, in bytes, for example after a bulk load.
@@ -31,13 +31,13 @@ const STATEMENTS_KEPT: usize = 64;
 const NO_SHARED_MEMORY: &str = "its file system, such as a network file system, has no shared memory for the processes that have the \
                                 file open: move the file to a local disk";
 
-/// Opens a database for writing. With an epoch, the schema is created or migrated, and a new file or an unopened backup gets that
-/// epoch. Without one, the file must have the current schema.
+/// Opens a database for writing. With an epoch, the schema is created or migrated, and a new file or an unopened backup
+/// gets that epoch. Without one, the file must have the current schema.
 pub(crate) fn writer(
     path: &Path,
     epoch_if_new: Option<u64>,
-    if_namesakes: IfNamesakes,
-) -> Result<(Connection, Mended), OpenError> {
+    collisions: NameCollisions,
+) -> Result<(Connection, RepairedValues), OpenError> {
     let mut connection = open(path).map_err(OpenError::engine(path))?;
     // Before the first query, which creates the index of the log with the file's mode.
     if connection.is_readonly("main").map_err(OpenError::engine(path))? {
@@ -52,14 +52,14 @@ pub(crate) fn writer(
         schema_check::check(&connection, path, found)?;
     }
     set(&connection, path)?;
-    let mut mended = Mended::default();
+    let mut repaired = RepairedValues::default();
     if let Some(epoch) = epoch_if_new {
-        mended = schema::migrate(&mut connection, path, epoch, if_namesakes)?;
+        repaired = schema::migrate(&mut connection, path, epoch, collisions)?;
         meta::begin_epoch(&connection, epoch).map_err(OpenError::engine(path))?;
     }
     // After the migration, which may have to rebuild a table.
     connection.pragma_update(None, "foreign_keys", true).map_err(OpenError::engine(path))?;
-    Ok((connection, mended))
+    Ok((connection, repaired))
 }
 
 fn set(connection: &Connection, path: &Path) -> Result<(), OpenError> {
@@ -168,7 +168,7 @@ mod tests {
     fn a_writer_runs_no_checkpoints_and_truncates_the_log_to_its_bound() {
         let path = std::env::temp_dir().join(format!("petstore-pragmas-{}", std::process::id()));
         crate::files::create(&path).unwrap();
-        let (writer, _) = writer(&path, Some(1), IfNamesakes::Refuse).unwrap();
+        let (writer, _) = writer(&path, Some(1), NameCollisions::Refuse).unwrap();
         let set = |name| writer.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).unwrap();
         assert_eq!((set("wal_autocheckpoint"), set("journal_size_limit")), (0, i64::from(LOG_BYTES_KEPT)));
         drop(writer);

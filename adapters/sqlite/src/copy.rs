@@ -10,7 +10,7 @@ use rusqlite::Connection;
 use crate::error::unavailable;
 use crate::files::with_suffix;
 use crate::snapshot::{begin_copy, check_target};
-use crate::{BackupError, Copied, IfNamesakes, PartialFile, connection, meta, schema, tables};
+use crate::{BackupError, Copied, NameCollisions, PartialFile, connection, meta, schema, tables};
 
 /// The bytes of a copy that are written at once.
 const PIECE_BYTES: usize = 256 * 1024;
@@ -36,7 +36,7 @@ fn fill(path: &Path, header: &Header, rows: impl Iterator<Item = Row>) -> Result
     let mut connection = connection::open(path).map_err(failed)?;
     connection::configure_copy(&connection).map_err(failed)?;
     // A new file contains no values to migrate.
-    let _mended = schema::migrate(&mut connection, path, meta::NO_EPOCH, IfNamesakes::Refuse)?;
+    let _mended = schema::migrate(&mut connection, path, meta::NO_EPOCH, NameCollisions::Refuse)?;
     let counts = write(&connection, header, rows).map_err(failed)?;
     connection.close().map_err(|(_, error)| failed(error))?;
     Ok(counts)

@@ -147,9 +147,9 @@ fn drop_damaged(database: &Path) -> Result<(), OpenError> {
     }
 }
 
-/// Refuses a database without a log that holds nothing but its schema although it was in use. The first use sets an epoch, and
-/// a use that ends in order without a write removes it ([`mark_closed_empty`]). So an epoch without a batch means that all
-/// batches were in a log that is lost.
+/// Refuses a database without a log that holds nothing but its schema although it was in use. The first use sets an epoch,
+/// and a use that ends in order without a write removes it ([`mark_closed_empty`]). So an epoch without a batch means that
+/// all batches were in a log that is lost.
 fn check_log_not_lost(database: &Path) -> Result<(), OpenError> {
     let known = connection::open(database).ok().and_then(|connection| meta::read(&connection).ok());
     match known {

@@ -78,8 +78,8 @@ pub enum OpenError {
         known: u32,
     },
     /// Records have names that are equal by the folding rule of this program, and were not by that of the file.
-    #[error("{} has {}", path.display(), namesakes(categories, accounts))]
-    Namesakes {
+    #[error("{} has {}", path.display(), name_collisions(categories, accounts))]
+    NameCollisions {
         /// The file, which is left as it was.
         path: PathBuf,
         /// Each category that has the name of an older one, and that one.
@@ -156,7 +156,7 @@ fn rules(found: u32, known: u32) -> String {
 /// The number of records of a kind that a message names.
 const LISTED_MAX: usize = 20;
 
-fn namesakes(categories: &[(CategoryId, CategoryId)], accounts: &[(AccountId, AccountId)]) -> String {
+fn name_collisions(categories: &[(CategoryId, CategoryId)], accounts: &[(AccountId, AccountId)]) -> String {
     let kinds = [("categories", listed(categories)), ("accounts", listed(accounts))];
     let told = kinds.iter().filter(|(_, list)| !list.is_empty());
     let told: Vec<_> = told.map(|(kind, list)| format!("{kind} whose names read the same: {list}")).collect();
@@ -257,8 +257,8 @@ impl From<OpenError> for StoreError {
             OpenError::Folding { found, known, .. } => {
                 Self::unavailable(format!("the data file has {}", rules(found, known)))
             }
-            OpenError::Namesakes { categories, accounts, .. } => {
-                Self::unavailable(format!("the data file has {}", namesakes(&categories, &accounts)))
+            OpenError::NameCollisions { categories, accounts, .. } => {
+                Self::unavailable(format!("the data file has {}", name_collisions(&categories, &accounts)))
             }
             OpenError::Damaged { source, .. } => Self::corrupt("the data file").with_source(source),
             OpenError::Unreadable { source, .. } => source,
@@ -319,17 +319,17 @@ pub(crate) fn unavailable(doing: &str, error: &Error) -> StoreError {
     StoreError::unavailable(doing.to_owned()).with_source(EngineError::of(error))
 }
 
-/// Whether the file is shorter than the engine has written it.
+/// Returns true if the file is shorter than the engine has written it.
 fn is_cut(error: &Error) -> bool {
     error.sqlite_error().is_some_and(|failure| failure.extended_code == ffi::SQLITE_IOERR_SHORT_READ)
 }
 
-/// Whether the engine has found damage.
+/// Returns true if the engine has found damage.
 pub(crate) fn is_damage(error: &Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
 }
 
-/// Whether another connection held the lock, so that no transaction began.
+/// Returns true if another connection held the lock, so that no transaction began.
 pub(crate) fn is_busy(error: &Error) -> bool {
     error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)
 }

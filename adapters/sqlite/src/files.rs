@@ -24,8 +24,8 @@ pub const COMPANIONS: [&str; 3] = ["-wal", "-shm", ".lock"];
 /// The first bytes of every SQLite database (file format, section 1.2).
 pub(crate) const MAGIC: &[u8] = b"SQLite format 3\0";
 
-/// Whether a file begins like an SQLite database. Not for a file that this process has open: closing a descriptor releases
-/// SQLite's locks on it.
+/// Returns true if a file begins like an SQLite database. Not for a file that this process has open: closing a descriptor
+/// releases SQLite's locks on it.
 pub fn is_database(file: &Path) -> bool {
     let mut begin = [0; MAGIC.len()];
     File::open(file).and_then(|mut file| file.read_exact(&mut begin)).is_ok_and(|()| begin == *MAGIC)
@@ -111,13 +111,13 @@ pub(crate) fn check_path(database: &Path) -> io::Result<()> {
     }
 }
 
-/// Whether a database has a log, even an empty one. The engine removes the log when a use ends in order.
+/// Returns true if a database has a log, even an empty one. The engine removes the log when a use ends in order.
 pub(crate) fn has_log(database: &Path) -> bool {
     fs::symlink_metadata(with_suffix(database, "-wal")).is_ok()
 }
 
-/// Creates an empty file whose name survives a power cut. Fails if the file exists: an existing database is never opened here,
-/// because closing it would release SQLite's locks on it.
+/// Creates an empty file whose name survives a power cut. Fails if the file exists: an existing database is never opened
+/// here, because closing it would release SQLite's locks on it.
 pub(crate) fn create(path: &Path) -> io::Result<()> {
     OpenOptions::new().write(true).create_new(true).mode(PRIVATE).open(path)?.sync_all()?;
     sync_directory_of(path)

@@ -18,8 +18,8 @@ use crate::open_database::OpenDatabase;
 use crate::open_files::{OpenFiles, batch_lost};
 use crate::table::put;
 use crate::{
-    IfNamesakes, LogPosition, Mended, OpenError, OpenOptions, aliases, crash_recovery, files, load, meta,
-    mount, schema, tables,
+    LogPosition, NameCollisions, OpenError, OpenOptions, RepairedValues, aliases, crash_recovery, files,
+    load, meta, mount, schema, tables,
 };
 
 /// Expired idempotency records that one call deletes at most: a few milliseconds of the writer's time.
@@ -53,7 +53,7 @@ impl SqliteJournal {
         path: impl AsRef<Path>,
         epoch_if_new: u64,
         options: OpenOptions,
-    ) -> Result<(Self, Mended), OpenError> {
+    ) -> Result<(Self, RepairedValues), OpenError> {
         let path = path.as_ref();
         let failed = |source| OpenError::File { path: path.into(), source };
         // SQLite would take a path that begins with `file:` for a URI.
@@ -77,8 +77,8 @@ impl SqliteJournal {
         let dropped = crash_recovery::recover_log(&path, options.damaged_log)?;
         let log = Arc::default();
         let (mut open, copied) =
-            OpenDatabase::new(&open_files, Some(epoch_if_new), options.if_namesakes, &log)?;
-        let mended = std::mem::take(&mut open.mended);
+            OpenDatabase::new(&open_files, Some(epoch_if_new), options.name_collisions, &log)?;
+        let repaired = std::mem::take(&mut open.repaired);
         open.invalidate_tail(copied, &path)?;
         open_files.set_log(open.log());
         let kept = meta::read(&open.connection)
@@ -95,7 +95,7 @@ impl SqliteJournal {
             dropped,
             _lock: lock,
         };
-        Ok((journal, mended))
+        Ok((journal, repaired))
     }
 
     /// Returns the position of the damage in the log, if the changes behind it were dropped when the file was opened.
@@ -126,8 +126,8 @@ impl SqliteJournal {
         self.open.as_mut().ok_or_else(|| StoreError::unavailable("the journal must be recovered first"))
     }
 
-    /// Runs one transaction. After a failure the connection is not used again: after a failed sync its view of the disk may be
-    /// wrong, and other failures are not distinguished.
+    /// Runs one transaction. After a failure the connection is not used again: after a failed sync its view of the disk may
+    /// be wrong, and other failures are not distinguished.
     fn write<T>(
         &mut self,
         doing: &str,
@@ -166,8 +166,8 @@ impl SqliteJournal {
         Err(self.open_files.set_damage(loss.into()))
     }
 
-    /// Checks the whole file after the engine has found damage. A disk may have returned wrong data once. If the file itself is
-    /// damaged, further writes could make it worse.
+    /// Checks the whole file after the engine has found damage. A disk may have returned wrong data once. If the file
+    /// itself is damaged, further writes could make it worse.
     fn check_integrity(&mut self, open: &OpenDatabase) -> Result<(), StoreError> {
         let damage = schema::damage(&open.connection).map_err(|error| unreadable("the data file", &error))?;
         self.is_suspect = false;
@@ -176,7 +176,8 @@ impl SqliteJournal {
     }
 }
 
-/// Runs a transaction with prepared statements for its begin and end. After a failure the end of the connection rolls it back.
+/// Runs a transaction with prepared statements for its begin and end. After a failure the end of the connection rolls it
+/// back.
 fn transact<T>(
     connection: &Connection,
     work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
@@ -211,7 +212,7 @@ impl Journal for SqliteJournal {
         if let Some(damage) = self.open_files.damage() {
             return Err(damage);
         }
-        let (open, copied) = OpenDatabase::new(&self.open_files, None, IfNamesakes::Refuse, &self.log)?;
+        let (open, copied) = OpenDatabase::new(&self.open_files, None, NameCollisions::Refuse, &self.log)?;
         let last = meta::read(&open.connection)?.last_batch;
         let kept = self.open_files.kept();
         if last < kept {

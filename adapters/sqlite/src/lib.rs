@@ -1,25 +1,25 @@
 //! The petstore's journal in one SQLite file.
 //!
-//! [`SqliteJournal`] keeps batches of changes on disk for a store in memory, as ordinary tables that any SQLite tool can read
-//! while the petstore runs. It contains no business rule, reads no clock, and is read only once, at the start. It blocks, so
-//! it belongs on its own thread.
+//! [`SqliteJournal`] keeps batches of changes on disk for a store in memory, as ordinary tables that any SQLite tool can
+//! read while the petstore runs. It contains no business rule, reads no clock, and is read only once, at the start. It
+//! blocks, so it belongs on its own thread.
 //!
 //! Its guarantees, and the modules that provide them:
 //! - Durability: with a write-ahead log and `synchronous=FULL` a commit returns when its pages in the log are on disk.
 //! - Little write amplification: pages are small (`connection`), because a batch changes rows all over the file.
 //! - No pauses: checkpoints run beside the writer, on their own thread and connection (`checkpoint`).
 //! - One writer: a process holds a lock on a lock file that names it (`files`), and a lock on the data file itself, which
-//!   holds for all aliases (`aliases`). SQLite's exclusive mode would exclude readers, too, and the close of any descriptor of
-//!   the file releases SQLite's own locks.
+//!   holds for all aliases (`aliases`). SQLite's exclusive mode would exclude readers, too, and the close of any descriptor
+//!   of the file releases SQLite's own locks.
 //! - Complete files: a data file that is a mount point is refused, because its log would be stored elsewhere (`mount`).
-//! - Crash recovery: a log is checked before SQLite reads it (`crash_recovery`, `wal`), so that SQLite never drops acknowledged
-//!   changes as a torn end.
+//! - Crash recovery: a log is checked before SQLite reads it (`crash_recovery`, `wal`), so that SQLite never drops
+//!   acknowledged changes as a torn end.
 //! - Detection of changed files: while the files are in use, they are checked for removal and replacement (`file_identity`,
 //!   `data_file`, `log_file`) and read again (`scrubber`). After damage nothing more is written.
-//! - Validated content: constraints of the tables check each row (`schema`), and each row is parsed like any input (`table`,
-//!   `tables`). Triggers and views never run, and a file that contains any is refused (`schema_check`).
-//! - Atomic migrations: the schema (`schema`), values that are no longer valid (`mend`) and folded names (`namesakes`) change in
-//!   one transaction.
+//! - Validated content: constraints of the tables check each row (`schema`), and each row is parsed like any input
+//!   (`table`, `tables`). Triggers and views never run, and a file that contains any is refused (`schema_check`).
+//! - Atomic migrations: the schema (`schema`), values that are no longer valid (`repair`) and folded names (`name_folding`)
+//!   change in one transaction.
 //!
 //! [`read_snapshot`] and [`backup`] read a file that may be in use. A copy is a [`PartialFile`] until it is complete.
 
@@ -36,15 +36,15 @@ mod files;
 mod journal;
 mod load;
 mod log_file;
-mod mend;
-mod mended;
 mod meta;
 mod mount;
-mod namesakes;
+mod name_folding;
 mod open_database;
 mod open_files;
 mod open_options;
 mod partial_file;
+mod repair;
+mod repaired_values;
 mod schema;
 mod schema_check;
 mod scrubber;
@@ -59,9 +59,9 @@ pub use crash_recovery::DamagedLog;
 pub use error::{BackupError, EngineError, OpenError};
 pub use files::{COMPANIONS, companion, is_database};
 pub use journal::SqliteJournal;
-pub use mended::{IfNamesakes, Mended};
 pub use open_files::OpenFiles;
 pub use open_options::OpenOptions;
 pub use partial_file::PartialFile;
+pub use repaired_values::{NameCollisions, RepairedValues};
 pub use snapshot::{Copied, backup, read_snapshot};
 pub use wal::LogPosition;

@@ -1,4 +1,4 @@
-//! The one row that holds for the whole file.
+//! The row of the table `meta`, which describes the whole file.
 
 use petstore_ports::{BatchNumber, Header, LastIds, StoreError};
 use rusqlite::{Connection, Error, OptionalExtension, params};
@@ -6,7 +6,7 @@ use rusqlite::{Connection, Error, OptionalExtension, params};
 use crate::error::unreadable;
 use crate::table::Fields;
 
-/// Reads it.
+/// Reads the row.
 pub(crate) fn read(connection: &Connection) -> Result<Header, StoreError> {
     let sql =
         "SELECT id, epoch, last_batch, last_pet, last_category, last_order, last_account, last_key FROM meta";
@@ -34,7 +34,7 @@ fn parse(row: &mut Fields<'_>) -> Result<Header, StoreError> {
     })
 }
 
-/// Notes a batch, in its transaction. It must follow the last one: a gap would be a batch that is lost.
+/// Records a batch, in its transaction. It must follow the last one, because a gap would be a lost batch.
 pub(crate) fn write(connection: &Connection, number: BatchNumber, ids: LastIds) -> rusqlite::Result<()> {
     let sql = "UPDATE meta SET last_batch = ?1, last_pet = ?2, last_category = ?3, last_order = ?4,
          last_account = ?5, last_key = ?6 WHERE last_batch = ?1 - 1";
@@ -49,7 +49,7 @@ pub(crate) fn write(connection: &Connection, number: BatchNumber, ids: LastIds) 
     if changed == 1 { Ok(()) } else { Err(Error::StatementChangedRows(changed)) }
 }
 
-/// Sets all of it, for a copy.
+/// Sets all columns, for a copy.
 pub(crate) fn set(connection: &Connection, header: &Header) -> rusqlite::Result<()> {
     let ids = header.last_ids;
     let sql =
@@ -70,38 +70,38 @@ pub(crate) fn set(connection: &Connection, header: &Header) -> rusqlite::Result<
     if changed == 1 { Ok(()) } else { Err(Error::StatementChangedRows(changed)) }
 }
 
-/// The rule by which the file's names are folded; none if the row is missing.
+/// Returns the version of the folding rule; none if the row is missing.
 pub(crate) fn folding(connection: &Connection) -> rusqlite::Result<Option<u32>> {
     connection.query_row("SELECT folding FROM meta", [], |row| row.get(0)).optional()
 }
 
-/// From now on the file's names are folded by this rule.
+/// Sets the version of the folding rule.
 pub(crate) fn set_folding(connection: &Connection, rule: u32) -> rusqlite::Result<()> {
     connection.execute("UPDATE meta SET folding = ?1", [rule]).map(drop)
 }
 
-/// What a copy has until it is opened: not the epoch of its original, which goes on to give that epoch's tags to other
+/// The epoch of a copy until it is opened. It must not keep the epoch of the original, which uses its entity tags for later
 /// content.
 pub(crate) const NO_EPOCH: u64 = 0;
 
-/// Takes the epoch from a copy.
+/// Removes the epoch of a copy.
 pub(crate) fn forget_epoch(connection: &Connection) -> rusqlite::Result<()> {
     set_epoch(connection, NO_EPOCH)
 }
 
-/// Gives this epoch to a copy that has none.
+/// Sets the epoch of a copy that has none.
 pub(crate) fn begin_epoch(connection: &Connection, epoch: u64) -> rusqlite::Result<()> {
     let sql = "UPDATE meta SET epoch = ?1 WHERE epoch = ?2";
     connection.execute(sql, [digits(epoch), digits(NO_EPOCH)]).map(drop)
 }
 
-/// From now on the file has this epoch.
+/// Sets the epoch.
 pub(crate) fn set_epoch(connection: &Connection, epoch: u64) -> rusqlite::Result<()> {
     let changed = connection.execute("UPDATE meta SET epoch = ?1", [digits(epoch)])?;
     if changed == 1 { Ok(()) } else { Err(Error::StatementChangedRows(changed)) }
 }
 
-/// An epoch as it is kept.
+/// Returns an epoch as it is stored.
 pub(crate) fn digits(epoch: u64) -> String {
     format!("{epoch:016x}")
 }

@@ -37,7 +37,7 @@ fn refusal(suffix: &str, database: &Path) -> String {
     )
 }
 
-/// Whether exactly this path is a mount point. False if the system reports mounts in neither of the two ways.
+/// Returns true if exactly this path is a mount point. False if the system reports mounts in neither of the two ways.
 fn is_mount(file: &Path) -> bool {
     let Ok(file) = fs::canonicalize(file) else { return false };
     let is_root = StatxAttributes::MOUNT_ROOT;
@@ -48,7 +48,7 @@ fn is_mount(file: &Path) -> bool {
     }
 }
 
-/// Whether a list of mounts (proc_pid_mountinfo(5)) contains this path.
+/// Returns true if a list of mounts (proc_pid_mountinfo(5)) contains this path.
 fn is_listed(mounts: &[u8], file: &Path) -> bool {
     const PLACE: usize = 4;
     let lines = mounts.split(|byte| *byte == b'\n');

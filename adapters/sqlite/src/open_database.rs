@@ -12,12 +12,12 @@ use crate::file_identity::FileLoss;
 use crate::log_file::LogFile;
 use crate::open_files::OpenFiles;
 use crate::scrubber::Scrubber;
-use crate::{IfNamesakes, Mended, OpenError, connection, files, schema};
+use crate::{NameCollisions, OpenError, RepairedValues, connection, files, schema};
 
 /// The writer's connection, and the two threads that work beside it.
 pub(crate) struct OpenDatabase {
     pub(crate) connection: Connection,
-    pub(crate) mended: Mended,
+    pub(crate) repaired: RepairedValues,
     checkpoints: Option<JoinHandle<()>>,
     scrubber: Option<Scrubber>,
     log: Arc<LogFile>,
@@ -27,12 +27,12 @@ impl OpenDatabase {
     pub(crate) fn new(
         files: &OpenFiles,
         epoch_if_new: Option<u64>,
-        if_namesakes: IfNamesakes,
+        collisions: NameCollisions,
         log: &Arc<LogState>,
     ) -> Result<(Self, LogCopy), OpenError> {
         let path = files.path();
         let failed = |source| OpenError::File { path: path.into(), source };
-        let (mut connection, mended) = connection::writer(path, epoch_if_new, if_namesakes)?;
+        let (mut connection, repaired) = connection::writer(path, epoch_if_new, collisions)?;
         // A killed process may have left a batch in the log that was never synced. From here on it is read, so it must be
         // durable first: in the database, or in the log while a reader needs an older state.
         let copied = checkpoint::copy_and_empty(&connection).map_err(OpenError::engine(path))?;
@@ -43,7 +43,7 @@ impl OpenDatabase {
         }
         let log_file = Arc::new(LogFile::of(path).map_err(failed)?);
         let checkpoints = Some(checkpoint::start(&mut connection, path, log)?);
-        let mut open = Self { connection, mended, checkpoints, scrubber: None, log: log_file };
+        let mut open = Self { connection, repaired, checkpoints, scrubber: None, log: log_file };
         open.scrubber = Some(Scrubber::start(&open.log, log, files)?);
         Ok((open, copied))
     }

@@ -1,12 +1,12 @@
-//! Choices that an owner makes for opening a data file.
+//! The options for opening a data file.
 
-use crate::{DamagedLog, IfNamesakes};
+use crate::{DamagedLog, NameCollisions};
 
-/// Answers to states of a data file in which opening it would change more than its form. The default refuses each.
+/// The policies for data files that cannot be opened without a loss or a change of data. The default refuses them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct OpenOptions {
-    /// The answer to a log that is damaged before its last transaction.
+    /// The policy for a log that is damaged before its last transaction.
     pub damaged_log: DamagedLog,
     /// The answer to categories whose names read the same.
-    pub if_namesakes: IfNamesakes,
+    pub name_collisions: NameCollisions,
 }

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use crate::files::{PRIVATE, with_suffix};
 
-/// A file that is written under the target's name with `.part` appended. It is removed unless it is finished, because an incomplete
-/// file could be mistaken for a complete one.
+/// A file that is written under the target's name with `.part` appended. It is removed unless it is finished, because an
+/// incomplete file could be mistaken for a complete one.
 #[derive(Debug)]
 pub struct PartialFile {
     path: PathBuf,
@@ -25,10 +25,10 @@ impl PartialFile {
         with_suffix(target, ".part")
     }
 
-    /// Creates the temporary file: empty, readable by its owner only, and locked. A file that a killed process left is overwritten.
+    /// Creates the temporary file: empty, readable by its owner only, and locked. A file that a killed process left is
+    /// overwritten.
     ///
-    /// # Errors
-    /// [`io::ErrorKind::ResourceBusy`]: another process writes it.
+    /// # Errors [`io::ErrorKind::ResourceBusy`]: another process writes it.
     pub fn begin(target: &Path) -> io::Result<Self> {
         let path = Self::path_of(target);
         Ok(Self { file: begin(&path)?, path, target: target.into(), is_finished: false })
@@ -46,11 +46,10 @@ impl PartialFile {
         &self.file
     }
 
-    /// Syncs the file and renames it to the target, replacing an existing file. The new name is durable when this returns, if the
-    /// folder is readable; otherwise the system makes it durable later.
+    /// Syncs the file and renames it to the target, replacing an existing file. The new name is durable when this returns,
+    /// if the folder is readable; otherwise the system makes it durable later.
     ///
-    /// # Errors
-    /// The system's error. The file then has its target name or is removed.
+    /// # Errors The system's error. The file then has its target name or is removed.
     pub fn finish(mut self) -> io::Result<()> {
         self.file.sync_all()?;
         fs::rename(&self.path, &self.target)?;

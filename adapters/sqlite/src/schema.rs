@@ -1,17 +1,17 @@
-//! The schema, and how a file comes to have it.
+//! The schema of the data file, and its migrations.
 
 use std::path::Path;
 
 use petstore_domain::FOLDING;
 use rusqlite::{Connection, TransactionBehavior};
 
-use crate::mended::MendError;
-use crate::{IfNamesakes, Mended, OpenError, mend, meta};
+use crate::repaired_values::RepairError;
+use crate::{NameCollisions, OpenError, RepairedValues, meta, repair};
 
-/// `PETS`: what SQLite's header calls the application that a file belongs to.
+/// `PETS`, the application id in the header of the file.
 pub(crate) const APPLICATION_ID: i32 = 0x5045_5453;
 
-/// Each step from one version to the next. A step that has been released is never changed; the next one is added.
+/// The steps from each version to the next. A released step never changes.
 const MIGRATIONS: &[&str] = &[
     include_str!("schema/1.sql"),
     include_str!("schema/2.sql"),
@@ -20,15 +20,15 @@ const MIGRATIONS: &[&str] = &[
     include_str!("schema/5.sql"),
 ];
 
-/// The schema version from which on a file says by which rule its names are folded.
-const SAYS_FOLDING_SINCE: u32 = 3;
+/// The schema version from which a file stores the version of its folding rule.
+const STORES_FOLDING_SINCE: u32 = 3;
 
 /// The version that this program writes and reads.
 #[expect(clippy::cast_possible_truncation, reason = "there will never be 2^32 of them")]
 pub(crate) const VERSION: u32 = MIGRATIONS.len() as u32;
 
-/// The schema version of a file; 0 if it is empty. Refuses what is not a journal, and what is newer than this program: its
-/// schema, or the rule by which its names are folded.
+/// Returns the schema version of a file; 0 if it is empty. Refuses a file that is not a journal, or that has a newer schema
+/// or a newer folding rule than this program.
 pub(crate) fn version(connection: &Connection, path: &Path) -> Result<u32, OpenError> {
     let version = found(connection, path, VERSION)?;
     match folding(connection, path, version)? {
@@ -39,7 +39,7 @@ pub(crate) fn version(connection: &Connection, path: &Path) -> Result<u32, OpenE
     }
 }
 
-/// Refuses a file whose names are folded by an older rule than this program's: to be opened as a journal, it is migrated.
+/// Refuses a file with an older folding rule. A journal that is opened for writing is migrated instead.
 pub(crate) fn check_folding(connection: &Connection, path: &Path) -> Result<(), OpenError> {
     match folding(connection, path, VERSION)? {
         FOLDING => Ok(()),
@@ -47,11 +47,11 @@ pub(crate) fn check_folding(connection: &Connection, path: &Path) -> Result<(), 
     }
 }
 
-/// The rule by which a file's names are folded. A file that does not say so is damaged, which is told when it is loaded.
+/// Returns the version of the folding rule of a file. A file without one is damaged, which the load reports.
 fn folding(connection: &Connection, path: &Path, version: u32) -> Result<u32, OpenError> {
     match version {
         0 => Ok(FOLDING),
-        1..SAYS_FOLDING_SINCE => Ok(0),
+        1..STORES_FOLDING_SINCE => Ok(0),
         _ => Ok(meta::folding(connection).map_err(OpenError::engine(path))?.unwrap_or(FOLDING)),
     }
 }
@@ -73,15 +73,15 @@ fn found(connection: &Connection, path: &Path, known: u32) -> Result<u32, OpenEr
     }
 }
 
-/// Whether a file is sound, indexes and all: what is wrong first, if something is. Takes seconds for a million pets.
+/// Checks a file with its indexes. Returns the first damage, if there is any. Takes seconds for a million pets.
 pub(crate) fn damage(connection: &Connection) -> rusqlite::Result<Option<String>> {
     let found: String = connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
-    // Damage is told below a line that names the database.
+    // The damage follows a line that names the database.
     let told = found.lines().find(|line| !line.starts_with("***")).unwrap_or(&found);
     Ok((found != "ok").then(|| told.to_owned()))
 }
 
-/// An empty journal of a version, in memory: what the steps up to that one leave.
+/// Creates an empty journal of a version in memory, by the steps up to that version.
 pub(crate) fn made_by_steps(version: u32) -> rusqlite::Result<Connection> {
     const NO_EPOCH: u64 = 0;
     let connection = Connection::open_in_memory()?;
@@ -91,28 +91,31 @@ pub(crate) fn made_by_steps(version: u32) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// Brings a file to this program's version and its values to this program's rules, making it a journal with this epoch if it
-/// is empty. Says what had to be put right.
+/// Migrates the schema and the values of a file. An empty file becomes a journal with this epoch. Returns the repaired
+/// values.
 pub(crate) fn migrate(
     connection: &mut Connection,
     path: &Path,
     epoch: u64,
-    if_namesakes: IfNamesakes,
-) -> Result<Mended, OpenError> {
+    collisions: NameCollisions,
+) -> Result<RepairedValues, OpenError> {
     let found = version(connection, path)?;
     if found == VERSION && folding(connection, path, found)? == FOLDING {
-        return Ok(Mended::default());
+        return Ok(RepairedValues::default());
     }
-    run(connection, path, epoch, MIGRATIONS, |connection| mend::put_right(connection, found, if_namesakes))
+    run(connection, path, epoch, MIGRATIONS, |connection| {
+        repair::repair_values(connection, found, collisions)
+    })
 }
 
-/// All steps and `finish` are one transaction with the version number: one that is interrupted leaves the file as it was.
+/// Runs all steps, `finish` and the change of the version number in one transaction, so that an interruption leaves the file
+/// unchanged.
 fn run<T>(
     connection: &mut Connection,
     path: &Path,
     epoch: u64,
     steps: &[&str],
-    finish: impl FnOnce(&Connection) -> Result<T, MendError>,
+    finish: impl FnOnce(&Connection) -> Result<T, RepairError>,
 ) -> Result<T, OpenError> {
     let known = u32::try_from(steps.len()).unwrap_or(u32::MAX);
     let found = found(connection, path, known)?;
@@ -123,9 +126,9 @@ fn run<T>(
         apply(&transaction, version, step, epoch).map_err(&failed)?;
     }
     let finished = finish(&transaction).map_err(|error| match error {
-        MendError::Engine(error) => failed(error),
-        MendError::Namesakes { categories, accounts } => {
-            OpenError::Namesakes { path: path.into(), categories, accounts }
+        RepairError::Engine(error) => failed(error),
+        RepairError::NameCollisions { categories, accounts } => {
+            OpenError::NameCollisions { path: path.into(), categories, accounts }
         }
     })?;
     transaction.commit().map_err(failed)?;
@@ -154,7 +157,7 @@ mod tests {
     const FIRST: &str = "CREATE TABLE meta (a, b, c, d, e, f, g, h) ; CREATE TABLE one (a)";
 
     #[test]
-    fn steps_run_once_in_their_order() {
+    fn each_step_runs_once_and_in_order() {
         let mut connection = Connection::open_in_memory().unwrap();
         let path = Path::new("some.db");
         for steps in [&[FIRST][..], &[FIRST, "CREATE TABLE two (a)", "DROP TABLE one"][..]] {
@@ -166,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_that_breaks_off_leaves_the_file_as_it_was() {
+    fn a_failed_step_leaves_the_file_unchanged() {
         let mut connection = Connection::open_in_memory().unwrap();
         let path = Path::new("some.db");
         run(&mut connection, path, 7, &[FIRST], |_| Ok(())).unwrap();
@@ -174,8 +177,9 @@ mod tests {
         let broken = [FIRST, two, "DROP TABLE one; INSERT INTO nowhere VALUES (1)"];
         assert!(run(&mut connection, path, 7, &broken, |_| Ok(())).is_err());
         assert_eq!((names(&connection).as_str(), found(&connection, path, 3).unwrap()), ("meta one", 1));
-        let refuse =
-            |_: &Connection| Err::<(), _>(MendError::Namesakes { categories: vec![], accounts: vec![] });
+        let refuse = |_: &Connection| {
+            Err::<(), _>(RepairError::NameCollisions { categories: vec![], accounts: vec![] })
+        };
         assert!(run(&mut connection, path, 7, &[FIRST, two], refuse).is_err());
         assert_eq!((names(&connection).as_str(), found(&connection, path, 3).unwrap()), ("meta one", 1));
 

@@ -1,8 +1,8 @@
 //! The check for objects that no migration creates: triggers, views, tables, and changed tables.
 //!
-//! Such an object can change, destroy or refuse data at the next write. The schema of the file is compared with the schema that
-//! the migration steps up to its version create in an empty database. SQLite's own objects (`sqlite_…`) are ignored, and so are
-//! plain indexes, which users may add for their own queries. Tables are compared by their structure and their CHECKs.
+//! Such an object can change, destroy or refuse data at the next write. The schema of the file is compared with the schema
+//! that the migration steps up to its version create in an empty database. SQLite's own objects (`sqlite_…`) are ignored, and
+//! so are plain indexes, which users may add for their own queries. Tables are compared by their structure and their CHECKs.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -262,16 +262,16 @@ fn columns(connection: &Connection, table: &str) -> rusqlite::Result<Vec<String>
     statement.query_map([table], |row| row.get(0))?.collect()
 }
 
-/// Whether a table is a shadow table, whose name begins with that of its virtual table. SQLite reports that only for virtual
-/// tables whose module is loaded.
+/// Returns true if a table is a shadow table, whose name begins with that of its virtual table. SQLite reports that only
+/// for virtual tables whose module is loaded.
 fn is_shadow(table: &Object, found: &[Object]) -> bool {
     let is_virtual = |one: &Object| one.words.get(1).is_some_and(|word| word.eq_ignore_ascii_case("virtual"));
     let begins = |one: &Object| table.name.strip_prefix(&one.name).is_some_and(|rest| rest.starts_with('_'));
     found.iter().any(|one| one.kind == "table" && is_virtual(one) && begins(one))
 }
 
-/// Whether an index can neither refuse a row nor fail: it is not unique, covers whole columns and all rows, and uses a built-in
-/// collation.
+/// Returns true if an index can neither refuse a row nor fail: it is not unique, covers whole columns and all rows, and
+/// uses a built-in collation.
 fn is_plain(connection: &Connection, index: &str) -> rusqlite::Result<bool> {
     let sql = "SELECT count(*) FROM sqlite_schema AS entry, pragma_index_list(entry.tbl_name) AS list
          WHERE entry.type = 'index' AND entry.name = ?1 AND list.name = ?1 AND NOT list.\"unique\" AND NOT list.partial

@@ -1,4 +1,4 @@
-//! What the tables of records have in common: how rows are written, and how they are read and parsed.
+//! The common part of the tables: writing rows, and reading and parsing them.
 
 use std::fmt::Display;
 
@@ -11,26 +11,26 @@ use crate::error::unreadable;
 
 /// A kind of record, and the table that keeps it.
 pub(crate) trait Table: Sized {
-    /// The table.
+    /// The name of the table.
     const NAME: &'static str;
-    /// Selects all rows, by id; the first column names the row.
+    /// Selects all rows in the order of their ids. The first column identifies the row.
     const SELECT: &'static str;
-    /// Adds a row.
+    /// Inserts a row.
     const INSERT: &'static str;
-    /// What to do instead where the row is there.
+    /// The clause that updates an existing row instead.
     const OR_UPDATE: &'static str;
-    /// An update with the same parameters that is tried first, for a row that is often changed: it leaves out what an
-    /// index or a reference would have to be looked up for, and changes no row where that is not the same.
+    /// An update with the same parameters that is tried first, for frequently changed rows. It leaves out the columns that
+    /// have an index or a foreign key, and matches no row in which these differ.
     const SHORTCUT: Option<&'static str> = None;
 
-    /// Runs a statement on the record's values. Says how many rows it has changed.
+    /// Runs a statement with the record's values. Returns the number of changed rows.
     fn bind(&self, statement: &mut Statement<'_>) -> rusqlite::Result<usize>;
 
     /// Parses a row.
     fn parse(row: &mut Fields<'_>) -> Result<Self, StoreError>;
 }
 
-/// Writes records, new or changed.
+/// Writes new or changed records.
 pub(crate) fn put<'a, R: Table + 'a>(
     connection: &Connection,
     records: impl IntoIterator<Item = &'a R>,
@@ -50,12 +50,12 @@ pub(crate) fn put<'a, R: Table + 'a>(
     Ok(())
 }
 
-/// Adds one record that must be new.
+/// Inserts one new record.
 pub(crate) fn insert<R: Table>(connection: &Connection, record: &R) -> rusqlite::Result<()> {
     record.bind(&mut *connection.prepare_cached(R::INSERT)?).map(|_| ())
 }
 
-/// Hands over every record of a table, parsed.
+/// Parses all records of a table.
 pub(crate) fn each<R: Table>(
     connection: &Connection,
     mut into: impl FnMut(R) -> Result<(), StoreError>,
@@ -65,7 +65,7 @@ pub(crate) fn each<R: Table>(
     let mut rows = statement.query([]).map_err(failed)?;
     let mut last = i64::MIN;
     while let Some(row) = rows.next().map_err(failed)? {
-        // The tree is what puts them in order: where they are not, a page of it is another's.
+        // The B-tree keeps rows in order. If they are not, a page belongs elsewhere.
         let id: i64 = row.get(0).map_err(failed)?;
         if id <= last {
             return Err(StoreError::corrupt(format!("{} row {id} comes after row {last}", R::NAME)));
@@ -76,7 +76,7 @@ pub(crate) fn each<R: Table>(
     Ok(())
 }
 
-/// A row that is read column by column, in the order in which they were selected.
+/// A row that is read column by column, in the order of the SELECT.
 pub(crate) struct Fields<'r> {
     table: &'static str,
     row: &'r Row<'r>,
@@ -88,19 +88,19 @@ impl<'r> Fields<'r> {
         Self { table, row, next: 0 }
     }
 
-    /// The error that names this row. It says which rule a value breaks, and not the value.
+    /// Returns an error that names this row, the column and the violated rule, but not the value.
     pub(crate) fn damaged(&self, column: &str, why: impl Display) -> StoreError {
         let row = self.row.get::<_, i64>(0).map_or_else(|_| "without an id".into(), |id| id.to_string());
         StoreError::corrupt(format!("{} row {row}: {column} {why}", self.table))
     }
 
-    /// A value as it is.
+    /// Reads a value.
     pub(crate) fn plain<T: FromSql>(&mut self, column: &str) -> Result<T, StoreError> {
         self.next += 1;
         self.row.get(self.next - 1).map_err(|_| self.damaged(column, "has another type or range"))
     }
 
-    /// A number that is parsed.
+    /// Reads and parses a number.
     pub(crate) fn number<T, E: Display>(
         &mut self,
         column: &str,
@@ -110,7 +110,7 @@ impl<'r> Fields<'r> {
         parse(number).map_err(|error| self.damaged(column, error))
     }
 
-    /// A text that is parsed.
+    /// Reads and parses a text.
     pub(crate) fn text<T, E: Display>(
         &mut self,
         column: &str,
@@ -119,7 +119,7 @@ impl<'r> Fields<'r> {
         self.optional(column, parse)?.ok_or_else(|| self.damaged(column, "is absent"))
     }
 
-    /// A text that may be absent.
+    /// Reads and parses a text that may be NULL.
     pub(crate) fn optional<T, E: Display>(
         &mut self,
         column: &str,
@@ -134,7 +134,7 @@ impl<'r> Fields<'r> {
         parse(text).map(Some).map_err(|error| self.damaged(column, error))
     }
 
-    /// A point in time.
+    /// Reads a timestamp.
     pub(crate) fn time(&mut self, column: &str) -> Result<Timestamp, StoreError> {
         self.text(column, Timestamp::parse)
     }
@@ -145,7 +145,7 @@ impl<'r> Fields<'r> {
     }
 }
 
-/// A time as its column has it.
+/// Returns a timestamp as it is stored.
 pub(crate) fn written(time: Option<Timestamp>) -> Option<String> {
     time.map(|time| time.to_string())
 }

@@ -1,4 +1,4 @@
-//! The tables of records, one a file.
+//! The tables of records, one file each.
 
 mod accounts;
 mod categories;
@@ -9,14 +9,14 @@ mod outcome;
 mod pets;
 mod usage;
 
-pub(crate) use outcome::mended as mended_outcome;
+pub(crate) use outcome::repaired as repaired_outcome;
 
 use petstore_ports::Row;
 use rusqlite::Connection;
 
 use crate::table::insert;
 
-/// Adds a row that must be new.
+/// Inserts a new row.
 pub(crate) fn add(connection: &Connection, row: &Row) -> rusqlite::Result<()> {
     match row {
         Row::Category(category) => insert(connection, category),
@@ -24,7 +24,7 @@ pub(crate) fn add(connection: &Connection, row: &Row) -> rusqlite::Result<()> {
         Row::Order(order) => insert(connection, order),
         Row::Account(account) => insert(connection, account),
         Row::Key(key) => insert(connection, &**key),
-        Row::Idempotency(retry) => insert(connection, &**retry),
+        Row::Idempotency(record) => insert(connection, &**record),
         Row::Usage(count) => insert(connection, count),
     }
 }

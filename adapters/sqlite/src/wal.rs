@@ -1,7 +1,7 @@
 //! SQLite's write-ahead log as bytes (its file format, section 4): a header, then frames of one page each.
 //!
-//! Each frame carries a checksum of itself and of all frames before it, so a frame is valid only behind the frames that it was
-//! written behind. This module does no I/O.
+//! Each frame carries a checksum of itself and of all frames before it, so a frame is valid only behind the frames that it
+//! was written behind. This module does no I/O.
 
 mod damage_scan;
 

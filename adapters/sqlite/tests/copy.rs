@@ -1,4 +1,4 @@
-//! A data file that is made of rows.
+//! Copies that are written from rows.
 
 mod common;
 
@@ -14,7 +14,7 @@ fn header() -> Header {
 }
 
 #[test]
-fn a_copy_of_rows_is_a_journal_with_these_and_leaves_nothing_beside_the_database() {
+fn a_copy_of_rows_is_a_journal_with_these_rows_and_leaves_no_temporary_file() {
     let room = Room::new();
     let (mut file, copied) = copy_of(&room.database(), &header(), everything().into_iter()).unwrap();
     assert_eq!((copied.pets, copied.orders), (4, 2));
@@ -29,7 +29,7 @@ fn a_copy_of_rows_is_a_journal_with_these_and_leaves_nothing_beside_the_database
 }
 
 #[test]
-fn a_copy_that_does_not_come_to_its_end_or_has_no_place_is_none() {
+fn an_incomplete_copy_is_removed_and_an_existing_target_is_kept() {
     let room = Room::new();
     let (mut file, copied) = copy_of(&room.database(), &header(), everything().into_iter()).unwrap();
     let target = room.path("copy.db");
@@ -43,7 +43,7 @@ fn a_copy_that_does_not_come_to_its_end_or_has_no_place_is_none() {
 }
 
 #[test]
-fn rows_that_contradict_each_other_make_no_copy() {
+fn inconsistent_rows_are_not_copied() {
     let room = Room::new();
     let rows = [Row::Pet(pet(1, 9))];
     assert!(copy_of(&room.database(), &header(), rows.into_iter()).is_err());

@@ -1,4 +1,4 @@
-//! A log that a crash has left: torn, which is cut, or damaged before its last transaction, which is refused.
+//! Logs that a crash has left: a torn end is cut, and damage before the last transaction is refused.
 
 mod common;
 
@@ -14,20 +14,20 @@ use petstore_sqlite::{
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 
-/// Bytes before the first frame, and of a frame.
+/// The sizes of the log header and of a frame, in bytes.
 const HEADER: usize = 32;
 const FRAME: usize = 24 + 512;
 
-/// Bytes that reach the disk together.
+/// Bytes that a disk writes as a whole.
 const SECTOR: usize = 512;
 
-/// Opens a file, and drops what stands behind a damage of its log.
+/// Opens a file, and drops the changes behind damage of its log.
 fn open_dropping(path: impl AsRef<Path>) -> Result<SqliteJournal, OpenError> {
     let options = OpenOptions { damaged_log: DamagedLog::Drop, ..OpenOptions::default() };
     SqliteJournal::open_with(path, EPOCH, options).map(|(journal, _)| journal)
 }
 
-/// The files of a database as they are at one moment.
+/// The content of the files of a database at one moment.
 #[derive(Clone, PartialEq)]
 struct Files {
     data: Vec<u8>,
@@ -42,7 +42,7 @@ impl Files {
         }
     }
 
-    /// Puts them where no process has them open.
+    /// Writes them to a path that no process has open.
     fn put(&self, room: &Room) -> PathBuf {
         let path = room.path("crash.db");
         for end in ["", "-wal", "-shm", ".lock"] {
@@ -53,10 +53,10 @@ impl Files {
         path
     }
 
-    fn hurt(&self, byte: usize) -> Self {
-        let mut hurt = self.clone();
-        hurt.log[byte] ^= 0x10;
-        hurt
+    fn damaged(&self, byte: usize) -> Self {
+        let mut damaged = self.clone();
+        damaged.log[byte] ^= 0x10;
+        damaged
     }
 }
 
@@ -64,7 +64,7 @@ fn last(journal: &mut SqliteJournal) -> u64 {
     journal.load(&mut |_| Ok(())).unwrap().last_batch.0
 }
 
-/// A journal in use with this many batches in its log, and where in the log each of them ends.
+/// Opens a journal and writes so many batches. Returns the end of each batch in the log.
 fn in_use(room: &Room, batches: u64) -> (SqliteJournal, Vec<usize>) {
     let mut journal = room.open();
     let mut ends = vec![];
@@ -77,7 +77,8 @@ fn in_use(room: &Room, batches: u64) -> (SqliteJournal, Vec<usize>) {
 }
 
 #[test]
-fn a_log_that_is_damaged_before_its_last_transaction_is_refused_by_all_who_open_it_and_left_as_it_is() {
+fn open_snapshot_and_backup_refuse_a_log_that_is_damaged_before_its_last_transaction_and_leave_it_unchanged()
+{
     let room = Room::new();
     let (_journal, ends) = in_use(&room, 6);
     let sound = Files::of(&room);
@@ -89,8 +90,8 @@ fn a_log_that_is_damaged_before_its_last_transaction_is_refused_by_all_who_open_
         }
     };
     for byte in (0..ends[3]).step_by(101).chain(20..28) {
-        let hurt = sound.hurt(byte);
-        let path = hurt.put(&room);
+        let damaged = sound.damaged(byte);
+        let path = damaged.put(&room);
         match SqliteJournal::open(&path, EPOCH) {
             Err(OpenError::LogDamaged { position: found, .. }) => {
                 assert_eq!(found, place(byte), "byte {byte}")
@@ -105,17 +106,17 @@ fn a_log_that_is_damaged_before_its_last_transaction_is_refused_by_all_who_open_
         let copied = backup(&path, &room.path("copy.db")).unwrap_err().to_string();
         assert!(copied.contains("crash.db-wal is damaged in its "), "byte {byte}: {copied}");
         let now = Files { data: fs::read(&path).unwrap(), log: fs::read(room.path("crash.db-wal")).unwrap() };
-        assert!(now == hurt, "byte {byte}");
+        assert!(now == damaged, "byte {byte}");
     }
 }
 
 #[test]
-fn what_stands_behind_the_damage_is_dropped_on_demand_and_never_comes_back() {
+fn changes_behind_damage_are_dropped_on_demand_and_do_not_reappear() {
     let room = Room::new();
     let (_journal, ends) = in_use(&room, 6);
     let sound = Files::of(&room);
     for (batch, end) in (1..5).zip(&ends) {
-        let path = sound.hurt(end + 100).put(&room);
+        let path = sound.damaged(end + 100).put(&room);
         let mut opened = open_dropping(&path).unwrap();
         let frame = (end - HEADER) / FRAME + 1;
         assert_eq!((opened.dropped(), last(&mut opened)), (Some(LogPosition::Frame(frame as u64)), batch));
@@ -131,10 +132,10 @@ fn what_stands_behind_the_damage_is_dropped_on_demand_and_never_comes_back() {
 }
 
 #[test]
-fn nothing_is_dropped_while_another_program_has_the_file_open() {
+fn changes_are_not_dropped_while_another_program_has_the_file_open() {
     let room = Room::new();
     let (_journal, ends) = in_use(&room, 3);
-    let path = Files::of(&room).hurt(ends[0] + 100).put(&room);
+    let path = Files::of(&room).damaged(ends[0] + 100).put(&room);
     let tool = Connection::open(&path).unwrap();
     tool.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).unwrap();
     let _count: u64 = tool.query_row("SELECT count(*) FROM categories", [], |row| row.get(0)).unwrap();
@@ -145,22 +146,22 @@ fn nothing_is_dropped_while_another_program_has_the_file_open() {
 }
 
 #[test]
-fn the_last_transaction_is_cut_when_it_is_not_whole() {
+fn an_incomplete_last_transaction_is_cut() {
     let room = Room::new();
     let (_journal, ends) = in_use(&room, 3);
     let sound = Files::of(&room);
     for byte in [ends[1] + 30, ends[2] - 1] {
-        assert_eq!(last(&mut SqliteJournal::open(sound.hurt(byte).put(&room), EPOCH).unwrap()), 2);
+        assert_eq!(last(&mut SqliteJournal::open(sound.damaged(byte).put(&room), EPOCH).unwrap()), 2);
     }
     let mut shorter = sound.clone();
     shorter.log.truncate(ends[2] - 1);
     assert_eq!(last(&mut SqliteJournal::open(shorter.put(&room), EPOCH).unwrap()), 2);
 }
 
-/// What a disk makes of a power cut: of the sectors that were written and not synced, any.
+/// Returns the log after a power cut, which leaves any subset of the sectors that were not synced.
 fn torn(before: &[u8], after: &[u8], random: &mut u64) -> Vec<u8> {
     let mut torn = before.to_vec();
-    // A log that begins again has its header synced before anything follows.
+    // The header of a restarted log is synced before the first frame.
     if before.get(..HEADER) != Some(&after[..HEADER]) {
         let header = torn.len().max(HEADER);
         torn.resize(header, 0);
@@ -178,7 +179,7 @@ fn torn(before: &[u8], after: &[u8], random: &mut u64) -> Vec<u8> {
 }
 
 #[test]
-fn a_power_cut_is_never_taken_for_damage_whatever_order_the_sectors_are_written_in() {
+fn a_power_cut_is_not_damage_in_any_order_of_the_sectors() {
     let room = Room::new();
     let mut journal = room.open();
     let tool = room.tool();
@@ -191,9 +192,9 @@ fn a_power_cut_is_never_taken_for_damage_whatever_order_the_sectors_are_written_
             .map(|one| Row::Category(category(number * 100 + one, &format!("{number} {one}").repeat(9))));
         let changes = changes(&rows.collect::<Vec<_>>());
         match number % 9 {
-            // All of it is in the database, and the next one begins the log again.
+            // The log is copied, so the next batch restarts it.
             4 => tool.query_row("PRAGMA wal_checkpoint(FULL)", [], |_| Ok(())).unwrap(),
-            // Frames of a transaction that was given up stay behind the end.
+            // An abandoned transaction leaves frames behind the end.
             2 | 6 => tool
                 .execute_batch("BEGIN; UPDATE categories SET description = printf('%500c', 'x'); ROLLBACK")
                 .unwrap(),
@@ -206,13 +207,13 @@ fn a_power_cut_is_never_taken_for_damage_whatever_order_the_sectors_are_written_
             let cut = Files { log: torn(&before.log, &after.log, &mut random), data: before.data.clone() };
             let mut opened = SqliteJournal::open(cut.put(&room), EPOCH).unwrap();
             let found = last(&mut opened);
-            assert!([number - 1, number].contains(&found), "{found} in the midst of {number}");
+            assert!([number - 1, number].contains(&found), "{found} during batch {number}");
         }
     }
 }
 
 #[test]
-fn a_young_file_without_its_log_is_not_a_new_store() {
+fn a_file_that_was_used_without_a_checkpoint_and_lost_its_log_is_refused() {
     let room = Room::new();
     let (journal, _) = in_use(&room, 1);
     let files = Files::of(&room);
@@ -230,11 +231,15 @@ fn a_young_file_without_its_log_is_not_a_new_store() {
     assert!(read_snapshot(&path, &mut |_| Ok(())).is_err());
     assert!(backup(&path, &room.path("copy.db")).is_err());
     fs::write(room.path("crash.db-wal"), &files.log).unwrap();
-    assert_eq!(last(&mut SqliteJournal::open(&path, EPOCH).unwrap()), 1, "when it is brought back");
+    assert_eq!(last(&mut SqliteJournal::open(&path, EPOCH).unwrap()), 1, "after the log is back");
     drop(journal);
     fs::remove_file(room.database()).unwrap();
     drop(room.open());
     assert!(!room.path("petstore.db-wal").exists());
     let header = room.open().load(&mut |_| Ok(())).unwrap();
-    assert_eq!((header.last_batch.0, header.epoch), (0, EPOCH), "one that ended in order is a new store");
+    assert_eq!(
+        (header.last_batch.0, header.epoch),
+        (0, EPOCH),
+        "a store that was closed in order is a new store"
+    );
 }

@@ -1,4 +1,4 @@
-//! What a crash, a failed disk or another program leaves behind, and what is made of it.
+//! Data files and logs after a crash, a disk failure or a change by another program.
 
 mod common;
 
@@ -12,11 +12,10 @@ use petstore_ports::*;
 use petstore_sqlite::{OpenError, SqliteJournal};
 use rusqlite::Connection;
 
-/// Bytes of a page.
+/// The page size in bytes.
 const PAGE: usize = 512;
 
-/// Puts the pages that the log has there, as a machine that stops leaves them: without the index of the log, which says
-/// what of it counts.
+/// Copies the data file and the log as a crash leaves them: without the index of the log.
 fn after_a_crash(room: &Room, name: &str) -> std::path::PathBuf {
     let copy = room.path(name);
     fs::copy(room.database(), &copy).unwrap();
@@ -25,7 +24,7 @@ fn after_a_crash(room: &Room, name: &str) -> std::path::PathBuf {
 }
 
 #[test]
-fn what_was_refused_is_not_there_after_a_crash_though_its_commit_is_in_the_log() {
+fn a_failed_commit_that_is_in_the_log_does_not_reappear_after_a_crash() {
     let room = Room::new();
     let mut journal = room.open();
     fill(&mut journal);
@@ -34,7 +33,7 @@ fn what_was_refused_is_not_there_after_a_crash_though_its_commit_is_in_the_log()
     let _count: u64 = older.query_row("SELECT count(*) FROM pets", [], |row| row.get(0)).unwrap();
     keep(&mut journal, 2, [Change::PetDeleted(PetId::FIRST)]).unwrap();
 
-    // A transaction whose sync fails is in the log with its commit, and the index knows nothing of it.
+    // A transaction whose sync fails is in the log with its commit mark, and is not in the index.
     let log = room.path("petstore.db-wal");
     let known = fs::metadata(&log).unwrap().len();
     let copy = after_a_crash(&room, "elsewhere.db");
@@ -50,35 +49,35 @@ fn what_was_refused_is_not_there_after_a_crash_though_its_commit_is_in_the_log()
         let mut opened = SqliteJournal::open(after_a_crash(&room, name), EPOCH).unwrap();
         opened.load(&mut |_| Ok(())).unwrap().last_batch
     };
-    assert_eq!(last("ghost.db"), BatchNumber(3), "so it would be found");
+    assert_eq!(last("ghost.db"), BatchNumber(3), "without a recovery the failed commit counts");
 
     append(&mut journal, 99, &[], IDS).unwrap_err();
-    assert_eq!(journal.recover(), Ok(BatchNumber(2)), "it is told that nothing was written");
+    assert_eq!(journal.recover(), Ok(BatchNumber(2)), "the failed batch does not count");
     assert_eq!(last("crash.db"), BatchNumber(2));
     drop(older);
     assert_eq!(journal.recover(), Ok(BatchNumber(2)));
 }
 
-/// Where the index begins by which records of answered requests expire.
-fn place_of_an_index(room: &Room) -> u64 {
+/// Returns the offset of the root page of an index.
+fn offset_of_an_index(room: &Room) -> u64 {
     let sql = "SELECT rootpage FROM sqlite_schema WHERE name = 'retries_by_expiry'";
     let first: u64 = room.tool().query_row(sql, [], |row| row.get(0)).unwrap();
     (first - 1) * PAGE as u64
 }
 
 #[test]
-fn damage_that_is_met_by_a_write_is_damage_for_whoever_asks_again() {
+fn damage_that_a_write_finds_is_reported_by_each_recovery() {
     let room = Room::new();
     let mut journal = room.open();
     fill(&mut journal);
     drop(journal);
     let file = OpenOptions::new().write(true).open(room.database()).unwrap();
-    file.write_all_at(&[0; PAGE], place_of_an_index(&room)).unwrap();
+    file.write_all_at(&[0; PAGE], offset_of_an_index(&room)).unwrap();
     drop(file);
 
     let mut journal = room.open();
     assert_eq!(rows(&mut journal), everything(), "the tables are whole");
-    // What does not meet it is written.
+    // A write that does not touch the damaged page succeeds.
     keep(&mut journal, 2, [Change::PetDeleted(PetId::FIRST)]).unwrap();
     let failed = journal.prune(time("2090-01-01T00:00:00Z"));
     assert!(matches!(&failed, Err(error) if error.kind() == StoreErrorKind::Corrupt), "{failed:?}");
@@ -92,12 +91,12 @@ fn damage_that_is_met_by_a_write_is_damage_for_whoever_asks_again() {
 }
 
 #[test]
-fn a_disk_that_reads_wrongly_once_is_forgiven() {
+fn a_single_wrong_read_of_the_disk_is_recovered_from() {
     let room = Room::new();
     let mut journal = room.open();
     fill(&mut journal);
     drop(journal);
-    let at = place_of_an_index(&room);
+    let at = offset_of_an_index(&room);
     let sound = fs::read(room.database()).unwrap();
     let page = &sound[usize::try_from(at).unwrap()..][..PAGE];
     let file = OpenOptions::new().write(true).open(room.database()).unwrap();
@@ -110,7 +109,7 @@ fn a_disk_that_reads_wrongly_once_is_forgiven() {
 }
 
 #[test]
-fn pages_that_have_changed_places_are_found_by_their_order() {
+fn swapped_pages_are_found_by_the_order_of_their_rows() {
     let room = Room::new();
     let mut journal = room.open();
     let mut all = vec![Row::Category(category(1, "Dogs"))];
@@ -138,13 +137,13 @@ fn pages_that_have_changed_places_are_found_by_their_order() {
 }
 
 #[test]
-fn no_file_is_made_where_one_has_been_or_none_can_be() {
+fn no_file_is_created_beside_a_log_or_at_an_unusable_path() {
     let room = Room::new();
     let refusal = |name: &str| match SqliteJournal::open(room.path(name), EPOCH) {
         Err(error @ OpenError::File { .. }) => error.report(),
         other => panic!("{:?}", other.err()),
     };
-    // What was acknowledged last is in the log of a file that was moved away after a crash.
+    // The data file was moved away after a crash, and the log holds the last changes.
     fs::write(room.path("moved.db-wal"), [0; 32]).unwrap();
     assert!(refusal("moved.db").ends_with(
         "moved.db cannot be opened: it does not exist, but its -wal does, which holds the last changes: bring the data file \

@@ -1,4 +1,4 @@
-//! The file: who may open it, who may read it, and what is in it.
+//! The file: its locks, its permissions and its content.
 
 mod common;
 
@@ -20,7 +20,7 @@ fn snapshot(path: &Path) -> Result<(Header, Vec<Row>), StoreError> {
 }
 
 #[test]
-fn a_second_opener_is_told_which_file_is_in_use() {
+fn a_second_journal_on_a_file_is_refused_and_names_the_lock_and_its_holder() {
     let room = Room::new();
     let journal = room.open();
     let refused = SqliteJournal::open(room.database(), 1).err().unwrap().to_string();
@@ -31,7 +31,7 @@ fn a_second_opener_is_told_which_file_is_in_use() {
     let link = room.path("link.db");
     std::os::unix::fs::symlink(room.database(), &link).unwrap();
     assert!(matches!(SqliteJournal::open(&link, 1), Err(OpenError::InUse { .. })), "by another name");
-    // Whoever has written nothing is still somebody.
+    // A lock file without a process id.
     std::fs::write(&lock, "").unwrap();
     let refused = SqliteJournal::open(room.database(), 1).err().unwrap().to_string();
     assert!(refused.contains("another process holds"), "{refused}");
@@ -40,7 +40,7 @@ fn a_second_opener_is_told_which_file_is_in_use() {
 }
 
 #[test]
-fn files_are_their_owners_alone_and_one_is_left_at_the_end() {
+fn files_are_private_to_their_owner_and_the_log_is_removed_at_the_end() {
     let room = Room::new();
     let mut journal = room.open();
     fill(&mut journal);
@@ -53,7 +53,7 @@ fn files_are_their_owners_alone_and_one_is_left_at_the_end() {
 }
 
 #[test]
-fn any_tool_reads_it_while_it_is_written() {
+fn any_tool_reads_the_file_while_it_is_written() {
     let room = Room::new();
     let mut journal = room.open();
     fill(&mut journal);
@@ -69,7 +69,7 @@ fn any_tool_reads_it_while_it_is_written() {
 }
 
 #[test]
-fn no_secret_is_in_it() {
+fn the_file_contains_no_secret() {
     let room = Room::new();
     let mut journal = room.open();
     fill(&mut journal);
@@ -83,7 +83,7 @@ fn no_secret_is_in_it() {
 }
 
 #[test]
-fn the_tables_refuse_what_no_record_can_be() {
+fn the_tables_refuse_invalid_rows() {
     let room = Room::new();
     fill(&mut room.open());
     let tool = room.tool();
@@ -131,7 +131,7 @@ fn the_tables_refuse_what_no_record_can_be() {
 }
 
 #[test]
-fn what_does_not_parse_is_named_by_table_and_row() {
+fn an_invalid_value_is_reported_with_its_table_and_row() {
     for (edit, said) in [
         ("UPDATE pets SET status = 'lost' WHERE id = 9", "pets row 9: status is not a status"),
         ("UPDATE pets SET stock = 0 WHERE id = 1", "pets row 1: status does not fit stock and open_orders"),
@@ -165,7 +165,7 @@ fn what_does_not_parse_is_named_by_table_and_row() {
         ),
         (
             "UPDATE retries SET outcome = '{\"secret\":1}' WHERE id = 2",
-            "retries row 2: outcome is not an answer",
+            "retries row 2: outcome is not a known outcome",
         ),
         (
             "UPDATE retries SET idempotency_key = '\"q\"' WHERE id = 2",
@@ -188,7 +188,7 @@ fn what_does_not_parse_is_named_by_table_and_row() {
 }
 
 #[test]
-fn a_sink_may_end_the_reading() {
+fn an_error_of_the_sink_ends_the_load() {
     let room = Room::new();
     let mut journal = room.open();
     fill(&mut journal);
@@ -199,7 +199,7 @@ fn a_sink_may_end_the_reading() {
 }
 
 #[test]
-fn what_is_no_journal_of_this_program_is_refused_by_name() {
+fn a_file_that_is_not_a_journal_of_this_program_is_refused_with_its_path() {
     let room = Room::new();
     for (edit, expected) in [
         (
@@ -226,7 +226,7 @@ fn what_is_no_journal_of_this_program_is_refused_by_name() {
 }
 
 #[test]
-fn a_file_whose_making_broke_off_is_made_again() {
+fn a_file_whose_creation_was_interrupted_is_created_again() {
     for begun in ["", "PRAGMA page_size = 512; PRAGMA journal_mode = wal"] {
         let room = Room::new();
         std::fs::write(room.database(), "").unwrap();
@@ -254,7 +254,7 @@ fn a_file_is_read_in_use_and_at_rest() {
 }
 
 #[test]
-fn a_snapshot_does_not_see_what_is_written_while_it_is_read() {
+fn a_snapshot_does_not_contain_later_writes() {
     let room = Room::new();
     let mut journal = room.open();
     fill(&mut journal);
@@ -270,7 +270,7 @@ fn a_snapshot_does_not_see_what_is_written_while_it_is_read() {
 }
 
 #[test]
-fn a_backup_is_a_journal_of_its_own() {
+fn a_backup_is_an_independent_journal() {
     let room = Room::new();
     let mut journal = room.open();
     fill(&mut journal);
@@ -287,7 +287,7 @@ fn a_backup_is_a_journal_of_its_own() {
         refused.ends_with("copy.db exists already, and a backup overwrites no file: name another file"),
         "{refused}"
     );
-    // Each time that it is restored it has an epoch of its own, and keeps it.
+    // Each restored copy gets its own epoch and keeps it.
     for epoch in [1, 2] {
         let restored = room.path(&format!("restored-{epoch}.db"));
         std::fs::copy(&copy, &restored).unwrap();
@@ -308,7 +308,7 @@ fn fixtures() -> PathBuf {
 }
 
 #[test]
-fn a_file_of_an_older_schema_is_copied_as_it_is_and_read_once_it_has_been_opened() {
+fn a_file_of_an_older_schema_is_backed_up_unchanged_and_readable_after_its_migration() {
     let room = Room::new();
     std::fs::copy(fixtures().join("schema-1.db"), room.database()).unwrap();
     let before = std::fs::read(room.database()).unwrap();
@@ -326,7 +326,7 @@ fn a_file_of_an_older_schema_is_copied_as_it_is_and_read_once_it_has_been_opened
 }
 
 #[test]
-fn every_schema_that_was_released_still_opens() {
+fn every_released_schema_opens() {
     for version in 1.. {
         let fixture = fixtures().join(format!("schema-{version}.db"));
         if !fixture.exists() {

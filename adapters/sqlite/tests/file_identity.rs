@@ -1,4 +1,4 @@
-//! Files that are removed, replaced or overwritten under the journal.
+//! Files that are removed, replaced or overwritten while the journal has them open.
 
 mod common;
 
@@ -13,13 +13,13 @@ use petstore_sqlite::{SqliteJournal, backup};
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 
-/// Reads beside a writer: one of some hundreds meets the end of a batch at any moment of it.
+/// Reads beside a writer. Among some hundreds, one coincides with each moment of a commit.
 const READS: usize = 2_000;
 
-/// What somebody does to the files, and what is said then.
+/// A change to the files, and the expected error.
 type Case = (fn(&Room), &'static str);
 
-/// After these the data file itself is what it was.
+/// Changes that leave the data file intact.
 const LOG_IS_LOST: [Case; 2] = [
     (|room| fs::remove_file(log(room)).unwrap(), "the data file's -wal has been removed"),
     (replace_log, "another file is in the place of the data file's -wal that was opened"),
@@ -62,17 +62,17 @@ fn remove_all(room: &Room) {
     }
 }
 
-/// A journal in use, the log of which has what the file has not, and a backup beside it.
+/// Opens a journal whose log contains changes that the data file lacks, with a backup beside it.
 fn in_use(room: &Room) -> SqliteJournal {
     let mut journal = room.open();
     fill(&mut journal);
     backup(&room.database(), &copy(room)).unwrap();
     keep(&mut journal, 2, [Change::PetDeleted(PetId::FIRST)]).unwrap();
-    assert_eq!(journal.prune(Timestamp::EPOCH), Ok(0), "all is well");
+    assert_eq!(journal.prune(Timestamp::EPOCH), Ok(0), "the files are intact");
     journal
 }
 
-/// A tool's lock, under which a write of the journal has failed: it has the file closed.
+/// Takes a lock with a tool and lets a write of the journal fail, so that the journal has the file closed.
 fn locked(room: &Room, journal: &mut SqliteJournal) -> Connection {
     let tool = room.tool();
     tool.execute_batch("BEGIN IMMEDIATE").unwrap();
@@ -80,19 +80,18 @@ fn locked(room: &Room, journal: &mut SqliteJournal) -> Connection {
     tool
 }
 
-fn take_log_away(room: &Room) {
+fn remove_log(room: &Room) {
     for name in ["petstore.db-wal", "petstore.db-shm"] {
         fs::remove_file(room.path(name)).unwrap();
     }
 }
 
-/// The files as they are found.
+/// Returns the content of the files.
 fn found(room: &Room) -> [Option<Vec<u8>>; 2] {
     [room.database(), log(room)].map(|path| fs::read(path).ok())
 }
 
-/// Checks the error of a file that was lost. A file that is overwritten here is empty, at least for a moment: the thread that
-/// reads it again may see that first.
+/// Checks the error after a change. A file that is overwritten here is empty for a moment, which the scrubber may see first.
 #[track_caller]
 fn check_lost(told: &StoreError, what: &str) {
     let lost = |what: &str| {
@@ -109,7 +108,7 @@ fn check_lost(told: &StoreError, what: &str) {
 }
 
 #[test]
-fn files_that_are_not_those_that_were_opened_are_told_until_they_are_opened_anew() {
+fn a_changed_file_is_reported_until_the_journal_is_opened_again() {
     for (act, what) in LOG_IS_LOST.into_iter().chain(DATA_IS_LOST) {
         let room = Room::new();
         let mut journal = in_use(&room);
@@ -124,7 +123,7 @@ fn files_that_are_not_those_that_were_opened_are_told_until_they_are_opened_anew
 }
 
 #[test]
-fn what_somebody_has_put_in_the_place_of_the_files_is_left_as_it_is() {
+fn a_file_that_has_replaced_another_is_left_unchanged() {
     for is_noticed in [false, true] {
         for (act, what) in DATA_IS_LOST {
             let room = Room::new();
@@ -139,7 +138,7 @@ fn what_somebody_has_put_in_the_place_of_the_files_is_left_as_it_is() {
 }
 
 #[test]
-fn a_log_that_has_lost_its_name_is_copied_into_the_file_and_the_other_one_is_left() {
+fn a_log_that_has_lost_its_path_is_copied_into_the_data_file_and_its_replacement_is_left_unchanged() {
     for is_noticed in [false, true] {
         for (act, what) in LOG_IS_LOST {
             let room = Room::new();
@@ -155,7 +154,7 @@ fn a_log_that_has_lost_its_name_is_copied_into_the_file_and_the_other_one_is_lef
 }
 
 #[test]
-fn a_write_that_fails_leaves_what_somebody_has_put_there_as_it_is() {
+fn a_failed_write_leaves_a_replaced_file_unchanged() {
     let room = Room::new();
     let mut journal = in_use(&room);
     overwrite(&room);
@@ -167,7 +166,7 @@ fn a_write_that_fails_leaves_what_somebody_has_put_there_as_it_is() {
 }
 
 #[test]
-fn a_tool_that_empties_the_log_overwrites_nothing() {
+fn a_tool_that_empties_the_log_is_no_damage() {
     let room = Room::new();
     let mut journal = in_use(&room);
     let busy = room.tool().query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, bool>(0));
@@ -175,11 +174,11 @@ fn a_tool_that_empties_the_log_overwrites_nothing() {
     assert_eq!(journal.prune(Timestamp::EPOCH), Ok(0));
     keep(&mut journal, 3, [Change::OrderDeleted(OrderId::FIRST)]).unwrap();
     assert_eq!(journal.recover(), Ok(BatchNumber(3)));
-    assert_eq!(journal.prune(Timestamp::EPOCH), Ok(0), "its log is another one from then on");
+    assert_eq!(journal.prune(Timestamp::EPOCH), Ok(0), "the recovery has opened another log");
 }
 
 #[test]
-fn who_reads_beside_the_journal_is_refused_files_that_are_others_and_leaves_them_as_they_are() {
+fn a_read_beside_the_journal_refuses_changed_files_and_leaves_them_unchanged() {
     let refused =
         |read: Result<Header, StoreError>| read.is_err_and(|error| error.to_string().contains("restart"));
     for (act, what) in LOG_IS_LOST.into_iter().chain(DATA_IS_LOST) {
@@ -189,7 +188,7 @@ fn who_reads_beside_the_journal_is_refused_files_that_are_others_and_leaves_them
         assert_eq!(open_files.read_snapshot(&mut |_| Ok(())).unwrap().last_batch, BatchNumber(2));
         act(&room);
         let before = found(&room);
-        // What is in a log that was overwritten is looked at by the writer alone.
+        // Only the writer checks the content of the log.
         let is_seen = !what.ends_with("-wal has been overwritten");
         if is_seen {
             assert!(refused(open_files.read_snapshot(&mut |_| panic!("{what}"))), "{what}");
@@ -201,7 +200,7 @@ fn who_reads_beside_the_journal_is_refused_files_that_are_others_and_leaves_them
 }
 
 #[test]
-fn a_lock_that_somebody_has_keeps_nobody_from_reading() {
+fn a_lock_of_another_program_does_not_prevent_reads() {
     let room = Room::new();
     let mut journal = in_use(&room);
     let tool = locked(&room, &mut journal);
@@ -213,22 +212,22 @@ fn a_lock_that_somebody_has_keeps_nobody_from_reading() {
 }
 
 #[test]
-fn a_file_whose_log_was_taken_away_while_the_journal_had_it_closed_is_not_read() {
+fn a_file_is_not_read_if_its_log_was_removed_while_the_journal_had_it_closed() {
     let room = Room::new();
     let mut journal = in_use(&room);
     let _tool = locked(&room, &mut journal);
     let open_files = journal.open_files();
-    take_log_away(&room);
-    // Nothing says that it was there, but that what is known to be on disk is missing.
+    remove_log(&room);
+    // The missing log shows only in the missing batch.
     assert_eq!(open_files.check(), Ok(()));
     assert!(open_files.read_snapshot(&mut |row| panic!("{row:?}")).is_err());
 }
 
 #[test]
-fn a_file_that_is_whole_and_older_than_what_was_acknowledged_is_not_read() {
+fn a_file_that_lacks_an_acknowledged_batch_is_not_read() {
     let room = Room::new();
     let mut journal = in_use(&room);
-    // The file has all until then, the log what comes after it.
+    // The data file has the batches so far, and the log the later ones.
     let busy = room.tool().query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, bool>(0));
     assert_eq!(busy, Ok(false));
     keep(&mut journal, 3, [Change::OrderDeleted(OrderId::FIRST)]).unwrap();
@@ -236,7 +235,7 @@ fn a_file_that_is_whole_and_older_than_what_was_acknowledged_is_not_read() {
     let tool = locked(&room, &mut journal);
     tool.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).unwrap();
     drop(tool);
-    take_log_away(&room);
+    remove_log(&room);
     assert_eq!(open_files.check(), Ok(()));
     let behind = StoreError::corrupt("batch 3 was on disk, and the file ends at 2");
     assert_eq!(open_files.read_snapshot(&mut |row| panic!("{row:?}")), Err(behind.clone()));
@@ -245,7 +244,7 @@ fn a_file_that_is_whole_and_older_than_what_was_acknowledged_is_not_read() {
 }
 
 #[test]
-fn what_is_written_while_somebody_begins_to_read_is_no_loss() {
+fn a_write_at_the_begin_of_a_read_is_not_a_lost_batch() {
     let room = Room::new();
     let mut journal = in_use(&room);
     let open_files = journal.open_files();

@@ -1,4 +1,4 @@
-//! What a journal keeps, and how it fails.
+//! The content and the failures of a journal.
 
 mod common;
 
@@ -8,13 +8,13 @@ use petstore_ports::*;
 use rusqlite::Connection;
 
 #[test]
-fn the_engine_is_one_that_does_not_lose_a_log() {
+fn the_engine_has_no_known_bug_that_loses_a_log() {
     // 3.7.0 to 3.51.2 can corrupt a database when one connection writes while another ends a checkpoint.
     assert!(rusqlite::version_number() >= 3_051_003, "{}", rusqlite::version());
 }
 
 #[test]
-fn every_kind_of_row_comes_back_as_it_was() {
+fn every_kind_of_row_is_loaded_as_written() {
     let room = Room::new();
     let mut journal = room.open();
     let (header, none) = load(&mut journal).unwrap();
@@ -25,14 +25,14 @@ fn every_kind_of_row_comes_back_as_it_was() {
     assert_eq!(rows(&mut journal), everything());
     drop(journal);
 
-    // Another epoch is of no use to a file that has one.
+    // A file that has an epoch keeps it.
     let mut journal = petstore_sqlite::SqliteJournal::open(room.database(), 1).unwrap();
     let header = Header { last_batch: BatchNumber(1), last_ids: IDS, epoch: EPOCH };
     assert_eq!(load(&mut journal).unwrap(), (header, everything()));
 }
 
 #[test]
-fn writing_everything_twice_changes_nothing() {
+fn a_repeated_write_changes_nothing() {
     let room = Room::new();
     let mut journal = room.open();
     fill(&mut journal);
@@ -41,7 +41,7 @@ fn writing_everything_twice_changes_nothing() {
 }
 
 #[test]
-fn the_last_change_of_a_record_in_a_batch_is_the_one_that_stays() {
+fn the_last_change_of_a_record_in_a_batch_counts() {
     let room = Room::new();
     let mut journal = room.open();
     let mut later = pet(1, 2);
@@ -50,7 +50,7 @@ fn the_last_change_of_a_record_in_a_batch_is_the_one_that_stays() {
         Changes::from([Change::Category(category(1, "cats")), Change::Category(category(2, "dogs"))]),
         Changes::from([Change::Pet(pet(1, 1)), Change::Pet(pet(2, 1)), Change::Order(order(1, 1))]),
         Changes::from([Change::Pet(later.clone()), Change::OrderDeleted(OrderId::FIRST)]),
-        // The category is emptied and deleted, and its name given away, in an order that no foreign key would take.
+        // The category is deleted before its pet, and its name is used again: immediate foreign keys would refuse this order.
         Changes::from([
             Change::CategoryDeleted(CategoryId::FIRST),
             Change::PetDeleted(PetId::new(2).unwrap()),
@@ -63,7 +63,7 @@ fn the_last_change_of_a_record_in_a_batch_is_the_one_that_stays() {
 }
 
 #[test]
-fn names_may_change_hands_within_a_batch() {
+fn records_may_swap_names_within_a_batch() {
     let room = Room::new();
     let mut journal = room.open();
     let accounts = [("a", "b"), ("b", "a")];
@@ -83,7 +83,7 @@ fn names_may_change_hands_within_a_batch() {
 }
 
 #[test]
-fn a_batch_that_does_not_follow_is_refused_whole() {
+fn a_batch_with_a_gap_or_a_repeated_number_is_refused() {
     let room = Room::new();
     let mut journal = room.open();
     fill(&mut journal);
@@ -96,7 +96,7 @@ fn a_batch_that_does_not_follow_is_refused_whole() {
 }
 
 #[test]
-fn after_a_failure_nothing_is_done_until_it_has_recovered() {
+fn after_a_failure_every_write_fails_until_the_recovery() {
     let room = Room::new();
     let mut journal = room.open();
     fill(&mut journal);
@@ -107,7 +107,7 @@ fn after_a_failure_nothing_is_done_until_it_has_recovered() {
     let batch = || [Change::PetDeleted(PetId::FIRST), Change::Order(order(5, 9))];
     let failed = keep(&mut journal, 2, batch()).unwrap_err();
     assert_eq!(failed, StoreError::unavailable("append: constraint failed (code 2067)"));
-    assert_eq!(failed.message(), "append", "the driver's words are the source");
+    assert_eq!(failed.message(), "append", "the driver's error is the source");
     tool.execute_batch("DROP INDEX broken").unwrap();
     let unrecovered = StoreError::unavailable("the journal must be recovered first");
     assert_eq!(keep(&mut journal, 2, batch()), Err(unrecovered.clone()));
@@ -120,7 +120,7 @@ fn after_a_failure_nothing_is_done_until_it_has_recovered() {
 }
 
 #[test]
-fn recovery_refuses_a_file_that_has_lost_what_was_kept() {
+fn recovery_refuses_a_file_that_has_lost_a_batch() {
     let room = Room::new();
     let mut journal = room.open();
     fill(&mut journal);
@@ -129,7 +129,7 @@ fn recovery_refuses_a_file_that_has_lost_what_was_kept() {
 }
 
 #[test]
-fn a_batch_in_doubt_counts_once_it_can_be_copied_out_of_the_log() {
+fn a_batch_in_doubt_counts_once_it_is_copied_into_the_data_file() {
     let room = Room::new();
     let mut journal = room.open();
     fill(&mut journal);
@@ -137,7 +137,7 @@ fn a_batch_in_doubt_counts_once_it_can_be_copied_out_of_the_log() {
     let older = reader.unchecked_transaction().unwrap();
     let last = |of: &Connection| of.query_row("SELECT last_batch FROM meta", [], |row| row.get::<_, u64>(0));
     assert_eq!(last(&older), Ok(1));
-    // It is in the log, and nobody was told that it is kept.
+    // The batch is in the log and was not acknowledged.
     room.tool().execute_batch("UPDATE meta SET last_batch = 2").unwrap();
     assert!(
         matches!(journal.recover(), Err(error) if error.kind() == StoreErrorKind::Unavailable),
@@ -169,7 +169,7 @@ fn a_ban_and_the_time_of_its_lift_are_kept() {
 }
 
 #[test]
-fn usage_is_the_last_that_was_noted() {
+fn the_last_recorded_usage_counts() {
     let room = Room::new();
     let mut journal = room.open();
     let later = UsageCount { minute: Window::new(31_557_601, 1), ..usage(1) };
@@ -179,7 +179,7 @@ fn usage_is_the_last_that_was_noted() {
 }
 
 #[test]
-fn what_has_expired_is_dropped_a_bounded_number_at_a_time() {
+fn expired_records_are_deleted_in_bounded_portions() {
     let room = Room::new();
     let mut journal = room.open();
     let end = time("2030-01-03T00:00:00Z");
@@ -201,7 +201,7 @@ fn what_has_expired_is_dropped_a_bounded_number_at_a_time() {
 }
 
 #[test]
-fn a_bulk_load_is_kept_whole_and_nothing_of_it_is_seen_before() {
+fn a_bulk_load_is_atomic() {
     let room = Room::new();
     let mut journal = room.open();
     let bulk =
@@ -219,7 +219,7 @@ fn a_bulk_load_is_kept_whole_and_nothing_of_it_is_seen_before() {
 }
 
 #[test]
-fn a_bulk_load_that_fails_leaves_a_journal_that_works() {
+fn a_failed_bulk_load_leaves_a_usable_journal() {
     let room = Room::new();
     let mut journal = room.open();
     let bulk = BulkLoad { number: BatchNumber(1), last_ids: IDS, anew: None };

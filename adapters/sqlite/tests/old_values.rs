@@ -1,7 +1,7 @@
-//! A file with values that are not taken any more, as an older version wrote it.
+//! Files of older versions with values that are no longer valid.
 //!
 //! `old-values.db` was made by the server of commit ba9a590: ship dates in the year 0000, names without a visible character
-//! of a pet, a category and an account, categories whose names read the same, and the answers that were kept of all of these.
+//! of a pet, a category and an account, categories with equal names, and idempotency records of all of these.
 
 mod common;
 
@@ -11,11 +11,11 @@ use common::*;
 use petstore_domain::*;
 use petstore_ports::*;
 use petstore_sqlite::{
-    DamagedLog, IfNamesakes, Mended, OpenError, OpenOptions, SqliteJournal, backup, read_snapshot,
+    DamagedLog, NameCollisions, OpenError, OpenOptions, RepairedValues, SqliteJournal, backup, read_snapshot,
 };
 
 const RENAME: OpenOptions =
-    OpenOptions { damaged_log: DamagedLog::Refuse, if_namesakes: IfNamesakes::Rename };
+    OpenOptions { damaged_log: DamagedLog::Refuse, name_collisions: NameCollisions::Rename };
 
 fn old_file(room: &Room) {
     let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/old-values.db");
@@ -45,12 +45,12 @@ fn text(room: &Room, sql: &str) -> String {
 const CATEGORIES: &str = "SELECT group_concat(id || ' ' || name || ' ' || version, ', ') FROM categories";
 
 #[test]
-fn names_that_read_the_same_are_told_with_their_ids_and_the_file_stays_as_it_was() {
+fn categories_with_equal_names_are_reported_with_their_ids_and_the_file_stays_as_it_was() {
     let room = Room::new();
     old_file(&room);
     let before = std::fs::read(room.database()).unwrap();
     let refused = SqliteJournal::open(room.database(), 1).err().unwrap();
-    let OpenError::Namesakes { categories, .. } = &refused else { panic!("{refused}") };
+    let OpenError::NameCollisions { categories, .. } = &refused else { panic!("{refused}") };
     let pairs: Vec<_> = categories.iter().map(|(id, of)| (id.get(), of.get())).collect();
     assert_eq!(pairs, [(2, 1), (4, 3)]);
     let said = "has categories whose names read the same: 2 has the name of 1, 4 has the name of 3";
@@ -75,11 +75,14 @@ fn accounts_with_equal_names_are_reported_with_their_ids_and_the_file_stays_as_i
 fn the_younger_of_two_accounts_with_equal_names_gets_its_id_behind_its_name() {
     let room = Room::new();
     old_accounts(&room);
-    let (mut journal, mended) = SqliteJournal::open_with(room.database(), 1, RENAME).unwrap();
+    let (mut journal, repaired) = SqliteJournal::open_with(room.database(), 1, RENAME).unwrap();
     let renamed: Vec<_> =
-        mended.renamed_accounts.iter().map(|one| (one.id.get(), one.of.get(), one.to.as_str())).collect();
+        repaired.renamed_accounts.iter().map(|one| (one.id.get(), one.of.get(), one.to.as_str())).collect();
     assert_eq!(renamed, [(3, 2, "Cafe\u{301} (3)"), (5, 4, "ZOO (5-2)")]);
-    assert_eq!(Mended { renamed_accounts: vec![], ..mended }, Mended { labels: 1, ..Mended::default() });
+    assert_eq!(
+        RepairedValues { renamed_accounts: vec![], ..repaired },
+        RepairedValues { labels: 1, ..RepairedValues::default() }
+    );
     let names: Vec<_> = load(&mut journal).unwrap().1.into_iter().filter_map(name_of_account).collect();
     assert_eq!(names, ["default", "Café", "Cafe\u{301} (3)", "Zoo", "ZOO (5-2)", "zoo (5)", "park"]);
     drop(journal);
@@ -99,11 +102,12 @@ fn an_account_whose_folded_name_is_another_is_damage() {
 }
 
 #[test]
-fn every_old_value_is_put_right_counted_and_then_loads() {
+fn every_invalid_value_is_repaired_and_counted() {
     let room = Room::new();
     old_file(&room);
-    let (mut journal, mended) = SqliteJournal::open_with(room.database(), 1, RENAME).unwrap();
-    let Mended { dates, pets, categories, accounts, labels, answers, renamed, renamed_accounts } = &mended;
+    let (mut journal, repaired) = SqliteJournal::open_with(room.database(), 1, RENAME).unwrap();
+    let RepairedValues { dates, pets, categories, accounts, labels, answers, renamed, renamed_accounts } =
+        &repaired;
     assert_eq!((*dates, *pets, *categories, *accounts, *labels, *answers), (1, 1, 1, 1, 0, 3));
     let renamed: Vec<_> = renamed.iter().map(|one| (one.id.get(), one.of.get(), one.to.as_str())).collect();
     assert_eq!(renamed, [(2, 1, "Cafe\u{301} (2)"), (4, 3, "STRASSE (4)")]);
@@ -146,7 +150,7 @@ fn every_old_value_is_put_right_counted_and_then_loads() {
 }
 
 #[test]
-fn a_file_whose_names_are_folded_by_a_newer_rule_is_refused_and_by_an_older_one_folded_again() {
+fn a_newer_folding_rule_is_refused_and_an_older_one_is_migrated() {
     let room = Room::new();
     fill(&mut room.open());
     let read = || read_snapshot(&room.database(), &mut |_| Ok(()));

@@ -1,4 +1,4 @@
-//! Files and folders that may be read and not written.
+//! Files and folders without write permission.
 
 mod common;
 
@@ -13,19 +13,20 @@ use petstore_domain::*;
 use petstore_ports::*;
 use petstore_sqlite::{SqliteJournal, backup};
 
-const NOBODY: u32 = 65_534;
+const UNPRIVILEGED: u32 = 65_534;
 
-/// Root may write anything: then somebody else runs the test, and this says that it is done.
-fn is_done_by_nobody(room: &Room, test: &str) -> bool {
+/// Runs the test as an unprivileged user if this is root, which has all permissions. Returns true if it did.
+fn was_run_unprivileged(room: &Room, test: &str) -> bool {
     if fs::metadata(room.path("")).unwrap().uid() != 0 {
         return false;
     }
-    // The build's folder may be closed to others. By another process: what another test starts meanwhile would inherit the
-    // file open for writing, and nobody could run it then.
+    // The build folder may be inaccessible to other users. `cp` is a separate process, because a process that another test
+    // starts meanwhile would inherit a descriptor open for writing, and a file that is open for writing cannot be run.
     let program = room.path("test");
     let copied = Command::new("cp").arg(std::env::current_exe().unwrap()).arg(&program).status();
     assert!(copied.unwrap().success());
-    let done = Command::new(program).args(["--exact", test]).uid(NOBODY).gid(NOBODY).output().unwrap();
+    let done =
+        Command::new(program).args(["--exact", test]).uid(UNPRIVILEGED).gid(UNPRIVILEGED).output().unwrap();
     let told = String::from_utf8_lossy(&done.stdout);
     assert!(done.status.success() && told.contains("1 passed"), "{told}");
     true
@@ -36,10 +37,12 @@ fn allow(path: &Path, mode: u32) {
 }
 
 #[test]
-fn a_file_that_may_not_be_written_is_refused_before_anything_is_made_beside_it() {
+fn a_file_without_write_permission_is_refused_before_a_companion_file_is_created() {
     let room = Room::new();
-    if is_done_by_nobody(&room, "a_file_that_may_not_be_written_is_refused_before_anything_is_made_beside_it")
-    {
+    if was_run_unprivileged(
+        &room,
+        "a_file_without_write_permission_is_refused_before_a_companion_file_is_created",
+    ) {
         return;
     }
     let index = room.path("petstore.db-shm");
@@ -62,9 +65,9 @@ fn a_file_that_may_not_be_written_is_refused_before_anything_is_made_beside_it()
 }
 
 #[test]
-fn a_copy_into_a_folder_that_may_not_be_written_is_told_as_that() {
+fn a_backup_into_a_folder_without_write_permission_names_the_reason() {
     let room = Room::new();
-    if is_done_by_nobody(&room, "a_copy_into_a_folder_that_may_not_be_written_is_told_as_that") {
+    if was_run_unprivileged(&room, "a_backup_into_a_folder_without_write_permission_names_the_reason") {
         return;
     }
     fill(&mut room.open());

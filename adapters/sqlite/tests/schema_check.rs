@@ -1,4 +1,4 @@
-//! Triggers, views and tables that somebody has added to a data file.
+//! Triggers, views and tables that another program has added to a data file.
 
 mod common;
 
@@ -7,7 +7,7 @@ use petstore_domain::*;
 use petstore_sqlite::{OpenError, SqliteJournal, backup};
 use rusqlite::Connection;
 
-/// Destroys all orders and the file's own row with the next change of anything.
+/// A trigger that deletes all orders and keys at the next batch.
 const SWEEP: &str =
     "CREATE TRIGGER sweep AFTER UPDATE ON meta BEGIN DELETE FROM orders; DELETE FROM keys; END";
 
@@ -16,7 +16,7 @@ fn orders(path: &std::path::Path) -> u64 {
 }
 
 #[test]
-fn a_file_with_objects_of_others_is_refused_with_the_statement_that_removes_them() {
+fn an_unexpected_object_is_refused_with_the_statement_that_removes_it() {
     let room = Room::new();
     fill(&mut room.open());
     let before = orders(&room.database());
@@ -39,7 +39,7 @@ fn a_file_with_objects_of_others_is_refused_with_the_statement_that_removes_them
 }
 
 #[test]
-fn a_file_of_an_older_schema_is_compared_with_that_one_and_no_step_runs_before() {
+fn a_file_of_an_older_schema_is_compared_with_that_schema_before_it_is_migrated() {
     let room = Room::new();
     let fixture = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/schema-1.db");
     std::fs::copy(fixture, room.database()).unwrap();
@@ -50,7 +50,7 @@ fn a_file_of_an_older_schema_is_compared_with_that_one_and_no_step_runs_before()
 }
 
 #[test]
-fn a_trigger_that_is_added_under_a_journal_never_runs() {
+fn a_trigger_that_is_added_to_an_open_file_never_runs() {
     let room = Room::new();
     let mut journal = room.open();
     fill(&mut journal);
@@ -59,7 +59,7 @@ fn a_trigger_that_is_added_under_a_journal_never_runs() {
     room.tool().execute_batch(SWEEP).unwrap();
     keep(&mut journal, 2, [Change::PetDeleted(PetId::FIRST)]).unwrap();
     assert_eq!(orders(&room.database()), before);
-    // Nor in a copy, whose epoch is taken from it.
+    // Nor during a backup, which removes the epoch of the copy.
     let copy = room.path("copy.db");
     backup(&room.database(), &copy).unwrap();
     assert_eq!(orders(&copy), before);

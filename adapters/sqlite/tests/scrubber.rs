@@ -1,4 +1,4 @@
-//! Files that are hurt in place while the journal has them open.
+//! Files that are changed in place while the journal has them open.
 
 mod common;
 
@@ -11,10 +11,10 @@ use petstore_domain::*;
 use petstore_ports::*;
 use petstore_sqlite::SqliteJournal;
 
-/// Calls of the housekeeping in which a wound must be noticed: the thread that looks needs a moment.
+/// Housekeeping calls within which damage must be noticed by the scrubber, which is another thread.
 const CALLS: usize = 200_000;
 
-/// Batches between two acts of another program.
+/// Batches between two actions of another program.
 const BATCHES: usize = 40;
 
 const LOG_OVERWRITTEN: &str = "the data file's -wal has been overwritten";
@@ -52,7 +52,7 @@ fn empty_log(room: &Room) {
     assert_eq!(done, Ok(false));
 }
 
-/// A journal in use, with some batches in its log.
+/// Opens a journal with some batches in its log.
 fn in_use(room: &Room) -> SqliteJournal {
     let mut journal = room.open();
     fill(&mut journal);
@@ -64,8 +64,8 @@ fn in_use(room: &Room) -> SqliteJournal {
     journal
 }
 
-/// Calls for looks until one has found the files sound.
-fn is_looked_at(journal: &mut SqliteJournal) {
+/// Requests scrubs until one has found no damage.
+fn scrub(journal: &mut SqliteJournal) {
     let scrubs = journal.open_files().scrubs();
     while journal.open_files().scrubs() == scrubs {
         assert_eq!(journal.prune(Timestamp::EPOCH), Ok(0));
@@ -73,15 +73,15 @@ fn is_looked_at(journal: &mut SqliteJournal) {
     }
 }
 
-/// Calls for looks until one finds something.
+/// Requests scrubs until one finds damage.
 fn found(journal: &mut SqliteJournal) -> Option<StoreError> {
     (0..CALLS).find_map(|_| journal.prune(Timestamp::EPOCH).err())
 }
 
-fn is_noticed(what: &str, hurt: impl FnOnce(&Room)) {
+fn is_noticed(what: &str, change: impl FnOnce(&Room)) {
     let room = Room::new();
     let mut journal = in_use(&room);
-    hurt(&room);
+    change(&room);
     let told = format!("{what} while it was in use: nothing more is written until a restart");
     let told = StoreError::unavailable(told);
     assert_eq!(found(&mut journal), Some(told.clone()));
@@ -93,17 +93,17 @@ fn is_noticed(what: &str, hurt: impl FnOnce(&Room)) {
     drop(journal);
     assert!(
         [room.database(), log(&room)].map(|path| fs::read(path).unwrap()) == files,
-        "all is left as it is"
+        "the files are left unchanged"
     );
 }
 
 #[test]
-fn a_byte_of_the_log_that_has_changed_is_noticed_wherever_it_is() {
-    // In the header: the magic, and a salt.
+fn a_changed_byte_of_the_log_is_noticed_at_any_offset() {
+    // The header: magic number and salt.
     for at in [2, 18] {
         is_noticed(LOG_OVERWRITTEN, |room| flip(&log(room), at));
     }
-    // In the first frame, in one in the midst, in the last.
+    // The first frame, one in the middle, and the last.
     for (part, at) in [(0, 32 + 6), (0, 32 + 200), (4, 32 + 18), (4, 32 + 300), (8, 24 + 511)] {
         is_noticed(LOG_OVERWRITTEN, |room| {
             let frames = (length(&log(room)) - 32) / 536;
@@ -113,14 +113,14 @@ fn a_byte_of_the_log_that_has_changed_is_noticed_wherever_it_is() {
 }
 
 #[test]
-fn a_log_that_is_shorter_than_what_was_written_is_noticed() {
+fn a_truncated_log_is_noticed() {
     is_noticed(LOG_CUT, |room| cut(&log(room), length(&log(room)) - 1));
     is_noticed(LOG_CUT, |room| cut(&log(room), length(&log(room)) / 2));
 }
 
 #[test]
-fn an_older_copy_of_the_log_in_its_place_is_noticed() {
-    // Of the same beginning: it ends too early.
+fn an_older_copy_of_the_log_is_noticed() {
+    // Of the same generation: it ends too early.
     let room = Room::new();
     let mut journal = in_use(&room);
     let older = fs::read(log(&room)).unwrap();
@@ -128,23 +128,23 @@ fn an_older_copy_of_the_log_in_its_place_is_noticed() {
     put(&log(&room), &older);
     assert!(found(&mut journal).is_some_and(|found| found.to_string().contains(LOG_CUT)));
 
-    // Of an earlier beginning, whole and long enough.
+    // Of an earlier generation, complete and long enough.
     let room = Room::new();
     let mut journal = in_use(&room);
-    is_looked_at(&mut journal);
+    scrub(&mut journal);
     let older = fs::read(log(&room)).unwrap();
     empty_log(&room);
     keep(&mut journal, 10, [Change::PetDeleted(PetId::FIRST)]).unwrap();
-    is_looked_at(&mut journal);
+    scrub(&mut journal);
     put(&log(&room), &older);
     assert!(found(&mut journal).is_some_and(|found| found.to_string().contains(LOG_OVERWRITTEN)));
 }
 
 #[test]
-fn a_data_file_that_is_shorter_than_what_was_written_is_noticed() {
-    // The log has some of its pages, but not those.
+fn a_truncated_data_file_is_noticed() {
+    // The log contains some pages, but not the missing ones.
     is_noticed(DATA_CUT, |room| cut(&room.database(), 512 * 3));
-    // The log is empty, and each page is in the data file alone.
+    // The log is empty, so all pages are in the data file only.
     is_noticed(DATA_CUT, |room| {
         empty_log(room);
         cut(&room.database(), length(&room.database()) - 1);
@@ -159,7 +159,7 @@ fn a_data_file_with_another_header_is_noticed() {
 }
 
 #[test]
-fn what_the_journal_and_others_may_do_is_never_taken_for_damage() {
+fn legitimate_writes_of_the_journal_and_of_tools_are_not_damage() {
     let room = Room::new();
     let mut journal = in_use(&room);
     let tool = room.tool();
@@ -181,6 +181,6 @@ fn what_the_journal_and_others_may_do_is_never_taken_for_damage() {
             "DELETE FROM orders",
         ][round % 6];
         tool.execute_batch(act).unwrap();
-        is_looked_at(&mut journal);
+        scrub(&mut journal);
     }
 }

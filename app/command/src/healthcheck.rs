@@ -1,4 +1,4 @@
-//! `petstore healthcheck`: for containers, whose images have no curl.
+//! `petstore healthcheck`: for container images without curl.
 
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use clap::Args;
 
-use crate::Failure;
+use crate::failure::Failure;
 use crate::settings::expected::address;
 use crate::tls;
 
-/// How long each step may take.
+/// The time limit of each step.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Where /ready is.
+/// The address of /ready.
 #[derive(Debug, Args)]
 pub(crate) struct HealthcheckArgs {
     /// Address that the server serves on
@@ -31,16 +31,16 @@ pub(crate) struct HealthcheckArgs {
 }
 
 impl HealthcheckArgs {
-    /// Fails unless /ready says 200.
+    /// Fails unless /ready answers 200.
     pub(crate) fn run(&self) -> Result<(), Failure> {
         let mut address = self.ops_listen.unwrap_or(self.listen);
-        // A server that listens on every address is asked on this machine's own.
+        // An unspecified address is asked on the loopback address.
         match address.ip() {
             IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
             IpAddr::V6(ip) if ip.is_unspecified() => address.set_ip(Ipv6Addr::LOCALHOST.into()),
             _ => {}
         }
-        // The address of its own is in the clear.
+        // The operations listener never uses TLS.
         let is_secure = self.tls_cert.is_some() && self.ops_listen.is_none();
         let status = ask(address, is_secure).map_err(|error| match error.kind() {
             io::ErrorKind::ConnectionRefused => {
@@ -62,7 +62,7 @@ impl HealthcheckArgs {
     }
 }
 
-/// The status of GET /ready.
+/// Returns the status of GET /ready.
 fn ask(address: SocketAddr, is_secure: bool) -> io::Result<String> {
     let stream = TcpStream::connect_timeout(&address, PATIENCE)?;
     stream.set_read_timeout(Some(PATIENCE))?;
@@ -77,7 +77,7 @@ fn ask(address: SocketAddr, is_secure: bool) -> io::Result<String> {
 fn status(mut stream: impl Read + Write, address: SocketAddr) -> io::Result<String> {
     write!(stream, "GET /ready HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n")?;
     stream.flush()?;
-    // `HTTP/1.1 200`: the status line's first twelve bytes.
+    // `HTTP/1.1 200`: the first twelve bytes of the status line.
     let mut line = [0; 12];
     stream.read_exact(&mut line).map_err(|error| match error.kind() {
         io::ErrorKind::UnexpectedEof => {

@@ -1,9 +1,8 @@
-//! `/metrics`: what the parts of the server have counted, in OpenMetrics text.
+//! `/metrics`: the statistics of the server's parts, as OpenMetrics text.
 //!
-//! Nothing is counted here: each part counts on its own, and is asked when somebody reads. Labels are routes, methods,
-//! statuses, plans and words of ours, never anything from outside.
+//! Nothing is counted here: each part counts on its own and is read on request. Labels are routes, methods, statuses,
+//! plans and fixed words, never values of clients.
 
-mod commits;
 mod process;
 
 use std::fmt;
@@ -18,13 +17,12 @@ use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, MetricEncod
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::{Registry, Unit};
 
-pub(crate) use self::commits::{Commits, Timed};
 use self::process::Process;
 use crate::log::Log;
-use crate::store::Backend;
+use crate::store::{Backend, CommitStats};
 use crate::version;
 
-/// The parts that are asked.
+/// The parts that are read.
 pub(crate) struct Metrics {
     pub(crate) backend: Arc<Backend>,
     pub(crate) service: Arc<Service>,
@@ -40,7 +38,7 @@ impl Exposition for Metrics {
             store: self.backend.stats().counts(),
             is_ready: self.backend.is_ready(self.clock.now()),
             service: self.service.figures(),
-            commits: self.backend.commits.as_ref().map(|commits| commits.figures()),
+            commits: self.backend.commits.as_ref().map(|commits| commits.stats()),
             log_pages: self.backend.log_pages(),
             log_is_stuck: self.backend.log_fault().is_some(),
             dropped: self.log.dropped(),
@@ -53,15 +51,15 @@ impl Exposition for Metrics {
     }
 }
 
-/// All figures as of one moment.
+/// All statistics as of one moment.
 #[derive(Debug)]
 struct Snapshot {
     transport: TransportStats,
     store: StoreCounts,
     is_ready: bool,
     service: petstore_service::Figures,
-    commits: Option<commits::Figures>,
-    /// None where there is no data file.
+    commits: Option<CommitStats>,
+    /// None without a data file.
     log_pages: Option<u32>,
     log_is_stuck: bool,
     dropped: u64,
@@ -177,7 +175,7 @@ impl Snapshot {
     }
 }
 
-/// Families of metrics, one after the other.
+/// Encodes families of metrics.
 struct Families<'e>(DescriptorEncoder<'e>);
 
 impl Families<'_> {
@@ -213,7 +211,7 @@ impl Families<'_> {
         values.into_iter().try_for_each(|(labels, value)| family.encode_family(&labels)?.encode_gauge(&value))
     }
 
-    /// Histograms of times, from how many took up to so long and longer than the bound before.
+    /// Encodes histograms of durations.
     fn durations<'h, L: EncodeLabelSet>(
         &mut self,
         name: &str,
@@ -226,7 +224,7 @@ impl Families<'_> {
             .try_for_each(|(labels, sum, buckets)| times(&mut family.encode_family(&labels)?, sum, buckets))
     }
 
-    /// One of them, without labels.
+    /// Encodes one histogram of durations, without labels.
     fn duration(
         &mut self,
         name: &str,
@@ -238,7 +236,7 @@ impl Families<'_> {
         times(&mut self.0.encode_descriptor(name, help, unit, MetricType::Histogram)?, sum, buckets)
     }
 
-    /// A histogram of numbers.
+    /// Encodes a histogram of numbers.
     #[expect(clippy::cast_precision_loss, reason = "counts of operations are far from 2^53")]
     fn sizes(&mut self, name: &str, help: &str, sum: u64, buckets: &[(u64, u64)]) -> fmt::Result {
         let bound = |bound: u64| if bound == u64::MAX { f64::INFINITY } else { bound as f64 };
@@ -248,7 +246,7 @@ impl Families<'_> {
         metric.encode_histogram::<NoLabelSet>(sum as f64, count, &buckets, None)
     }
 
-    /// A number with a fraction that only grows.
+    /// Encodes a counter with a fraction.
     fn seconds_counter(&mut self, name: &str, help: &str, seconds: f64) -> fmt::Result {
         let mut metric = self.0.encode_descriptor(name, help, Some(&Unit::Seconds), MetricType::Counter)?;
         metric.encode_counter::<NoLabelSet, _, u64>(&seconds, None)

@@ -1,6 +1,8 @@
 //! What `petstore serve` may be told: by flags, else by the environment, else by a settings file, else by the defaults.
 
 mod advice;
+mod apply;
+mod check;
 mod db;
 pub(crate) mod expected;
 mod file;
@@ -8,22 +10,20 @@ mod reference;
 mod sources;
 
 use std::net::SocketAddr;
-use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgAction, Args};
-use petstore_domain::{BanPolicy, Limit, Limits, PlanTable};
-use petstore_http::{Bounds, Cors, Deadlines, HostName, HttpSettings, Network};
-use petstore_service::Policy;
-use petstore_sqlite::{DamagedLog, IfNamesakes, OpenOptions};
+use petstore_domain::Limit;
+use petstore_http::{Cors, HostName, Network};
 
+pub(crate) use self::apply::open_files_max;
 pub(crate) use self::db::{DEFAULT_DB, Db};
 pub(crate) use self::file::Reading;
 pub(crate) use self::reference::{Form, reference};
-pub(crate) use self::sources::{InForce, LoadError, Loaded, load, meant, value_of};
-use crate::{Failure, openapi};
+pub(crate) use self::sources::{CommandLine, InForce, LoadError, Loaded, meant, of_a_server_here, value_of};
+use crate::openapi;
 
 /// How `petstore serve` is told what to do: the one table of all settings. The flags, the variables, the keys of the
 /// settings file, the help, the sample file and the reference are all made from it. A value's name is its range.
@@ -82,7 +82,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, env = "PETSTORE_DEMO", value_parser = expected::number::<u32>(1..=10_000_000), value_name = "1..10000000", help_heading = "Data")]
     pub(crate) demo: Option<u32>,
 
-    /// Rename categories and accounts of an older data file whose names read the same: the younger one gets its id behind its name
+    /// Rename categories and accounts of an older file whose names collide: the younger one gets its id behind its name
     #[arg(long, env = "PETSTORE_RENAME_COLLISIONS", default_value = "false", action = ArgAction::Set, num_args = 0..=1, default_missing_value = "true", value_name = "true|false", hide_possible_values = true, help_heading = "Data", hide = true)]
     pub(crate) rename_collisions: bool,
 
@@ -287,153 +287,4 @@ pub(crate) enum LogLevel {
     Errors,
     // All.
     Requests,
-}
-
-/// Descriptors that are not connections: the file, the admin socket, documents.
-const DESCRIPTORS_RESERVED: usize = 100;
-
-/// Descriptors of a thread that serves: its listener, and what its runtime waits with.
-const DESCRIPTORS_OF_A_THREAD: usize = 5;
-
-impl ServeArgs {
-    /// Judges what no value shows by itself. Of two settings that do not go together `named` tells where each came from.
-    pub(crate) fn check(&self, named: &dyn Fn(&str) -> String) -> Result<(), Failure> {
-        let plans =
-            [("free", self.plans().free), ("pro", self.plans().pro), ("business", self.plans().business)];
-        for (plan, Limits { minute, day }) in plans {
-            if day < minute {
-                let (day, minute) = (named(&format!("{plan}-day")), named(&format!("{plan}-minute")));
-                return Err(Failure::usage(format!("{day} is less than {minute}")));
-            }
-        }
-        if self.ban_length > self.ban_length_max {
-            let (length, max) = (named("ban-length"), named("ban-length-max"));
-            return Err(Failure::usage(format!("{length} is longer than {max}")));
-        }
-        let alone = match (&self.tls_cert, &self.tls_key) {
-            (Some(_), None) => Some(("tls-cert", "tls-key")),
-            (None, Some(_)) => Some(("tls-key", "tls-cert")),
-            _ => None,
-        };
-        if let Some((set, other)) = alone {
-            return Err(Failure::usage(format!("{} is set without {other}: they go together", named(set))));
-        }
-        if self.ops_listen == Some(self.listen) && self.listen.port() != 0 {
-            let (ops, listen) = (named("ops-listen"), named("listen"));
-            return Err(Failure::usage(format!("{ops} is an address of its own, not that of {listen}")));
-        }
-        self.check_sandbox(named)
-    }
-
-    /// Whoever reaches a sandbox can empty the store: without a word of its owner's nobody else's machine does.
-    fn check_sandbox(&self, named: &dyn Fn(&str) -> String) -> Result<(), Failure> {
-        let listeners = [("listen", Some(self.listen)), ("ops-listen", self.ops_listen)];
-        let open = listeners.into_iter().find_map(|(key, address)| {
-            address.filter(|address| !address.ip().to_canonical().is_loopback()).map(|_| key)
-        });
-        match open {
-            Some(key) if self.sandbox && !self.sandbox_anywhere => Err(Failure::usage(format!(
-                "{} and {} do not go together: other machines may reach that address, and whoever reaches a sandbox \
-                 can empty it; sandbox-anywhere permits that",
-                named("sandbox"),
-                named(key)
-            ))),
-            _ => Ok(()),
-        }
-    }
-
-    /// The figures of the service.
-    pub(crate) fn policy(&self) -> Policy {
-        Policy {
-            plans: self.plans(),
-            bans: BanPolicy {
-                strikes: self.ban_strikes,
-                length: self.ban_length,
-                memory: self.ban_memory,
-                length_max: self.ban_length_max,
-            },
-            in_flight_max: self.in_flight_max,
-            address_limit: self.address_limit,
-            idempotency_lifetime: self.idempotency_life,
-            idempotency_records_max: self.idempotency_max,
-            store_timeout: self.store_timeout,
-            quota_timeout: Policy::DEFAULT.quota_timeout,
-        }
-    }
-
-    /// The limits of the plans that have a name.
-    pub(crate) fn plans(&self) -> PlanTable {
-        PlanTable {
-            free: Limits { minute: self.free_minute, day: self.free_day },
-            pro: Limits { minute: self.pro_minute, day: self.pro_day },
-            business: Limits { minute: self.business_minute, day: self.business_day },
-        }
-    }
-
-    /// The transport's settings. With `ops_apart`, health and metrics have a listener of their own.
-    pub(crate) fn http(&self, epoch: u64, ops_apart: bool) -> HttpSettings {
-        HttpSettings {
-            base_path: self.base_path.clone(),
-            public_url: self.public_url.clone(),
-            hosts: (!self.hosts.is_empty()).then(|| self.hosts.clone()),
-            cors: self.cors.clone(),
-            require_if_match: self.require_if_match,
-            enforce_sunset: self.enforce_sunset,
-            trusted_proxies: self.trusted_proxies.clone(),
-            deadlines: Deadlines {
-                head: self.head_timeout,
-                body: self.body_timeout,
-                idle: self.idle_timeout,
-                idle_crowded: self.idle_timeout_crowded,
-                write_stall: self.write_timeout,
-                drain: self.drain_timeout,
-                turn: self.turn_timeout,
-                ..Deadlines::DEFAULT
-            },
-            bounds: self.bounds(ops_apart),
-            gzip: self.gzip,
-            ..HttpSettings::new(epoch, openapi::documents(&self.base_path))
-        }
-    }
-
-    /// The choices for opening the data file.
-    pub(crate) fn open_options(&self) -> OpenOptions {
-        OpenOptions {
-            damaged_log: if self.drop_damaged_wal { DamagedLog::Drop } else { DamagedLog::Refuse },
-            if_namesakes: if self.rename_collisions { IfNamesakes::Rename } else { IfNamesakes::Refuse },
-        }
-    }
-
-    /// The socket for the administrative commands.
-    pub(crate) fn admin_socket(&self) -> PathBuf {
-        self.admin_socket.clone().unwrap_or_else(|| self.db.admin_socket())
-    }
-
-    /// Threads that serve.
-    pub(crate) fn threads(&self) -> NonZeroUsize {
-        let wanted = self.threads.and_then(NonZeroUsize::new);
-        wanted.or_else(|| std::thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN)
-    }
-
-    /// As many connections as there are open files for.
-    fn bounds(&self, ops_apart: bool) -> Bounds {
-        let of_threads = self.threads().get().saturating_mul(DESCRIPTORS_OF_A_THREAD);
-        let left = open_files_max().saturating_sub(of_threads + DESCRIPTORS_RESERVED);
-        let Bounds { connections, ops_connections, .. } = Bounds::DEFAULT;
-        // Where files are few, most are for the contract.
-        let of_ops = if ops_apart { ops_connections.min(left / 4) } else { 0 };
-        let connections = self.connections_max.unwrap_or(connections).min(left - of_ops).max(1);
-        Bounds { body: self.body_max, connections, ops_connections: of_ops.max(1), ..Bounds::DEFAULT }
-    }
-}
-
-/// How many files this process may open, by Linux's account of it.
-pub(crate) fn open_files_max() -> usize {
-    const COMMON: usize = 1_024;
-    let limits = std::fs::read_to_string("/proc/self/limits").unwrap_or_default();
-    let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"));
-    match line.and_then(|line| line.split_whitespace().next()) {
-        Some("unlimited") => usize::MAX,
-        soft => soft.and_then(|soft| soft.parse().ok()).unwrap_or(COMMON),
-    }
 }

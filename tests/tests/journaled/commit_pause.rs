@@ -1,4 +1,4 @@
-//! A store that is held between two batches.
+//! A pause between two commits.
 
 use petstore_memory::Step;
 use petstore_ports::{Header, Quotas, Row, StoreErrorKind};
@@ -18,7 +18,7 @@ fn kept(disk: &Disk) -> (Header, Vec<Row>) {
 }
 
 #[test]
-fn what_it_hands_over_is_what_the_journal_has() {
+fn the_rows_during_a_pause_are_those_of_the_journal() {
     let stepped = SteppedStore::on(&Disk::new());
     stepped.done(create_category("Dogs"));
     stepped.done(create_pet(1));
@@ -30,24 +30,24 @@ fn what_it_hands_over_is_what_the_journal_has() {
     stepped.finish(Box::pin(petstore_ports::Housekeeping::prune(&stepped.store, at(0)))).unwrap();
 
     let (header, rows) = kept(&stepped.disk);
-    let still = stepped.store.pause_commits().unwrap();
-    assert_eq!(still.header(), Header { epoch: 0, ..header });
-    assert_eq!((still.rows().collect::<Vec<_>>(), still.shop_len()), (rows, 4));
+    let pause = stepped.store.pause_commits().unwrap();
+    assert_eq!(pause.header(), Header { epoch: 0, ..header });
+    assert_eq!((pause.rows().collect::<Vec<_>>(), pause.shop_len()), (rows, 4));
 }
 
 #[test]
-fn a_write_waits_meanwhile_and_does_not_fail() {
+fn a_write_waits_during_a_pause_and_does_not_fail() {
     let stepped = SteppedStore::on(&Disk::new());
-    let still = stepped.store.pause_commits().unwrap();
+    let pause = stepped.store.pause_commits().unwrap();
     let call = stepped.call(create_category("Dogs"));
-    assert_eq!((still.rows().count(), still.shop_len()), (0, 0));
-    drop(still);
+    assert_eq!((pause.rows().count(), pause.shop_len()), (0, 0));
+    drop(pause);
     assert_eq!(stepped.writer.step(), Step::Worked);
     stepped.finish(call).unwrap().unwrap();
 }
 
 #[test]
-fn a_store_that_is_being_filled_is_not_held() {
+fn a_pause_is_refused_during_an_import_and_without_a_journal() {
     let stepped = SteppedStore::on(&Disk::new());
     let import = stepped.store.import().unwrap();
     assert!(matches!(stepped.store.pause_commits(), Err(error) if error.kind() == StoreErrorKind::Busy));

@@ -1,6 +1,6 @@
-//! What the tests share: records without ceremony, and writes that need no operation of the shop.
+//! Helpers of the tests: short constructors of records, and writes without an operation of the shop.
 
-#![allow(dead_code, reason = "each test file is a crate of its own and uses a part of this module")]
+#![allow(dead_code, reason = "each test file is a separate crate that uses a part of this module")]
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use petstore_memory::MemoryStore;
 use petstore_ports::*;
 use proptest::test_runner::Config;
 
-/// The output of a future that is ready: every one of this store is.
+/// The output of a future that is ready, as all futures of a store without a journal are.
 pub(crate) fn ready<F: Future>(future: F) -> F::Output {
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
     match std::pin::pin!(future).poll(&mut context) {
@@ -18,13 +18,13 @@ pub(crate) fn ready<F: Future>(future: F) -> F::Output {
     }
 }
 
-/// A transition made of two functions.
-pub(crate) struct Asked<F, D> {
+/// A transition that consists of two functions.
+pub(crate) struct Functions<F, D> {
     pub(crate) footprint: F,
     pub(crate) decide: D,
 }
 
-impl<F, D> Transition for Asked<F, D>
+impl<F, D> Transition for Functions<F, D>
 where
     F: Fn(&View) -> Footprint + Send + Sync,
     D: Fn(&View) -> Option<Changes> + Send + Sync,
@@ -43,10 +43,10 @@ pub(crate) fn transact(
     footprint: impl Fn(&View) -> Footprint + Send + Sync + 'static,
     decide: impl Fn(&View) -> Option<Changes> + Send + Sync + 'static,
 ) -> Result<(), StoreError> {
-    ready(store.transact(Arc::new(Asked { footprint, decide })))
+    ready(store.transact(Arc::new(Functions { footprint, decide })))
 }
 
-/// Writes changes as they are, under the names of the pets among them.
+/// Writes changes. The footprint consists of the pets among them.
 pub(crate) fn write<const N: usize>(store: &MemoryStore, changes: [Change; N]) {
     let changes = Changes::from(changes);
     let mut footprint = Footprint::default();
@@ -60,7 +60,7 @@ pub(crate) fn write<const N: usize>(store: &MemoryStore, changes: [Change; N]) {
     transact(store, move |_| footprint.clone(), move |_| Some(changes.clone())).unwrap();
 }
 
-/// Runs an operation that must not be rejected.
+/// Runs an operation, and expects that it is not rejected.
 pub(crate) fn done<O: Operation<Rejection: std::fmt::Debug>>(store: &MemoryStore, operation: O) -> O::Output {
     ready(run(store, operation)).unwrap().unwrap()
 }
@@ -118,7 +118,7 @@ pub(crate) fn get_order(store: &MemoryStore, id: u64) -> Option<OrderRecord> {
     ready(store.order(order_id(id))).unwrap()
 }
 
-/// A time within one minute and one day, so many seconds after its start.
+/// A time, in seconds after the start of a minute and a day.
 pub(crate) fn at(secs: i64) -> Timestamp {
     let midnight = Timestamp::parse("2030-01-15T00:00:00Z").unwrap();
     Timestamp::from_millis(midnight.as_millis() + secs * 1_000).unwrap()
@@ -128,7 +128,7 @@ pub(crate) fn limits(minute: u32, day: u32) -> Limits {
     Limits { minute: Limit::new(minute).unwrap(), day: Limit::new(day).unwrap() }
 }
 
-/// Makes a key, with an account of its own, whose secret's digest is this byte.
+/// Creates a key with a new account. All bytes of its secret's digest are `digest`.
 pub(crate) fn create_key(store: &MemoryStore, digest: u8, plan: Plan) -> CreatedKey {
     done(
         store,
@@ -148,7 +148,7 @@ pub(crate) fn get_key(store: &MemoryStore, id: KeyId) -> KeyRecord {
     ready(store.keys(None, usize::MAX)).unwrap().into_iter().find(|key| key.id == id).unwrap()
 }
 
-/// All ids of a listing, walked in pages of this size. Fails if a page is larger, or lies about its end.
+/// All ids of a listing, read in pages of `limit` items. Fails if a page is larger, or reports its end wrongly.
 pub(crate) fn walk(
     order: PageOrder,
     limit: usize,
@@ -161,7 +161,7 @@ pub(crate) fn walk(
         walked.extend(&ids);
         match end {
             PageEnd::Last => return walked,
-            PageEnd::More => assert_eq!(ids.len(), limit, "a page that is not full ends the walk"),
+            PageEnd::More => assert_eq!(ids.len(), limit, "a page that is not full is the last one"),
         }
     }
 }
@@ -176,7 +176,7 @@ pub(crate) fn page_of_pets(
     (ids, end)
 }
 
-/// So many cases, and no file of failed ones beside the sources: a case that failed becomes a test with a name.
+/// A configuration without a file of failed cases: a case that failed becomes a named test.
 pub(crate) fn cases(cases: u32) -> Config {
     Config { cases, failure_persistence: None, ..Config::default() }
 }

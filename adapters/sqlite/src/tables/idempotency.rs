@@ -1,4 +1,4 @@
-//! The table of answers that are kept for retries.
+//! The table of idempotency records, which is named `retries` in the file.
 
 use petstore_domain::{
     AccountId, Fingerprint, IdempotencyId, IdempotencyKey, IdempotencyRecord, IdempotencyScope, PetId,
@@ -65,7 +65,7 @@ fn parse_scope(text: &str) -> Option<IdempotencyScope> {
     }
 }
 
-/// A key is kept bare: quotes around it would be taken off again.
+/// A key is stored without quotes, because parsing would remove them.
 fn parse_key(text: &str) -> Result<IdempotencyKey, &'static str> {
     IdempotencyKey::parse(text.as_bytes())
         .ok()

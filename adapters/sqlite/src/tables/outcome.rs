@@ -1,4 +1,4 @@
-//! Kept answers as JSON, for `SELECT outcome ->> '$.order.id' FROM retries` as well as for the program.
+//! The outcomes of idempotency records as JSON, so that SQL can query them: `SELECT outcome ->> '$.order.id' FROM retries`.
 
 use std::error::Error;
 
@@ -12,7 +12,7 @@ use crate::table::written;
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-enum Kept {
+enum StoredOutcome {
     Pet { id: u64, name: String, category_id: u64, status: String, version: u64 },
     Category { id: u64, name: String, description: Option<String>, version: u64 },
     Order { id: u64, pet_id: u64, quantity: u32, ship_date: Option<String>, complete: bool, version: u64 },
@@ -22,23 +22,23 @@ enum Kept {
     InsufficientStock { left: u64 },
 }
 
-/// The answer's JSON.
+/// Encodes an outcome.
 pub(super) fn write(outcome: &Outcome) -> String {
-    let kept = match outcome {
-        Outcome::Pet(Versioned { value, version }) => Kept::Pet {
+    let stored = match outcome {
+        Outcome::Pet(Versioned { value, version }) => StoredOutcome::Pet {
             id: value.id.get(),
             name: value.name.as_str().into(),
             category_id: value.category_id.get(),
             status: value.status.as_str().into(),
             version: version.get(),
         },
-        Outcome::Category(Versioned { value, version }) => Kept::Category {
+        Outcome::Category(Versioned { value, version }) => StoredOutcome::Category {
             id: value.id.get(),
             name: value.name.as_str().into(),
             description: value.description.as_ref().map(|text| text.as_str().into()),
             version: version.get(),
         },
-        Outcome::Order(Versioned { value, version }) => Kept::Order {
+        Outcome::Order(Versioned { value, version }) => StoredOutcome::Order {
             id: value.id.get(),
             pet_id: value.pet_id.get(),
             quantity: value.quantity.get(),
@@ -46,25 +46,25 @@ pub(super) fn write(outcome: &Outcome) -> String {
             complete: value.complete,
             version: version.get(),
         },
-        Outcome::Item(Versioned { value, version }) => Kept::Item {
+        Outcome::Item(Versioned { value, version }) => StoredOutcome::Item {
             pet_id: value.pet_id.get(),
             quantity: value.quantity,
             status: value.status.as_str().into(),
             version: version.get(),
         },
-        Outcome::CategoryNameTaken(id) => Kept::CategoryNameTaken { category_id: id.get() },
-        Outcome::PetNotAvailable(status) => Kept::PetNotAvailable { status: status.as_str().into() },
-        Outcome::InsufficientStock(left) => Kept::InsufficientStock { left: *left },
+        Outcome::CategoryNameTaken(id) => StoredOutcome::CategoryNameTaken { category_id: id.get() },
+        Outcome::PetNotAvailable(status) => StoredOutcome::PetNotAvailable { status: status.as_str().into() },
+        Outcome::InsufficientStock(left) => StoredOutcome::InsufficientStock { left: *left },
     };
-    serde_json::to_string(&kept).expect("numbers, texts and flags have a JSON form")
+    serde_json::to_string(&stored).expect("numbers, texts and flags have a JSON form")
 }
 
-/// The answer, parsed.
+/// Decodes an outcome.
 pub(super) fn parse(text: &str) -> Result<Outcome, Box<dyn Error>> {
     // serde's own message may quote the value.
-    let kept = serde_json::from_str(text).map_err(|_| "is not an answer that is known")?;
-    Ok(match kept {
-        Kept::Pet { id, name, category_id, status, version } => {
+    let stored = serde_json::from_str(text).map_err(|_| "is not a known outcome")?;
+    Ok(match stored {
+        StoredOutcome::Pet { id, name, category_id, status, version } => {
             let value = Pet {
                 id: PetId::new(id)?,
                 name: PetName::parse(&name)?,
@@ -73,7 +73,7 @@ pub(super) fn parse(text: &str) -> Result<Outcome, Box<dyn Error>> {
             };
             Outcome::Pet(versioned(value, version)?)
         }
-        Kept::Category { id, name, description, version } => {
+        StoredOutcome::Category { id, name, description, version } => {
             let value = Category {
                 id: CategoryId::new(id)?,
                 name: CategoryName::parse(&name)?,
@@ -81,7 +81,7 @@ pub(super) fn parse(text: &str) -> Result<Outcome, Box<dyn Error>> {
             };
             Outcome::Category(versioned(value, version)?)
         }
-        Kept::Order { id, pet_id, quantity, ship_date, complete, version } => {
+        StoredOutcome::Order { id, pet_id, quantity, ship_date, complete, version } => {
             let value = Order {
                 id: OrderId::new(id)?,
                 pet_id: PetId::new(pet_id)?,
@@ -91,37 +91,41 @@ pub(super) fn parse(text: &str) -> Result<Outcome, Box<dyn Error>> {
             };
             Outcome::Order(versioned(value, version)?)
         }
-        Kept::Item { pet_id, quantity, status, version } => {
+        StoredOutcome::Item { pet_id, quantity, status, version } => {
             let value =
                 InventoryItem { pet_id: PetId::new(pet_id)?, quantity, status: parse_status(&status)? };
             Outcome::Item(versioned(value, version)?)
         }
-        Kept::CategoryNameTaken { category_id } => Outcome::CategoryNameTaken(CategoryId::new(category_id)?),
-        Kept::PetNotAvailable { status } => Outcome::PetNotAvailable(parse_status(&status)?),
-        Kept::InsufficientStock { left } => Outcome::InsufficientStock(left),
+        StoredOutcome::CategoryNameTaken { category_id } => {
+            Outcome::CategoryNameTaken(CategoryId::new(category_id)?)
+        }
+        StoredOutcome::PetNotAvailable { status } => Outcome::PetNotAvailable(parse_status(&status)?),
+        StoredOutcome::InsufficientStock { left } => Outcome::InsufficientStock(left),
     })
 }
 
-/// The answer's JSON with a date and a name of today, if an older version has kept one that is not taken any more.
-pub(crate) fn mended(text: &str) -> Option<String> {
-    let mut kept = serde_json::from_str(text).ok()?;
-    match &mut kept {
-        Kept::Pet { id, name, .. } => *name = stored_name(name, "pet", *id).ok()?.mended()?,
-        Kept::Category { id, name, .. } => *name = stored_name(name, "category", *id).ok()?.mended()?,
-        Kept::Order { ship_date, .. } => {
+/// Returns the JSON with a valid date and a valid name, if an older version has stored one that is no longer valid.
+pub(crate) fn repaired(text: &str) -> Option<String> {
+    let mut stored = serde_json::from_str(text).ok()?;
+    match &mut stored {
+        StoredOutcome::Pet { id, name, .. } => *name = stored_name(name, "pet", *id).ok()?.mended()?,
+        StoredOutcome::Category { id, name, .. } => {
+            *name = stored_name(name, "category", *id).ok()?.mended()?
+        }
+        StoredOutcome::Order { ship_date, .. } => {
             let date = stored_time(ship_date.as_deref()?).ok()?.mended()?;
             *ship_date = Some(date.to_string());
         }
-        Kept::Item { .. }
-        | Kept::CategoryNameTaken { .. }
-        | Kept::PetNotAvailable { .. }
-        | Kept::InsufficientStock { .. } => return None,
+        StoredOutcome::Item { .. }
+        | StoredOutcome::CategoryNameTaken { .. }
+        | StoredOutcome::PetNotAvailable { .. }
+        | StoredOutcome::InsufficientStock { .. } => return None,
     }
-    serde_json::to_string(&kept).ok()
+    serde_json::to_string(&stored).ok()
 }
 
 fn parse_status(word: &str) -> Result<PetStatus, &'static str> {
-    PetStatus::parse(word).ok_or("has a status that is not one")
+    PetStatus::parse(word).ok_or("has an unknown status")
 }
 
 fn versioned<T>(value: T, version: u64) -> Result<Versioned<T>, &'static str> {

@@ -1,14 +1,15 @@
 //! The distinction between a log with a torn end and a damaged log.
 //!
 //! After a crash SQLite takes the frames up to the first invalid one and drops the rest. That is right for a torn end: the
-//! frames of the last transaction reach the disk in any order, and the transaction is acknowledged only after all of them are
-//! on disk. It is wrong if a *later* transaction follows, because a transaction begins only after the sync of the one before
-//! it. So if a frame is valid behind a commit and an invalid frame precedes that commit, data that was on disk has changed.
+//! frames of the last transaction reach the disk in any order, and the transaction is acknowledged only after all of them
+//! are on disk. It is wrong if a *later* transaction follows, because a transaction begins only after the sync of the one
+//! before it. So if a frame is valid behind a commit and an invalid frame precedes that commit, data that was on disk has
+//! changed.
 //!
-//! The scan uses the stored checksums to find a frame that follows a commit, because the computed chain ends at the damage. The
-//! commit mark of an invalid frame counts only if mark and checksum are in one sector, which a disk writes as a whole. The
-//! remains of an abandoned transaction behind a shorter one never contain a frame that follows a commit, because the next
-//! transaction begins where the abandoned one began.
+//! The scan uses the stored checksums to find a frame that follows a commit, because the computed chain ends at the damage.
+//! The commit mark of an invalid frame counts only if mark and checksum are in one sector, which a disk writes as a whole.
+//! The remains of an abandoned transaction behind a shorter one never contain a frame that follows a commit, because the
+//! next transaction begins where the abandoned one began.
 
 use super::{ByteOrder, Checksum, FRAME_HEADER_BYTES, Frame, HEADER_BYTES, LogHeader, Salts};
 
@@ -118,7 +119,7 @@ impl DamageScan {
     }
 }
 
-/// Whether the commit mark and the checksum of the frame at this offset are in one sector.
+/// Returns true if the commit mark and the checksum of the frame at this offset are in one sector.
 fn is_in_one_sector(offset: u64) -> bool {
     (offset + 4) / SECTOR_BYTES == (offset + FRAME_HEADER_BYTES as u64 - 1) / SECTOR_BYTES
 }

@@ -1,4 +1,4 @@
-//! What the tests share: a directory each, and one record of every kind.
+//! The common part of the tests: a directory for each test, and records of every kind.
 
 #![allow(dead_code, reason = "each test file is a crate of its own and uses a part of this module")]
 
@@ -11,10 +11,10 @@ use petstore_ports::*;
 use petstore_sqlite::SqliteJournal;
 use rusqlite::Connection;
 
-/// The epoch of the journals that tests make.
+/// The epoch of the journals in tests.
 pub(crate) const EPOCH: u64 = 0xFEDC_BA98_7654_3210;
 
-/// A directory that goes with the test.
+/// A directory that is removed after the test.
 pub(crate) struct Room(PathBuf);
 
 impl Room {
@@ -38,7 +38,7 @@ impl Room {
         SqliteJournal::open(self.database(), EPOCH).unwrap()
     }
 
-    /// Another program that has the file open.
+    /// Opens the file as another program does.
     pub(crate) fn tool(&self) -> Connection {
         Connection::open(self.database()).unwrap()
     }
@@ -146,7 +146,7 @@ pub(crate) fn usage(account: u64) -> UsageCount {
 /// The last ids of [`everything`].
 pub(crate) const IDS: LastIds = LastIds { pet: 9, category: 4, order: 6, account: 4, key: 3 };
 
-/// Rows of every kind and of every shape that a kind has, in the order in which a journal hands them over.
+/// Rows of every kind and in every form, in the order of a load.
 pub(crate) fn everything() -> Vec<Row> {
     let mut rows = Vec::new();
     let mut described = category(2, "Größe Σ");
@@ -207,7 +207,7 @@ pub(crate) fn everything() -> Vec<Row> {
     rows
 }
 
-/// [`everything`] as a file of an older schema holds it.
+/// [`everything`] as loaded from a file of an older schema.
 pub(crate) fn everything_at(schema: u32) -> Vec<Row> {
     let mut rows = everything();
     for row in &mut rows {
@@ -219,7 +219,7 @@ pub(crate) fn everything_at(schema: u32) -> Vec<Row> {
                 key.ban_lifted_at = None;
             }
         }
-        // Its ship date was in the year 0000, and has been put right.
+        // Its ship date was in the year 0000 and has been repaired.
         if let Row::Order(order) = row
             && order.order.ship_date == Some(Timestamp::MIN)
             && schema < 3
@@ -230,7 +230,7 @@ pub(crate) fn everything_at(schema: u32) -> Vec<Row> {
     rows
 }
 
-/// What an operation would change to make these rows.
+/// The changes that create these rows.
 pub(crate) fn changes(rows: &[Row]) -> Vec<Changes> {
     rows.iter()
         .filter_map(|row| {
@@ -247,7 +247,7 @@ pub(crate) fn changes(rows: &[Row]) -> Vec<Changes> {
         .collect()
 }
 
-/// Writes everything, in one batch.
+/// Writes [`everything`] in one batch.
 pub(crate) fn fill(journal: &mut SqliteJournal) {
     append(journal, 1, &changes(&everything()), IDS).unwrap();
     journal.note_usage(&[usage(1)]).unwrap();
@@ -262,7 +262,7 @@ pub(crate) fn append(
     journal.append(&Batch { number: BatchNumber(number), changes, last_ids })
 }
 
-/// One batch of one decision.
+/// Appends a batch of one operation.
 pub(crate) fn keep<const N: usize>(
     journal: &mut SqliteJournal,
     number: u64,
@@ -284,7 +284,7 @@ pub(crate) fn load(journal: &mut SqliteJournal) -> Result<(Header, Vec<Row>), St
     Ok((header, rows))
 }
 
-/// Every byte of every file beside this one that begins with its name.
+/// The content of all files in the folder of the database.
 pub(crate) fn bytes_of(database: &Path) -> Vec<u8> {
     let mut bytes = Vec::new();
     for entry in std::fs::read_dir(database.parent().unwrap()).unwrap() {

@@ -1,13 +1,13 @@
-//! What is wrong with a line, in words for whoever made it. Slow, for the one line that ends an import.
+//! Explanations of faulty lines. Slow: it runs once, for the line that ends an import.
 
 use serde_json::error::Category;
 use serde_json::{Error, Value};
 
-/// What a field holds.
+/// The type of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Holds {
     Text,
-    /// What may be left out, or be null.
+    /// Optional; null counts as absent.
     TextOrNothing,
     Number,
     Status,
@@ -33,7 +33,7 @@ const KINDS: [(&str, &[(&str, Holds)]); 4] = [
     ),
 ];
 
-/// Why a line was not understood. `fault` is what its reader says.
+/// Explains why a line was not accepted. `fault` is the error of the parser.
 pub(super) fn explain(line: &[u8], fault: &Error) -> String {
     match serde_json::from_slice::<Value>(line) {
         Err(error) if error.classify() == Category::Eof && line.trim_ascii_start().starts_with(b"[") => {
@@ -46,12 +46,12 @@ pub(super) fn explain(line: &[u8], fault: &Error) -> String {
         }
         Err(error) if error.classify() == Category::Eof => "it is no JSON: it ends too early".to_owned(),
         Err(error) => format!("it is no JSON: {} in column {}", without_place(&error), error.column()),
-        // What a value shows no more, such as a field that comes twice.
+        // The value does not show some faults, such as a repeated field.
         Ok(value) => misshapen(&value).unwrap_or_else(|| without_place(fault)),
     }
 }
 
-/// Whether a line is only the beginning of an object or a list.
+/// Returns whether a line is only the beginning of an object or a list.
 fn is_begun(line: &[u8]) -> bool {
     let line = line.trim_ascii();
     line.len() <= 2 && line.starts_with(b"{")
@@ -60,14 +60,14 @@ fn is_begun(line: &[u8]) -> bool {
         || line.ends_with(b",")
 }
 
-/// What the reader says. It counts lines too, but of one line.
+/// The parser's message without its position, which is always line 1.
 fn without_place(error: &Error) -> String {
     let text = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());
     text.strip_suffix(&place).unwrap_or(&text).to_owned()
 }
 
-/// What is wrong with the shape of a resource.
+/// Describes a resource of the wrong shape.
 fn misshapen(value: &Value) -> Option<String> {
     let kinds = KINDS.map(|(name, _)| name).join(", ");
     let Some(object) = value.as_object() else {
@@ -94,7 +94,7 @@ fn misshapen(value: &Value) -> Option<String> {
     })
 }
 
-/// Why a field does not hold a value, if it does not.
+/// Describes why a field cannot hold a value.
 fn refused(holds: Holds, value: &Value) -> Option<String> {
     let (fits, wanted) = match holds {
         Text => (value.is_string(), "a text"),
@@ -108,7 +108,7 @@ fn refused(holds: Holds, value: &Value) -> Option<String> {
     (!fits).then(|| format!("must be {wanted}, and is {}", sort(value)))
 }
 
-/// What a value is.
+/// Describes the type of a value.
 fn sort(value: &Value) -> String {
     match value {
         Value::Array(_) => "a list".to_owned(),
@@ -127,7 +127,7 @@ mod tests {
     fn refused(line: &str) -> String {
         let lines = format!("{{\"category\":{{\"name\":\"Rabbits\",\"id\":1}}}}\n{line}\n");
         match import(&MemoryStore::new(), lines.as_bytes(), End::OfInput, false, |_| {}) {
-            Err(Unimported::Nothing(why)) => why,
+            Err(ImportFailure::Nothing(why)) => why,
             other => panic!("{other:?}"),
         }
     }

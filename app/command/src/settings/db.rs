@@ -1,13 +1,13 @@
-//! Where the data is kept, as a setting says it.
+//! The location of the data, as a setting.
 
 use std::path::{Path, PathBuf};
 
 use petstore_sqlite::companion;
 
-/// Where the data is kept unless it is said.
+/// The default location of the data.
 pub(crate) const DEFAULT_DB: &str = "petstore.db";
 
-/// Where the data is kept.
+/// The location of the data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Db {
     /// In memory, until the server stops.
@@ -17,8 +17,8 @@ pub(crate) enum Db {
 }
 
 impl Db {
-    /// Takes a path, or the word `memory`. Other programs' words for a store in memory and URIs are refused: each would
-    /// make a file of that name, and the data would stay on the disk.
+    /// Parses a path, or the word `memory`. Other words for a store in memory, and URIs, are refused: they would create
+    /// a file of that name.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         match text {
             "memory" => Ok(Self::Memory),
@@ -44,7 +44,7 @@ impl Db {
         }
     }
 
-    /// The admin socket of a server on this store: beside the file, or in the working folder.
+    /// The admin socket of a server with this store: beside the file, or in the working directory.
     pub(crate) fn admin_socket(&self) -> PathBuf {
         match self {
             Self::Memory => "petstore.sock".into(),
@@ -53,13 +53,14 @@ impl Db {
     }
 }
 
-/// Words for a store in memory, as they read without punctuation and in lower case.
+/// Words for a store in memory, without punctuation and in lower case.
 const MEMORY: [&str; 3] = ["memory", "inmemory", "mem"];
 
-/// Schemes that SQLite and its drivers know.
+/// URI schemes of SQLite and its drivers.
 const SCHEMES: [&str; 3] = ["file:", "sqlite:", "sqlite3:"];
 
-/// Whether a word is another spelling of `memory`, such as `:memory:` or `Memory`. A path with a slash never is.
+/// Returns whether a word is another spelling of `memory`, such as `:memory:` or `Memory`. A path with a slash never
+/// is.
 fn means_memory(word: &str) -> bool {
     let word = word.to_lowercase();
     let bare = scheme_of(&word).map_or(&*word, |scheme| &word[scheme.len()..]);
@@ -111,7 +112,7 @@ mod tests {
         ] {
             let why = Db::parse(word).unwrap_err();
             assert!(why.contains("say memory") && why.ends_with(&format!("./{word}")), "{word}: {why}");
-            // What the message recommends is understood.
+            // The recommended path is accepted.
             assert_eq!(Db::parse(&format!("./{word}")), Ok(Db::File(format!("./{word}").into())));
         }
         for uri in ["file:pets.db", "FILE:pets.db?mode=ro", "sqlite:pets.db", "sqlite3:/data/pets.db"] {

@@ -1,4 +1,4 @@
-//! The table of all settings in the forms in which people read it.
+//! The table of all settings as text, as a sample file and as Markdown.
 
 use std::fmt::Write;
 
@@ -6,7 +6,7 @@ use clap::Arg;
 
 use super::sources::{key, table};
 
-/// How the table is printed.
+/// The form of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     /// For a terminal.
@@ -87,12 +87,12 @@ fn help(setting: &Arg) -> String {
     setting.get_help().map(ToString::to_string).unwrap_or_default()
 }
 
-/// What a setting's value may be: its range, its words, or its form.
+/// The values of a setting: its range, its words or its form.
 fn values(setting: &Arg) -> String {
     let words: Vec<_> = setting.get_possible_values().iter().map(|word| word.get_name().to_owned()).collect();
     let names: Vec<_> =
         setting.get_value_names().unwrap_or_default().iter().map(ToString::to_string).collect();
-    // Without a name of its own clap names a value after the setting.
+    // Without a value name, clap would use the name of the setting.
     if words.is_empty() { names.join(" ") } else { words.join("|") }
 }
 
@@ -102,7 +102,7 @@ fn default(setting: &Arg) -> Option<String> {
     (!texts.is_empty()).then(|| texts.join(","))
 }
 
-/// A value as TOML: the default, or what may stand there.
+/// A value as TOML: the default, or a placeholder.
 fn sample(setting: &Arg) -> String {
     let is_list = setting.get_value_delimiter().is_some();
     match default(setting) {

@@ -67,7 +67,7 @@ fn after_damage_every_change_is_503_and_only_the_log_names_the_place() {
     assert_eq!(ready.status, 503);
     assert!(ready.body.contains("\"message\":\"The store is damaged.\""), "{}", ready.body);
     assert_eq!(client.ask("GET", "/v1/pets/1", "", "").unwrap().status, 200, "reads go on");
-    let told = "changes are refused: the store is damaged: the file: Tree ";
+    let told = "changes are refused: the store is damaged: the data file: Tree ";
     let mut is_told = |_| client.ask("GET", "/health", "", "").is_ok() && logged(&site).contains(told);
     assert!((0..TRIES).any(&mut is_told), "{}", logged(&site));
     assert!(text(&site.run(&["export", "-"]).stdout).contains("\"Fine\""));

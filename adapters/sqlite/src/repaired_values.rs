@@ -1,32 +1,32 @@
-//! The outcome of a migration that meets values which are not taken any more.
+//! The result of a migration of stored values that are no longer valid.
 
 use petstore_domain::{AccountId, AccountName, CategoryId, Renamed};
 
 /// The treatment of categories and accounts whose names are equal by the folding rule of today, in a file that was written
 /// under an older one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum IfNamesakes {
-    /// The file is refused and stays as it is.
+pub enum NameCollisions {
+    /// The file is refused and left unchanged.
     #[default]
     Refuse,
-    /// Each that is younger than another one of its name is renamed.
+    /// A record that is younger than another one with an equal name is renamed.
     Rename,
 }
 
-/// The values that were stored by an older version and have been put right when the file was opened.
+/// The counts of values that an older version has stored and that were repaired when the file was opened.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Mended {
-    /// Points in time before 0001-01-01T00:00:00Z, which are that instant now.
+pub struct RepairedValues {
+    /// Dates before 0001-01-01T00:00:00Z, set to that instant.
     pub dates: u64,
-    /// Pets that had a name without a visible character.
+    /// Pets whose name had no visible character.
     pub pets: u64,
-    /// Categories that had one.
+    /// Categories whose name had no visible character.
     pub categories: u64,
-    /// Accounts that had one.
+    /// Accounts whose name had no visible character.
     pub accounts: u64,
-    /// Keys that had a label without a visible character, which is empty now.
+    /// Keys whose label had no visible character, and is empty now.
     pub labels: u64,
-    /// Answers kept for requests that are sent again, in which there was such a date or name.
+    /// Stored responses of idempotency records with such a date or name.
     pub answers: u64,
     /// Categories that were renamed, since an older one has an equal name.
     pub renamed: Vec<Renamed>,
@@ -34,24 +34,24 @@ pub struct Mended {
     pub renamed_accounts: Vec<Renamed<AccountId, AccountName>>,
 }
 
-impl Mended {
-    /// Whether nothing had to be put right.
+impl RepairedValues {
+    /// Returns true if nothing was repaired.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// Why a migration did not put a file right.
+/// The reason why a migration failed.
 #[derive(Debug)]
-pub(crate) enum MendError {
-    /// The engine has failed.
+pub(crate) enum RepairError {
+    /// A failure of the engine.
     Engine(rusqlite::Error),
     /// Records have names that are equal by the folding rule of today: each with the older one.
-    Namesakes { categories: Vec<(CategoryId, CategoryId)>, accounts: Vec<(AccountId, AccountId)> },
+    NameCollisions { categories: Vec<(CategoryId, CategoryId)>, accounts: Vec<(AccountId, AccountId)> },
 }
 
-impl From<rusqlite::Error> for MendError {
+impl From<rusqlite::Error> for RepairError {
     fn from(error: rusqlite::Error) -> Self {
         Self::Engine(error)
     }

@@ -1,4 +1,4 @@
-//! Text that people edit: what editors put before it, and is none of it, and encodings other than UTF-8.
+//! Text files that people edit: byte order marks, and encodings other than UTF-8.
 
 use std::path::Path;
 use std::{fs, io};
@@ -19,7 +19,7 @@ pub(crate) fn bytes_without_mark(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix(BYTE_ORDER_MARK.as_bytes()).unwrap_or(bytes)
 }
 
-/// Tells whether a text begins with the byte order mark of UTF-16.
+/// Returns whether a text begins with a byte order mark of UTF-16.
 pub(crate) fn is_utf_16(bytes: &[u8]) -> bool {
     bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff")
 }

@@ -1,23 +1,23 @@
-//! Values that older versions have stored and that are not taken any more: a migration puts them right, in its transaction.
+//! The repair of values that older versions have stored and that are no longer valid, in the transaction of the migration.
 //!
-//! What is wrong in another way is left as it is: it is named when the file is loaded.
+//! Other invalid values are not changed. The load reports them.
 
 use petstore_domain::{KeyLabel, TextError, Timestamp, stored_name, stored_time};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, params};
 
-use crate::mended::MendError;
-use crate::namesakes;
-use crate::tables::mended_outcome;
-use crate::{IfNamesakes, Mended};
+use crate::name_folding;
+use crate::repaired_values::RepairError;
+use crate::tables::repaired_outcome;
+use crate::{NameCollisions, RepairedValues};
 
-/// The schema version from which on stored dates, names and answers keep to the rules of today.
-const SOUND_SINCE: u32 = 3;
+/// The schema version from which stored dates, names and outcomes are valid.
+const VALID_SINCE: u32 = 3;
 
-/// The schema version from which on a stored key label is empty or has a visible character.
-const LABELS_SOUND_SINCE: u32 = 4;
+/// The schema version from which a stored key label is empty or has a visible character.
+const LABELS_VALID_SINCE: u32 = 4;
 
-/// Every column that holds a point in time, and whether it is shown with a version that must rise.
+/// All columns with a timestamp. True if a change must increment the version of the row.
 const TIMES: [(&str, &str, bool); 9] = [
     ("orders", "ship_date", true),
     ("accounts", "created_at", false),
@@ -30,29 +30,29 @@ const TIMES: [(&str, &str, bool); 9] = [
     ("retries", "expires_at", false),
 ];
 
-/// Names without a printable character of ASCII: the few that are worth a look.
-const FOREIGN: &str = "NOT GLOB '*[!-~]*'";
+/// Selects texts without a printable ASCII character, the only ones that may lack a visible character.
+const NOT_ASCII: &str = "NOT GLOB '*[!-~]*'";
 
-/// Brings what a file of this version holds to the rules of today. The caller has a transaction, and the newest schema.
-pub(crate) fn put_right(
+/// Repairs the values of a file that had this schema version. The caller has a transaction and has migrated the schema.
+pub(crate) fn repair_values(
     connection: &Connection,
     found: u32,
-    if_namesakes: IfNamesakes,
-) -> Result<Mended, MendError> {
-    let mut mended = Mended::default();
-    let is_old = (1..SOUND_SINCE).contains(&found);
+    collisions: NameCollisions,
+) -> Result<RepairedValues, RepairError> {
+    let mut repaired = RepairedValues::default();
+    let is_old = (1..VALID_SINCE).contains(&found);
     if is_old {
         for (table, column, is_shown) in TIMES {
-            mended.dates += times(connection, table, column, is_shown)?;
+            repaired.dates += times(connection, table, column, is_shown)?;
         }
-        mended.pets = pets(connection)?;
-        mended.answers = answers(connection)?;
+        repaired.pets = pets(connection)?;
+        repaired.answers = answers(connection)?;
     }
-    if (1..LABELS_SOUND_SINCE).contains(&found) {
-        mended.labels = labels(connection)?;
+    if (1..LABELS_VALID_SINCE).contains(&found) {
+        repaired.labels = labels(connection)?;
     }
-    namesakes::fold_again(connection, if_namesakes, &mut mended)?;
-    Ok(mended)
+    name_folding::fold_names(connection, collisions, &mut repaired)?;
+    Ok(repaired)
 }
 
 fn times(connection: &Connection, table: &str, column: &str, is_shown: bool) -> rusqlite::Result<u64> {
@@ -64,14 +64,14 @@ fn times(connection: &Connection, table: &str, column: &str, is_shown: bool) -> 
 }
 
 fn pets(connection: &Connection) -> rusqlite::Result<u64> {
-    let select = format!("SELECT id, name FROM pets WHERE name {FOREIGN}");
+    let select = format!("SELECT id, name FROM pets WHERE name {NOT_ASCII}");
     let old = texts(connection, &select, |id, text| stored_name(text, "pet", id).ok()?.mended())?;
     write(connection, "UPDATE pets SET name = ?2, version = version + 1 WHERE id = ?1", old)
 }
 
 /// A label without a visible character becomes empty.
 fn labels(connection: &Connection) -> rusqlite::Result<u64> {
-    let select = format!("SELECT id, label FROM keys WHERE label {FOREIGN}");
+    let select = format!("SELECT id, label FROM keys WHERE label {NOT_ASCII}");
     let old = texts(connection, &select, |_, text| {
         (KeyLabel::parse(text) == Err(TextError::Invisible)).then(String::new)
     })?;
@@ -79,15 +79,15 @@ fn labels(connection: &Connection) -> rusqlite::Result<u64> {
 }
 
 fn answers(connection: &Connection) -> rusqlite::Result<u64> {
-    let old = texts(connection, "SELECT id, outcome FROM retries", |_, text| mended_outcome(text))?;
+    let old = texts(connection, "SELECT id, outcome FROM retries", |_, text| repaired_outcome(text))?;
     write(connection, "UPDATE retries SET outcome = ?2 WHERE id = ?1", old)
 }
 
-/// The rows of an id and a text of which `mend` makes something.
+/// Selects rows of an id and a text, and returns those that `repair` changes.
 fn texts<T>(
     connection: &Connection,
     select: &str,
-    mend: impl Fn(u64, &str) -> Option<T>,
+    repair: impl Fn(u64, &str) -> Option<T>,
 ) -> rusqlite::Result<Vec<(i64, T)>> {
     let mut statement = connection.prepare(select)?;
     let mut rows = statement.query([])?;
@@ -96,7 +96,7 @@ fn texts<T>(
         let id: i64 = row.get(0)?;
         let ValueRef::Text(bytes) = row.get_ref(1)? else { continue };
         let Ok(text) = std::str::from_utf8(bytes) else { continue };
-        found.extend(mend(id.cast_unsigned(), text).map(|mended| (id, mended)));
+        found.extend(repair(id.cast_unsigned(), text).map(|repaired| (id, repaired)));
     }
     Ok(found)
 }

@@ -1,4 +1,4 @@
-//! Folding the names of all categories and accounts again, where a file has them folded by an older rule.
+//! The migration of category and account names to the current folding rule.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -9,17 +9,17 @@ use petstore_domain::{
 };
 use rusqlite::{Connection, params};
 
-use crate::mended::MendError;
-use crate::{IfNamesakes, Mended, meta};
+use crate::repaired_values::RepairError;
+use crate::{NameCollisions, RepairedValues, meta};
 
 /// A table of records that have a name each, unique after folding.
 struct NamedTable<Id, Name> {
     table: &'static str,
     parse_id: fn(u64) -> Result<Id, IdError>,
     number: fn(Id) -> u64,
-    /// The name that replaces one without a visible character.
+    /// The new name of a record whose name has no visible character.
     stand_in: fn(Id) -> Option<Name>,
-    /// Assignments that go with a new name, since clients see the change.
+    /// Further assignments of a rename, because clients see the change.
     on_rename: &'static str,
 }
 
@@ -42,33 +42,33 @@ const ACCOUNTS: NamedTable<AccountId, AccountName> = NamedTable {
 /// A record's new name, if it has one, and its folded form.
 type NewName<Name> = (Option<Name>, String);
 
-/// The names of a table, as they are stored and as they are to be.
+/// The names of a table, and their changes.
 struct Names<Id, Name> {
     changed: BTreeMap<Id, NewName<Name>>,
     namesakes: Namesakes<Id, Name>,
-    /// Records that had a name without a visible character, each with its stand-in.
+    /// Records whose name has no visible character, with their new names.
     invisible: Vec<(Id, Name)>,
 }
 
-/// Folds all names if the file's rule is not that of this program. The caller has a transaction.
-pub(crate) fn fold_again(
+/// Folds all names if the file has another folding rule than this program. The caller has a transaction.
+pub(crate) fn fold_names(
     connection: &Connection,
-    if_namesakes: IfNamesakes,
-    mended: &mut Mended,
-) -> Result<(), MendError> {
+    collisions: NameCollisions,
+    repaired: &mut RepairedValues,
+) -> Result<(), RepairError> {
     if meta::folding(connection)? == Some(FOLDING) {
         return Ok(());
     }
     let (categories, accounts) = (CATEGORIES.read(connection)?, ACCOUNTS.read(connection)?);
     let has_namesakes = !(categories.namesakes.is_empty() && accounts.namesakes.is_empty());
-    if if_namesakes == IfNamesakes::Refuse && has_namesakes {
-        return Err(MendError::Namesakes {
+    if collisions == NameCollisions::Refuse && has_namesakes {
+        return Err(RepairError::NameCollisions {
             categories: categories.namesakes.pairs().collect(),
             accounts: accounts.namesakes.pairs().collect(),
         });
     }
-    (mended.categories, mended.renamed) = CATEGORIES.settle(connection, categories)?;
-    (mended.accounts, mended.renamed_accounts) = ACCOUNTS.settle(connection, accounts)?;
+    (repaired.categories, repaired.renamed) = CATEGORIES.resolve(connection, categories)?;
+    (repaired.accounts, repaired.renamed_accounts) = ACCOUNTS.resolve(connection, accounts)?;
     meta::set_folding(connection, FOLDING)?;
     Ok(())
 }
@@ -101,9 +101,9 @@ impl<Id: Copy + Ord + Display, Name: UniqueName> NamedTable<Id, Name> {
         Ok(names)
     }
 
-    /// Gives each record a name of its own and writes what has changed. Returns the number of names that had no visible
-    /// character, and the records that were renamed for a collision.
-    fn settle(
+    /// Makes all names unique and writes the changed ones. Returns the number of names without a visible character, and the
+    /// records that were renamed because of a collision.
+    fn resolve(
         &self,
         connection: &Connection,
         names: Names<Id, Name>,

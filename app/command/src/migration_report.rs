@@ -1,15 +1,15 @@
-//! Telling what was put right in the data of an older version, or in an import.
+//! Messages about values that a migration or an import has corrected.
 
 use std::fmt::Display;
 
 use petstore_domain::{Renamed, UniqueName};
-use petstore_sqlite::Mended;
+use petstore_sqlite::RepairedValues;
 
-/// Renamed records of a kind that are reported one by one.
+/// The number of renamed records that are listed one by one.
 const TOLD_MAX: usize = 20;
 
-/// A line for each kind of thing that was put right in a data file; none if nothing was.
-pub(crate) fn lines(mended: &Mended) -> Vec<String> {
+/// Returns a line for each kind of value that was corrected in a data file.
+pub(crate) fn lines(mended: &RepairedValues) -> Vec<String> {
     let kinds = [
         (mended.dates, "dates before 0001-01-01T00:00:00Z", "set to that instant"),
         (mended.pets, "pets without a visible character in their name", "renamed to `pet ID`"),
@@ -33,7 +33,7 @@ pub(crate) fn lines(mended: &Mended) -> Vec<String> {
     lines
 }
 
-/// A line for each category that was renamed, up to a bound.
+/// Returns a line for each renamed category, up to a bound.
 pub(crate) fn renamed_categories(list: &[Renamed]) -> Vec<String> {
     renamed("category", "categories", list)
 }
@@ -44,7 +44,7 @@ fn renamed<Id: Display, Name: UniqueName>(
     renamed: &[Renamed<Id, Name>],
 ) -> Vec<String> {
     let told = renamed.iter().take(TOLD_MAX).map(|Renamed { id, of, from, to }| {
-        // Escaped: names that read the same look the same, and nothing of a name reaches a terminal as it is.
+        // Escaped: equal names may look alike, and a name may contain control characters.
         format!("{kind} {id} has the name of {kind} {of}, {:?}, and is {:?} now", from.as_str(), to.as_str())
     });
     let mut lines: Vec<_> = told.collect();
