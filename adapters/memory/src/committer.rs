@@ -13,7 +13,6 @@ use petstore_domain::{Changes, Timestamp};
 use petstore_ports::{Batch, BatchNumber, BulkLoad, Journal, LastIds, StoreError};
 
 use crate::batch::OpenBatch;
-use crate::idempotency_records;
 use crate::new_shop::NewShop;
 use crate::queue::{Queue, Request};
 use crate::recovery::{self, PendingWrite, Recovery, WriterState};
@@ -73,11 +72,6 @@ impl Committer {
     /// The last batch that was published.
     pub(crate) const fn last_batch(&self) -> BatchNumber {
         self.last
-    }
-
-    /// Returns an error if the queue refuses writes.
-    pub(crate) fn check(&self) -> Result<(), StoreError> {
-        self.queue.check()
     }
 
     /// Processes one batch of waiting requests. While the journal fails, asks it to recover instead.
@@ -151,9 +145,7 @@ impl Committer {
         }
         self.guarded(|committer| {
             committer.batch.add(&committer.tables, changes);
-            let (number, last_ids) = (committer.last.next(), committer.tables.last_ids());
-            let changes = committer.batch.decided();
-            let written = committer.journal.append(&Batch { number, changes, last_ids });
+            let written = committer.append();
             committer.conclude(PendingWrite::Batch, written)
         })
     }
@@ -189,14 +181,18 @@ impl Committer {
             self.batch.end(&Ok(()));
             return;
         }
-        let (number, last_ids) = (self.last.next(), self.tables.last_ids());
-        match self.journal.append(&Batch { number, changes: self.batch.decided(), last_ids }) {
+        match self.append() {
             Ok(()) => self.publish(PendingWrite::Batch),
             Err(error) => drop(self.fail(error, Some(PendingWrite::Batch))),
         }
     }
 
-    /// Publishes a bulk load that was written, or settles it by one try to recover.
+    fn append(&mut self) -> Result<(), StoreError> {
+        let (number, last_ids) = (self.last.next(), self.tables.last_ids());
+        self.journal.append(&Batch { number, changes: self.batch.decided(), last_ids })
+    }
+
+    /// Publishes a write on a thread other than the writer's, or settles it by one try to recover.
     fn conclude(&mut self, pending: PendingWrite, written: Result<(), StoreError>) -> Result<(), StoreError> {
         let Err(error) = written else {
             self.publish(pending);
@@ -211,8 +207,8 @@ impl Committer {
         }
     }
 
-    /// Makes a write visible that the journal holds, and answers its callers. The order of these calls is the order of
-    /// commits; no other function makes a write of this store visible.
+    /// Makes a write visible that the journal holds, and answers its callers: the only place where a commit becomes visible.
+    /// The order of these calls is the order of commits.
     fn publish(&mut self, write: PendingWrite) {
         self.last = self.last.next();
         match write {
@@ -279,14 +275,8 @@ impl Committer {
             return Err(error);
         }
         let is_behind = self.write_behind()?;
-        let dropped = match self.journal.prune(now) {
-            Ok(dropped) => {
-                let of_tables =
-                    idempotency_records::prune(&self.tables.idempotency_records, &self.stripes, now);
-                dropped.max(of_tables)
-            }
-            Err(error) => return Err(self.fail(error, None)),
-        };
+        let of_journal = self.journal.prune(now).map_err(|error| self.fail(error, None))?;
+        let dropped = of_journal.max(self.tables.idempotency_records.prune(&self.stripes, now));
         if is_behind || dropped > 0 {
             self.housekeeping = passes.checked_sub(1).map(|left| (now, left));
         }
@@ -295,11 +285,11 @@ impl Committer {
 
     /// Writes changed usage to the journal, of a bounded number of accounts. Returns true if more may be left.
     fn write_behind(&mut self) -> Result<bool, StoreError> {
-        let counts = self.tables.accounts.unnoted_usage(WRITE_BEHIND_MAX);
+        let counts = self.tables.accounts.take_dirty_usage(WRITE_BEHIND_MAX);
         if !counts.is_empty()
             && let Err(error) = self.journal.note_usage(&counts)
         {
-            self.tables.accounts.keep_unnoted(&counts);
+            self.tables.accounts.mark_dirty(&counts);
             return Err(self.fail(error, None));
         }
         Ok(counts.len() == WRITE_BEHIND_MAX)

@@ -83,16 +83,16 @@ impl IdempotencyTable {
         self.by_expiry.lock().remove(&(record.expires_at, record.name));
         true
     }
-}
 
-/// Drops expired records, a bounded number of them. Returns that number.
-pub(crate) fn prune(table: &IdempotencyTable, stripes: &Stripes, now: Timestamp) -> usize {
-    let mut dropped = 0;
-    for id in table.expired(now, PRUNE_MAX) {
-        let _held = stripes.hold(&[RecordRef::Idempotency(id.clone())]);
-        dropped += usize::from(table.drop_expired(&id, now));
+    /// Drops expired records, a bounded number of them. Returns that number.
+    pub(crate) fn prune(&self, stripes: &Stripes, now: Timestamp) -> usize {
+        let mut dropped = 0;
+        for id in self.expired(now, PRUNE_MAX) {
+            let _held = stripes.hold(&[RecordRef::Idempotency(id.clone())]);
+            dropped += usize::from(self.drop_expired(&id, now));
+        }
+        dropped
     }
-    dropped
 }
 
 #[cfg(test)]

@@ -47,7 +47,7 @@ impl MemoryStore {
     /// and readers find an empty shop.
     pub fn import(&self) -> Result<Import<'_>, ImportError> {
         let block = self.block_writes();
-        block.committer.as_ref().map_or(Ok(()), |committer| committer.check())?;
+        self.durable.as_ref().map_or(Ok(()), |durable| durable.queue.check())?;
         if !self.tables.shop_is_empty() {
             return Err(ImportError::NotEmpty);
         }

@@ -19,8 +19,9 @@
 //!   reads go on and writes are refused (`recovery`, `backoff`).
 //! - Visibility: the changes of one decision become visible together (`write_epochs`), and in one place, `Tables::publish`. A
 //!   shop that is loaded or replaced is hidden meanwhile (`visibility`).
-//! - Gate: each account's windows are one small value under its own lock (`meters`, `quotas`), beside the credential fields
-//!   that every request reads (`terms`). Requests never wait for the journal: usage and bans are written behind (`unnoted`).
+//! - Gate: each account's windows are one small value under its own lock (`usage_meters`, `quotas`), beside the credential
+//!   fields that every request reads (`packed_credentials`). Requests never wait for the journal: usage is written behind
+//!   (`dirty_set`).
 //! - Whole shops: opening (`open`), import and export (`import`, `export`, `bulk`) and reset (`reset`, `new_shop`) load rows with
 //!   the same checks (`bulk_loader`). They exclude writes (`write_block`). A backup copies a store between two commits
 //!   (`commit_pause`).
@@ -39,6 +40,7 @@ mod categories;
 mod commit_pause;
 mod committer;
 mod directory;
+mod dirty_set;
 mod export;
 mod group_commit;
 mod hash_index;
@@ -48,13 +50,13 @@ mod import;
 mod index_search;
 mod keys;
 mod load;
-mod meters;
 mod new_shop;
 mod oneshot;
 mod open;
 mod orders;
 mod overlay;
 mod owner_index;
+mod packed_credentials;
 mod page;
 mod pets;
 mod queue;
@@ -69,9 +71,8 @@ mod stats;
 mod store;
 mod stripes;
 mod tables;
-mod terms;
 mod transact;
-mod unnoted;
+mod usage_meters;
 mod visibility;
 mod write_block;
 mod write_epochs;

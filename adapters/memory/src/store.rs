@@ -9,7 +9,6 @@ use petstore_domain::Timestamp;
 use petstore_ports::{Housekeeping, StoreError, StoreHealth, Transactor, Transition};
 
 use crate::addresses::Addresses;
-use crate::idempotency_records;
 use crate::oneshot::channel;
 use crate::queue::Request;
 use crate::stripes::Stripes;
@@ -134,7 +133,7 @@ impl Housekeeping for MemoryStore {
         let answer = {
             let _accepted = self.accept_write()?;
             let Some(durable) = &self.durable else {
-                return Ok(idempotency_records::prune(&self.tables.idempotency_records, &self.stripes, now));
+                return Ok(self.tables.idempotency_records.prune(&self.stripes, now));
             };
             let (sender, answer) = channel();
             durable.queue.push(Request::Prune { now, sender })?;
