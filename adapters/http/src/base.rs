@@ -1,4 +1,4 @@
-//! Settings, and small pieces without a layer of their own.
+//! Settings, and small modules that belong to no other layer.
 
 pub(crate) mod authority;
 pub(crate) mod drain;

@@ -1,4 +1,4 @@
-//! One connection: its protocol, its deadlines, its bounds.
+//! Connections: their protocols, deadlines and bounds.
 
 pub(crate) mod context;
 pub(crate) mod deadline_timer;
@@ -8,4 +8,4 @@ pub(crate) mod read_filter;
 pub(crate) mod tls;
 
 #[cfg(test)]
-mod streams;
+mod streaming_frame;

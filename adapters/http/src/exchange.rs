@@ -30,7 +30,7 @@ use crate::counts::counters::RouteLabel;
 use crate::exchange::body::RequestBody;
 use crate::exchange::checks::{RequestNotes, run_checks};
 use crate::exchange::finish_response::{CommonHeaders, RequestId, finish_response};
-use crate::exchange::request_log::{LoggedRequest, note_outer, observe};
+use crate::exchange::request_log::{LoggedRequest, observe, report_ignored_values};
 use crate::exchange::response_body::ResponseBody;
 use crate::io::activity::Activity;
 use crate::io::socket::BATCHED_WRITE_MAX;
@@ -84,7 +84,8 @@ pub(crate) fn exchange<const SECURE: bool>(
         let mut notes = RequestNotes::default();
         let mut client = peer;
         if !thread.app.settings.trusted_proxies.is_empty() {
-            (client, notes.outer) = forwarded::told(peer, &parts.headers, &thread.app.settings);
+            (client, notes.forwarded_origin) =
+                forwarded::client_and_origin(peer, &parts.headers, &thread.app.settings);
         }
         let is_read = matches!(parts.method, Method::GET | Method::HEAD);
         let checked = {
@@ -111,8 +112,8 @@ pub(crate) fn exchange<const SECURE: bool>(
             let verdict = catch_panic(Box::pin(reading).as_mut()).await.and_then(Result::ok);
             notes.quota = verdict.map(|address| QuotaNote::of_address(&address));
         }
-        if let Some(outer) = &notes.outer {
-            note_outer(&thread.app, peer, outer, notes.under_base);
+        if let Some(forwarded_origin) = &notes.forwarded_origin {
+            report_ignored_values(&thread.app, peer, forwarded_origin, notes.under_base);
         }
         let made = Instant::now();
         let (lives_on, ended) = if head.has_other_coding() {

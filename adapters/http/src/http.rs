@@ -14,34 +14,38 @@ use crate::listen::local::LocalServer;
 use crate::listen::server::{Endpoint, Server};
 use crate::thread::shared::{App, Serves};
 
-/// The petstore over HTTP: what is served, without a socket yet.
+/// The petstore over HTTP: its settings and state. The `listen` methods open sockets for it.
 #[derive(Clone)]
 pub struct Http {
     app: Arc<App>,
-    /// Whether health and readiness are served on a listener of their own.
+    /// Health and readiness are served on a separate listener.
     ops_apart: bool,
 }
 
 impl Http {
-    /// Serves this petstore. With `ops_apart`, health and readiness only on [`Http::listen_ops`].
+    /// Creates a server for this petstore. With `ops_apart`, health and readiness are served only on
+    /// [`Http::listen_ops`].
     ///
     /// # Panics
-    /// The base path is not made of visible ASCII characters alone: it is a part of headers.
+    /// If the base path contains a character that is not visible ASCII, which a header cannot carry.
     pub fn new(api: Arc<dyn Petstore>, settings: HttpSettings, ops_apart: bool) -> Self {
-        assert!(settings.base_path.bytes().all(|b| b.is_ascii_graphic()), "a base path is visible ASCII");
+        assert!(
+            settings.base_path.bytes().all(|b| b.is_ascii_graphic()),
+            "a base path consists of visible ASCII characters"
+        );
         Self { app: Arc::new(App::new(api, settings)), ops_apart }
     }
 
-    /// Serves in the clear, on this many threads.
+    /// Serves without TLS, on this many threads.
     ///
     /// # Errors
-    /// The address is taken, or a socket or thread cannot be had.
+    /// The address is in use, or a socket or a thread cannot be created.
     pub fn listen(&self, endpoint: impl Into<Endpoint>, threads: NonZeroUsize) -> io::Result<Server> {
         Server::start(endpoint.into(), threads, Arc::clone(&self.app), self.serves(), None)
     }
 
-    /// Serves under TLS, on this many threads: HTTP/2 to clients that choose it in the handshake, else HTTP/1.1. Which
-    /// protocols are offered is set here, whatever the configuration says; everything else is the owner's.
+    /// Serves over TLS, on this many threads: HTTP/2 to clients that choose it in the handshake, else HTTP/1.1. The
+    /// ALPN protocols of the configuration are overwritten; the caller decides everything else in it.
     ///
     /// # Errors
     /// The same as [`Http::listen`].
@@ -59,7 +63,7 @@ impl Http {
         if self.ops_apart { Serves::Contract } else { Serves::Everything }
     }
 
-    /// Serves health and readiness on an address of their own, in the clear.
+    /// Serves health, readiness and metrics on a separate address, without TLS.
     ///
     /// # Errors
     /// The same as [`Http::listen`].
@@ -67,39 +71,39 @@ impl Http {
         Server::start(endpoint.into(), NonZeroUsize::MIN, Arc::clone(&self.app), Serves::Ops, None)
     }
 
-    /// From the next request on, these pages of other origins may read answers.
+    /// Replaces the origins whose pages may read answers, from the next request on.
     pub fn set_cors(&self, cors: Cors) {
         self.app.cors.set(cors);
     }
 
-    /// Serves connections that the caller accepts, as [`Http::listen`] serves its own. To be called where tasks can be
-    /// spawned that stay on this thread: in a `LocalSet` or a `LocalRuntime`.
+    /// Serves connections that the caller accepts, as [`Http::listen`] serves its own. Must be called where local tasks
+    /// can be spawned: in a `LocalSet` or a `LocalRuntime`.
     pub fn serve_here(&self) -> LocalServer {
         LocalServer::start(&self.app, self.serves())
     }
 
-    /// Connections to what listens from now on wait in the kernel, until [`Http::open`]: for what has to be done when it is
-    /// known that the addresses can be had, and before anybody is answered.
+    /// Leaves new connections in the kernel's accept queue until [`Http::open`]. The caller can then finish its start
+    /// once it holds the addresses and before it answers a request.
     pub fn hold(&self) {
         self.app.hold(true);
     }
 
-    /// Connections that wait are accepted, and those that come.
+    /// Accepts the connections that wait in the kernel, and new ones.
     pub fn open(&self) {
         self.app.hold(false);
     }
 
-    /// What has been counted since the start.
+    /// The counts since the start.
     pub fn stats(&self) -> TransportStats {
         self.app.stats()
     }
 
-    /// Handlers that panicked since the start. Each cost one request.
+    /// The number of handlers that panicked since the start. Each panic fails one request.
     pub fn panics(&self) -> u64 {
         self.app.panics()
     }
 
-    /// Requests that were refused since the start because there were too many.
+    /// The number of requests that were refused since the start because of overload.
     pub fn overloads(&self) -> u64 {
         self.app.overloads()
     }

@@ -1,4 +1,4 @@
-//! Sockets: reading, sending, and the state of a connection.
+//! Sockets: reading, sending, and the activity of a connection.
 
 pub(crate) mod activity;
 pub(crate) mod raw_headers;

@@ -1,18 +1,18 @@
 //! The petstore over HTTP/1.1, and with a certificate over TLS and HTTP/2, on bare hyper.
 //!
-//! A driving adapter: it turns requests into calls of [`petstore_ports::api::Petstore`] and what comes back into
-//! answers. It decides nothing about pets. What is its own: one runtime for each core, deadlines and bounds on
-//! everything that comes from outside, one gate in front of every operation, a panic barrier, an orderly end.
+//! A driving adapter: it turns requests into calls of [`petstore_ports::api::Petstore`] and results into answers. It
+//! holds no rule about pets. It owns the transport: one runtime for each core, deadlines and bounds on all input, one
+//! gate in front of every operation, a panic barrier, and a graceful shutdown.
 //!
 //! ```no_run
 //! # use std::{net::SocketAddr, num::NonZeroUsize, sync::Arc};
 //! use petstore_http::{Documents, Http, HttpSettings};
 //! use petstore_ports::api::Petstore;
 //!
-//! /// `epoch` is the store's, the same for each of its servers: with a journal it is in the header, a store that lasts
-//! /// keeps it beside its data, and for one that dies with the process it is any random number.
+//! /// `epoch` identifies the store and is the same for all of its servers. A durable store keeps it with its data; a
+//! /// store that ends with the process uses a random number.
 //! fn serve(petstore: Arc<dyn Petstore>, epoch: u64) -> std::io::Result<()> {
-//!     // The contract, for whoever asks for it, and no reference page.
+//!     // The contract is served, and no reference page.
 //!     let documents = Documents { yaml: "openapi: 3.0.3".into(), json: "{}".into(), page: Arc::new([]) };
 //!     let http = Http::new(petstore, HttpSettings::new(epoch, documents), false);
 //!     let address = SocketAddr::from(([127, 0, 0, 1], 8080));

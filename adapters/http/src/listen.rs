@@ -1,4 +1,4 @@
-//! Listeners: accepting connections, and the orderly end.
+//! Listeners: accepting connections, and graceful shutdown.
 
 pub(crate) mod connections;
 pub(crate) mod listener_close;

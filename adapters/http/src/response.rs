@@ -1,4 +1,4 @@
-//! Answers, before they are bytes.
+//! Responses before they are serialized.
 
 pub(crate) mod answer;
 pub(crate) mod arena;

@@ -1,4 +1,4 @@
-//! State of a server and of its threads.
+//! The state of a server and of its threads.
 
 pub(crate) mod known_keys;
 pub(crate) mod live_cors;

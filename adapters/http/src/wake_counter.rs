@@ -1,4 +1,4 @@
-//! A task that only counts how often it is woken, for tests.
+//! A waker for tests that counts how often it is woken.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,8 +1,8 @@
-//! What requests and answers look like on the wire: bodies, queries, conditional headers, JSON.
+//! Parsing of requests and rendering of responses: bodies, queries, conditional headers, JSON.
 //!
-//! Pure functions over bytes and text. Nothing here knows a connection, a port or the time; what is parsed comes out as
-//! the domain's types, and nobody checks it again. Every parser takes whatever a stranger may send: it answers with a
-//! value or an [`ApiError`](crate::wire::error::ApiError), and never panics.
+//! All functions are pure functions of bytes and text, without connections, ports or time. Parsers return types of the
+//! domain, so that nothing is validated twice. They accept any input: the result is a value or an
+//! [`ApiError`](crate::wire::error::ApiError), never a panic.
 
 mod accept;
 pub(crate) mod bodies;

@@ -32,7 +32,7 @@ impl<M: Default> UsageMeters<M> {
     }
 }
 
-/// The usage of an account: its windows and its requests in flight.
+/// The usage of an account: its windows.
 ///
 /// One lock covers all of it, and is held for the arithmetic only: a request is admitted and counted in one step, by the
 /// domain's functions. A meter has a cache line to itself, because other accounts are counted on other cores.
@@ -46,7 +46,6 @@ pub(crate) struct AccountMeter {
 #[derive(Default)]
 struct Used {
     windows: Windows,
-    in_flight: u32,
     /// True if the account is in the set of dirty accounts.
     is_dirty: bool,
 }
@@ -56,9 +55,6 @@ impl AccountMeter {
     pub(crate) fn take(&self, ask: &Ask, key: &KeyMeter, dirty: &DirtySet<AccountId>) -> Verdict {
         let mut used = self.used.lock();
         let told = |windows: Windows| windows.at(ask.now).usage(ask.limits);
-        if used.in_flight >= ask.in_flight_max {
-            return Verdict::TooManyInFlight(told(used.windows));
-        }
         if let Some(banned) = key.banned(ask) {
             return banned;
         }
@@ -71,14 +67,7 @@ impl AccountMeter {
                 dirty.add(ask.account);
             }
         }
-        used.in_flight += 1;
         Verdict::Admitted(told(used.windows))
-    }
-
-    /// Ends a request in flight.
-    pub(crate) fn leave(&self) {
-        let mut used = self.used.lock();
-        used.in_flight = used.in_flight.saturating_sub(1);
     }
 
     /// Takes the windows to write them behind: the next request makes the account dirty again.

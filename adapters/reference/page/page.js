@@ -1,16 +1,16 @@
-// A plug-in that adapts Swagger UI to this contract: badges, a search, a guide that folds, and names for controls
-// without one. It uses Swagger UI's plug-in system, in the version that is built in.
+// Adapts Swagger UI to this API: badges for the contract's markers, a search over all operations, a guide with foldable
+// sections, and accessible names for all controls. The hooks are those of the plug-in system of the built-in version.
 'use strict';
 
-// The page is at `…/docs`; a proxy may have added a prefix, which the console must use.
+// The page is at `…/docs`. A proxy may add a prefix, which the console must use too.
 const prefix = location.pathname.replace(/\/docs$/, '');
 
-// For a sandbox at the same origin as the page, the reader's address is the one to copy.
+// For a sandbox at the origin of this page, the commands show the address that the reader's browser uses.
 for (const origin of document.querySelectorAll('#sandbox [data-origin]')) origin.textContent = location.origin + prefix;
 
 const day = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'long', year: 'numeric', timeZone: 'UTC' });
 
-/** The markers of an operation, as badges: its stability, and when it ends and what takes its place. */
+/** The badges of an operation: its stability, its sunset date and its successor. */
 function badges(React, operation) {
   const badge = (kind, ...text) => React.createElement('span', { key: kind, className: `badge badge-${kind}` }, ...text);
   const found = [];
@@ -26,7 +26,7 @@ function badges(React, operation) {
   return found;
 }
 
-/** Puts text on the clipboard. Browsers offer `navigator.clipboard` to secure contexts alone: not over http to another machine. */
+/** Copies text to the clipboard. `navigator.clipboard` exists in secure contexts only, so not over http to another machine. */
 async function copy(text) {
   if (navigator.clipboard) return navigator.clipboard.writeText(text);
   const field = document.createElement('textarea');
@@ -38,7 +38,7 @@ async function copy(text) {
   field.remove();
 }
 
-/** How long a button says that its text was copied. */
+/** Milliseconds for which a button shows that its text was copied. */
 const COPIED_MS = 2000;
 
 /** A block of commands with a button that copies them. */
@@ -54,18 +54,18 @@ function snippet(React, { text }) {
       isCopied ? 'Copied' : 'Copy'));
 }
 
-/** A fenced block of Markdown, with what is inside. */
+/** Matches a fenced code block of Markdown and captures its content. */
 const FENCED = /^```\w*\n(.*?)\n```$/ms;
 
-/** A section of the guide: its blocks of commands can be copied, the rest is Markdown. */
+/** A section of the guide: its command blocks have copy buttons, the rest is Markdown. */
 function section(React, Markdown, Snippet, source) {
-  // Text and blocks alternate.
+  // The pieces alternate between text and command blocks.
   return source.split(FENCED).map((part, index) => index % 2 === 0
     ? React.createElement(Markdown, { key: index, source: part })
     : React.createElement(Snippet, { key: index, text: part }));
 }
 
-/** The guide is long: each of its sections folds, and the first is open. */
+/** The guide in foldable sections, of which the first is open. */
 function guide(React, Markdown, Snippet, source) {
   const [opening, ...sections] = source.split(/^## /m);
   const folded = sections.map((text, index) => {
@@ -78,7 +78,7 @@ function guide(React, Markdown, Snippet, source) {
   return React.createElement('div', { className: 'guide' }, React.createElement(Markdown, { source: opening }), folded);
 }
 
-/** Which operations a search finds: by path, method, summary, operationId or tag, every word of it. */
+/** Selects the operations in whose path, method, summary, operationId or tag every word of the search occurs. */
 function search(taggedOperations, phrase) {
   const words = phrase.toLowerCase().split(/\s+/).filter(Boolean);
   const found = (tag) => (entry) => {
@@ -92,7 +92,7 @@ function search(taggedOperations, phrase) {
     .filter((group) => group.get('operations').size > 0);
 }
 
-/** An answer of an operation: a success is open, another one is a line that opens it. */
+/** A documented response of an operation: a success is open, others are a line that opens them. */
 function answer(React, Original, props) {
   const [isOpen, setOpen] = React.useState(props.code.startsWith('2'));
   if (isOpen) return React.createElement(Original, props);
@@ -117,9 +117,9 @@ const petstore = ({ React }) => ({
     },
   },
   components: {
-    // The original uses this for lists of ids, with a warning on the console.
+    // The original uses the same fallback for lists of ids, but writes a warning to the console.
     JsonSchema_integer_int64: (props) => React.createElement(props.getComponent('JsonSchema_string'), props),
-    // The original is not a button, and copies the path alone.
+    // The original is not a button, and copies a path without its server.
     CopyToClipboardBtn: () => null,
     Snippet: (props) => snippet(React, props),
     FilterContainer: ({ layoutSelectors, layoutActions, specSelectors }) => {
@@ -138,14 +138,14 @@ const petstore = ({ React }) => ({
     },
   },
   wrapComponents: {
-    // Without the original's link: the whole line is a button, and a link inside a button is invalid.
+    // Without the link of the original: the whole line is a button, and a link must not be inside a button.
     OperationSummaryPath: (Original, system) => ({ operationProps }) => {
       const { path, method, deprecated } = operationProps.toObject();
       const parts = path.split(/(?=\/)/).flatMap((part, index) => [React.createElement('wbr', { key: index }), part]);
       const className = deprecated ? 'opblock-summary-path__deprecated' : 'opblock-summary-path';
       return React.createElement(React.Fragment, null,
         React.createElement('span', { className, 'data-path': path }, parts),
-        // A closed operation lacks its details.
+        // A closed operation has only a few of its properties.
         badges(React, system.getSystem().specSelectors.specJson().getIn(['paths', path, method])));
     },
     Markdown: (Original, system) => (props) =>
@@ -159,15 +159,14 @@ const petstore = ({ React }) => ({
           React.createElement(Original, props))
         : null,
     response: (Original) => (props) => answer(React, Original, props),
-    // A single media type needs no selection. The original stays, hidden, because the other components read the type
-    // from it.
+    // A single media type needs no choice. The original stays hidden, since other components read the chosen type from it.
     contentType: (Original) => (props) =>
       props.contentTypes?.size === 1
         ? React.createElement('span', { className: 'one-media-type' },
           React.createElement('code', null, props.contentTypes.first()),
           React.createElement('span', { hidden: true }, React.createElement(Original, props)))
         : React.createElement(Original, props),
-    // A tag without operations is a heading for the following ones.
+    // A tag without operations is the heading of the tags after it.
     OperationTag: (Original, system) => (props) => {
       if (props.tagObj.get('operations').size > 0) return React.createElement(Original, props);
       const Markdown = system.getSystem().getComponent('Markdown', true);
@@ -180,7 +179,7 @@ const petstore = ({ React }) => ({
   },
 });
 
-/** The contract with commands for the address that this page came from, instead of the one that it is written with. */
+/** Replaces the address in the commands of the contract by the address of this page. */
 function atThisAddress(document) {
   const WRITTEN = 'http://127.0.0.1:8080/v1';
   const base = document.servers?.[0]?.url ?? '';
@@ -190,8 +189,8 @@ function atThisAddress(document) {
 }
 
 /**
- * Shows examples of optional parameters as text instead of values: the console sends the values of its fields, and an
- * example of a cursor or of an idempotency key must not be sent.
+ * Moves the examples of optional parameters from the fields into their descriptions. The console sends the content of its
+ * fields, and an example of a cursor or of an idempotency key must not be sent.
  */
 function withoutPrefills(document) {
   const tell = (parameter) => {
@@ -214,7 +213,7 @@ function withoutPrefills(document) {
   };
 }
 
-/** Names for the controls that have none, and their own words for those that are called otherwise. */
+/** Adds accessible names to controls without one, and makes the others match their visible text. */
 function label(root) {
   const give = (selector, text) => {
     for (const control of root.querySelectorAll(`${selector}:not([aria-label])`)) {
@@ -228,17 +227,17 @@ function label(root) {
   give('.examples-select select', 'Example');
   give('[data-param-name] select', (control) => control.closest('[data-param-name]').dataset.paramName);
   give('.dialog-ux .close-modal', 'Close');
-  // Scrollable elements must be reachable by keyboard.
+  // Scrollable areas must be reachable by keyboard.
   for (const pre of root.querySelectorAll('.curl-command pre, .live-responses-table pre')) pre.tabIndex = 0;
   for (const button of root.querySelectorAll('.auth-btn-wrapper [aria-label]')) button.removeAttribute('aria-label');
   give('#servers, .servers select', 'Server');
 }
 
-/** Makes the dialogue for the key accessible by keyboard and screen reader. */
+/** Makes the dialogue for the key usable with a keyboard and a screen reader. */
 let opener = null;
 function attend(dialog) {
   if (!dialog) {
-    // The opener may have been rendered again, with a closed lock.
+    // The button that opened the dialogue may have been rendered again, with a closed lock.
     if (opener) (opener.isConnected ? opener : page.querySelector('.btn.authorize'))?.focus();
     opener = null;
   } else if (!dialog.role) {
@@ -273,7 +272,7 @@ SwaggerUIBundle({
   displayRequestDuration: true,
   syntaxHighlight: { theme: 'obsidian' },
   defaultModelsExpandDepth: 0,
-  // The page sends no request to another origin, and does not store the key.
+  // No request goes to another origin, and the key is forgotten when the page closes.
   validatorUrl: null,
   persistAuthorization: false,
   requestInterceptor: (request) => {

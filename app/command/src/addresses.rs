@@ -1,11 +1,11 @@
-//! Addresses as a person needs them: where the reference page is, and what to do about one that cannot be had.
+//! Addresses in messages: that of the reference page, and advice for one that cannot be used.
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use crate::settings::ServeArgs;
 
-/// The origin under which a person opens the reference page: a browser cannot ask an unspecified address.
+/// The origin of the reference page. A browser cannot open an unspecified address, so loopback replaces it.
 pub(crate) fn page_origin(args: &ServeArgs, scheme: &str, mut address: SocketAddr) -> String {
     if let Some(public) = &args.public_url {
         return public.clone();
@@ -20,7 +20,7 @@ pub(crate) fn page_origin(args: &ServeArgs, scheme: &str, mut address: SocketAdd
     format!("{scheme}://{address}")
 }
 
-/// The remedy for an address that cannot be listened on, behind the system's own words.
+/// The advice for an address that cannot be listened on.
 pub(crate) fn advice(kind: io::ErrorKind, flag: &str) -> String {
     match kind {
         io::ErrorKind::AddrInUse => format!(

@@ -1,28 +1,29 @@
-//! Administration over a Unix socket: one JSON line asks, one JSON line answers.
+//! Administration over a Unix socket: each request and each answer is one line of JSON.
 //!
-//! It never crosses the public listener. The socket belongs to the server's user and opens for nobody else.
+//! The public listener does not offer it. Only the server's user and root may use the socket.
 
-mod bulk;
 mod client;
-mod nursery;
+mod protocol;
 mod server;
-mod words;
+mod socket_staging;
+mod transfers;
 
-pub(crate) use bulk::Bulk;
 pub(crate) use client::{ServerAddress, ask, ask_within, begin, begun, connect, cut_off};
-pub(crate) use server::{AdminSocket, Desk};
-pub(crate) use words::{
-    AccountView, Answer, KeyRef, KeyView, PlanChoice, PlanName, Replaced, Request, account_name, key_label,
+pub(crate) use protocol::{
+    AccountView, AdminAnswer, AdminRequest, KeyRef, KeyView, PlanChoice, PlanName, Replaced, account_name,
+    key_label,
 };
+pub(crate) use server::{AdminHandler, AdminSocket};
+pub(crate) use transfers::BulkTransfers;
 
-/// Bytes of one line.
+/// The maximum length of a line, in bytes.
 const LINE_MAX: usize = 1024 * 1024;
 
-/// How long a client or server waits for the other's line.
+/// The time limit for a line.
 pub(crate) const LINE_TIME: std::time::Duration = std::time::Duration::from_secs(10);
 
-/// What a server says to a request that it does not know.
-pub(crate) const NOT_UNDERSTOOD: &str = "the request cannot be read: is the client of another version?";
+/// The answer to an unknown request.
+pub(crate) const NOT_UNDERSTOOD: &str = "the request cannot be parsed: the client may be of another version";
 
-/// Records on one page of a listing.
+/// The number of records on a page of a listing.
 const PAGE: usize = 500;

@@ -1,29 +1,30 @@
-//! `petstore check-config`: what would be in force, and where each value comes from.
+//! `petstore check-config`: the settings that would be in force, and the origin of each value.
 
 use std::path::Path;
 use std::{fs, io};
 
+use crate::failure::Failure;
 use crate::first_key::FirstKey;
 use crate::serve::Inputs;
 use crate::settings::{Loaded, ServeArgs};
 use crate::table::{Table, show};
-use crate::{Failure, tell};
+use crate::terminal::notify;
 
-/// Prints every setting with its value and its origin. Wrong ones have ended the command before; a certificate, a first
-/// key or an admin socket's path that would end a start does so here.
+/// Prints every setting with its value and its origin. Also checks the files that a start would read: the certificate,
+/// the first key, the path of the admin socket.
 pub(crate) fn check_config(args: &ServeArgs, loaded: &Loaded) -> Result<(), Failure> {
     let Inputs { warning, first_key, .. } = Inputs::read(args, loaded)?;
     if let FirstKey::ToFile(file) = first_key
         && !has_folder(file)
     {
-        // A store that has accounts already would start; whether this one has is not known before it is opened.
+        // A store that already has accounts would start; to know that, the command would have to open it.
         let setting = loaded.named("initial-key-file");
         return Err(Failure::usage(format!(
-            "{setting}: there is no such folder, so a first key has no place"
+            "{setting}: the folder does not exist, so a first key cannot be written: make the folder first"
         )));
     }
     if let Some(warning) = warning {
-        tell(&format!("warning: {warning}"));
+        notify(&format!("warning: {warning}"));
     }
     let mut table = Table::new(["SETTING", "VALUE", "FROM"]);
     for setting in loaded.in_force() {
@@ -33,7 +34,7 @@ pub(crate) fn check_config(args: &ServeArgs, loaded: &Loaded) -> Result<(), Fail
     show(&table)
 }
 
-/// Whether the folder that a file is to be in may be there: the server's user may see more than this one.
+/// Returns whether the folder of a file may exist. The server's user may be allowed to see more than this one.
 fn has_folder(file: &Path) -> bool {
     let found = std::path::absolute(file).ok().and_then(|file| file.parent().map(fs::metadata));
     match found {

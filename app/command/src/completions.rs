@@ -1,4 +1,4 @@
-//! `petstore completions` and `petstore man`: made from the same declaration as the flags.
+//! `petstore completions` and `petstore man`: generated from the declaration of the flags.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -8,18 +8,20 @@ use std::path::{Path, PathBuf};
 use clap::{Arg, Args, Command};
 use clap_complete::Shell;
 
-use crate::{Failure, print, version};
+use crate::failure::Failure;
+use crate::terminal::print;
+use crate::version;
 
 /// Prints a completion script.
-pub(crate) fn completions(shell: Shell) -> Result<(), Failure> {
-    let (mut command, mut script) = (crate::command(), Vec::new());
+pub(crate) fn completions(shell: Shell, mut command: Command) -> Result<(), Failure> {
+    let mut script = Vec::new();
     clap_complete::generate(shell, &mut command, "petstore", &mut script);
     let script = String::from_utf8_lossy(&script);
     print(&if shell == Shell::Fish { for_fish(&script, &command) } else { script.into_owned() })
 }
 
-/// What clap leaves out for fish: values of an option that stands before any command, which its script takes for a command
-/// line that it cannot read, and those of arguments without a name.
+/// Corrects the fish script of clap, which does not complete the value of an option before any command, nor positional
+/// values.
 fn for_fish(script: &str, command: &Command) -> String {
     const READS: &str =
         "    argparse -s (__fish_petstore_global_optspecs) -- $cmd 2>/dev/null\n    or return\n";
@@ -44,7 +46,7 @@ fn for_fish(script: &str, command: &Command) -> String {
     iter::once(script.replace(READS, READS_UNFINISHED)).chain(of_arguments).collect()
 }
 
-/// Where the manual goes.
+/// The destination of the manual.
 #[derive(Debug, Args)]
 pub(crate) struct ManArgs {
     /// Write the pages of all commands into this folder instead of printing the first
@@ -54,9 +56,9 @@ pub(crate) struct ManArgs {
 
 impl ManArgs {
     /// Prints the page of `petstore`, or writes all pages.
-    pub(crate) fn run(&self) -> Result<(), Failure> {
-        // `petstore help` has no page of its own: it prints what the pages say.
-        let mut command = with_all_settings(crate::command()).disable_help_subcommand(true);
+    pub(crate) fn run(&self, command: Command) -> Result<(), Failure> {
+        // `petstore help` has no page: it prints what the pages contain.
+        let mut command = with_all_settings(command).disable_help_subcommand(true);
         command.build();
         let Some(folder) = &self.into else {
             let mut page = Vec::new();
@@ -68,7 +70,7 @@ impl ManArgs {
     }
 }
 
-/// A manual has room for what `--help` leaves to `petstore settings`.
+/// Shows the settings that `--help` omits.
 fn with_all_settings(command: Command) -> Command {
     command.mut_args(|setting| setting.hide(false))
 }
@@ -81,7 +83,7 @@ fn write_all(command: &Command, folder: &Path) -> io::Result<()> {
 }
 
 fn render(command: &Command, output: &mut dyn Write) -> io::Result<()> {
-    // Without a date: the same sources make the same page.
+    // Without a date, so that builds are reproducible.
     let page = clap_mangen::Man::new(command.clone()).source(format!("petstore {}", version::NUMBER));
     page.render(output)
 }

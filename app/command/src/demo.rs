@@ -1,11 +1,11 @@
-//! Demonstration data: always the same, whatever the machine and the day.
+//! Demonstration data: the same on every machine.
 
 use petstore_domain::{
     Category, CategoryId, CategoryName, Description, NewPet, PetId, PetName, PetRecord, Version,
 };
 use petstore_ports::{Bulk, ImportError};
 
-/// The categories, each with what it is.
+/// The categories, each with its description.
 const CATEGORIES: [(&str, &str); 10] = [
     ("Dogs", "Loyal, loud and always hungry"),
     ("Cats", "They let you live with them"),
@@ -21,15 +21,15 @@ const CATEGORIES: [(&str, &str); 10] = [
 
 const NAMES: [&str; 8] = ["Bella", "Luna", "Rocky", "Coco", "Max", "Milo", "Daisy", "Oscar"];
 
-/// Fills an empty store with ten categories and this many pets, each with one free unit: all of it or nothing. One that is
-/// not empty stays as it is. Says whether it was empty. Blocks for as long as the disk takes.
+/// Fills an empty store with ten categories and this many pets, each with one free unit: all of them or none. Returns
+/// false, without a change, if the store is not empty. Blocks until the data is on disk.
 pub(crate) fn fill(store: &dyn Bulk, pets: u32) -> Result<bool, String> {
     let mut import = match store.import() {
         Err(ImportError::NotEmpty) => return Ok(false),
         begun => begun.map_err(unfilled)?,
     };
     let mut categories: Vec<CategoryId> = Vec::with_capacity(CATEGORIES.len());
-    // An id that was given is not given again, though its pet may be gone.
+    // Ids of deleted records are not reused.
     let last = import.last_ids();
     for (number, (name, description)) in (last.category + 1..).zip(CATEGORIES) {
         let id = CategoryId::new(number).map_err(said)?;

@@ -1,4 +1,4 @@
-//! The one place that asks the machine for the time and for randomness.
+//! The only module that reads the machine's clock and randomness.
 
 use std::time::Duration;
 
@@ -32,10 +32,10 @@ impl Stopwatch {
     }
 }
 
-/// How long threads are watched before a verdict: a shorter look would take one busy moment for many.
+/// The observation time for the load of threads. A shorter time would take one busy moment for load.
 const WATCHED: Duration = Duration::from_millis(10);
 
-/// Whether a server's threads are pressed.
+/// Tells whether a server's threads are saturated.
 pub(crate) struct Pressure {
     idle: IdleTime,
     watched: Stopwatch,
@@ -48,7 +48,7 @@ impl Pressure {
         Self { watched: Stopwatch::start(), rested: idle.time(), idle, is_high: false }
     }
 
-    /// Whether they have hardly had a moment without something to do lately.
+    /// Returns whether the threads have been nearly always busy in the last observation.
     pub(crate) fn is_high(&mut self) -> bool {
         let since = self.watched.elapsed();
         if since >= WATCHED {
@@ -60,7 +60,7 @@ impl Pressure {
     }
 }
 
-/// Whether so many threads rested for less than a tenth of their time.
+/// Returns whether threads were idle for less than a tenth of the time.
 fn is_hardly_any(rested: Duration, since: Duration, threads: usize) -> bool {
     rested.as_nanos() * 10 < since.as_nanos() * threads as u128
 }
@@ -84,7 +84,7 @@ impl Entropy for SystemEntropy {
 }
 
 fn unavailable(error: getrandom::Error) -> StoreError {
-    StoreError::unavailable("the system gives no randomness").with_source(error)
+    StoreError::unavailable("the system's random number generator failed").with_source(error)
 }
 
 #[cfg(test)]
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn threads_are_pressed_when_they_rest_for_less_than_a_tenth_of_their_time() {
+    fn threads_are_saturated_when_they_are_idle_for_less_than_a_tenth_of_their_time() {
         let ms = Duration::from_millis;
         assert!(is_hardly_any(ms(9), ms(100), 1) && is_hardly_any(ms(19), ms(100), 2));
         assert!(!is_hardly_any(ms(10), ms(100), 1) && !is_hardly_any(ms(20), ms(100), 2));

@@ -1,4 +1,4 @@
-//! The key of the first account: given by the owner, written to a file, or shown once.
+//! The key of the first account: given by the owner, written to a file, or printed once.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -10,25 +10,29 @@ use petstore_ports::Entropy;
 use petstore_ports::api::{Administration, InitialKey};
 
 use crate::environment::SystemEntropy;
+use crate::failure::Failure;
+use crate::files::MOUNTED;
+use crate::files::sync_folder_of;
 use crate::log::Log;
 use crate::settings::{INITIAL_KEY_VARIABLE, value_of};
-use crate::{Failure, MOUNTED, edited, print_to_its_end, sync_folder_of};
+use crate::terminal::print_once;
+use crate::text_file;
 
-/// The account of the first key, as the service makes it.
+/// The account of the first key, which the service creates.
 const OF_FIRST: &str = "`default` (Business plan)";
 
-/// What the owner has said of the first key.
+/// The source or destination of the first key.
 pub(crate) enum FirstKey<'a> {
-    /// It is this one.
+    /// The owner has given this key.
     Given(ApiKey),
-    /// It is to be written to this file.
+    /// The key is written to this file.
     ToFile(&'a Path),
-    /// Nothing.
+    /// The key is printed.
     ToShow,
 }
 
 impl<'a> FirstKey<'a> {
-    /// Looks for it in the environment, and in the file that it would be written to.
+    /// Reads the key from the environment, or from the file that it would be written to.
     pub(crate) fn find(file: Option<&'a Path>) -> Result<Self, Failure> {
         if let Some(text) = value_of(INITIAL_KEY_VARIABLE) {
             let text = text.to_str();
@@ -42,15 +46,15 @@ impl<'a> FirstKey<'a> {
             ));
         }
         if fs::metadata(file).is_ok_and(|found| !found.is_file()) {
-            // A pipe would be waited for, and there is no second try.
+            // Reading a pipe would block, and a second start could not read it again.
             let file = file.display();
             return Err(Failure::usage(format!(
-                "{file} is no file: a key is written to one, and found there again"
+                "{file} is not a regular file: name a regular file for the key"
             )));
         }
-        match edited::read(file) {
+        match text_file::read(file) {
             Ok(text) if text.trim().is_empty() => Ok(Self::ToFile(file)),
-            Ok(text) => Self::parse(&text, &format!("what stands in {}", file.display())),
+            Ok(text) => Self::parse(&text, &format!("the content of {}", file.display())),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self::ToFile(file)),
             Err(error) => Err(Failure::because(format!("{} cannot be read: {error}", file.display()))),
         }
@@ -62,7 +66,7 @@ impl<'a> FirstKey<'a> {
             .map_err(|_| Failure::usage(format!("{what} is not a key: `petstore keys generate` makes one")))
     }
 
-    /// Makes the first account of an empty store, with this key. The key that is to be shown, if one was made for that.
+    /// Creates the first account of an empty store, with this key. Returns a key that must be printed.
     pub(crate) async fn hand_out(
         self,
         administration: &dyn Administration,
@@ -85,13 +89,17 @@ impl<'a> FirstKey<'a> {
         match made {
             InitialKey::NotNeeded { is_known } => {
                 if is_wanted && !is_known {
-                    log.say("first key: the store has accounts, so none was made; `petstore keys create` makes one");
+                    log.info("first key: not created, because the store has accounts; `petstore keys create` creates \
+                        a key");
                 }
                 Ok(None)
             }
             InitialKey::Made(_) if is_known => {
                 if let Some(file) = written {
-                    log.say(&format!("first key: written to {}, for the account {OF_FIRST}", file.display()));
+                    log.info(&format!(
+                        "first key: written to {}, for the account {OF_FIRST}",
+                        file.display()
+                    ));
                 }
                 Ok(None)
             }
@@ -100,15 +108,16 @@ impl<'a> FirstKey<'a> {
     }
 }
 
-/// Shows a key that was made, this once.
+/// Prints a new key.
 pub(crate) fn show(key: &ApiKey) -> Result<(), Failure> {
-    const LOST: &str = "the first key was made and is lost: where the data is kept, make another with `petstore keys`, and revoke it";
-    print_to_its_end(&format!("API key of the account {OF_FIRST}, shown this once:\n{}\n", key.reveal()))
+    const LOST: &str = "the first key was created but could not be shown: create another one with `petstore keys \
+        create` on this data, and revoke the first";
+    print_once(&format!("API key of the account {OF_FIRST}, shown this once:\n{}\n", key.reveal()))
         .map_err(|failure| Failure::because(format!("{}; {LOST}", failure.message)))
 }
 
-/// Writes a key to the file before it is anybody's: one that cannot be written must not be lost, and a start that breaks off
-/// between the two is followed by one that finds it there.
+/// Writes the key to the file before the account is created: a key that cannot be written must not be lost. After a
+/// crash between the two steps the next start finds the key in the file.
 fn new_key_in(file: &Path) -> Result<ApiKey, Failure> {
     let key = SystemEntropy.bits().map(ApiKey::from_entropy);
     let key = key.map_err(|error| Failure::because(error.report()))?;
@@ -122,21 +131,21 @@ fn new_key_in(file: &Path) -> Result<ApiKey, Failure> {
             }
             _ => "",
         };
-        Failure::because(format!("the key cannot be written to {}: {error}{advice}", file.display()))
+        Failure::because(format!("cannot write the key to {}: {error}{advice}", file.display()))
     })?;
     Ok(key)
 }
 
 fn write_key(file: &Path, key: &ApiKey) -> io::Result<()> {
-    // A file that is there already keeps its mode when it is opened, so it is replaced.
+    // An existing file would keep its mode, so it is replaced.
     match fs::remove_file(file) {
         Err(error) if error.kind() == io::ErrorKind::ResourceBusy => return Err(io::Error::other(MOUNTED)),
-        // Whatever else is in the way is met again.
+        // Other errors occur again when the file is created.
         Ok(()) | Err(_) => {}
     }
     let mut written = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file)?;
     writeln!(written, "{}", key.reveal())?;
-    // The account that it opens is on disk next; after a power cut nobody could open that otherwise.
+    // The account is stored next; after a power cut without this sync its key would be lost.
     written.sync_all()?;
     sync_folder_of(file)
 }

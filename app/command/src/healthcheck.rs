@@ -1,4 +1,4 @@
-//! `petstore healthcheck`: for containers, whose images have no curl.
+//! `petstore healthcheck`: for container images without curl.
 
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
@@ -7,44 +7,44 @@ use std::time::Duration;
 
 use clap::Args;
 
-use crate::Failure;
+use crate::failure::Failure;
 use crate::settings::expected::address;
 use crate::tls;
 
-/// How long each step may take.
+/// The time limit of each step.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Where /ready is.
+/// The address of /ready.
 #[derive(Debug, Args)]
 pub(crate) struct HealthcheckArgs {
     /// Address that the server serves on
     #[arg(long, env = "PETSTORE_LISTEN", default_value = "127.0.0.1:8080", value_parser = address, value_name = "ADDRESS:PORT")]
     listen: SocketAddr,
 
-    /// Address of its own for /health and /ready, if it has one
+    /// Separate address for /health and /ready, if the server has one
     #[arg(long, env = "PETSTORE_OPS_LISTEN", value_parser = address, value_name = "ADDRESS:PORT")]
     ops_listen: Option<SocketAddr>,
 
-    /// Certificate of the server, if it serves under TLS
+    /// Certificate of the server, if it uses TLS
     #[arg(long, env = "PETSTORE_TLS_CERT", value_name = "FILE")]
     tls_cert: Option<PathBuf>,
 }
 
 impl HealthcheckArgs {
-    /// Fails unless /ready says 200.
+    /// Fails unless /ready answers 200.
     pub(crate) fn run(&self) -> Result<(), Failure> {
         let mut address = self.ops_listen.unwrap_or(self.listen);
-        // A server that listens on every address is asked on this machine's own.
+        // An unspecified address is asked on the loopback address.
         match address.ip() {
             IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
             IpAddr::V6(ip) if ip.is_unspecified() => address.set_ip(Ipv6Addr::LOCALHOST.into()),
             _ => {}
         }
-        // The address of its own is in the clear.
+        // The operations listener never uses TLS.
         let is_secure = self.tls_cert.is_some() && self.ops_listen.is_none();
         let status = ask(address, is_secure).map_err(|error| match error.kind() {
             io::ErrorKind::ConnectionRefused => {
-                Failure::because(format!("{address}: nobody serves there: {error}"))
+                Failure::because(format!("{address}: no server listens there: {error}"))
             }
             io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
                 Failure::because(format!("{address}: no answer within {} s", PATIENCE.as_secs()))
@@ -54,15 +54,15 @@ impl HealthcheckArgs {
         match status.as_str() {
             "200" => Ok(()),
             "404" if self.ops_listen.is_none() => {
-                let hint = "does the server have another address for it? Then name its --ops-listen";
-                Err(Failure::because(format!("{address}: /ready says 404; {hint}")))
+                let hint = "if the server has a separate address for it, name it with --ops-listen";
+                Err(Failure::because(format!("{address}: /ready answers 404; {hint}")))
             }
-            _ => Err(Failure::because(format!("{address}: /ready says {status}"))),
+            _ => Err(Failure::because(format!("{address}: /ready answers {status}"))),
         }
     }
 }
 
-/// The status of GET /ready.
+/// Returns the status of GET /ready.
 fn ask(address: SocketAddr, is_secure: bool) -> io::Result<String> {
     let stream = TcpStream::connect_timeout(&address, PATIENCE)?;
     stream.set_read_timeout(Some(PATIENCE))?;
@@ -77,12 +77,12 @@ fn ask(address: SocketAddr, is_secure: bool) -> io::Result<String> {
 fn status(mut stream: impl Read + Write, address: SocketAddr) -> io::Result<String> {
     write!(stream, "GET /ready HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n")?;
     stream.flush()?;
-    // `HTTP/1.1 200`: the status line's first twelve bytes.
+    // `HTTP/1.1 200`: the first twelve bytes of the status line.
     let mut line = [0; 12];
     stream.read_exact(&mut line).map_err(|error| match error.kind() {
-        io::ErrorKind::UnexpectedEof => {
-            io::Error::other("closed without an answer; does it serve under TLS?")
-        }
+        io::ErrorKind::UnexpectedEof => io::Error::other(
+            "the server closed the connection without an answer; if it uses TLS, name its --tls-cert",
+        ),
         _ => error,
     })?;
     Ok(String::from_utf8_lossy(&line[9..]).into_owned())

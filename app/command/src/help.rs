@@ -2,7 +2,7 @@
 
 use clap::Command;
 
-/// Each command with what is typed, by its path without `petstore`.
+/// The example of each command, by the command's path without `petstore`.
 const EXAMPLES: [(&str, &str); 25] = [
     ("", "petstore --demo 1000 --listen 9090"),
     ("serve", "petstore serve --listen 0.0.0.0:8080 --db /var/lib/petstore/petstore.db"),
@@ -31,7 +31,7 @@ const EXAMPLES: [(&str, &str); 25] = [
     ("man", "petstore man --into /usr/local/share/man/man1"),
 ];
 
-/// The same command, and its subcommands, with an example below what their help ends with.
+/// Adds an example to the end of the help of each command and subcommand.
 pub(crate) fn with_examples(command: Command) -> Command {
     EXAMPLES.iter().fold(command, |command, (path, example)| add(command, path, example))
 }
@@ -47,7 +47,7 @@ fn add(command: Command, path: &str, example: &'static str) -> Command {
 
 #[cfg(test)]
 mod tests {
-    /// Every command by its path, with the end of its help.
+    /// Collects every command by its path, with the end of its help.
     fn ends(command: &clap::Command, path: &str, found: &mut Vec<(String, String)>) {
         let end = command.get_after_help().map(ToString::to_string).unwrap_or_default();
         found.push((path.trim().to_owned(), end));
@@ -57,22 +57,23 @@ mod tests {
     }
 
     #[test]
-    fn each_command_has_an_example_that_is_understood_and_is_of_that_command() {
+    fn each_command_has_a_valid_example_of_that_command() {
         let mut found = vec![];
-        ends(&crate::command(), "", &mut found);
+        ends(&crate::cli::command(), "", &mut found);
         assert!(found.len() > 20, "{found:?}");
         for (path, end) in found {
             let example = end.lines().find_map(|line| line.strip_prefix("Example: "));
             let example = example.unwrap_or_else(|| panic!("{path:?} has no example: {end}"));
             let words = example.split_whitespace().take_while(|word| !word.starts_with(['>', '|']));
-            let matches = crate::command().try_get_matches_from(words).unwrap_or_else(|why| panic!("{why}"));
+            let matches =
+                crate::cli::command().try_get_matches_from(words).unwrap_or_else(|why| panic!("{why}"));
             let (mut named, mut inner) = (vec![], &matches);
             while let Some((name, matches)) = inner.subcommand() {
                 named.push(name);
                 inner = matches;
             }
             let named = named.join(" ");
-            // A group's example is of one of its commands.
+            // The example of a group is one of its commands.
             assert!(named == path || named.starts_with(&format!("{path} ")), "{path:?}: {example}");
         }
     }

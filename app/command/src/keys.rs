@@ -1,8 +1,8 @@
-//! `petstore keys`, `petstore accounts` and `petstore reload`: what an operator does, through the server's admin socket.
+//! `petstore keys`, `petstore accounts` and `petstore reload`: administration through the server's admin socket.
 
 mod accounts;
 mod tables;
-mod through;
+mod via_server;
 
 use std::time::Duration;
 
@@ -13,32 +13,33 @@ use petstore_ports::Entropy;
 pub(crate) use self::accounts::AccountsCommand;
 use self::accounts::PlanArgs;
 use self::tables::keys_table;
-pub(crate) use self::through::Through;
-use self::through::{print_json, unexpected};
-use crate::admin::{Answer, KeyRef, Request, account_name, ask, key_label};
+pub(crate) use self::via_server::StoreTarget;
+use self::via_server::{print_json, unexpected};
+use crate::admin::{AdminAnswer, AdminRequest, KeyRef, account_name, ask, key_label};
 use crate::environment::SystemEntropy;
+use crate::failure::Failure;
 use crate::settings::expected::duration;
 use crate::table::show;
+use crate::terminal::print;
 use crate::terminal::visible;
-use crate::{Failure, print};
 
-/// Which server.
+/// The server to reload.
 #[derive(Debug, Args)]
 pub(crate) struct ReloadArgs {
     #[command(flatten)]
-    through: Through,
+    target: StoreTarget,
 }
 
 impl ReloadArgs {
-    /// Has the server read its settings anew, and says what became of them.
+    /// Has the server reload its settings, and prints the result.
     pub(crate) fn run(&self) -> Result<(), Failure> {
-        let server = self.through.server();
-        match ask(&server, &Request::Reload)?.map(Answer::understood).transpose()? {
-            Some(Answer::Reloaded { lines }) if self.through.json => print_json(&lines),
-            Some(Answer::Reloaded { lines }) => print(&visible(&(lines.join("\n") + "\n"))),
+        let server = self.target.server();
+        match ask(&server, &AdminRequest::Reload)?.map(AdminAnswer::understood).transpose()? {
+            Some(AdminAnswer::Reloaded { lines }) if self.target.json => print_json(&lines),
+            Some(AdminAnswer::Reloaded { lines }) => print(&visible(&(lines.join("\n") + "\n"))),
             Some(_) => Err(unexpected()),
             None => Err(Failure::because(format!(
-                "no server answers at {}: name its --admin-socket or --db",
+                "no server listens at {}: name its --admin-socket or --db",
                 server.socket.display()
             ))),
         }
@@ -48,20 +49,20 @@ impl ReloadArgs {
 /// `petstore keys …`
 #[derive(Debug, Subcommand)]
 pub(crate) enum KeysCommand {
-    /// Make a key, shown once
+    /// Create a key and show it once
     Create {
-        /// The account it is for, made if there is none of this name; a new one unless told otherwise
+        /// Account of the key, created if it does not exist; default: a new account
         #[arg(long, value_parser = name, value_name = "NAME")]
         account: Option<String>,
         #[command(flatten)]
         plan: PlanArgs,
-        /// What the key permits: read, write or both
+        /// Scopes of the key: read, write or both
         #[arg(long, default_value = "read,write", value_parser = scopes, value_name = "SCOPES")]
         scopes: String,
         /// When it expires: 30d, 2030-12-05T00:00:00Z, or never
         #[arg(long, default_value = "never", value_parser = expiry_or_never, value_name = "TIME")]
         expires: String,
-        /// What you call it
+        /// Label of the key
         #[arg(long, default_value = "", value_parser = label, value_name = "TEXT")]
         label: String,
         /// Print the key alone
@@ -70,7 +71,7 @@ pub(crate) enum KeysCommand {
     },
     /// List keys
     List {
-        /// Only those of this account
+        /// Only keys of this account
         #[arg(long, value_parser = name, value_name = "NAME")]
         account: Option<String>,
     },
@@ -80,34 +81,34 @@ pub(crate) enum KeysCommand {
         #[arg(value_parser = key_ref)]
         key: String,
     },
-    /// Change what a key permits, when it expires, or its label
+    /// Change the scopes, the expiry or the label of a key
     Update {
         /// Its id, or its first twelve characters
         #[arg(value_parser = key_ref)]
         key: String,
-        /// What the key permits: read, write or both
+        /// Scopes of the key: read, write or both
         #[arg(long, value_parser = scopes, value_name = "SCOPES")]
         scopes: Option<String>,
         /// When it expires: 30d, 2030-12-05T00:00:00Z, or never
         #[arg(long, value_parser = expiry_or_never, value_name = "TIME")]
         expires: Option<String>,
-        /// What you call it
+        /// Label of the key
         #[arg(long, value_parser = label, value_name = "TEXT")]
         label: Option<String>,
     },
-    /// Replace a key: make a second one like it, and let the old one live on for an overlap
+    /// Replace a key: create a new one and keep the old one valid for an overlap
     Rotate {
         /// Its id, or its first twelve characters
         #[arg(value_parser = key_ref)]
         key: String,
-        /// How long the old key lives on, at most until its own expiry; as the server is set unless told otherwise
+        /// Time for which the old key stays valid, at most until its own expiry; default: the server's setting
         #[arg(long, env = "PETSTORE_OVERLAP", value_parser = duration, value_name = "TIME")]
         overlap: Option<Duration>,
         /// Print the new key alone
         #[arg(long, conflicts_with = "json")]
         quiet: bool,
     },
-    /// End a key's life at once, for good
+    /// Revoke a key at once and permanently
     Revoke {
         /// Its id, or its first twelve characters
         #[arg(value_parser = key_ref)]
@@ -124,38 +125,38 @@ pub(crate) enum KeysCommand {
 }
 
 impl KeysCommand {
-    /// Does what the command says.
-    pub(crate) fn run(self, through: &Through) -> Result<(), Failure> {
+    /// Executes the command.
+    pub(crate) fn run(self, target: &StoreTarget) -> Result<(), Failure> {
         match self {
             Self::Create { account, plan, scopes, expires, label, quiet } => {
                 let plan = plan.choice()?;
                 let expires = (expires != NEVER).then_some(expires);
-                through.created(Request::CreateKey { account, plan, label, scopes, expires }, quiet)
+                target.created(AdminRequest::CreateKey { account, plan, label, scopes, expires }, quiet)
             }
             Self::List { account } => {
                 let keys = match account {
-                    Some(name) => through.account(name)?.1,
-                    None => through.keys()?,
+                    Some(name) => target.account(name)?.1,
+                    None => target.keys()?,
                 };
-                if through.json { print_json(&keys) } else { show(&keys_table(&keys)) }
+                if target.json { print_json(&keys) } else { show(&keys_table(&keys)) }
             }
-            Self::Show { key } => through.key(Request::ShowKey { key: KeyRef(key) }),
+            Self::Show { key } => target.key(AdminRequest::ShowKey { key: KeyRef(key) }),
             Self::Update { scopes: None, expires: None, label: None, .. } => {
                 Err(Failure::usage("nothing to change: give at least one of --scopes, --expires, --label"))
             }
             Self::Update { key, scopes, expires, label } => {
-                through.key(Request::UpdateKey { key: KeyRef(key), label, scopes, expires })
+                target.key(AdminRequest::UpdateKey { key: KeyRef(key), label, scopes, expires })
             }
             Self::Rotate { key, overlap, quiet } => {
                 let overlap_millis = overlap.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
-                through.created(Request::RotateKey { key: KeyRef(key), overlap_millis }, quiet)
+                target.created(AdminRequest::RotateKey { key: KeyRef(key), overlap_millis }, quiet)
             }
-            Self::Revoke { key } => through.key(Request::RevokeKey { key: KeyRef(key) }),
-            Self::Unban { key } => through.key(Request::LiftBan { key: KeyRef(key) }),
+            Self::Revoke { key } => target.key(AdminRequest::RevokeKey { key: KeyRef(key) }),
+            Self::Unban { key } => target.key(AdminRequest::LiftBan { key: KeyRef(key) }),
             Self::Generate => {
                 let bits = SystemEntropy.bits().map_err(|error| Failure::because(error.report()))?;
                 let key = ApiKey::from_entropy(bits);
-                if through.json {
+                if target.json {
                     return print_json(&serde_json::json!({"key": key.reveal()}));
                 }
                 print(&format!("{}\n", key.reveal()))
@@ -172,7 +173,7 @@ fn key_ref(text: &str) -> Result<String, String> {
     }
 }
 
-/// An account's name.
+/// Checks the name of an account.
 fn name(text: &str) -> Result<String, String> {
     account_name(text).map(|_| text.to_owned())
 }
@@ -186,10 +187,10 @@ fn scopes(text: &str) -> Result<String, String> {
     Ok(scopes.as_str().to_owned())
 }
 
-/// What a key that does not expire has for a time.
+/// The value of --expires for a key that does not expire.
 const NEVER: &str = "never";
 
-/// The server knows what time it is; here only the form is judged.
+/// Checks the form only; the server knows the current time.
 fn expiry(text: &str) -> Result<String, String> {
     if duration(text).is_ok() || Timestamp::parse(text).is_ok() {
         return Ok(text.to_owned());

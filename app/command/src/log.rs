@@ -1,6 +1,6 @@
-//! The log: one line on standard error for each request that is to be logged, and for what happens to the server.
+//! The log: one line on standard error for each logged request, and for events of the server.
 //!
-//! JSON where a program reads it, text where a person does. Never a body, a key, or a query's value.
+//! JSON for programs, text for a terminal. It never contains a body, a key or the value of a query.
 
 mod line;
 mod sink;
@@ -15,26 +15,26 @@ use petstore_ports::Clock;
 
 use self::line::{Level, Line};
 use self::sink::Sink;
-use crate::count::counted;
+use crate::plural::counted;
 use crate::settings::{LogFormat, LogLevel, ServeArgs};
 
-/// Writes log lines, on a thread of its own: who logs never waits.
+/// Writes log lines on its own thread, so that logging never blocks.
 pub(crate) struct Log {
     level: LogLevel,
-    /// Requests that took longer are told of, at any level but off.
+    /// Requests that take at least this long are logged, at any level but off.
     slow: Duration,
-    /// Of the requests that went well one in so many is told of.
+    /// One in this many successful requests is logged.
     sample: u64,
     seen: AtomicU64,
     json: bool,
-    /// Whether a request's line has its client's address.
-    tells_clients: bool,
+    /// Set if a request's line has the client's address.
+    logs_clients: bool,
     clock: Arc<dyn Clock>,
     sink: Sink,
 }
 
 impl Log {
-    /// The log as the settings want it.
+    /// Starts the log with the settings.
     pub(crate) fn new(args: &ServeArgs, clock: Arc<dyn Clock>) -> Self {
         let json = match args.log_format {
             LogFormat::Auto => !std::io::stderr().is_terminal(),
@@ -47,11 +47,11 @@ impl Log {
             sample: u64::from(args.log_sample),
             seen: AtomicU64::new(0),
             json,
-            tells_clients: args.log_client,
+            logs_clients: args.log_client,
             clock: Arc::clone(&clock),
             sink: Sink::to_standard_error(move |lost| {
                 let message = format!(
-                    "{} of the log lost: not written, or not as fast as they came",
+                    "log: {} lost, because the queue was full or the output could not be written",
                     counted(lost, "line")
                 );
                 text_of(&Line::new(clock.now(), Level::Warn, &message), json)
@@ -59,32 +59,32 @@ impl Log {
         }
     }
 
-    /// The log of the transport; none when no request is to be logged, so that none is looked at.
+    /// The observer for the transport; none if no request is logged.
     pub(crate) fn observer(self: &Arc<Self>) -> Option<Arc<dyn Observer>> {
         (self.level != LogLevel::Off).then(|| Arc::clone(self) as Arc<dyn Observer>)
     }
 
-    /// Tells what happens to the server as a whole.
-    pub(crate) fn say(&self, what: &str) {
+    /// Logs an event of the server.
+    pub(crate) fn info(&self, what: &str) {
         self.write(&self.line(Level::Info, what));
     }
 
-    /// Tells what is probably not as it should be.
+    /// Logs a warning.
     pub(crate) fn warn(&self, what: &str) {
         self.write(&self.line(Level::Warn, what));
     }
 
-    /// Tells what went wrong with the server as a whole.
-    pub(crate) fn complain(&self, what: &str) {
+    /// Logs an error of the server.
+    pub(crate) fn error(&self, what: &str) {
         self.write(&self.line(Level::Error, what));
     }
 
-    /// Lines that were lost: nobody read those before, or they could not be written.
+    /// The number of lost lines: the queue was full, or they could not be written.
     pub(crate) fn dropped(&self) -> u64 {
         self.sink.dropped()
     }
 
-    /// Writes what is left; waits for a reader, but not for ever.
+    /// Writes the queued lines, within a time limit.
     pub(crate) fn close(&self) {
         self.sink.close();
     }
@@ -97,7 +97,7 @@ impl Log {
         self.sink.write(text_of(line, self.json));
     }
 
-    /// Whether a request that went well is the one in so many.
+    /// Returns whether this successful request is sampled.
     fn is_sampled(&self) -> bool {
         self.sample == 1 || self.seen.fetch_add(1, Ordering::Relaxed).is_multiple_of(self.sample)
     }
@@ -120,7 +120,7 @@ impl Observer for Log {
             (None, true) => (Level::Warn, "slow"),
             (None, false) => (Level::Info, "request"),
         };
-        let client = self.tells_clients.then_some(exchange.client);
+        let client = self.logs_clients.then_some(exchange.client);
         self.write(&self.line(level, message).of(exchange, client));
     }
 
@@ -129,6 +129,6 @@ impl Observer for Log {
     }
 
     fn trouble(&self, what: &str) {
-        self.complain(what);
+        self.error(what);
     }
 }

@@ -1,9 +1,8 @@
-//! `/metrics`: what the parts of the server have counted, in OpenMetrics text.
+//! `/metrics`: the statistics of the server's parts, as OpenMetrics text.
 //!
-//! Nothing is counted here: each part counts on its own, and is asked when somebody reads. Labels are routes, methods,
-//! statuses, plans and words of ours, never anything from outside.
+//! Nothing is counted here: each part counts on its own and is read on request. Labels are routes, methods, statuses,
+//! plans and fixed words, never values of clients.
 
-mod commits;
 mod process;
 
 use std::fmt;
@@ -18,13 +17,12 @@ use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, MetricEncod
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::{Registry, Unit};
 
-pub(crate) use self::commits::{Commits, Timed};
 use self::process::Process;
 use crate::log::Log;
-use crate::store::Backend;
+use crate::store::{Backend, CommitStats};
 use crate::version;
 
-/// The parts that are asked.
+/// The parts that are read.
 pub(crate) struct Metrics {
     pub(crate) backend: Arc<Backend>,
     pub(crate) service: Arc<Service>,
@@ -40,7 +38,7 @@ impl Exposition for Metrics {
             store: self.backend.stats().counts(),
             is_ready: self.backend.is_ready(self.clock.now()),
             service: self.service.figures(),
-            commits: self.backend.commits.as_ref().map(|commits| commits.figures()),
+            commits: self.backend.commits.as_ref().map(|commits| commits.stats()),
             log_pages: self.backend.log_pages(),
             log_is_stuck: self.backend.log_fault().is_some(),
             dropped: self.log.dropped(),
@@ -53,15 +51,15 @@ impl Exposition for Metrics {
     }
 }
 
-/// All figures as of one moment.
+/// All statistics as of one moment.
 #[derive(Debug)]
 struct Snapshot {
     transport: TransportStats,
     store: StoreCounts,
     is_ready: bool,
     service: petstore_service::Figures,
-    commits: Option<commits::Figures>,
-    /// None where there is no data file.
+    commits: Option<CommitStats>,
+    /// None without a data file.
     log_pages: Option<u32>,
     log_is_stuck: bool,
     dropped: u64,
@@ -73,7 +71,7 @@ impl Collector for Snapshot {
         let mut families = Families(encoder);
         self.transport(&mut families)?;
         self.store(&mut families)?;
-        let help = "Lines of the log that were lost: nobody read those before, or they could not be written, as on a full disk";
+        let help = "Log lines that were lost: the queue was full, or the output could not be written";
         families.counter("petstore_log_lines_dropped", help, self.dropped)?;
         let build = [("version", version::NUMBER.to_owned()), ("commit", version::COMMIT.to_owned())];
         families.gauges("petstore_build_info", "What this is", [(build, 1)])?;
@@ -105,7 +103,7 @@ impl Snapshot {
         });
         families.counters("petstore_http_requests", "Requests that were answered", counts)?;
         let histograms = latencies.iter().map(|one| ([("route", one.route)], one.sum, &*one.buckets));
-        let help = "From a request's head to its answer";
+        let help = "Time from the head of a request to its answer";
         families.durations("petstore_http_request_duration", help, histograms)?;
         let help = "Requests that are being answered";
         families.gauge("petstore_http_requests_in_flight", help, *in_flight)?;
@@ -116,17 +114,13 @@ impl Snapshot {
         )?;
         families.gauge("petstore_http_connections", "Connections that are open", *connections)?;
         families.counter("petstore_http_panics", "Handlers that panicked; each cost one request", *panics)?;
-        let help = "Requests that were refused because others had waited too long for their turn";
+        let help = "Requests that were refused because of overload";
         families.counter("petstore_http_shed", help, *shed)?;
         let help = "Values of Forwarded and X-Forwarded headers of trusted proxies that were ignored";
         families.counter("petstore_http_forwarded_ignored", help, *forwarded_ignored)?;
         let counts =
             decisions.iter().map(|one| ([("plan", one.plan), ("decision", one.decision)], one.count));
-        families.counters(
-            "petstore_quota_decisions",
-            "What the gate decided about requests with a key",
-            counts,
-        )
+        families.counters("petstore_quota_decisions", "Decisions about requests with a key", counts)
     }
 
     fn store(&self, families: &mut Families<'_>) -> fmt::Result {
@@ -157,23 +151,27 @@ impl Snapshot {
             "Operations that the store was asked to run",
             counts,
         )?;
+        let help = "Calls of the quota store that failed";
+        families.counter("petstore_quota_store_failures", help, service.quota_failures)?;
+        let help = "Requests for which the quota store was not called, since it had failed repeatedly";
+        families.counter("petstore_quota_store_unasked", help, service.quota_unasked)?;
         if let Some(log_pages) = self.log_pages {
-            let help = "Pages in the data file's log";
+            let help = "Pages in the -wal of the data file";
             families.gauge("petstore_store_log_pages", help, log_pages.into())?;
-            let help = "1 while the data file's log is not copied, and grows";
+            let help = "1 while the -wal of the data file is not checkpointed";
             families.gauge("petstore_store_log_stuck", help, self.log_is_stuck.into())?;
         }
         let Some(commits) = &self.commits else { return Ok(()) };
         let help = "Commits that failed";
         families.counter("petstore_store_commit_failures", help, commits.failures)?;
-        let (name, help) = ("petstore_store_commit_duration", "From a batch to its sync");
+        let (name, help) = ("petstore_store_commit_duration", "Time from a batch to its sync");
         families.duration(name, help, commits.time, &commits.durations)?;
-        let help = "Operations that were committed together";
+        let help = "Operations in a batch";
         families.sizes("petstore_store_batch_operations", help, commits.operations, &commits.sizes)
     }
 }
 
-/// Families of metrics, one after the other.
+/// Encodes families of metrics.
 struct Families<'e>(DescriptorEncoder<'e>);
 
 impl Families<'_> {
@@ -209,7 +207,7 @@ impl Families<'_> {
         values.into_iter().try_for_each(|(labels, value)| family.encode_family(&labels)?.encode_gauge(&value))
     }
 
-    /// Histograms of times, from how many took up to so long and longer than the bound before.
+    /// Encodes histograms of durations.
     fn durations<'h, L: EncodeLabelSet>(
         &mut self,
         name: &str,
@@ -222,7 +220,7 @@ impl Families<'_> {
             .try_for_each(|(labels, sum, buckets)| times(&mut family.encode_family(&labels)?, sum, buckets))
     }
 
-    /// One of them, without labels.
+    /// Encodes one histogram of durations, without labels.
     fn duration(
         &mut self,
         name: &str,
@@ -234,7 +232,7 @@ impl Families<'_> {
         times(&mut self.0.encode_descriptor(name, help, unit, MetricType::Histogram)?, sum, buckets)
     }
 
-    /// A histogram of numbers.
+    /// Encodes a histogram of numbers.
     #[expect(clippy::cast_precision_loss, reason = "counts of operations are far from 2^53")]
     fn sizes(&mut self, name: &str, help: &str, sum: u64, buckets: &[(u64, u64)]) -> fmt::Result {
         let bound = |bound: u64| if bound == u64::MAX { f64::INFINITY } else { bound as f64 };
@@ -244,7 +242,7 @@ impl Families<'_> {
         metric.encode_histogram::<NoLabelSet>(sum as f64, count, &buckets, None)
     }
 
-    /// A number with a fraction that only grows.
+    /// Encodes a counter with a fraction.
     fn seconds_counter(&mut self, name: &str, help: &str, seconds: f64) -> fmt::Result {
         let mut metric = self.0.encode_descriptor(name, help, Some(&Unit::Seconds), MetricType::Counter)?;
         metric.encode_counter::<NoLabelSet, _, u64>(&seconds, None)

@@ -1,20 +1,20 @@
-//! The contract, as it was written, as JSON, and as a page to read.
+//! The contract: as YAML, as JSON, and as the reference page.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use petstore_http::{Documents, PageFile};
 
-/// The contract, byte for byte.
+/// The contract as it was written.
 pub(crate) const YAML: &str = include_str!("../../../openapi.yaml");
 
-/// Derived from [`YAML`] by the build script.
+/// The contract as JSON, made by the build script.
 const JSON: &str = include_str!(concat!(env!("OUT_DIR"), "/openapi.json"));
 
-/// The base path that the contract was written with.
+/// The base path in the written contract.
 pub(crate) const BASE_PATH: &str = "/v1";
 
-/// The contract with another base path: the value of `servers` alone differs.
+/// The contract with another base path. Only the value of `servers` differs.
 pub(crate) fn documents(base_path: &str) -> Documents {
     let page = page();
     if base_path == BASE_PATH {
@@ -38,7 +38,8 @@ fn page() -> Arc<[PageFile]> {
     files.map(|file| PageFile::new(file.name, file.content_type, file.gzip)).collect()
 }
 
-/// The same for a sandbox, with a note about it. `origin` is where it is reached, `is_here` whether the page is there too.
+/// The reference page of a sandbox, with a note. `origin` is the address of the sandbox, `is_here` whether the page has
+/// the same address.
 pub(crate) fn page_of_sandbox(origin: &str, is_here: bool) -> Arc<[PageFile]> {
     let files = petstore_reference::FILES.iter();
     let file = |file: &petstore_reference::File| match file.name {
@@ -65,10 +66,10 @@ mod tests {
     }
 
     #[test]
-    fn the_json_is_the_yaml_and_may_be_read_as_yaml() {
+    fn the_json_equals_the_yaml_and_is_valid_yaml() {
         let yaml: serde_json::Value = serde_saphyr::from_str(YAML).unwrap();
         assert_eq!(serde_json::from_str::<serde_json::Value>(JSON).unwrap(), yaml);
-        // What YAML does not admit as it is, or reads as the end of a line or the beginning of a file.
+        // Characters that YAML does not allow unescaped, or reads as a line end or a byte order mark.
         let foreign = |c: char| {
             matches!(c, '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
         };

@@ -1,7 +1,6 @@
-//! Reload: the settings are read anew, from where they came at the start, and what can change while the server runs
-//! changes.
+//! The reload of settings: they are read again from the same sources, and those that can change at run time are
+//! applied.
 
-use std::ffi::OsString;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -10,7 +9,7 @@ use petstore_ports::Clock;
 use petstore_service::Service;
 
 use crate::environment::SystemClock;
-use crate::settings::{InForce, LoadError, Loaded, Reading, load};
+use crate::settings::{CommandLine, InForce, LoadError, Loaded, Reading};
 use crate::systemd::Supervisor;
 use crate::tls::{self, Certificate};
 
@@ -18,69 +17,69 @@ use crate::tls::{self, Certificate};
 const LIVE: [&str; 7] =
     ["free-minute", "free-day", "pro-minute", "pro-day", "business-minute", "business-day", "cors"];
 
-/// Reads the settings anew and puts them in force.
+/// Reloads the settings.
 pub(crate) struct Reloader {
-    arguments: Vec<OsString>,
+    line: CommandLine,
     in_force: Mutex<Vec<InForce>>,
     live: Live,
     supervisor: Arc<Supervisor>,
 }
 
-/// What can change while it is used.
+/// The parts that can change at run time.
 pub(crate) struct Live {
     pub(crate) service: Arc<Service>,
     pub(crate) http: Http,
-    /// None where there is no TLS.
+    /// None without TLS.
     pub(crate) certificate: Option<Arc<Certificate>>,
 }
 
-/// What a reload did.
+/// The results of a reload.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Reloaded {
-    /// What is in force now: `key: before -> after`.
+    /// Changes that are in force now: `key: before -> after`.
     pub(crate) changed: Vec<String>,
-    /// What was changed and needs a restart, in the same form.
+    /// Changes that need a restart, in the same form.
     pub(crate) needs_restart: Vec<String>,
-    /// Whether there is another certificate.
+    /// Set if the certificate has changed.
     pub(crate) renewed: bool,
-    /// What is to be said of the certificate's dates.
+    /// A warning about the certificate's dates.
     pub(crate) warning: Option<String>,
 }
 
 impl Reloader {
     pub(crate) fn new(
-        arguments: Vec<OsString>,
+        line: CommandLine,
         in_force: Vec<InForce>,
         live: Live,
         supervisor: Arc<Supervisor>,
     ) -> Self {
-        Self { arguments, in_force: Mutex::new(in_force), live, supervisor }
+        Self { line, in_force: Mutex::new(in_force), live, supervisor }
     }
 
-    /// Reads the settings anew. If one is wrong, nothing changes.
+    /// Reads the settings again. If one is wrong, nothing changes.
     pub(crate) fn reload(&self) -> Result<Reloaded, String> {
-        // Held to the end: of two reloads the later one wins as a whole.
+        // Held to the end, so that the later of two reloads wins as a whole.
         let mut in_force = self.in_force.lock();
         self.supervisor.reloading();
         let reloaded = self.read(&mut in_force);
-        // What is served is what was served if it failed.
+        // After a failed reload the former settings are still served.
         self.supervisor.ready();
         reloaded
     }
 
     fn read(&self, in_force: &mut [InForce]) -> Result<Reloaded, String> {
-        let loaded = load(&self.arguments, Reading::Again).map_err(|error| match error {
+        let loaded = self.line.load(Reading::Again).map_err(|error| match error {
             LoadError::Usage(error) => error.to_string(),
             LoadError::Settings(failure) => failure.message,
         })?;
-        let args = loaded.cli.serve_args().ok_or("the server was not started by `petstore serve`")?;
+        let args = loaded.serve_args().ok_or("the server was not started by `petstore serve`")?;
         loaded.check().map_err(|failure| failure.message)?;
-        // Other files than at the start need a restart, and must not end that one.
-        let named = tls::read(args, &loaded, Reading::Again).map_err(|failure| failure.message)?;
+        // Another path than at the start needs a restart; the file behind it must not fail this reload.
+        let named = tls::read(&args, &loaded, Reading::Again).map_err(|failure| failure.message)?;
         let Live { service, http, certificate } = &self.live;
         let mut reloaded = differences(in_force, &loaded);
         reloaded.warning =
-            named.as_ref().and_then(|(files, read)| tls::untimely(files, read, SystemClock.now()));
+            named.as_ref().and_then(|(files, read)| tls::date_warning(files, read, SystemClock.now()));
         service.set_plans(args.plans());
         http.set_cors(args.cors.clone());
         if let (Some(certificate), Some((files, renewed))) = (certificate, named)
@@ -92,7 +91,7 @@ impl Reloader {
     }
 }
 
-/// What differs between the settings in force and those that were read; the live ones are in force from now on.
+/// Compares the settings in force with those that were read. The settings that can change at run time are updated.
 fn differences(in_force: &mut [InForce], loaded: &Loaded) -> Reloaded {
     let mut reloaded = Reloaded::default();
     for (old, new) in in_force.iter_mut().zip(loaded.in_force()) {
@@ -111,12 +110,12 @@ fn differences(in_force: &mut [InForce], loaded: &Loaded) -> Reloaded {
 }
 
 impl Reloaded {
-    /// For a person, a line each; without the warning.
+    /// The results as text, one line each, without the warning.
     pub(crate) fn lines(&self) -> Vec<String> {
         let changed = self.changed.iter().map(|line| format!("in force: {line}"));
         let waits = self.needs_restart.iter().map(|line| format!("needs a restart: {line}"));
         let renewed = self.renewed.then(|| "in force: a new certificate".to_owned());
         let lines: Vec<_> = changed.chain(renewed).chain(waits).collect();
-        if lines.is_empty() { vec!["reloaded; no setting has changed".to_owned()] } else { lines }
+        if lines.is_empty() { vec!["reloaded: no setting has changed".to_owned()] } else { lines }
     }
 }

@@ -1,4 +1,7 @@
-//! A tester's server: its clock can be turned, and it can begin anew.
+//! The sandbox of a server: an adjustable clock, and the reset of the store.
+
+mod clock;
+mod store_sandbox;
 
 use std::fs::{self, File};
 use std::io::ErrorKind;
@@ -9,31 +12,33 @@ use std::sync::Arc;
 use petstore_http::Endpoint;
 use petstore_ports::api::Sandbox;
 use petstore_ports::{Clock, Row};
-use petstore_sandbox::{SandboxClock, TestBed};
 use petstore_sqlite::companion;
 
+use self::clock::SandboxClock;
+use self::store_sandbox::StoreSandbox;
 use crate::demo;
 use crate::environment::SystemEntropy;
+use crate::failure::Failure;
+use crate::files::sync_folder_of;
 use crate::settings::{Db, ServeArgs};
 use crate::store::Backend;
-use crate::{Failure, sync_folder_of};
 
-/// Where the name ends of what stands beside a data file that sandboxes alone have served.
+/// The suffix of the marker file beside a data file that only sandboxes have served.
 pub(crate) const MARK: &str = ".sandbox";
 
-/// The clock that a server works with, and what a tester may do to it: nothing, unless the settings say so.
-pub(crate) struct Bench {
+/// The clock of the server, and the sandbox's controls; none unless the settings enable the sandbox.
+pub(crate) struct TestControls {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) sandbox: Option<Arc<dyn Sandbox>>,
 }
 
-impl Bench {
+impl TestControls {
     pub(crate) fn of(args: &ServeArgs, backend: &Backend, machine: &Arc<dyn Clock>, shop: Vec<Row>) -> Self {
         if !args.sandbox {
             return Self { clock: Arc::clone(machine), sandbox: None };
         }
         let clock = Arc::new(SandboxClock::new(Arc::clone(machine)));
-        let bed = TestBed {
+        let bed = StoreSandbox {
             store: backend.resettable(),
             clock: Arc::clone(&clock),
             entropy: Arc::new(SystemEntropy),
@@ -43,8 +48,7 @@ impl Bench {
     }
 }
 
-/// What a reset goes back to, the `shop` of [`Bench::of`]: an empty one, or the demonstration's, as it is made in a store of
-/// its own.
+/// The content of the store after a reset: empty, or the demonstration.
 pub(crate) fn beginning(demo: Option<u32>) -> Result<Vec<Row>, String> {
     let Some(pets) = demo else { return Ok(vec![]) };
     let scratch = Backend::in_memory(0);
@@ -57,30 +61,30 @@ pub(crate) fn beginning(demo: Option<u32>) -> Result<Vec<Row>, String> {
     exported.map(|()| rows).map_err(|error| error.report())
 }
 
-/// Takes a data file for a sandbox: a new one, or one that sandboxes alone have served. A reset empties it, so that no
-/// other will do, least of all the one that is the default everywhere.
+/// Claims a data file for the sandbox: a new one, or one that only sandboxes have served. A reset empties the file, so
+/// any other file is refused, in particular the default one.
 pub(crate) fn claim(db: &Db, backend: &Backend, named: &dyn Fn(&str) -> String) -> Result<(), Failure> {
     let Some(mark) = mark(db).filter(|mark| !mark.exists()) else { return Ok(()) };
     let counts = backend.stats().counts();
     if counts.accounts + counts.categories > 0 {
         return Err(Failure::usage(format!(
-            "{} and {} do not go together: that file holds data that is no sandbox's, and a reset would empty it; \
-             name another --db, or memory",
+            "{} and {} exclude each other: the file holds data that was not created by a sandbox, and a reset would \
+                delete it; name another --db, or memory",
             named("sandbox"),
             named("db")
         )));
     }
     File::create(&mark)
         .map(drop)
-        .map_err(|error| Failure::because(format!("{} cannot be made: {error}", mark.display())))
+        .map_err(|error| Failure::because(format!("cannot create {}: {error}", mark.display())))
 }
 
-/// Whether sandboxes alone have served this file.
+/// Returns whether only sandboxes have served this file.
 pub(crate) fn is_marked(db: &Db) -> bool {
     mark(db).is_some_and(|mark| mark.exists())
 }
 
-/// Refuses sockets that were handed over and that other machines may reach, as the settings refuse such addresses.
+/// Refuses inherited sockets that other machines may reach, as the settings refuse such addresses.
 pub(crate) fn check_inherited(args: &ServeArgs, endpoints: [Option<&Endpoint>; 2]) -> Result<(), Failure> {
     for endpoint in endpoints.into_iter().flatten() {
         let Endpoint::Inherited(listener) = endpoint else { continue };
@@ -88,28 +92,28 @@ pub(crate) fn check_inherited(args: &ServeArgs, endpoints: [Option<&Endpoint>; 2
         let is_here = address.is_ok_and(|address| address.ip().to_canonical().is_loopback());
         if !is_here && !args.sandbox_anywhere {
             return Err(Failure::usage(
-                "other machines may reach a socket that was handed over, and whoever reaches a sandbox can empty it; \
-                 sandbox-anywhere permits that",
+                "other machines may reach the inherited socket, and every client can empty a sandbox; set \
+                    sandbox-anywhere to permit that",
             ));
         }
     }
     Ok(())
 }
 
-/// Takes a data file from the sandboxes for good: from now on somebody may rely on what is in it.
+/// Removes the marker: from now on the file may hold data that must not be emptied.
 pub(crate) fn disclaim(db: &Db) -> Result<(), Failure> {
     let (Db::File(file), Some(mark)) = (db, mark(db)) else { return Ok(()) };
     let removed = match fs::remove_file(&mark) {
-        // A power cut must not bring it back beside data that was acknowledged.
+        // The marker must not come back after a power cut.
         Ok(()) => fs::canonicalize(file).and_then(|file| sync_folder_of(&file)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         Err(error) => Err(error),
     };
-    removed.map_err(|error| Failure::because(format!("{} cannot be removed: {error}", mark.display())))
+    removed.map_err(|error| Failure::because(format!("cannot remove {}: {error}", mark.display())))
 }
 
-/// Where a reader of the reference page finds the sandbox: with the contract, or at the operators' listener. Its address
-/// is told if it can be typed as it is; which port the system chooses is known too late.
+/// The origin of the sandbox for the reference page: the contract's listener or the operations listener. A placeholder
+/// if the port is chosen by the system, since it is not known yet.
 pub(crate) fn origin(public: &Endpoint, ops: Option<&Endpoint>, is_tls: bool) -> String {
     let (endpoint, scheme) = match ops {
         Some(ops) => (ops, "http"),
@@ -135,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_is_told_if_it_can_be_typed() {
+    fn the_origin_is_a_usable_address_or_a_placeholder() {
         let at = |address: &str| Endpoint::Address(address.parse().unwrap());
         let public = at("127.0.0.1:8080");
         assert_eq!(origin(&public, None, false), "http://127.0.0.1:8080");

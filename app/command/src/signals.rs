@@ -1,4 +1,4 @@
-//! The signals that a process heeds, and what they wish.
+//! The signals that a server handles.
 
 use std::io::{self, IsTerminal};
 use std::time::Duration;
@@ -6,38 +6,39 @@ use std::time::Duration;
 use rustix::process::Signal as Number;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use crate::failure::Failure;
 use crate::log::Log;
-use crate::{Failure, single_threaded};
+use crate::runtime::single_threaded;
 
-/// How long after the signal that stops it a server takes others for the same wish: who means one may send two, as GNU
-/// `timeout` does, which signals its child and then its group.
+/// The time after the first stop signal in which further ones count as the same request. GNU `timeout` signals its
+/// child and then the process group.
 const ONE_WISH: Duration = Duration::from_millis(500);
 
-/// From now on a file that would grow beyond the process's limit (`ulimit -f`) is an error, as a full disk is. The
-/// signal that comes with it ends a process that does not heed it; one that has begun to heeds it for good.
-pub(crate) fn outlive_the_limit_of_files() {
-    // Without a runtime a command fails soon, and says why.
+/// Ignores SIGXFSZ, so that a write beyond the file size limit (`ulimit -f`) is an error like that of a full disk. Its
+/// default action ends the process.
+pub(crate) fn survive_the_file_size_limit() {
+    // Without a runtime the command fails soon, with a message.
     if let Ok(runtime) = single_threaded() {
         let _heard = runtime.enter();
         let _ = signal(SignalKind::from_raw(Number::XFSZ.as_raw()));
     }
 }
 
-/// What a signal wishes.
+/// The request that a signal makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wish {
+pub(crate) enum SignalRequest {
     Stop,
     Reload,
 }
 
-/// The signals that a server heeds.
+/// The signals that a server handles.
 pub(crate) struct Signals {
     terminate: Signal,
     interrupt: Signal,
     hangup: Signal,
-    /// Whether the log goes to a terminal that can be closed.
+    /// Set if the log goes to a terminal, which can be closed.
     at_terminal: bool,
-    /// Whether a reload was wished for during the start, which is done when it serves.
+    /// Set if a reload was requested during the start; it is done once the server serves.
     pub(crate) reload_waits: bool,
 }
 
@@ -52,8 +53,8 @@ impl Signals {
         })
     }
 
-    /// Does a part of the start that takes its time: what a demonstration is, or that it is kept, all or nothing of it. None
-    /// if the server is stopped meanwhile; nothing has been promised yet.
+    /// Runs a long part of the start, such as filling the demonstration. Returns none if a stop signal arrives
+    /// meanwhile; no request has been answered yet.
     pub(crate) async fn unless_stopped<T: Send + 'static>(
         &mut self,
         log: &Log,
@@ -63,13 +64,13 @@ impl Signals {
         loop {
             tokio::select! {
                 done = &mut done => {
-                    let done = done.map_err(|_| "it could not be made".to_owned()).flatten();
+                    let done = done.map_err(|_| "the task panicked".to_owned()).flatten();
                     return done.map(Some).map_err(|why| Failure::because(format!("demo: {why}")));
                 }
                 wish = self.next() => match wish {
-                    Wish::Reload => self.reload_waits = true,
-                    Wish::Stop => {
-                        log.say("stopped before it served");
+                    SignalRequest::Reload => self.reload_waits = true,
+                    SignalRequest::Stop => {
+                        log.info("stopped before serving");
                         return Ok(None);
                     }
                 }
@@ -77,18 +78,18 @@ impl Signals {
         }
     }
 
-    pub(crate) async fn next(&mut self) -> Wish {
+    pub(crate) async fn next(&mut self) -> SignalRequest {
         tokio::select! {
-            _ = self.terminate.recv() => Wish::Stop,
-            _ = self.interrupt.recv() => Wish::Stop,
-            // A closed terminal sends it too, and is none from then on: what was started there ends with it.
+            _ = self.terminate.recv() => SignalRequest::Stop,
+            _ = self.interrupt.recv() => SignalRequest::Stop,
+            // A closed terminal also sends SIGHUP: a server that was started there stops.
             _ = self.hangup.recv() => {
-                if self.at_terminal && !io::stderr().is_terminal() { Wish::Stop } else { Wish::Reload }
+                if self.at_terminal && !io::stderr().is_terminal() { SignalRequest::Stop } else { SignalRequest::Reload }
             }
         }
     }
 
-    /// Waits for another that ends the server than those that come with the first.
+    /// Waits for a stop signal that does not belong to the first one.
     pub(crate) async fn another_end(&mut self) {
         let same = async {
             loop {
@@ -96,6 +97,6 @@ impl Signals {
             }
         };
         let _: Result<(), _> = tokio::time::timeout(ONE_WISH, same).await;
-        while self.next().await != Wish::Stop {}
+        while self.next().await != SignalRequest::Stop {}
     }
 }

@@ -1,4 +1,6 @@
-//! The store that a command works on: in memory, or in its file. The only place that names the type of a store.
+//! The store of a command: in memory, or in a file. The only module that names the type of a store.
+
+mod commits;
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -17,46 +19,47 @@ use petstore_sqlite::{
     companion, copy_of,
 };
 
+pub(crate) use self::commits::CommitStats;
+use self::commits::{CommitCounters, TimedJournal};
 use crate::environment::{Pressure, SystemEntropy};
-use crate::mended;
-use crate::metrics::{Commits, Timed};
+use crate::failure::Failure;
+use crate::migration_report;
 use crate::settings::{DEFAULT_DB, Db};
-use crate::{Failure, tell};
+use crate::terminal::notify;
 
-/// What a command can do that finds no server, and its file taken.
+/// The advice for a command that finds no server, and the data file in use.
 pub(crate) const NAME_ITS_SOCKET: &str =
-    "if that is a server, name its --admin-socket, else wait for its end";
+    "if that process is a server, name its --admin-socket, else wait until it ends";
 
-/// A store that is open, as its ports, and the file that keeps it.
+/// An open store as its ports, and its data file.
 pub(crate) struct Backend {
     store: Arc<MemoryStore>,
-    /// What entity tags and cursors of this store begin with.
+    /// The epoch in entity tags and cursors.
     pub(crate) epoch: u64,
-    /// What is committed to the file; none if nothing is.
-    pub(crate) commits: Option<Arc<Commits>>,
-    /// The file, to be read beside the store; none if there is none.
+    /// Counters of commits to the file; none without a file.
+    pub(crate) commits: Option<Arc<CommitCounters>>,
+    /// The data file, for reading beside the store; none without a file.
     files: Option<OpenFiles>,
-    /// The checkpoints of the file's log; none if there is no file.
+    /// The state of checkpoints; none without a file.
     checkpoints: Option<CheckpointHealth>,
-    /// Where the file's log was damaged, if what stood behind that was dropped.
+    /// The place where the log was damaged, if the changes behind it were dropped.
     pub(crate) dropped: Option<LogPosition>,
-    /// What an older version has stored in the file and had to be put right.
+    /// Values of an older version that were corrected.
     pub(crate) mended: RepairedValues,
 }
 
 impl Backend {
-    /// Opens the store, and makes it if it is not there yet. `if_in_use` is what can be done where another process has it,
-    /// `idle` is told by whoever serves the store.
-    /// What had to be put right in the file of an older version is told on standard error.
+    /// Opens the store, and creates it if it is missing. `if_in_use` is the advice if another process holds it; the
+    /// server of the store reports its idle time to `idle`. Corrected values are reported on standard error.
     pub(crate) fn open(db: &Db, if_in_use: &str, idle: IdleTime) -> Result<Self, Failure> {
         let opened = Self::open_with(db, if_in_use, idle, OpenOptions::default())?;
-        for line in mended::lines(&opened.mended) {
-            tell(&line);
+        for line in migration_report::lines(&opened.mended) {
+            notify(&line);
         }
         Ok(opened)
     }
 
-    /// The same with the owner's choices; what was put right is for the caller to tell.
+    /// Opens the store with options. The caller reports corrected values.
     pub(crate) fn open_with(
         db: &Db,
         if_in_use: &str,
@@ -70,7 +73,7 @@ impl Backend {
         }
     }
 
-    /// An empty store that nothing keeps.
+    /// Returns an empty store in memory.
     pub(crate) fn in_memory(epoch: u64) -> Self {
         let store = Arc::new(MemoryStore::new());
         Self {
@@ -84,87 +87,87 @@ impl Backend {
         }
     }
 
-    /// The ports that a service works with.
+    /// The ports for a service.
     pub(crate) fn ports(&self, clock: Arc<dyn Clock>, entropy: Arc<dyn Entropy>) -> Ports {
         Ports::of_one_store(Arc::clone(&self.store), clock, entropy, Arc::new(TokioTimer::new()))
     }
 
-    /// Moves the whole shop in and out.
+    /// The port for import and export.
     pub(crate) fn bulk(&self) -> &dyn Bulk {
         &*self.store
     }
 
-    /// Counts for metrics.
+    /// The port for statistics.
     pub(crate) fn stats(&self) -> &dyn StoreStats {
         &*self.store
     }
 
-    /// The work that is due every second.
+    /// The port for housekeeping.
     pub(crate) fn housekeeping(&self) -> &dyn Housekeeping {
         &*self.store
     }
 
-    /// The way back to an empty store.
+    /// The port for resets.
     pub(crate) fn resettable(&self) -> Arc<dyn Resettable> {
         Arc::clone(&self.store) as _
     }
 
-    /// Whether a write is expected to succeed at this time.
+    /// Returns whether a write is expected to succeed at this time.
     pub(crate) fn is_ready(&self, now: Timestamp) -> bool {
         self.store.check_at(now).is_ok()
     }
 
-    /// The failure of the disk that keeps the store, while it fails: nothing is written meanwhile.
+    /// The failure of the disk, while it fails. No change is written meanwhile.
     pub(crate) fn disk_fault(&self) -> Option<StoreError> {
         self.store.journal_fault()
     }
 
-    /// Holds batches back, so that all of the store can be read as of one moment. Blocks.
+    /// Pauses commits, so that the whole store can be read as of one moment. Blocks.
     pub(crate) fn pause_commits(&self) -> Result<CommitPause<'_>, StoreError> {
         self.store.pause_commits()
     }
 
-    /// Forgets usage and bans of later than this time; returns of how many accounts.
+    /// Forgets usage and bans later than this time. Returns the number of accounts.
     pub(crate) fn forget_usage_after(&self, now: Timestamp) -> Result<usize, StoreError> {
         self.store.forget_usage_after(now)
     }
 
-    /// Ends the store: writes that were taken are committed, and what is written behind is noted. Blocks.
+    /// Closes the store: queued writes are committed, and usage and bans are stored. Blocks.
     pub(crate) fn close(&self) {
         self.store.close();
     }
 
-    /// Pages in the log of the data file; None if there is no file.
+    /// The number of pages in the log of the data file; none without a file.
     pub(crate) fn log_pages(&self) -> Option<u32> {
         self.checkpoints.as_ref().map(CheckpointHealth::log_pages)
     }
 
-    /// The reason why the log of the data file is not copied, if it is not.
+    /// The reason why the log of the data file is not checkpointed, if it is not.
     pub(crate) fn log_fault(&self) -> Option<String> {
         self.checkpoints.as_ref().and_then(CheckpointHealth::fault)
     }
 
-    /// The data file; None if there is none.
+    /// The data file; none without a file.
     pub(crate) fn file(&self) -> Option<DataFile<'_>> {
         self.files.as_ref().map(DataFile)
     }
 }
 
-/// The file that keeps a store, to be read beside it.
+/// The data file of a store, for reading beside it.
 pub(crate) struct DataFile<'b>(&'b OpenFiles);
 
 impl DataFile<'_> {
-    /// Where it is.
+    /// Its path.
     pub(crate) fn path(&self) -> PathBuf {
         self.0.path().to_path_buf()
     }
 
-    /// Says what is wrong with it for good, if something is.
+    /// Returns a permanent fault of the file.
     pub(crate) fn check(&self) -> Result<(), StoreError> {
         self.0.check()
     }
 
-    /// Hands over all that is in it at one moment.
+    /// Reads all rows as of one moment.
     pub(crate) fn read_snapshot(
         &self,
         into: &mut dyn FnMut(Row) -> Result<(), StoreError>,
@@ -172,7 +175,7 @@ impl DataFile<'_> {
         self.0.read_snapshot(into)
     }
 
-    /// Makes another data file beside it, of these rows. It is gone from its folder when it is returned.
+    /// Creates another data file with these rows in the same folder. Its name is removed before it is returned.
     pub(crate) fn copy_of(
         &self,
         header: &Header,
@@ -189,10 +192,11 @@ fn open_file(
     idle: IdleTime,
     options: OpenOptions,
 ) -> Result<Backend, Failure> {
-    // To open a file is to copy its log into it.
+    // Opening a file copies its log into it.
     let had_log = has_log(file);
     let hint = |is_damaged| match is_damaged {
         true if had_log => IF_DAMAGED,
+        true => "; restore a backup",
         false if has_log(file) => IF_WHOLE,
         _ => "",
     };
@@ -220,8 +224,8 @@ fn open_file(
     })?;
     let dropped = journal.dropped();
     let (files, checkpoints) = (Some(journal.open_files()), Some(journal.checkpoint_health()));
-    let commits = Arc::<Commits>::default();
-    let journal = Timed { journal, commits: Arc::clone(&commits) };
+    let commits = Arc::<CommitCounters>::default();
+    let journal = TimedJournal { journal, commits: Arc::clone(&commits) };
     let mut pressure = Pressure::on(idle);
     let opened = MemoryStore::open_with_cpu_probe(Box::new(journal), move || pressure.is_high());
     let Opened { store, header } = opened.map_err(|error| {
@@ -233,29 +237,29 @@ fn open_file(
     Ok(Backend { store, epoch: header.epoch, commits, files, checkpoints, dropped, mended })
 }
 
-/// The advice for a file with names that are equal by the rule of today.
-const IF_NAMESAKES: &str = "start once with --rename-collisions, and the younger one of each gets its id behind its name, or rename \
-                            them with the version that wrote the file";
+/// The advice for a file with names that are equal by the rule of this program.
+const IF_NAMESAKES: &str = "start once with --rename-collisions, which appends the id to the name of the younger \
+    one, or rename them with the version that wrote the file";
 
-/// What may be wrong with a file that is damaged: the log that was beside it belonged to the one that was there before.
-const IF_DAMAGED: &str = "; if it was restored from a backup, restore it again, and move the -wal beside it away first: it is another \
-                          file's";
+/// The advice for a damaged file: its log may belong to another file.
+const IF_DAMAGED: &str = "; if it was restored from a backup, move the -wal beside it away, which belongs to another \
+    file, and restore it again";
 
-/// What can be done about a log that is damaged: all but the first costs what was acknowledged.
-pub(crate) const IF_LOG_DAMAGED: &str = "; bring it back as it was, restore a backup, or copy both files away and start a server once with \
-                              --drop-damaged-wal, which goes on without those changes";
+/// The advice for a damaged log: all options but the first lose acknowledged changes.
+pub(crate) const IF_LOG_DAMAGED: &str = "; restore the undamaged file or a backup, or copy both files away and start \
+    a server once with --drop-damaged-wal, which drops those changes";
 
-/// A disk that is full, a lock or a mode says nothing against the log, and whoever took it away would lose what is in it.
-const IF_WHOLE: &str = "; leave the -wal beside it where it is: it holds what was acknowledged last";
+/// The advice for a file that cannot be read now: the log may be sound, and removing it would lose changes.
+const IF_WHOLE: &str = "; keep the -wal beside it: it holds the latest acknowledged changes";
 
-/// What to do in a folder or with a file that may not be written.
-const IF_FORBIDDEN: &str = "; the file and its folder must be writable for the user that runs petstore: name another file with --db, \
-                            or --db memory, which keeps nothing";
+/// The advice for a file or folder that is not writable.
+const IF_FORBIDDEN: &str = "; the file and its folder must be writable for the user that runs petstore: name another \
+    file with --db, or use --db memory, which stores nothing";
 
-/// The advice where the folder of a data file is missing: a start makes the file, and no folder.
+/// The advice if the folder of a data file is missing: a start creates the file, but not its folder.
 const IF_NO_FOLDER: &str = "; make its folder first, or name another file with --db";
 
-/// The message for a folder where a data file was expected: it names the file that a start in that folder would make.
+/// The message for a folder in place of a data file: it names the file in that folder.
 pub(crate) fn is_folder(folder: &Path) -> String {
     format!(
         "{} is a folder: name a data file in it, such as --db {}",
@@ -268,7 +272,7 @@ fn is_forbidden(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
 }
 
-/// Whether something is in the log beside a file.
+/// Returns whether there is a log with content beside a file.
 fn has_log(file: &Path) -> bool {
     fs::metadata(companion(file, "-wal")).is_ok_and(|found| found.len() > 0)
 }

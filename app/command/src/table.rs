@@ -1,12 +1,13 @@
-//! A table for people: aligned columns, and colours where a terminal shows them.
+//! Tables with aligned columns, and colours on a terminal.
 
 use std::fmt::Write;
 use std::io::IsTerminal;
 
 use clap::builder::styling::Style;
 
+use crate::failure::Failure;
+use crate::terminal::print;
 use crate::terminal::visible_line;
-use crate::{Failure, print};
 
 /// Rows of text under headings.
 pub(crate) struct Table<const COLUMNS: usize> {
@@ -19,17 +20,17 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
         Self { rows: vec![headings.map(str::to_owned)], paint: |_, _| Style::new() }
     }
 
-    /// The same table, whose cells have a style by their column and text.
+    /// Sets the style of cells by column and text.
     pub(crate) fn painted(self, paint: fn(usize, &str) -> Style) -> Self {
         Self { paint, ..self }
     }
 
-    /// Adds a row. What its cells hold comes from an answer or a file, and is no command to a terminal.
+    /// Adds a row. Control characters in cells are escaped.
     pub(crate) fn row(&mut self, row: [String; COLUMNS]) {
         self.rows.push(row.map(|cell| visible_line(&cell).into_owned()));
     }
 
-    /// The text, plain or with the escape codes of its styles.
+    /// Returns the text, plain or with escape codes.
     pub(crate) fn render(&self, coloured: bool) -> String {
         let width =
             |column: usize| self.rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
@@ -39,7 +40,8 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
             let mut line = String::new();
             for (column, (cell, width)) in row.iter().zip(widths).enumerate() {
                 let style = if index == 0 { Style::new().bold() } else { (self.paint)(column, cell) };
-                // Spaces come after the style's end: a terminal must not colour them, nor trim_end miss them.
+                // The padding follows the end of the style: otherwise it would be coloured, and trim_end would not find
+                // it.
                 let spaces = width - cell.chars().count();
                 let styled = if coloured { format!("{style}{cell}{style:#}") } else { cell.clone() };
                 // Writing to a String does not fail.
@@ -52,12 +54,12 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
     }
 }
 
-/// Prints a table, in colour if standard output is a terminal that its user wants colours on.
+/// Prints a table, in colour if standard output is a terminal and colours are not disabled.
 pub(crate) fn show<const COLUMNS: usize>(table: &Table<COLUMNS>) -> Result<(), Failure> {
     print(&table.render(colours_are_wanted()))
 }
 
-/// Whether standard output takes colours: a terminal, unless NO_COLOR says something or the terminal is a dumb one.
+/// Returns whether standard output takes colours: a terminal, unless NO_COLOR is set or the terminal is dumb.
 fn colours_are_wanted() -> bool {
     let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let dumb = std::env::var_os("TERM").is_some_and(|name| name == "dumb");
@@ -83,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cell_is_no_command_to_a_terminal_and_keeps_its_line() {
+    fn control_characters_in_cells_are_escaped() {
         let mut table = table();
         table.row(["2".to_owned(), "\u{1b}[2J\n\u{9b}31m".to_owned()]);
         let last = "2    \\u{1b}[2J\\u{a}\\u{9b}31m\n";

@@ -1,29 +1,73 @@
-//! Text of others on its way to a terminal, which takes some characters for commands.
+//! Output to terminals, which act on some characters.
 //!
-//! An answer may come from a process that only looks like the server, and a data file from anywhere. So whatever is printed
-//! for a person goes through [`visible`], and JSON for programs through [`visible_json`], which changes no value.
+//! An answer may come from a process that imitates the server, and a data file from anywhere. So text for a terminal
+//! goes through [`visible`], and JSON through [`visible_json`], which changes no value.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
+use std::time::Duration;
 
-/// A text whose control characters are written out, but for line feeds.
+use crate::failure::Failure;
+
+/// Prints to standard output. A closed pipe is not a failure: its reader has seen enough.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    match write_out(text) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written.map_err(|error| unwritten(&error)),
+    }
+}
+
+/// Prints to standard output a text that is shown only once. A closed pipe is a failure.
+pub(crate) fn print_once(text: &str) -> Result<(), Failure> {
+    write_out(text).map_err(|error| unwritten(&error))
+}
+
+fn write_out(text: &str) -> io::Result<()> {
+    let mut output = io::stdout().lock();
+    output.write_all(text.as_bytes()).and_then(|()| output.flush())
+}
+
+fn unwritten(error: &io::Error) -> Failure {
+    Failure::because(format!("cannot write to standard output: {error}"))
+}
+
+/// Prints a line for the operator to standard error. If standard error cannot be written, the command goes on.
+pub(crate) fn notify(message: &str) {
+    let _ = writeln!(io::stderr(), "petstore: {}", visible(message));
+}
+
+/// Prints the last line of a process to standard error, within a bounded time: a supervisor waits for the process to end, and a
+/// pipe that is not read would block it.
+pub(crate) fn notify_before_exit(message: String) {
+    const WAIT_MAX: Duration = Duration::from_secs(1);
+    let (written, done) = std::sync::mpsc::sync_channel(1);
+    let writer = std::thread::Builder::new().spawn(move || {
+        notify(&message);
+        let _ = written.send(());
+    });
+    if writer.is_ok() {
+        let _ = done.recv_timeout(WAIT_MAX);
+    }
+}
+
+/// Escapes control characters, except line feeds.
 pub(crate) fn visible(text: &str) -> Cow<'_, str> {
     written_out(text, |sign| sign != '\n' && acts(sign), |sign| sign.escape_unicode().to_string())
 }
 
-/// The same for one line: line feeds are written out, too.
+/// Escapes control characters, line feeds included.
 pub(crate) fn visible_line(text: &str) -> Cow<'_, str> {
     written_out(text, acts, |sign| sign.escape_unicode().to_string())
 }
 
-/// JSON of the same value whose control characters are written out. In JSON they stand in strings alone, and a line feed
-/// stands between values.
+/// Escapes control characters in JSON without changing its value: they occur only in strings, and line feeds only
+/// between values.
 pub(crate) fn visible_json(json: &str) -> Cow<'_, str> {
-    // All of them are in the basic plane, so that four digits are enough.
+    // All of them are in the basic plane, so four digits are enough.
     written_out(json, |sign| sign != '\n' && acts(sign), |sign| format!("\\u{:04x}", u32::from(sign)))
 }
 
-/// Whether a terminal acts on a character or shows what follows in another order: controls, and marks of direction.
+/// Returns whether a terminal acts on a character or reorders text for it: control characters and direction marks.
 fn acts(sign: char) -> bool {
     sign.is_control()
         || matches!(sign, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
@@ -40,10 +84,10 @@ fn written_out(text: &str, is_meant: impl Fn(char) -> bool, form: impl Fn(char) 
     Cow::Owned(written)
 }
 
-/// Lines of JSON on their way to a terminal. What is not UTF-8 is no JSON, and is replaced.
+/// A writer of JSON lines to a terminal. Invalid UTF-8 is replaced.
 pub(crate) struct Lines<W> {
     output: W,
-    /// The line that has begun.
+    /// The incomplete line.
     begun: Vec<u8>,
 }
 
@@ -74,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_terminal_acts_on_is_written_out() {
+    fn control_characters_are_escaped() {
         for (text, expected) in [
             ("Ñandú 🐇, 兎 and \u{200d}", "Ñandú 🐇, 兎 and \u{200d}"),
             ("\u{1b}]0;x\u{7}", "\\u{1b}]0;x\\u{7}"),
@@ -97,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_written_out_whole_however_they_come() {
+    fn lines_are_escaped_as_a_whole() {
         let text = "{\"name\":\"\u{9b}é\"}\n{}\n".as_bytes();
         for size in 1..text.len() {
             let mut lines = Lines::new(Vec::new());

@@ -1,4 +1,4 @@
-//! The certificate and its key: read from their files, at the start and at each reload.
+//! The certificate and its key: read at the start and at each reload.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,18 +14,18 @@ use rustls::server::{ClientHello, ParsedCertificate, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 use rustls::{CertificateError, Error, InconsistentKeys, RootCertStore, ServerConfig};
 
-use crate::Failure;
-use crate::edited::bytes_without_mark;
+use crate::failure::Failure;
 use crate::settings::{Loaded, Reading, ServeArgs};
+use crate::text_file::bytes_without_mark;
 
 pub(crate) mod client;
 
-/// The one provider of cryptography. It is named wherever one is needed: rustls would look for another in vain.
+/// The provider of cryptography. It is passed explicitly, because no default is installed.
 pub(crate) fn provider() -> Arc<CryptoProvider> {
     Arc::new(ring::default_provider())
 }
 
-/// The files that the settings name, if TLS is wished, and what they hold: a pair that can be served with.
+/// Reads the certificate and the key that the settings name; none without TLS.
 pub(crate) fn read(
     args: &ServeArgs,
     loaded: &Loaded,
@@ -38,7 +38,7 @@ pub(crate) fn read(
     Ok(Some((files, read)))
 }
 
-/// Where the certificate and its key are.
+/// The paths of the certificate and its key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Files {
     cert: PathBuf,
@@ -67,22 +67,22 @@ impl Files {
     }
 }
 
-/// What is to be said of a certificate whose time is over, or has not come: it is served all the same, since the
-/// machine's clock may be what is wrong.
-pub(crate) fn untimely(files: &Files, read: &CertifiedKey, now: Timestamp) -> Option<String> {
+/// Returns a warning for a certificate that has expired or is not yet valid. It is served anyway, because the machine's
+/// clock may be wrong.
+pub(crate) fn date_warning(files: &Files, read: &CertifiedKey, now: Timestamp) -> Option<String> {
     let parsed = ParsedCertificate::try_from(read.cert.first()?).ok()?;
     let now = UnixTime::since_unix_epoch(Duration::from_millis(now.as_millis().try_into().unwrap_or(0)));
     let algorithms = provider().signature_verification_algorithms.all;
-    // Nobody is trusted: of a certificate whose dates are good it is said that nobody knows who has made it.
+    // The empty root store trusts no issuer: a certificate with valid dates fails for its issuer only.
     let judged =
         verify_server_cert_signed_by_trust_anchor(&parsed, &RootCertStore::empty(), &[], now, algorithms);
     let date = |time: UnixTime| Timestamp::EPOCH.plus(Duration::from_secs(time.as_secs()));
     let why = match judged {
         Err(Error::InvalidCertificate(CertificateError::ExpiredContext { not_after, .. })) => {
-            format!("has ended on {}", date(not_after))
+            format!("expired on {}", date(not_after))
         }
         Err(Error::InvalidCertificate(CertificateError::NotValidYetContext { not_before, .. })) => {
-            format!("begins on {}", date(not_before))
+            format!("is not valid before {}", date(not_before))
         }
         _ => return None,
     };
@@ -102,16 +102,16 @@ fn chain(file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
 fn key(file: &Path) -> Result<PrivateKeyDer<'static>, String> {
     let text = std::fs::read(file).map_err(|error| unreadable(file, &pem::Error::Io(error)))?;
     PrivateKeyDer::from_pem_slice(bytes_without_mark(&text)).map_err(|error| match error {
-        // In the older form, with lines before its base64, it is no PEM to the reader.
+        // The parser does not recognise the older form, which has header lines before the base64.
         _ if is_encrypted(&text) => {
-            format!("{} is encrypted: `openssl pkey` takes the passphrase off", file.display())
+            format!("{} is encrypted: remove the passphrase with `openssl pkey`", file.display())
         }
         pem::Error::NoItemsFound => format!("{} holds no private key (PEM)", file.display()),
         error => unreadable(file, &error),
     })
 }
 
-/// Whether what holds no key that can be used holds one that is encrypted, in the form of PKCS #8 or the older one.
+/// Returns whether a PEM file holds an encrypted key, in the form of PKCS #8 or in the older one.
 fn is_encrypted(text: &[u8]) -> bool {
     let holds = |words: &[u8]| text.windows(words.len()).any(|window| window == words);
     holds(b"BEGIN ENCRYPTED PRIVATE KEY") || holds(b"Proc-Type: 4,ENCRYPTED")
@@ -122,7 +122,7 @@ fn unreadable(file: &Path, error: &pem::Error) -> String {
     format!("{} cannot be read: {why}", file.display())
 }
 
-/// The certificate in force: handshakes ask for it, a reload replaces it.
+/// The certificate in force: handshakes read it, a reload replaces it.
 #[derive(Debug)]
 pub(crate) struct Certificate {
     files: Files,
@@ -130,23 +130,23 @@ pub(crate) struct Certificate {
 }
 
 impl Certificate {
-    /// What was read from these files.
+    /// Returns the certificate that was read from these files.
     pub(crate) fn new(files: Files, read: CertifiedKey) -> Arc<Self> {
         Arc::new(Self { files, in_force: RwLock::new(Arc::new(read)) })
     }
 
-    /// Whether it is from these files.
+    /// Returns whether it was read from these files.
     pub(crate) fn is_from(&self, files: &Files) -> bool {
         self.files == *files
     }
 
-    /// From the next handshake on this is the certificate. Connections that are there stay. Says whether it is another.
+    /// Replaces the certificate for new handshakes; existing connections keep theirs. Returns whether it differs.
     pub(crate) fn replace(&self, new: CertifiedKey) -> bool {
         let old = std::mem::replace(&mut *self.in_force.write(), Arc::new(new));
         old.cert != self.in_force.read().cert
     }
 
-    /// What the server speaks: TLS 1.3 and 1.2, with what ring holds to be good.
+    /// The TLS configuration: TLS 1.3 and 1.2 with the defaults of ring.
     pub(crate) fn config(self: &Arc<Self>) -> Result<ServerConfig, Error> {
         let config = ServerConfig::builder_with_provider(provider())
             .with_protocol_versions(&[&rustls::version::TLS13, &rustls::version::TLS12])?;

@@ -1,18 +1,17 @@
-//! `petstore import`, `export` and `backup`: the shop in and out, through a running server or on its file at rest.
+//! `petstore import`, `export` and `backup`: through a running server, or on the data file.
 
 mod output;
 mod progress;
-mod through;
+mod via_server;
 
 use std::fs::{self, File};
-use std::io::{self, BufReader, Read, Write};
+use std::io::{self, BufReader, Read};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
 use petstore_http::IdleTime;
-use petstore_ports::{Header, Row, StoreError, StoreErrorKind};
 use petstore_sqlite::{
     BackupError, COMPANIONS, Copied, OpenError, PartialFile, backup, companion, is_database, read_snapshot,
 };
@@ -20,54 +19,57 @@ use serde_json::{Value, json};
 
 use self::output::Output;
 use self::progress::Progress;
-use self::through::Asked;
-use crate::admin::{Answer, NOT_UNDERSTOOD, Request, ask_within, connect};
-use crate::count::counted;
+use self::via_server::Asked;
+use crate::admin::{AdminAnswer, AdminRequest, NOT_UNDERSTOOD, ask_within, connect};
 use crate::environment::Stopwatch;
-use crate::keys::Through;
-use crate::ndjson::{End, Imported, Unimported};
+use crate::failure::Failure;
+use crate::keys::StoreTarget;
+use crate::ndjson::{End, ImportFailure, Imported, RowSink, export_snapshot};
+use crate::plural::counted;
 use crate::settings::Db;
 use crate::store::{Backend, IF_LOG_DAMAGED, NAME_ITS_SOCKET, is_folder};
+use crate::terminal::notify;
+use crate::terminal::print;
 use crate::terminal::visible_json;
-use crate::{Failure, mended, ndjson, print, sandbox, tell};
+use crate::{migration_report, ndjson, sandbox};
 
-/// How long a backup waits for what the server says of its file: one that hangs may be why it is made.
+/// The time limit for the server's answer about its file: a hanging server may be the reason for the backup.
 const CHECK_TIME: Duration = Duration::from_secs(2);
 
-/// Which store, and which file.
+/// The store and the file of a transfer.
 #[derive(Debug, Args)]
 pub(crate) struct TransferArgs {
     /// The file
     file: PathBuf,
 
     #[command(flatten)]
-    through: Through,
+    target: StoreTarget,
 
-    /// Say nothing of what was done
+    /// Print no result
     #[arg(long, conflicts_with = "json")]
     quiet: bool,
 }
 
-/// The same for an import.
+/// The arguments of an import.
 #[derive(Debug, Args)]
 pub(crate) struct ImportArgs {
     #[command(flatten)]
     transfer: TransferArgs,
 
-    /// Rename categories whose names read the same: the younger one gets its id behind its name
+    /// Rename categories whose names collide: the younger one gets its id behind its name
     #[arg(long)]
     rename_collisions: bool,
 }
 
 impl ImportArgs {
-    /// Loads a file into an empty store: all of it or nothing.
+    /// Imports a file into an empty store: all of it or nothing.
     pub(crate) fn import(&self) -> Result<(), Failure> {
         self.transfer.import(self.rename_collisions)
     }
 }
 
 impl TransferArgs {
-    /// Loads a file into an empty store: all of it or nothing.
+    /// Imports a file into an empty store: all of it or nothing.
     fn import(&self, rename: bool) -> Result<(), Failure> {
         let input: Box<dyn Read> = if self.is_standard() {
             Box::new(io::stdin())
@@ -76,8 +78,9 @@ impl TransferArgs {
         };
         let (count, renamed, place, into) = if let Some(server) = self.server()? {
             let sent = self.progress("sent");
-            let (count, renamed) = through::import(server, input, rename, sent, |error| self.fault(error))?;
-            (count, renamed, "the running server".to_owned(), self.through.socket().display().to_string())
+            let (count, renamed) =
+                via_server::import(server, input, rename, sent, |error| self.fault(error))?;
+            (count, renamed, "the running server".to_owned(), self.target.socket().display().to_string())
         } else {
             let backend = Backend::open(self.file_at_rest(false)?, NAME_ITS_SOCKET, IdleTime::default())?;
             let mut progress = self.progress("read");
@@ -85,22 +88,22 @@ impl TransferArgs {
             let imported =
                 ndjson::import(backend.bulk(), lines, End::OfInput, rename, |lines| progress.show(lines));
             backend.close();
-            // Whoever meant a server that keeps nothing sees that it was not that one.
-            let db = self.through.db.to_string();
+            // Named, because the operator may have meant a server with a store in memory.
+            let db = self.target.db.to_string();
             let Imported { lines, renamed } = imported.map_err(|why| unimported(&why))?;
-            (lines, mended::renamed_categories(&renamed), db.clone(), db)
+            (lines, migration_report::renamed_categories(&renamed), db.clone(), db)
         };
         for line in &renamed {
-            tell(line);
+            notify(line);
         }
         self.done(&json!({"lines": count, "into": into}), &format!("{} imported into {place}", lines(count)))
     }
 
-    /// Writes everything that the shop is.
+    /// Exports the whole shop.
     pub(crate) fn export(&self) -> Result<(), Failure> {
-        if self.through.json && self.is_standard() {
+        if self.target.json && self.is_standard() {
             return Err(Failure::usage(
-                "the lines go to standard output, where --json has no place: name a file",
+                "--json needs an export to a file, because standard output carries the lines: name a file",
             ));
         }
         if !self.is_standard() {
@@ -110,7 +113,7 @@ impl TransferArgs {
         let output = if self.is_standard() { Ok(Output::standard()) } else { Output::create(&self.file) };
         let mut output = output.map_err(|error| self.fault(&error))?;
         let count = match self.export_to(&mut output) {
-            // A reader that has seen enough is no fault.
+            // A closed pipe is not a failure.
             Err(_) if output.is_unread() => return Ok(()),
             done => done?,
         };
@@ -120,43 +123,44 @@ impl TransferArgs {
     fn export_to(&self, output: &mut Output) -> Result<u64, Failure> {
         let mut progress = self.progress("exported");
         let count = if let Some(server) = self.server()? {
-            through::export(&server, output, progress)?
+            via_server::export(&server, output, progress)?
         } else {
-            let Db::File(file) = self.file_at_rest(true)? else { return Err(self.through.nowhere()) };
-            let read = |sink: &mut Sink<'_>| read_snapshot(file, sink);
-            export_file(file, read, output, |lines| progress.show(lines))?
+            let Db::File(file) = self.file_at_rest(true)? else { return Err(self.target.nowhere()) };
+            let read = |sink: &mut RowSink<'_>| read_snapshot(file, sink);
+            export_snapshot(file, read, output, |lines| progress.show(lines))?
         };
         output.finish().map_err(|error| self.fault(&error))?;
         Ok(count)
     }
 
-    /// Copies the data file, while it is used or not.
+    /// Copies the data file, whether it is in use or not.
     pub(crate) fn backup(&self) -> Result<(), Failure> {
         if self.is_standard() {
             return Err(Failure::usage(
-                "a backup is a file, which is named: export writes to standard output",
+                "a backup needs the name of a file; only an export can write to standard output",
             ));
         }
         Db::check_target(&self.file).map_err(Failure::usage)?;
-        let Db::File(file) = &self.through.db else {
-            return Err(Failure::because("a store in memory has no file to copy: export it"));
+        let Db::File(file) = &self.target.db else {
+            return Err(Failure::because("a store in memory has no data file: use `petstore export`"));
         };
         let watch = Stopwatch::start();
         if let Some(copied) = self.backup_of_memory(file)? {
             return self.copied(copied, &watch);
         }
-        let nowhere = || Failure::because(format!("there is no data in {}: name its --db", self.through.db));
+        let nowhere =
+            || Failure::because(format!("{} does not exist: name the data file with --db", self.target.db));
         check_readable(file, nowhere)?;
         self.ask_whether_file_is_well()?;
         let copied = backup(file, &self.file).map_err(|error| Failure::because(with_remedy(&error)))?;
         self.copied(copied, &watch)
     }
 
-    /// Has a server make the backup of what is in its memory. None if there is no server that does; one that hangs may be why
-    /// the backup is made.
+    /// Has a server make the backup from its memory. Returns none if no server does; a hanging server may be the reason
+    /// for the backup.
     fn backup_of_memory(&self, file: &Path) -> Result<Option<Copied>, Failure> {
-        let Ok(Some(server)) = connect(&self.through.server()) else { return Ok(None) };
-        match through::backup(&server, CHECK_TIME, file, &self.file)? {
+        let Ok(Some(server)) = connect(&self.target.server()) else { return Ok(None) };
+        match via_server::backup(&server, CHECK_TIME, file, &self.file)? {
             Asked::Came(copied) => Ok(Some(copied)),
             Asked::CopyFile => Ok(None),
         }
@@ -175,48 +179,50 @@ impl TransferArgs {
         self.done(&done, &said)
     }
 
-    /// A server knows what has become of its file. To open another one that is in its place would be to copy into it what
-    /// is in the log of the one that was there. Who cannot be asked, or does not understand, says nothing against it.
+    /// Asks the server whether its file is sound. If another file has replaced it, opening that one would copy the log
+    /// of the former file into it. A server that does not answer or understand is ignored.
     fn ask_whether_file_is_well(&self) -> Result<(), Failure> {
-        match ask_within(CHECK_TIME, &self.through.server(), &Request::CheckFile) {
-            Ok(Some(Answer::Refused { why })) if why != NOT_UNDERSTOOD => Err(Failure::because(format!(
-                "no backup was made: {why}; what the server has is in its memory, and `petstore export` writes it"
-            ))),
+        match ask_within(CHECK_TIME, &self.target.server(), &AdminRequest::CheckFile) {
+            Ok(Some(AdminAnswer::Refused { why })) if why != NOT_UNDERSTOOD => {
+                Err(Failure::because(format!(
+                    "no backup was made: {why}; `petstore export` writes the data that the server has in memory"
+                )))
+            }
             _ => Ok(()),
         }
     }
 
-    /// Says what was done, to a program or to a person.
+    /// Reports the result, as JSON or as text.
     fn done(&self, json: &Value, said: &str) -> Result<(), Failure> {
-        if self.through.json {
+        if self.target.json {
             return print(&visible_json(&format!("{json:#}\n")));
         }
         if !self.quiet {
-            tell(said);
+            notify(said);
         }
         Ok(())
     }
 
-    /// Refuses an export that would be written over data, be it under the name that it begins with.
+    /// Refuses an export that would overwrite data, also under the temporary name.
     fn spare_data(&self) -> Result<(), Failure> {
         let target = fs::canonicalize(&self.file).unwrap_or_else(|_| self.file.clone());
         let (part, begins) = (PartialFile::path_of(&target), PartialFile::path_of(&self.file));
         for (file, name) in [(&target, &self.file), (&part, &begins)] {
             if let Some(what) = self.is_data(file) {
-                let why = format!("{} is {what}: an export is written to another file", name.display());
+                let why = format!("{} is {what}: name another file for the export", name.display());
                 return Err(Failure::because(why));
             }
         }
         Ok(())
     }
 
-    /// What of a store it is that the file would be written over.
+    /// Describes which part of a store the file is.
     fn is_data(&self, file: &Path) -> Option<&'static str> {
         let target = fs::canonicalize(file).ok().filter(|target| target.is_file())?;
-        if let Db::File(data) = &self.through.db {
+        if let Db::File(data) = &self.target.db {
             let belongs = |end: &str| fs::canonicalize(companion(data, end)).is_ok_and(|path| path == target);
             if COMPANIONS.into_iter().chain([sandbox::MARK]).any(belongs) {
-                return Some("a part of the data");
+                return Some("a part of the data file");
             }
         }
         is_database(&target).then_some("a data file")
@@ -231,16 +237,16 @@ impl TransferArgs {
     }
 
     fn server(&self) -> Result<Option<UnixStream>, Failure> {
-        connect(&self.through.server())
+        connect(&self.target.server())
     }
 
-    /// The store that no server serves. An import may make it; an export must find it.
+    /// The store if no server runs. An import may create it; an export requires it.
     fn file_at_rest(&self, must_exist: bool) -> Result<&Db, Failure> {
-        let db = &self.through.db;
+        let db = &self.target.db;
         match db {
-            Db::File(file) if must_exist => check_readable(file, || self.through.nowhere()).map(|()| db),
+            Db::File(file) if must_exist => check_readable(file, || self.target.nowhere()).map(|()| db),
             Db::File(_) => Ok(db),
-            Db::Memory => Err(self.through.nowhere()),
+            Db::Memory => Err(self.target.nowhere()),
         }
     }
 
@@ -249,14 +255,14 @@ impl TransferArgs {
     }
 }
 
-/// A folder can be opened too, but not read.
+/// Opens a file for reading. Opening a folder succeeds, so it is refused here.
 fn open(file: &Path) -> io::Result<File> {
     let file = File::open(file)?;
     if file.metadata()?.is_dir() { Err(io::ErrorKind::IsADirectory.into()) } else { Ok(file) }
 }
 
-/// Whether a data file may be read, in the system's words: SQLite says of all that it could not open it. Not for a
-/// process that has it open, whose locks would go when this closes it.
+/// Checks that a data file is readable, for a precise message: SQLite reports every failure alike. Must not run in a
+/// process that has the file open, because closing the file would release its locks.
 fn check_readable(file: &Path, nowhere: impl Fn() -> Failure) -> Result<(), Failure> {
     open(file).map(drop).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => nowhere(),
@@ -265,7 +271,7 @@ fn check_readable(file: &Path, nowhere: impl Fn() -> Failure) -> Result<(), Fail
     })
 }
 
-/// Why no backup was made, and what can be done.
+/// The failure of a backup, with advice.
 fn with_remedy(error: &BackupError) -> String {
     match error {
         BackupError::Source(OpenError::LogDamaged { .. }) => format!("{}{IF_LOG_DAMAGED}", error.report()),
@@ -277,51 +283,11 @@ fn lines(count: u64) -> String {
     counted(count, "line")
 }
 
-fn unwritten(error: &io::Error) -> Failure {
-    Failure::because(format!("the lines cannot be written: {error}"))
-}
-
-fn unimported(why: &Unimported) -> Failure {
+fn unimported(why: &ImportFailure) -> Failure {
     Failure::because(match why {
-        Unimported::Nothing(why) => format!("nothing was imported: {why}"),
-        Unimported::InDoubt(why) => {
-            format!("{why}: all of it is there or nothing; look before you import again")
+        ImportFailure::Nothing(why) => format!("nothing was imported: {why}"),
+        ImportFailure::InDoubt(why) => {
+            format!("{why}: the import is complete or absent: check before you import again")
         }
     })
-}
-
-/// What takes the rows of a data file.
-pub(crate) type Sink<'s> = dyn FnMut(Row) -> Result<(), StoreError> + 's;
-
-/// Writes the lines of a data file, as it is at one moment, which is read by `read`.
-pub(crate) fn export_file(
-    file: &Path,
-    read: impl FnOnce(&mut Sink<'_>) -> Result<Header, StoreError>,
-    output: &mut dyn Write,
-    mut progress: impl FnMut(u64),
-) -> Result<u64, Failure> {
-    let (mut count, mut fault) = (0, None);
-    let read = read(&mut |row| match ndjson::write_row(output, &row) {
-        Ok(lines) => {
-            count += lines;
-            progress(count);
-            Ok(())
-        }
-        Err(error) => {
-            let failed = StoreError::unavailable("the output cannot be written");
-            fault = Some(error);
-            Err(failed)
-        }
-    });
-    match (read, fault) {
-        (_, Some(error)) => Err(unwritten(&error)),
-        (Err(error), None) => {
-            let why = match error.kind() {
-                StoreErrorKind::Unavailable | StoreErrorKind::Corrupt => error.reason(),
-                StoreErrorKind::Busy | StoreErrorKind::Indeterminate => error.report(),
-            };
-            Err(Failure::because(format!("{} cannot be read: {why}", file.display())))
-        }
-        (Ok(_), None) => Ok(count),
-    }
 }

@@ -1,9 +1,9 @@
-//! What this build is.
+//! The version of this build.
 
-/// The version of the sources.
+/// The version of the source code.
 pub(crate) const NUMBER: &str = env!("CARGO_PKG_VERSION");
 
-/// The commit that it was built from; `unknown` where there was no repository.
+/// The commit that was built; `unknown` if there was no repository.
 pub(crate) const COMMIT: &str = env!("BUILD_COMMIT");
 
 /// Both, as `--version` prints them.

@@ -78,7 +78,7 @@ impl Tables {
             }
             RecordRef::Key(id) => view.load_key(*id, self.keys.get(id).cloned()),
             RecordRef::Idempotency(name) => {
-                view.load_idempotency(name.clone(), self.retries.get(name).cloned())
+                view.load_idempotency(name.clone(), self.retries.get(name).cloned());
             }
             RecordRef::NextPet => view.load_next_pet(fresh(PetId::new(next(&mut self.given.pet)))),
             RecordRef::NextCategory => {

@@ -1,11 +1,11 @@
-//! Names and addresses of servers, as requests and settings write them.
+//! Host names and origins, as requests and settings contain them.
 //!
-//! They are compared once parsed: an address is the same in every spelling, and a name in any case, with the final dot
-//! of a full name or without it. What merely begins or ends alike is another server.
+//! They are compared after parsing: spellings of one address are equal, and names are compared without regard to case
+//! and to the final dot of a fully qualified name. A common prefix or suffix does not make two names equal.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// A name or an address of a server, without a port.
+/// The name or address of a server, without a port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostName(Named);
 
@@ -13,12 +13,12 @@ pub struct HostName(Named);
 enum Named {
     /// In lower case, without a final dot.
     Name(String),
-    /// One of IPv4 that is written as IPv6 is what it stands for.
+    /// An IPv4-mapped IPv6 address is stored as IPv4.
     Address(IpAddr),
 }
 
 impl HostName {
-    /// Takes a name or an address as a `Host` has it: one of IPv6 in brackets.
+    /// Parses a name or an address as in a `Host` header: an IPv6 address is in brackets.
     ///
     /// ```
     /// use petstore_http::HostName;
@@ -42,7 +42,7 @@ impl HostName {
         }))
     }
 
-    /// Whether it is `localhost`, a name under that, or a loopback address.
+    /// Returns `true` for `localhost`, a name under it, or a loopback address.
     pub(crate) fn is_of_this_machine(&self) -> bool {
         match &self.0 {
             Named::Name(name) => name == "localhost" || name.ends_with(".localhost"),
@@ -51,18 +51,19 @@ impl HostName {
     }
 }
 
-/// The origin of a page.
+/// The origin of a web page: scheme, host and port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Origin {
     /// In lower case.
     scheme: String,
     host: HostName,
-    /// None where it is the scheme's own.
+    /// `None` for the default port of the scheme.
     port: Option<u16>,
 }
 
 impl Origin {
-    /// Takes an origin as browsers send it (the HTML standard, section 7.1.1), and other spellings of it. `null` is none.
+    /// Parses an origin as browsers send it (the HTML standard, section 7.1.1), or in other spellings. `null` is not an
+    /// origin.
     ///
     /// ```
     /// use petstore_http::Origin;
@@ -84,18 +85,22 @@ impl Origin {
             Some(port) => Some(port.parse().ok().filter(|_| is_number(port))?),
             None => None,
         };
-        let own_port = own_port(&scheme);
-        Some(Self { host: HostName::parse(name)?, port: port.filter(|port| Some(*port) != own_port), scheme })
+        let default_port = default_port(&scheme);
+        Some(Self {
+            host: HostName::parse(name)?,
+            port: port.filter(|port| Some(*port) != default_port),
+            scheme,
+        })
     }
 
-    /// Where the page came from.
+    /// The host that served the page.
     pub(crate) const fn host(&self) -> &HostName {
         &self.host
     }
 }
 
-/// The port of a scheme, in lower case, where none is named.
-pub(crate) fn own_port(scheme: &str) -> Option<u16> {
+/// The default port of a scheme, which must be in lower case.
+pub(crate) fn default_port(scheme: &str) -> Option<u16> {
     match scheme {
         "http" => Some(80),
         "https" => Some(443),
@@ -103,7 +108,7 @@ pub(crate) fn own_port(scheme: &str) -> Option<u16> {
     }
 }
 
-/// Whether a text is `uri-host [ ":" port ]` of RFC 3986 section 3.2.2, not empty.
+/// Returns `true` for a non-empty `uri-host [ ":" port ]` (RFC 3986, section 3.2.2).
 pub(crate) fn is_valid(host: &str) -> bool {
     let (name, port) = split_port(host);
     let valid_port = port.is_none_or(|port| {
@@ -112,6 +117,7 @@ pub(crate) fn is_valid(host: &str) -> bool {
     valid_port && is_valid_name(name)
 }
 
+/// Returns `true` for a non-empty `uri-host` (RFC 3986, section 3.2.2).
 pub(crate) fn is_valid_name(name: &str) -> bool {
     if let Some(literal) = name.strip_prefix('[') {
         return literal.strip_suffix(']').is_some_and(|address| address.parse::<Ipv6Addr>().is_ok());
@@ -131,9 +137,9 @@ pub(crate) fn is_valid_name(name: &str) -> bool {
     !name.is_empty()
 }
 
-/// A name or address, and the text of its port if it has one.
+/// Splits a host into its name or address and the text of its port.
 pub(crate) fn split_port(host: &str) -> (&str, Option<&str>) {
-    // The colons of an IPv6 literal are inside its brackets.
+    // The colons of an IPv6 literal are inside brackets.
     match host.rsplit_once(':') {
         Some((name, port)) if !port.contains(']') => (name, Some(port)),
         _ => (host, None),
@@ -177,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn each_spelling_of_a_server_is_equal_and_what_looks_like_it_is_not() {
+    fn spellings_of_one_host_are_equal_and_similar_hosts_are_not() {
         for (one, other) in [
             ("pets.example", "PETS.Example."),
             ("[2001:db8::1]", "[2001:DB8:0:0:0:0:0:0001]"),
@@ -206,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn an_origin_is_compared_by_its_parts() {
+    fn origins_are_compared_by_their_parts() {
         for (one, other) in [
             ("https://app.example", "https://App.Example.:443"),
             ("http://[::1]:3000", "HTTP://[0:0::1]:03000"),
@@ -234,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn this_machine_has_many_names() {
+    fn names_and_addresses_of_this_machine_are_recognised() {
         for (host, expected) in [
             ("localhost", true),
             ("LocalHost.", true),

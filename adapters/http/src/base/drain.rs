@@ -1,12 +1,12 @@
-//! The wish to stop, which everything that serves waits for.
+//! The stop signal of a server, for which all of its tasks wait.
 
 use std::sync::OnceLock;
 
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// A wish that comes once and stays. Those who wait for it are woken in the order in which they came, so that a
-/// simulation of a stop is the same at every run; a `watch` channel would wake them in any order.
+/// A signal that is set once. Waiting tasks are woken in the order in which they began to wait, so that a simulated
+/// stop is deterministic; a `watch` channel would wake them in an unspecified order.
 #[derive(Default)]
 pub(crate) struct Drain {
     begun: OnceLock<Instant>,
@@ -14,7 +14,8 @@ pub(crate) struct Drain {
 }
 
 impl Drain {
-    /// Wishes to stop. Where several stop one after the other, the time of all runs since the first of them.
+    /// Begins the stop. `since` is the instant at which the first of several servers began to stop, from which the
+    /// drain time of all of them runs.
     pub(crate) fn begin(&self, since: Instant) {
         self.begun.get_or_init(|| since);
         self.notify.notify_waiters();
@@ -24,14 +25,14 @@ impl Drain {
         self.since().is_some()
     }
 
-    /// Since when the time of the end runs, if it does.
+    /// The instant from which the drain time runs, once the stop has begun.
     pub(crate) fn since(&self) -> Option<Instant> {
         self.begun.get().copied()
     }
 
-    /// Waits for the wish.
+    /// Waits until the stop begins.
     pub(crate) async fn begun(&self) {
-        // Made before the look, it hears of a wish that comes after it.
+        // Created before the check, so that a signal between the check and the wait is not lost.
         let notify = self.notify.notified();
         if !self.has_begun() {
             notify.await;

@@ -1,7 +1,7 @@
-//! How long the threads of a server have nothing to do.
+//! The idle time of the threads of a server.
 //!
-//! Told by the threads themselves: what the machine gives to other processes, or the host to other machines, is no
-//! leisure of theirs.
+//! The threads measure it themselves, so that time which the machine gives to other processes, or a hypervisor to other
+//! machines, does not count as idle.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use tokio::runtime::Builder;
 use tokio::time::Instant;
 
-/// How long the threads of a server have had nothing to do, to be asked by anyone at any time. A clone is the same.
+/// The total time for which the threads of a server have been idle. Clones share the state.
 #[derive(Debug, Clone)]
 pub struct IdleTime(Arc<Threads>);
 
@@ -28,19 +28,19 @@ impl Default for IdleTime {
 }
 
 impl IdleTime {
-    /// How many threads there are.
+    /// The number of threads.
     pub fn threads(&self) -> usize {
         self.0.threads.lock().len()
     }
 
-    /// The time that they have had nothing to do, together.
+    /// The idle time of all threads together.
     pub fn time(&self) -> Duration {
         let now = self.now();
         let nanos = self.0.threads.lock().iter().map(|thread| thread.nanos(now)).sum();
         Duration::from_nanos(nanos)
     }
 
-    /// One more thread, that of the runtime that will be built: it has nothing to do while it is parked.
+    /// Adds the thread of a runtime that is about to be built. The thread is idle while it is parked.
     pub(crate) fn watch(&self, builder: &mut Builder) {
         let thread = Arc::<ThreadIdle>::default();
         self.0.threads.lock().push(Arc::clone(&thread));
@@ -50,19 +50,19 @@ impl IdleTime {
         builder.on_thread_unpark(move || thread.end(idle.now()));
     }
 
-    /// Nanoseconds since the beginning: enough for five hundred years.
-    #[expect(clippy::cast_possible_truncation, reason = "of what comes in those years")]
+    /// Nanoseconds since the start. They overflow after five hundred years.
+    #[expect(clippy::cast_possible_truncation, reason = "does not overflow within five hundred years")]
     fn now(&self) -> u64 {
         self.0.begun.elapsed().as_nanos() as u64
     }
 }
 
-/// When one thread had nothing to do. It alone writes.
+/// The idle time of one thread, which alone writes it.
 #[derive(Debug, Default)]
 struct ThreadIdle {
-    /// Of the rests that are over.
+    /// The total of the idle periods that have ended.
     nanos: AtomicU64,
-    /// Since when there is one, and a nanosecond; 0 while there is none.
+    /// The start of the current idle period plus one nanosecond; 0 while the thread is busy.
     since: AtomicU64,
 }
 
@@ -72,17 +72,17 @@ impl ThreadIdle {
     }
 
     fn end(&self, now: u64) {
-        let rested = self.lasts(now);
+        let idled = self.current(now);
         self.since.store(0, Ordering::Relaxed);
-        self.nanos.store(self.nanos.load(Ordering::Relaxed) + rested, Ordering::Relaxed);
+        self.nanos.store(self.nanos.load(Ordering::Relaxed) + idled, Ordering::Relaxed);
     }
 
-    /// A rest that ends at this moment may be counted or not.
+    /// The total idle time. A period that ends during the call may be missing.
     fn nanos(&self, now: u64) -> u64 {
-        self.nanos.load(Ordering::Relaxed) + self.lasts(now)
+        self.nanos.load(Ordering::Relaxed) + self.current(now)
     }
 
-    fn lasts(&self, now: u64) -> u64 {
+    fn current(&self, now: u64) -> u64 {
         match self.since.load(Ordering::Relaxed) {
             0 => 0,
             since => (now + 1).saturating_sub(since),
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rests_add_up_and_one_that_lasts_counts_so_far() {
+    fn idle_periods_add_up_and_the_current_one_counts() {
         let thread = ThreadIdle::default();
         assert_eq!(thread.nanos(5), 0);
         thread.begin(0);
@@ -106,11 +106,11 @@ mod tests {
         assert_eq!(thread.nanos(51), 11);
         thread.end(53);
         thread.end(60);
-        assert_eq!(thread.nanos(100), 13, "a thread that is woken twice has rested once");
+        assert_eq!(thread.nanos(100), 13, "a second end of one period adds nothing");
     }
 
     #[test]
-    fn a_runtime_rests_while_it_has_nothing_to_do() {
+    fn a_runtime_is_idle_while_it_is_parked() {
         let idle = IdleTime::default();
         assert_eq!((idle.threads(), idle.time()), (0, Duration::ZERO));
         let mut builder = Builder::new_current_thread();
@@ -120,15 +120,15 @@ mod tests {
         let (send, receive) = tokio::sync::oneshot::channel();
         std::thread::scope(|scope| {
             let waiting = scope.spawn(|| runtime.block_on(receive));
-            // Until it rests: it would for ever.
+            // The runtime stays parked until the message below.
             while idle.time() == Duration::ZERO {
                 std::thread::yield_now();
             }
             send.send(()).unwrap();
             waiting.join().unwrap().unwrap();
         });
-        let rested = idle.time();
-        assert!(rested > Duration::ZERO);
-        assert_eq!(idle.time(), rested, "nobody rests any more");
+        let idled = idle.time();
+        assert!(idled > Duration::ZERO);
+        assert_eq!(idle.time(), idled, "no thread is idle any more");
     }
 }

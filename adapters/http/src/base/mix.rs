@@ -1,4 +1,4 @@
-//! Mixing of numbers: for request ids and for the chance of planned failures.
+//! A mixing function, for request ids and for the random decisions of planned faults.
 
 /// The finaliser of splitmix64: a permutation of the 64-bit numbers, so distinct numbers stay distinct.
 pub(crate) fn mix(mut number: u64) -> u64 {

@@ -1,4 +1,4 @@
-//! What the transport tells of the requests it answered.
+//! The interfaces through which the transport reports the requests that it answered.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -7,34 +7,34 @@ use petstore_domain::AccountId;
 
 use crate::base::stats::TransportStats;
 
-/// Is told of answers. Called on the runtime's threads: it must not block.
+/// Receives reports of answers. Called on the threads of the runtime, so it must not block.
 pub trait Observer: Send + Sync {
-    /// Whether it wants to be told of an answer like this one. Asked of every answer, so that it must be quick.
+    /// Returns `true` if an answer like this one is to be reported. Called for every answer, so it must be fast.
     fn wants(&self, status: u16, duration: Duration, is_fault: bool) -> bool;
 
-    /// A request has been answered, and [`Observer::wants`] said yes.
+    /// Reports an answer for which [`Observer::wants`] returned `true`.
     fn answered(&self, exchange: &Exchange<'_>);
 
-    /// Something is probably not set up as it should be, though nothing has failed.
+    /// Reports a probable mistake in the setup that has not led to a failure.
     fn advise(&self, what: &str);
 
-    /// Something went wrong that no client is told of.
+    /// Reports a failure that no answer reports to a client.
     fn trouble(&self, what: &str);
 }
 
-/// Writes what is served at `/metrics`.
+/// Produces the text that is served at `/metrics`.
 pub trait Exposition: Send + Sync {
-    /// All metrics in OpenMetrics text, those of the transport among them.
+    /// All metrics in the OpenMetrics text format, including those of the transport.
     fn text(&self, transport: &TransportStats) -> String;
 }
 
-/// A request and its answer, without anything that could be a secret: no body, no query value, no header but the two
-/// that name the request.
+/// A request and its answer, without parts that may be secret: no body, no query value, and no header except the two
+/// that identify the request.
 #[derive(Debug, Clone, Copy)]
 pub struct Exchange<'a> {
-    /// The method; `-` for one that is not HTTP's.
+    /// The method; `-` for an unknown one.
     pub method: &'static str,
-    /// The route's template, such as `/pets/{petId}`; `-` for a path that is none.
+    /// The route template, such as `/pets/{petId}`; `-` for an unknown path.
     pub route: &'static str,
     /// The status of the answer.
     pub status: u16,
@@ -42,14 +42,14 @@ pub struct Exchange<'a> {
     pub request_id: &'a str,
     /// The request's `traceparent`.
     pub traceparent: Option<&'a str>,
-    /// The client's address: the peer's, or what trusted proxies tell.
+    /// The client's address: that of the peer, or the one that trusted proxies forward.
     pub client: IpAddr,
-    /// Who asked, if that was found out.
+    /// The account of the request, if it was authenticated.
     pub account: Option<AccountId>,
-    /// The display prefix of the key, if it was found good.
+    /// The display prefix of the key, if the key is valid.
     pub key: Option<&'a str>,
-    /// From the end of the head to the answer.
+    /// The time from the end of the head to the answer.
     pub duration: Duration,
-    /// What broke, for answers that are our fault.
+    /// The internal error, for answers with a status of 500 or above.
     pub fault: Option<&'a str>,
 }

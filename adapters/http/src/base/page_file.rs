@@ -1,4 +1,4 @@
-//! A file of the reference page: a gzip member that the owner hands in, unpacked when a client wants it so.
+//! A file of the reference page: a gzip member, decompressed for clients that do not accept gzip.
 
 use std::io::Read;
 use std::sync::OnceLock;
@@ -8,7 +8,7 @@ use flate2::Compression;
 use flate2::read::{GzDecoder, GzEncoder};
 use hyper::header::HeaderValue;
 
-/// Bytes of the longest file, unpacked.
+/// The most bytes of a decompressed file.
 const PLAIN_MAX: u32 = 16 * 1024 * 1024;
 
 /// A file of the reference page.
@@ -17,17 +17,18 @@ pub struct PageFile {
     name: &'static str,
     content_type: HeaderValue,
     gzip: Bytes,
-    /// Made when the first client comes that takes no gzip, and kept: it costs milliseconds, and asking costs nothing.
+    /// Decompressed for the first client that does not accept gzip, and kept.
     plain: OnceLock<Bytes>,
-    /// The CRC-32 and the length of what is packed.
+    /// The CRC-32 and the length of the content.
     trailer: [u8; 8],
 }
 
 impl PageFile {
-    /// A file whose content is this gzip member. `name` is what follows `/docs/`, and is empty for the page itself.
+    /// Creates a file from a gzip member. `name` is the part of the path after `/docs/`; it is empty for the page
+    /// itself.
     ///
     /// # Panics
-    /// If `content_type` cannot stand in a header, or the member is too short to be one.
+    /// If `content_type` is not a valid header value, or the member is too short.
     pub fn new(name: &'static str, content_type: &'static str, gzip: &'static [u8]) -> Self {
         Self {
             name,
@@ -38,11 +39,11 @@ impl PageFile {
         }
     }
 
-    /// The same with content that is not packed yet.
+    /// Creates a file from content that is not compressed yet.
     pub fn of(name: &'static str, content_type: &'static str, content: String) -> Self {
         let mut member = Vec::new();
         let gzip = GzEncoder::new(content.as_bytes(), Compression::best()).read_to_end(&mut member);
-        gzip.expect("what is in memory can be read");
+        gzip.expect("reading from memory does not fail");
         let trailer = *member.last_chunk().expect("a gzip member ends with eight bytes about its content");
         Self {
             name,
@@ -72,7 +73,10 @@ impl PageFile {
         self.trailer
     }
 
-    /// The content, unpacked once and kept. An error says why it cannot be unpacked.
+    /// The decompressed content.
+    ///
+    /// # Errors
+    /// The member is damaged, or its content too long.
     pub(crate) fn plain(&self) -> Result<Bytes, &'static str> {
         if let Some(bytes) = self.plain.get() {
             return Ok(bytes.clone());
@@ -80,11 +84,11 @@ impl PageFile {
         let [.., a, b, c, d] = self.trailer;
         let length = u32::from_le_bytes([a, b, c, d]);
         if length > PLAIN_MAX {
-            return Err("a file of the reference page is too long to be unpacked");
+            return Err("a file of the reference page is too long to be decompressed");
         }
         let mut bytes = Vec::with_capacity(length as usize);
         let plain = GzDecoder::new(&*self.gzip).take(u64::from(length)).read_to_end(&mut bytes);
-        plain.map_err(|_| "a file of the reference page cannot be unpacked")?;
+        plain.map_err(|_| "a file of the reference page cannot be decompressed")?;
         Ok(self.plain.get_or_init(|| bytes.into()).clone())
     }
 }
@@ -93,11 +97,11 @@ impl PageFile {
 mod tests {
     use super::*;
 
-    /// Five bytes, stored.
+    /// A member with five stored bytes.
     const HELLO: &[u8] = b"\x1f\x8b\x08\0\0\0\0\0\x02\xff\x01\x05\0\xfa\xffhello\x86\xa6\x10\x36\x05\0\0\0";
 
     #[test]
-    fn a_file_is_unpacked_once() {
+    fn a_file_is_decompressed_once() {
         let file = PageFile::new("", "text/plain", HELLO);
         let first = file.plain().unwrap();
         assert_eq!(first, "hello");
@@ -105,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn content_that_comes_unpacked_is_packed_as_it_is() {
+    fn plain_content_is_compressed_without_a_change() {
         let file = PageFile::of("", "text/plain", "hello".repeat(100));
         assert_eq!(file.plain().unwrap(), "hello".repeat(100));
         let gzip = PageFile::new("", "text/plain", file.gzip.to_vec().leak());

@@ -1,4 +1,4 @@
-//! What an owner may set of the transport. Every bound and every deadline of it has its name here.
+//! The settings of the transport, with all of its bounds and deadlines.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -16,50 +16,49 @@ use crate::base::page_file::PageFile;
 /// The transport's settings.
 #[derive(Clone)]
 pub struct HttpSettings {
-    /// What the paths of the contract stand under: empty, or a slash and something, without a slash at its end.
+    /// The prefix of the contract's paths: empty, or a path with a leading and without a trailing slash.
     pub base_path: String,
-    /// The origin that links are made with, such as `https://pets.example`; none: what a trusted proxy tells, else the
+    /// The origin of links, such as `https://pets.example`. `None` for the one that a trusted proxy forwards, else the
     /// request's Host.
     pub public_url: Option<String>,
-    /// Hosts that are served; none: any valid one.
+    /// The hosts that are served; `None` for any valid one.
     pub hosts: Option<Vec<HostName>>,
-    /// Which pages of other origins may read answers.
+    /// The origins whose pages may read answers.
     pub cors: Cors,
-    /// Whether a change must say which version it changes.
+    /// Changes must have an `If-Match`.
     pub require_if_match: bool,
-    /// Whether getPet is gone from the date on that the contract and every `Sunset` name.
+    /// getPet answers 410 from its sunset date on.
     pub enforce_sunset: bool,
-    /// Peers that are believed where a request comes from, and which scheme and host its client asked: in `Forwarded` if
-    /// there is one, else in `X-Forwarded-For`, `X-Forwarded-Proto` and `X-Forwarded-Host`.
+    /// Peers whose forwarding headers are trusted for the client's address and for the scheme and host that it
+    /// requested: `Forwarded` if present, else `X-Forwarded-For`, `X-Forwarded-Proto` and `X-Forwarded-Host`.
     pub trusted_proxies: Vec<Network>,
-    /// A number of the store's: entity tags and cursors of another store mean nothing to this one.
+    /// The epoch of the store. Entity tags and cursors of another epoch are not valid.
     pub epoch: u64,
-    /// Where the ids of requests that bring none begin: a random number, another one at each start, since ids would come
-    /// again otherwise.
+    /// The seed of generated request ids. It must be random at each start, since the ids would repeat otherwise.
     pub request_ids: u64,
-    /// The contract, as it is served.
+    /// The documents that are served.
     pub documents: Documents,
-    /// How long things may take.
+    /// The deadlines.
     pub deadlines: Deadlines,
-    /// How much there may be of things.
+    /// The bounds.
     pub bounds: Bounds,
-    /// Whether lists and documents are sent as gzip to whoever takes it.
+    /// Lists and documents are sent with gzip to clients that accept it.
     pub gzip: bool,
-    /// Whom to tell of answers; none: nobody, at no cost.
+    /// Receives reports of answers. `None` costs nothing.
     pub observer: Option<Arc<dyn Observer>>,
-    /// Where the threads that serve the contract tell how long they have nothing to do.
+    /// Records the idle time of the threads that serve the contract.
     pub idle: IdleTime,
-    /// What is served at `/metrics`; none: nothing is.
+    /// The text at `/metrics`. With `None` the path is not served.
     pub exposition: Option<Arc<dyn Exposition>>,
-    /// What a tester may do to the server, at `/sandbox/` beside `/health`; none: nothing, at no cost. Never for a server
-    /// that others rely on.
+    /// The sandbox at `/sandbox/`, next to `/health`. `None` costs nothing. A server that others rely on must not have
+    /// one.
     pub sandbox: Option<Arc<dyn Sandbox>>,
 }
 
 impl HttpSettings {
-    /// The contract under `/v1` for whoever asks, with its own deadlines and bounds; getPet stays, and nobody watches. What
-    /// is to be otherwise is set: `HttpSettings { cors: Cors::Off, ..HttpSettings::new(epoch, documents) }`. Request ids
-    /// begin at the epoch: whose store is older than its server sets [`request_ids`](Self::request_ids) too.
+    /// The default settings: the contract under `/v1` for all hosts and origins, no sunset, no observer, no sandbox.
+    /// Other values are set by `HttpSettings { cors: Cors::Off, ..HttpSettings::new(epoch, documents) }`. Request ids
+    /// are seeded with the epoch: with a durable store, set [`request_ids`](Self::request_ids) too.
     pub fn new(epoch: u64, documents: Documents) -> Self {
         Self {
             base_path: "/v1".to_owned(),
@@ -83,29 +82,29 @@ impl HttpSettings {
     }
 }
 
-/// The OpenAPI document in both forms, and as people read it.
+/// The OpenAPI document in both formats, and its reference page.
 #[derive(Clone)]
 pub struct Documents {
-    /// As it was written.
+    /// The document as YAML.
     pub yaml: Bytes,
-    /// The same as JSON.
+    /// The document as JSON.
     pub json: Bytes,
-    /// The reference page that is drawn from it, served at `/docs`; without files there is none.
+    /// The files of the reference page, served at `/docs`; empty for no page.
     pub page: Arc<[PageFile]>,
 }
 
-/// Which pages of other origins may read answers. Never with credentials of the browser's.
+/// The origins whose pages may read answers. Browsers never send their own credentials along.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Cors {
-    /// None.
+    /// No other origin.
     Off,
-    /// All.
+    /// Any origin.
     AnyOrigin,
-    /// Those of these origins.
+    /// These origins.
     Origins(Vec<Origin>),
 }
 
-/// How long things may take.
+/// The deadlines of the transport.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Deadlines {
     /// From the first byte of a request to the end of its head.
@@ -114,20 +113,20 @@ pub struct Deadlines {
     pub body: Duration,
     /// From an answer to the next request.
     pub idle: Duration,
-    /// The same while others wait for a place among the connections.
+    /// The same while other connections wait for a free slot.
     pub idle_crowded: Duration,
-    /// Without the client taking a byte of the answer.
+    /// For the client to read some bytes of the answer.
     pub write_stall: Duration,
-    /// The same for a streaming answer, whose client may be busy with what it got so far.
+    /// The same for a streaming answer, whose client may need time to process earlier bytes.
     pub stream_stall: Duration,
-    /// From the wish to stop to the last answer.
+    /// From the beginning of a stop to the last answer.
     pub drain: Duration,
-    /// From a request's arrival to its turn. When requests have waited longer for a while, some are refused.
+    /// From a request's arrival to its handling. When requests have waited longer for a while, some are refused.
     pub turn: Duration,
 }
 
 impl Deadlines {
-    /// Figures for the open internet.
+    /// Defaults for the open internet.
     pub const DEFAULT: Self = Self {
         head: Duration::from_secs(10),
         body: Duration::from_secs(15),
@@ -139,86 +138,86 @@ impl Deadlines {
         turn: Duration::from_millis(20),
     };
 
-    /// The point in time at which a client has taken nothing for too long, which is `limit` after `since`. Once the server
-    /// stops, a client has half of the drain time at most: no answer is coming to it that a stop could still wait for.
+    /// The instant at which a stalled client is given up: `limit` after `since`. During a stop it has at most half of
+    /// the drain time, since it does not read the answer for which the stop would wait.
     pub(crate) fn end_of_stall(&self, limit: Duration, since: Instant, stop: Option<Instant>) -> Instant {
         let end = since + limit;
         stop.map_or(end, |stop| end.min(since.max(stop) + self.drain / 2))
     }
 }
 
-/// How much there may be of things.
+/// The bounds of the transport.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
-    /// Bytes of a request's body.
+    /// Bytes of a request body.
     pub body: usize,
-    /// Connections at once; further ones wait to be accepted, and idle ones make way for them. Those to a listener of
-    /// health and metrics alone are not among them.
+    /// Open connections. Further ones wait in the accept queue, and idle ones are closed for them. Connections to a
+    /// separate listener for health and metrics do not count.
     pub connections: usize,
-    /// Connections at once to such a listener: supervisors, balancers and readers of metrics are few.
+    /// Open connections to such a listener. Supervisors, load balancers and collectors of metrics need few.
     pub ops_connections: usize,
-    /// Streaming answers at once; further ones are refused with 503 `overloaded`.
+    /// Open streaming answers. Further ones are refused with 503 `overloaded`.
     pub streams: usize,
 }
 
 impl Bounds {
-    /// A mebibyte, and fewer connections than a process may usually open files.
+    /// The defaults. The number of connections stays below the usual limit of open files.
     pub const DEFAULT: Self =
         Self { body: 1024 * 1024, connections: 10_000, ops_connections: 100, streams: 1_000 };
 }
 
-/// Bytes of a request target (path and query): 8 KiB, as RFC 9110 section 4.1 recommends at least.
+/// Bytes of a request target (path and query): at least the 8000 that RFC 9110 recommends (section 4.1).
 pub(crate) const TARGET_MAX: usize = 8 * 1024;
 
-/// Bytes of a head. hyper's own buffer is twice as large, so that the answer to a head between the two is ours.
+/// Bytes of a head. hyper's own buffer is larger, so that a head between the two bounds gets a complete error answer.
 pub(crate) const HEAD_MAX: usize = 16 * 1024;
 
-/// hyper's read buffer: beyond it, or beyond 100 fields, hyper answers a bare 431 itself. Over HTTP/2 h2 does so beyond
-/// as many bytes, of which it counts 32 a field more.
+/// hyper's read buffer. Beyond it, or beyond 100 fields, hyper itself answers 431 without a body. Over HTTP/2, h2 does
+/// so beyond the same number of bytes, and adds 32 for each field.
 pub(crate) const READ_BUFFER_MAX: usize = 32 * 1024;
 
-/// Fields of a head: hyper's bound for HTTP/1.1, ours for HTTP/2.
+/// Fields of a head. hyper enforces the bound for HTTP/1.1, this crate for HTTP/2.
 pub(crate) const FIELDS_MAX: usize = 100;
 
-/// Requests at once on a connection that speaks HTTP/2: no fewer than RFC 9113 recommends (section 6.5.2).
+/// Concurrent streams of an HTTP/2 connection: the minimum that RFC 9113 recommends (section 6.5.2).
 pub(crate) const STREAMS_MAX: u32 = 100;
 
-/// Requests that a client may give up before we have looked at them (rapid reset, CVE-2023-44487), and those that we
-/// may have to give up for its errors. Beyond that the connection ends.
+/// Streams that a client may reset before they are accepted (rapid reset, CVE-2023-44487), and streams that may be
+/// reset for its errors. Beyond these bounds the connection ends.
 pub(crate) const PENDING_RESETS_MAX: usize = 20;
 pub(crate) const LOCAL_RESETS_MAX: usize = 100;
 
-/// Bytes of bodies that a client may send before they are read: in one request, and in all of a connection's.
+/// Flow-control windows of HTTP/2: unread bytes of bodies, for one stream and for the connection.
 pub(crate) const STREAM_WINDOW: u32 = 64 * 1024;
 pub(crate) const CONNECTION_WINDOW: u32 = 256 * 1024;
 
-/// Bytes of an answer that h2 takes ahead of the client.
+/// Bytes of an answer that h2 buffers ahead of the client.
 pub(crate) const SEND_BUFFER_MAX: usize = 64 * 1024;
 
-/// Bytes of answers that a client of HTTP/2 has not taken: with more of them its next requests on that connection wait, but
-/// for a few, so that one large answer that is left lying holds up nobody.
+/// Bytes of answers that an HTTP/2 client has not read. With more of them its next requests on that connection wait,
+/// unless they are only a few answers, so that one large unread answer does not block the others.
 pub(crate) const PENDING_BYTES_MAX: usize = 64 * 1024;
 pub(crate) const PENDING_ANSWERS_FEW: usize = 8;
 
-/// Bytes of heads of requests that wait for that: 4 KiB, which no browser's head is, for each that there may be. Further
-/// ones are refused.
+/// Bytes of the heads of requests that wait for that: 4 KiB, more than a browser sends, for each stream. Further
+/// requests are refused.
 pub(crate) const WAITING_HEADS_MAX: usize = 4 * 1024 * STREAMS_MAX as usize;
 
-/// Bytes that hyper's map of fields takes for each, beside its text.
+/// Bytes that hyper's header map takes for each field, without its text.
 pub(crate) const FIELD_SLOT_BYTES: usize = 104;
 
-/// Bytes that are read of a connection that speaks HTTP/2 until others have their turn: as many as TLS has in a record. If
-/// they are the smallest frames they are a millisecond's work or two.
+/// Bytes that one poll of an HTTP/2 connection reads: the size of a TLS record. It bounds the time for which a client
+/// that sends the smallest frames blocks the other connections of the thread.
 pub(crate) const READ_TURN_MAX: usize = 16 * 1024;
 
-/// Bytes of an unwanted body that are read before the answer, so that the connection can live on.
+/// Bytes of an unwanted body that are read before the answer, so that the connection can be reused.
 pub(crate) const DRAIN_MAX: usize = 64 * 1024;
 
-/// How long an unwanted body is read before the answer, and a closed connection after it.
+/// Time for which an unwanted body is read before the answer, and input after a lingering close.
 pub(crate) const DRAIN_TIME: Duration = Duration::from_secs(1);
 
-/// Bytes that are read after the last answer of a connection: a client that is still sending when the socket closes
-/// is reset, and the reset destroys the answer on its way.
+/// Bytes that are read after the last answer of a connection. Closing a socket with unread input resets the connection,
+/// which can destroy the answer in transit.
 pub(crate) const LINGER_MAX: usize = 4 * 1024 * 1024;
 
 /// An IP address, or a network in CIDR notation.
@@ -229,7 +228,7 @@ pub struct Network {
 }
 
 impl Network {
-    /// Takes `10.0.0.0/8`, `2001:db8::/32` or a single address.
+    /// Parses a network such as `10.0.0.0/8` or `2001:db8::/32`, or a single address.
     ///
     /// ```
     /// use petstore_http::Network;
@@ -240,8 +239,8 @@ impl Network {
     /// assert_eq!(Network::parse("10.0.0.0/33"), None);
     /// ```
     ///
-    /// IPv4 addresses that are written as IPv6 are what they are: a network of them is one of IPv4, and one that they are
-    /// only a part of cannot begin like them.
+    /// A network of IPv4-mapped IPv6 addresses is an IPv4 network. A mapped address with a prefix shorter than 96 bits
+    /// is refused.
     ///
     /// ```
     /// # use petstore_http::Network;
@@ -262,7 +261,7 @@ impl Network {
         }
     }
 
-    /// Whether an address belongs to the network.
+    /// Returns `true` if an address belongs to the network.
     pub fn contains(&self, address: IpAddr) -> bool {
         match (self.address, address.to_canonical()) {
             (IpAddr::V4(network), IpAddr::V4(address)) => {

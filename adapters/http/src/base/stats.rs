@@ -1,62 +1,62 @@
-//! The counts of a server, as its owner reads them.
+//! Statistics of the transport, as its owner reads them.
 
 use std::time::Duration;
 
-/// What the transport has counted since its start.
+/// The counts of the transport since its start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TransportStats {
-    /// Answers by route template, method and status, where there were any.
+    /// Answers by route template, method and status, without zero counts.
     pub requests: Vec<Requests>,
-    /// How long answers took, by route template, where there were any.
+    /// Latencies by route template, without routes that had no answer.
     pub latencies: Vec<Latencies>,
-    /// What the gate decided about requests of accounts.
+    /// Decisions of the gate about requests of accounts.
     pub decisions: Vec<Decisions>,
     /// Requests that are being answered.
     pub in_flight: u64,
-    /// Connections that were accepted.
+    /// Accepted connections.
     pub accepted: u64,
-    /// Connections that are open.
+    /// Open connections.
     pub connections: u64,
     /// Handlers that panicked.
     pub panics: u64,
-    /// Requests that were refused because others had waited too long for their turn.
+    /// Requests that were refused by load shedding.
     pub shed: u64,
-    /// Values in forwarding headers of trusted proxies that were ignored, because they were not valid or not served.
+    /// Values in forwarding headers of trusted proxies that were ignored, because they are invalid or not served.
     pub forwarded_ignored: u64,
 }
 
-/// How many answers.
+/// The number of answers with one route, method and status.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Requests {
-    /// The route's template; `-` for a path that is none.
+    /// The route template; `-` for an unknown path.
     pub route: &'static str,
-    /// The method; `-` for one that is not HTTP's.
+    /// The method; `-` for an unknown one.
     pub method: &'static str,
     /// The status.
     pub status: u16,
-    /// How many.
+    /// The number of answers.
     pub count: u64,
 }
 
-/// How long answers took.
+/// A histogram of the latencies of one route.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Latencies {
-    /// The route's template.
+    /// The route template.
     pub route: &'static str,
-    /// All of them together.
+    /// The sum of the latencies.
     pub sum: Duration,
-    /// How many took up to so long, and longer than the bound before. The last has no bound.
+    /// For each upper bound, the number of answers above the previous bound. The last bound is [`Duration::MAX`].
     pub buckets: Vec<(Duration, u64)>,
 }
 
-/// How often the gate decided so.
+/// The number of equal decisions of the gate for one plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decisions {
     /// The account's plan.
     pub plan: &'static str,
-    /// What was decided.
+    /// The decision.
     pub decision: &'static str,
-    /// How often.
+    /// The number of decisions.
     pub count: u64,
 }

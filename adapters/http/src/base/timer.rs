@@ -5,8 +5,8 @@ use std::time::Duration;
 use petstore_ports::{Reply, Timer};
 use tokio::time::Instant;
 
-/// A [`Timer`] that waits on the runtime in which a reply is polled. That must be a tokio runtime with its time enabled,
-/// as those of the transport are.
+/// A [`Timer`] that waits on the runtime in which a reply is polled. That must be a tokio runtime with its time
+/// enabled, as those of the transport are.
 #[derive(Debug, Clone, Copy)]
 pub struct TokioTimer(Instant);
 

@@ -1,4 +1,4 @@
-//! One connection, for those who serve it one after the other: whose it is, and what belongs to it.
+//! The context of one connection, which is handed from layer to layer.
 
 use std::net::IpAddr;
 use std::rc::Rc;
@@ -8,14 +8,14 @@ use crate::base::drain::Drain;
 use crate::io::activity::Activity;
 use crate::thread::thread_state::ThreadState;
 
-/// A connection without its stream.
+/// The context of one connection: everything but its stream.
 pub(crate) struct ConnectionContext {
-    /// Whom it comes from.
+    /// The address of the peer.
     pub(crate) peer: IpAddr,
-    /// The thread that it lives on.
+    /// The state of the thread that serves it.
     pub(crate) thread: Rc<ThreadState>,
-    /// What happens on it.
+    /// Its activity, for its deadlines.
     pub(crate) activity: Rc<Activity>,
-    /// The end of the server.
+    /// The stop signal of the server.
     pub(crate) drain: Arc<Drain>,
 }

@@ -1,7 +1,7 @@
-//! What wakes a connection besides its socket, at no cost while it does not.
+//! The two events that wake a connection besides its socket: a deadline, and the server's stop.
 //!
-//! Polling a timer or a channel costs some 80 instructions each. A connection always runs in one task, so a waker that
-//! was left once stays good: these two are polled when they are set, and then only when they have something to say.
+//! Neither is polled on the hot path. A connection always runs in one task, so that a registered waker stays valid:
+//! each is polled once to register the waker, and again only after it has fired.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use tokio::time::{Instant, Sleep, sleep_until};
 
 use crate::base::drain::Drain;
 
-/// A timer that is set anew often and rings seldom.
+/// A timer that is often reset and seldom fires.
 pub(crate) struct DeadlineTimer {
     sleep: Pin<Box<Sleep>>,
     is_armed: bool,
@@ -31,12 +31,12 @@ impl DeadlineTimer {
         self.is_armed = false;
     }
 
-    /// Whether it has been set and has not rung yet.
+    /// Returns `true` if the waker is registered and the timer has not fired yet.
     pub(crate) fn is_armed(&self) -> bool {
         self.is_armed && !self.sleep.is_elapsed()
     }
 
-    /// Whether its time has come. If not, the task is woken when it has.
+    /// Returns `true` if the deadline has passed. Otherwise the task is woken when it does.
     pub(crate) fn has_fired(&mut self, context: &mut Context<'_>) -> bool {
         if self.is_armed() {
             return false;
@@ -46,7 +46,7 @@ impl DeadlineTimer {
     }
 }
 
-/// The server's wish to stop, as one connection waits for it.
+/// The server's stop, as one connection waits for it.
 pub(crate) struct StopSignal {
     drain: Arc<Drain>,
     begun: Pin<Box<dyn Future<Output = ()>>>,
@@ -60,7 +60,7 @@ impl StopSignal {
         Self { drain: Arc::clone(drain), begun: Box::pin(begun), is_armed: false }
     }
 
-    /// Whether the server wishes to stop. If not, the task is woken when it does.
+    /// Returns `true` if the server is stopping. Otherwise the task is woken when it begins to stop.
     pub(crate) fn is_stopping(&mut self, context: &mut Context<'_>) -> bool {
         if self.is_armed && !self.drain.has_begun() {
             return false;
@@ -69,7 +69,7 @@ impl StopSignal {
         !self.is_armed
     }
 
-    /// Since when the time of the end runs, if it does.
+    /// The instant at which the server began to stop.
     pub(crate) fn since(&self) -> Option<Instant> {
         self.drain.since()
     }

@@ -1,9 +1,9 @@
-//! One connection that speaks HTTP/1.1: hyper's state machine under the deadlines that hyper does not have.
+//! One HTTP/1.1 connection: hyper's state machine, with deadlines that hyper does not have.
 //!
-//! hyper's header time-out also ends idle connections, covers no body and no stalled write. Here every time-out is a
-//! deadline of one alarm for each connection. The hot path only writes down what happens ([`Activity`]); the clock is
-//! read once at the end of a poll in which the connection moved, and the alarm is set anew only when it fires or when
-//! a nearer deadline comes up. So a request costs one look at the clock and no timer.
+//! hyper's header time-out also ends idle connections, and covers neither bodies nor stalled writes. So hyper's is off,
+//! and each connection has one timer for all deadlines. The hot path only records activity ([`Activity`]). The clock is
+//! read once at the end of a poll that made progress, and the timer is reset only when it fires or when an earlier
+//! deadline comes up. A request thus costs one read of the clock and no timer operation.
 
 use std::cell::Cell;
 use std::io;
@@ -33,14 +33,14 @@ use crate::io::activity::{Activity, Phase};
 use crate::io::socket::{SendNow, Socket, Stream};
 use crate::thread::thread_state::ThreadState;
 
-/// Serves a stream in the clear to its end, and notes what happens on it.
+/// Serves a stream without TLS to its end.
 pub(crate) async fn serve_connection<T: Stream>(stream: T, send: SendNow<T>, context: ConnectionContext) {
     let socket =
         Socket::new(stream, send, Rc::clone(&context.activity), Rc::clone(&context.thread.send_batch));
     serve_http1::<_, false>(socket, context).await;
 }
 
-/// Serves a stream of HTTP/1.1 to its end, of what is said in it: beneath it is a [`Socket`], and perhaps TLS.
+/// Serves HTTP/1.1 on a stream to its end. The stream is a [`Socket`], or TLS over one.
 pub(crate) async fn serve_http1<T: Stream, const SECURE: bool>(stream: T, context: ConnectionContext) {
     let ConnectionContext { peer, thread, activity, drain } = context;
     let _open = thread.load_shedder.opened();
@@ -50,12 +50,12 @@ pub(crate) async fn serve_http1<T: Stream, const SECURE: bool>(stream: T, contex
     let service =
         service_fn(move |request| exchange::<SECURE>(Rc::clone(&serving), Rc::clone(&noted), peer, request));
     let http = http1::Builder::new()
-        // One flat buffer and one send for each answer: 4 to 5% over a vector of head and body.
+        // One flat buffer and one send for each answer is faster than a vectored write of head and body.
         .writev(false)
         .max_buf_size(READ_BUFFER_MAX)
-        // A client that sends no more may still wait for its answer; hyper would drop it with the connection.
+        // A client that has shut its writing side may still wait for its answer.
         .half_close(true)
-        // The deadlines are ours, all of them.
+        // `Connection` enforces all deadlines.
         .header_read_timeout(None)
         .serve_connection(TokioIo::new(stream), service);
     match Connection::new(http, activity, deadlines, StopSignal::new(&drain)).serve().await {
@@ -67,14 +67,14 @@ pub(crate) async fn serve_http1<T: Stream, const SECURE: bool>(stream: T, contex
             note_unread(&thread, peer, StatusCode::REQUEST_TIMEOUT, &id);
             Box::pin(refuse_late_head(stream, &id)).await;
         }
-        // TLS has a last word: without it the client may think that something is missing (RFC 8446, section 6.1).
+        // Without the TLS alert `close_notify`, a client may suspect a truncated answer (RFC 8446, section 6.1).
         Some((stream, Ended::Idle)) if SECURE => Box::pin(close(stream)).await,
         Some(_) | None => {}
     }
 }
 
-/// Notes when something of a request has come: above TLS, whose own messages (a change of keys, a ticket) are no
-/// beginning of one.
+/// Records that bytes of a request have arrived. It sits above TLS, whose own messages (key updates, tickets) do not
+/// begin a request.
 struct ReceiveFilter(Rc<Activity>);
 
 impl ReadFilter for ReceiveFilter {
@@ -93,16 +93,16 @@ impl ReadFilter for ReceiveFilter {
     }
 }
 
-/// Ends a stream on which nothing is owed.
+/// Shuts a stream down on which no answer is pending.
 async fn close<T: Stream>(mut stream: T) {
     let _ = tokio::time::timeout(LAST_REQUEST_TIME, stream.shutdown()).await;
 }
 
-/// How long an idle connection may still send a request when the server wants to stop, and how long the rest of one whose
-/// head has begun may take: one that is on its way when the connection closes would be lost.
+/// Time in which an idle connection may still send a request after the server began to stop, and a started head may
+/// arrive: a request in transit would be lost if the connection closed at once.
 pub(crate) const LAST_REQUEST_TIME: Duration = Duration::from_millis(500);
 
-/// Counts and logs an answer to what never became an exchange.
+/// Counts and logs an answer to a request whose head was never read.
 fn note_unread(thread: &ThreadState, peer: IpAddr, status: StatusCode, id: &RequestId) {
     thread.counters.answered_unread(status);
     let told = Exchange {
@@ -124,7 +124,7 @@ fn note_unread(thread: &ThreadState, peer: IpAddr, status: StatusCode, id: &Requ
     }
 }
 
-/// Answers what hyper cannot answer any more: the head did not come in time. What it would have said is not known.
+/// Answers a request whose head did not arrive in time, which hyper cannot do.
 async fn refuse_late_head<T: Stream>(mut stream: T, id: &RequestId) {
     const BODY: &str = "{\"code\":\"request_timeout\",\"message\":\"The request head did not arrive in time.\",\"status\":408}\n";
     let answer = format!(
@@ -134,7 +134,7 @@ async fn refuse_late_head<T: Stream>(mut stream: T, id: &RequestId) {
         BODY.len(),
         id.as_str()
     );
-    // A courtesy: if it does not fit into the socket's buffer at once, the client has asked for it.
+    // Best effort: an answer that does not fit into the socket's buffer is given up.
     let _ = tokio::time::timeout(LAST_REQUEST_TIME, async {
         stream.write_all(answer.as_bytes()).await?;
         stream.shutdown().await
@@ -142,32 +142,32 @@ async fn refuse_late_head<T: Stream>(mut stream: T, id: &RequestId) {
     .await;
 }
 
-/// Why a connection ended before its time.
+/// The reason for which a connection ended.
 enum Ended {
-    /// In the ordinary way.
+    /// It ended normally.
     Orderly,
-    /// What came is no head of a request, or more than fits; hyper has answered with this status and nothing more.
+    /// The bytes were not a request head, or too many; hyper has answered with this status and no body.
     Unreadable(StatusCode),
-    /// The head of a request did not come in time.
+    /// The head of a request did not arrive in time.
     HeadTooSlow,
-    /// Nothing was asked for too long, or no more than half of a request when the server stops.
+    /// No request arrived in time, or only a part of one when the server stopped.
     Idle,
-    /// Nothing of an answer was taken for too long.
+    /// The client did not read its answer for too long.
     Stalled,
 }
 
 impl Ended {
-    /// How hyper has ended a connection.
+    /// Translates the result with which hyper ended a connection.
     fn by_hyper(result: hyper::Result<()>) -> Self {
         match result {
             Err(error) if error.is_parse_too_large() => {
                 Self::Unreadable(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE)
             }
-            // What begins as HTTP/2 does is closed without an answer.
+            // A client that speaks HTTP/2 gets no answer.
             Err(error) if error.is_parse() && !error.is_parse_version_h2() => {
                 Self::Unreadable(StatusCode::BAD_REQUEST)
             }
-            // Whoever is gone is answered nothing.
+            // The client is gone.
             Ok(()) | Err(_) => Self::Orderly,
         }
     }
@@ -185,7 +185,7 @@ struct Connection<T: Stream, S: HttpService<Incoming>> {
     draining: Draining,
 }
 
-/// A value, and since when it has been what it is.
+/// A value, and the instant of its last change.
 pub(crate) struct TimedValue<T> {
     pub(crate) value: T,
     pub(crate) since: Instant,
@@ -199,7 +199,7 @@ impl<T: PartialEq> TimedValue<T> {
     }
 }
 
-/// The clock, read at most once a poll and only where something moved.
+/// The clock, read at most once in a poll, and only if something changed.
 struct LazyNow(Cell<Option<Instant>>);
 
 impl LazyNow {
@@ -213,10 +213,10 @@ impl LazyNow {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Draining {
     No,
-    /// The next answer, or soon after this point in time, ends the connection.
+    /// Since this instant the connection ends with the next answer, or a little later without one.
     Since(Instant),
-    /// It ends with the answer that is on its way; since this point in time it has been known that it ends.
-    Asked(Instant),
+    /// hyper was told to end the connection after the current answer. The stop began at this instant.
+    Requested(Instant),
 }
 
 impl<T, S> Connection<T, S>
@@ -244,13 +244,13 @@ where
         }
     }
 
-    /// Serves the connection to its end. The stream, if it ended before its time, and why.
+    /// Serves the connection to its end. If it did not end normally, returns the stream and the reason.
     async fn serve(mut self) -> Option<(T, Ended)> {
         let ended = std::future::poll_fn(|context| self.poll(context)).await;
         if matches!(ended, Ended::Orderly) {
             return None;
         }
-        // None can be waiting; if some were, they would not belong into what is answered now.
+        // Header lines of an earlier answer must not precede the answer that is written now.
         self.activity.raw_headers.hand_over();
         Some((self.http.into_parts().io.into_inner(), ended))
     }
@@ -269,13 +269,13 @@ where
         if stall.0 || self.stall.value.0 {
             self.stall.update(stall, || now.get());
         }
-        // The common end of a poll: nothing has come closer than what the alarm is set to.
-        if self.is_calm() && self.timer.is_armed() {
+        // The common case: no deadline is earlier than the one that the timer is set to.
+        if self.is_covered_by_timer() && self.timer.is_armed() {
             return Poll::Pending;
         }
         loop {
             let Some((deadline, ended)) = self.deadline() else { return Poll::Pending };
-            // An alarm that is set too early fires, and is then set to the deadline that holds.
+            // A timer that is set too early fires, and is then reset to the deadline in force.
             if deadline < self.timer.deadline() {
                 self.timer.set(deadline);
             }
@@ -288,7 +288,7 @@ where
                 return Poll::Ready(ended);
             } else {
                 if let Draining::Since(since) = self.draining {
-                    self.draining = Draining::Asked(since);
+                    self.draining = Draining::Requested(since);
                 }
                 Pin::new(&mut self.http).graceful_shutdown();
                 if let Poll::Ready(result) = Pin::new(&mut self.http).poll(context) {
@@ -298,9 +298,9 @@ where
         }
     }
 
-    /// Whether the connection is busy or idle, and nothing else, and the alarm rings in time for that. It may ring too
-    /// early: it was set when the connection was idle before.
-    fn is_calm(&self) -> bool {
+    /// Returns `true` if no deadline but that of idle connections applies, and the timer is set early enough for it.
+    /// The timer may still be set for an earlier idle period.
+    fn is_covered_by_timer(&self) -> bool {
         let in_time = match self.phase.value.0 {
             Phase::Busy | Phase::Streaming => true,
             Phase::Idle => self.timer.deadline() <= self.phase.since + self.deadlines.idle,
@@ -309,19 +309,19 @@ where
         in_time && !self.stall.value.0 && self.draining == Draining::No
     }
 
-    /// The next point in time at which this connection has to be looked at, and what is wrong with it if nothing has
-    /// moved by then; nothing is wrong with one that only waits to be drained.
+    /// The earliest deadline, and the reason for which the connection ends then. Without a reason, the connection is
+    /// shut down gracefully.
     fn deadline(&self) -> Option<(Instant, Option<Ended>)> {
         let (phase, _) = self.phase.value;
         let end_of_head = self.phase.since + self.deadlines.head;
         let waiting = match (phase, self.draining) {
-            // Whoever has been taking the last answer until now has not been idle for longer.
+            // A connection is not idle while its client still reads the last answer.
             (Phase::Idle, _) => {
                 Some((self.phase.since.max(self.stall.since) + self.deadlines.idle, Some(Ended::Idle)))
             }
             (Phase::Head, Draining::No) => Some((end_of_head, Some(Ended::HeadTooSlow))),
-            // It is owed no answer that an end could wait for, and gets none.
-            (Phase::Head, Draining::Since(since) | Draining::Asked(since)) => {
+            // An incomplete request delays a stop only for a short time, and gets no answer.
+            (Phase::Head, Draining::Since(since) | Draining::Requested(since)) => {
                 let last = self.phase.since.max(since) + LAST_REQUEST_TIME;
                 Some((end_of_head.min(last), Some(Ended::Idle)))
             }
@@ -336,11 +336,11 @@ where
             (self.deadlines.end_of_stall(limit, self.stall.since, self.stop.since()), Some(Ended::Stalled))
         });
         let drain = match self.draining {
-            // A head has its own end: to hyper a connection on which one has begun may still be idle.
+            // A started head has its own deadline: hyper may still see the connection as idle.
             Draining::Since(since) if phase != Phase::Head => Some((since + LAST_REQUEST_TIME, None)),
-            Draining::No | Draining::Since(_) | Draining::Asked(_) => None,
+            Draining::No | Draining::Since(_) | Draining::Requested(_) => None,
         };
-        // While the client does not take the last answer it is not idle.
+        // While the client does not read the last answer, only the stall deadline applies.
         let waiting = if stalled { None } else { waiting };
         [waiting, stall, drain].into_iter().flatten().min_by_key(|(deadline, _)| *deadline)
     }

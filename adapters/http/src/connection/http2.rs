@@ -1,9 +1,9 @@
-//! One connection that speaks HTTP/2: hyper's and h2's state machine under our bounds and deadlines.
+//! One HTTP/2 connection: the state machine of hyper and h2, with bounds and deadlines.
 //!
-//! The deadlines are those of HTTP/1.1 as far as they apply. Body, store and drain are the same. A connection without
-//! a request, or with half a head, ends when it has been idle for too long. A client that takes nothing is found at
-//! the socket and, because it may also shut the windows of its streams, by each answer that is still with us. Of those
-//! only so many are made ahead of it. Pings are not needed beside these: nobody stays who does nothing.
+//! The deadlines of HTTP/1.1 apply as far as they can: body, store and drain are the same. A connection without a
+//! request, or with half a head, ends at the idle deadline. A stalled client is detected at the socket and, since it
+//! may also close the windows of its streams, by each answer that h2 still holds; the number of such answers is
+//! bounded. These deadlines end every inactive connection, so that keep-alive pings are not needed.
 
 use std::cell::Cell;
 use std::io;
@@ -38,7 +38,7 @@ mod flow_control;
 use detached_exchange::DetachedExchange;
 use flow_control::{FlowControl, RequestGuard, TrackedBody};
 
-/// Serves a stream on which HTTP/2 was agreed on to its end.
+/// Serves a stream to its end on which HTTP/2 was negotiated.
 pub(crate) async fn serve<T: Stream>(stream: T, context: ConnectionContext) {
     let ConnectionContext { peer, thread, activity, drain } = context;
     let deadlines = thread.app.settings.deadlines;
@@ -49,12 +49,12 @@ pub(crate) async fn serve<T: Stream>(stream: T, context: ConnectionContext) {
             (RequestGuard::begin(&accepted, thread.load_shedder.opened()), Rc::clone(&accepted));
         let (thread, noted) = (Rc::clone(&thread), Rc::clone(&noted));
         let is_head = request.method() == Method::HEAD;
-        cut(request.headers_mut());
+        truncate_fields(request.headers_mut());
         async move {
             if !flow_control.room(&request).await {
                 request.extensions_mut().insert(QueueFull);
             }
-            // Made only now: those that wait are kept without it.
+            // Created only now, so that a waiting request takes less memory.
             let answering = exchange::<true>(thread, noted, peer, request);
             let response = DetachedExchange::new(answering, &flow_control).await?;
             Ok::<_, Dropped>(TrackedBody::response(response, is_head, request_guard))
@@ -79,9 +79,9 @@ fn builder() -> http2::Builder<ThisThread> {
     builder
 }
 
-/// Of a head with too many fields no more is kept until its turn than what tells that there are too many: each may be a byte
-/// on the wire, and takes a hundred here.
-fn cut(headers: &mut HeaderMap) {
+/// Truncates a head with too many fields to one more than the bound, so that it is still refused. A field may be a
+/// single byte on the wire, and takes about a hundred in memory while the request waits.
+fn truncate_fields(headers: &mut HeaderMap) {
     if headers.len() > FIELDS_MAX {
         let mut kept = HeaderMap::new();
         kept.extend(headers.drain().take(FIELDS_MAX + 1));
@@ -89,7 +89,7 @@ fn cut(headers: &mut HeaderMap) {
     }
 }
 
-/// Runs the answers of a connection on its own thread.
+/// Spawns the tasks of a connection on its own thread.
 #[derive(Clone, Copy)]
 struct ThisThread;
 
@@ -104,18 +104,18 @@ struct Connection<T: Stream, S: HttpService<Incoming>> {
     http: http2::Connection<TokioIo<FilteredStream<ReadBudget, T>>, S, ThisThread>,
     activity: Rc<Activity>,
     flow_control: Rc<FlowControl>,
-    /// What may still be read in this turn.
-    left: Rc<Cell<usize>>,
+    /// Bytes that may still be read in this poll of the connection.
+    budget: Rc<Cell<usize>>,
     deadlines: Deadlines,
     timer: DeadlineTimer,
-    /// Whether there are requests, and a number that is another one when there was one in between.
+    /// `true` while there are requests, and a number that changes with each request.
     busy: TimedValue<(bool, u64)>,
-    /// Whether the client takes nothing from the socket.
+    /// `true` while the client does not read from the socket, and a number that changes with each write.
     stall: TimedValue<(bool, u64)>,
     stop: StopSignal,
-    /// Whether the server wishes to stop.
+    /// The server is stopping.
     is_stopping: bool,
-    /// Since when the client has known that this connection ends.
+    /// The instant at which the client was told that the connection ends.
     ending: Option<Instant>,
 }
 
@@ -133,8 +133,8 @@ where
         deadlines: Deadlines,
         stop: StopSignal,
     ) -> Self {
-        let left = Rc::new(Cell::new(READ_TURN_MAX));
-        let stream = FilteredStream { filter: ReadBudget { left: Rc::clone(&left) }, stream };
+        let budget = Rc::new(Cell::new(READ_TURN_MAX));
+        let stream = FilteredStream { filter: ReadBudget { budget: Rc::clone(&budget) }, stream };
         let now = Instant::now();
         Self {
             http: builder().serve_connection(TokioIo::new(stream), service),
@@ -142,7 +142,7 @@ where
             stall: TimedValue { value: activity.stall(), since: now },
             activity,
             flow_control,
-            left,
+            budget,
             timer: DeadlineTimer::at(now + deadlines.idle),
             deadlines,
             stop,
@@ -151,12 +151,12 @@ where
         }
     }
 
-    /// Serves the connection to its end, and then the exchanges whose clients gave them up.
+    /// Serves the connection to its end, and then the exchanges whose clients reset their streams.
     async fn serve(mut self) {
         std::future::poll_fn(|context| self.poll(context)).await;
         let flow_control = Rc::clone(&self.flow_control);
         drop(self);
-        // Only now may its place be another one's, and the thread end.
+        // The connection slot is released, and the thread may end, only after that.
         flow_control.end().await;
     }
 
@@ -168,24 +168,24 @@ where
                 self.end();
             }
         }
-        self.left.set(READ_TURN_MAX);
+        self.budget.set(READ_TURN_MAX);
         loop {
             if Pin::new(&mut self.http).poll(context).is_ready() {
                 return Poll::Ready(());
             }
             let now = Instant::now();
-            self.look(now);
-            // A request that its client gives up ends unseen from here: hence a look now and then.
-            let (look, end) = self.deadline().unwrap_or((now + self.deadlines.idle, End::Told));
-            if look <= now {
+            self.observe(now);
+            // The end of a request whose client resets its stream is not visible here, hence a periodic check.
+            let (deadline, end) = self.deadline().unwrap_or((now + self.deadlines.idle, End::Graceful));
+            if deadline <= now {
                 match end {
-                    End::Told => self.end(),
-                    End::Cut => return Poll::Ready(()),
+                    End::Graceful => self.end(),
+                    End::Immediate => return Poll::Ready(()),
                 }
                 continue;
             }
-            if look < self.timer.deadline() || !self.timer.is_armed() {
-                self.timer.set(look);
+            if deadline < self.timer.deadline() || !self.timer.is_armed() {
+                self.timer.set(deadline);
             }
             if !self.timer.has_fired(context) {
                 return Poll::Pending;
@@ -193,53 +193,53 @@ where
         }
     }
 
-    /// Tells the client that no request beyond those on their way is served here.
+    /// Tells the client that no new request is served on this connection (GOAWAY).
     fn end(&mut self) {
         self.ending = Some(Instant::now());
         Pin::new(&mut self.http).graceful_shutdown();
     }
 
-    fn look(&mut self, now: Instant) {
+    fn observe(&mut self, now: Instant) {
         let (phase, requests) = self.activity.phase();
-        // Frames that belong to no request change nothing: a client that only sends pings is idle.
+        // Frames that belong to no request do not count: a client that only sends pings is idle.
         self.busy.update((phase.is_owed(), requests), || now);
         self.stall.update(self.activity.stall(), || now);
     }
 
-    /// When the connection ends unless something moves, and how.
+    /// The earliest deadline, and how the connection ends then.
     fn deadline(&self) -> Option<(Instant, End)> {
         let idle = (!self.busy.value.0).then(|| match self.ending {
-            Some(since) => (since.max(self.busy.since) + LAST_REQUEST_TIME, End::Cut),
-            None => (self.busy.since + self.deadlines.idle, End::Told),
+            Some(since) => (since.max(self.busy.since) + LAST_REQUEST_TIME, End::Immediate),
+            None => (self.busy.since + self.deadlines.idle, End::Graceful),
         });
         let end_of_stall = |limit, since| self.deadlines.end_of_stall(limit, since, self.stop.since());
         let limit = match self.activity.phase().0 {
             Phase::Streaming => self.deadlines.stream_stall,
             Phase::Idle | Phase::Head | Phase::Busy => self.deadlines.write_stall,
         };
-        let stall = self.stall.value.0.then(|| (end_of_stall(limit, self.stall.since), End::Cut));
-        // Others may be taken meanwhile, and have as much time again.
+        let stall = self.stall.value.0.then(|| (end_of_stall(limit, self.stall.since), End::Immediate));
+        // After GOAWAY, the other answers get the same time again.
         let stuck = self.flow_control.first_due(&self.deadlines).map(|(limit, moved)| match self.ending {
-            Some(since) => (end_of_stall(limit, since.max(moved)), End::Cut),
-            None => (end_of_stall(limit, moved), End::Told),
+            Some(since) => (end_of_stall(limit, since.max(moved)), End::Immediate),
+            None => (end_of_stall(limit, moved), End::Graceful),
         });
         [idle, stall, stuck].into_iter().flatten().min_by_key(|(deadline, _)| *deadline)
     }
 }
 
-/// How a connection ends that is past a deadline.
+/// How a connection ends at a deadline.
 #[derive(Debug, Clone, Copy)]
 enum End {
-    /// The client is told, and what it has asked for is answered.
-    Told,
-    /// At once.
-    Cut,
+    /// The client is told, and its requests are answered.
+    Graceful,
+    /// It is closed at once.
+    Immediate,
 }
 
-/// Reads only so much in one turn of its connection: h2 reads for as long as there is something, and a client that sends
-/// nothing but small frames would keep all others of the thread waiting meanwhile.
+/// Limits the bytes that one poll of a connection reads. h2 reads as long as bytes are available, so that a client that
+/// sends many small frames would block the other connections of the thread.
 struct ReadBudget {
-    left: Rc<Cell<usize>>,
+    budget: Rc<Cell<usize>>,
 }
 
 impl ReadFilter for ReadBudget {
@@ -249,14 +249,14 @@ impl ReadFilter for ReadBudget {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        if self.left.get() == 0 {
-            // At the end of the line.
+        if self.budget.get() == 0 {
+            // The connection is polled again after the other ready tasks.
             context.waker().wake_by_ref();
             return Poll::Pending;
         }
         let before = buffer.filled().len();
         let poll = Pin::new(stream).poll_read(context, buffer);
-        self.left.set(self.left.get().saturating_sub(buffer.filled().len() - before));
+        self.budget.set(self.budget.get().saturating_sub(buffer.filled().len() - before));
         poll
     }
 }
@@ -274,28 +274,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_head_with_too_many_fields_is_kept_as_one_and_takes_the_room_of_few() {
+    fn a_head_with_too_many_fields_is_truncated_and_still_over_the_bound() {
         let headers = |fields: usize| {
             let name = |number| HeaderName::try_from(format!("x-{number}")).unwrap();
             (0..fields).map(|number| (name(number), HeaderValue::from_static(""))).collect::<HeaderMap>()
         };
         for (fields, kept) in [(0, 0), (FIELDS_MAX, FIELDS_MAX), (990, FIELDS_MAX + 1)] {
             let mut headers = headers(fields);
-            cut(&mut headers);
+            truncate_fields(&mut headers);
             assert_eq!(headers.len(), kept);
             assert!(headers.capacity() < 2 * FIELDS_MAX);
         }
     }
 
     #[tokio::test]
-    async fn a_turn_reads_no_more_than_its_bound_and_the_next_one_reads_on() {
+    async fn a_poll_reads_no_more_than_its_budget_and_the_next_one_continues() {
         let (near, mut far) = tokio::io::duplex(4 * READ_TURN_MAX);
         far.write_all(&vec![b'x'; 3 * READ_TURN_MAX / 2]).await.unwrap();
-        let left = Rc::new(Cell::new(READ_TURN_MAX));
-        let mut budgeted = FilteredStream { filter: ReadBudget { left: Rc::clone(&left) }, stream: near };
+        let budget = Rc::new(Cell::new(READ_TURN_MAX));
+        let mut budgeted = FilteredStream { filter: ReadBudget { budget: Rc::clone(&budget) }, stream: near };
         let mut read = 0;
         let mut request_guard = async || {
-            left.set(READ_TURN_MAX);
+            budget.set(READ_TURN_MAX);
             poll_fn(|context| {
                 let mut space = [0; 1_000];
                 let mut buffer = ReadBuf::new(&mut space);
@@ -307,7 +307,7 @@ mod tests {
             })
             .await
         };
-        // The last look may take a little more.
+        // The last read may exceed the budget by one buffer.
         assert!((READ_TURN_MAX..READ_TURN_MAX + 1_000).contains(&request_guard().await));
         assert_eq!(request_guard().await, 3 * READ_TURN_MAX / 2);
     }

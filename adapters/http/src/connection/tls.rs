@@ -1,4 +1,4 @@
-//! Connections under TLS: the handshake under a deadline, then HTTP/2 or HTTP/1.1, as the client chose.
+//! TLS connections: the handshake with a deadline, then HTTP/2 or HTTP/1.1, as the client chose.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use crate::connection::http1::{LAST_REQUEST_TIME, serve_http1};
 use crate::connection::http2;
 use crate::io::socket::{SendNow, Socket, Stream};
 
-/// The name of HTTP/2 in the handshake (RFC 9113, section 3.2).
+/// The ALPN identifier of HTTP/2 (RFC 9113, section 3.2).
 const HTTP_2: &[u8] = b"h2";
 
-/// Accepts connections under TLS. The certificate is the owner's business; what is spoken beneath it is ours.
+/// Creates the acceptor of TLS connections. It overwrites the ALPN protocols of the owner's configuration.
 pub(crate) fn acceptor(mut config: ServerConfig) -> TlsAcceptor {
     config.alpn_protocols = vec![HTTP_2.to_vec(), b"http/1.1".to_vec()];
     Arc::new(config).into()
@@ -36,13 +36,13 @@ pub(crate) async fn serve_tls<T: Stream>(
         context.drain.begun().await;
         sleep(LAST_REQUEST_TIME).await;
     };
-    let shaken = tokio::select! {
-        shaken = timeout(context.thread.app.settings.deadlines.head, handshake) => shaken,
+    let established = tokio::select! {
+        result = timeout(context.thread.app.settings.deadlines.head, handshake) => result,
         () = stop => return,
     };
-    let stream = match shaken {
+    let stream = match established {
         Ok(Ok(stream)) => stream,
-        // The alert is on its way. What the client still sends is read over, so that it gets to see it.
+        // The alert was sent. The shutdown discards further input, so that no reset destroys the alert in transit.
         Ok(Err((_, mut stream))) => return drop(stream.shutdown().await),
         Err(_) => return,
     };

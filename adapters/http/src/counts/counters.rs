@@ -1,7 +1,7 @@
-//! What the transport counts, for whoever watches it.
+//! The counters of the transport.
 //!
-//! Each thread has a tally that it alone writes, so that counting is a load and a store, without a lock or a fight for
-//! a cache line; whoever asks adds the tallies up.
+//! Each thread has counters that it alone writes, so that counting is a load and a store, without a lock and without
+//! contention for a cache line. A reader adds up the counters of all threads.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -29,7 +29,7 @@ const CONTRACT: [&str; 10] = [
     "/rate-limit",
 ];
 
-/// Route templates that are told apart: those of the contract, then what stands beside it, then all that is none.
+/// The route templates: those of the contract, then the built-in ones, then one for all unknown paths.
 const ROUTES: [&str; CONTRACT.len() + BuiltinRoute::ALL.len() + 1] = {
     let mut routes = [UNKNOWN; CONTRACT.len() + BuiltinRoute::ALL.len() + 1];
     let (contract, rest) = routes.split_at_mut(CONTRACT.len());
@@ -42,18 +42,18 @@ const ROUTES: [&str; CONTRACT.len() + BuiltinRoute::ALL.len() + 1] = {
     routes
 };
 
-/// Stands for what has no name of ours: a path or a method may be anything, a label may not.
+/// The label of unknown paths and methods, which may be any text and must not become labels.
 pub(crate) const UNKNOWN: &str = "-";
 
 const METHODS: [&str; 8] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", UNKNOWN];
 
-/// The statuses that are answered; anything else would be counted as the last.
+/// The statuses of answers. Any other status would be counted as the last entry.
 const STATUSES: [u16; 25] = [
     200, 201, 204, 302, 304, 400, 401, 403, 404, 405, 406, 408, 409, 410, 412, 413, 414, 415, 422, 428, 429,
     431, 500, 503, 0,
 ];
 
-/// Which of [`STATUSES`] a status is.
+/// The index in [`STATUSES`] of each status.
 const STATUS_INDEX: [u8; 600] = {
     let mut index = [24; 600];
     let mut at: u8 = 0;
@@ -68,7 +68,7 @@ const STATUS_INDEX: [u8; 600] = {
 const LATENCY_BOUNDS: [u64; 14] =
     [50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 1_000_000, 2_500_000];
 
-/// How the gate decided.
+/// A decision of the gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Decision {
     Admitted,
@@ -82,14 +82,14 @@ const DECISIONS: [&str; 5] = ["admitted", "minute_exceeded", "day_exceeded", "to
 
 const PLANS: [&str; 4] = ["free", "pro", "business", "enterprise"];
 
-/// A number that one thread writes and any may read.
+/// A number that one thread writes and any thread may read.
 #[derive(Default)]
 struct Counter(AtomicU64);
 
 impl Counter {
     fn add(&self, more: u64) {
-        // The only writer: no read-modify-write is needed, which would cost twenty times as much.
-        // Whoever sees the sum sees what was counted before it, too.
+        // There is only one writer, so that the more expensive read-modify-write is not needed. Release, so that a
+        // reader who sees this value also sees the earlier counts.
         self.0.store(self.0.load(Ordering::Relaxed).wrapping_add(more), Ordering::Release);
     }
 
@@ -104,7 +104,7 @@ struct Latency {
     sum_micros: Counter,
 }
 
-/// What one thread counts.
+/// The counters of one thread.
 pub(crate) struct ThreadCounters {
     /// By route, method and status.
     requests: Box<[Counter]>,
@@ -134,18 +134,18 @@ impl Default for ThreadCounters {
 }
 
 impl ThreadCounters {
-    /// A request has come; it has gone when what is returned is dropped, answered or not.
+    /// Counts a request as in flight until the guard is dropped.
     pub(crate) fn request(&self) -> CountedRequest<'_> {
         self.begun.add(1);
         CountedRequest(self)
     }
 
-    /// A request has been answered, so long after it came.
+    /// Counts an answer and its latency.
     pub(crate) fn answered(&self, route: RouteLabel, method: &Method, status: StatusCode, after: Duration) {
         self.count(route, method_index(method), status, after);
     }
 
-    /// One has been answered of which not even the head had come: what it would have asked is not known.
+    /// Counts an answer to a request whose head did not arrive, so that its route and method are unknown.
     pub(crate) fn answered_unread(&self, status: StatusCode) {
         self.count(RouteLabel::NONE, METHODS.len() - 1, status, Duration::ZERO);
     }
@@ -162,7 +162,7 @@ impl ThreadCounters {
         latency.sum_micros.add(micros);
     }
 
-    /// The gate has decided about a request of an account.
+    /// Counts a decision of the gate about a request of an account.
     pub(crate) fn decided(&self, plan: &Plan, decision: Decision) {
         let plan = match plan {
             Plan::Free => 0,
@@ -173,18 +173,18 @@ impl ThreadCounters {
         self.decisions[plan][decision as usize].add(1);
     }
 
-    /// A connection has been accepted.
+    /// Counts an accepted connection.
     pub(crate) fn connected(&self) {
         self.accepted.add(1);
     }
 
-    /// A connection has been closed.
+    /// Counts a closed connection.
     pub(crate) fn disconnected(&self) {
         self.closed.add(1);
     }
 }
 
-/// A request that is being answered.
+/// Counts a request as in flight, until it is dropped.
 pub(crate) struct CountedRequest<'t>(&'t ThreadCounters);
 
 impl Drop for CountedRequest<'_> {
@@ -193,7 +193,7 @@ impl Drop for CountedRequest<'_> {
     }
 }
 
-/// A route template, by its place among [`ROUTES`].
+/// A route template, as an index into [`ROUTES`].
 #[derive(Clone, Copy)]
 pub(crate) struct RouteLabel(usize);
 
@@ -201,10 +201,10 @@ impl RouteLabel {
     /// The templates of the contract.
     pub(crate) const OF_CONTRACT: &[&'static str] = &CONTRACT;
 
-    /// A path that is none.
+    /// The label of unknown paths.
     pub(crate) const NONE: Self = Self(ROUTES.len() - 1);
 
-    /// The route of an operation.
+    /// The label of an operation's path.
     pub(crate) const fn of(resource: &Resource) -> Self {
         Self(match resource {
             Resource::Pets => 0,
@@ -220,7 +220,7 @@ impl RouteLabel {
         })
     }
 
-    /// The route of a path outside the base path.
+    /// The label of a path outside the base path.
     pub(crate) fn builtin(path: &str) -> Self {
         BuiltinRoute::find(path).map_or(Self::NONE, |one| Self(CONTRACT.len() + one as usize))
     }
@@ -231,7 +231,7 @@ impl RouteLabel {
     }
 }
 
-/// A method by its name; `-` for one that is not HTTP's, which may be any word, a secret too.
+/// The name of a method; `-` for an unknown one, which may be any word, even a secret.
 pub(crate) fn method_name(method: &Method) -> &'static str {
     METHODS[method_index(method)]
 }
@@ -249,19 +249,19 @@ fn method_index(method: &Method) -> usize {
     }
 }
 
-/// The tallies of all threads.
+/// The counters of all threads.
 #[derive(Default)]
 pub(crate) struct ServerCounters(Mutex<Vec<Arc<ThreadCounters>>>);
 
 impl ServerCounters {
-    /// One more thread's.
+    /// Adds the counters of one more thread.
     pub(crate) fn add_thread(&self) -> Arc<ThreadCounters> {
         let counters = Arc::new(ThreadCounters::default());
         self.0.lock().push(Arc::clone(&counters));
         counters
     }
 
-    /// What all threads have counted together. What is not counted by thread is 0 here.
+    /// The sums over all threads. Fields that are not counted by thread are 0.
     pub(crate) fn stats(&self) -> TransportStats {
         let threads = self.0.lock();
         let sum = |pick: &dyn Fn(&ThreadCounters) -> u64| {
@@ -320,8 +320,8 @@ impl ServerCounters {
     }
 }
 
-/// How many have begun, and how many of them have not ended. What has ended is read first: who comes and goes between the
-/// two looks is then one too many, and would otherwise be missing among those who are there all the time.
+/// The number of begun items, and of those that have not ended. The ended ones are read first: an item that begins and
+/// ends between the two reads then counts once too often, where otherwise it would hide one that is in progress.
 fn begun_and_left(begun: impl FnOnce() -> u64, ended: impl FnOnce() -> u64) -> (u64, u64) {
     let ended = ended();
     let begun = begun();
@@ -333,7 +333,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_two_threads_count_is_added_up() {
+    fn counts_of_two_threads_are_added_up() {
         let threads = ServerCounters::default();
         let (one, two) = (threads.add_thread(), threads.add_thread());
         let pet = RouteLabel::of(&Resource::find("/pets/1").unwrap());
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_and_goes_between_two_looks_takes_nobodys_place() {
+    fn an_item_that_ends_between_two_reads_hides_no_other() {
         let counters = ThreadCounters::default();
         counters.connected();
         let read = |counter: &Counter| {
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn every_route_has_a_place_of_its_own() {
+    fn every_route_has_its_own_label() {
         for template in RouteLabel::OF_CONTRACT {
             let path =
                 template.replace("{petId}", "1").replace("{categoryId}", "1").replace("{orderId}", "1");

@@ -46,7 +46,7 @@ impl RequestBody {
         }
         self.waits = false;
         let mut reading = pin!(read(&mut self.incoming, max));
-        let read = match at_once(reading.as_mut()).await {
+        let read = match poll_twice(reading.as_mut()).await {
             Some(read) => Ok(read),
             None => timeout(deadline, reading).await,
         };
@@ -74,17 +74,17 @@ impl RequestBody {
         if self.waits || self.broken || is_longer(&self.incoming, DRAIN_MAX) {
             return false;
         }
-        self.read_over(DRAIN_MAX).await
+        self.discard_up_to(DRAIN_MAX).await
     }
 
     /// Discards what still arrives after a response over HTTP/2, for a limited time. Many clients do not read a
     /// response while they are still sending. Over HTTP/1.1 the socket does this.
     pub(crate) async fn linger(mut self) {
-        self.read_over(LINGER_MAX).await;
+        self.discard_up_to(LINGER_MAX).await;
     }
 
     /// Discards at most `left` bytes within [`DRAIN_TIME`]. Returns whether the body ended.
-    async fn read_over(&mut self, mut left: usize) -> bool {
+    async fn discard_up_to(&mut self, mut left: usize) -> bool {
         let all = async {
             while let Some(frame) = self.incoming.frame().await {
                 let Ok(frame) = frame else { return false };
@@ -110,7 +110,7 @@ fn too_large(max: usize) -> ApiError {
 
 /// Polls a future twice and returns its output if it is ready. hyper delivers a body that came with its head at the
 /// second poll, and a timer for that time would cost as much as the read itself.
-async fn at_once<F: Future>(mut future: Pin<&mut F>) -> Option<F::Output> {
+async fn poll_twice<F: Future>(mut future: Pin<&mut F>) -> Option<F::Output> {
     let mut asked = false;
     poll_fn(move |context| match future.as_mut().poll(context) {
         Poll::Ready(output) => Poll::Ready(Some(output)),

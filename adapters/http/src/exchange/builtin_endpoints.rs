@@ -75,7 +75,7 @@ pub(crate) async fn answer(thread: &ThreadState, parts: &Parts, head: &RequestHe
     }
     let Some(page) = Page::find(parts.uri.path(), thread) else {
         if parts.method == Method::OPTIONS
-            && let Some(permitted) = cors::preflight_of_nothing(&thread.app.cors, head, &parts.headers)
+            && let Some(permitted) = cors::preflight_of_unknown_path(&thread.app.cors, head, &parts.headers)
         {
             return permitted;
         }
@@ -124,7 +124,7 @@ fn metrics(thread: &ThreadState) -> Answer {
     let app = &thread.app;
     let text = app.settings.exposition.as_ref().map(|exposition| exposition.text(&app.stats()));
     let answer = Answer { body: text.unwrap_or_default().into(), ..Answer::empty(StatusCode::OK) };
-    Answer { content: Content::Told, ..answer.with_header(CONTENT_TYPE, OPENMETRICS) }
+    Answer { content: Content::Custom, ..answer.with_header(CONTENT_TYPE, OPENMETRICS) }
 }
 
 async fn ready(thread: &ThreadState) -> Answer {

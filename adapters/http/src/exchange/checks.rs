@@ -12,8 +12,8 @@ use petstore_ports::{Cost, api};
 use super::QueueFull;
 use crate::counts::counters::Decision;
 use crate::exchange::body::RequestBody;
-use crate::exchange::credentials::{asker, presented};
-use crate::exchange::forwarded::Outer;
+use crate::exchange::credentials::{client_number, presented};
+use crate::exchange::forwarded::ForwardedOrigin;
 use crate::exchange::operations::OperationCall;
 use crate::exchange::sandbox::Interrupted;
 use crate::exchange::{builtin_endpoints, cors, gate, host, operations, sandbox};
@@ -37,7 +37,7 @@ pub(super) struct RequestNotes {
     pub(super) resource: Option<Resource>,
     pub(super) account: Option<AccountId>,
     /// The scheme and host of the client's own request, as a trusted proxy forwarded them.
-    pub(super) outer: Option<Box<Outer>>,
+    pub(super) forwarded_origin: Option<Box<ForwardedOrigin>>,
     /// A planned failure closes the connection without a response.
     pub(super) dropped: bool,
 }
@@ -91,11 +91,14 @@ pub(super) async fn run_checks<const SECURE: bool>(
     if parts.method == Method::OPTIONS {
         return match resource {
             Some(resource) => cors::options(resource.allow(), &app.cors, head, &parts.headers),
-            None => cors::preflight_of_nothing(&app.cors, head, &parts.headers)
+            None => cors::preflight_of_unknown_path(&app.cors, head, &parts.headers)
                 .unwrap_or_else(|| not_found().into()),
         };
     }
-    if !thread.load_shedder.admits(activity, || asker(head, &parts.headers, client, &thread.known_keys)) {
+    if !thread
+        .load_shedder
+        .admits(activity, || client_number(head, &parts.headers, client, &thread.known_keys))
+    {
         app.count_overload();
         return Answer::overloaded();
     }
@@ -144,9 +147,9 @@ pub(super) async fn run_checks<const SECURE: bool>(
             Err(answer) => return answer,
         },
     };
-    let outer = notes.outer.as_deref();
+    let forwarded_origin = notes.forwarded_origin.as_deref();
     let (is_secure, admission, body) = (SECURE, &admission, &body);
-    let call = OperationCall { thread, parts, head, authority, outer, is_secure, admission, body };
+    let call = OperationCall { thread, parts, head, authority, forwarded_origin, is_secure, admission, body };
     let handled = if operation.scope() == Scope::Read {
         // Created where it is awaited, so that it is not moved.
         operations::handle(&call, operation, resource).await

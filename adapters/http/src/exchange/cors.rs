@@ -48,7 +48,7 @@ fn asked_for(headers: &HeaderMap) -> Option<HeaderValue> {
 }
 
 /// Adds the headers that let a page of this origin read the response.
-pub(crate) fn put_on(headers: &mut Vec<(HeaderName, HeaderValue)>, origin: Option<HeaderValue>) {
+pub(crate) fn add_headers(headers: &mut Vec<(HeaderName, HeaderValue)>, origin: Option<HeaderValue>) {
     if let Some(origin) = origin {
         headers.push((ACCESS_CONTROL_ALLOW_ORIGIN, origin));
         headers.push((ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSE_HEADERS));
@@ -76,7 +76,7 @@ pub(crate) fn options(
 
 /// Returns the response to a preflight of a path that does not exist; `None` if the request is no preflight. It permits
 /// any method, so that the page can read the 404 of its request instead of a network error.
-pub(crate) fn preflight_of_nothing(
+pub(crate) fn preflight_of_unknown_path(
     cors: &LiveCors,
     head: &RequestHead<'_>,
     headers: &HeaderMap,

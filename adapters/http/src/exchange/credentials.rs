@@ -26,9 +26,9 @@ pub(crate) fn presented<'r>(head: &RequestHead<'r>, headers: &'r HeaderMap) -> R
         (Field::Absent, Field::Absent) => return Err(NoKey::Missing),
         (Field::Once(authorization), Field::Absent) => bearer_token(authorization.as_bytes()),
         (Field::Absent, Field::Once(key)) => key.as_bytes().trim_ascii(),
-        _ => return the_usable_one(headers),
+        _ => return usable_key(headers),
     };
-    if key.len() == ApiKey::LEN { Ok(key) } else { the_usable_one(headers) }
+    if key.len() == ApiKey::LEN { Ok(key) } else { usable_key(headers) }
 }
 
 /// Returns the one value that has the form of a key, even if it is repeated; blank values, other schemes and junk
@@ -37,7 +37,7 @@ pub(crate) fn presented<'r>(head: &RequestHead<'r>, headers: &'r HeaderMap) -> R
 ///
 /// A gateway may have joined repeated fields with commas. No key contains a comma.
 #[cold]
-fn the_usable_one(headers: &HeaderMap) -> Result<&[u8], NoKey> {
+fn usable_key(headers: &HeaderMap) -> Result<&[u8], NoKey> {
     let values = |name: &HeaderName| headers.get_all(name).iter().flat_map(|value| parts(value.as_bytes()));
     let tokens = values(&AUTHORIZATION).map(bearer_token).chain(values(&API_KEY));
     let (mut usable, mut first) = (None, None);
@@ -56,7 +56,12 @@ fn parts(value: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 /// Returns a number that identifies the client before its key is looked up. A key that was valid recently has its own
 /// number, with few collisions. All other requests have the number of their address.
-pub(crate) fn asker(head: &RequestHead<'_>, headers: &HeaderMap, client: IpAddr, keys: &KnownKeys) -> u64 {
+pub(crate) fn client_number(
+    head: &RequestHead<'_>,
+    headers: &HeaderMap,
+    client: IpAddr,
+    keys: &KnownKeys,
+) -> u64 {
     let number = presented(head, headers).ok().and_then(number_of).filter(|number| keys.contains(*number));
     // A listener for IPv4 and IPv6 reports IPv4 addresses in their IPv6 form.
     number.unwrap_or_else(|| match client.to_canonical() {
@@ -135,14 +140,15 @@ mod tests {
     fn asks(keys: &KnownKeys, key: &ApiKey, client: &str) -> u64 {
         let mut headers = HeaderMap::new();
         headers.insert(API_KEY, HeaderValue::from_str(key.reveal()).unwrap());
-        asker(&RequestHead::read(&headers), &headers, client.parse().unwrap(), keys)
+        client_number(&RequestHead::read(&headers), &headers, client.parse().unwrap(), keys)
     }
 
     #[test]
     fn unknown_keys_share_the_number_of_their_address_and_known_keys_have_their_own() {
         const HERE: &str = "192.0.2.1";
         let keys = KnownKeys::new();
-        let stranger = asker(&RequestHead::default(), &HeaderMap::new(), HERE.parse().unwrap(), &keys);
+        let stranger =
+            client_number(&RequestHead::default(), &HeaderMap::new(), HERE.parse().unwrap(), &keys);
         let invented: Vec<_> = (0..=255).map(|byte| ApiKey::from_entropy([byte; 32])).collect();
         assert!(invented.iter().all(|key| asks(&keys, key, HERE) == stranger));
         assert_ne!(asks(&keys, &invented[0], "192.0.2.2"), stranger);
@@ -158,7 +164,12 @@ mod tests {
     #[test]
     fn an_ipv4_address_is_the_same_in_both_forms_and_a_network_is_one_address() {
         let number = |client: &str| {
-            asker(&RequestHead::default(), &HeaderMap::new(), client.parse().unwrap(), &KnownKeys::new())
+            client_number(
+                &RequestHead::default(),
+                &HeaderMap::new(),
+                client.parse().unwrap(),
+                &KnownKeys::new(),
+            )
         };
         assert_eq!(number("192.0.2.1"), number("::ffff:192.0.2.1"));
         assert_ne!(number("::ffff:192.0.2.1"), number("::ffff:192.0.2.2"));

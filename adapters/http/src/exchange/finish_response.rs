@@ -74,7 +74,7 @@ pub(crate) fn finish_response(
     common: CommonHeaders,
     bypass: Option<(&RawHeaders, HeaderMap)>,
 ) -> Response<ResponseBody> {
-    cors::put_on(&mut answer.headers, common.origin);
+    cors::add_headers(&mut answer.headers, common.origin);
     let values = Values {
         request_id: common.id.as_bytes(),
         quota: common.quota,

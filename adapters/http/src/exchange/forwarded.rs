@@ -22,7 +22,7 @@ const FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 
 /// The scheme and host that the client used, as far as a trusted proxy forwards them.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Outer {
+pub(crate) struct ForwardedOrigin {
     pub(crate) scheme: Option<&'static str>,
     /// The host, with a port if the proxy forwards one.
     pub(crate) host: Option<Box<str>>,
@@ -34,18 +34,18 @@ pub(crate) struct Outer {
 
 /// Returns the client's address and the forwarded values; the peer's address and `None` if the peer is not a trusted
 /// proxy.
-pub(crate) fn told(
+pub(crate) fn client_and_origin(
     peer: IpAddr,
     headers: &HeaderMap,
     settings: &HttpSettings,
-) -> (IpAddr, Option<Box<Outer>>) {
+) -> (IpAddr, Option<Box<ForwardedOrigin>>) {
     let proxies = &settings.trusted_proxies;
     if !is_trusted(proxies, peer) {
         return (peer, None);
     }
     let hop = Hop::find(proxies, peer, headers);
-    let outer = settings.public_url.is_none().then(|| Box::new(hop.outer(settings)));
-    (hop.client, outer)
+    let origin = settings.public_url.is_none().then(|| Box::new(hop.origin(settings)));
+    (hop.client, origin)
 }
 
 fn is_trusted(proxies: &[Network], address: IpAddr) -> bool {
@@ -86,7 +86,7 @@ impl Hop {
         Self { client, proto, host, is_broken }
     }
 
-    fn outer(&self, settings: &HttpSettings) -> Outer {
+    fn origin(&self, settings: &HttpSettings) -> ForwardedOrigin {
         let scheme = self.proto.as_deref().map(|proto| match proto {
             proto if proto.eq_ignore_ascii_case("https") => Some("https://"),
             proto if proto.eq_ignore_ascii_case("http") => Some("http://"),
@@ -95,7 +95,7 @@ impl Hop {
         let is_good = |host: &str| is_valid(host) && is_served(host, settings.hosts.as_deref());
         let host = self.host.as_deref().map(|host| is_good(host).then(|| host.into()));
         let is_ignored = [self.is_broken, scheme == Some(None), host == Some(None)];
-        Outer {
+        ForwardedOrigin {
             lacks_scheme: scheme.is_none() && !self.is_broken,
             scheme: scheme.flatten(),
             host: host.flatten(),
@@ -163,7 +163,7 @@ mod tests {
 
     /// Returns, as one text, the result for a request with these fields from 10.0.0.9 behind proxies in 10.0.0.0/8: the
     /// client, the origin of links (`-` for unknown parts) and the number of ignored values.
-    fn told_by(fields: &[(&str, &str)]) -> String {
+    fn outcome_of(fields: &[(&str, &str)]) -> String {
         let documents = Documents { yaml: "".into(), json: "".into(), page: [].into() };
         let settings = HttpSettings {
             trusted_proxies: vec![Network::parse("10.0.0.0/8").unwrap()],
@@ -177,8 +177,8 @@ mod tests {
             let name: HeaderName = name.parse().unwrap();
             headers.append(name, HeaderValue::from_bytes(value.as_bytes()).unwrap());
         }
-        let (client, outer) = told("10.0.0.9".parse().unwrap(), &headers, &settings);
-        let Outer { scheme, host, ignored, .. } = *outer.unwrap();
+        let (client, origin) = client_and_origin("10.0.0.9".parse().unwrap(), &headers, &settings);
+        let ForwardedOrigin { scheme, host, ignored, .. } = *origin.unwrap();
         let (scheme, host) = (scheme.unwrap_or("-"), host.as_deref().unwrap_or("-"));
         format!("{client} {scheme} {host} {ignored}")
     }
@@ -233,7 +233,7 @@ mod tests {
             (&[(proto, "\u{e9}"), (host, "pets.example:99999")], "10.0.0.9 - - 2"),
             (&[(proto, ""), (host, " , ")], "10.0.0.9 - - 0"),
         ] {
-            assert_eq!(told_by(fields), expected, "{fields:?}");
+            assert_eq!(outcome_of(fields), expected, "{fields:?}");
         }
     }
 
@@ -275,7 +275,7 @@ mod tests {
         ] {
             let lines = lines.iter().map(|line| ("forwarded", *line));
             let fields: Vec<_> = lines.chain(x).collect();
-            assert_eq!(told_by(&fields), expected, "{fields:?}");
+            assert_eq!(outcome_of(&fields), expected, "{fields:?}");
         }
     }
 
@@ -290,18 +290,18 @@ mod tests {
         headers.insert(FORWARDED, HeaderValue::from_static("for=192.0.2.1;proto=https;host=pets.example"));
         let [stranger, proxy, client] =
             ["203.0.113.5", "::ffff:10.0.0.9", "192.0.2.1"].map(|address| address.parse().unwrap());
-        assert_eq!(told(stranger, &headers, &settings), (stranger, None));
-        let (address, outer) = told(proxy, &headers, &settings);
-        assert_eq!((address, outer.unwrap().scheme), (client, Some("https://")));
+        assert_eq!(client_and_origin(stranger, &headers, &settings), (stranger, None));
+        let (address, origin) = client_and_origin(proxy, &headers, &settings);
+        assert_eq!((address, origin.unwrap().scheme), (client, Some("https://")));
         settings.public_url = Some("https://pets.example".to_owned());
-        assert_eq!(told(proxy, &headers, &settings), (client, None));
-        let outer = |headers: &HeaderMap| {
+        assert_eq!(client_and_origin(proxy, &headers, &settings), (client, None));
+        let origin = |headers: &HeaderMap| {
             let settings = HttpSettings {
                 trusted_proxies: settings.trusted_proxies.clone(),
                 ..HttpSettings::new(1, documents())
             };
-            *told(proxy, headers, &settings).1.unwrap()
+            *client_and_origin(proxy, headers, &settings).1.unwrap()
         };
-        assert!(outer(&HeaderMap::new()).lacks_scheme && !outer(&headers).lacks_scheme);
+        assert!(origin(&HeaderMap::new()).lacks_scheme && !origin(&headers).lacks_scheme);
     }
 }

@@ -4,7 +4,7 @@ use hyper::header::{HOST, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Uri, Version};
 
-use crate::base::authority::{HostName, is_valid, own_port, split_port};
+use crate::base::authority::{HostName, default_port, is_valid, split_port};
 use crate::thread::thread_state::ThreadState;
 use crate::wire::request_head::{Field, RequestHead};
 
@@ -47,14 +47,14 @@ fn is_of_target(host: &HeaderValue, uri: &Uri) -> bool {
         return true;
     }
     let Ok(host) = host.to_str() else { return false };
-    let own_port = uri.scheme_str().and_then(own_port);
+    let default_port = uri.scheme_str().and_then(default_port);
     let parts = |authority| {
         let (name, port): (&str, Option<&str>) = split_port(authority);
         let port = match port.filter(|port| !port.is_empty()) {
             Some(port) => Some(port.parse::<u16>().ok()?),
             None => None,
         };
-        Some((HostName::parse(name)?, port.filter(|port| Some(*port) != own_port)))
+        Some((HostName::parse(name)?, port.filter(|port| Some(*port) != default_port)))
     };
     let host = parts(host);
     host.is_some() && host == parts(target.as_str())

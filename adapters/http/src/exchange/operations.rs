@@ -16,7 +16,7 @@ use petstore_domain::{Answered, IdError, IdempotencyKey, Precondition, Version, 
 use petstore_ports::api::{Admission, IdempotentRequest, Petstore, Repeated};
 
 use crate::base::settings::HttpSettings;
-use crate::exchange::forwarded::Outer;
+use crate::exchange::forwarded::ForwardedOrigin;
 use crate::response::answer::{Answer, Location};
 use crate::thread::sandbox::SandboxState;
 use crate::thread::thread_state::ThreadState;
@@ -37,7 +37,7 @@ pub(crate) struct OperationCall<'a> {
     /// The value of the Host header.
     pub(crate) authority: &'a HeaderValue,
     /// The scheme and host that the client used, as far as a trusted proxy forwards them.
-    pub(crate) outer: Option<&'a Outer>,
+    pub(crate) forwarded_origin: Option<&'a ForwardedOrigin>,
     /// The connection uses TLS.
     pub(crate) is_secure: bool,
     pub(crate) admission: &'a Admission<'a>,
@@ -235,8 +235,9 @@ impl<'a> OperationCall<'a> {
             return Cow::Borrowed(url);
         }
         let own_scheme = if self.is_secure { "https://" } else { "http://" };
-        let scheme = self.outer.and_then(|outer| outer.scheme).unwrap_or(own_scheme);
-        let host = self.outer.and_then(|outer| outer.host.as_deref());
+        let scheme =
+            self.forwarded_origin.and_then(|forwarded_origin| forwarded_origin.scheme).unwrap_or(own_scheme);
+        let host = self.forwarded_origin.and_then(|forwarded_origin| forwarded_origin.host.as_deref());
         let host = host.unwrap_or_else(|| self.authority.to_str().unwrap_or_default());
         Cow::Owned([scheme, host].concat())
     }

@@ -48,8 +48,10 @@ pub(crate) fn answer(file: &PageFile, headers: &HeaderMap) -> Result<Answer, Api
     } else {
         let body = if is_gzip { Ok(file.gzip().clone()) } else { file.plain() };
         match body {
-            Ok(body) => Answer { body: body.into(), content: Content::Told, ..Answer::empty(StatusCode::OK) }
-                .with_header(CONTENT_TYPE, file.content_type().clone()),
+            Ok(body) => {
+                Answer { body: body.into(), content: Content::Custom, ..Answer::empty(StatusCode::OK) }
+                    .with_header(CONTENT_TYPE, file.content_type().clone())
+            }
             Err(fault) => return Ok(Answer::failed(fault)),
         }
     };

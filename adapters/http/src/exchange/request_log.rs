@@ -10,18 +10,18 @@ use crate::base::observe::{Exchange, Observer};
 use crate::counts::counters::{self, RouteLabel};
 use crate::exchange::credentials::presented;
 use crate::exchange::finish_response::RequestId;
-use crate::exchange::forwarded::Outer;
+use crate::exchange::forwarded::ForwardedOrigin;
 use crate::response::answer::Answer;
 use crate::thread::shared::App;
 use crate::wire::request_head::RequestHead;
 
 /// Counts the forwarding values that were ignored, and warns once about a proxy that does not forward the scheme. The warning
 /// is for requests under the base path only: the health probes of a load balancer are not forwarded.
-pub(super) fn note_outer(app: &App, proxy: IpAddr, outer: &Outer, under_base: bool) {
-    if outer.ignored > 0 {
-        app.count_ignored_values(outer.ignored);
+pub(super) fn report_ignored_values(app: &App, proxy: IpAddr, origin: &ForwardedOrigin, under_base: bool) {
+    if origin.ignored > 0 {
+        app.count_ignored_values(origin.ignored);
     }
-    if outer.lacks_scheme && under_base {
+    if origin.lacks_scheme && under_base {
         app.advise_scheme_lacks(proxy);
     }
 }

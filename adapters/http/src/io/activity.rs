@@ -1,4 +1,5 @@
-//! What happens on a connection, for its deadlines: only written on the hot path, never timed there.
+//! The activity of a connection, from which its deadlines are computed. The hot path records it without reading the
+//! clock.
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -9,47 +10,46 @@ use tokio::time::Instant;
 
 use crate::io::raw_headers::RawHeaders;
 
-/// Where a connection stands between two requests.
+/// The phase of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// Waiting for a request. The beginning of one that came with the end of the one before is in hyper, unseen from
-    /// here: the idle deadline bounds it until more of it comes, then that of a head.
+    /// No request is open. The beginning of a pipelined request may be in hyper's buffer, which is not visible here:
+    /// the idle deadline bounds it until more bytes arrive, then the deadline of a head.
     Idle,
-    /// Some of a request's head has come.
+    /// A part of a request's head has arrived.
     Head,
-    /// A request is being answered; what it may take is bounded where it is done.
+    /// A request is being answered. Other code bounds the time for that.
     Busy,
-    /// No request is being answered, and a streaming answer is being sent: not idle, and bounded by how long the client
-    /// takes nothing of it.
+    /// Only a streaming answer is being sent. The connection is not idle; the stall deadline of streams bounds it.
     Streaming,
 }
 
 impl Phase {
-    /// Tells whether the client is owed an answer, or the rest of one.
+    /// Returns `true` if the client waits for an answer or for the rest of one.
     pub(crate) const fn is_owed(self) -> bool {
         matches!(self, Self::Busy | Self::Streaming)
     }
 }
 
-/// What happens on a connection.
+/// The activity of a connection.
 #[derive(Debug)]
 pub(crate) struct Activity {
     phase: Cell<Phase>,
     requests: Cell<u64>,
-    /// Requests that are being answered: one at most, but with HTTP/2.
+    /// Requests that are being answered: at most one, except with HTTP/2.
     open: Cell<usize>,
     /// Streaming answers that are being sent.
     streams: Cell<usize>,
-    /// Whether the server stops, and the tasks of streams to be woken then: more than one only with HTTP/2.
+    /// The server is stopping. The tasks of streams are woken when that begins; there are several only with HTTP/2.
     stopping: Cell<bool>,
     stream_tasks: RefCell<Vec<StreamTask>>,
     stalled: Cell<bool>,
     writes: Cell<u64>,
-    /// Answers, and bytes of them, that were made and are still with us: not where there is one at a time.
+    /// The number and bytes of finished answers that are not handed to h2 yet. Used with HTTP/2 only.
     pending: Cell<(usize, usize)>,
-    /// When an answer was made, until somebody looks.
+    /// The instant of the last answer, until it is taken.
     ended: Cell<Option<Instant>>,
-    /// The lines of its answers on their way past hyper.
+    /// The header lines that bypass hyper.
     pub(crate) raw_headers: RawHeaders,
 }
 
@@ -70,17 +70,17 @@ impl Activity {
         }
     }
 
-    /// Where the connection stands, and a number that is another one when it stood elsewhere in between.
+    /// The phase, and a number that changes with each request.
     pub(crate) fn phase(&self) -> (Phase, u64) {
         (self.phase.get(), self.requests.get())
     }
 
-    /// Whether the client takes nothing of the answer, and a number that rises with all it takes.
+    /// `true` while the client does not read the answer, and a number that changes with each write.
     pub(crate) fn stall(&self) -> (bool, u64) {
         (self.stalled.get(), self.writes.get())
     }
 
-    /// A request is being answered from here to the guard's end, also if the client gives it up before.
+    /// Marks a request as being answered until the guard is dropped, which also happens when the client gives it up.
     pub(crate) fn answering(&self) -> AnswerGuard<'_> {
         self.begin();
         AnswerGuard(self)
@@ -100,7 +100,7 @@ impl Activity {
         }
     }
 
-    /// The server stops: streams are woken, and their sources end.
+    /// Tells the sources of all streams that the server is stopping.
     pub(crate) fn stop_streams(&self) {
         self.stopping.set(true);
         for task in self.stream_tasks.borrow().iter() {
@@ -110,35 +110,36 @@ impl Activity {
         }
     }
 
-    /// An answer of so many bytes was made, and is still with us until the guard's end.
+    /// Counts a finished answer with so many bytes until the guard is dropped.
     pub(crate) fn pending_answer(&self, bytes: usize) -> PendingAnswer<'_> {
         let (count, all) = self.pending.get();
         self.pending.set((count + 1, all + bytes));
         PendingAnswer { activity: self, bytes }
     }
 
-    /// How many such answers there are, and their bytes.
+    /// The number of such answers, and their bytes.
     pub(crate) fn pending_answers(&self) -> (usize, usize) {
         self.pending.get()
     }
 
-    /// An answer was made at this time.
+    /// Records the instant of an answer.
     pub(crate) fn ended_at(&self, now: Instant) {
         self.ended.set(Some(now));
     }
 
-    /// When an answer was made since this was asked last: the clock need not be read again.
+    /// Takes the instant of the last answer, which spares a read of the clock.
     pub(crate) fn take_ended(&self) -> Option<Instant> {
         self.ended.take()
     }
 
-    /// Something of a request has come.
+    /// Records that bytes of a request have arrived.
     pub(crate) fn received(&self) {
         if self.phase.get() == Phase::Idle {
             self.phase.set(Phase::Head);
         }
     }
 
+    /// Records the result of a write: progress, or a stall.
     pub(crate) fn wrote<T>(&self, poll: &Poll<io::Result<T>>) {
         self.stalled.set(poll.is_pending());
         if poll.is_ready() {
@@ -147,7 +148,7 @@ impl Activity {
     }
 }
 
-/// A place in the list of streams of a connection.
+/// A slot in the list of streams of a connection.
 #[derive(Debug)]
 enum StreamTask {
     Free,
@@ -155,7 +156,7 @@ enum StreamTask {
     Waiting(Waker),
 }
 
-/// The time in which a streaming answer is sent.
+/// Marks a streaming answer as being sent, until it is dropped.
 pub(crate) struct Streaming {
     activity: Rc<Activity>,
     place: usize,
@@ -174,7 +175,7 @@ impl Streaming {
         Self { activity: Rc::clone(activity), place }
     }
 
-    /// Tells whether the server stops. If not, the task is woken when it does.
+    /// Returns `true` if the server is stopping. Otherwise the task is woken when it begins to stop.
     pub(crate) fn is_stopping(&self, context: &Context<'_>) -> bool {
         let is_stopping = self.activity.stopping.get();
         if !is_stopping {
@@ -203,7 +204,7 @@ impl Drop for Streaming {
     }
 }
 
-/// The time in which an answer that was made is with us.
+/// Counts a finished answer as pending, until it is dropped.
 pub(crate) struct PendingAnswer<'a> {
     activity: &'a Activity,
     bytes: usize,
@@ -216,7 +217,7 @@ impl Drop for PendingAnswer<'_> {
     }
 }
 
-/// The time in which a request is answered.
+/// Marks a request as being answered, until it is dropped.
 pub(crate) struct AnswerGuard<'a>(&'a Activity);
 
 impl Drop for AnswerGuard<'_> {

@@ -1,29 +1,28 @@
-//! An answer's header lines, past hyper's header map.
+//! Header lines that bypass hyper's header map.
 //!
-//! hyper takes an answer's headers as a map and writes them out line by line. The map costs more than all else that is
-//! done for a GET: a copy of a prepared one is two allocations, each value that is no constant is counted twice with
-//! locked instructions, and each line is looked at once more on its way out. So the lines of an answer in the clear are
-//! written as HTTP/1.1 has them (RFC 9112, section 5), wait here, and the socket puts them behind the status line when
-//! hyper hands over the head: 3,500 instructions, and 0.45 of 5.5 us of a processor.
+//! hyper takes the headers of an answer as a map and serialises them line by line. The map is the most expensive part
+//! of a GET: it needs allocations, atomic reference counts for values that are not constant, and another pass for the
+//! output. So without TLS the header lines are serialised directly (RFC 9112, section 5) and wait here, and the socket
+//! inserts them after the status line when hyper writes the head.
 //!
-//! The head that they belong to is told by its place alone: it is what hyper hands over next. So lines wait only while
-//! hyper holds nothing that it wrote before. (hyper 1.12 reads no request before it has handed over the answer to the
-//! last one, but does not promise that.)
+//! The lines belong to the next head that hyper writes; nothing else identifies it. So lines may wait only while hyper
+//! holds no unwritten bytes. (hyper 1.12 reads no request before it has written the answer to the last one, but does
+//! not guarantee that.)
 
 use std::cell::{Cell, RefCell};
 
-/// What hyper holds of the answers of a connection.
+/// The answers of a connection that hyper holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Held {
-    /// Nothing: all that was answered has been handed over.
+    /// None: hyper has written all answers.
     Nothing,
-    /// An answer that has its lines, or had not been handed over as a whole.
+    /// An answer with its header lines, or an answer that is not written completely.
     Answer,
-    /// An answer whose lines wait here.
+    /// An answer whose header lines wait here.
     Lineless,
 }
 
-/// The lines of one answer of a connection, on their way.
+/// The header lines of one answer of a connection.
 #[derive(Debug)]
 pub(crate) struct RawHeaders {
     held: Cell<Held>,
@@ -35,32 +34,33 @@ impl RawHeaders {
         Self { held: Cell::new(Held::Nothing), text: RefCell::new(Vec::new()) }
     }
 
-    /// Whether the next answer's lines may go past hyper.
+    /// Returns `true` if the header lines of the next answer may bypass hyper.
     pub(crate) fn may_wait(&self) -> bool {
         self.held.get() == Held::Nothing
     }
 
-    /// hyper gets an answer that has its lines.
+    /// Records that hyper gets an answer with its header lines.
     pub(crate) fn have_none(&self) {
-        // Those of an answer before it may be waiting still.
+        // The lines of an earlier answer may still be waiting.
         if self.held.get() == Held::Nothing {
             self.held.set(Held::Answer);
         }
     }
 
-    /// hyper gets an answer without lines. These are the lines, each with its end.
+    /// Records that hyper gets an answer without its header lines. `text` is these lines, each with its line end.
     pub(crate) fn wait(&self, text: Vec<u8>) {
         debug_assert!(self.may_wait(), "hyper holds another answer");
         self.held.set(Held::Lineless);
         *self.text.borrow_mut() = text;
     }
 
-    /// Whether lines are waiting.
+    /// Returns `true` if lines are waiting.
     pub(crate) fn are_waiting(&self) -> bool {
         self.held.get() == Held::Lineless
     }
 
-    /// hyper hands over what it holds, from the head of an answer on. The lines that belong there, if they are not in it.
+    /// Records that hyper writes what it holds, from the head of an answer on. Returns the lines to insert, if there
+    /// are any.
     pub(crate) fn hand_over(&self) -> Option<Vec<u8>> {
         match self.held.replace(Held::Nothing) {
             Held::Nothing | Held::Answer => None,
@@ -69,8 +69,8 @@ impl RawHeaders {
     }
 }
 
-/// What comes before the lines, and what comes after them: the status line, and the rest.
-pub(crate) fn around(head: &[u8]) -> (&[u8], &[u8]) {
+/// Splits a head at the place where the lines are inserted: after the status line.
+pub(crate) fn split_at_insertion(head: &[u8]) -> (&[u8], &[u8]) {
     let end = head.iter().position(|byte| *byte == b'\n').map_or(head.len(), |end| end + 1);
     head.split_at(end)
 }
@@ -80,28 +80,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_belong_behind_the_status_line() {
+    fn lines_are_inserted_after_the_status_line() {
         assert_eq!(
-            around(b"HTTP/1.1 200 OK\r\nA: b\r\n\r\n"),
+            split_at_insertion(b"HTTP/1.1 200 OK\r\nA: b\r\n\r\n"),
             (&b"HTTP/1.1 200 OK\r\n"[..], &b"A: b\r\n\r\n"[..])
         );
     }
 
     #[test]
-    fn lines_wait_only_while_hyper_holds_nothing_else() {
-        let lines = RawHeaders::new();
-        assert!(lines.may_wait());
-        lines.wait(b"a: b\r\n".to_vec());
-        // The client takes nothing, and asks again.
-        assert!(!lines.may_wait() && lines.are_waiting());
-        lines.have_none();
-        assert!(!lines.may_wait());
-        assert_eq!(lines.hand_over().as_deref(), Some(&b"a: b\r\n"[..]), "those of the first of the two");
-        assert!(lines.may_wait());
-        lines.have_none();
-        assert!(!lines.may_wait() && !lines.are_waiting());
-        assert_eq!(lines.hand_over(), None);
-        assert_eq!(lines.hand_over(), None);
-        assert!(lines.may_wait());
+    fn lines_wait_only_while_hyper_holds_no_other_answer() {
+        let raw_headers = RawHeaders::new();
+        assert!(raw_headers.may_wait());
+        raw_headers.wait(b"a: b\r\n".to_vec());
+        // The client reads nothing, and sends another request.
+        assert!(!raw_headers.may_wait() && raw_headers.are_waiting());
+        raw_headers.have_none();
+        assert!(!raw_headers.may_wait());
+        assert_eq!(
+            raw_headers.hand_over().as_deref(),
+            Some(&b"a: b\r\n"[..]),
+            "the lines of the first answer"
+        );
+        assert!(raw_headers.may_wait());
+        raw_headers.have_none();
+        assert!(!raw_headers.may_wait() && !raw_headers.are_waiting());
+        assert_eq!(raw_headers.hand_over(), None);
+        assert_eq!(raw_headers.hand_over(), None);
+        assert!(raw_headers.may_wait());
     }
 }

@@ -1,14 +1,12 @@
-//! What a thread has to send, sent together.
+//! Batched sends: the answers of a thread are collected and sent one right after the other.
 //!
-//! A send wakes whoever waits for it. Where that is a client on another processor of this machine, which has gone to
-//! sleep since the last answer, waking it costs as much as all that was done for the answer. So answers are gathered
-//! while other requests have their turn, and then sent one right after the other: the client sleeps once for all of
-//! them. With 64 connections that is 8% more GETs a second on a quiet machine, a fifth more on a busy one, and each of
-//! them takes less time.
+//! A send wakes the process that waits for it. If that is a client on another processor of this machine, the wake-up
+//! costs about as much as the answer itself. So answers are collected while other requests are handled, and then sent
+//! together: a client that waits for several of them is woken once.
 //!
-//! Nobody waits for a timer: the keeper stands in the line of the thread's tasks, behind those that were in it when
-//! the first answer came, and goes to the end of the line again while more than one came since. (Half of the 8% is from
-//! that.) Bytes and time are bounded besides.
+//! No timer is involved. The flusher is a task in the thread's run queue, behind the tasks that were ready when the
+//! first answer was added. It moves to the end of the queue again as long as further answers are added. The bytes and
+//! the age of a batch are bounded too.
 
 use std::cell::{Cell, RefCell};
 use std::pin::pin;
@@ -20,23 +18,24 @@ use petstore_domain::Timestamp;
 use tokio::task::unconstrained;
 use tokio::time::Instant;
 
-/// Bytes that are gathered at most.
+/// The most bytes in a batch.
 pub(crate) const BATCH_BYTES_MAX: usize = 128 * 1024;
 
-/// How long the first answer waits for others at most, but for one more that takes longer by itself.
+/// The longest time for which the first answer of a batch waits. It is checked after each request, so that a single
+/// long request may exceed it.
 const BATCH_WAIT_MAX: Duration = Duration::from_micros(500);
 
-/// One thread's answers that are to be sent.
+/// The answers of one thread that are to be sent.
 pub(crate) struct SendBatch {
     batch: RefCell<Batch>,
-    /// When the first of them has waited for long enough.
+    /// The instant at which the batch must be sent.
     due: Cell<Instant>,
-    /// The last look at the clock.
+    /// The last reading of the clock.
     last_read: Cell<Instant>,
-    /// The time of day at a look since the first of them came.
+    /// The time of day, if it was read since the first answer was added.
     time: Cell<Option<Timestamp>>,
     flusher: RefCell<Option<Waker>>,
-    /// Paper for what is posted next.
+    /// Scratch buffer, reused for the next response's headers.
     buffer: Cell<Vec<u8>>,
 }
 
@@ -46,15 +45,15 @@ struct Batch {
     segments: Vec<Segment>,
 }
 
-/// Bytes up to here are for this recipient.
+/// A part of the batch: the bytes before `end`, up to the previous segment, are for this recipient.
 struct Segment {
     to: Rc<dyn Recipient>,
     end: usize,
 }
 
-/// Whoever is to get bytes.
+/// The recipient of a part of a batch.
 pub(crate) trait Recipient {
-    /// Sends what the recipient takes, and keeps what it does not take yet.
+    /// Sends the bytes. Those that cannot be sent at once are kept for later.
     fn send(&self, bytes: &[u8]);
 }
 
@@ -71,10 +70,10 @@ impl SendBatch {
         }
     }
 
-    /// Sends what has been gathered whenever it has its turn, for ever. To be spawned once, on the thread that gathers.
+    /// Flushes the batch whenever it is polled, forever. To be spawned once, on the thread of the batch.
     pub(crate) fn flusher(self: &Rc<Self>) -> impl Future<Output = ()> + use<> {
         let send_batch = Rc::clone(self);
-        // The one letter that woke the keeper is no sign that others will follow.
+        // The one segment that woke the flusher does not indicate that others will follow.
         let mut seen = 1;
         std::future::poll_fn(move |context| {
             if send_batch.flusher.borrow().is_none() {
@@ -92,24 +91,24 @@ impl SendBatch {
         })
     }
 
-    /// The time, for whoever begins something. A thread that has something to send has not slept since it last looked at
-    /// the clock, and then that look will do.
+    /// The current instant, for the start of a request. A thread with a batch to send has not slept since its last
+    /// reading of the clock, and reuses that.
     pub(crate) fn now(&self) -> Instant {
         if self.batch.borrow().segments.is_empty() { Instant::now() } else { self.last_read.get() }
     }
 
-    /// The time of day, for whoever begins something. All whose answers leave together share a look at it: it is as old as
-    /// the first of them at most.
-    pub(crate) fn time(&self, look: impl FnOnce() -> Timestamp) -> Timestamp {
+    /// The time of day, for a request. Requests whose answers are in one batch share a reading, which is not older than
+    /// the first of these answers.
+    pub(crate) fn time(&self, read: impl FnOnce() -> Timestamp) -> Timestamp {
         if self.batch.borrow().segments.is_empty() {
-            return look();
+            return read();
         }
-        let time = self.time.get().unwrap_or_else(look);
+        let time = self.time.get().unwrap_or_else(read);
         self.time.set(Some(time));
         time
     }
 
-    /// The time, which is looked at anyway: what has waited for too long is sent.
+    /// Takes a reading of the clock, and flushes the batch if it has waited for too long.
     pub(crate) fn flush_if_due(&self, now: Instant) {
         self.last_read.set(now);
         if now > self.due.get() && !self.batch.borrow().segments.is_empty() {
@@ -117,18 +116,18 @@ impl SendBatch {
         }
     }
 
-    /// An empty buffer, to write a part of an answer on.
+    /// Takes the scratch buffer, which is empty.
     pub(crate) fn take_buffer(&self) -> Vec<u8> {
         self.buffer.take()
     }
 
-    /// Takes back a buffer whose content has been posted, for the next answer: all of a thread share one.
+    /// Returns the scratch buffer after its content has been added to the batch.
     pub(crate) fn return_buffer(&self, mut buffer: Vec<u8>) {
         buffer.clear();
         self.buffer.set(buffer);
     }
 
-    /// Takes in what is to be sent, in its parts.
+    /// Adds bytes, given in parts.
     pub(crate) fn push<R: Recipient + 'static>(&self, to: &Rc<R>, parts: &[&[u8]]) {
         let mut batch = self.batch.borrow_mut();
         let length: usize = parts.iter().map(|part| part.len()).sum();
@@ -143,13 +142,13 @@ impl SendBatch {
         }
         let end = all.len();
         match segments.last_mut() {
-            // Answers to requests that came at once leave at once.
+            // Consecutive answers to one recipient form one segment.
             Some(last) if std::ptr::addr_eq(Rc::as_ptr(&last.to), Rc::as_ptr(to)) => last.end = end,
             last => {
                 let is_first = last.is_none();
                 segments.push(Segment { to: Rc::clone(to) as _, end });
                 if is_first {
-                    // Not all that is sent answers a request, and the last look may be long ago.
+                    // Not all bytes answer a request, so the last reading may be old.
                     let now = Instant::now();
                     self.last_read.set(now);
                     self.due.set(now + BATCH_WAIT_MAX);
@@ -162,12 +161,12 @@ impl SendBatch {
         }
     }
 
-    /// Sends all that has been gathered.
+    /// Sends the batch.
     pub(crate) fn flush(&self) {
-        // Out of its cell: a recipient is foreign code.
+        // Taken out of the cell first, because recipients are foreign code.
         let mut batch = self.batch.take();
         let mut from = 0;
-        // Who sends for all does not do so at the expense of its own turn.
+        // The sends must not use up the cooperative budget of the task that flushes.
         let sending = pin!(unconstrained(async {
             for Segment { to, end } in batch.segments.drain(..) {
                 to.send(&batch.bytes[from..end]);
@@ -189,120 +188,121 @@ mod tests {
     use super::*;
     use crate::wake_counter::WakeCounter;
 
-    /// Everything that was sent, in its order, and to whom.
+    /// The bytes that were sent, in order, with their recipients.
     type Sent = Rc<RefCell<Vec<(&'static str, Vec<u8>)>>>;
 
-    struct Pen(&'static str, Sent);
+    struct TestRecipient(&'static str, Sent);
 
-    impl Recipient for Pen {
+    impl Recipient for TestRecipient {
         fn send(&self, bytes: &[u8]) {
             self.1.borrow_mut().push((self.0, bytes.to_vec()));
         }
     }
 
-    fn pens() -> (Rc<Pen>, Rc<Pen>, Sent) {
+    fn recipients() -> (Rc<TestRecipient>, Rc<TestRecipient>, Sent) {
         let sent = Sent::default();
-        (Rc::new(Pen("ann", Rc::clone(&sent))), Rc::new(Pen("ben", Rc::clone(&sent))), sent)
+        (Rc::new(TestRecipient("a", Rc::clone(&sent))), Rc::new(TestRecipient("b", Rc::clone(&sent))), sent)
     }
 
-    /// An outbox whose keeper has had its first turn; the keeper, to be given another; and how often it was woken.
-    fn kept() -> (Rc<SendBatch>, impl FnMut(), Arc<WakeCounter>) {
+    /// A batch whose flusher has been polled once, a function that polls it again, and its wake-ups.
+    fn with_flusher() -> (Rc<SendBatch>, impl FnMut(), Arc<WakeCounter>) {
         let (send_batch, counted) = (Rc::new(SendBatch::new()), Arc::new(WakeCounter::default()));
         let waker = Waker::from(Arc::clone(&counted));
-        let mut keeping = Box::pin(send_batch.flusher());
-        let mut turn = move || assert!(keeping.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
-        turn();
-        (send_batch, turn, counted)
+        let mut flushing = Box::pin(send_batch.flusher());
+        let mut poll_again =
+            move || assert!(flushing.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+        poll_again();
+        (send_batch, poll_again, counted)
     }
 
     #[test]
-    fn an_answer_alone_is_sent_in_the_keepers_next_turn() {
-        let ((ann, _, sent), (send_batch, mut turn, wakes)) = (pens(), kept());
+    fn a_single_answer_is_sent_at_the_next_poll_of_the_flusher() {
+        let ((a, _, sent), (send_batch, mut poll_again, wakes)) = (recipients(), with_flusher());
         for round in 1..=2 {
-            send_batch.push(&ann, &[b"one"]);
-            send_batch.push(&ann, &[b"two"]);
+            send_batch.push(&a, &[b"one"]);
+            send_batch.push(&a, &[b"two"]);
             assert_eq!(sent.take(), []);
-            turn();
-            assert_eq!(sent.take(), [("ann", b"onetwo".to_vec())]);
+            poll_again();
+            assert_eq!(sent.take(), [("a", b"onetwo".to_vec())]);
             assert_eq!(wakes.count(), round);
         }
-        assert_eq!(Rc::strong_count(&ann), 1, "who has got all is let go");
+        assert_eq!(Rc::strong_count(&a), 1, "the batch keeps no reference to a recipient");
     }
 
     #[test]
-    fn while_answers_to_others_come_more_are_let_come_and_then_all_are_sent_in_their_order() {
-        let ((ann, ben, sent), (send_batch, mut turn, wakes)) = (pens(), kept());
+    fn the_flusher_waits_while_answers_are_added_and_sends_them_in_order() {
+        let ((a, b, sent), (send_batch, mut poll_again, wakes)) = (recipients(), with_flusher());
         for round in 0..2 {
-            for (to, bytes) in [(&ann, "one"), (&ann, "two"), (&ben, "three"), (&ann, "four")] {
+            for (to, bytes) in [(&a, "one"), (&a, "two"), (&b, "three"), (&a, "four")] {
                 send_batch.push(to, &[bytes.as_bytes()]);
             }
-            turn();
-            send_batch.push(&ben, &[b"five"]);
-            turn();
+            poll_again();
+            send_batch.push(&b, &[b"five"]);
+            poll_again();
             assert_eq!(sent.take(), []);
-            assert_eq!(wakes.count(), 3 * round + 3, "for the first, and for two more turns");
-            turn();
-            let expected = [("ann", "onetwo"), ("ben", "three"), ("ann", "four"), ("ben", "five")];
+            assert_eq!(wakes.count(), 3 * round + 3, "for the first answer, and for two more polls");
+            poll_again();
+            let expected = [("a", "onetwo"), ("b", "three"), ("a", "four"), ("b", "five")];
             assert_eq!(sent.take(), expected.map(|(to, bytes)| (to, bytes.as_bytes().to_vec())));
             assert_eq!(wakes.count(), 3 * round + 3);
         }
-        assert_eq!(Rc::strong_count(&ann), 1, "who has got all is let go");
+        assert_eq!(Rc::strong_count(&a), 1, "the batch keeps no reference to a recipient");
     }
 
     #[test]
-    fn the_clock_is_looked_at_unless_something_is_to_be_sent() {
-        let ((ann, ..), send_batch) = (pens(), SendBatch::new());
+    fn the_clock_is_read_unless_a_batch_is_waiting() {
+        let ((a, ..), send_batch) = (recipients(), SendBatch::new());
         let long_ago = Instant::now() - Duration::from_mins(1);
         send_batch.flush_if_due(long_ago);
         let before = Instant::now();
         assert!(send_batch.now() >= before);
-        // A handshake, say: nobody has looked at the clock for it.
-        send_batch.push(&ann, &[b"one"]);
+        // Bytes of a handshake, for example, are added without a reading of the clock.
+        send_batch.push(&a, &[b"one"]);
         let posted = send_batch.now();
         assert!(posted >= before);
-        send_batch.push(&ann, &[b"two"]);
+        send_batch.push(&a, &[b"two"]);
         assert_eq!(send_batch.now(), posted);
         send_batch.flush_if_due(posted + Duration::from_nanos(1));
         assert_eq!(send_batch.now(), posted + Duration::from_nanos(1));
     }
 
     #[test]
-    fn the_time_of_day_is_looked_at_once_for_all_that_is_sent_together() {
-        let ((ann, ben, _), send_batch) = (pens(), SendBatch::new());
+    fn the_time_of_day_is_read_once_for_a_batch() {
+        let ((a, b, _), send_batch) = (recipients(), SendBatch::new());
         let at = |millis| Timestamp::from_millis(millis).unwrap();
         for start in [10, 20] {
-            // Nobody knows how long ago the last one came, nor what the first letter of the next answers.
+            // Without a batch, an earlier reading may be old, so each request reads the time.
             assert_eq!(send_batch.time(|| at(start)), at(start));
             assert_eq!(send_batch.time(|| at(start + 1)), at(start + 1));
-            send_batch.push(&ann, &[b"one"]);
+            send_batch.push(&a, &[b"one"]);
             assert_eq!(send_batch.time(|| at(start + 2)), at(start + 2));
-            send_batch.push(&ben, &[b"two"]);
-            assert_eq!(send_batch.time(|| unreachable!("it has been looked at")), at(start + 2));
+            send_batch.push(&b, &[b"two"]);
+            assert_eq!(send_batch.time(|| unreachable!("the time has been read")), at(start + 2));
             send_batch.flush();
         }
     }
 
     #[test]
-    fn more_than_is_gathered_at_once_does_not_wait() {
-        let (ann, ben, sent) = pens();
+    fn a_full_batch_is_sent_at_once() {
+        let (a, b, sent) = recipients();
         let send_batch = SendBatch::new();
-        send_batch.push(&ann, &[&vec![1; BATCH_BYTES_MAX]]);
+        send_batch.push(&a, &[&vec![1; BATCH_BYTES_MAX]]);
         assert_eq!(sent.take(), []);
-        send_batch.push(&ben, &[&[2]]);
-        assert_eq!(sent.take(), [("ann", vec![1; BATCH_BYTES_MAX])]);
+        send_batch.push(&b, &[&[2]]);
+        assert_eq!(sent.take(), [("a", vec![1; BATCH_BYTES_MAX])]);
         send_batch.flush();
-        assert_eq!(sent.take(), [("ben", vec![2])]);
+        assert_eq!(sent.take(), [("b", vec![2])]);
     }
 
     #[test]
-    fn nobody_waits_for_others_that_take_long() {
-        let (ann, _, sent) = pens();
+    fn a_batch_that_has_waited_too_long_is_sent() {
+        let (a, _, sent) = recipients();
         let send_batch = SendBatch::new();
-        send_batch.push(&ann, &[b"one"]);
+        send_batch.push(&a, &[b"one"]);
         let posted = send_batch.now();
         send_batch.flush_if_due(posted + BATCH_WAIT_MAX);
         assert_eq!(sent.take(), []);
         send_batch.flush_if_due(posted + BATCH_WAIT_MAX + Duration::from_nanos(1));
-        assert_eq!(sent.take(), [("ann", b"one".to_vec())]);
+        assert_eq!(sent.take(), [("a", b"one".to_vec())]);
     }
 }

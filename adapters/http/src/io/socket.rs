@@ -1,5 +1,5 @@
-//! The socket under hyper, and under TLS: puts in the lines that went past hyper, sends what it is given with what others
-//! send, notes what happens on it, and closes it so that the last answer arrives.
+//! The socket under hyper and under TLS. It inserts the header lines that bypass hyper, adds bytes to the thread's send
+//! batch, records activity, and closes the connection so that the last answer arrives.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -13,55 +13,56 @@ use tokio::time::{Instant, Sleep, sleep_until};
 
 use crate::base::settings::{DRAIN_TIME, LINGER_MAX};
 use crate::io::activity::Activity;
-use crate::io::raw_headers::around;
+use crate::io::raw_headers::split_at_insertion;
 use crate::io::send_batch::{BATCH_BYTES_MAX, Recipient, SendBatch};
 
-/// Bytes that are gathered with those of others; more than that are sent as they come, unless lines belong to them.
+/// The largest write that is added to the send batch. A larger one is sent directly, unless header lines must be
+/// inserted.
 pub(crate) const BATCHED_WRITE_MAX: usize = BATCH_BYTES_MAX / 2;
 
-/// A stream that carries bytes both ways, as a connection has one to itself.
+/// The byte stream of one connection.
 pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin + 'static {}
 
 impl<T: AsyncRead + AsyncWrite + Unpin + 'static> Stream for T {}
 
-/// How bytes are sent from the outbox: as much as goes at once.
+/// Sends bytes of the send batch: as many as the stream takes without blocking.
 pub(crate) type SendNow<T> = fn(&mut T, &mut Context<'_>, &[u8]) -> Poll<io::Result<usize>>;
 
-/// Sends through whatever stream it is.
+/// Sends through any stream.
 pub(crate) fn send<T: Stream>(
     stream: &mut T,
     context: &mut Context<'_>,
     bytes: &[u8],
 ) -> Poll<io::Result<usize>> {
     let sent = ready!(Pin::new(&mut *stream).poll_write(context, bytes))?;
-    // If it has a buffer of its own and cannot empty that now, it wakes the connection, which flushes it.
+    // A stream with its own buffer that cannot be flushed now wakes the connection later, which flushes it.
     let _ = Pin::new(stream).poll_flush(context)?;
     Poll::Ready(Ok(sent))
 }
 
-/// A socket, or what stands in for one.
+/// A socket, or another stream in its place.
 pub(crate) struct Socket<T> {
     shared: Rc<SharedStream<T>>,
     send_batch: Rc<SendBatch>,
     linger: Option<Linger>,
 }
 
-/// The stream of a socket, which two write to: the outbox of the thread, and the connection what the client did not take
-/// from there at once.
+/// The stream of a socket, with two writers: the thread's send batch, and the connection, which sends the bytes that
+/// the batch could not send.
 struct SharedStream<T> {
     stream: RefCell<T>,
     send: SendNow<T>,
     activity: Rc<Activity>,
     /// The connection's task.
     task: RefCell<Option<Waker>>,
-    /// Whether there are bytes in the outbox.
+    /// The send batch has bytes for this stream.
     is_batched: Cell<bool>,
-    /// Whether there is a rest.
+    /// There are unsent bytes, or an error to report.
     has_unsent: Cell<bool>,
     unsent: RefCell<Unsent>,
 }
 
-/// What could not be sent from the outbox.
+/// The bytes that the send batch could not send, or the error with which it failed.
 #[derive(Default)]
 struct Unsent {
     bytes: VecDeque<u8>,
@@ -75,13 +76,13 @@ impl<T: Stream> SharedStream<T> {
         poll
     }
 
-    /// Sends the rest, if there is one.
+    /// Sends the unsent bytes, if there are any.
     fn poll_unsent(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if self.has_unsent.get() { self.poll_kept(context) } else { Poll::Ready(Ok(())) }
+        if self.has_unsent.get() { self.poll_unsent_cold(context) } else { Poll::Ready(Ok(())) }
     }
 
     #[cold]
-    fn poll_kept(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+    fn poll_unsent_cold(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let mut unsent = self.unsent.borrow_mut();
         if let Some(error) = unsent.error.take() {
             return Poll::Ready(Err(error));
@@ -104,7 +105,7 @@ impl<T: Stream> SharedStream<T> {
         unsent.bytes.extend(bytes);
         unsent.error = unsent.error.take().or(error);
         self.has_unsent.set(true);
-        // From here on it is the connection's business, with its deadlines.
+        // The connection sends these bytes, under its deadlines.
         if let Some(task) = &*self.task.borrow() {
             task.wake_by_ref();
         }
@@ -132,9 +133,9 @@ impl<T: Stream> Recipient for SharedStream<T> {
     }
 }
 
-/// The end of a connection: our side is shut, and what the client still sends is read and thrown away for a while.
+/// The lingering close of a connection: the writing side is shut, and input is read and discarded for a while.
 struct Linger {
-    shut: bool,
+    is_shut: bool,
     left: usize,
     until: Pin<Box<Sleep>>,
 }
@@ -158,7 +159,7 @@ impl<T: Stream> Socket<T> {
         Self { shared: Rc::new(shared), send_batch, linger: None }
     }
 
-    /// What is in the outbox is sent, and so is what the client did not take of it.
+    /// Flushes the send batch and the unsent bytes.
     fn poll_flush_all(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         if self.shared.is_batched.get() {
             self.send_batch.flush();
@@ -198,17 +199,17 @@ impl<T: Stream> AsyncWrite for Socket<T> {
         match raw_headers.hand_over() {
             None => self.send_batch.push(shared, &[bytes]),
             Some(text) => {
-                let (before, after) = around(bytes);
-                self.send_batch.push(shared, &[before, &text, after]);
+                let (status_line, rest) = split_at_insertion(bytes);
+                self.send_batch.push(shared, &[status_line, &text, rest]);
                 self.send_batch.return_buffer(text);
             }
         }
-        // Only now: to make room for these bytes the outbox may have sent what was gathered of this wire before.
+        // Set after the push, which may have flushed a full batch and thereby cleared this flag.
         shared.is_batched.set(true);
         Poll::Ready(Ok(bytes.len()))
     }
 
-    /// TLS says its last words in several pieces, and once.
+    /// TLS sends its last records in several slices, and does so only once.
     fn poll_write_vectored(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -234,7 +235,7 @@ impl<T: Stream> AsyncWrite for Socket<T> {
         true
     }
 
-    /// What is in the outbox counts as sent: it will be, and what cannot be is then told here.
+    /// Bytes in the send batch count as flushed. An error in sending them is reported by a later call.
     fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(self.shared.poll_unsent(context))?;
         if self.shared.is_batched.get() {
@@ -248,16 +249,16 @@ impl<T: Stream> AsyncWrite for Socket<T> {
         let this = &mut *self;
         let stream = &mut *this.shared.stream.borrow_mut();
         let linger = this.linger.get_or_insert_with(|| Linger {
-            shut: false,
+            is_shut: false,
             left: LINGER_MAX,
             until: Box::pin(sleep_until(Instant::now() + DRAIN_TIME)),
         });
-        // All has been said, and how the client leaves then is no fault: told as one it would hide how hyper has ended.
-        if !linger.shut {
+        // All bytes are sent, so that an error of the client's side is ignored: it would mask the result of hyper.
+        if !linger.is_shut {
             if ready!(Pin::new(&mut *stream).poll_shutdown(context)).is_err() {
                 return Poll::Ready(Ok(()));
             }
-            linger.shut = true;
+            linger.is_shut = true;
         }
         let mut scratch = [0; 8 * 1024];
         loop {
@@ -275,136 +276,4 @@ impl<T: Stream> AsyncWrite for Socket<T> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::future::poll_fn;
-
-    use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
-
-    use super::*;
-
-    /// A socket whose other end takes so many bytes at a time, and its outbox.
-    fn socket(takes: usize) -> (Socket<DuplexStream>, DuplexStream, Rc<SendBatch>, Rc<Activity>) {
-        let (near, far) = duplex(takes);
-        let (send_batch, activity) = (Rc::new(SendBatch::new()), Rc::new(Activity::new()));
-        let socket = Socket::new(near, send, Rc::clone(&activity), Rc::clone(&send_batch));
-        (socket, far, send_batch, activity)
-    }
-
-    #[tokio::test]
-    async fn what_the_client_does_not_take_at_once_holds_the_connection_up_and_then_arrives() {
-        let (mut socket, mut far, send_batch, activity) = socket(4);
-        socket.write_all(b"first, ").await.unwrap();
-        socket.flush().await.unwrap();
-        assert!(!activity.stall().0, "it waits for others, not for the client");
-        send_batch.flush();
-        assert!(activity.stall().0);
-        let mut more = Box::pin(async {
-            socket.write_all(b"second").await.unwrap();
-            socket.flush().await.unwrap();
-        });
-        let pending = poll_fn(|context| Poll::Ready(more.as_mut().poll(context).is_pending())).await;
-        assert!(pending, "no more is taken in while there is a rest");
-        let mut read = [0; 7];
-        tokio::join!(more, async { far.read_exact(&mut read).await.unwrap() });
-        assert_eq!(&read, b"first, ");
-        send_batch.flush();
-        let mut read = [0; 6];
-        let (_, flushed) = tokio::join!(far.read_exact(&mut read), socket.flush());
-        flushed.unwrap();
-        assert_eq!(&read, b"second");
-        assert!(!activity.stall().0);
-    }
-
-    #[tokio::test]
-    async fn what_was_gathered_keeps_its_order_when_the_outbox_makes_room_for_more_of_it() {
-        let (mut socket, mut far, _, _) = socket(8 * BATCHED_WRITE_MAX);
-        // The third is too much for the outbox, which then holds it alone.
-        let sizes = [
-            BATCHED_WRITE_MAX,
-            BATCHED_WRITE_MAX,
-            100,
-            BATCHED_WRITE_MAX + 1,
-            BATCHED_WRITE_MAX,
-            BATCHED_WRITE_MAX,
-            200,
-        ];
-        let mut expected = Vec::new();
-        for (letter, size) in (b'a'..).zip(sizes) {
-            let bytes = vec![letter; size];
-            socket.write_all(&bytes).await.unwrap();
-            expected.extend(bytes);
-        }
-        let mut read = Vec::new();
-        let (ended, ()) = tokio::join!(socket.shutdown(), async {
-            far.read_to_end(&mut read).await.unwrap();
-            drop(far);
-        });
-        ended.unwrap();
-        assert!(read == expected, "{} bytes of {}", read.len(), expected.len());
-    }
-
-    #[tokio::test]
-    async fn a_client_that_is_gone_is_told_of_at_the_next_chance() {
-        let (mut socket, far, send_batch, _) = socket(64);
-        socket.write_all(b"to nobody").await.unwrap();
-        drop(far);
-        send_batch.flush();
-        assert_eq!(socket.flush().await.unwrap_err().kind(), io::ErrorKind::BrokenPipe);
-    }
-
-    #[tokio::test]
-    async fn lines_come_behind_the_status_line_of_what_is_written_next() {
-        const STATUS: &[u8] = b"HTTP/1.1 200 OK\r\n";
-        let (mut socket, mut far, send_batch, activity) = socket(64);
-        // The second time something is in the way; the third time it is more than is gathered.
-        for (before, body) in [(0, 3), (100, 3), (0, BATCHED_WRITE_MAX)] {
-            socket.write_all(&vec![b'x'; before]).await.unwrap();
-            send_batch.flush();
-            activity.raw_headers.wait(b"a: b\r\n".to_vec());
-            let head = [STATUS, b"\r\n", &vec![b'y'; body]].concat();
-            let expected = [&vec![b'x'; before], STATUS, b"a: b\r\n\r\n", &vec![b'y'; body], STATUS].concat();
-            let mut read = vec![0; expected.len()];
-            let (_, ()) = tokio::join!(far.read_exact(&mut read), async {
-                socket.write_all(&head).await.unwrap();
-                assert!(activity.raw_headers.may_wait());
-                socket.write_all(STATUS).await.unwrap();
-                send_batch.flush();
-                socket.flush().await.unwrap();
-            });
-            assert!(read == expected, "{before} before, {body} behind");
-        }
-    }
-
-    #[tokio::test]
-    async fn all_that_was_written_is_sent_before_the_end_and_before_what_is_sent_directly() {
-        let (mut socket, mut far, _, _) = socket(4 * BATCHED_WRITE_MAX);
-        socket.write_all(b"small").await.unwrap();
-        socket.write_all(&vec![b'x'; BATCHED_WRITE_MAX + 1]).await.unwrap();
-        socket.write_all(b"last").await.unwrap();
-        let mut read = Vec::new();
-        let (ended, ()) = tokio::join!(socket.shutdown(), async {
-            far.read_to_end(&mut read).await.unwrap();
-            drop(far);
-        });
-        ended.unwrap();
-        assert_eq!(read.len(), 5 + BATCHED_WRITE_MAX + 1 + 4);
-        assert!(read.starts_with(b"smallx") && read.ends_with(b"xlast"));
-    }
-
-    #[tokio::test]
-    async fn at_the_end_no_more_than_a_bound_is_read_over_of_a_client_that_sends_on() {
-        let (mut socket, mut far, _, _) = socket(64 * 1024);
-        let mut sent = 0;
-        let sends = async {
-            while sent < 2 * LINGER_MAX {
-                sent += far.write(&[b'x'; 16 * 1024]).await.unwrap();
-            }
-        };
-        tokio::select! {
-            biased;
-            ended = socket.shutdown() => ended.unwrap(),
-            () = async { sends.await; std::future::pending().await } => {}
-        }
-        assert!((LINGER_MAX..LINGER_MAX + 128 * 1024).contains(&sent), "{sent}");
-    }
-}
+mod tests;

@@ -1,5 +1,5 @@
-//! A socket of the kernel, which is asked itself: the C library's `recv` and `send` are points at which a thread may be
-//! cancelled, and in a program with threads each of them costs two locked instructions for that, 1.7% of a GET in all.
+//! A TCP socket that is read and written by direct system calls. The C library's `recv` and `send` are thread
+//! cancellation points, which costs two atomic instructions for each call.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -12,13 +12,14 @@ use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 
-/// Bytes that are read at once: a head, mostly. Whoever has room for more is reading a body, where a call costs little.
+/// Bytes that are read in one call: enough for most heads. A caller with a larger buffer is reading a body, where
+/// tokio's own read is cheap enough.
 const READ: usize = 8 * 1024;
 
 /// A TCP connection.
 pub(crate) struct Tcp {
     stream: TcpStream,
-    /// Whether the kernel took nothing when it was last given something.
+    /// The last write was refused because the kernel's buffer was full.
     is_full: bool,
 }
 
@@ -27,7 +28,7 @@ impl Tcp {
         Self { stream, is_full: false }
     }
 
-    /// Sends what the kernel takes at once. If it takes nothing nobody is woken when it would.
+    /// Sends as many bytes as the kernel takes. If it takes none, no task is woken when it would.
     pub(crate) fn send(&mut self, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let sending = || Ok(send(&self.stream, bytes, SendFlags::NOSIGNAL)?);
         let sent = match self.stream.try_io(Interest::WRITABLE, sending) {
@@ -40,9 +41,8 @@ impl Tcp {
 }
 
 impl Drop for Tcp {
-    /// A connection that is given up while the kernel takes nothing for it is reset: the client has not taken its
-    /// answers for long, mostly lacks a part of the last one in any case, and the kernel would keep for minutes what it
-    /// has of them.
+    /// Resets a connection that is given up while the kernel's buffer is full. Its client has not read its answers, and
+    /// the kernel would otherwise keep the unread bytes for minutes.
     fn drop(&mut self) {
         if self.is_full {
             let _ = SockRef::from(&self.stream).set_linger(Some(Duration::ZERO));
@@ -71,7 +71,8 @@ impl AsyncRead for Tcp {
                 Err(error) => return Poll::Ready(Err(error)),
             };
             if !read.is_empty() && read.len() < room {
-                // That was all. The kernel will say when there is more: saying so now spares the call that finds nothing.
+                // A short read has emptied the kernel's buffer. Clearing the readiness spares a call that reads
+                // nothing.
                 let nothing = || Err::<(), _>(io::ErrorKind::WouldBlock.into());
                 let _ = self.stream.try_io(Interest::READABLE, nothing);
             }

@@ -1,8 +1,9 @@
-//! The connections of one thread: a bounded number, of which those that ask nothing make way when there are more.
+//! The open connections of one thread. Their number is bounded, and idle ones are evicted when the bound is reached.
 //!
-//! Without this whoever opens connections and is silent keeps everybody else out for as long as the deadline of idle
-//! connections is. The hot path writes nothing down for it: a hand goes round, as in the clock algorithm of paging, and
-//! a connection on which nothing has happened since it was last looked at has been idle for that long.
+//! Without eviction, a client that opens connections and stays silent would lock out all others until the idle
+//! deadline. Eviction uses the clock algorithm of page replacement, so that the hot path records nothing for it: a hand
+//! moves over the connections, and one whose activity is unchanged since the hand last passed has been idle for that
+//! long.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -16,7 +17,7 @@ use tokio::time::Instant;
 use crate::counts::counters::ThreadCounters;
 use crate::io::activity::{Activity, Phase};
 
-/// Connections that are looked at in one go: what others wait for meanwhile is some microseconds.
+/// Connections that one eviction inspects at most: it bounds the time for which it blocks the thread.
 const SCAN_MAX: usize = 256;
 
 /// The connections of one thread.
@@ -29,18 +30,18 @@ pub(crate) struct Connections {
     counters: Arc<ThreadCounters>,
 }
 
-/// A connection as it was when it was last looked at.
+/// An open connection, and its activity when the hand last passed it.
 struct OpenConnection {
     activity: Rc<Activity>,
     task: AbortHandle,
     seen: Option<(ActivityMark, Instant)>,
 }
 
-/// What changes whenever anything is asked on a connection. What is written says nothing: whoever pings over HTTP/2 is
-/// answered each time.
+/// A value that changes with every request on a connection. Written bytes do not count: the answers to HTTP/2 pings are
+/// written too.
 type ActivityMark = (Phase, u64);
 
-/// One connection's place among those that may be open.
+/// The slot of one connection, released on drop.
 pub(crate) struct ConnectionSlot {
     connections: Rc<Connections>,
     number: usize,
@@ -58,12 +59,13 @@ impl Connections {
         })
     }
 
-    /// How many are open.
+    /// The number of open connections.
     pub(crate) fn open(&self) -> usize {
         self.slots.borrow().len() - self.free.borrow().len()
     }
 
-    /// How many are owed an answer, or some of one. Not so one that has sent half a head, or nothing.
+    /// The number of connections whose client waits for an answer or for the rest of one. A client that has sent half a
+    /// head, or nothing, does not count.
     pub(crate) fn unanswered(&self) -> usize {
         let is_owed = |connection: &&OpenConnection| {
             connection.activity.phase().0.is_owed() || connection.activity.stall().0
@@ -75,12 +77,12 @@ impl Connections {
         self.open() >= self.max
     }
 
-    /// Waits until one is closed.
+    /// Waits until a connection is closed.
     pub(crate) async fn closed(&self) {
         self.closed.notified().await;
     }
 
-    /// Takes a place, which is given back when it is dropped.
+    /// Reserves a slot.
     pub(crate) fn reserve(self: &Rc<Self>) -> ConnectionSlot {
         let number = self.free.borrow_mut().pop().unwrap_or_else(|| {
             let mut slots = self.slots.borrow_mut();
@@ -91,12 +93,12 @@ impl Connections {
         ConnectionSlot { connections: Rc::clone(self), number }
     }
 
-    /// The connection at a place is served by this task.
+    /// Records the task that serves the connection in a slot.
     pub(crate) fn register(&self, number: usize, activity: Rc<Activity>, task: AbortHandle) {
         self.slots.borrow_mut()[number] = Some(OpenConnection { activity, task, seen: None });
     }
 
-    /// Ends a connection on which nothing has happened for this long, if the hand comes upon one.
+    /// Closes the first connection that the hand finds idle for this long, if there is one.
     pub(crate) fn evict_idle(&self, idle: Duration) {
         let now = Instant::now();
         let mut slots = self.slots.borrow_mut();
@@ -105,7 +107,7 @@ impl Connections {
             self.hand.set(hand + 1);
             let Some(connection) = &mut slots[hand] else { continue };
             let mark = connection.activity.phase();
-            // Neither whoever waits for an answer nor whoever is still taking one: that has a deadline of its own.
+            // A client that waits for an answer, or is still reading one, is not idle: other deadlines apply to it.
             if mark.0.is_owed() || connection.activity.stall().0 {
                 connection.seen = None;
                 continue;
@@ -114,7 +116,7 @@ impl Connections {
                 Some((seen, since)) if seen == mark => {
                     if now.duration_since(since) >= idle {
                         connection.task.abort();
-                        // Its place is free when the task is gone.
+                        // The slot itself is released when the task ends.
                         slots[hand] = None;
                         return;
                     }
@@ -149,7 +151,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn whoever_only_pings_makes_way_and_whoever_asks_does_not() {
+    async fn a_connection_with_pings_alone_is_evicted_and_one_with_requests_is_not() {
         LocalSet::new()
             .run_until(async {
                 let connections = Connections::new(2, Arc::default());
@@ -160,7 +162,7 @@ mod tests {
                     connections.register(slot.number(), Rc::clone(&activity), task);
                     activity
                 });
-                // Once they are looked at for the first time, and twice again: one makes way at each look.
+                // The first pass records the activity; each of the next two could evict one connection.
                 for _ in 0..3 {
                     pings.wrote(&Poll::Ready(Ok(())));
                     drop(asks.answering());

@@ -1,4 +1,4 @@
-//! Connections that somebody else accepts.
+//! Serving connections that the caller accepts.
 
 use std::net::IpAddr;
 use std::rc::Rc;
@@ -16,15 +16,15 @@ use crate::io::socket;
 use crate::thread::shared::{App, Serves};
 use crate::thread::thread_state::ThreadState;
 
-/// Serves connections that its owner accepts, on the owner's runtime: over another transport than TCP, or over the
-/// links of a simulation. It belongs to one thread, as everything that serves does.
+/// Serves connections that its owner accepts, on the owner's runtime: over a transport other than TCP, or over the
+/// links of a simulation. It belongs to one thread.
 pub struct LocalServer {
     thread: Rc<ThreadState>,
     drain: Arc<Drain>,
     tasks: Rc<BackgroundTasks>,
 }
 
-/// The tasks that all connections need. They end with the last of these.
+/// The tasks that all connections of the thread need. They are aborted on drop.
 struct BackgroundTasks([AbortHandle; 2]);
 
 impl Drop for BackgroundTasks {
@@ -40,9 +40,9 @@ impl LocalServer {
         Self { thread, drain: Arc::default(), tasks }
     }
 
-    /// Serves a connection to its end. `peer` is whom it comes from: who has no valid key is counted by it.
+    /// Serves a connection to its end. Requests without a valid key are counted against the address `peer`.
     ///
-    /// How many there may be at once is the owner's business, and so is the load: nothing is refused as too much here.
+    /// The owner bounds the number of connections and the load: no request is refused for overload here.
     pub fn serve_connection<T>(&self, stream: T, peer: IpAddr) -> impl Future<Output = ()> + 'static + use<T>
     where
         T: AsyncRead + AsyncWrite + Unpin + 'static,
@@ -53,20 +53,20 @@ impl LocalServer {
             let activity = Rc::new(Activity::new());
             let context = ConnectionContext { peer, thread: Rc::clone(&thread), activity, drain };
             serve_connection(stream, socket::send, context).await;
-            // A last word is sent before nobody is left who would.
+            // The last bytes are flushed before the flush task may end.
             thread.send_batch.flush();
             drop(tasks);
         }
     }
 
-    /// Ends connections that are idle, and lets those that are busy answer first.
+    /// Closes idle connections at once, and busy ones after their answers.
     pub fn drain(&self) {
         self.drain.begin(self.thread.app.begin_drain());
     }
 }
 
 impl Drop for LocalServer {
-    /// Its connections end like those of a server that drains.
+    /// Drains the connections, as [`LocalServer::drain`] does.
     fn drop(&mut self) {
         self.drain.begin(Instant::now());
     }

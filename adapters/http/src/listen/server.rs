@@ -1,7 +1,7 @@
-//! Listens, and runs one runtime for each core.
+//! Listening sockets, and one runtime for each core.
 //!
-//! Each core has its own accept queue (SO_REUSEPORT) and a runtime of one thread, so that a connection lives where it
-//! was accepted: nothing is stolen, nothing is woken on another core.
+//! Each thread has its own accept queue (SO_REUSEPORT) and a single-threaded runtime. A connection stays on the thread
+//! that accepted it, so that no work is stolen and no task is woken on another core.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener as StdListener};
@@ -29,39 +29,38 @@ use crate::listen::listener_close::close;
 use crate::thread::shared::{App, Serves};
 use crate::thread::thread_state::ThreadState;
 
-/// Connections that the kernel holds before they are accepted.
+/// Length of the kernel's accept queue.
 const BACKLOG: i32 = 4096;
 
-/// Bytes that the kernel keeps of what it has not sent yet, for each connection: a client that takes nothing would have 4 MB
-/// of answers pinned there otherwise, and a third of that would have to go before the kernel said that it takes more.
+/// Bytes of unsent data that the kernel buffers for each connection (`TCP_NOTSENT_LOWAT`). Without this bound, a client
+/// that does not read would pin megabytes of answers in the kernel.
 const UNSENT_MAX: u32 = 64 * 1024;
 
-/// Turns of connections between two looks at the sockets, and at the timers, while all are busy. tokio's 61 would let
-/// requests of a millisecond each keep others out of the line for 61; at 16 as much less is sent together that GETs are 2%
-/// fewer.
-const TURNS_BETWEEN_LOOKS: u32 = 32;
+/// Tasks that the runtime polls between two polls of sockets and timers. Fewer than tokio's default of 61, so that long
+/// requests do not delay new ones; a lower number makes the send batches smaller.
+const EVENT_INTERVAL: u32 = 32;
 
-/// How long a connection waits at most until it is looked for another one that makes way for it.
-const CROWD_REST: Duration = Duration::from_millis(10);
+/// Time between two attempts to evict an idle connection while the thread is full.
+const EVICTION_INTERVAL: Duration = Duration::from_millis(10);
 
-/// How long the accept loop rests after an error such as a lack of descriptors.
-const ACCEPT_REST: Duration = Duration::from_millis(50);
+/// Pause of the accept loop after an error such as a lack of file descriptors.
+const ACCEPT_ERROR_PAUSE: Duration = Duration::from_millis(50);
 
 /// A server that listens.
 pub struct Server {
     address: SocketAddr,
     drain: Arc<Drain>,
     app: Arc<App>,
-    /// Each says whether it gave all its answers.
+    /// Each thread returns whether it sent all of its answers.
     threads: Vec<JoinHandle<bool>>,
 }
 
 impl Server {
-    /// Listens, and serves on this many threads; with an acceptor, under TLS.
+    /// Listens, and serves on this many threads; with an acceptor, over TLS.
     ///
     /// # Errors
-    /// The address is taken (by another instance of the same user too, which SO_REUSEPORT alone would let pass), or a
-    /// socket, a thread or what it waits with cannot be had.
+    /// The address is in use, also by another instance of the same user, which SO_REUSEPORT alone would permit; or a
+    /// socket, a thread or its runtime cannot be created.
     pub(crate) fn start(
         endpoint: Endpoint,
         threads: NonZeroUsize,
@@ -75,8 +74,8 @@ impl Server {
         };
         let address = listeners[0].local_addr()?;
         let drain = Arc::<Drain>::default();
-        // Each says whether it can serve before any does.
-        let (able, abilities) = mpsc::channel();
+        // No thread serves before all of them have reported that they can.
+        let (ready, reports) = mpsc::channel();
         let Bounds { connections, ops_connections, .. } = app.settings.bounds;
         let connections = if serves == Serves::Ops { ops_connections } else { connections };
         let connections_each = connections.div_ceil(threads.get()).max(1);
@@ -86,51 +85,51 @@ impl Server {
             .map(|(number, listener)| {
                 let (app, drain) = (Arc::clone(&app), Arc::clone(&drain));
                 let accept = Accept { serves, is_ours, tls: tls.cloned(), connections_max: connections_each };
-                let able = able.clone();
+                let ready = ready.clone();
                 std::thread::Builder::new()
                     .name(format!("http-{number}"))
-                    .spawn(move || run(listener, app, &accept, &drain, &able))
+                    .spawn(move || run(listener, app, &accept, &drain, &ready))
             })
             .collect::<io::Result<Vec<_>>>();
-        // Those that could be had do not serve on without the others.
+        // The threads that did start stop again.
         let threads = threads.inspect_err(|_| drain.begin(Instant::now()))?;
-        let all_able = abilities.iter().take(threads.len()).collect::<io::Result<()>>();
-        all_able.inspect_err(|_| drain.begin(Instant::now()))?;
+        let all_ready = reports.iter().take(threads.len()).collect::<io::Result<()>>();
+        all_ready.inspect_err(|_| drain.begin(Instant::now()))?;
         Ok(Self { address, drain, app, threads })
     }
 
-    /// The address that it listens on: with the port that was given for port 0.
+    /// The address that it listens on, with the port that the system chose for port 0.
     pub fn local_addr(&self) -> SocketAddr {
         self.address
     }
 
-    /// Accepts no more connections, ends those that are idle, lets those that are busy answer. All servers of one
-    /// [`Http`](crate::Http) have the drain's time together, from the first of these calls on.
+    /// Stops accepting, closes idle connections at once, and busy ones after their answers. All servers of one
+    /// [`Http`](crate::Http) share the drain time, which starts with the first of these calls.
     pub fn drain(&self) {
         self.drain.begin(self.app.begin_drain());
     }
 
-    /// Waits for the last answer after [`Server::drain`], or for the deadline. Says whether all answers were given.
+    /// Waits after [`Server::drain`] for the last answer or the deadline. Returns whether all answers were sent.
     pub fn join(mut self) -> bool {
-        // All of them are waited for, also after one that panicked.
+        // A thread that panicked does not keep the others from being joined.
         let ended: Vec<_> = self.threads.drain(..).map(JoinHandle::join).collect();
-        ended.into_iter().all(|gave_all| gave_all.unwrap_or(false))
+        ended.into_iter().all(|sent_all| sent_all.unwrap_or(false))
     }
 }
 
 impl Drop for Server {
-    /// Nobody is left who could wish for it: the threads end, and are not waited for.
+    /// Stops the threads without waiting for them.
     fn drop(&mut self) {
         self.drain.begin(Instant::now());
     }
 }
 
-/// Where to listen.
+/// The address or the socket to listen on.
 #[derive(Debug)]
 pub enum Endpoint {
-    /// On this address.
+    /// An address.
     Address(SocketAddr),
-    /// On a socket that listens already: opened by whoever started the process, before it gave up the right to.
+    /// A socket that already listens, opened by the parent process, which may have had more privileges.
     Inherited(StdListener),
 }
 
@@ -140,10 +139,10 @@ impl From<SocketAddr> for Endpoint {
     }
 }
 
-/// One inherited socket for all threads: they share its accept queue, which nobody can divide afterwards.
+/// One inherited socket for all threads. They share its accept queue, which cannot be split afterwards.
 fn share(listener: &StdListener, threads: NonZeroUsize) -> io::Result<Vec<StdListener>> {
     listener.set_nonblocking(true)?;
-    // Not every kind of socket that may be handed over has such a bound.
+    // Some kinds of sockets that may be inherited do not support this option.
     let _ = SockRef::from(listener).set_tcp_notsent_lowat(UNSENT_MAX);
     (0..threads.get()).map(|_| listener.try_clone()).collect()
 }
@@ -151,11 +150,11 @@ fn share(listener: &StdListener, threads: NonZeroUsize) -> io::Result<Vec<StdLis
 /// One listening socket for each thread, all on one address.
 fn listen(address: SocketAddr, threads: NonZeroUsize) -> io::Result<Vec<StdListener>> {
     if address.port() != 0 {
-        // SO_REUSEPORT would let a second instance of the same user bind silently and take half of the connections. This
-        // one does not listen: whoever connected to it would be reset.
-        let lone = RawSocket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
-        lone.set_reuse_address(true)?;
-        lone.bind(&address.into())?;
+        // SO_REUSEPORT would let a second instance of the same user bind and silently take half of the connections. A
+        // bind without it detects that. This socket does not listen, because connections to it would be reset.
+        let exclusive = RawSocket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+        exclusive.set_reuse_address(true)?;
+        exclusive.bind(&address.into())?;
     }
     let first = listen_shared(address)?;
     let address = first.local_addr()?;
@@ -168,67 +167,67 @@ fn listen_shared(address: SocketAddr) -> io::Result<StdListener> {
     socket.set_reuse_address(true)?;
     socket.set_reuse_port(true)?;
     socket.set_nonblocking(true)?;
-    // Those that it accepts have it from it.
+    // Accepted connections inherit this option.
     socket.set_tcp_notsent_lowat(UNSENT_MAX)?;
     socket.bind(&address.into())?;
     socket.listen(BACKLOG)?;
     Ok(socket.into())
 }
 
-/// How one thread accepts.
+/// How one thread accepts connections.
 struct Accept {
-    /// Whether the listener ends with us. An inherited one lives on, and what waits in it waits for who comes next.
+    /// The listener was opened by this process. An inherited one stays open, and its queue waits for the next process.
     is_ours: bool,
     serves: Serves,
     tls: Option<TlsAcceptor>,
     connections_max: usize,
 }
 
-/// Serves on one thread, which first says whether it can. Says at its end whether all answers were given.
+/// Serves on one thread, which first reports whether it can. Returns whether all answers were sent.
 fn run(
     listener: StdListener,
     app: Arc<App>,
     accept: &Accept,
     drain: &Arc<Drain>,
-    able: &mpsc::Sender<io::Result<()>>,
+    ready: &mpsc::Sender<io::Result<()>>,
 ) -> bool {
     let mut builder = tokio::runtime::Builder::new_current_thread();
     if accept.serves != Serves::Ops {
         app.settings.idle.watch(&mut builder);
     }
-    let runtime =
-        builder.enable_all().event_interval(TURNS_BETWEEN_LOOKS).build_local(LocalOptions::default());
+    let runtime = builder.enable_all().event_interval(EVENT_INTERVAL).build_local(LocalOptions::default());
     let runtime = match runtime {
         Ok(runtime) => runtime,
         Err(error) => {
-            // Where nobody hears it any more, another thread has failed before.
-            let _ = able.send(Err(error));
+            // The receiver is gone if another thread has failed first.
+            let _ = ready.send(Err(error));
             return false;
         }
     };
-    let gave_all = runtime.block_on(async {
+    let sent_all = runtime.block_on(async {
         match TcpListener::from_std(listener) {
             Ok(listener) => {
-                let _ = able.send(Ok(()));
+                let _ = ready.send(Ok(()));
                 let thread = Rc::new(ThreadState::new(app, accept.serves));
-                // Both have their turn between those of connections, however many these are.
+                // The controller runs in the root task, so that it is polled regularly however many connections are
+                // ready.
                 tokio::select! {
-                    gave_all = serve(listener, Rc::clone(&thread), accept, drain) => gave_all,
+                    sent_all = serve(listener, Rc::clone(&thread), accept, drain) => sent_all,
                     never = thread.load_shedder.run_controller() => match never {},
                 }
             }
             Err(error) => {
-                let _ = able.send(Err(error));
+                let _ = ready.send(Err(error));
                 false
             }
         }
     });
-    // What still waits for a disk, as a sandbox's reset may, has had the drain's time.
+    // Blocking work that still waits for a disk, such as a sandbox's reset, has had the drain time.
     runtime.shutdown_background();
-    gave_all
+    sent_all
 }
 
-/// Serves until the server wishes to stop. Says whether all answers were given then.
+/// Serves until the server stops. Returns whether all answers were sent by then.
 async fn serve(listener: TcpListener, thread: Rc<ThreadState>, accept: &Accept, drain: &Arc<Drain>) -> bool {
     let app = Arc::clone(&thread.app);
     let connections = Connections::new(accept.connections_max, Arc::clone(&thread.counters));
@@ -239,7 +238,7 @@ async fn serve(listener: TcpListener, thread: Rc<ThreadState>, accept: &Accept, 
         () = app.opened() => true,
         () = drain.begun() => false,
     };
-    // A start that has failed answers nobody.
+    // A start that failed answers no request.
     if !is_opened {
         return true;
     }
@@ -262,7 +261,7 @@ async fn serve(listener: TcpListener, thread: Rc<ThreadState>, accept: &Accept, 
     };
     loop {
         tokio::select! {
-            // The order matters at the end: what the kernel has accepted for us is served before the socket closes.
+            // Accepting comes first, so that queued connections are served before a stop closes the socket.
             biased;
             accepted = listener.accept() => match accepted {
                 Ok((stream, peer)) => {
@@ -271,9 +270,9 @@ async fn serve(listener: TcpListener, thread: Rc<ThreadState>, accept: &Accept, 
                 }
                 Err(error) => {
                     app.report_accept_error(&error);
-                    // What is lacking is mostly descriptors.
+                    // Most often the process has run out of file descriptors.
                     connections.evict_idle(idle_crowded);
-                    tokio::time::sleep(ACCEPT_REST).await;
+                    tokio::time::sleep(ACCEPT_ERROR_PAUSE).await;
                 }
             },
             () = drain.begun() => break,
@@ -299,11 +298,11 @@ async fn serve(listener: TcpListener, thread: Rc<ThreadState>, accept: &Accept, 
     unanswered == 0
 }
 
-/// A place for a connection. At the bound it waits until one of ours ends, and the kernel holds all others.
+/// Reserves a slot. At the bound it waits until a connection of this thread ends; others stay in the accept queue.
 async fn reserve(connections: &Rc<Connections>, idle: Duration, stop: &Drain) -> ConnectionSlot {
     while connections.are_full() && !stop.has_begun() {
         connections.evict_idle(idle);
-        let _ = tokio::time::timeout(CROWD_REST, connections.closed()).await;
+        let _ = tokio::time::timeout(EVICTION_INTERVAL, connections.closed()).await;
     }
     connections.reserve()
 }
@@ -315,14 +314,14 @@ async fn connection(
     _slot: ConnectionSlot,
 ) {
     let thread = Rc::clone(&context.thread);
-    // Answers are written whole: waiting for more to put into a segment would only delay them.
+    // Answers are written whole: Nagle's algorithm would only delay them.
     let _ = stream.set_nodelay(true);
     let stream = Tcp::new(stream);
     match tls {
         None => serve_connection(stream, Tcp::send, context).await,
-        // Apart, so that a connection in the clear takes no room for it.
+        // Boxed, so that a connection without TLS needs no memory for it.
         Some(tls) => Box::pin(serve_tls(stream, Tcp::send, tls, context)).await,
     }
-    // A last word is sent before the thread may end with its last connection.
+    // The thread may end with its last connection, so its last bytes are flushed here.
     thread.send_batch.flush();
 }

@@ -1,4 +1,4 @@
-//! An answer before its common headers are put on.
+//! A response before its common headers are added.
 
 use hyper::StatusCode;
 use hyper::header::{ACCEPT_ENCODING, ALLOW, HeaderName, HeaderValue, RETRY_AFTER};
@@ -10,36 +10,36 @@ use crate::wire::{self, EntityTag, Unsupported};
 
 const OVERLOADED: &str = "The service is overloaded; retry later.";
 
-/// What a body is.
+/// The content of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Content {
-    /// There is none.
+    /// The response has no body.
     Nothing,
     Json,
     Yaml,
-    /// What the answer's own headers say.
-    Told,
+    /// The response's own headers name the content type.
+    Custom,
 }
 
-/// How a body is coded.
+/// The content coding of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Coding {
-    /// It is as it is, or the answer's own headers say how.
+    /// No coding is chosen here; the response's own headers may name one.
     Fixed,
-    /// It is as it is, for this client.
+    /// Sent as it is. Another client may get gzip.
     Plain,
-    /// As gzip, for this client.
+    /// Compressed with gzip, as this client prefers.
     Gzip,
 }
 
-/// Where something new is. An id has seven bytes at most, and an answer no room for eight.
+/// The path of a created resource. The id is stored in seven bytes, since [`Answer`] has no room for eight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Location {
     collection: Collection,
     id: [u8; 7],
 }
 
-/// What something new is one of.
+/// The collection of a created resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Collection {
     Pets,
@@ -54,7 +54,7 @@ impl Location {
         Self { collection, id: bytes }
     }
 
-    /// Writes it as a path, so that it holds whatever name the client has for this server.
+    /// Writes the location as a path, which is valid under every host name of this server.
     pub(crate) fn push(self, out: &mut Vec<u8>, base_path: &str) {
         out.extend_from_slice(base_path.as_bytes());
         out.extend_from_slice(match self.collection {
@@ -68,25 +68,26 @@ impl Location {
     }
 }
 
-/// An answer: what is particular to it. It is handed through several futures, and moves by itself up to 128 bytes.
+/// A response without its common headers. It is passed through several futures, and a struct of up to 128 bytes is
+/// moved without a call of `memcpy`.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
     pub(crate) body: Body,
     pub(crate) content: Content,
     pub(crate) coding: Coding,
-    /// The entity tag of what the answer shows.
+    /// The entity tag of the resource or page in the body.
     pub(crate) tag: Option<EntityTag>,
-    /// Where that which was made is.
+    /// The location of the created resource.
     pub(crate) location: Option<Location>,
-    /// Headers that few answers have.
+    /// Headers that only a few responses have.
     pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
-    /// What broke, for the log; the client is not told.
+    /// The cause of a failure, for the log. The client does not see it.
     pub(crate) fault: Option<Box<str>>,
 }
 
 impl Answer {
-    /// An answer without a body.
+    /// A response without a body.
     pub(crate) const fn empty(status: StatusCode) -> Self {
         Self {
             status,
@@ -100,12 +101,12 @@ impl Answer {
         }
     }
 
-    /// An answer with a JSON body.
+    /// A response with a JSON body.
     pub(crate) fn json(status: StatusCode, body: impl Into<Body>) -> Self {
         Self { content: Content::Json, body: body.into(), ..Self::empty(status) }
     }
 
-    /// An answer that another client would get as gzip.
+    /// Marks a response that other clients would get as gzip.
     pub(crate) fn varying(self) -> Self {
         Self { coding: Coding::Plain, ..self }
     }
@@ -124,23 +125,23 @@ impl Answer {
         self.with_header(RETRY_AFTER, HeaderValue::from(secs.max(1)))
     }
 
-    /// There are too many requests.
+    /// The response of an overloaded server.
     pub(crate) fn overloaded() -> Self {
-        Self::comes_again(Code::Overloaded, OVERLOADED)
+        Self::retryable(Code::Overloaded, OVERLOADED)
     }
 
-    /// An error after which the client may ask again.
-    pub(crate) fn comes_again(code: Code, message: &'static str) -> Self {
+    /// An error after which the client may retry.
+    pub(crate) fn retryable(code: Code, message: &'static str) -> Self {
         Self::from(ApiError::new(code, message)).with_retry_after(jitter())
     }
 
-    /// Something broke, and asking again does not mend it.
+    /// The response to an internal failure, which a retry does not fix.
     pub(crate) fn failed(fault: impl Into<Box<str>>) -> Self {
         let message = "An internal error occurred; it has been logged.";
         Self::from(ApiError::new(Code::InternalError, message)).with_fault(fault)
     }
 
-    /// What is there takes other methods, namely these.
+    /// The response to a method that the path does not support.
     pub(crate) fn not_allowed(allow: &'static str) -> Self {
         let message = "This path does not support the method; the Allow header lists the supported methods.";
         Self::from(ApiError::new(Code::MethodNotAllowed, message))
@@ -160,7 +161,7 @@ impl From<ApiError> for Answer {
 }
 
 impl From<Unsupported> for Answer {
-    /// With the codings that would have been supported, if it is the coding that is not (RFC 9110, section 15.5.16).
+    /// Adds the supported content codings if the coding was refused (RFC 9110, section 15.5.16).
     fn from(unsupported: Unsupported) -> Self {
         let answer = Self::from(ApiError::from(unsupported));
         match unsupported {
@@ -173,7 +174,7 @@ impl From<Unsupported> for Answer {
 }
 
 impl From<StoreError> for Answer {
-    /// By what the caller should do: try again a little later, or not at all.
+    /// Chooses the response by the action that the error allows the client: to retry a little later, or not.
     fn from(error: StoreError) -> Self {
         let (code, message) = match error.kind() {
             StoreErrorKind::Busy => (Code::Overloaded, OVERLOADED),
@@ -184,12 +185,11 @@ impl From<StoreError> for Answer {
             ),
             StoreErrorKind::Corrupt => return Self::failed(error.report()),
         };
-        Self::comes_again(code, message).with_fault(error.report())
+        Self::retryable(code, message).with_fault(error.report())
     }
 }
 
-/// A second, and for about half of the callers two, so that they do not come back all at once; without a pattern that two
-/// clients share.
+/// Returns one or two seconds in turn, so that clients do not retry all at once.
 fn jitter() -> u64 {
     thread_local! {
         static TURN: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
@@ -205,12 +205,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_is_moved_without_a_call() {
+    fn an_answer_is_moved_without_a_call_of_memcpy() {
         assert!(size_of::<Answer>() <= 128, "{}", size_of::<Answer>());
     }
 
     #[test]
-    fn the_largest_id_has_a_place() {
+    fn the_largest_id_fits_into_a_location() {
         let mut path = Vec::new();
         Location::new(Collection::Orders, petstore_domain::ID_MAX).push(&mut path, "/v1");
         assert_eq!(path, format!("/v1/store/orders/{}", petstore_domain::ID_MAX).into_bytes());

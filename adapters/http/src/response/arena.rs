@@ -1,22 +1,21 @@
-//! One buffer that a thread cuts its small bodies from, and header values where they stand in a map.
+//! A buffer of each thread from which small bodies and header values are cut.
 //!
-//! An allocation of its own costs each about 140 instructions, made and freed; a slice of a shared one costs half, and a
-//! part that is split off a slice a fifth. So what is known together is cut together. The slices of an answer live until
-//! it has been copied into the connection's buffer, so the chunk is nearly always free again when it is full, and is then
-//! used anew.
+//! An allocation for each body and value would cost more than a slice of a shared allocation, and a part of a slice
+//! costs least. So values that are known together are cut together. The slices of a response live until it was copied
+//! into the connection's buffer, so a full chunk is nearly always free again and is reused.
 
 use std::cell::RefCell;
 
 use bytes::{Bytes, BytesMut};
 use hyper::header::HeaderValue;
 
-/// Bytes that are taken from the allocator at once: some thirty answers.
+/// Bytes of one allocation: about thirty responses.
 const CHUNK: usize = 16 * 1024;
 
-/// A thread's buffer.
+/// The buffer of a thread.
 pub(crate) struct Arena {
     chunk: RefCell<BytesMut>,
-    /// What is being written, before its length is known.
+    /// Scratch buffer for text whose length is not known yet.
     draft: RefCell<Vec<u8>>,
 }
 
@@ -25,7 +24,7 @@ impl Arena {
         Self { chunk: RefCell::new(BytesMut::new()), draft: RefCell::new(Vec::new()) }
     }
 
-    /// What `write` writes. It must not cut from the arena itself.
+    /// Returns the text that `write` writes. `write` must not cut from the arena itself.
     pub(crate) fn cut(&self, write: impl FnOnce(&mut Vec<u8>)) -> Bytes {
         let mut draft = self.draft.borrow_mut();
         draft.clear();
@@ -33,7 +32,7 @@ impl Arena {
         self.copy(&draft)
     }
 
-    /// A copy of these bytes.
+    /// Returns a copy of these bytes.
     pub(crate) fn copy(&self, bytes: &[u8]) -> Bytes {
         let mut chunk = self.chunk.borrow_mut();
         if chunk.capacity() < bytes.len() {
@@ -44,7 +43,7 @@ impl Arena {
     }
 }
 
-/// A header's value, of what has been written as one.
+/// Makes a header value of text that was written as one.
 pub(crate) fn visible(text: Bytes) -> HeaderValue {
     HeaderValue::from_maybe_shared(text).expect("what is written here is visible ASCII")
 }
@@ -54,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slice_keeps_its_bytes_whatever_is_cut_after_it() {
+    fn a_slice_keeps_its_bytes_after_later_cuts() {
         let arena = Arena::new();
         let slices: Vec<_> = (0..5_000_u32).map(|n| (n, arena.copy(n.to_string().as_bytes()))).collect();
         for (n, slice) in slices {
@@ -65,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chunk_whose_slices_are_gone_is_used_anew() {
+    fn a_chunk_without_slices_is_reused() {
         let arena = Arena::new();
         let first = arena.copy(&[1; CHUNK / 2]);
         let place = first.as_ptr();

@@ -1,4 +1,4 @@
-//! The body of an answer: whole, or a stream that is produced while it is sent.
+//! The body of a response: whole, or a stream that is produced while it is sent.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -6,27 +6,27 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 
-/// Largest number of bytes in a chunk of a streaming body. A connection buffers at most one chunk beyond hyper's buffer.
+/// The maximum bytes of a chunk of a streaming body. A connection buffers at most one chunk besides hyper's buffer.
 pub(crate) const CHUNK_MAX: usize = 16 * 1024;
 
-/// The body of an answer.
+/// The body of a response.
 pub(crate) enum Body {
-    /// All bytes are at hand.
+    /// All bytes are available.
     Whole(Bytes),
-    /// Bytes are produced while the client takes them.
+    /// The bytes are produced while the client reads them.
     #[cfg_attr(not(test), expect(dead_code, reason = "nothing streams yet: the event stream will"))]
     Stream(Box<StreamBody>),
 }
 
-/// The producer of a streaming body. It is polled only while the connection takes bytes, so that nothing queues up for a
-/// client that does not read.
+/// The producer of a streaming body. It is polled only while the connection accepts bytes, so that no data queues up
+/// for a client that does not read.
 pub(crate) trait Source: 'static {
-    /// The next chunk, at most [`CHUNK_MAX`] bytes; `None` at the end. Once `is_stopping` is set the server stops: the
-    /// source sends its last chunk and ends, or the stream is cut.
+    /// Returns the next chunk of at most [`CHUNK_MAX`] bytes; `None` at the end. If `is_stopping` is set, the server
+    /// stops: the source sends its last chunk and ends, or the stream is cut.
     fn poll_chunk(&mut self, context: &mut Context<'_>, is_stopping: bool) -> Poll<Option<Bytes>>;
 }
 
-/// A streaming body with its place among the streams that the server has open.
+/// A streaming body with its permit.
 pub(crate) struct StreamBody {
     pub(crate) source: Box<dyn Source>,
     /// Held until the stream ends.
@@ -38,11 +38,11 @@ pub(crate) struct StreamBody {
 #[derive(Clone, Default)]
 pub(crate) struct StreamPlaces(Arc<AtomicUsize>);
 
-/// The place of one stream, released on drop.
+/// The permit of one stream, released on drop.
 pub(crate) struct StreamPlace(Arc<AtomicUsize>);
 
 impl StreamPlaces {
-    /// A place for one more stream; none when `max` are open.
+    /// Returns a permit for one more stream; `None` while `max` are open.
     #[cfg_attr(not(test), expect(dead_code, reason = "nothing streams yet: the event stream will"))]
     pub(crate) fn take(&self, max: usize) -> Option<StreamPlace> {
         let taken =
@@ -58,10 +58,10 @@ impl Drop for StreamPlace {
 }
 
 impl Body {
-    /// A body without bytes.
+    /// An empty body.
     pub(crate) const EMPTY: Self = Self::Whole(Bytes::new());
 
-    /// The bytes of a whole body; none of a stream.
+    /// Returns the bytes of a whole body; `None` for a stream.
     pub(crate) const fn whole(&self) -> Option<&Bytes> {
         match self {
             Self::Whole(bytes) => Some(bytes),
@@ -69,7 +69,7 @@ impl Body {
         }
     }
 
-    /// The number of bytes of a whole body; 0 for a stream, which has none yet.
+    /// Returns the number of bytes of a whole body; 0 for a stream, whose length is unknown.
     pub(crate) fn len(&self) -> usize {
         self.whole().map_or(0, Bytes::len)
     }
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_so_many_streams_have_a_place_at_a_time() {
+    fn at_most_the_permitted_streams_are_open_at_a_time() {
         let places = StreamPlaces::default();
         let (one, two) = (places.take(2), places.take(2));
         assert!(one.is_some() && two.is_some() && places.take(2).is_none());

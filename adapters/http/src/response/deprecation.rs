@@ -1,4 +1,4 @@
-//! The headers of the deprecated operation (RFC 9745, RFC 8594), and the date at which it ends.
+//! The headers of the deprecated operation (RFC 9745, RFC 8594), and its sunset date.
 
 use hyper::header::{HeaderName, HeaderValue};
 
@@ -8,21 +8,21 @@ use crate::wire::route::Resource;
 pub(crate) const DEPRECATION: HeaderName = HeaderName::from_static("deprecation");
 pub(crate) const SUNSET: HeaderName = HeaderName::from_static("sunset");
 
-/// When getPet was deprecated: 2025-07-09, as RFC 9745 writes it.
+/// The date on which getPet was deprecated, 2025-07-09, in the form of RFC 9745.
 pub(crate) const DEPRECATED_AT: HeaderValue = HeaderValue::from_static("@1752019200");
 
-/// The date in the contract, as RFC 8594 writes it.
+/// The sunset date of the API contract, in the form of RFC 8594.
 pub(crate) const SUNSET_AT: HeaderValue = HeaderValue::from_static("Thu, 05 Dec 2030 00:00:00 GMT");
 
-/// The same in milliseconds since 1970, for whoever holds a time against it.
+/// The sunset date in milliseconds since 1970, to compare with the clock.
 pub(crate) const SUNSET_MILLIS: i64 = 1_922_659_200_000;
 
-/// Whether reading this is deprecated: getPet is.
+/// Returns whether reading this resource is deprecated; only getPet is.
 pub(crate) const fn is_deprecated(resource: &Resource) -> bool {
     matches!(resource, Resource::Pet(_))
 }
 
-/// The links of a deprecated operation: where that is written, and what takes its place.
+/// Writes the links of a deprecated operation: to its documentation and to its successor.
 pub(crate) fn push_deprecated_links(out: &mut Vec<u8>, resource: Resource, base_path: &str) {
     // The fragment opens the operation on the reference page.
     const DOCUMENTED: &[u8] =

@@ -1,4 +1,4 @@
-//! gzip for answers that are worth it: lists from a KiB, and the contract.
+//! gzip for bodies that are large enough: lists from 1 KiB, and the OpenAPI document.
 
 use std::cell::RefCell;
 use std::sync::OnceLock;
@@ -10,20 +10,20 @@ use hyper::HeaderMap;
 use crate::response::answer::{Answer, Coding};
 use crate::wire;
 
-/// Bytes below which a body stays as it is: what gzip saves there is less than a segment.
+/// The minimum bytes of a body to compress. Below it gzip saves less than a TCP segment.
 const COMPRESS_MIN: usize = 1024;
 
-/// For what is made for one answer: the first level that packs records nearly as well as the last, in half its time. The
-/// figures are in `tests/benches/FINDINGS.md`.
+/// The level for a body that is made for one response: nearly as small as the best level, in half its time.
+/// `tests/benches/FINDINGS.md` has the measurements.
 const PAGE_LEVEL: u32 = 4;
 
-/// For what is packed once and kept.
+/// The level for a document that is compressed once and kept.
 const DOCUMENT_LEVEL: u32 = 9;
 
-/// What a member begins with (RFC 1952, section 2.3): deflate, no name, no time, no system.
+/// The header of a gzip member (RFC 1952, section 2.3): deflate, no name, no time, unknown system.
 const HEAD: [u8; 10] = [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 0xFF];
 
-/// A thread's compressor. Its tables are a quarter of a MiB, so they are made once.
+/// The compressor of a thread. Its tables take a quarter of a MiB, so it is created once.
 pub(crate) struct GzipEncoder {
     deflate: RefCell<Option<Compress>>,
 }
@@ -33,7 +33,7 @@ impl GzipEncoder {
         Self { deflate: RefCell::new(None) }
     }
 
-    /// The answer as gzip, if that is worth it and the client takes it.
+    /// Compresses a response if it is large enough and the client prefers gzip.
     pub(crate) fn compress(&self, answer: Answer, headers: &HeaderMap) -> Answer {
         let Some(body) = answer.body.whole().filter(|body| is_worth_compressing(body, headers)) else {
             return answer.varying();
@@ -48,12 +48,12 @@ impl GzipEncoder {
     }
 }
 
-/// A document's packed form, made when the first client asks for it, and kept.
+/// The compressed form of a document, made at the first request for it and kept.
 #[derive(Default)]
 pub(crate) struct CachedGzip(OnceLock<Option<Bytes>>);
 
 impl CachedGzip {
-    /// The answer as gzip, if that is worth it and the client takes it.
+    /// Returns the document in gzip if it is large enough and the client prefers gzip.
     pub(crate) fn compress(&self, answer: Answer, headers: &HeaderMap) -> Answer {
         let Some(body) = answer.body.whole().filter(|body| is_worth_compressing(body, headers)) else {
             return answer.varying();
@@ -65,7 +65,7 @@ impl CachedGzip {
     }
 }
 
-/// Tells whether gzip pays for a body that this client takes so.
+/// Returns whether a response should be compressed for a client with these headers.
 fn is_worth_compressing(body: &Bytes, headers: &HeaderMap) -> bool {
     body.len() >= COMPRESS_MIN && wire::prefers_gzip(headers)
 }
@@ -74,7 +74,7 @@ fn compressor(level: u32) -> Compress {
     Compress::new(Compression::new(level), false)
 }
 
-/// A gzip member; none if it would be longer than what it holds.
+/// Returns a gzip member; `None` if it would be longer than its content.
 fn gzip(deflate: &mut Compress, body: &[u8]) -> Option<Bytes> {
     let mut member = Vec::with_capacity(body.len());
     member.extend_from_slice(&HEAD);
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_packed_is_what_was_there_time_and_again() {
+    fn compressed_bodies_can_be_decompressed_again_and_again() {
         let encoder = GzipEncoder::new();
         for length in [COMPRESS_MIN, 5_000, COMPRESS_MIN, 400_000] {
             let answer = encoder.compress(Answer::json(StatusCode::OK, page(length)), &asks("gzip"));
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_short_or_cannot_be_packed_or_is_not_wanted_so_stays_as_it_is() {
+    fn short_or_incompressible_or_unwanted_bodies_are_not_compressed() {
         let mut state = 1_u64;
         let noise: Vec<u8> = std::iter::repeat_with(|| {
             state ^= state << 13;
@@ -144,13 +144,13 @@ mod tests {
     }
 
     #[test]
-    fn a_document_is_packed_once() {
+    fn a_document_is_compressed_once() {
         let cached = CachedGzip::default();
         let compress = || cached.compress(Answer::json(StatusCode::OK, page(5_000)), &asks("gzip")).body;
         assert_eq!(compress().whole().unwrap().as_ptr(), compress().whole().unwrap().as_ptr());
     }
 
-    /// A list of as many items, each of them written by its number.
+    /// A list of this many items, each with its number.
     fn list(items: usize, item: impl Fn(usize) -> String) -> Vec<u8> {
         format!("[{}]", (1..=items).map(item).collect::<Vec<_>>().join(",")).into()
     }
@@ -158,7 +158,7 @@ mod tests {
     #[test]
     #[ignore = "a measurement, which it prints: to be run by hand, of a release build"]
     #[expect(clippy::disallowed_methods, reason = "it is time that is measured")]
-    fn what_each_level_costs() {
+    fn cost_of_each_level() {
         let prose: String =
             include_str!("../../../../openapi.yaml").split_whitespace().collect::<Vec<_>>().join(" ");
         let prose: String = prose.chars().filter(|char| char.is_ascii() && *char != '"').collect();

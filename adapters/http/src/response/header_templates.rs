@@ -1,10 +1,9 @@
-//! The headers that all answers of one form have, prepared.
+//! Prepared headers for all responses that have the same set of headers.
 //!
-//! An answer in the clear mostly takes its lines as HTTP/1.1 has them ([`crate::io::raw_headers`]): its own values, and a copy of
-//! all lines that are the same for its form. Under TLS, where it may be HTTP/2, and wherever lines would not find their
-//! place, the headers are a map: an insert costs 225 instructions since it hashes the name, and there are thirteen, so an
-//! answer takes a copy of a map that has all names already, and writes its own values into the places that were left for
-//! them.
+//! A response without TLS is mostly sent with raw HTTP/1.1 header lines ([`crate::io::raw_headers`]): its own values
+//! and a copy of the template's constant lines. Under TLS, where the connection may use HTTP/2, and wherever raw
+//! headers cannot be used, the headers are a map. Inserting each header into a map would hash its name, so a response
+//! clones the template's map, which has all names, and fills in its own values.
 
 use std::cell::RefCell;
 
@@ -26,10 +25,10 @@ const YAML: HeaderValue = HeaderValue::from_static("application/yaml");
 const REVALIDATE: HeaderValue = HeaderValue::from_static("private, no-cache");
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 
-/// What is written into the place of a value that each answer has for itself.
+/// The placeholder of a value that each response sets.
 const PLACE: HeaderValue = HeaderValue::from_static("");
 
-/// Values that an answer has for itself, at most.
+/// The maximum number of values that a response sets.
 const PLACES_MAX: usize = 8;
 
 /// The header groups that only some answers have, one bit each.
@@ -67,20 +66,20 @@ pub(crate) struct TemplateKey {
     coding: Coding,
 }
 
-/// What an answer has for itself.
+/// The values that a response sets.
 pub(crate) struct Values<'v> {
     pub(crate) request_id: &'v [u8],
     pub(crate) quota: Option<QuotaNote>,
     pub(crate) tag: Option<EntityTag>,
-    /// What was asked for, if that is deprecated.
+    /// The requested resource, if the operation is deprecated.
     pub(crate) deprecated: Option<Resource>,
-    /// Where that which was made is.
+    /// The location of the created resource.
     pub(crate) location: Option<Location>,
-    /// What both are under.
+    /// The base path of `deprecated` and `location`.
     pub(crate) base_path: &'v str,
 }
 
-/// What takes an answer's own values, one after the other.
+/// A destination for the values of a response.
 trait ValueSink {
     fn put(&mut self, name: &'static str, write: impl FnOnce(&mut Vec<u8>));
 }
@@ -104,7 +103,7 @@ impl Values<'_> {
         TemplateKey { groups, content, coding }
     }
 
-    /// Puts down each value that there is, always in this order.
+    /// Writes each value that is present, always in this order.
     fn put(&self, sink: &mut impl ValueSink) {
         sink.put("x-request-id", |out| out.extend_from_slice(self.request_id));
         if let Some(quota) = &self.quota {
@@ -125,7 +124,7 @@ impl Values<'_> {
     }
 }
 
-/// Names and values, as lines.
+/// Writes names and values as header lines.
 struct LineWriter<'w>(&'w mut Vec<u8>);
 
 impl ValueSink for LineWriter<'_> {
@@ -134,7 +133,7 @@ impl ValueSink for LineWriter<'_> {
     }
 }
 
-/// The names alone, each with a place for its value.
+/// Collects the names, each with a placeholder.
 struct NameMap(HeaderMap);
 
 impl ValueSink for NameMap {
@@ -143,7 +142,7 @@ impl ValueSink for NameMap {
     }
 }
 
-/// The values alone, one behind the other, and where each ends.
+/// Writes the values one after another, and records where each ends.
 struct ValueBuffer<'c> {
     text: &'c mut Vec<u8>,
     ends: [usize; PLACES_MAX],
@@ -159,7 +158,7 @@ impl ValueSink for ValueBuffer<'_> {
 }
 
 impl TemplateKey {
-    /// The headers whose values are the same in all answers of this form.
+    /// Returns the headers that are the same in all responses of this template.
     fn constants(self) -> Vec<(HeaderName, HeaderValue)> {
         let mut headers = Vec::new();
         if self.groups.contains(HeaderSet::DEPRECATED) {
@@ -171,7 +170,7 @@ impl TemplateKey {
         ));
         headers.push((X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")));
         match self.content {
-            Content::Nothing | Content::Told => {}
+            Content::Nothing | Content::Custom => {}
             Content::Json => headers.push((CONTENT_TYPE, JSON)),
             Content::Yaml => headers.push((CONTENT_TYPE, YAML)),
         }
@@ -182,23 +181,23 @@ impl TemplateKey {
         headers
     }
 
-    /// What the answer depends on besides its target.
+    /// Returns the request headers on which the response depends.
     fn vary(self) -> Option<HeaderValue> {
         let by_coding = (self.coding != Coding::Fixed).then_some("Accept-Encoding");
         let by_key = self.groups.contains(HeaderSet::COUNTED).then_some("Authorization, X-API-Key");
-        // Whether there is an origin and which, unless pages of other origins are none of its readers.
+        // CORS headers depend on the origin, unless CORS is off.
         let by_origin = self.groups.contains(HeaderSet::SHARED).then_some("Origin");
         let names: Vec<_> = [by_coding, by_key, by_origin].into_iter().flatten().collect();
         HeaderValue::try_from(names.join(", ")).ok().filter(|names| !names.is_empty())
     }
 }
 
-/// What all answers of one form have.
+/// The prepared headers of a template.
 struct HeaderTemplate {
     key: TemplateKey,
-    /// The lines of the headers that are the same in all of them.
+    /// The constant headers as lines.
     lines: Vec<u8>,
-    /// All headers. The places of those that an answer has for itself come first.
+    /// All headers. Those with placeholders come first.
     map: HeaderMap,
 }
 
@@ -215,7 +214,7 @@ impl HeaderTemplate {
     }
 }
 
-/// The lines of these headers.
+/// Writes these headers as lines.
 pub(crate) fn push_lines(out: &mut Vec<u8>, headers: &[(HeaderName, HeaderValue)]) {
     for (name, value) in headers {
         push_line(out, name.as_str(), |out| out.extend_from_slice(value.as_bytes()));
@@ -229,7 +228,7 @@ fn push_line(out: &mut Vec<u8>, name: &str, write: impl FnOnce(&mut Vec<u8>)) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// The forms that a thread has answered in.
+/// The templates that a thread has used.
 pub(crate) struct HeaderTemplates {
     templates: RefCell<Vec<HeaderTemplate>>,
 }
@@ -239,13 +238,13 @@ impl HeaderTemplates {
         Self { templates: RefCell::default() }
     }
 
-    /// Writes the lines of an answer.
+    /// Writes the header lines of a response.
     pub(crate) fn push(&self, key: TemplateKey, values: &Values<'_>, out: &mut Vec<u8>) {
         values.put(&mut LineWriter(out));
         self.with(key, values, |template| out.extend_from_slice(&template.lines));
     }
 
-    /// The headers of an answer as a map.
+    /// Returns the headers of a response as a map.
     pub(crate) fn map(&self, key: TemplateKey, values: &Values<'_>, arena: &Arena) -> HeaderMap {
         let mut headers = self.with(key, values, |template| template.map.clone());
         let (mut ends, mut len) = ([0; PLACES_MAX], 0);
@@ -255,7 +254,7 @@ impl HeaderTemplates {
             (ends, len) = (buffer.ends, buffer.len);
         });
         let mut from = 0;
-        // A map that nothing was removed from yields its values as they came.
+        // A map from which nothing was removed iterates in the order of insertion.
         for (place, end) in headers.values_mut().zip(&ends[..len]) {
             *place = visible(text.split_to(end - from));
             from = *end;
@@ -265,7 +264,7 @@ impl HeaderTemplates {
 
     fn with<R>(&self, key: TemplateKey, values: &Values<'_>, take: impl FnOnce(&HeaderTemplate) -> R) -> R {
         let mut templates = self.templates.borrow_mut();
-        // There are a few dozen at most.
+        // There are at most a few dozen templates.
         let at = templates.iter().position(|template| template.key == key).unwrap_or_else(|| {
             templates.push(HeaderTemplate::new(key, values));
             templates.len() - 1
@@ -283,7 +282,7 @@ mod tests {
     use crate::response::quota_headers::QuotaResource;
     use crate::wire::TagPrefix;
 
-    /// Each line's name and value.
+    /// Returns the name and value of each line.
     fn fields(lines: &[u8]) -> Vec<(String, String)> {
         let lines = str::from_utf8(lines).unwrap().strip_suffix("\r\n").unwrap();
         let fields = lines.split("\r\n").map(|line| line.split_once(": ").unwrap());
@@ -291,14 +290,14 @@ mod tests {
     }
 
     #[test]
-    fn the_sunset_that_is_told_is_the_one_that_is_kept() {
+    fn the_sunset_header_is_the_date_that_is_enforced() {
         let kept =
             UNIX_EPOCH + Duration::from_millis(crate::response::deprecation::SUNSET_MILLIS.unsigned_abs());
         assert_eq!(SUNSET_AT, httpdate::fmt_http_date(kept));
     }
 
     #[test]
-    fn every_value_comes_to_its_name_in_every_form_as_lines_and_in_a_map() {
+    fn every_value_is_with_its_name_in_every_template_as_lines_and_as_a_map() {
         let (templates, arena) = (HeaderTemplates::new(), Arena::new());
         let resource = QuotaResource::Minute;
         let quota = QuotaNote { limit: 60, remaining: 59, reset_secs: 120, resource };
@@ -335,7 +334,7 @@ mod tests {
             let expected = expected.into_iter().filter_map(|(name, value)| Some((name, value?)));
             let expected: Vec<_> =
                 expected.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-            // Twice: made, and copied.
+            // The first round prepares the template, the second copies it.
             for _ in 0..2 {
                 let mut lines = Vec::new();
                 templates.push(key, &values, &mut lines);

@@ -1,9 +1,9 @@
-//! The values of the quota headers: one window, or what stands in for one.
+//! The values of the quota headers.
 
 use petstore_domain::{Usage, WindowKind, WindowUsage};
 use petstore_ports::AddressVerdict;
 
-/// What the quota headers of an answer say: one window, or what stands in for one.
+/// The values of the quota headers: one window, or its substitute during a ban.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct QuotaNote {
     pub(crate) limit: u32,
@@ -12,7 +12,7 @@ pub(crate) struct QuotaNote {
     pub(crate) resource: QuotaResource,
 }
 
-/// What a quota is of.
+/// The subject of a quota.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum QuotaResource {
     Minute,
@@ -22,7 +22,7 @@ pub(crate) enum QuotaResource {
 }
 
 impl QuotaResource {
-    /// As the header names it.
+    /// Returns the value of `X-RateLimit-Resource`.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Minute => "minute",
@@ -39,7 +39,7 @@ impl QuotaNote {
         Self { limit, remaining, reset_secs, resource }
     }
 
-    /// The window that binds the account.
+    /// The binding window of an account.
     pub(crate) const fn of_account(usage: &Usage) -> Self {
         match usage.binding() {
             (WindowKind::Minute, window) => Self::new(window, QuotaResource::Minute),
@@ -47,7 +47,7 @@ impl QuotaNote {
         }
     }
 
-    /// As if a window were exhausted until then.
+    /// A window that is shown as exhausted until `reset_secs`, for a planned failure.
     pub(crate) const fn exhausted(usage: &Usage, kind: WindowKind, reset_secs: u64) -> Self {
         let (limit, resource) = match kind {
             WindowKind::Minute => (usage.minute.limit, QuotaResource::Minute),
@@ -56,12 +56,12 @@ impl QuotaNote {
         Self { limit, remaining: 0, reset_secs, resource }
     }
 
-    /// Nothing until then, whatever the minute has left of so many.
+    /// The quota of a banned key: nothing until `reset_secs`.
     pub(crate) const fn banned(minute_limit: u32, reset_secs: u64) -> Self {
         Self { limit: minute_limit, remaining: 0, reset_secs, resource: QuotaResource::Ban }
     }
 
-    /// What is left to an address.
+    /// The quota of an address.
     pub(crate) const fn of_address(verdict: &AddressVerdict) -> Self {
         Self::new(verdict.usage, QuotaResource::Address)
     }

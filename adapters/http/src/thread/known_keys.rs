@@ -1,40 +1,41 @@
-//! Keys that lately passed the gate on this thread, by which load shedding tells callers apart.
+//! A cache of API keys that recently passed the gate on this thread. Load shedding identifies callers by them.
 
 use std::cell::Cell;
 
-/// How many keys a thread knows: in eight KiB nearly all of some hundred, and of more those that ask the most.
-const KNOWN: usize = 1024;
+/// Slots of the cache: 8 KiB. They hold nearly all keys of some hundred accounts, and of more accounts the busiest.
+const SLOTS: usize = 1024;
 
-/// Keys that have lately passed the gate on this thread.
+/// A direct-mapped cache of keys that the gate has admitted.
 ///
-/// Anybody can write a key that looks like one, and another one for each request: by those nobody can be told apart from
-/// others. One that the gate has let through is somebody's.
-pub(crate) struct KnownKeys([Cell<u64>; KNOWN]);
+/// A client can send a different well-formed key with each request, so that an arbitrary key does not identify a
+/// caller. An admitted key does.
+pub(crate) struct KnownKeys([Cell<u64>; SLOTS]);
 
 impl KnownKeys {
     pub(crate) const fn new() -> Self {
-        Self([const { Cell::new(0) }; KNOWN])
+        Self([const { Cell::new(0) }; SLOTS])
     }
 
-    /// The gate has let this one through.
+    /// Records a key that the gate has admitted.
     pub(crate) fn remember(&self, key: &[u8]) {
         if let Some(number) = number_of(key) {
-            self.place_of(number).set(number);
+            self.slot_of(number).set(number);
         }
     }
 
     pub(crate) fn contains(&self, number: u64) -> bool {
-        self.place_of(number).get() == number
+        self.slot_of(number).get() == number
     }
 
-    fn place_of(&self, number: u64) -> &Cell<u64> {
-        // Digits leave some bits of each byte alone.
+    fn slot_of(&self, number: u64) -> &Cell<u64> {
+        // The digits of a key do not use all bits of each byte, so the number is mixed.
         let mixed = number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 54;
-        &self.0[usize::try_from(mixed).unwrap_or(0) % KNOWN]
+        &self.0[usize::try_from(mixed).unwrap_or(0) % SLOTS]
     }
 }
 
-/// The end of a key, which is as random as the rest of it, as a number. It is not 0: no header has such bytes.
+/// The last bytes of a key as a number. They are as random as the rest of it. The number is not 0, since no header has
+/// zero bytes.
 pub(crate) fn number_of(key: &[u8]) -> Option<u64> {
     key.last_chunk().map(|end| u64::from_ne_bytes(*end))
 }

@@ -1,4 +1,4 @@
-//! The origins whose pages may read answers: read by every request, replaced by a reload.
+//! The CORS setting in force: read by every request, replaced by a reload.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -9,9 +9,9 @@ use crate::base::authority::Origin;
 use crate::base::settings::Cors;
 use crate::wire::request_head::{Field, RequestHead};
 
-/// Which pages of other origins may read answers: every request reads it, a reload changes it.
+/// The origins whose pages may read answers.
 pub(crate) struct LiveCors {
-    /// Read alone unless there is a list, so that a request takes no lock for it.
+    /// Tells whether the list must be read at all, so that most requests take no lock.
     mode: AtomicU8,
     origins: RwLock<Vec<Origin>>,
 }
@@ -27,7 +27,7 @@ impl LiveCors {
         live
     }
 
-    /// From now on this is in force.
+    /// Replaces the setting.
     pub(crate) fn set(&self, cors: Cors) {
         let (mode, origins) = match cors {
             Cors::Off => (OFF, vec![]),
@@ -38,7 +38,8 @@ impl LiveCors {
         self.mode.store(mode, Ordering::Relaxed);
     }
 
-    /// The origin that may read the answer to this request; none if the request has no origin, or no right to one.
+    /// The origin that may read the answer to this request; `None` if the request has no origin or an origin that is
+    /// not allowed.
     pub(crate) fn allowed_origin(&self, head: &RequestHead<'_>) -> Option<HeaderValue> {
         let Field::Once(origin) = head.origin else { return None };
         match self.mode.load(Ordering::Relaxed) {
@@ -48,9 +49,9 @@ impl LiveCors {
         }
     }
 
-    /// Whether a page may change what is changed without a key, for which no preflight is needed: a page of this machine,
-    /// or one whose origin is listed. `any` is not enough. Whoever opens some page of the web would else have it at their
-    /// own machine's servers.
+    /// Returns `true` if a page may send a request that changes state without a key, for which browsers send no
+    /// preflight: a page of this machine, or one whose origin is listed. The setting `any` is not enough: otherwise
+    /// every page of the web could change a server on the machine of its reader.
     pub(crate) fn may_act(&self, head: &RequestHead<'_>) -> bool {
         match head.origin {
             Field::Absent => true,
@@ -61,23 +62,23 @@ impl LiveCors {
         }
     }
 
-    /// Whether an origin is on the list, if there is one.
+    /// Returns `true` if an origin is listed.
     fn lists(&self, origin: &HeaderValue) -> bool {
         parsed(origin).is_some_and(|origin| self.origins.read().contains(&origin))
     }
 
-    /// Whether pages of any origin may read answers.
+    /// Returns `true` if pages of all origins may read answers.
     pub(crate) fn is_any(&self) -> bool {
         self.mode.load(Ordering::Relaxed) == ANY
     }
 
-    /// Whether any page of another origin may read answers.
+    /// Returns `true` if pages of some other origin may read answers.
     pub(crate) fn is_on(&self) -> bool {
         self.mode.load(Ordering::Relaxed) != OFF
     }
 }
 
-/// The origin in a field; none for `null`.
+/// The origin in a field; `None` for `null`.
 fn parsed(origin: &HeaderValue) -> Option<Origin> {
     Origin::parse(origin.to_str().ok()?)
 }

@@ -1,11 +1,11 @@
-//! Overload: how long requests wait for their turn on this thread, and how many are refused when that is too long.
+//! Load shedding: measures the queueing delay of a thread, and refuses a share of its requests when the delay is too
+//! long.
 //!
-//! A request waits in its socket until its connection's turn comes. That time cannot be read off the socket, but a task
-//! of this thread that has nothing to do waits in the same line, for as long as a request does. When the line has been too
-//! long for a while, some requests are refused, before anything else is done for them. A refusal has its price too: for
-//! a cheap request, nearly what an answer costs. So the share of the refused is raised only as long as what is served
-//! does not fall much below what the thread can do; what is then neither served nor refused in time waits in its socket,
-//! one request for each connection.
+//! A request waits in its socket until the runtime polls its connection. That time cannot be read from the socket, but
+//! a probe task waits in the same run queue for as long as a request does. When the delay has been too long for a
+//! while, some requests are refused before any other work is done for them. A refusal costs something too, for a cheap
+//! request nearly as much as an answer. So the refused share grows only while the goodput stays near the capacity of
+//! the thread. Requests that are neither served nor refused in time wait in their sockets, one for each connection.
 
 use std::cell::{Cell, RefCell};
 use std::convert::Infallible;
@@ -23,24 +23,24 @@ mod fair_share;
 use controller::{CONCURRENCY_MIN, Controller, Sample};
 use fair_share::FairShares;
 
-/// How often the line is measured, while there are requests.
+/// Interval between two measurements of the queueing delay, while there are requests.
 const TICK: Duration = Duration::from_millis(20);
 
-/// How many requests are judged by at least, unless they take so long that it must be by fewer.
+/// The controller gets a sample after this many requests, or after this time.
 const SAMPLE_REQUESTS_MIN: u32 = 50;
 const SAMPLE_TIME_MAX: Duration = Duration::from_millis(100);
 
-/// What one thread knows of its load.
+/// The load shedder of one thread.
 pub(crate) struct LoadShedder {
-    /// Requests since the last tick, and those of them that were refused.
-    asked: Cell<u32>,
+    /// Requests since the last sample, and those of them that were refused.
+    requests: Cell<u32>,
     refused: Cell<u32>,
-    /// Turns of connections: several requests that come at once on one of them are one.
-    turns: Cell<u32>,
+    /// Polls of connections with requests. Pipelined requests on one connection count once.
+    polls: Cell<u32>,
     latest: Cell<*const Activity>,
-    /// HTTP/1.1 connections and HTTP/2 streams that are open.
+    /// Open HTTP/1.1 connections and HTTP/2 streams.
     open: Rc<Cell<u32>>,
-    /// Whether a request is to be looked at: some are refused, or the measuring sleeps.
+    /// Requests are inspected: some are refused, or the controller sleeps and must be woken.
     inspects: Cell<bool>,
     probe: QueueProbe,
     asleep: Cell<bool>,
@@ -49,7 +49,7 @@ pub(crate) struct LoadShedder {
     fair_shares: RefCell<FairShares>,
 }
 
-/// The time in which a connection or a stream is open.
+/// Counts a connection or a stream as open, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct OpenGuard(Rc<Cell<u32>>);
 
@@ -59,23 +59,23 @@ impl Drop for OpenGuard {
     }
 }
 
-/// What stands in the line.
+/// The probe that waits in the run queue, to measure its delay.
 #[derive(Default)]
 struct QueueProbe {
-    /// Calls it into the line.
+    /// Puts the probe into the queue.
     start: Notify,
-    /// Since when it stands there, and how many had had their turn by then.
+    /// While it waits: since when, and the number of polls by then.
     since: Cell<Option<(Instant, u32)>>,
-    /// How long it stood there last, and how many were before it.
+    /// The last delay, and the number of polls before the probe's.
     last: Cell<(Duration, u32)>,
 }
 
 impl LoadShedder {
-    /// Requests are refused when they have waited for longer than this for a while.
+    /// Creates a load shedder that refuses requests once they have waited for longer than `wait_max` for a while.
     pub(crate) fn new(wait_max: Duration) -> Self {
         Self {
-            asked: Cell::new(0),
-            turns: Cell::new(0),
+            requests: Cell::new(0),
+            polls: Cell::new(0),
             latest: Cell::new(std::ptr::null()),
             open: Rc::default(),
             refused: Cell::new(0),
@@ -88,19 +88,19 @@ impl LoadShedder {
         }
     }
 
-    /// Counts an HTTP/1.1 connection, or an HTTP/2 stream, until what is returned is dropped.
+    /// Counts an HTTP/1.1 connection or an HTTP/2 stream as open until the guard is dropped.
     pub(crate) fn opened(&self) -> OpenGuard {
         self.open.set(self.open.get() + 1);
         OpenGuard(Rc::clone(&self.open))
     }
 
-    /// Whether a request is served. Who asks is a number that is mostly another one for another account, and that nobody
-    /// can choose anew for each request.
+    /// Decides whether a request is served. `caller` returns a number that identifies the caller. Two accounts rarely
+    /// have the same number, and a client cannot choose a new one for each request.
     pub(crate) fn admits(&self, connection: &Activity, caller: impl FnOnce() -> u64) -> bool {
         if !std::ptr::eq(self.latest.replace(connection), connection) {
-            self.turns.set(self.turns.get().wrapping_add(1));
+            self.polls.set(self.polls.get().wrapping_add(1));
         }
-        self.asked.set(self.asked.get().wrapping_add(1));
+        self.requests.set(self.requests.get().wrapping_add(1));
         !self.inspects.get() || self.judge(caller())
     }
 
@@ -111,7 +111,7 @@ impl LoadShedder {
             self.awake.notify_one();
             return true;
         }
-        // Also between two ticks: connections may have been closed since the last one.
+        // Checked for each request, since connections may have closed since the last sample.
         if self.open.get() <= CONCURRENCY_MIN {
             return true;
         }
@@ -120,31 +120,31 @@ impl LoadShedder {
         is_served
     }
 
-    /// Stands in the line of this thread's connections, for ever: to be spawned once, as one task among theirs.
+    /// Runs the probe, forever. To be spawned once, as a task among those of the connections.
     pub(crate) async fn run_probe(&self) {
         loop {
             self.probe.start.notified().await;
-            if let Some((since, turns)) = self.probe.since.take() {
-                self.probe.last.set((since.elapsed(), self.turns.get().wrapping_sub(turns)));
+            if let Some((since, polls)) = self.probe.since.take() {
+                self.probe.last.set((since.elapsed(), self.polls.get().wrapping_sub(polls)));
             }
         }
     }
 
-    /// Measures, for ever. Not in the line itself, but where it has its turn however long that is.
+    /// Samples and adjusts, forever. Must run in the root task, which is polled regularly however long the queue is.
     pub(crate) async fn run_controller(&self) -> Infallible {
         let mut begun = Instant::now();
         loop {
             sleep(TICK).await;
             let now = Instant::now();
-            // Who still stands there has waited for so long already.
-            let stands = |(since, turns)| (now - since, self.turns.get().wrapping_sub(turns));
-            let (waited, queued) = self.probe.since.get().map_or(self.probe.last.get(), stands);
+            // A probe that still waits counts with the time that it has waited so far.
+            let so_far = |(since, polls)| (now - since, self.polls.get().wrapping_sub(polls));
+            let (waited, queued) = self.probe.since.get().map_or(self.probe.last.get(), so_far);
             if self.probe.since.get().is_none() {
-                self.probe.since.set(Some((now, self.turns.get())));
+                self.probe.since.set(Some((now, self.polls.get())));
                 self.probe.start.notify_one();
             }
             let elapsed = now - begun;
-            if self.asked.get() < SAMPLE_REQUESTS_MIN && elapsed < SAMPLE_TIME_MAX {
+            if self.requests.get() < SAMPLE_REQUESTS_MIN && elapsed < SAMPLE_TIME_MAX {
                 continue;
             }
             begun = now;
@@ -152,20 +152,20 @@ impl LoadShedder {
                 waited,
                 queued,
                 open: self.open.get(),
-                asked: self.asked.replace(0),
+                requests: self.requests.replace(0),
                 refused: self.refused.replace(0),
                 elapsed,
             };
             let part = self.controller.borrow_mut().judge(&sample);
             if part.is_none() && self.inspects.get() {
-                // An overload has ended: the next one begins with nobody's share of this one.
+                // The overload has ended: shares are not carried over to the next one.
                 self.fair_shares.take();
             }
             self.inspects.set(part.is_some());
             match part {
                 Some(part) => self.fair_shares.borrow_mut().divide(part),
-                // Nobody asks: whoever comes first wakes this.
-                None if sample.asked == 0 => {
+                // There are no requests: the next one wakes this task.
+                None if sample.requests == 0 => {
                     self.asleep.set(true);
                     self.inspects.set(true);
                     self.awake.notified().await;

@@ -1,6 +1,7 @@
-//! A tester's own server: it begins anew, its clock is turned, and it fails as planned.
+//! The state of a sandbox, a server for one tester: it can be reset, its clock can be set, and it injects planned
+//! faults.
 //!
-//! None of this is there unless an owner puts it into the settings. A request of a server without it pays a few branches.
+//! It exists only if the settings have a sandbox. Without one, a request pays only a few branches for it.
 
 pub(crate) mod fault_plan;
 
@@ -14,52 +15,52 @@ use tokio::time::timeout;
 
 use fault_plan::{FaultPlan, PlannedFaults};
 
-/// How long a reset waits for the requests that are in flight.
-const ALONE_TIME: Duration = Duration::from_secs(2);
+/// Time for which a reset waits for the requests in flight.
+const RESET_WAIT: Duration = Duration::from_secs(2);
 
-/// What a tester plays with.
+/// The state of a sandbox.
 pub(crate) struct SandboxState {
     port: Arc<dyn api::Sandbox>,
-    /// The store's; another one after each reset.
+    /// The epoch of the store, which changes with each reset.
     epoch: AtomicU64,
     faults: PlannedFaults,
-    /// Held by each request of the contract, and by whoever must be alone: so a request is before a reset or after it.
+    /// Read-locked by each request of the contract, and write-locked by a reset, so that no request overlaps a reset.
     reset_lock: Arc<RwLock<()>>,
-    /// What ends the delays of calls.
+    /// Ends planned delays early.
     delay_cancellation: watch::Sender<DelayCancellation>,
 }
 
-/// How often delays were ended.
+/// Counts of the events that end planned delays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct DelayCancellation {
-    /// By a reset: what waited then was the shop of before's.
+    /// Resets: a delayed request belongs to the data before the reset, and is dropped.
     pub(crate) resets: u64,
-    /// By another plan, or by the server's end: what waited goes on.
+    /// New plans, and the server's stop: a delayed request continues.
     others: u64,
 }
 
-/// A request that is in flight.
+/// Permits one request to run; a reset waits until it is dropped.
 pub(crate) struct RequestPermit(
     #[expect(dead_code, reason = "held until it is dropped")] OwnedRwLockReadGuard<()>,
 );
 
 impl SandboxState {
-    /// What ends the delay of a call, as it is now.
+    /// A receiver of the events that end delays.
     pub(crate) fn delay_cancellation(&self) -> watch::Receiver<DelayCancellation> {
         self.delay_cancellation.subscribe()
     }
 
-    /// The planned failures.
+    /// The planned faults.
     pub(crate) const fn faults(&self) -> &PlannedFaults {
         &self.faults
     }
 
-    /// What the owner does for a tester.
+    /// The port to the owner's sandbox.
     pub(crate) const fn port(&self) -> &Arc<dyn api::Sandbox> {
         &self.port
     }
 
-    /// Waits until no reset is under way, and keeps resets waiting until the result is dropped.
+    /// Waits until no reset is in progress, and delays further resets until the permit is dropped.
     pub(crate) async fn enter(&self) -> RequestPermit {
         RequestPermit(Arc::clone(&self.reset_lock).read_owned().await)
     }
@@ -75,32 +76,33 @@ impl SandboxState {
         }
     }
 
-    /// From now on this plan is in force, and no call waits for what another one has planned.
+    /// Replaces the plan, and ends the delays of the previous one.
     pub(crate) fn plan(&self, plan: FaultPlan) {
         self.faults.set(plan);
         self.cancel_delays();
     }
 
-    /// Calls that wait as planned go on.
+    /// Ends all planned delays; the delayed requests continue.
     pub(crate) fn cancel_delays(&self) {
         self.delay_cancellation.send_modify(|delay_cancellation| delay_cancellation.others += 1);
     }
 
-    /// All is as in the beginning, under another epoch. Calls that wait as planned are dropped: their shop is gone.
+    /// Records a reset: a new epoch, an empty plan, and delayed requests are dropped.
     pub(crate) fn restart(&self, epoch: u64) {
         self.epoch.store(epoch, Ordering::Relaxed);
         self.faults.set(FaultPlan::default());
         self.delay_cancellation.send_modify(|delay_cancellation| delay_cancellation.resets += 1);
     }
 
-    /// The store's epoch.
+    /// The epoch of the store.
     pub(crate) fn epoch(&self) -> u64 {
         self.epoch.load(Ordering::Relaxed)
     }
 
-    /// Waits until no request is in flight, and lets none in.
+    /// Waits until no request is in flight, and blocks new ones until the lock is dropped.
     pub(crate) async fn lock_for_reset(&self) -> Result<OwnedRwLockWriteGuard<()>, StoreError> {
-        let lock_for_reset = timeout(ALONE_TIME, Arc::clone(&self.reset_lock).write_owned()).await;
-        lock_for_reset.map_err(|_| StoreError::busy("requests are in flight that do not end"))
+        let lock_for_reset = timeout(RESET_WAIT, Arc::clone(&self.reset_lock).write_owned()).await;
+        lock_for_reset
+            .map_err(|_| StoreError::busy("requests in flight did not end in time; retry the reset"))
     }
 }

@@ -1,4 +1,4 @@
-//! State that all threads of a server share.
+//! The state that all threads of a server share.
 
 use std::io;
 use std::net::IpAddr;
@@ -18,46 +18,47 @@ use crate::response::gzip::CachedGzip;
 use crate::thread::live_cors::LiveCors;
 use crate::thread::sandbox::SandboxState;
 
-/// What a listener serves.
+/// The routes that a listener serves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Serves {
-    /// The contract, and what an operator asks.
+    /// All routes.
     Everything,
-    /// The contract alone.
+    /// The contract, its documents and the reference page, without the endpoints for operators.
     Contract,
-    /// What an operator asks alone.
+    /// Only the endpoints for operators: health, readiness, metrics and the sandbox.
     Ops,
 }
 
+/// The state of one server.
 pub(crate) struct App {
     pub(crate) api: Arc<dyn Petstore>,
     pub(crate) settings: HttpSettings,
-    /// [`HttpSettings::cors`], until it is changed.
+    /// Initially [`HttpSettings::cors`].
     pub(crate) cors: LiveCors,
     pub(crate) counters: ServerCounters,
     pub(crate) sandbox: Option<SandboxState>,
-    /// The contract as gzip, in both forms.
+    /// The contract in both formats, compressed.
     pub(crate) gzip_yaml: CachedGzip,
     pub(crate) gzip_json: CachedGzip,
-    /// Streaming answers that are open, at most [`Bounds::streams`](crate::base::settings::Bounds::streams).
+    /// Open streaming answers, at most [`Bounds::streams`](crate::base::settings::Bounds::streams).
     #[expect(dead_code, reason = "nothing streams yet: the event stream will")]
     pub(crate) streams: StreamPlaces,
-    /// Whether connections wait to be accepted.
+    /// `true` while new connections stay in the accept queue.
     held: watch::Sender<bool>,
-    /// How many threads have begun to serve, whatever they serve.
+    /// The number of threads that have begun to serve.
     threads: AtomicU64,
-    /// Since when the first of its listeners is to stop.
+    /// The instant at which the first of its listeners began to stop.
     draining: OnceLock<Instant>,
     panics: AtomicU64,
     overloads: AtomicU64,
     /// Values in forwarding headers of trusted proxies that were ignored.
     ignored_values: AtomicU64,
-    /// Whether the missing scheme of a trusted proxy has been logged.
+    /// The missing scheme of a trusted proxy has been logged.
     said_scheme_lacks: AtomicBool,
 }
 
 impl App {
-    /// The state of one server: its settings, and nothing counted yet.
+    /// Creates the state of a server, with all counts at zero.
     pub(crate) fn new(api: Arc<dyn Petstore>, settings: HttpSettings) -> Self {
         let cors = LiveCors::new(settings.cors.clone());
         let sandbox = settings.sandbox.clone().map(|port| SandboxState::new(port, settings.epoch));
@@ -80,34 +81,34 @@ impl App {
         }
     }
 
-    /// Handlers that panicked since the start.
+    /// The number of handlers that panicked since the start.
     pub(crate) fn panics(&self) -> u64 {
         self.panics.load(Ordering::Relaxed)
     }
 
-    /// Requests that were refused by load shedding since the start.
+    /// The number of requests that were refused by load shedding since the start.
     pub(crate) fn overloads(&self) -> u64 {
         self.overloads.load(Ordering::Relaxed)
     }
 
-    /// Keeps new connections in the kernel's queue, or accepts those that wait there.
+    /// Leaves new connections in the accept queue, or resumes accepting.
     pub(crate) fn hold(&self, is_held: bool) {
         self.held.send_replace(is_held);
     }
 
     /// Waits until connections may be accepted.
     pub(crate) async fn opened(&self) {
-        // The sender is ours, so there is no error.
+        // The sender is a field of `self`, so that the channel cannot be closed.
         let _ = self.held.subscribe().wait_for(|held| !held).await;
     }
 
-    /// Where the request ids of another thread begin: no two come to the same ones.
+    /// The seed of the request ids of another thread. The sequences of two threads do not overlap.
     pub(crate) fn next_request_ids(&self) -> u64 {
         let number = self.threads.fetch_add(1, Ordering::Relaxed) + 1;
         mix(self.settings.request_ids ^ mix(number))
     }
 
-    /// One of its listeners is to stop. Says since when the first of them is.
+    /// Records that a listener stops. Returns the instant at which the first one began to stop.
     pub(crate) fn begin_drain(&self) -> Instant {
         let since = *self.draining.get_or_init(Instant::now);
         if let Some(sandbox) = &self.sandbox {
@@ -161,9 +162,8 @@ impl App {
 
     pub(crate) fn report_unfinished(&self, connections: usize) {
         if let Some(observer) = &self.settings.observer {
-            observer.trouble(&format!(
-                "connections that were still owed an answer at the end of the drain: {connections}"
-            ));
+            observer
+                .trouble(&format!("connections without their answer at the end of the drain: {connections}"));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What one thread of a server keeps to itself: no other thread ever waits for it.
+//! The state of one thread of a server. It is not shared, so that no thread waits for another.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -20,22 +20,22 @@ use crate::thread::shared::{App, Serves};
 use crate::thread::wakeups::Wakeups;
 use crate::wire;
 
-/// One thread's own state.
+/// The state of one thread.
 pub(crate) struct ThreadState {
     pub(crate) app: Arc<App>,
     pub(crate) serves: Serves,
-    /// What the entity tags of this store begin with.
+    /// The prefix of the store's entity tags.
     pub(crate) tags: wire::TagPrefix,
     pub(crate) arena: Arena,
     pub(crate) header_templates: HeaderTemplates,
     pub(crate) gzip: GzipEncoder,
-    /// Through which requests that write are woken.
+    /// Batches the wake-ups of requests that write.
     pub(crate) wakeups: Wakeups,
-    /// Through which answers are sent.
+    /// Batches the answers to be sent.
     pub(crate) send_batch: Rc<SendBatch>,
     pub(crate) counters: Arc<ThreadCounters>,
     pub(crate) load_shedder: LoadShedder,
-    /// By which the load tells who asks.
+    /// Identifies callers for load shedding.
     pub(crate) known_keys: KnownKeys,
     request_ids: Cell<u64>,
     host: RefCell<Option<HeaderValue>>,
@@ -62,9 +62,9 @@ impl ThreadState {
 
     /// The time of day, for a request.
     pub(crate) fn time(&self) -> Timestamp {
-        let look = || self.app.api.now();
-        // A tester's clock is turned by requests, and whoever comes after one sees that.
-        if self.app.sandbox.is_some() { look() } else { self.send_batch.time(look) }
+        let read = || self.app.api.now();
+        // A request may set a sandbox's clock, which the next request must see at once.
+        if self.app.sandbox.is_some() { read() } else { self.send_batch.time(read) }
     }
 
     /// Starts the tasks that all connections of this thread need.
@@ -73,18 +73,18 @@ impl ThreadState {
             .map(|task| task.abort_handle())
     }
 
-    /// Whether this Host was found good last time. A server mostly has one name, and judging it anew costs as much as
-    /// reading the pet.
+    /// Returns `true` if this is the last valid Host. A server mostly has one name, so that most requests need no
+    /// validation.
     pub(crate) fn knows_host(&self, host: &HeaderValue) -> bool {
         self.host.borrow().as_ref() == Some(host)
     }
 
-    /// This Host is good.
+    /// Records a valid Host.
     pub(crate) fn remember_host(&self, host: &HeaderValue) {
         *self.host.borrow_mut() = Some(host.clone());
     }
 
-    /// An id for a request that brought none: 16 hexadecimal digits that look random and do not repeat.
+    /// An id for a request that has none: 16 hexadecimal digits that look random and do not repeat.
     pub(crate) fn next_request_id(&self) -> [u8; wire::HEX_LEN] {
         let number = self.request_ids.get().wrapping_add(0x9E37_79B9_7F4A_7C15);
         self.request_ids.set(number);

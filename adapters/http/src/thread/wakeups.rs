@@ -1,9 +1,9 @@
-//! Wake-ups from other threads, gathered.
+//! Batched wake-ups from other threads.
 //!
-//! A store on disk answers a batch of writers at once, from a thread of its own. Each wake-up of a task from another
-//! thread is a system call to this one, some 3 microseconds, as much as an order costs otherwise. So the tasks of
-//! requests that write are woken through a mailbox: whoever puts in the first letter wakes its keeper, a task of this
-//! thread, and the keeper hands out all that have come by then, which costs nothing on the thread itself.
+//! A journalled store completes a batch of writes at once, on its own thread. Waking a task of another thread takes a
+//! system call, which costs about as much as the rest of a write. So the tasks of requests that write are woken through
+//! a queue: the first entry wakes the dispatcher, a task of this thread, and the dispatcher wakes all queued tasks
+//! locally.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use parking_lot::Mutex;
 
-/// One thread's mailbox.
+/// The queue of wake-ups of one thread.
 #[derive(Default)]
 pub(crate) struct Wakeups(Arc<WakeupQueue>);
 
@@ -26,7 +26,7 @@ struct State {
 }
 
 impl Wakeups {
-    /// Hands out letters, for ever. To be spawned once, on the thread whose tasks are woken.
+    /// Wakes queued tasks, forever. To be spawned once, on the thread of those tasks.
     pub(crate) fn dispatcher(&self) -> impl Future<Output = ()> + use<> {
         let queue = Arc::clone(&self.0);
         std::future::poll_fn(move |context| {
@@ -36,14 +36,14 @@ impl Wakeups {
         })
     }
 
-    /// Runs a future, which whoever wakes it wakes through the mailbox.
+    /// Runs a future whose wake-ups go through the queue.
     pub(crate) async fn run<F: Future>(&self, mut future: Pin<&mut F>) -> F::Output {
-        // Nearly always of one task, so the envelope is made once.
-        let mut letter: Option<(Waker, Waker)> = None;
+        // A future is nearly always polled by one task, so the waker is created once.
+        let mut cached: Option<(Waker, Waker)> = None;
         std::future::poll_fn(move |context| {
             let task = context.waker();
-            let known = letter.take().filter(|(known, _)| known.will_wake(task));
-            let (_, waker) = letter.insert(known.unwrap_or_else(|| (task.clone(), self.waker(task))));
+            let known = cached.take().filter(|(known, _)| known.will_wake(task));
+            let (_, waker) = cached.insert(known.unwrap_or_else(|| (task.clone(), self.waker(task))));
             future.as_mut().poll(&mut Context::from_waker(waker))
         })
         .await
@@ -67,17 +67,17 @@ impl WakeupQueue {
         let dispatcher = {
             let mut state = self.0.lock();
             state.waiting.push(task);
-            // Whoever put in an earlier letter has woken the keeper.
+            // An earlier entry has woken the dispatcher already.
             if state.waiting.len() == 1 { state.dispatcher.clone() } else { None }
         };
-        // The lock is free again: a waker is foreign code.
+        // The lock is released first, because a waker is foreign code.
         if let Some(dispatcher) = dispatcher {
             dispatcher.wake();
         }
     }
 }
 
-/// A letter that wakes one task.
+/// A waker that queues the wake-up of one task.
 struct QueuedWaker {
     queue: Arc<WakeupQueue>,
     task: Waker,
@@ -99,7 +99,7 @@ mod tests {
     use crate::wake_counter::WakeCounter;
 
     #[test]
-    fn the_keeper_is_woken_once_for_all_letters_and_wakes_each_task() {
+    fn the_dispatcher_is_woken_once_for_a_batch_and_wakes_each_task() {
         let (wakeups, dispatcher, task) =
             (Wakeups::default(), Arc::new(WakeCounter::default()), Arc::new(WakeCounter::default()));
         let mut dispatching = std::pin::pin!(wakeups.dispatcher());

@@ -1,23 +1,24 @@
-//! Which type and coding an answer may have, and which a body has (RFC 9110, sections 8.3, 8.4, 12.5.1 and 12.5.3).
+//! Content negotiation: the media types and codings of responses and request bodies (RFC 9110, sections 8.3, 8.4,
+//! 12.5.1 and 12.5.3).
 
 use hyper::HeaderMap;
 use hyper::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue};
 
 use crate::wire::error::{ApiError, Code};
 
-/// The header that tells which types of patch an operation takes (RFC 5789).
+/// The header that lists the supported patch formats (RFC 5789).
 pub(crate) const ACCEPT_PATCH: HeaderName = HeaderName::from_static("accept-patch");
 
-/// The types of patch that operations take.
+/// The supported patch formats.
 pub(crate) const PATCH_TYPES: HeaderValue =
     HeaderValue::from_static("application/merge-patch+json, application/json");
 
-/// Whether the client accepts `application/json`.
+/// Returns whether the client accepts `application/json`.
 ///
-/// The most specific range decides; of ranges alike, one that does not exclude it. Parameters other than the weight
-/// do not narrow a range: a client that asks for `application/json; charset=utf-8` gets what it means.
+/// The most specific media range decides; among equally specific ranges, one that does not exclude JSON. Parameters
+/// other than the weight are ignored, so `application/json; charset=utf-8` is accepted.
 pub(crate) fn accepts_json(headers: &HeaderMap) -> bool {
-    // How specific the best range is, and whether it includes. Without any range everything is accepted.
+    // The specificity of the best range, and whether it includes JSON. Without any range everything is accepted.
     let mut best: Option<(u8, bool)> = None;
     let mut ranges = 0_usize;
     for value in headers.get_all(ACCEPT) {
@@ -38,20 +39,20 @@ pub(crate) fn accepts_json(headers: &HeaderMap) -> bool {
     best.map_or(ranges == 0, |(_, included)| included)
 }
 
-/// Whether the client takes gzip. It must say so: one that says nothing may well not know how.
+/// Returns whether the client accepts gzip. Without `Accept-Encoding` it does not, since it may not support gzip.
 pub(crate) fn accepts_gzip(headers: &HeaderMap) -> bool {
     let (gzip, _) = codings(headers);
     gzip > 0
 }
 
-/// Whether the client would rather have gzip than a body as it is. It must say so: of codings that it weighs alike,
-/// the shorter.
+/// Returns whether the client prefers gzip to the identity coding. Equal weights count as a preference for gzip, since
+/// it is shorter.
 pub(crate) fn prefers_gzip(headers: &HeaderMap) -> bool {
     let (gzip, identity) = codings(headers);
     gzip > 0 && gzip >= identity
 }
 
-/// The weights of gzip and of a body as it is. What is not named, not even by an asterisk in place of gzip, has none.
+/// Returns the weights of gzip and of identity. A coding that is not listed has none; an asterisk stands for gzip.
 fn codings(headers: &HeaderMap) -> (u16, u16) {
     let (mut gzip, mut any, mut identity) = (None, None, None);
     let values = headers.get_all(ACCEPT_ENCODING).iter();
@@ -69,10 +70,10 @@ fn codings(headers: &HeaderMap) -> (u16, u16) {
     (gzip.or(any).unwrap_or(0), identity.unwrap_or(0))
 }
 
-/// The weight of what says nothing of its weight.
+/// The weight of an element without a weight.
 const THOUSANDTHS: u16 = 1000;
 
-/// A weight in thousandths (RFC 9110, section 12.4.2). A malformed one excludes nothing.
+/// Parses a weight into thousandths (RFC 9110, section 12.4.2). A malformed weight excludes nothing.
 fn weight(text: &[u8]) -> u16 {
     match text {
         [b'0'] => 0,
@@ -85,8 +86,8 @@ fn weight(text: &[u8]) -> u16 {
     }
 }
 
-/// Whether a body of the type that the headers tell may be parsed: `application/json`, unencoded, and for a merge patch
-/// `application/merge-patch+json` too.
+/// Checks that a body is `application/json` without a content coding. A patch may also be
+/// `application/merge-patch+json`.
 pub(crate) fn check_content_type(headers: &HeaderMap, merge_patch: bool) -> Result<(), Unsupported> {
     let encodings = headers.get_all(CONTENT_ENCODING);
     for encoding in encodings.iter().flat_map(|value| elements(value.as_bytes(), b',')).map(trim) {
@@ -105,14 +106,14 @@ pub(crate) fn check_content_type(headers: &HeaderMap, merge_patch: bool) -> Resu
     Err(if merge_patch { Unsupported::PatchType } else { Unsupported::Type })
 }
 
-/// What is not supported of a body.
+/// The reason why a body is not supported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unsupported {
     /// Its content coding.
     Coding,
-    /// Its type, where JSON is taken.
+    /// Its type, where JSON is expected.
     Type,
-    /// Its type, where a merge patch is taken.
+    /// Its type, where a merge patch is expected.
     PatchType,
 }
 
@@ -144,11 +145,11 @@ fn is_utf8(charset: &[u8]) -> bool {
         [b'"', quoted @ .., b'"'] => quoted,
         bare => bare,
     };
-    // The second is no registered name, but what many clients send.
+    // `utf8` is not a registered name, but many clients send it.
     [&b"utf-8"[..], b"utf8"].iter().any(|name| bare.eq_ignore_ascii_case(name))
 }
 
-/// Whether a part of a range is `q=0`, in any of its spellings. A malformed weight excludes nothing.
+/// Returns whether a parameter is `q=0` in any spelling. A malformed weight excludes nothing.
 fn is_zero_weight(part: &[u8]) -> bool {
     parameter(part, b"q").is_some_and(is_zero)
 }
@@ -157,14 +158,14 @@ fn is_zero(weight: &[u8]) -> bool {
     weight.starts_with(b"0") && weight.iter().all(|byte| matches!(byte, b'0' | b'.'))
 }
 
-/// The value of a parameter if it has this name.
+/// Returns the value of a parameter with this name.
 fn parameter<'h>(part: &'h [u8], name: &[u8]) -> Option<&'h [u8]> {
     let equals = part.iter().position(|byte| *byte == b'=')?;
     let (found, value) = part.split_at(equals);
     trim(found).eq_ignore_ascii_case(name).then(|| trim(&value[1..]))
 }
 
-/// The pieces of a header value between separators that are not in a quoted string.
+/// Splits a header value at separators that are not in a quoted string.
 fn elements(value: &[u8], separator: u8) -> impl Iterator<Item = &[u8]> {
     let (mut quoted, mut escaped) = (false, false);
     value.split(move |byte| {
@@ -181,7 +182,7 @@ fn elements(value: &[u8], separator: u8) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// Without the blanks and tabs around it.
+/// Returns the text without surrounding blanks and tabs.
 fn trim(text: &[u8]) -> &[u8] {
     text.trim_ascii()
 }
@@ -280,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn gzip_is_sent_to_whom_says_that_it_may_be() {
+    fn gzip_is_sent_only_to_clients_that_list_it() {
         let cases: &[(&[&str], bool)] = &[
             (&["gzip"], true),
             (&["gzip, deflate, br, zstd"], true),

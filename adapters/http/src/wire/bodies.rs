@@ -1,7 +1,7 @@
-//! The bodies of requests, parsed into what the domain takes.
+//! Request bodies, parsed into types of the domain.
 //!
-//! Which members a request has, and which of them may be absent or null, stands here; what a value may be, in the
-//! domain's types.
+//! This module defines the members of each body and which may be absent or null. The types of the domain define the
+//! values.
 
 use petstore_domain::{
     CategoryId, CategoryName, CategoryPatch, Description, NewCategory, NewOrder, NewPet, OrderPatch,
@@ -13,8 +13,8 @@ use super::fields::{Fields, boolean, integer, text};
 use super::json::Node;
 use crate::wire::error::ApiError;
 
-/// Characters of a date. RFC 3339 allows any number of digits in a fraction; beyond the 24 that mean something here
-/// this leaves room for whatever a client's clock can tell.
+/// The maximum characters of a date. RFC 3339 allows any number of digits in a fraction; this is enough for the 24
+/// characters that have a meaning here and for the digits of any clock.
 const DATE_MAX: usize = 64;
 
 /// `POST /pets`.
@@ -27,7 +27,7 @@ pub(crate) fn new_pet(body: &[u8]) -> Result<NewPet, ApiError> {
     fields.finish(|| Some(NewPet { name: name?, category_id: category_id?, status }))
 }
 
-/// `PUT /pets/{petId}`: a new pet, or the pet as it was read, with its id. No id: the path's is out of range.
+/// `PUT /pets/{petId}`: a new pet, or the pet as it was read, with its id. `None`: the id in the path is out of range.
 pub(crate) fn pet_replacement(body: &[u8], id: Option<PetId>) -> Result<PetPatch, ApiError> {
     let mut fields = Fields::of(body)?;
     let _same_id = fields.optional("id", |node| same_id(node, id.map(PetId::get)));
@@ -56,8 +56,8 @@ pub(crate) fn new_category(body: &[u8]) -> Result<NewCategory, ApiError> {
     fields.finish(|| Some(NewCategory { name: name?, description }))
 }
 
-/// `PUT /categories/{categoryId}`: a new category, or the category as it was read, with its id. No id: the path's is
-/// out of range.
+/// `PUT /categories/{categoryId}`: a new category, or the category as it was read, with its id. `None`: the id in the
+/// path is out of range.
 pub(crate) fn category_replacement(body: &[u8], id: Option<CategoryId>) -> Result<CategoryPatch, ApiError> {
     let mut fields = Fields::of(body)?;
     let _same_id = fields.optional("id", |node| same_id(node, id.map(CategoryId::get)));
@@ -111,7 +111,7 @@ pub(crate) fn stock_adjustment(body: &[u8]) -> Result<StockDelta, ApiError> {
     fields.finish(|| delta)
 }
 
-/// The fault of a status that is none.
+/// The fault of an unknown status.
 pub(super) fn unknown_status() -> FieldFault {
     FieldFault::new("unknown_value", format!("must be one of {}", listed(PetStatus::ALL)))
 }
@@ -156,7 +156,7 @@ fn same_id(node: &Node<'_>, id: Option<u64>) -> Result<(), FieldFault> {
     Err(FieldFault::new("id_mismatch", "must equal the id in the path"))
 }
 
-/// The number, or 0, which is no id, for one below it.
+/// Returns the number, or 0 for a negative one. 0 is no valid id.
 fn not_negative(number: i64) -> u64 {
     u64::try_from(number).unwrap_or(0)
 }

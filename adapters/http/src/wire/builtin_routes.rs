@@ -1,9 +1,9 @@
-//! What stands beside the contract: the one list of it.
+//! The routes that the server has besides the API operations.
 
-/// Where the reference page is.
+/// The path of the reference page.
 pub(crate) const DOCS_PATH: &str = "/docs";
 
-/// A path outside the base path, or a family of them.
+/// A path outside the base path, or a family of paths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BuiltinRoute {
     Health,
@@ -18,7 +18,7 @@ pub(crate) enum BuiltinRoute {
 }
 
 impl BuiltinRoute {
-    /// All of them, each at its own place.
+    /// All routes, in the order of their discriminants.
     pub(crate) const ALL: [Self; 9] = [
         Self::Health,
         Self::Ready,
@@ -31,7 +31,7 @@ impl BuiltinRoute {
         Self::SandboxTool,
     ];
 
-    /// The path; what is in braces stands for any end.
+    /// Returns the path; a part in braces stands for any suffix.
     pub(crate) const fn template(self) -> &'static str {
         match self {
             Self::Health => "/health",
@@ -46,16 +46,16 @@ impl BuiltinRoute {
         }
     }
 
-    /// What a path is, whether this server serves it or not.
+    /// Returns the route of a path, whether or not this server serves it.
     pub(crate) fn find(path: &str) -> Option<Self> {
-        // Under an empty base path this is asked of every request.
+        // With an empty base path every request comes here.
         Self::ALL.into_iter().find(|one| match one.family() {
             Some(family) => path.starts_with(family),
             None => path == one.template(),
         })
     }
 
-    /// What all paths of a family begin with.
+    /// Returns the prefix of all paths of a family.
     const fn family(self) -> Option<&'static str> {
         match self {
             Self::DocsFile => Some("/docs/"),
@@ -64,7 +64,7 @@ impl BuiltinRoute {
         }
     }
 
-    /// Whether it is asked by whoever watches the server.
+    /// Returns whether monitoring uses the route.
     pub(crate) const fn is_probe(self) -> bool {
         matches!(self, Self::Health | Self::Ready | Self::Metrics)
     }
@@ -74,7 +74,8 @@ impl BuiltinRoute {
     }
 }
 
-/// Whether paths that begin with this segment are the server's own: a base path that does so would hide them.
+/// Returns whether paths with this first segment belong to the server itself. A base path with such a segment would
+/// hide them.
 ///
 /// ```
 /// assert!(petstore_http::is_reserved("health") && !petstore_http::is_reserved("v1"));
@@ -88,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_is_known_by_its_template() {
+    fn a_path_is_found_by_its_template() {
         for (path, template) in [
             ("/health", Some("/health")),
             ("/", Some("/")),
@@ -113,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_base_path_may_begin_with_none_of_them() {
+    fn a_base_path_must_not_begin_with_a_reserved_segment() {
         for segment in ["health", "ready", "metrics", "openapi.yaml", "openapi.json", "docs", "sandbox"] {
             assert!(is_reserved(segment), "{segment}");
         }

@@ -1,30 +1,30 @@
-//! A checksum of 64 bits, for the tags of lists and for recognising our own cursors.
+//! A 64-bit checksum for the entity tags of lists and for cursors.
 //!
-//! It guards against mistakes, not against forgery: nothing that it protects is a secret, and a client that forges one
-//! only misleads itself.
+//! It protects from mistakes, not from forgery: it protects no secret, and a client that forges one deceives only
+//! itself.
 
-/// 2^64 divided by the golden ratio: odd, with its ones well spread.
+/// 2^64 divided by the golden ratio: odd, with well spread ones.
 const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// A checksum in the making.
+/// A checksum under construction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Checksum(u64);
 
 impl Checksum {
-    /// The checksum of nothing.
+    /// The checksum of an empty input.
     pub(crate) const fn new() -> Self {
         Self(0xCBF2_9CE4_8422_2325)
     }
 
-    /// Takes a number in. One word a step rather than one byte: a page of a hundred items takes two hundred steps.
+    /// Adds a number. It takes one word a step, not one byte, since a page of a hundred items has two hundred numbers.
     #[must_use]
     pub(crate) const fn word(self, word: u64) -> Self {
-        // Each part can be undone, so two sequences that differ in one word never meet.
+        // Each step is invertible, so two sequences that differ in one word have different checksums.
         let mixed = (self.0 ^ word).wrapping_mul(FACTOR);
         Self(mixed ^ (mixed >> 32))
     }
 
-    /// Takes a text in, with its length, so that the border between two texts counts.
+    /// Adds a text and its length, so that the boundary between two texts counts.
     #[must_use]
     pub(crate) fn text(self, text: &str) -> Self {
         let mut sum = self.word(text.len() as u64);
@@ -36,9 +36,9 @@ impl Checksum {
         sum
     }
 
-    /// The checksum of all that was taken in.
+    /// Returns the checksum of everything that was added.
     pub(crate) const fn finish(self) -> u64 {
-        // One more round, so that the last word reaches every bit.
+        // One more round, so that the last word affects every bit.
         self.word(FACTOR).0
     }
 }
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn order_borders_and_every_word_count() {
+    fn order_and_boundaries_and_every_word_count() {
         let sums = [
             Checksum::new(),
             Checksum::new().word(0),

@@ -1,7 +1,7 @@
-//! Entity tags and the headers that hold them against a resource (RFC 9110, sections 8.8.3 and 13.1).
+//! Entity tags and the conditional headers (RFC 9110, sections 8.8.3 and 13.1).
 //!
-//! A strong tag is `"epoch-version"`: the epoch is the store's, so that a tag from before a fresh start never matches a
-//! version that has come to the same number again.
+//! A strong tag is `"epoch-version"`. The epoch of the store makes tags from before a reset or a fresh start differ
+//! from later tags with the same version.
 
 use std::num::NonZeroU8;
 
@@ -12,17 +12,17 @@ use petstore_domain::{Precondition, Version};
 use super::hex;
 use crate::wire::error::{ApiError, Code};
 
-/// Bytes of the longest tag: quotes, two numbers and the hyphen between them.
+/// The maximum bytes of a tag: quotes, two numbers and a hyphen.
 const TAG_MAX: usize = 2 * hex::FULL_LEN + 3;
 
-/// What the opaque part of a weak tag comes after.
+/// The prefix of a weak tag.
 const WEAK: &[u8] = b"W/";
 
-/// An entity tag of ours, as the `ETag` header holds it.
+/// An entity tag of this server, as in the `ETag` header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct EntityTag {
     bytes: [u8; TAG_MAX],
-    /// One more than its length: an answer's tag then takes no byte more for being optional.
+    /// The length plus one: a non-zero type makes `Option<EntityTag>` no larger than the tag.
     end: NonZeroU8,
 }
 
@@ -44,7 +44,7 @@ impl EntityTag {
         tag
     }
 
-    /// The strong tag of a file whose content has this checksum, as it is sent in one coding or in none.
+    /// The strong tag of a file with this checksum, with or without a content coding.
     pub(crate) fn of_file(checksum: u64, is_coded: bool) -> Self {
         let mut tag = Self::EMPTY;
         tag.push(b"\"");
@@ -53,12 +53,12 @@ impl EntityTag {
         tag
     }
 
-    /// The tag, visible ASCII.
+    /// The tag in visible ASCII.
     pub(crate) fn as_bytes(&self) -> &[u8] {
         &self.bytes[..self.len()]
     }
 
-    /// The quoted part, which a weak comparison looks at alone.
+    /// The quoted part, which is all that a weak comparison uses.
     fn opaque(&self) -> &[u8] {
         self.as_bytes().strip_prefix(WEAK).unwrap_or(self.as_bytes())
     }
@@ -76,12 +76,12 @@ impl EntityTag {
     }
 }
 
-/// What all strong tags of a store begin with, written once.
+/// The common beginning of all strong tags of a store, formatted once.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TagPrefix(EntityTag);
 
 impl TagPrefix {
-    /// Of the store with this epoch.
+    /// The prefix for the store with this epoch.
     pub(crate) fn new(epoch: u64) -> Self {
         let mut prefix = EntityTag::EMPTY;
         prefix.push(b"\"");
@@ -103,7 +103,8 @@ impl TagPrefix {
     }
 }
 
-/// What `If-Match` demands, if it is there. Tags of another epoch, of another form and weak ones match no version.
+/// Returns the precondition of `If-Match`, if the header is present. Tags of another epoch, malformed tags and weak
+/// tags match no version.
 pub(crate) fn if_match(headers: &HeaderMap, epoch: u64) -> Result<Option<Precondition>, ApiError> {
     let Some(tags) = tags(headers, &IF_MATCH)? else { return Ok(None) };
     Ok(Some(match tags {
@@ -114,8 +115,8 @@ pub(crate) fn if_match(headers: &HeaderMap, epoch: u64) -> Result<Option<Precond
     }))
 }
 
-/// What a change demands that must not meet what its client knows (RFC 9110, section 13.1.2), besides what it has stated. A
-/// client that knows whatever there is (`*`) changes nothing.
+/// Returns the precondition of a change under `If-None-Match` (RFC 9110, section 13.1.2), combined with the one of
+/// `If-Match`. `*` excludes every existing resource.
 pub(crate) fn unless_known(
     headers: &HeaderMap,
     epoch: u64,
@@ -125,7 +126,7 @@ pub(crate) fn unless_known(
         None => return Ok(stated),
         Some(_) if stated == Precondition::Required => return Ok(stated),
         Some(Tags::Any) => return Ok(Precondition::Absent),
-        // The comparison is weak.
+        // `If-None-Match` uses the weak comparison.
         Some(Tags::Listed(tags)) => {
             tags.into_iter().filter_map(|tag| version(Tag { weak: false, ..tag }, epoch)).collect()
         }
@@ -140,20 +141,21 @@ pub(crate) fn unless_known(
     })
 }
 
-/// What `If-None-Match` holds; a request without it holds nothing.
+/// Parses `If-None-Match`; without the header no tag matches.
 pub(crate) fn if_none_match(headers: &HeaderMap) -> Result<IfNoneMatch<'_>, ApiError> {
     tags(headers, &IF_NONE_MATCH).map(IfNoneMatch)
 }
 
-/// The tags that the client knows.
+/// The entity tags of `If-None-Match`.
 #[derive(Debug)]
 pub(crate) struct IfNoneMatch<'h>(Option<Tags<'h>>);
 
 impl IfNoneMatch<'_> {
-    /// Of a request that holds nothing.
+    /// The value for a request without the header.
     pub(crate) const NOTHING: Self = Self(None);
 
-    /// Whether the client knows this one: then the answer is 304. The comparison is weak, for resources and lists alike.
+    /// Returns whether the client has this representation, so that the response is 304. The comparison is weak for
+    /// resources and lists.
     pub(crate) fn matches(&self, current: &EntityTag) -> bool {
         match &self.0 {
             None => false,
@@ -163,7 +165,7 @@ impl IfNoneMatch<'_> {
     }
 }
 
-/// What a conditional header holds.
+/// The content of a conditional header.
 #[derive(Debug, PartialEq, Eq)]
 enum Tags<'h> {
     /// `*`.
@@ -171,11 +173,11 @@ enum Tags<'h> {
     Listed(Vec<Tag<'h>>),
 }
 
-/// A client's tag.
+/// An entity tag that a client sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Tag<'h> {
     weak: bool,
-    /// With its quotes.
+    /// Including its quotes.
     opaque: &'h [u8],
 }
 
@@ -187,7 +189,7 @@ fn version(tag: Tag<'_>, epoch: u64) -> Option<Version> {
     ours.then_some(version)
 }
 
-/// Reads a header that may be there several times: together the values are one list.
+/// Parses a header that may occur several times; its values form one list.
 fn tags<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Option<Tags<'h>>, ApiError> {
     let values = headers.get_all(name);
     if values.iter().next().is_none() {
@@ -210,11 +212,11 @@ fn parse<'h>(values: &GetAll<'h, HeaderValue>) -> Option<Tags<'h>> {
     let mut tags = Vec::new();
     let mut lines = values.iter().map(HeaderValue::as_bytes);
     lines.try_for_each(|line| parse_list(line, &mut tags))?;
-    // A list of nothing but commas is none.
+    // A list of commas only is malformed.
     if tags.is_empty() { None } else { Some(Tags::Listed(tags)) }
 }
 
-/// Reads a list of tags; its elements may be empty, as those of every list in HTTP (RFC 9110, section 5.6.1.2).
+/// Parses a list of tags, which may have empty elements like every list in HTTP (RFC 9110, section 5.6.1.2).
 fn parse_list<'h>(list: &'h [u8], tags: &mut Vec<Tag<'h>>) -> Option<()> {
     let mut rest = list;
     loop {
@@ -236,7 +238,7 @@ fn parse_list<'h>(list: &'h [u8], tags: &mut Vec<Tag<'h>>) -> Option<()> {
     }
 }
 
-/// What may stand between the quotes. A comma may, so a list cannot simply be split at them.
+/// Returns whether a byte may stand between the quotes. A comma may, so the list cannot be split at commas.
 const fn is_tag_character(byte: u8) -> bool {
     matches!(byte, 0x21 | 0x23..=0x7E | 0x80..)
 }
@@ -270,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn tags_look_as_the_specification_says() {
+    fn tags_have_the_form_of_the_specification() {
         assert_eq!(EntityTag::strong(EPOCH, Version::FIRST).as_bytes(), b"\"1f-1\"");
         assert_eq!(EntityTag::strong(0, Version::FIRST).as_bytes(), b"\"0-1\"");
         let longest = EntityTag::strong(u64::MAX, Version::new(u64::MAX).unwrap());
@@ -279,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn if_match_names_versions_of_this_epoch() {
+    fn if_match_selects_versions_of_this_epoch() {
         assert_eq!(if_match(&HeaderMap::new(), EPOCH), Ok(None));
         let cases: &[(&[&[u8]], Precondition)] = &[
             (&[b"*"], Precondition::Exists),
@@ -289,7 +291,7 @@ mod tests {
             (&[b", ,\"1f-1\",,\"1f-2\", "], versions(&[1, 2])),
             (&[b"\"1f-1\"", b"\"1f-2\", \"1f-3\""], versions(&[1, 2, 3])),
             (&[b"\"1f-1\"", b""], versions(&[1])),
-            // Weak, of another epoch, of another form.
+            // Weak, of another epoch, malformed.
             (&[b"W/\"1f-1\""], versions(&[])),
             (
                 &[b"\"1e-1\", \"01f-1\", \"1F-1\", \"1f-0\", \"1f-01\", \"1f-\", \"-1\", \"1f1\", \"\""],
@@ -308,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_demands_what_if_none_match_leaves_of_it() {
+    fn if_match_and_if_none_match_of_a_change_are_combined() {
         let none_of = |versions| match versions {
             Precondition::AnyOf(versions) => Precondition::NoneOf(versions),
             other => other,
@@ -332,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_list_of_tags_is_malformed() {
+    fn a_malformed_list_of_tags_is_refused() {
         let cases: &[&[&[u8]]] = &[
             &[b""],
             &[b","],

@@ -1,7 +1,7 @@
-//! Cursors: where the next page of a walk begins, opaque to the client.
+//! Cursors: opaque positions in a listing, from which the next page starts.
 //!
-//! A cursor is bound to the list, its sort order and filters, and to the store that made the ids: in another walk the
-//! same id would skip or repeat items without anybody noticing. The page size is free to change.
+//! A cursor is bound to its list, sort order, filters and store: with other ones the same id would skip or repeat items
+//! unnoticed. The page size may change.
 
 use petstore_domain::{CategoryId, ID_MAX, PetId, PetStatus};
 use petstore_ports::{CategoryFilter, OrderFilter, PageOrder, PetFilter};
@@ -10,13 +10,13 @@ use super::checksum::Checksum;
 use super::hex;
 use crate::wire::error::{ApiError, Code};
 
-/// The form of the cursors that this code writes. Another form gets another letter.
+/// The version of the cursor format; another format gets another letter.
 const FORM: u8 = b'1';
 
-/// Characters of a cursor: its form, the id and the checksum.
+/// Characters of a cursor: the format, the id and the checksum.
 const CURSOR_LEN: usize = 1 + 2 * hex::FULL_LEN;
 
-/// A list that can be walked.
+/// A list that has pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum List {
     Pets,
@@ -27,7 +27,7 @@ pub(crate) enum List {
 
 /// Filters that a cursor can be bound to.
 pub(crate) trait Bind {
-    /// Takes every condition into the checksum.
+    /// Adds every condition to the checksum.
     fn bind(&self, sum: Checksum) -> Checksum;
 }
 
@@ -36,7 +36,7 @@ impl Bind for PetFilter {
         let mut sum = PetStatus::ALL
             .into_iter()
             .fold(sum, |sum, status| sum.word(u64::from(self.statuses.admits(status))));
-        // No id is 0.
+        // 0 is no valid id.
         sum = sum.word(self.category_id.map_or(0, CategoryId::get));
         sum = sum.text(self.name.as_ref().map_or("", |name| name.as_str()));
         let ids = self.ids.as_deref().unwrap_or_default();
@@ -47,7 +47,7 @@ impl Bind for PetFilter {
 
 impl Bind for CategoryFilter {
     fn bind(&self, sum: Checksum) -> Checksum {
-        // No name is empty.
+        // An empty text is no valid name.
         sum.text(self.name.as_ref().map_or("", |name| name.as_str()))
     }
 }
@@ -63,7 +63,7 @@ impl Bind for OrderFilter {
     }
 }
 
-/// A walk through a list: all that its cursors are bound to.
+/// A listing: everything that its cursors are bound to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Walk(Checksum);
 
@@ -82,7 +82,7 @@ impl Walk {
         Self(filter.bind(Checksum::new().word(list).word(order).word(epoch)))
     }
 
-    /// The cursor of the page that begins after this id.
+    /// Returns the cursor of the page after this id.
     pub(crate) fn cursor(self, after: u64) -> String {
         let mut cursor = String::with_capacity(CURSOR_LEN);
         cursor.push(char::from(FORM));
@@ -92,7 +92,7 @@ impl Walk {
         cursor
     }
 
-    /// The id that a cursor of this walk begins after.
+    /// Returns the id after which the page of a cursor begins.
     pub(crate) fn read(self, cursor: &str) -> Result<u64, ApiError> {
         self.parse(cursor.as_bytes()).ok_or_else(|| {
             let message =
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cursor_belongs_to_one_walk_alone() {
+    fn a_cursor_is_valid_for_one_listing_only() {
         let any = PetFilter::default;
         let name = || Some(PetName::parse("Rex").unwrap().folded());
         let ids = |ids: &[u64]| Some(ids.iter().map(|id| PetId::new(*id).unwrap()).collect::<Vec<_>>());
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_it_did_not_write() {
+    fn malformed_cursors_are_refused() {
         let walk = pets(&PetFilter::default());
         let good = walk.cursor(42);
         let (upper, longer) = (good.to_uppercase(), format!("{good}0"));

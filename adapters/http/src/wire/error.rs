@@ -1,4 +1,4 @@
-//! The answer to whatever goes wrong: the one place where a status code is chosen.
+//! Error responses. This is the only place that maps an error to a status code.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use hyper::StatusCode;
 
 macro_rules! codes {
     ($($(#[$doc:meta])* $name:ident = $status:literal $text:literal)*) => {
-        /// The contract's error codes. Codes are stable, messages are not.
+        /// The error codes of the API contract. Codes are stable, messages are not.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub(crate) enum Code { $($(#[$doc])* $name,)* }
 
@@ -14,12 +14,12 @@ macro_rules! codes {
             /// Every code.
             pub(crate) const ALL: &[Self] = &[$(Self::$name,)*];
 
-            /// The word on the wire.
+            /// The value of `code` on the wire.
             pub(crate) const fn as_str(self) -> &'static str {
                 match self { $(Self::$name => $text,)* }
             }
 
-            /// The status that goes with it.
+            /// The status of responses with this code.
             pub(crate) const fn status(self) -> StatusCode {
                 let code: u16 = match self { $(Self::$name => $status,)* };
                 match StatusCode::from_u16(code) {
@@ -77,20 +77,20 @@ codes! {
 /// One fault of a body or a parameter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Detail {
-    /// The member or parameter, as the client named it; cut to a bound when it is rendered.
+    /// The member or parameter, as the client named it. Rendering truncates it.
     pub(crate) field: String,
-    /// A stable word for what is wrong.
+    /// A stable identifier of the fault.
     pub(crate) code: &'static str,
-    /// The same for a person.
+    /// The fault as a sentence.
     pub(crate) message: Cow<'static, str>,
 }
 
-/// An error answer: the specification's Error.
+/// An error response: the `Error` schema of the specification.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ApiError {
     pub(crate) code: Code,
     pub(crate) message: Cow<'static, str>,
-    /// All faults of a body at once; empty for errors that are about one thing.
+    /// All faults of a body at once; empty for an error with a single cause.
     pub(crate) details: Vec<Detail>,
 }
 
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_code_is_a_word_of_its_own_with_a_status_of_an_error() {
+    fn codes_are_unique_lower_case_and_have_error_statuses() {
         for (place, code) in Code::ALL.iter().enumerate() {
             assert!((400..=503).contains(&code.status().as_u16()), "{code:?}");
             assert!(code.as_str().bytes().all(|b| b.is_ascii_lowercase() || b == b'_'), "{code:?}");

@@ -1,4 +1,4 @@
-//! The faults of one request, collected: a client that made three mistakes hears of all three.
+//! All faults of one request, reported together.
 
 use std::borrow::Cow;
 use std::fmt::{Display, Write as _};
@@ -7,17 +7,17 @@ use petstore_domain::{IdError, RangeError, TextError, TimestampError};
 
 use crate::wire::error::{ApiError, Code, Detail};
 
-/// The most faults that one answer lists.
+/// The maximum number of faults in one response.
 pub(crate) const DETAILS_MAX: usize = 100;
 
-/// Characters of a client's own words that an answer repeats.
+/// The maximum characters of a client's own text that a response repeats.
 pub(crate) const FIELD_MAX: usize = 200;
 
-/// What is wrong with one value.
+/// A fault of one value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FieldFault {
     code: &'static str,
-    /// What follows the field's name in the message, such as `must be a string`.
+    /// The part of the message after the field's name, such as `must be a string`.
     rule: Cow<'static, str>,
 }
 
@@ -68,12 +68,12 @@ impl From<TimestampError> for FieldFault {
 #[derive(Debug, Default)]
 pub(crate) struct FieldFaults {
     details: Vec<Detail>,
-    /// All of them; the details stop at [`DETAILS_MAX`].
+    /// The number of all faults, including those beyond [`DETAILS_MAX`].
     count: usize,
 }
 
 impl FieldFaults {
-    /// Adds what is wrong with a field. Its name may be the client's own word.
+    /// Adds a fault of a field, whose name may come from the client.
     pub(crate) fn add(&mut self, field: &str, fault: &FieldFault) {
         self.count += 1;
         if self.details.len() == DETAILS_MAX {
@@ -85,7 +85,7 @@ impl FieldFaults {
         self.details.push(Detail { field: field.into_owned(), code: fault.code, message: message.into() });
     }
 
-    /// Adds a fault of the request as a whole, in full words.
+    /// Adds a fault of the request as a whole, with a complete message.
     pub(crate) fn add_whole(&mut self, code: &'static str, message: impl Into<Cow<'static, str>>) {
         self.count += 1;
         if self.details.len() < DETAILS_MAX {
@@ -93,7 +93,7 @@ impl FieldFaults {
         }
     }
 
-    /// Adds the faults of a part.
+    /// Adds the faults of a nested object.
     pub(crate) fn take_in(&mut self, error: ApiError) {
         self.count += error.details.len();
         let room = DETAILS_MAX - self.details.len();
@@ -104,13 +104,13 @@ impl FieldFaults {
         self.count == 0
     }
 
-    /// The error that tells of a body's faults.
+    /// Returns the error of an invalid body.
     pub(crate) fn of_body(self) -> ApiError {
         let errors = if self.count == 1 { "error" } else { "errors" };
         self.into_error(Code::ValidationFailed, |count| format!("The body has {count} {errors}"))
     }
 
-    /// The error that tells of a query's faults.
+    /// Returns the error of invalid query parameters.
     pub(crate) fn of_query(self) -> ApiError {
         self.into_error(Code::InvalidParameter, |count| match count {
             1 => "A parameter is not valid".to_owned(),
@@ -129,7 +129,7 @@ impl FieldFaults {
     }
 }
 
-/// A text as an answer may repeat it: cut to so many characters, control characters replaced.
+/// Returns a text as a response may repeat it: truncated, with control characters replaced.
 pub(crate) fn printable(text: &str, max: usize) -> Cow<'_, str> {
     if text.len() <= max && !text.contains(char::is_control) {
         return Cow::Borrowed(text);
@@ -138,7 +138,7 @@ pub(crate) fn printable(text: &str, max: usize) -> Cow<'_, str> {
     Cow::Owned(shown.map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect())
 }
 
-/// `a, b, c`.
+/// Joins words with commas: `a, b, c`.
 pub(crate) fn listed(words: impl IntoIterator<Item = impl Display>) -> String {
     let mut text = String::new();
     for word in words {
@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_a_hundred_faults_and_counts_the_rest() {
+    fn at_most_a_hundred_faults_are_listed_and_all_are_counted() {
         let mut faults = FieldFaults::default();
         for index in 0..150 {
             faults.add(&index.to_string(), &FieldFault::new("unknown_member", "is unknown"));
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn repeats_a_clients_word_cut_and_without_control_characters() {
+    fn a_clients_text_is_truncated_and_has_no_control_characters() {
         let mut faults = FieldFaults::default();
         faults.add(&"ñ\u{85}\n".repeat(1_000), &FieldFault::new("unknown_member", "is unknown"));
         faults.add("", &FieldFault::new("unknown_member", "is unknown"));

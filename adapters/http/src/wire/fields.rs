@@ -1,4 +1,4 @@
-//! Takes a body apart, member by member, and collects every fault on the way.
+//! Takes the members of a JSON object one by one, and collects every fault.
 //!
 //! ```text
 //! let mut fields = Fields::of(body)?;
@@ -8,8 +8,8 @@
 //! fields.finish(|| Some(NewPet { name: name?, status }))
 //! ```
 //!
-//! A member that is asked for is taken out; what is left at the end is unknown. A value that is none because of a fault
-//! is never looked at: the fault refuses the body.
+//! Each call removes its member, so the members that are left at the end are unknown. After a fault `finish` returns
+//! the error and does not use the values.
 
 use petstore_domain::Patch;
 
@@ -17,26 +17,26 @@ use super::faults::{FieldFault, FieldFaults};
 use super::json::{self, Members, Node};
 use crate::wire::error::ApiError;
 
-/// The members of a body that nobody has asked for yet.
+/// The members of an object that have not been taken yet.
 pub(crate) struct Fields<'a> {
     members: Members<'a>,
     faults: FieldFaults,
-    /// What the object is called, if it is a part of the body.
+    /// The path of the object within the body; empty for the body itself.
     within: String,
 }
 
 impl<'a> Fields<'a> {
-    /// Reads a body that must be a JSON object.
+    /// Parses a body that must be a JSON object.
     pub(crate) fn of(body: &'a [u8]) -> Result<Self, ApiError> {
         Self::whole(json::parse(body)?)
     }
 
-    /// The same, with what is in arrays.
+    /// Parses a body like [`Fields::of`], and keeps the elements of arrays.
     pub(crate) fn with_arrays(body: &'a [u8]) -> Result<Self, ApiError> {
         Self::whole(json::parse_with_arrays(body)?)
     }
 
-    /// A part of a body that must be an object. Its faults are told with the part's name before theirs.
+    /// Takes an object within the body. Its faults are reported with this path before their names.
     pub(crate) fn nested(node: Node<'a>, within: String) -> Result<Self, ApiError> {
         let mut faults = FieldFaults::default();
         if let Node::Object(members) = node {
@@ -55,7 +55,7 @@ impl<'a> Fields<'a> {
         Err(faults.of_body())
     }
 
-    /// A member that must be there.
+    /// Takes a required member.
     pub(crate) fn required<T>(
         &mut self,
         name: &str,
@@ -68,7 +68,7 @@ impl<'a> Fields<'a> {
         self.judge(name, &node?, judge)
     }
 
-    /// A member that may be absent, but not null.
+    /// Takes a member that may be absent, but not null.
     pub(crate) fn optional<T>(
         &mut self,
         name: &str,
@@ -78,7 +78,7 @@ impl<'a> Fields<'a> {
         self.judge(name, &node, judge)
     }
 
-    /// A member of a merge patch that null deletes.
+    /// Takes a member of a merge patch that null deletes.
     pub(crate) fn deletable<T>(
         &mut self,
         name: &str,
@@ -91,7 +91,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Members that the resource has but the request may not set.
+    /// Refuses members of the resource that the request cannot set.
     pub(crate) fn read_only(&mut self, names: &[&str]) {
         for name in names {
             if self.take(name).is_some() {
@@ -100,7 +100,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// What was made of the members, unless there is any fault.
+    /// Returns the value that `make` makes of the members, unless there is any fault.
     pub(crate) fn finish<T>(mut self, make: impl FnOnce() -> Option<T>) -> Result<T, ApiError> {
         for (name, _) in std::mem::take(&mut self.members) {
             self.refuse(&name, &FieldFault::new("unknown_member", "is not a member of this resource"));
@@ -111,7 +111,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// A fault that more than one member has a part in.
+    /// Adds a fault of a member, or of the object itself if the name is empty.
     pub(crate) fn refuse(&mut self, name: &str, fault: &FieldFault) {
         match (&*self.within, name) {
             ("", name) => self.faults.add(name, fault),
@@ -120,19 +120,19 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// One of several members had to be there.
+    /// Adds the fault that at least one of several members is required, unless there are other faults.
     pub(crate) fn require_one(&mut self, message: &'static str) {
         if self.is_sound() {
             self.faults.add_whole("required", message);
         }
     }
 
-    /// The faults of a part.
+    /// Adds the faults of a nested object.
     pub(crate) fn take_in(&mut self, error: ApiError) {
         self.faults.take_in(error);
     }
 
-    /// Whether there is no fault yet.
+    /// Returns whether no fault was found so far.
     pub(crate) const fn is_sound(&self) -> bool {
         self.faults.is_empty()
     }
@@ -156,7 +156,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// A string.
+/// Parses a string.
 pub(crate) fn text<'n>(node: &'n Node<'_>) -> Result<&'n str, FieldFault> {
     match node {
         Node::Text(text) => Ok(text),
@@ -164,7 +164,7 @@ pub(crate) fn text<'n>(node: &'n Node<'_>) -> Result<&'n str, FieldFault> {
     }
 }
 
-/// A number without fraction and exponent.
+/// Parses a number without fraction and exponent.
 pub(crate) fn integer(node: &Node<'_>) -> Result<i64, FieldFault> {
     match node {
         Node::Integer(number) => Ok(*number),
@@ -175,7 +175,7 @@ pub(crate) fn integer(node: &Node<'_>) -> Result<i64, FieldFault> {
     }
 }
 
-/// True or false.
+/// Parses `true` or `false`.
 pub(crate) fn boolean(node: &Node<'_>) -> Result<bool, FieldFault> {
     match node {
         Node::Bool(value) => Ok(*value),
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn collects_every_fault_in_the_order_of_the_questions() {
+    fn every_fault_is_collected_in_the_order_of_the_calls() {
         let cases: &[(&str, &[(&str, &str)])] = &[
             (r#"{"word":"x"}"#, &[]),
             (r#"{"word":"x","number":1,"flag":null}"#, &[]),
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_that_is_no_object_is_a_fault_without_a_field() {
+    fn a_body_that_is_not_an_object_has_a_fault_without_a_field() {
         for body in ["null", "[]", "1", "1e999", "\"{}\"", "true"] {
             let error = Fields::of(body.as_bytes()).err().expect("refused");
             assert_eq!(error.code, Code::ValidationFailed, "{body}");

@@ -1,6 +1,6 @@
-//! Numbers as lower-case hexadecimal digits, without format machinery: every answer's entity tag holds two.
+//! Lower-case hexadecimal numbers, written without the formatting machinery: every entity tag has two.
 
-/// The two digits of each byte: a look-up a byte instead of two shifts and two look-ups.
+/// The two digits of each byte, so that a byte needs one look-up.
 const PAIRS: [[u8; 2]; 256] = {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let mut pairs = [[0; 2]; 256];
@@ -12,10 +12,10 @@ const PAIRS: [[u8; 2]; 256] = {
     pairs
 };
 
-/// Digits of a number that is written in full.
+/// The number of digits with all leading zeros.
 pub(crate) const FULL_LEN: usize = 16;
 
-/// The number with all its leading zeros.
+/// Returns the digits of a number, with all leading zeros.
 pub(crate) fn full(number: u64) -> [u8; FULL_LEN] {
     let mut digits = [0; FULL_LEN];
     for (pair, byte) in digits.chunks_exact_mut(2).zip(number.to_be_bytes()) {
@@ -24,18 +24,18 @@ pub(crate) fn full(number: u64) -> [u8; FULL_LEN] {
     digits
 }
 
-/// Where the digits of [`full`] begin that are no leading zeros; zero itself has one digit.
+/// Returns the number of leading zeros in [`full`]; zero itself keeps one digit.
 pub(crate) const fn leading_zeros(number: u64) -> usize {
     let zeros = number.leading_zeros() as usize / 4;
     if zeros == FULL_LEN { FULL_LEN - 1 } else { zeros }
 }
 
-/// Reads what [`full`] writes, and nothing else.
+/// Parses the form of [`full`] only.
 pub(crate) fn parse_full(digits: &[u8]) -> Option<u64> {
     if digits.len() == FULL_LEN { parse_digits(digits) } else { None }
 }
 
-/// Reads digits without leading zeros, and nothing else.
+/// Parses digits without leading zeros only.
 pub(crate) fn parse_short(digits: &[u8]) -> Option<u64> {
     let canonical = match digits {
         [b'0'] => true,
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn writes_what_it_reads_and_reads_nothing_else() {
+    fn reads_only_the_forms_that_it_writes() {
         for number in [0, 1, 15, 16, 0xabc, 1 << 60, (1 << 60) - 1, u64::MAX] {
             let digits = full(number);
             assert_eq!(digits, format!("{number:016x}").as_bytes());

@@ -1,46 +1,46 @@
-//! A strict reader of JSON (RFC 8259).
+//! A strict JSON parser (RFC 8259).
 //!
-//! By hand, because what a body may be is narrower and wider than what general readers take: no name twice and a
-//! bounded depth, but a number of any size is JSON, and a fault of the member that holds it rather than of the body.
-//! It keeps the members of objects, since no name may be there twice, and checks the elements of arrays without keeping
-//! them, unless it is asked to. A fault is told by its place, and never by repeating the body.
+//! General parsers do not fit these rules: a member name must be unique and the depth is bounded, but a number of any
+//! size is valid JSON and a fault of its member only. Object members are kept, to find duplicate names. Array elements
+//! are only checked, unless they are asked for. A fault is reported by its position and does not repeat the body.
 
 use std::borrow::Cow;
 
 use crate::wire::error::{ApiError, Code};
 
-/// How deep arrays and objects may be nested, the outermost counting as 1. The resources need 1; a reader that calls
-/// itself needs a bound that no stack can fail to hold.
+/// The maximum depth of nested arrays and objects, with the outermost as 1. The resources need 1; the recursion needs a
+/// bound that fits every stack.
 pub(crate) const DEPTH_MAX: usize = 32;
 
-/// From how many members on a repeated name is searched by sorting, lest a large object take quadratic time.
+/// The number of members above which duplicate names are found by sorting, since comparing all pairs takes quadratic
+/// time.
 const MEMBERS_COMPARED_MAX: usize = 8;
 
-/// A JSON value, as far as the resources care.
+/// A JSON value, as far as the resources need it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Node<'a> {
     Null,
     Bool(bool),
-    /// A number without fraction and exponent; a negative zero is 0. One that 64 bits do not hold has become the nearest
-    /// that they do: the range of every field ends long before.
+    /// A number without fraction and exponent; negative zero is 0. A number beyond 64 bits becomes the nearest 64-bit
+    /// number, which is out of range for every field.
     Integer(i64),
     /// A number with a fraction or an exponent.
     Number,
     Text(Cow<'a, str>),
-    /// An array. No resource has one: its elements are here only if they were asked for.
+    /// An array. No resource has one, so its elements are kept only if they are asked for.
     Array(Vec<Self>),
     Object(Members<'a>),
 }
 
-/// The members of an object in their order; no name is there twice.
+/// The members of an object in their order, with unique names.
 pub(crate) type Members<'a> = Vec<(Cow<'a, str>, Node<'a>)>;
 
-/// Reads one JSON value that is the whole body. What is in arrays is checked, and not kept.
+/// Parses a body that is one JSON value. Array elements are checked, but not kept.
 pub(crate) fn parse(body: &[u8]) -> Result<Node<'_>, ApiError> {
     read(body, false)
 }
 
-/// The same with what is in arrays. It takes up to sixteen times the body's room.
+/// Parses like [`parse`], and keeps array elements. The result takes up to sixteen times the memory of the body.
 pub(crate) fn parse_with_arrays(body: &[u8]) -> Result<Node<'_>, ApiError> {
     read(body, true)
 }
@@ -52,7 +52,7 @@ fn read(body: &[u8], keeps_arrays: bool) -> Result<Node<'_>, ApiError> {
     reader.document().map_err(|fault| fault.into_error(body))
 }
 
-/// What is wrong, and at which byte.
+/// A fault and the byte at which it was found.
 struct JsonFault {
     what: &'static str,
     at: usize,
@@ -64,7 +64,7 @@ impl JsonFault {
         let mut lines = before.split(|byte| *byte == b'\n');
         let last = lines.next_back().unwrap_or_default();
         let line = lines.count() + 1;
-        // A character is as many bytes as it likes, but only one of them is not a continuation.
+        // Columns count characters: every byte but the continuation bytes of UTF-8.
         let column = last.iter().filter(|byte| **byte & 0xC0 != 0x80).count() + 1;
         let what = self.what;
         let message = format!("The body is not valid JSON: {what} at line {line}, column {column}.");
@@ -74,7 +74,7 @@ impl JsonFault {
 
 struct JsonReader<'a> {
     text: &'a str,
-    /// The next byte to be read.
+    /// The position of the next byte.
     at: usize,
     keeps_arrays: bool,
 }
@@ -162,7 +162,7 @@ impl<'a> JsonReader<'a> {
         }
     }
 
-    /// Steps over an opening bracket or brace and the space behind it.
+    /// Skips an opening bracket or brace and the white space after it.
     fn open(&mut self, depth: usize) -> Result<(), JsonFault> {
         if depth > DEPTH_MAX {
             return Err(self.fault("nested too deeply"));
@@ -199,7 +199,7 @@ impl<'a> JsonReader<'a> {
         }
     }
 
-    /// Reads an escape, the backslash included.
+    /// Parses an escape sequence, including the backslash.
     fn escape(&mut self) -> Result<char, JsonFault> {
         let fault = self.fault("invalid escape sequence");
         let letter = self.text.as_bytes().get(self.at + 1);
@@ -219,8 +219,8 @@ impl<'a> JsonReader<'a> {
         Ok(escaped)
     }
 
-    /// Reads `\uXXXX`, or two of them that are the halves of one character. Half a character alone is refused: there is
-    /// no text that it could be.
+    /// Parses `\uXXXX`, or two of them that form a surrogate pair. An unpaired surrogate is refused, since it is no
+    /// character.
     fn unicode_escape(&mut self) -> Option<char> {
         let first = self.code_unit()?;
         if !(0xD800..=0xDBFF).contains(&first) {
@@ -230,7 +230,7 @@ impl<'a> JsonReader<'a> {
         char::from_u32(0x1_0000 + ((first - 0xD800) << 10) + (second - 0xDC00))
     }
 
-    /// Reads `\uXXXX` as a number.
+    /// Parses `\uXXXX` as a number.
     fn code_unit(&mut self) -> Option<u32> {
         let [b'\\', b'u', digits @ ..] = self.text.as_bytes().get(self.at..self.at + 6)? else {
             return None;
@@ -246,7 +246,7 @@ impl<'a> JsonReader<'a> {
     fn number(&mut self) -> Result<Node<'a>, JsonFault> {
         let start = self.at;
         let negative = self.eat(b'-');
-        // A leading zero stands alone.
+        // A leading zero must be the only digit.
         if !self.eat(b'0') {
             self.digits()?;
         }
@@ -267,7 +267,7 @@ impl<'a> JsonReader<'a> {
         Ok(Node::Integer(self.text[start..self.at].parse().unwrap_or(nearest)))
     }
 
-    /// Steps over digits, one at least.
+    /// Skips one or more digits.
     fn digits(&mut self) -> Result<(), JsonFault> {
         if !self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
             return Err(self.fault("expected a digit"));
@@ -307,7 +307,7 @@ impl<'a> JsonReader<'a> {
     }
 }
 
-/// The first member whose name another one before it has.
+/// Returns the index of the first member whose name occurred before.
 fn repeated_name(members: &Members<'_>) -> Option<usize> {
     if members.len() <= MEMBERS_COMPARED_MAX {
         return (1..members.len())

@@ -1,12 +1,12 @@
-//! Addresses of other pages, in a `Link` header (RFC 8288).
+//! Links to other pages, in a `Link` header (RFC 8288).
 
 const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
 
-/// The `Link` value of a page: to the first page, and to the next one if there is a cursor for it.
+/// Returns the `Link` value of a page: the first page, and the next page if there is a cursor.
 ///
-/// `origin` has no slash at its end, `path` has one at its beginning, and `query` is made of [`push_parameter`].
+/// `origin` has no trailing slash, `path` has a leading one, and `query` is built with [`push_parameter`].
 pub(crate) fn page_links(origin: &str, path: &str, query: &str, cursor: Option<&str>) -> String {
-    // Both addresses, and some room for what stands around them and for the cursor.
+    // Both URLs, and room for the cursor and the text around them.
     let mut links = String::with_capacity(2 * (origin.len() + path.len() + query.len()) + 96);
     push_address(&mut links, origin, path, query);
     links.push_str(">; rel=\"first\"");
@@ -31,7 +31,7 @@ fn push_address(links: &mut String, origin: &str, path: &str, query: &str) {
     }
 }
 
-/// Adds `name=value` to a query, the value encoded.
+/// Appends `name=value` to a query, with the value percent-encoded.
 pub(crate) fn push_parameter(query: &mut String, name: &str, value: &str) {
     if !query.is_empty() {
         query.push('&');
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_page_always_and_the_next_while_there_is_one() {
+    fn the_first_page_is_always_linked_and_the_next_while_there_is_one() {
         assert_eq!(page_links("http://h", "/v1/pets", "", None), r#"<http://h/v1/pets>; rel="first""#);
         assert_eq!(
             page_links("http://h:8080", "/v1/pets", "", Some("abc")),

@@ -1,4 +1,4 @@
-//! Query strings: decoded once, every parameter known, every fault told.
+//! Query strings: percent-decoded once, without unknown parameters, with every fault reported.
 
 use std::borrow::Cow;
 
@@ -15,35 +15,35 @@ use super::faults::FieldFault;
 
 mod parameters;
 
-/// The most items of a page.
+/// The maximum items of a page.
 const LIMIT_MAX: usize = 100;
 
-/// The items of a page of pets, unless it is asked for otherwise; the pages of other lists are as large as may be.
+/// The default page size of pets. Other lists use the maximum.
 const PETS_LIMIT: usize = 20;
 
-/// What a list was asked for.
+/// The parameters of a listing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Listing<F> {
-    /// Which items.
+    /// The filter of the items.
     pub(crate) filter: F,
-    /// Which page of them.
+    /// The page of the filtered items.
     pub(crate) page: PageRequest,
     walk: Walk,
-    /// The parameters but for the cursor, as the links to other pages repeat them.
+    /// The parameters except the cursor, for the links to other pages.
     query: String,
 }
 
 impl<F> Listing<F> {
-    /// The `Link` value of the page: to the first page, and to the one after the id `next`, if there is one.
+    /// Returns the `Link` value of the page: to the first page, and to the page after the id `next` if there is one.
     ///
-    /// `origin` is `http://host` without a slash at its end, `path` the list's with the base path.
+    /// `origin` is `http://host` without a trailing slash, `path` the path of the list including the base path.
     pub(crate) fn links(&self, origin: &str, path: &str, next: Option<u64>) -> String {
         let cursor = next.map(|id| self.walk.cursor(id));
         links::page_links(origin, path, &self.query, cursor.as_deref())
     }
 }
 
-/// The query of an operation that has no parameters there.
+/// Checks the query of an operation without query parameters.
 pub(crate) fn no_parameters(query: Option<&str>) -> Result<(), ApiError> {
     if query.is_none() {
         return Ok(());
@@ -51,7 +51,7 @@ pub(crate) fn no_parameters(query: Option<&str>) -> Result<(), ApiError> {
     Parameters::of(query).finish().map(drop)
 }
 
-/// `GET /pets`. The epoch is the store's: its cursors are good for it alone.
+/// `GET /pets`. Cursors are valid only for the store with this epoch.
 pub(crate) fn list_pets(query: Option<&str>, epoch: u64) -> Result<Listing<PetFilter>, ApiError> {
     listing(query, List::Pets, epoch, |parameters| PetFilter {
         statuses: statuses(parameters),
@@ -76,7 +76,7 @@ pub(crate) fn list_orders(query: Option<&str>, epoch: u64) -> Result<Listing<Ord
     })
 }
 
-/// `GET /inventory`: the items of the pets that the filter admits.
+/// `GET /inventory`: the filter selects pets.
 pub(crate) fn list_inventory(query: Option<&str>, epoch: u64) -> Result<Listing<PetFilter>, ApiError> {
     listing(query, List::Inventory, epoch, |parameters| PetFilter {
         statuses: statuses(parameters),
@@ -98,7 +98,7 @@ fn listing<F: Bind>(
     let order = parameters.one("sort", order).unwrap_or(PageOrder::Ascending);
     let filter = filter(&mut parameters);
     let query = parameters.finish()?;
-    // Last, since it means something only together with the others.
+    // Read last, since a cursor depends on all other parameters.
     let walk = Walk::new(list, order, &filter, epoch);
     let after = cursor.map(|cursor| walk.read(&cursor)).transpose()?;
     Ok(Listing { filter, page: PageRequest { order, after, limit }, walk, query })
@@ -106,7 +106,7 @@ fn listing<F: Bind>(
 
 fn limit(text: &str) -> Result<usize, FieldFault> {
     let out_of_range = || FieldFault::from(RangeError { min: 1, max: 100, but_not_zero: false });
-    // More digits than the number holds are out of range too.
+    // A number that does not fit is out of range too.
     number(text)?.filter(|limit| (1..=LIMIT_MAX).contains(limit)).ok_or_else(out_of_range)
 }
 
@@ -138,7 +138,7 @@ fn ids(parameters: &mut Parameters<'_>, name: &'static str) -> Option<Vec<PetId>
     Some(ids)
 }
 
-/// A text with `%XX` and `+` decoded, or none if it is not UTF-8 so encoded.
+/// Decodes `%XX` and `+`; `None` if the result is not UTF-8.
 fn decode(text: &str) -> Option<Cow<'_, str>> {
     if !text.bytes().any(|byte| matches!(byte, b'%' | b'+')) {
         return Some(Cow::Borrowed(text));

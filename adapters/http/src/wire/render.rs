@@ -1,4 +1,4 @@
-//! Answers as JSON, written by hand into a buffer: the hot path, without format machinery.
+//! JSON of responses, written into a buffer without the formatting machinery, since every request needs it.
 
 use std::io::Write as _;
 
@@ -12,23 +12,23 @@ mod page;
 
 pub(crate) use page::{FinishedPage, Page};
 
-/// Characters of a message that an answer shows.
+/// The maximum characters of a message in a response.
 const MESSAGE_MAX: usize = 1_000;
 
 const HEX: &[u8; 16] = b"0123456789abcdef";
 
-/// Bytes set aside for one resource or error: nearly all fit, and growing would copy.
+/// The initial capacity for one resource or error. Nearly all fit, and growing would copy.
 const RESOURCE_ROOM: usize = 256;
 
-/// A pet.
+/// Writes a pet.
 pub(crate) fn push_pet(out: &mut Vec<u8>, pet: &Pet) {
     push_pet_up_to_id(out, pet);
     push_number(out, pet.id.get());
     out.push(b'}');
 }
 
-/// A pet but for its id and its end. Inlined with the texts in it, so that the length of `out` can stay in a register from
-/// piece to piece: a page of a hundred takes 2% less.
+/// Writes a pet up to its id. Inlined, so that the length of `out` stays in a register while the parts of a page are
+/// written.
 #[expect(clippy::inline_always, reason = "the compiler does not follow a mere hint here")]
 #[inline(always)]
 fn push_pet_up_to_id(out: &mut Vec<u8>, pet: &Pet) {
@@ -36,7 +36,7 @@ fn push_pet_up_to_id(out: &mut Vec<u8>, pet: &Pet) {
     push_text(out, pet.name.as_bytes());
     out.extend_from_slice(b"\",\"categoryId\":");
     push_number(out, pet.category_id.get());
-    // Whole, so that their lengths are known when this is compiled: a copy is then a few moves, and no call.
+    // Constant texts, so that their lengths are known at compile time and a copy takes a few moves.
     match pet.status {
         PetStatus::Available => out.extend_from_slice(b",\"status\":\"available\",\"id\":"),
         PetStatus::Pending => out.extend_from_slice(b",\"status\":\"pending\",\"id\":"),
@@ -44,7 +44,7 @@ fn push_pet_up_to_id(out: &mut Vec<u8>, pet: &Pet) {
     }
 }
 
-/// A category.
+/// Writes a category.
 pub(crate) fn push_category(out: &mut Vec<u8>, category: &Category) {
     out.extend_from_slice(b"{\"name\":");
     push_string(out, category.name.as_bytes());
@@ -57,7 +57,7 @@ pub(crate) fn push_category(out: &mut Vec<u8>, category: &Category) {
     out.push(b'}');
 }
 
-/// An order.
+/// Writes an order.
 pub(crate) fn push_order(out: &mut Vec<u8>, order: &Order) {
     out.extend_from_slice(b"{\"id\":");
     push_number(out, order.id.get());
@@ -72,7 +72,7 @@ pub(crate) fn push_order(out: &mut Vec<u8>, order: &Order) {
     out.extend_from_slice(if order.complete { b",\"complete\":true}" } else { b",\"complete\":false}" });
 }
 
-/// An inventory item.
+/// Writes an inventory item.
 pub(crate) fn push_item(out: &mut Vec<u8>, item: &InventoryItem) {
     out.extend_from_slice(b"{\"petId\":");
     push_number(out, item.pet_id.get());
@@ -83,7 +83,7 @@ pub(crate) fn push_item(out: &mut Vec<u8>, item: &InventoryItem) {
     out.extend_from_slice(b"\"}");
 }
 
-/// The state of both windows.
+/// Renders the state of both windows.
 pub(crate) fn render_rate_limit(plan: &Plan, usage: &Usage) -> Vec<u8> {
     let mut out = Vec::with_capacity(RESOURCE_ROOM);
     out.extend_from_slice(b"{\"plan\":\"");
@@ -106,7 +106,7 @@ fn push_window(out: &mut Vec<u8>, window: &WindowUsage) {
     out.push(b'}');
 }
 
-/// An error, within the bounds that the published schema gives its texts.
+/// Renders an error within the bounds that the published schema sets for its texts.
 pub(crate) fn render_error(error: &ApiError) -> Vec<u8> {
     let mut out = Vec::with_capacity(RESOURCE_ROOM);
     out.extend_from_slice(b"{\"code\":\"");
@@ -131,27 +131,27 @@ pub(crate) fn render_error(error: &ApiError) -> Vec<u8> {
     out
 }
 
-/// A number.
+/// Writes a number.
 pub(crate) fn push_number(out: &mut Vec<u8>, number: impl Into<u64>) {
     match number.into() {
-        // Most categories, most quantities.
+        // Most quantities and ids of categories have one digit.
         #[expect(clippy::cast_possible_truncation, reason = "it is a digit")]
         digit @ 0..10 => out.push(b'0' + digit as u8),
         number => out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes()),
     }
 }
 
-/// A string of UTF-8 bytes.
+/// Writes a string of UTF-8 bytes with its quotes.
 fn push_string(out: &mut Vec<u8>, text: &[u8]) {
     out.push(b'"');
     push_text(out, text);
     out.push(b'"');
 }
 
-/// What is between the quotes of a string. Most need no escape.
+/// Writes the content of a string without its quotes. Most strings need no escape.
 ///
-/// Most names have 4 to 16 bytes. They are copied as their two ends, which may overlap: a few moves, where a copy of any
-/// length is a call. A hundred pets take 1.1 us so, and 1.45 otherwise.
+/// Most names have 4 to 16 bytes. They are copied as two ends that may overlap: this takes a few moves, while a copy of
+/// arbitrary length is a call.
 #[expect(clippy::inline_always, reason = "a pet is written in one piece of code, see `push_pet_up_to_id`")]
 #[inline(always)]
 fn push_text(out: &mut Vec<u8>, text: &[u8]) {
@@ -170,7 +170,7 @@ fn push_text(out: &mut Vec<u8>, text: &[u8]) {
     push_any_text(out, text);
 }
 
-/// Text of any length, with or without escapes.
+/// Writes text of any length, with escapes if it needs them.
 #[inline(never)]
 fn push_any_text(out: &mut Vec<u8>, text: &[u8]) {
     if is_plain(text) {
@@ -180,14 +180,14 @@ fn push_any_text(out: &mut Vec<u8>, text: &[u8]) {
     }
 }
 
-/// A text of N to 2 N bytes that begins and ends with these.
+/// Writes a text of N to 2 N bytes that begins with `first` and ends with `last`.
 fn push_ends<const N: usize>(out: &mut Vec<u8>, first: &[u8; N], last: &[u8; N], len: usize) {
     out.extend_from_slice(first);
     out.truncate(out.len() + len - 2 * N);
     out.extend_from_slice(last);
 }
 
-/// Whether no byte needs an escape. Eight at a time: byte by byte, names were a quarter of what a page costs.
+/// Returns whether no byte needs an escape. It checks eight bytes at a time.
 fn is_plain(text: &[u8]) -> bool {
     let Some(last) = text.last_chunk() else {
         let mut word = [b' '; 8];
@@ -202,7 +202,7 @@ fn is_plain_word(word: [u8; 8]) -> bool {
     const ONES: u64 = u64::from_ne_bytes([1; 8]);
     const HIGH: u64 = u64::from_ne_bytes([0x80; 8]);
     let word = u64::from_ne_bytes(word);
-    // Has its high bit set somewhere if a byte is below the bound, and nowhere if none is.
+    // A high bit is set if a byte is below the bound; none is set if no byte is.
     let below = |word: u64, bound: u64| word.wrapping_sub(ONES * bound) & !word;
     let equals = |byte: u8| below(word ^ (ONES * u64::from(byte)), 1);
     (below(word, 0x20) | equals(b'"') | equals(b'\\')) & HIGH == 0

@@ -1,12 +1,12 @@
-//! The fields of a request's head that every request is asked for, found in one pass.
+//! The header fields that every request needs, found in one pass.
 //!
-//! A look-up in the header map hashes the name, about 150 instructions, and a request would be asked for eight fields.
-//! A pass over the handful of fields that it has costs less than two look-ups.
+//! A look-up in the header map hashes the name, and every request needs eight fields. One pass over its few fields is
+//! cheaper.
 
 use hyper::HeaderMap;
 use hyper::header::HeaderValue;
 
-/// A field that a request may have once.
+/// A field that a request may have at most once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Field<'r> {
     #[default]
@@ -21,7 +21,7 @@ impl<'r> Field<'r> {
     }
 }
 
-/// The facts about a head that are either true or false: one bit each.
+/// The boolean facts about a head, one bit each.
 #[derive(Debug, Clone, Copy, Default)]
 struct Flags(u8);
 
@@ -41,10 +41,10 @@ impl Flags {
     }
 }
 
-/// The fields of a head that every request is asked for.
+/// The fields of a head that every request needs.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct RequestHead<'r> {
-    /// Bytes of all fields, as they came over the wire.
+    /// Bytes of all fields, as they were sent.
     pub(crate) bytes: usize,
     pub(crate) host: Field<'r>,
     pub(crate) authorization: Field<'r>,
@@ -59,7 +59,7 @@ impl<'r> RequestHead<'r> {
         let mut head = Self::default();
         for (name, value) in headers {
             let name = name.as_str();
-            // A colon, a blank and a line end beside the two.
+            // A colon, a blank and a line end besides the name and the value.
             head.bytes += name.len() + value.len() + 4;
             match name {
                 "host" => head.host.add(value),

@@ -1,11 +1,11 @@
-//! Which operation a method and path name.
+//! The operation that a method and a path name.
 
 use std::borrow::Cow;
 
 use hyper::Method;
 use petstore_domain::{CategoryId, IdError, OrderId, PetId, Scope};
 
-/// What a path names. An id that is none is known as such: who may ask is told, and nobody else.
+/// The resource that a path names. An invalid id is kept here, since it is reported only after the key was checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Resource {
     Pets,
@@ -20,7 +20,7 @@ pub(crate) enum Resource {
     RateLimit,
 }
 
-/// The contract's operations, by their operationId.
+/// The operations of the API contract, by their operationId.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OperationId {
     ListPets,
@@ -47,7 +47,7 @@ pub(crate) enum OperationId {
     GetRateLimit,
 }
 
-/// What an operation takes as its body.
+/// The kind of body that an operation takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BodyKind {
     Nothing,
@@ -56,8 +56,8 @@ pub(crate) enum BodyKind {
 }
 
 impl Resource {
-    /// What a decoded path under the base path names. Case-sensitive; a trailing slash, an empty or a dot segment names
-    /// nothing.
+    /// Returns the resource of a decoded path under the base path. Paths are case-sensitive; a trailing slash, an empty
+    /// segment and dot segments name no resource.
     pub(crate) fn find(path: &str) -> Option<Self> {
         if let Some(rest) = path.strip_prefix("/pets") {
             return if rest.is_empty() {
@@ -90,7 +90,7 @@ impl Resource {
         (path == "/rate-limit").then_some(Self::RateLimit)
     }
 
-    /// The methods that it answers: HEAD wherever GET is, OPTIONS everywhere.
+    /// Returns the supported methods: HEAD wherever GET is, OPTIONS everywhere.
     pub(crate) const fn allow(&self) -> &'static str {
         match self {
             Self::Pets | Self::Categories | Self::Orders => "GET, HEAD, POST, OPTIONS",
@@ -102,7 +102,7 @@ impl Resource {
         }
     }
 
-    /// What a method does to it. HEAD is GET without the body, which hyper leaves out.
+    /// Returns the operation of a method. HEAD is GET, whose body hyper leaves out.
     pub(crate) fn operation(&self, method: &Method) -> Option<OperationId> {
         use OperationId as Op;
         Some(match (self, method) {
@@ -134,7 +134,7 @@ impl Resource {
 }
 
 impl OperationId {
-    /// What a key must permit for it.
+    /// Returns the scope that the operation needs.
     pub(crate) const fn scope(self) -> Scope {
         match self {
             Self::ListPets
@@ -162,7 +162,7 @@ impl OperationId {
         }
     }
 
-    /// What it takes as its body.
+    /// Returns the kind of body that the operation takes.
     pub(crate) const fn takes(self) -> BodyKind {
         match self {
             Self::CreatePet
@@ -179,14 +179,14 @@ impl OperationId {
     }
 }
 
-/// The one segment that the rest of a path consists of.
+/// Returns the rest of a path if it is exactly one segment.
 fn last(rest: &str) -> Option<&str> {
     rest.strip_prefix('/')
         .filter(|segment| !segment.bytes().any(|byte| byte == b'/') && !matches!(*segment, "" | "." | ".."))
 }
 
-/// A path, percent-decoded once; none if it cannot be, is not UTF-8 then, or has an encoded slash: that would be a
-/// character of a segment, and no segment of ours has one.
+/// Percent-decodes a path once. Returns `None` if the encoding is malformed, if the result is not UTF-8, or if it has
+/// an encoded slash, which no segment may contain.
 pub(crate) fn decode(path: &str) -> Option<Cow<'_, str>> {
     if !path.bytes().any(|byte| byte == b'%') {
         return Some(Cow::Borrowed(path));
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_taken_as_it_is_written() {
+    fn paths_are_matched_exactly() {
         let found = [
             "/pets",
             "/pets/1",
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn the_methods_that_are_allowed_are_those_that_do_something() {
+    fn the_allowed_methods_are_those_with_an_operation() {
         for path in [
             "/pets",
             "/pets/1",

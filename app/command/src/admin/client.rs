@@ -1,7 +1,7 @@
-//! The client's end of the admin socket.
+//! The client of the admin socket.
 //!
-//! A socket's path says nothing of who answers there: any user may open one in a folder that is open to all. So the system
-//! is asked whose process it is, before anything is sent.
+//! A socket's path does not prove which process listens: any user may create a socket in a folder that is writable for
+//! all. So the client asks the system for the peer's user before it sends anything.
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -12,66 +12,68 @@ use std::time::Duration;
 
 use rustix::process::geteuid;
 
-use super::{Answer, LINE_MAX, LINE_TIME, Request};
-use crate::Failure;
+use super::{AdminAnswer, AdminRequest, LINE_MAX, LINE_TIME};
+use crate::failure::Failure;
 
-/// A server as a command names it.
+/// The server that a command addresses.
 #[derive(Debug, Clone)]
 pub(crate) struct ServerAddress {
     /// Its admin socket.
     pub(crate) socket: PathBuf,
-    /// Its data file, whose owner it may run as; none for a store in memory.
+    /// Its data file, whose owner the server may run as; none for a store in memory.
     pub(crate) data: Option<PathBuf>,
 }
 
-/// Asks the server behind a socket; none if no server is there.
-pub(crate) fn ask(server: &ServerAddress, request: &Request) -> Result<Option<Answer>, Failure> {
+/// Sends a request to the server behind a socket; none if no server listens there.
+pub(crate) fn ask(server: &ServerAddress, request: &AdminRequest) -> Result<Option<AdminAnswer>, Failure> {
     ask_within(LINE_TIME, server, request)
 }
 
-/// The same of a server that is waited for no longer than this.
+/// Sends a request, with a time limit for the answer.
 pub(crate) fn ask_within(
     patience: Duration,
     server: &ServerAddress,
-    request: &Request,
-) -> Result<Option<Answer>, Failure> {
+    request: &AdminRequest,
+) -> Result<Option<AdminAnswer>, Failure> {
     let Some(server) = connect(server)? else { return Ok(None) };
     let mut answers = send(&server, request, patience)?;
-    // From here on the server may do it, whatever comes of the answer.
+    // The server may have done it even if no answer arrives.
     let answer = first_answer(&mut answers).map_err(|failure| {
         let why = failure.message;
-        Failure::because(format!("{why}; what was asked may be done all the same: look before you ask again"))
+        Failure::because(format!(
+            "{why}; the request may have been executed all the same: check before you repeat it"
+        ))
     })?;
     Ok(Some(answer))
 }
 
-/// Asks for lines to be taken or given, and waits for the server to say that it is ready, for no longer than this. From then
-/// on each side takes the time that its lines take.
+/// Starts a transfer of lines: sends the request and waits for the server to be ready, within the time limit. Reads and
+/// writes have no time limit afterwards.
 pub(crate) fn begin(
     server: &UnixStream,
-    request: &Request,
+    request: &AdminRequest,
     patience: Duration,
 ) -> Result<BufReader<UnixStream>, Failure> {
     let (answers, first) = begun(server, request, patience)?;
     first.understood().map(|_| answers)
 }
 
-/// The same for a request that may have another answer first.
+/// Starts a transfer whose first answer may be another one than "ready".
 pub(crate) fn begun(
     server: &UnixStream,
-    request: &Request,
+    request: &AdminRequest,
     patience: Duration,
-) -> Result<(BufReader<UnixStream>, Answer), Failure> {
+) -> Result<(BufReader<UnixStream>, AdminAnswer), Failure> {
     let mut answers = send(server, request, patience)?;
     let first = first_answer(&mut answers)?;
     bound(server, None)?;
     Ok((answers, first))
 }
 
-/// Sends a request, and returns what the answers are read from. Either side is waited for no longer than this.
+/// Sends a request and returns the reader of its answers. Reads and writes have this time limit.
 fn send(
     mut server: &UnixStream,
-    request: &Request,
+    request: &AdminRequest,
     patience: Duration,
 ) -> Result<BufReader<UnixStream>, Failure> {
     bound(server, Some(patience))?;
@@ -86,11 +88,11 @@ fn bound(server: &UnixStream, patience: Option<Duration>) -> Result<(), Failure>
     bounded.map_err(|error| cut_off(&error))
 }
 
-fn first_answer(answers: &mut BufReader<UnixStream>) -> Result<Answer, Failure> {
+fn first_answer(answers: &mut BufReader<UnixStream>) -> Result<AdminAnswer, Failure> {
     let mut line = Vec::new();
     let read = answers.take(LINE_MAX as u64).read_until(b'\n', &mut line);
     match read {
-        Ok(0) => return Err(Failure::because("the server went away without an answer")),
+        Ok(0) => return Err(Failure::because("the server closed the connection without an answer")),
         Ok(_) => {}
         Err(error) if is_late(&error) => {
             let patience = answers.get_ref().read_timeout().ok().flatten().unwrap_or_default();
@@ -99,20 +101,21 @@ fn first_answer(answers: &mut BufReader<UnixStream>) -> Result<Answer, Failure> 
         Err(error) => return Err(cut_off(&error)),
     }
     serde_json::from_slice(&line)
-        .map_err(|_| Failure::because("the server's answer cannot be read: is it of another version?"))
+        .map_err(|_| Failure::because("the server's answer cannot be parsed: it may be of another version"))
 }
 
-/// Whether a socket has waited for as long as it may.
+/// Returns whether a read or write has timed out.
 fn is_late(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
 }
 
-/// A server that is there, and does not listen or speak.
+/// The failure of a connection to a server that does not read or write.
 pub(crate) fn cut_off(error: &io::Error) -> Failure {
     Failure::because(format!("the server did not answer: {error}"))
 }
 
-/// A connection to the server behind a socket; none if no server is there. Refuses a process of somebody else.
+/// Connects to the server behind a socket; none if no server listens there. Refuses a process of a user who is not
+/// trusted.
 pub(crate) fn connect(server: &ServerAddress) -> Result<Option<UnixStream>, Failure> {
     let ServerAddress { socket, data } = server;
     match UnixStream::connect(socket) {
@@ -126,12 +129,12 @@ pub(crate) fn connect(server: &ServerAddress) -> Result<Option<UnixStream>, Fail
             }
         }
         Err(error) => match error.kind() {
-            // The last one stands for a path that is too long for a socket: no server has one there.
+            // InvalidInput: the path is too long for a socket, so no server listens there.
             io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused | io::ErrorKind::InvalidInput => {
                 Ok(None)
             }
             io::ErrorKind::PermissionDenied => Err(Failure::because(format!(
-                "{} belongs to another user: only the server's own user may open it",
+                "{} belongs to another user: run this command as the server's user",
                 socket.display()
             ))),
             _ => Err(Failure::because(format!("{} cannot be opened: {error}", socket.display()))),
@@ -139,8 +142,7 @@ pub(crate) fn connect(server: &ServerAddress) -> Result<Option<UnixStream>, Fail
     }
 }
 
-/// Whether a process of this user may be the server that a command of that one means: its own, the superuser's, who may
-/// do anything in any case, or that of the data's owner.
+/// Returns whether the peer's user is trusted: this user, root, or the owner of the data file.
 fn is_trusted(peer: u32, own: u32, owner_of_data: Option<u32>) -> bool {
     const ROOT: u32 = 0;
     peer == own || peer == ROOT || owner_of_data == Some(peer)
@@ -149,19 +151,19 @@ fn is_trusted(peer: u32, own: u32, owner_of_data: Option<u32>) -> bool {
 fn foreign(server: &ServerAddress, peer: u32) -> Failure {
     let data = server.data.as_ref().map(|file| format!(", nor the owner of {}", file.display()));
     Failure::because(format!(
-        "a process of user {peer} answers at {}, who is not you, nor root{}: nothing was sent to it; if it is your \
-         server, name its data file with --db, or run this as that user",
+        "a process of user {peer} listens at {}, which is neither your user nor root{}: nothing was sent to it; if \
+            it is your server, name its data file with --db, or run this command as that user",
         server.socket.display(),
         data.unwrap_or_default()
     ))
 }
 
-/// The user whose process listens at the other end. Asked through tokio: std has no stable way, and systems differ.
+/// The user of the process at the other end. tokio asks the system, because std has no stable function for it.
 fn user_of_peer(stream: &UnixStream) -> io::Result<u32> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     let _entered = runtime.enter();
     let copy = stream.try_clone()?;
-    // Both are one to the system in this.
+    // The copy shares this flag with the original.
     copy.set_nonblocking(true)?;
     let peer = tokio::net::UnixStream::from_std(copy)?.peer_cred()?.uid();
     stream.set_nonblocking(false)?;
@@ -173,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_is_trusted_that_is_one_s_own_or_root_s_or_the_owner_s_of_the_data() {
+    fn a_server_of_this_user_of_root_or_of_the_data_files_owner_is_trusted() {
         for (peer, own, owner, expected) in [
             (1000, 1000, None, true),
             (0, 1000, None, true),
@@ -189,19 +191,19 @@ mod tests {
     }
 
     #[test]
-    fn the_user_of_a_peer_is_asked_of_the_system_and_the_stream_stays_as_it_was() {
+    fn the_user_of_a_peer_is_known_and_the_stream_still_blocks() {
         let (client, mut server) = UnixStream::pair().unwrap();
         assert_eq!(user_of_peer(&client).unwrap(), geteuid().as_raw());
-        // It still waits for what comes.
+        // The stream still blocks.
         let writer = std::thread::spawn(move || server.write_all(b"x").unwrap());
         assert_eq!((&client).read(&mut [0]).unwrap(), 1);
         writer.join().unwrap();
     }
 
     #[test]
-    fn a_server_that_says_nothing_is_waited_for_as_long_as_a_line_may_take_and_its_lines_for_longer() {
+    fn the_first_answer_has_a_time_limit_and_later_lines_have_none() {
         const PATIENCE: Duration = Duration::from_millis(20);
-        for request in [Request::Import { rename_collisions: false }, Request::Export] {
+        for request in [AdminRequest::Import { rename_collisions: false }, AdminRequest::Export] {
             let (client, mut server) = UnixStream::pair().unwrap();
             let Err(late) = begin(&client, &request, PATIENCE) else {
                 panic!("{request:?}: it said nothing")

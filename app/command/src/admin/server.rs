@@ -1,4 +1,4 @@
-//! The server's end of the admin socket.
+//! The server of the admin socket.
 
 use std::fs::{self, Permissions};
 use std::io;
@@ -17,21 +17,21 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 
-use super::bulk::Bulk;
-use super::nursery::{self, BORN};
+use super::socket_staging::{self, STAGED};
+use super::transfers::BulkTransfers;
 use super::{
-    AccountView, Answer, KeyRef, KeyView, LINE_MAX, LINE_TIME, NOT_UNDERSTOOD, PAGE, Replaced, Request,
-    account_name, key_label,
+    AccountView, AdminAnswer, AdminRequest, KeyRef, KeyView, LINE_MAX, LINE_TIME, NOT_UNDERSTOOD, PAGE,
+    Replaced, account_name, key_label,
 };
 use crate::reload::Reloader;
 
-/// Clients that are served at once; further ones wait.
+/// Clients that are served at once; further clients wait.
 const CLIENTS_MAX: usize = 16;
 
-/// How long nobody is let in after that has failed: what is lacking is mostly descriptors.
+/// The pause after a failed accept, mostly for want of descriptors.
 const ACCEPT_REST: Duration = Duration::from_millis(50);
 
-/// A socket that administers a store. It is removed when this is dropped.
+/// The socket for administration. Dropping it removes its file.
 pub(crate) struct AdminSocket {
     listener: UnixListener,
     path: PathBuf,
@@ -39,13 +39,12 @@ pub(crate) struct AdminSocket {
 }
 
 impl AdminSocket {
-    /// Says why no socket can have this path, or the one where it is made before it is moved there.
+    /// Returns a reason why the system would refuse this path, or the path of the staging folder.
     pub(crate) fn judge(path: &Path) -> Result<(), String> {
-        for place in [path, &nursery::of(path).join(BORN)] {
+        for place in [path, &socket_staging::of(path).join(STAGED)] {
             SocketAddr::from_pathname(place).map_err(|error| {
                 format!(
-                    "the admin socket {} cannot be opened: {error}; a socket's path is short: name another one with \
-                     --admin-socket",
+                    "the admin socket {} cannot be opened: {error}; name a shorter path with --admin-socket",
                     path.display()
                 )
             })?;
@@ -53,39 +52,39 @@ impl AdminSocket {
         Ok(())
     }
 
-    /// Opens the socket, for its owner alone.
+    /// Opens the socket, accessible for its owner only.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         if StdStream::connect(path).is_ok() {
             let message = format!("another server answers at {}", path.display());
             return Err(io::Error::new(io::ErrorKind::AddrInUse, message));
         }
-        // A socket that nobody answers at was left behind; anything else is not ours to replace.
+        // A socket without a listener was left by a killed server. Any other file is not replaced.
         if fs::symlink_metadata(path).is_ok_and(|found| !found.file_type().is_socket()) {
-            return Err(io::Error::new(io::ErrorKind::AlreadyExists, "there is a file that is no socket"));
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, "the file exists and is not a socket"));
         }
-        // Made inside a folder that only its owner may enter and then moved: it is never open to others, not even
-        // between being made and being closed to them.
-        let nursery = nursery::of(path);
-        let _ = fs::remove_dir_all(&nursery);
-        nursery::clear(path);
-        fs::DirBuilder::new().mode(0o700).create(&nursery)?;
-        let opened = Self::open_in(&nursery, path);
-        let _ = fs::remove_dir_all(&nursery);
+        // The socket is created in a folder that only its owner may enter, and then moved. So it is never accessible to
+        // others, not even before its mode is set.
+        let staging = socket_staging::of(path);
+        let _ = fs::remove_dir_all(&staging);
+        socket_staging::clear(path);
+        fs::DirBuilder::new().mode(0o700).create(&staging)?;
+        let opened = Self::open_in(&staging, path);
+        let _ = fs::remove_dir_all(&staging);
         opened
     }
 
-    fn open_in(nursery: &Path, path: &Path) -> io::Result<Self> {
-        let born = nursery.join(BORN);
-        let listener = UnixListener::bind(&born)?;
-        fs::set_permissions(&born, Permissions::from_mode(0o600))?;
-        let owner = fs::metadata(&born)?.uid();
-        fs::rename(&born, path)?;
+    fn open_in(staging: &Path, path: &Path) -> io::Result<Self> {
+        let staged = staging.join(STAGED);
+        let listener = UnixListener::bind(&staged)?;
+        fs::set_permissions(&staged, Permissions::from_mode(0o600))?;
+        let owner = fs::metadata(&staged)?.uid();
+        fs::rename(&staged, path)?;
         Ok(Self { listener, path: path.to_owned(), owner })
     }
 
-    /// Answers clients, for ever.
-    pub(crate) async fn serve(self, desk: Desk) {
-        let desk = Arc::new(desk);
+    /// Answers clients until it is dropped.
+    pub(crate) async fn serve(self, handler: AdminHandler) {
+        let handler = Arc::new(handler);
         let places = Arc::new(Semaphore::new(CLIENTS_MAX));
         loop {
             let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
@@ -96,16 +95,16 @@ impl AdminSocket {
             if !self.may_ask(&stream) {
                 continue;
             }
-            let desk = Arc::clone(&desk);
+            let handler = Arc::clone(&handler);
             tokio::spawn(async move {
-                let _ = converse(stream, &desk).await;
+                let _ = converse(stream, &handler).await;
                 drop(place);
             });
         }
     }
 
-    /// Whether the peer is the socket's owner or the superuser. The file's mode says the same; this holds where a file
-    /// system does not heed it.
+    /// Returns whether the peer is the socket's owner or root. The file's mode says the same, but some file systems
+    /// ignore it.
     fn may_ask(&self, stream: &UnixStream) -> bool {
         stream.peer_cred().is_ok_and(|peer| peer.uid() == self.owner || peer.uid() == 0)
     }
@@ -117,25 +116,25 @@ impl Drop for AdminSocket {
     }
 }
 
-async fn converse(mut stream: UnixStream, desk: &Desk) -> io::Result<()> {
-    // A client that goes away or takes too long is its own affair.
+async fn converse(mut stream: UnixStream, handler: &AdminHandler) -> io::Result<()> {
+    // A client that disconnects or times out is ignored.
     let answer = match read_request(&mut stream).await? {
-        Ok(Request::Import { rename_collisions }) => {
-            let import = move |bulk: &Bulk, stream: &_| bulk.import(stream, rename_collisions);
-            return on_a_thread(stream, desk, import).await;
+        Ok(AdminRequest::Import { rename_collisions }) => {
+            let import = move |bulk: &BulkTransfers, stream: &_| bulk.import(stream, rename_collisions);
+            return on_a_thread(stream, handler, import).await;
         }
-        Ok(Request::Export) => return on_a_thread(stream, desk, Bulk::export).await,
-        Ok(Request::Backup) => return on_a_thread(stream, desk, Bulk::backup).await,
-        Ok(request) => desk.answer(request).await,
-        // What the reader says of it repeats its words, and one of them may be a key.
-        Err(_) => Answer::Refused { why: NOT_UNDERSTOOD.to_owned() },
+        Ok(AdminRequest::Export) => return on_a_thread(stream, handler, BulkTransfers::export).await,
+        Ok(AdminRequest::Backup) => return on_a_thread(stream, handler, BulkTransfers::backup).await,
+        Ok(request) => handler.answer(request).await,
+        // The parser's message repeats the input, which may contain a key.
+        Err(_) => AdminAnswer::Refused { why: NOT_UNDERSTOOD.to_owned() },
     };
     let mut line = serde_json::to_vec(&answer)?;
     line.push(b'\n');
     tokio::time::timeout(LINE_TIME, stream.write_all(&line)).await?
 }
 
-async fn read_request(stream: &mut UnixStream) -> io::Result<serde_json::Result<Request>> {
+async fn read_request(stream: &mut UnixStream) -> io::Result<serde_json::Result<AdminRequest>> {
     let mut line = Vec::new();
     let mut bytes = BufReader::new(stream.take(LINE_MAX as u64));
     tokio::time::timeout(LINE_TIME, bytes.read_until(b'\n', &mut line)).await??;
@@ -144,34 +143,34 @@ async fn read_request(stream: &mut UnixStream) -> io::Result<serde_json::Result<
 
 async fn on_a_thread(
     stream: UnixStream,
-    desk: &Desk,
-    work: impl FnOnce(&Bulk, &StdStream) -> io::Result<()> + Send + 'static,
+    handler: &AdminHandler,
+    work: impl FnOnce(&BulkTransfers, &StdStream) -> io::Result<()> + Send + 'static,
 ) -> io::Result<()> {
-    let (stream, bulk) = (stream.into_std()?, Arc::clone(&desk.bulk));
+    let (stream, bulk) = (stream.into_std()?, Arc::clone(&handler.bulk));
     tokio::task::spawn_blocking(move || work(&bulk, &stream)).await?
 }
 
-/// Turns what a client asks into calls of the administration, and back.
-pub(crate) struct Desk {
+/// Executes the requests of the admin socket.
+pub(crate) struct AdminHandler {
     pub(crate) administration: Arc<dyn Administration>,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) bulk: Arc<Bulk>,
-    /// How long a key that is rotated lives on, unless the client says it.
+    pub(crate) bulk: Arc<BulkTransfers>,
+    /// The default overlap of a rotation.
     pub(crate) overlap: Duration,
-    /// None where no server runs.
+    /// None if no server runs.
     pub(crate) reloader: Option<Arc<Reloader>>,
 }
 
-impl Desk {
-    /// Does what is asked, or says why not.
-    pub(crate) async fn answer(&self, request: Request) -> Answer {
-        self.answer_or_refuse(request).await.unwrap_or_else(|why| Answer::Refused { why })
+impl AdminHandler {
+    /// Executes a request, or answers why it is refused.
+    pub(crate) async fn answer(&self, request: AdminRequest) -> AdminAnswer {
+        self.answer_or_refuse(request).await.unwrap_or_else(|why| AdminAnswer::Refused { why })
     }
 
-    async fn answer_or_refuse(&self, request: Request) -> Result<Answer, String> {
+    async fn answer_or_refuse(&self, request: AdminRequest) -> Result<AdminAnswer, String> {
         let now = self.clock.now();
         match request {
-            Request::CreateKey { account, plan, label, scopes, expires } => {
+            AdminRequest::CreateKey { account, plan, label, scopes, expires } => {
                 let plan = plan.map(super::PlanChoice::plan).transpose()?;
                 let holder = match account {
                     Some(name) => KeyHolder::Named { name: account_name(&name)?, plan },
@@ -186,17 +185,22 @@ impl Desk {
                 let created = self.administration.create_key(new).await.map_err(why)?;
                 let key = KeyView::new(&created.made.key, &created.made.account, now);
                 let secret = created.secret.reveal().to_owned();
-                Ok(Answer::Created { secret, key, replaced: None })
+                Ok(AdminAnswer::Created { secret, key, replaced: None })
             }
-            Request::ListKeys { after } => {
+            AdminRequest::ListKeys { after } => {
                 let after = after.map(KeyId::new).transpose().map_err(|error| error.to_string())?;
                 let listings =
                     self.administration.keys(after, PAGE).await.map_err(|error| store_fault(&error))?;
                 let more = listings.len() == PAGE;
-                Ok(Answer::Keys { keys: listings.iter().map(|one| KeyView::of(one, now)).collect(), more })
+                Ok(AdminAnswer::Keys {
+                    keys: listings.iter().map(|one| KeyView::of(one, now)).collect(),
+                    more,
+                })
             }
-            Request::ShowKey { key } => Ok(Answer::Key { key: KeyView::of(&self.find(&key).await?, now) }),
-            Request::UpdateKey { key, label, scopes, expires } => {
+            AdminRequest::ShowKey { key } => {
+                Ok(AdminAnswer::Key { key: KeyView::of(&self.find(&key).await?, now) })
+            }
+            AdminRequest::UpdateKey { key, label, scopes, expires } => {
                 let patch = KeyPatch {
                     label: label.map(|label| key_label(&label)).transpose()?,
                     scopes: scopes.map(|scopes| key_scopes(&scopes)).transpose()?,
@@ -210,12 +214,12 @@ impl Desk {
                 let updated = self.administration.update_key(found.key.id, patch).await;
                 Ok(self.key(found, updated.map_err(why)?))
             }
-            Request::RotateKey { key, overlap_millis } => {
+            AdminRequest::RotateKey { key, overlap_millis } => {
                 let found = self.find(&key).await?;
                 let overlap = overlap_millis.map_or(self.overlap, Duration::from_millis);
                 let rotated = self.administration.rotate_key(found.key.id, overlap).await.map_err(why)?;
                 let key = KeyView::new(&rotated.made, &found.account, now);
-                // A word beside the secret, which must arrive whatever becomes of that.
+                // The new secret must be shown even if this look-up fails.
                 let old = self.key_of(found.key.id).await.ok().flatten();
                 let replaced = old.and_then(|old| old.key.valid_until()).map(|expiry| Replaced {
                     id: found.key.id.get(),
@@ -223,68 +227,71 @@ impl Desk {
                     is_cut_short: found.key.valid_until() == Some(expiry),
                 });
                 let secret = rotated.secret.reveal().to_owned();
-                Ok(Answer::Created { secret, key, replaced })
+                Ok(AdminAnswer::Created { secret, key, replaced })
             }
-            Request::RevokeKey { key } => {
+            AdminRequest::RevokeKey { key } => {
                 let found = self.find(&key).await?;
                 let revoked = self.administration.revoke_key(found.key.id).await;
                 Ok(self.key(found, revoked.map_err(why)?))
             }
-            Request::LiftBan { key } => {
+            AdminRequest::LiftBan { key } => {
                 let found = self.find(&key).await?;
                 let lifted = self.administration.lift_ban(found.key.id).await;
                 Ok(self.key(found, lifted.map_err(why)?))
             }
-            Request::Reload => {
-                let reloader = self.reloader.as_ref().ok_or("no server runs that could reload")?;
+            AdminRequest::Reload => {
+                let reloader = self.reloader.as_ref().ok_or("there is no running server to reload")?;
                 let done = reloader.reload().map_err(|why| format!("nothing was reloaded: {why}"))?;
                 let warning = done.warning.iter().map(|warning| format!("warning: {warning}"));
-                Ok(Answer::Reloaded { lines: done.lines().into_iter().chain(warning).collect() })
+                Ok(AdminAnswer::Reloaded { lines: done.lines().into_iter().chain(warning).collect() })
             }
-            Request::CheckFile => {
+            AdminRequest::CheckFile => {
                 let bulk = Arc::clone(&self.bulk);
-                // It asks the file system.
+                // It reads the file system.
                 let checked = tokio::task::spawn_blocking(move || bulk.check_file());
-                checked.await.map_err(|error| error.to_string())?.map(|()| Answer::FileIsWell)
+                checked.await.map_err(|error| error.to_string())?.map(|()| AdminAnswer::FileIsWell)
             }
-            // They are more than an answer: see `converse`.
-            Request::Import { .. } | Request::Export | Request::Backup => {
-                Err("lines and copies go through a server's socket".to_owned())
+            // These are streams: see `converse`.
+            AdminRequest::Import { .. } | AdminRequest::Export | AdminRequest::Backup => {
+                Err("imports, exports and backups need a running server".to_owned())
             }
-            Request::ListAccounts { after } => {
+            AdminRequest::ListAccounts { after } => {
                 let after = after.map(AccountId::new).transpose().map_err(|error| error.to_string())?;
                 let accounts =
                     self.administration.accounts(after, PAGE).await.map_err(|error| store_fault(&error))?;
                 let more = accounts.len() == PAGE;
-                Ok(Answer::Accounts { accounts: accounts.iter().map(|one| self.view(one)).collect(), more })
+                Ok(AdminAnswer::Accounts {
+                    accounts: accounts.iter().map(|one| self.view(one)).collect(),
+                    more,
+                })
             }
-            Request::ShowAccount { account } => {
+            AdminRequest::ShowAccount { account } => {
                 let found = self.account(&account).await?;
-                Ok(Answer::Account { account: self.view(&found) })
+                Ok(AdminAnswer::Account { account: self.view(&found) })
             }
-            Request::UpdateAccount { account, name, plan } => {
+            AdminRequest::UpdateAccount { account, name, plan } => {
                 let found = self.account(&account).await?;
                 let name = name.map(|name| account_name(&name)).transpose()?;
                 let plan = plan.map(super::PlanChoice::plan).transpose()?;
                 let updated = self.administration.update_account(found.id, name, plan).await.map_err(why)?;
-                Ok(Answer::Account { account: self.view(&updated) })
+                Ok(AdminAnswer::Account { account: self.view(&updated) })
             }
         }
     }
 
-    /// An account with the figures of its plan.
+    /// An account with the limits of its plan.
     fn view(&self, account: &Account) -> AccountView {
         AccountView::new(account, self.administration.limits(&account.plan))
     }
 
-    fn key(&self, found: KeyListing, key: KeyRecord) -> Answer {
+    fn key(&self, found: KeyListing, key: KeyRecord) -> AdminAnswer {
         let listing = KeyListing { key, account: found.account };
-        Answer::Key { key: KeyView::of(&listing, self.clock.now()) }
+        AdminAnswer::Key { key: KeyView::of(&listing, self.clock.now()) }
     }
 
     async fn account(&self, name: &str) -> Result<Account, String> {
         let found = self.administration.account_named(&account_name(name)?).await;
-        found.map_err(|error| store_fault(&error))?.ok_or_else(|| format!("there is no account {name}"))
+        found.map_err(|error| store_fault(&error))?.ok_or_else(|| format!("account {name} does not exist"))
     }
 
     async fn key_of(&self, id: KeyId) -> Result<Option<KeyListing>, String> {
@@ -293,13 +300,13 @@ impl Desk {
         Ok(found.into_iter().find(|listing| listing.key.id == id))
     }
 
-    /// The key that an operator means. A prefix that fits two keys means neither.
+    /// Finds a key by its id or its first characters. A prefix that two keys share is refused.
     async fn find(&self, key: &KeyRef) -> Result<KeyListing, String> {
-        let unknown = || format!("there is no key {}", shown(&key.0));
+        let unknown = || format!("key {} does not exist", shown(&key.0));
         if let Ok(id) = KeyId::parse(&key.0) {
             return self.key_of(id).await?.ok_or_else(unknown);
         }
-        // Of a whole secret, which is what an operator may have at hand, the first characters are enough.
+        // An operator may paste the whole secret.
         let prefix = key.0.get(..KeyPrefix::LEN).and_then(|text| KeyPrefix::parse(text).ok());
         let prefix = prefix.ok_or_else(unknown)?;
         let (mut after, mut found) = (None, None);
@@ -308,7 +315,7 @@ impl Desk {
             after = page.last().map(|listing| listing.key.id);
             for listing in page {
                 if listing.key.prefix == prefix && found.replace(listing).is_some() {
-                    return Err(format!("two keys begin with {prefix}: name one by its id"));
+                    return Err(format!("more than one key begins with {prefix}: use the id"));
                 }
             }
             if after.is_none() {
@@ -318,23 +325,27 @@ impl Desk {
     }
 }
 
-/// What may be shown of a key that was not found: it may be a secret.
+/// The part of an unknown key that may be shown: the text may be a secret.
 fn shown(key: &str) -> String {
     key.chars().take(KeyPrefix::LEN).collect()
 }
 
 fn key_scopes(text: &str) -> Result<Scopes, String> {
-    Scopes::parse(text).ok_or_else(|| "scopes are read, write, or both: read,write".to_owned())
+    Scopes::parse(text).ok_or_else(|| "expected the scopes read, write, or both: read,write".to_owned())
 }
 
-/// A point in time, or how long from now.
+/// Parses a point in time, or a duration from now.
 fn expiry(text: &str, now: Timestamp) -> Result<Timestamp, String> {
     if let Ok(duration) = crate::settings::expected::duration(text) {
         return Ok(now.plus(duration));
     }
     let time = Timestamp::parse(text)
-        .map_err(|_| "an expiry is a time such as 30d, or a date such as 2030-12-05T00:00:00Z".to_owned())?;
-    if time <= now { Err(format!("{text} is past: an expiry is in the future")) } else { Ok(time) }
+        .map_err(|_| "expected a time such as 30d, or a date such as 2030-12-05T00:00:00Z".to_owned())?;
+    if time <= now {
+        Err(format!("{text} is in the past: an expiry must be in the future"))
+    } else {
+        Ok(time)
+    }
 }
 
 fn why<R: std::fmt::Display>(failure: Failure<R>) -> String {
@@ -346,7 +357,7 @@ fn why<R: std::fmt::Display>(failure: Failure<R>) -> String {
 
 fn store_fault(error: &StoreError) -> String {
     match error.kind() {
-        // Nobody knows whether anything was.
+        // The result is unknown.
         StoreErrorKind::Indeterminate => error.report(),
         StoreErrorKind::Busy | StoreErrorKind::Unavailable | StoreErrorKind::Corrupt => {
             format!("nothing was changed: {}", error.report())
@@ -359,14 +370,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_client_that_says_nothing_or_half_a_line_is_waited_for_as_long_as_a_line_may_take() {
+    fn a_request_line_has_a_time_limit() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
         runtime.unwrap().block_on(async {
             for said in ["", "{\"ask\":"] {
                 let (mut client, mut stream) = UnixStream::pair().unwrap();
                 client.write_all(said.as_bytes()).await.unwrap();
                 let begun = tokio::time::Instant::now();
-                // Beyond it the clock would go on to this end.
+                // Later than the time limit, the paused clock would advance to this one.
                 let patience = tokio::time::timeout(2 * LINE_TIME, read_request(&mut stream));
                 let waited = patience.await.expect("it is not waited for").unwrap_err();
                 assert!(waited.kind() == io::ErrorKind::TimedOut && begun.elapsed() >= LINE_TIME, "{said}");
@@ -375,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn an_expiry_is_later_than_now_if_only_by_a_millisecond() {
+    fn an_expiry_must_be_in_the_future() {
         let at = |millis: i64| Timestamp::from_millis(1_900_000_000_000 + millis).unwrap();
         let given = |millis| expiry(&at(millis).to_string(), at(0));
         assert!(given(-1).is_err() && given(0).is_err());

@@ -1,19 +1,20 @@
-//! `petstore accounts`: whose the keys are, and what plan they have.
+//! `petstore accounts`: the owners of keys, and their plans.
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
 use super::tables::{accounts_table, keys_table};
-use super::through::{print_json, unexpected};
-use super::{Through, name};
-use crate::admin::{AccountView, Answer, KeyView, PlanChoice, PlanName, Request};
+use super::via_server::{print_json, unexpected};
+use super::{StoreTarget, name};
+use crate::admin::{AccountView, AdminAnswer, AdminRequest, KeyView, PlanChoice, PlanName};
+use crate::failure::Failure;
 use crate::table::show;
-use crate::{Failure, print};
+use crate::terminal::print;
 
 /// The plan of an account.
 #[derive(Debug, Args)]
 pub(crate) struct PlanArgs {
-    /// The account's plan; a new account has the Free one unless told otherwise
+    /// The account's plan; default for a new account: Free
     #[arg(long, value_enum)]
     plan: Option<PlanName>,
 
@@ -27,11 +28,11 @@ pub(crate) struct PlanArgs {
 }
 
 impl PlanArgs {
-    /// Limits without a plan mean the plan that has its own.
+    /// The plan of the options. Limits without a plan mean the enterprise plan.
     pub(super) fn choice(&self) -> Result<Option<PlanChoice>, Failure> {
         let plan = self.plan.or(self.minute.map(|_| PlanName::Enterprise));
         let choice = plan.map(|plan| PlanChoice { plan, minute: self.minute, day: self.day });
-        // Wrong here is wrong there: the fault of a command line is a usage fault.
+        // A fault of the command line is reported here already, as a usage fault.
         choice.map(PlanChoice::plan).transpose().map_err(Failure::usage)?;
         Ok(choice)
     }
@@ -61,7 +62,7 @@ pub(crate) enum AccountsCommand {
     },
 }
 
-/// For programs: an account that has its keys in it.
+/// The JSON form of an account with its keys.
 #[derive(Serialize)]
 struct AccountWithKeys {
     #[serde(flatten)]
@@ -70,16 +71,16 @@ struct AccountWithKeys {
 }
 
 impl AccountsCommand {
-    /// Does what the command says.
-    pub(crate) fn run(self, through: &Through) -> Result<(), Failure> {
+    /// Executes the command.
+    pub(crate) fn run(self, target: &StoreTarget) -> Result<(), Failure> {
         match self {
             Self::List => {
-                let accounts = through.accounts()?;
-                if through.json { print_json(&accounts) } else { show(&accounts_table(&accounts)) }
+                let accounts = target.accounts()?;
+                if target.json { print_json(&accounts) } else { show(&accounts_table(&accounts)) }
             }
             Self::Show { account } => {
-                let (account, keys) = through.account(account)?;
-                if through.json {
+                let (account, keys) = target.account(account)?;
+                if target.json {
                     return print_json(&AccountWithKeys { account, keys });
                 }
                 show(&accounts_table(&[account]))?;
@@ -92,9 +93,9 @@ impl AccountsCommand {
                         "nothing to change: give at least one of --plan, --minute with --day, --name",
                     ));
                 }
-                match through.ask(Request::UpdateAccount { account, name, plan })? {
-                    Answer::Account { account } if through.json => print_json(&account),
-                    Answer::Account { account } => show(&accounts_table(&[account])),
+                match target.ask(AdminRequest::UpdateAccount { account, name, plan })? {
+                    AdminAnswer::Account { account } if target.json => print_json(&account),
+                    AdminAnswer::Account { account } => show(&accounts_table(&[account])),
                     _ => Err(unexpected()),
                 }
             }

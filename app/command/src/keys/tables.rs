@@ -1,11 +1,11 @@
-//! Keys and accounts as tables for people.
+//! Keys and accounts as tables.
 
 use clap::builder::styling::{AnsiColor, Style};
 
 use crate::admin::{AccountView, KeyView};
 use crate::table::Table;
 
-/// Keys, with colours for what state they are in.
+/// Keys as a table, with colours for their states.
 pub(super) fn keys_table(keys: &[KeyView]) -> Table<8> {
     let mut table =
         Table::new(["ID", "KEY", "ACCOUNT", "PLAN", "SCOPES", "STATE", "UNTIL", "LABEL"]).painted(paint);
@@ -25,7 +25,7 @@ pub(super) fn keys_table(keys: &[KeyView]) -> Table<8> {
     table
 }
 
-/// Accounts, with the figures of their plans.
+/// Accounts as a table, with the limits of their plans.
 pub(super) fn accounts_table(accounts: &[AccountView]) -> Table<6> {
     let mut table = Table::new(["ID", "NAME", "PLAN", "MINUTE", "DAY", "SINCE"]);
     let number = |number: Option<u32>| number.map(|number| number.to_string()).unwrap_or_default();
@@ -50,7 +50,7 @@ fn paint(column: usize, state: &str) -> Style {
         _ if column != STATE => return Style::new(),
         "active" => AnsiColor::Green,
         "banned" => AnsiColor::Yellow,
-        // What will not open anything again.
+        // Expired and revoked keys.
         _ => AnsiColor::Red,
     };
     colour.on_default()

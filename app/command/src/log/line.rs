@@ -1,4 +1,4 @@
-//! One line of the log, in both its forms.
+//! One line of the log, as JSON and as text.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 
 use crate::terminal::{visible_json, visible_line};
 
-/// The field with what was wrong, in the words of whatever has met it.
+/// The name of the field with the cause of a failure.
 const FAULT: &str = "fault";
 
-/// How bad it is.
+/// The severity of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Level {
     Info,
@@ -31,7 +31,7 @@ impl Level {
     }
 }
 
-/// A line: when, how bad, what, and the fields of what it is about.
+/// A line: time, level, message and fields.
 pub(super) struct Line<'l> {
     time: Timestamp,
     level: Level,
@@ -44,7 +44,7 @@ impl<'l> Line<'l> {
         Self { time, level, message, fields: Vec::new() }
     }
 
-    /// The same line about a request, with its client's address if that is told.
+    /// Adds the fields of a request, with the client's address if it is given.
     pub(super) fn of(mut self, exchange: &Exchange<'_>, client: Option<IpAddr>) -> Self {
         let micros = u64::try_from(exchange.duration.as_micros()).unwrap_or(u64::MAX);
         self.put("method", json!(exchange.method));
@@ -60,21 +60,21 @@ impl<'l> Line<'l> {
         self
     }
 
-    /// Adds a field, if it has a value.
+    /// Adds a field unless its value is null.
     fn put(&mut self, name: &'static str, value: Value) {
         if !value.is_null() {
             self.fields.push((name, value));
         }
     }
 
-    /// For programs: an object.
+    /// The line as a JSON object.
     pub(super) fn as_json(&self) -> String {
         let (time, level) = (self.time.to_string(), self.level.as_str());
         let message = json!(self.message).to_string();
         let message = visible_json(&message);
         let mut line = format!("{{\"time\":{},\"level\":\"{level}\",\"message\":{message}", json!(time));
         for (name, value) in &self.fields {
-            // Writing to a String does not fail. The other fields are of few characters.
+            // Writing to a String does not fail. Only the fault may hold characters that a terminal acts on.
             let _ = match *name {
                 FAULT => write!(line, ",\"{name}\":{}", visible_json(&value.to_string())),
                 name => write!(line, ",\"{name}\":{value}"),
@@ -84,7 +84,7 @@ impl<'l> Line<'l> {
         line
     }
 
-    /// For people: what matters first, the rest as `name=value`.
+    /// The line as text: the important fields first, the others as `name=value`.
     pub(super) fn as_text(&self) -> String {
         let (level, message) = (self.level.as_str().to_uppercase(), visible_line(self.message));
         let mut line = format!("{} {level:5} {message}", self.time);
@@ -104,12 +104,13 @@ impl<'l> Line<'l> {
     }
 }
 
-/// Whether a text is shown as it is.
+/// Returns whether a text contains no character that must be escaped.
 fn is_visible(text: &str) -> bool {
     matches!(visible_line(text), Cow::Borrowed(_))
 }
 
-/// What a traceparent may consist of (W3C Trace Context, section 3.2): anything else stays out of the log.
+/// Returns whether a text has the characters of a traceparent (W3C Trace Context, section 3.2). Other values are not
+/// logged.
 fn is_traceparent(text: &str) -> bool {
     text.len() <= 64 && text.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-')
 }
@@ -141,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_reads_an_object_a_line() {
+    fn the_json_form_has_one_object_a_line() {
         let expected = "{\"time\":\"2030-01-01T00:00:00.000Z\",\"level\":\"info\",\"message\":\"request\",\"method\":\"GET\",\
                         \"route\":\"/pets/{petId}\",\"status\":200,\"micros\":42,\"requestId\":\"abc\",\
                         \"client\":\"192.0.2.1\",\"account\":7,\
@@ -150,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_is_logged_is_a_command_to_a_terminal() {
+    fn control_characters_are_escaped_in_both_forms() {
         let time = Timestamp::parse("2030-01-01T00:00:00Z").unwrap();
         for line in [
             line(Some("\u{1b}[2J\u{9b}m"), None, false),
@@ -165,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_person_reads_a_line_and_nothing_breaks_it() {
+    fn the_text_form_is_one_line() {
         let text = line(Some("the disk\nis full"), Some("not=a trace"), false).as_text();
         assert!(text.starts_with("2030-01-01T00:00:00.000Z INFO  request "), "{text}");
         assert!(

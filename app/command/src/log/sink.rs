@@ -1,4 +1,4 @@
-//! Where lines go: a bounded queue and a thread that writes, so that nobody who logs waits for a reader.
+//! The log's output: a bounded queue and a thread that writes, so that logging never blocks.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -10,28 +10,28 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
-/// Lines that may wait. Further ones are dropped, and counted, as are those that cannot be written.
+/// Lines that may wait. Further lines are dropped and counted, as are lines that cannot be written.
 const LINES_MAX: usize = 8_192;
 
-/// How long the end of the process waits for whoever reads the log.
+/// The time that the end of the process waits for the last lines to be written.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 pub(super) struct Sink {
-    /// None once it is closed.
+    /// None once the sink is closed.
     lines: Mutex<Option<Lines>>,
     dropped: Arc<AtomicU64>,
 }
 
 struct Lines {
     sender: Sender<String>,
-    /// Ends when all is written.
+    /// Disconnected when all lines are written.
     done: std::sync::mpsc::Receiver<()>,
 }
 
 impl Sink {
-    /// `lost` makes the line that tells how many were dropped.
+    /// Starts the thread. `lost` makes the line that reports a number of dropped lines.
     pub(super) fn to_standard_error(lost: impl Fn(u64) -> String + Send + 'static) -> Self {
-        // tokio's, since it has room for as many lines as wait; std's takes all of it at once.
+        // tokio's channel allocates as it fills; std's allocates its whole capacity at once.
         let (sender, mut lines) = channel(LINES_MAX);
         let (alive, done) = sync_channel(0);
         let dropped = Arc::new(AtomicU64::new(0));
@@ -40,12 +40,12 @@ impl Sink {
             write_all(&mut lines, &mut io::stderr(), &counted, lost);
             drop(alive);
         };
-        // Without a thread there is no log; the first line that is not taken says nothing, but serving goes on.
+        // Without the thread there is no log, but the server still serves.
         let _ = thread::Builder::new().name("petstore-log".to_owned()).spawn(writer);
         Self { lines: Mutex::new(Some(Lines { sender, done })), dropped }
     }
 
-    /// Takes a line, if there is room for it.
+    /// Queues a line if there is room.
     pub(super) fn write(&self, line: String) {
         let lines = self.lines.lock();
         let Some(lines) = &*lines else { return };
@@ -58,7 +58,7 @@ impl Sink {
         self.dropped.load(Ordering::Relaxed)
     }
 
-    /// Takes no more lines, and waits until those that wait are written, or for [`PATIENCE`].
+    /// Closes the queue and waits until the queued lines are written, for at most [`PATIENCE`].
     pub(super) fn close(&self) {
         let Some(Lines { sender, done }) = self.lines.lock().take() else { return };
         drop(sender);
@@ -66,7 +66,7 @@ impl Sink {
     }
 }
 
-/// Writes lines until none can come any more; those that wait are written together.
+/// Writes lines until the queue is closed. Lines that wait are written together.
 fn write_all(
     lines: &mut Receiver<String>,
     output: &mut impl Write,
@@ -75,7 +75,7 @@ fn write_all(
 ) {
     let (mut told, mut is_torn) = (0, false);
     while let Some(first) = lines.blocking_recv() {
-        // What comes after half a line has a line of its own.
+        // A partially written line is ended first.
         let ended = if is_torn { "\n" } else { "" };
         let mut text = ended.to_owned() + &first;
         while text.len() < 64 * 1024
@@ -88,7 +88,7 @@ fn write_all(
         if lost > told {
             text.push_str(&tell(lost - told));
         }
-        // A log that cannot be written is no reason to stop serving.
+        // A log that cannot be written does not stop the server.
         let written = write_some(output, text.as_bytes());
         if written == text.len() {
             told = lost;
@@ -102,7 +102,7 @@ fn write_all(
     }
 }
 
-/// Writes as much as there is room for, and says how many bytes that was.
+/// Writes as much as possible and returns the number of bytes.
 fn write_some(output: &mut impl Write, bytes: &[u8]) -> usize {
     let mut written = 0;
     while written < bytes.len() {
@@ -119,7 +119,7 @@ fn write_some(output: &mut impl Write, bytes: &[u8]) -> usize {
 mod tests {
     use super::*;
 
-    /// A disk that has room for so many bytes more.
+    /// A disk with a limited number of free bytes.
     struct Disk {
         text: Vec<u8>,
         room: usize,
@@ -145,7 +145,7 @@ mod tests {
         format!("{lost} lost\n")
     }
 
-    /// What a disk with this much room takes of lines that come together, and how many are counted as lost.
+    /// Returns the text that a disk with this much room accepts of a batch of lines, and the number of lost lines.
     fn after(disk: &mut Disk, dropped: &AtomicU64, lines: &[&str]) -> (String, u64) {
         let (sender, mut receiver) = channel(LINES_MAX);
         for line in lines {
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_a_full_disk_does_not_take_are_counted() {
+    fn lines_that_a_full_disk_refuses_are_counted() {
         for (room, text, lost) in [
             (100, "one\ntwo\nthree\n", 0),
             (8, "one\ntwo\n", 1),
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_lost_is_told_once_there_is_room_and_is_not_counted_itself() {
+    fn lost_lines_are_reported_once_when_there_is_room_and_the_report_is_not_counted() {
         let (dropped, mut disk) = (AtomicU64::new(2), Disk { text: Vec::new(), room: 4 });
         assert_eq!(after(&mut disk, &dropped, &["one\n"]), ("one\n".to_owned(), 2));
         disk.room = 100;
@@ -180,12 +180,12 @@ mod tests {
     }
 
     #[test]
-    fn a_line_after_half_a_line_has_one_of_its_own() {
-        /// Takes four bytes, once.
+    fn a_line_after_a_partial_line_begins_on_a_new_line() {
+        /// Accepts four bytes, once.
         struct Torn(Vec<Vec<u8>>);
         impl Write for Torn {
             fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-                // Nothing of the rest, and then nothing of the next line.
+                // Then it fails twice: for the rest of the line and for the next line.
                 if (1..3).contains(&self.0.len()) {
                     self.0.push(Vec::new());
                     return Err(io::ErrorKind::StorageFull.into());
@@ -200,7 +200,7 @@ mod tests {
             }
         }
         let (sender, mut receiver) = channel(LINES_MAX);
-        // Longer than what is written at once, so that the next line is not written with it.
+        // Longer than one write, so that the next line is written separately.
         let long = format!("{}\n", "x".repeat(64 * 1024));
         for line in [&long, &long, "next\n"] {
             sender.try_send(line.to_owned()).unwrap();

@@ -1,4 +1,4 @@
-//! What Linux knows of this process, under the names that Prometheus users know.
+//! Metrics of this process from Linux, under the names that Prometheus clients use.
 
 use std::fmt;
 use std::fs;
@@ -8,14 +8,14 @@ use prometheus_client::registry::Unit;
 use super::Families;
 use crate::settings::open_files_max;
 
-/// The kernel counts processor time in hundredths of a second towards user space, on every architecture.
+/// The unit of processor time in /proc on every architecture: a hundredth of a second.
 const TICKS_A_SECOND: f64 = 100.0;
 
-/// Figures of the process. Those that cannot be had are zero.
+/// Statistics of the process. Unavailable values are zero.
 #[derive(Debug, Default)]
 pub(super) struct Process {
     cpu_seconds: f64,
-    /// Since 1970.
+    /// Seconds since 1970.
     start_seconds: f64,
     resident_bytes: f64,
     virtual_bytes: f64,
@@ -25,10 +25,10 @@ pub(super) struct Process {
 }
 
 impl Process {
-    /// Asks the kernel.
+    /// Reads them from /proc.
     pub(super) fn read() -> Self {
         let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
-        // The name stands in brackets and may hold anything; the fields after it are numbers, from the third on.
+        // The name is in parentheses and may contain any character; the fields after it start with the third.
         let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
         let field = |number: usize| -> f64 {
             fields.get(number - 3).and_then(|text| text.parse().ok()).unwrap_or_default()
@@ -59,7 +59,7 @@ impl Process {
 
     pub(super) fn encode(&self, families: &mut Families<'_>) -> fmt::Result {
         families.seconds_counter("process_cpu", "Processor time, user and system", self.cpu_seconds)?;
-        let help = "When the process began, in seconds since 1970";
+        let help = "Start time of the process, in seconds since 1970";
         families.gauge_of("process_start_time", help, &Unit::Seconds, self.start_seconds)?;
         families.gauge_of("process_resident_memory", "Resident memory", &Unit::Bytes, self.resident_bytes)?;
         families.gauge_of("process_virtual_memory", "Virtual memory", &Unit::Bytes, self.virtual_bytes)?;

@@ -1,4 +1,4 @@
-//! Imports against the exports that they become.
+//! Round trips of imports and exports.
 
 use petstore_memory::MemoryStore;
 
@@ -35,7 +35,7 @@ const WORDS: &[&str] = &[
 ];
 
 #[test]
-fn an_import_is_exported_as_it_came_or_refused_by_its_line() {
+fn an_import_is_exported_unchanged_or_refused_with_its_line() {
     bolero::check!(name = "import").for_each(|input| both(input, WORDS, check));
 }
 
@@ -52,17 +52,17 @@ fn check(lines: &[u8]) {
             let first = exported(&store);
             assert_eq!(first.split_inclusive(|byte| *byte == b'\n').count() as u64, count);
             let again = MemoryStore::new();
-            assert!(import(&again, &*first, End::Said, false, |_| {}).is_err(), "the end was not said");
+            assert!(import(&again, &*first, End::EndLine, false, |_| {}).is_err(), "the end was not said");
             assert_eq!(exported(&again), b"");
             assert_eq!(
-                import(&again, &*[&first, END_LINE].concat(), End::Said, false, |_| {}).map(|it| it.lines),
+                import(&again, &*[&first, END_LINE].concat(), End::EndLine, false, |_| {}).map(|it| it.lines),
                 Ok(count)
             );
             assert_eq!(exported(&again), first);
         }
-        Err(Unimported::InDoubt(why)) => panic!("memory is never in doubt: {why}"),
-        Err(Unimported::Nothing(why)) => {
-            // All or nothing; and what is said is fit for a terminal.
+        Err(ImportFailure::InDoubt(why)) => panic!("memory is never in doubt: {why}"),
+        Err(ImportFailure::Nothing(why)) => {
+            // The import is all or nothing, and its message contains no control character.
             assert_eq!(exported(&store), b"");
             assert!(why.starts_with("line ") && !why.contains(char::is_control), "{why:?}");
             assert!(why.chars().count() < 300, "{why}");

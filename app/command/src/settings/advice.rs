@@ -1,8 +1,8 @@
-//! Tips for words of a command line that other servers know.
+//! Suggestions for flags and commands of other servers.
 
 use clap::error::{ContextKind, ContextValue};
 
-/// Adds what was probably meant, for words that other servers know and this one does not.
+/// Adds a suggestion for a word that other servers use and this one does not.
 pub(super) fn advised(mut fault: clap::Error) -> clap::Error {
     const LISTEN: &str =
         "to serve on another port or address, use '--listen 127.0.0.1:9090' or '--listen 9090'";
@@ -18,7 +18,7 @@ pub(super) fn advised(mut fault: clap::Error) -> clap::Error {
         (_, Some("start" | "run" | "server" | "up" | "launch")) => SERVE,
         _ => return fault,
     };
-    // What is spelled alike is not what is meant.
+    // clap's own suggestion is similar in spelling, not in meaning.
     fault.remove(ContextKind::SuggestedArg);
     fault.remove(ContextKind::SuggestedSubcommand);
     fault.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));

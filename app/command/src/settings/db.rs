@@ -1,13 +1,13 @@
-//! Where the data is kept, as a setting says it.
+//! The location of the data, as a setting.
 
 use std::path::{Path, PathBuf};
 
 use petstore_sqlite::companion;
 
-/// Where the data is kept unless it is said.
+/// The default location of the data.
 pub(crate) const DEFAULT_DB: &str = "petstore.db";
 
-/// Where the data is kept.
+/// The location of the data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Db {
     /// In memory, until the server stops.
@@ -17,18 +17,17 @@ pub(crate) enum Db {
 }
 
 impl Db {
-    /// Takes a path, or the word `memory`. Other programs' words for a store in memory and URIs are refused: each would
-    /// make a file of that name, and the data would stay on the disk.
+    /// Parses a path, or the word `memory`. Other words for a store in memory, and URIs, are refused: they would create
+    /// a file of that name.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         match text {
             "memory" => Ok(Self::Memory),
             "" => Err("expected a file, or memory".to_owned()),
             url if url.contains("://") => {
-                Err("expected a file, or memory: no other store is built in".to_owned())
+                Err("expected a file, or memory: this build has no other store".to_owned())
             }
             word if means_memory(word) => Err(format!(
-                "expected a file, or memory; for a store that keeps nothing say memory, for a file of that name \
-                 ./{word}"
+                "expected a file, or memory; for a store in memory use memory, for a file of that name use ./{word}"
             )),
             uri if has_scheme(uri) => Err("expected a file's path without a scheme, or memory".to_owned()),
             file => Ok(Self::File(file.into())),
@@ -37,14 +36,14 @@ impl Db {
 
     /// Refuses a file that a command would write under a spelling of `memory` or a URI, as [`Db::parse`] does.
     pub(crate) fn check_target(file: &Path) -> Result<(), String> {
-        let refused = |name: &str| format!("expected a file's path; for a file of that name say ./{name}");
+        let refused = |name: &str| format!("expected a file's path; for a file of that name use ./{name}");
         match file.to_str() {
             Some(name) if means_memory(name) || has_scheme(name) => Err(refused(name)),
             _ => Ok(()),
         }
     }
 
-    /// The admin socket of a server on this store: beside the file, or in the working folder.
+    /// The admin socket of a server with this store: beside the file, or in the working directory.
     pub(crate) fn admin_socket(&self) -> PathBuf {
         match self {
             Self::Memory => "petstore.sock".into(),
@@ -53,13 +52,14 @@ impl Db {
     }
 }
 
-/// Words for a store in memory, as they read without punctuation and in lower case.
+/// Words for a store in memory, without punctuation and in lower case.
 const MEMORY: [&str; 3] = ["memory", "inmemory", "mem"];
 
-/// Schemes that SQLite and its drivers know.
+/// URI schemes of SQLite and its drivers.
 const SCHEMES: [&str; 3] = ["file:", "sqlite:", "sqlite3:"];
 
-/// Whether a word is another spelling of `memory`, such as `:memory:` or `Memory`. A path with a slash never is.
+/// Returns whether a word is another spelling of `memory`, such as `:memory:` or `Memory`. A path with a slash never
+/// is.
 fn means_memory(word: &str) -> bool {
     let word = word.to_lowercase();
     let bare = scheme_of(&word).map_or(&*word, |scheme| &word[scheme.len()..]);
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spellings_of_memory_and_uris_are_refused_and_the_word_or_a_path_is_named() {
+    fn other_spellings_of_memory_and_uris_are_refused_with_advice() {
         for word in [
             ":memory:",
             ":MEMORY:",
@@ -110,8 +110,8 @@ mod tests {
             "file::memory:?cache=shared",
         ] {
             let why = Db::parse(word).unwrap_err();
-            assert!(why.contains("say memory") && why.ends_with(&format!("./{word}")), "{word}: {why}");
-            // What the message recommends is understood.
+            assert!(why.contains("use memory") && why.ends_with(&format!("./{word}")), "{word}: {why}");
+            // The recommended path is accepted.
             assert_eq!(Db::parse(&format!("./{word}")), Ok(Db::File(format!("./{word}").into())));
         }
         for uri in ["file:pets.db", "FILE:pets.db?mode=ro", "sqlite:pets.db", "sqlite3:/data/pets.db"] {
@@ -127,7 +127,7 @@ mod tests {
     fn a_target_is_refused_under_the_names_that_a_store_is_refused_under() {
         for name in ["memory", ":memory:", "MEMORY", "file::memory:", "file:pets.db", "sqlite:pets.db"] {
             let why = Db::check_target(Path::new(name)).unwrap_err();
-            assert_eq!(why, format!("expected a file's path; for a file of that name say ./{name}"));
+            assert_eq!(why, format!("expected a file's path; for a file of that name use ./{name}"));
             assert_eq!(Db::check_target(Path::new(&format!("./{name}"))), Ok(()));
         }
         for name in ["copy.db", "memory.db", "/data/memory", "-"] {
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_a_file_whatever_it_is_called() {
+    fn a_path_is_a_file_whatever_its_name() {
         assert_eq!(Db::parse("memory"), Ok(Db::Memory));
         for path in ["memory.db", "./memory", "/data/memory", "memories", "my-memory.db", "pets.db", "files"]
         {

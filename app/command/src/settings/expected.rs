@@ -1,4 +1,4 @@
-//! What a value may be: each parser says what it expected, so that a wrong value explains itself wherever it stood.
+//! The parsers of values. Each error says what was expected.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::RangeInclusive;
@@ -7,8 +7,8 @@ use std::time::Duration;
 use petstore_domain::Limit;
 use petstore_http::{Cors, HostName, Network, Origin};
 
-/// An address with a port. `localhost:8080`, `:8080` and `8080` mean this machine alone: other machines reach a server
-/// only where an address says so.
+/// Parses an address with a port. `localhost:8080`, `:8080` and `8080` mean the loopback address, so that a server is
+/// reachable from other machines only if an address is named.
 pub(crate) fn address(text: &str) -> Result<SocketAddr, String> {
     if let Ok(address) = text.parse() {
         return Ok(address);
@@ -18,19 +18,19 @@ pub(crate) fn address(text: &str) -> Result<SocketAddr, String> {
         (host, Some(port)) if host.is_empty() || host.eq_ignore_ascii_case("localhost") => {
             Ok((Ipv4Addr::LOCALHOST, port).into())
         }
-        ("*", Some(port)) => Err(format!("expected an address with a port; for all interfaces say 0.0.0.0:{port}")),
+        ("*", Some(port)) => Err(format!("expected an address with a port; for all interfaces use 0.0.0.0:{port}")),
         _ => Err("expected an address with a port, such as 127.0.0.1:8080, [::1]:8080 or localhost:8080; a port alone \
                   means 127.0.0.1"
             .to_owned()),
     }
 }
 
-/// A port in decimal digits alone: numbers of Rust may have a sign.
+/// Parses decimal digits only: Rust's integers accept a sign.
 fn port_number(text: &str) -> Option<u16> {
     text.parse().ok().filter(|_| text.bytes().all(|b| b.is_ascii_digit()))
 }
 
-/// A whole number within a range.
+/// Parses a whole number within a range.
 pub(crate) fn number<N>(range: RangeInclusive<u64>) -> impl Fn(&str) -> Result<N, String> + Clone
 where
     N: TryFrom<u64>,
@@ -42,13 +42,13 @@ where
     }
 }
 
-/// Requests in a window.
+/// Parses the limit of a window.
 pub(crate) fn limit(text: &str) -> Result<Limit, String> {
     let limit = text.parse().ok().and_then(Limit::new);
     limit.ok_or_else(|| format!("expected a number from 1 to {}", Limit::MAX))
 }
 
-/// A time within a range, such as `90s` or `1h 30m`.
+/// Parses a time within a range, such as `90s` or `1h 30m`.
 pub(crate) fn time(range: RangeInclusive<Duration>) -> impl Fn(&str) -> Result<Duration, String> + Clone {
     move |text| {
         let time = humantime::parse_duration(text).ok().filter(|time| range.contains(time));
@@ -60,7 +60,7 @@ pub(crate) fn time(range: RangeInclusive<Duration>) -> impl Fn(&str) -> Result<D
     }
 }
 
-/// A duration above zero, such as `90s` or `1h 30m`.
+/// Parses a duration above zero, such as `90s` or `1h 30m`.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     match humantime::parse_duration(text) {
         Ok(duration) if !duration.is_zero() => Ok(duration),
@@ -68,11 +68,11 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// What the paths of the contract stand under: without a slash at its end.
+/// Parses the base path of the contract; returns it without a slash at its end.
 pub(crate) fn base_path(text: &str) -> Result<String, String> {
     let first = text.trim_matches('/').split('/').next().unwrap_or_default();
     if petstore_http::is_reserved(first) {
-        return Err(format!("/{first} is the server's own; expected another path, such as /v1"));
+        return Err(format!("/{first} is reserved for the server; expected another path, such as /v1"));
     }
     let is_root = text == "/";
     let text = text.strip_suffix('/').unwrap_or(text);
@@ -87,13 +87,13 @@ pub(crate) fn base_path(text: &str) -> Result<String, String> {
     }
 }
 
-/// An origin: a scheme and a host, perhaps with a port.
+/// Parses an origin: a scheme and a host, with an optional port.
 pub(crate) fn public_url(text: &str) -> Result<String, String> {
     let written = origin(text.trim_end_matches('/'));
     written.ok_or_else(|| "expected an origin such as https://pets.example".to_owned())
 }
 
-/// Which pages of other origins may read answers.
+/// Parses the origins whose pages may read answers.
 pub(crate) fn cors(text: &str) -> Result<Cors, String> {
     match text {
         "any" => Ok(Cors::AnyOrigin),
@@ -107,8 +107,8 @@ pub(crate) fn cors(text: &str) -> Result<Cors, String> {
     }
 }
 
-/// An origin as browsers send it, whichever way it was written: in lower case, without its scheme's own port (the
-/// HTML standard, section 7.1.1).
+/// Returns an origin in the form that browsers send: lower case, without the default port (HTML standard, section
+/// 7.1.1).
 fn origin(text: &str) -> Option<String> {
     let text = text.to_ascii_lowercase();
     let (scheme, rest) = text.split_once("://")?;
@@ -133,26 +133,26 @@ fn origin(text: &str) -> Option<String> {
     }
 }
 
-/// A name or an address as a Host has it, without a port.
+/// Parses a host name or an address as in a Host header, without a port.
 pub(crate) fn host(text: &str) -> Result<HostName, String> {
     let host = written_host(text).as_deref().and_then(HostName::parse);
     host.ok_or_else(|| "expected a host without a port, such as pets.example".to_owned())
 }
 
-/// The same as clients write it, in a public URL: of the names that RFC 3986 permits those that could be meant.
+/// Returns the host of a public URL in canonical form: only the characters of host names in use, not all of RFC 3986.
 fn written_host(text: &str) -> Option<String> {
     let host = text.to_ascii_lowercase();
     let is_name = |b: u8| b.is_ascii_alphanumeric() || b"-._~".contains(&b);
     let address = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
     match address.map(str::parse::<Ipv6Addr>) {
-        // Of one that stands for an address of IPv4 there are two spellings in use: it stays as it is.
+        // An IPv4-mapped address has two spellings in use: it stays as it is.
         Some(Ok(address)) if address.to_ipv4_mapped().is_none() => Some(format!("[{address}]")),
         Some(address) => address.is_ok().then_some(host),
         None => (!host.is_empty() && host.bytes().all(is_name)).then_some(host),
     }
 }
 
-/// An address, or a network in CIDR notation.
+/// Parses an address, or a network in CIDR notation.
 pub(crate) fn network(text: &str) -> Result<Network, String> {
     Network::parse(text).ok_or_else(|| "expected an address or a network such as 10.0.0.0/8".to_owned())
 }
@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_port_alone_and_localhost_mean_this_machine() {
+    fn a_port_alone_and_localhost_mean_the_loopback_address() {
         for (text, meant) in [
             ("8080", "127.0.0.1:8080"),
             (":8080", "127.0.0.1:8080"),
@@ -173,7 +173,7 @@ mod tests {
         ] {
             assert_eq!(address(text).map(|address| address.to_string()).as_deref(), Ok(meant), "{text}");
         }
-        assert!(address("*:8080").unwrap_err().ends_with("for all interfaces say 0.0.0.0:8080"));
+        assert!(address("*:8080").unwrap_err().ends_with("for all interfaces use 0.0.0.0:8080"));
         for text in [
             "",
             ":",
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn an_origin_is_what_a_browser_sends() {
+    fn an_origin_has_the_form_that_browsers_send() {
         for (written, sent) in [
             ("https://App.Example", "https://app.example"),
             ("HTTPS://app.example:443", "https://app.example"),
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_and_a_time_stay_within_their_range_and_name_it() {
+    fn numbers_and_times_out_of_range_are_refused_with_the_range() {
         let port = number::<u16>(1..=10);
         assert_eq!((port("1"), port("10")), (Ok(1), Ok(10)));
         for text in ["0", "11", "-1", "1.5", "", "ten", "99999999999999999999"] {

@@ -1,4 +1,4 @@
-//! The settings file: TOML, one key a setting, with the line that each stands on.
+//! The settings file: TOML, one key for each setting, with line numbers for messages.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -6,51 +6,52 @@ use std::{fs, io};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue, Error};
 
-use crate::{Failure, edited};
+use crate::failure::Failure;
+use crate::text_file;
 
-/// Which time it is that a file is read, the settings' own or one that they name.
+/// The occasion on which a file is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reading {
-    /// At a start, which may wait for what comes out of a pipe.
+    /// At a start. Reading may block on a pipe.
     First,
-    /// By a server that runs.
+    /// By a running server.
     Again,
 }
 
 impl Reading {
-    /// Refuses what cannot be read this time. A pipe has given what was in it, and a server that waits for more of it
-    /// heeds no signal; a folder's own fault is told by whoever reads it.
+    /// Refuses a file that cannot be read a second time: a pipe is empty by then, and a server that waits for it
+    /// handles no signal. The fault of a folder is reported by the read itself.
     pub(crate) fn check(self, file: &Path) -> io::Result<()> {
-        const NO_FILE: &str = "it is no file, and nothing else is read a second time";
+        const NO_FILE: &str = "it is not a regular file, so a reload cannot read it again";
         let is_endless = || fs::metadata(file).is_ok_and(|found| !found.is_file() && !found.is_dir());
         if self == Self::Again && is_endless() { Err(io::Error::other(NO_FILE)) } else { Ok(()) }
     }
 }
 
-/// Bytes of a settings file.
+/// The maximum size of a settings file, in bytes.
 const FILE_MAX: u64 = 1024 * 1024;
 
-/// A settings file that was read; what its values mean has not been judged yet.
+/// A settings file that was parsed; its values are not checked yet.
 #[derive(Debug, Clone)]
 pub(crate) struct SettingsFile {
     pub(crate) path: PathBuf,
     pub(crate) entries: Vec<Entry>,
 }
 
-/// One setting of the file.
+/// One setting in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) key: String,
-    /// As a flag would say it: the items of a list with commas between them. None for a list without any.
+    /// The value in the form of a flag: the items of a list are joined with commas. None for an empty list.
     pub(crate) value: Result<Option<String>, &'static str>,
-    /// Whether it is a number, true or false: no text, though a flag would say it like one.
+    /// Set for a number or a boolean. A setting that takes a text must be quoted.
     pub(crate) is_bare: bool,
-    /// From 1.
+    /// The line, from 1.
     pub(crate) line: usize,
 }
 
 impl Entry {
-    /// Returns whether the value is an empty text, which counts as not set, as an empty environment variable does.
+    /// Returns whether the value is an empty text, which counts as not set, like an empty environment variable.
     pub(super) fn is_unset(&self) -> bool {
         matches!(&self.value, Ok(Some(text)) if text.is_empty())
     }
@@ -66,7 +67,7 @@ impl SettingsFile {
         if size > FILE_MAX {
             return Err(unreadable(&format_args!("it has more than {FILE_MAX} bytes")));
         }
-        let text = edited::read(path).map_err(|error| unreadable(&error))?;
+        let text = text_file::read(path).map_err(|error| unreadable(&error))?;
         let entries = entries(&text)
             .map_err(|(line, why)| Failure::usage(format!("{}:{line}: {why}", path.display())))?;
         Ok(Self { path: path.to_owned(), entries })
@@ -77,15 +78,15 @@ impl SettingsFile {
         self.entries.iter().find(|entry| entry.key == key && !entry.is_unset())
     }
 
-    /// The file and the line of an entry, as compilers write it.
+    /// The file and the line of an entry, in the form of a compiler's message.
     pub(crate) fn place(&self, entry: &Entry) -> String {
         format!("{}:{}", self.path.display(), entry.line)
     }
 }
 
-/// What stands in the file, or the line where it is wrong and why.
+/// Parses the file. On an error returns its line and the reason.
 fn entries(text: &str) -> Result<Vec<Entry>, (usize, String)> {
-    // Of a file that is no TOML too the keys are told: what is wrong belongs to one of them.
+    // The keys of an invalid file are still parsed, so that the message can name one.
     let (table, faults) = DeTable::parse_recoverable(text);
     let start = |fault: &Error| fault.span().map_or(0, |span| span.start);
     if let Some(fault) = faults.iter().min_by_key(|fault| start(fault)) {
@@ -108,14 +109,14 @@ fn entries(text: &str) -> Result<Vec<Entry>, (usize, String)> {
     }
 }
 
-/// The line of a place in the file, from 1.
+/// The number of the line at this offset, from 1.
 fn line_at(text: &str, offset: usize) -> usize {
     text.as_bytes()[..offset.min(text.len())].split(|b| *b == b'\n').count()
 }
 
 const NAMELESS: &str = "a value without a key";
 
-/// A fault of the file's form: the line and the key that it belongs to, and what is wrong.
+/// Describes a syntax error: its line and key, and the reason.
 fn explain(text: &str, table: &DeTable<'_>, fault: &Error) -> (usize, String) {
     let place = fault.span().unwrap_or_default();
     let here = line_at(text, place.start);
@@ -124,14 +125,14 @@ fn explain(text: &str, table: &DeTable<'_>, fault: &Error) -> (usize, String) {
         let key = of_text(place).trim_matches(['"', '\'']);
         let first = table.keys().find(|known| known.get_ref() == key);
         let first = first.map(|known| line_at(text, known.span().start)).filter(|line| *line != here);
-        let first = first.map_or_else(String::new, |line| format!("; line {line} sets it too"));
-        return (here, format!("{key}: set a second time{first}"));
+        let first = first.map_or_else(String::new, |line| format!("; first on line {line}"));
+        return (here, format!("{key}: set twice{first}"));
     }
     let around = |(key, value): &(&Spanned<_>, &Spanned<_>)| {
         (key.span().start..=value.span().end.max(key.span().end)).contains(&place.start)
     };
     let Some((key, value)) = table.iter().find(around) else {
-        // A line without `=`: what stands there was to be a key.
+        // A line without `=`.
         let before = text.get(..place.start).unwrap_or_default();
         let begin = before.rfind('\n').map_or(0, |end| end + 1);
         let words = of_text(begin..place.start);
@@ -141,7 +142,7 @@ fn explain(text: &str, table: &DeTable<'_>, fault: &Error) -> (usize, String) {
     let line = line_at(text, key.span().start);
     let why = match (key.get_ref().as_ref(), of_text(value.span())) {
         ("", _) => return (line, NAMELESS.to_owned()),
-        (_, "") => "it has no value".to_owned(),
+        (_, "") => "the value is missing".to_owned(),
         (_, quoted) if quoted.starts_with(['"', '\'', '[', '{']) => fault.message().to_owned(),
         (_, bare) => format!("{bare}: expected a text in quotes, a number, true, false, or a list of texts"),
     };
@@ -174,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_read_as_flags_say_them_and_know_their_line() {
+    fn values_have_the_form_of_flags_and_their_line() {
         let text = "# first\nlisten = \"[::1]:80\"\n\nhosts = [\n  \"a\",\n  \"b\",\n]\nthreads = 2\ndemo=1_000\nsunset = false\n";
         let read: Vec<_> =
             entries(text).unwrap().into_iter().map(|e| (e.line, e.key, e.value.unwrap().unwrap())).collect();
@@ -190,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_toml_or_no_value_is_told_with_its_line() {
+    fn invalid_toml_and_invalid_values_are_reported_with_their_line() {
         assert_eq!(entries("a = 1\nb = \n").unwrap_err().0, 2);
         assert_eq!(entries("a = 1\na = 2\n").unwrap_err().0, 2);
         for text in ["a = 1.5", "[a]\nb = 1", "a = 2030-01-01", "a = [1, 2]", "a = [\"x,y\"]"] {

@@ -1,4 +1,4 @@
-//! The table of all settings in the forms in which people read it.
+//! The table of all settings as text, as a sample file and as Markdown.
 
 use std::fmt::Write;
 
@@ -6,7 +6,7 @@ use clap::Arg;
 
 use super::sources::{key, table};
 
-/// How the table is printed.
+/// The form of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     /// For a terminal.
@@ -56,10 +56,7 @@ fn as_text(text: &mut String, groups: &Groups<'_>) -> std::fmt::Result {
 }
 
 fn as_sample(text: &mut String, groups: &Groups<'_>) -> std::fmt::Result {
-    writeln!(
-        text,
-        "# Settings of petstore (TOML). What is commented out is the default, or what may stand there."
-    )?;
+    writeln!(text, "# Settings of petstore (TOML). A commented value is the default or a placeholder.")?;
     for (group, settings) in groups {
         writeln!(text, "\n# --- {group}")?;
         for setting in settings {
@@ -87,12 +84,12 @@ fn help(setting: &Arg) -> String {
     setting.get_help().map(ToString::to_string).unwrap_or_default()
 }
 
-/// What a setting's value may be: its range, its words, or its form.
+/// The values of a setting: its range, its words or its form.
 fn values(setting: &Arg) -> String {
     let words: Vec<_> = setting.get_possible_values().iter().map(|word| word.get_name().to_owned()).collect();
     let names: Vec<_> =
         setting.get_value_names().unwrap_or_default().iter().map(ToString::to_string).collect();
-    // Without a name of its own clap names a value after the setting.
+    // Without a value name, clap would use the name of the setting.
     if words.is_empty() { names.join(" ") } else { words.join("|") }
 }
 
@@ -102,7 +99,7 @@ fn default(setting: &Arg) -> Option<String> {
     (!texts.is_empty()).then(|| texts.join(","))
 }
 
-/// A value as TOML: the default, or what may stand there.
+/// A value as TOML: the default, or a placeholder.
 fn sample(setting: &Arg) -> String {
     let is_list = setting.get_value_delimiter().is_some();
     match default(setting) {
@@ -119,7 +116,7 @@ mod tests {
     use crate::settings::sources::{judge, variable};
 
     #[test]
-    fn every_setting_has_a_line_of_help_a_group_and_says_what_its_values_may_be() {
+    fn every_setting_has_a_line_of_help_a_group_and_a_value_range() {
         for setting in table().get_arguments() {
             let help = help(setting);
             assert!(
@@ -137,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_is_what_the_parser_takes() {
+    fn the_documented_range_is_the_accepted_one() {
         let mut ranges = 0;
         for setting in table().get_arguments() {
             let values = values(setting);
@@ -158,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn each_default_is_a_value() {
+    fn each_default_is_accepted() {
         for setting in table().get_arguments() {
             if let Some(value) = default(setting) {
                 assert_eq!(judge(setting, &value), Ok(()), "{}", key(setting));

@@ -1,8 +1,8 @@
-//! Where values come from: the command line over the environment over the settings file over the defaults.
+//! The sources of values: the command line takes precedence over the environment, the settings file and the defaults.
 
 use std::borrow::Cow;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::error::{ContextKind, ContextValue};
 use clap::parser::ValueSource;
@@ -11,67 +11,88 @@ use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 use super::advice::advised;
 use super::file::{Entry, Reading, SettingsFile};
 use super::{CONFIG_VARIABLE, ServeArgs};
-use crate::{Cli, Failure};
+use crate::failure::Failure;
 
 /// The flag that names the settings file.
 const CONFIG: &str = "config";
 
-/// A command line that was understood, with what the environment and the settings file add to it.
+/// The arguments of the process, and the function that declares its commands. A reload reads the same line again.
+#[derive(Debug, Clone)]
+pub(crate) struct CommandLine {
+    pub(crate) arguments: Vec<OsString>,
+    pub(crate) declare: fn() -> Command,
+}
+
+/// A parsed command line, with the values of the environment and of the settings file.
 pub(crate) struct Loaded {
-    pub(crate) cli: Cli,
     matches: ArgMatches,
     file: Option<SettingsFile>,
 }
 
-/// Understands a command line. A fault of the command line itself is clap's to tell; one of the environment or of the
-/// file names its variable or its line.
-pub(crate) fn load(arguments: &[OsString], reading: Reading) -> Result<Loaded, LoadError> {
-    let command = crate::command();
-    check_environment(&command)?;
-    // Made anew for each look: a copy beside this one would be the most memory that an idle server ever had.
-    let (arguments, bare) = match without_empty_variables(command).try_get_matches_from(arguments) {
-        Ok(bare) => (arguments.to_vec(), bare),
-        Err(fault) => {
-            let arguments = behind_the_command(arguments, &fault).ok_or_else(|| advised(fault))?;
-            let command = without_empty_variables(crate::command());
-            let bare = command.try_get_matches_from(&arguments).map_err(advised)?;
-            (arguments, bare)
-        }
-    };
-    let file =
-        config(&bare).map(|path| SettingsFile::read(&path, reading)).transpose().map_err(|failure| {
-            let is_variable = innermost(&bare).value_source(CONFIG) == Some(ValueSource::EnvVariable);
-            let from = if is_variable { format!("{CONFIG_VARIABLE}: ") } else { String::new() };
-            Failure { message: format!("{from}{}", failure.message), ..failure }
-        })?;
-    let matches = match &file {
-        None => bare,
-        Some(file) => {
-            check_file(file)?;
-            let command = without_empty_variables(with_defaults(crate::command(), file));
-            command.try_get_matches_from(arguments)?
-        }
-    };
-    let cli = Cli::from_arg_matches(&matches)?;
-    Ok(Loaded { cli, matches, file })
+impl CommandLine {
+    /// Parses the command line. clap reports a fault of the line itself; a fault of the environment or of the file names its
+    /// variable or its line.
+    pub(crate) fn load(&self, reading: Reading) -> Result<Loaded, LoadError> {
+        let Self { arguments, declare } = self;
+        check_environment(&declare())?;
+        // Declared again for each use: a clone would be the largest allocation of an idle server.
+        let (arguments, bare) = match without_empty_variables(declare()).try_get_matches_from(arguments) {
+            Ok(bare) => (arguments.clone(), bare),
+            Err(fault) => {
+                let arguments = self.behind_the_command(&fault).ok_or_else(|| advised(fault))?;
+                let command = without_empty_variables(declare());
+                let bare = command.try_get_matches_from(&arguments).map_err(advised)?;
+                (arguments, bare)
+            }
+        };
+        let file =
+            config(&bare).map(|path| SettingsFile::read(&path, reading)).transpose().map_err(|failure| {
+                let is_variable = innermost(&bare).value_source(CONFIG) == Some(ValueSource::EnvVariable);
+                let from = if is_variable { format!("{CONFIG_VARIABLE}: ") } else { String::new() };
+                Failure { message: format!("{from}{}", failure.message), ..failure }
+            })?;
+        let matches = match &file {
+            None => bare,
+            Some(file) => {
+                check_file(file)?;
+                let command = without_empty_variables(with_defaults(declare(), file));
+                command.try_get_matches_from(arguments)?
+            }
+        };
+        Ok(Loaded { matches, file })
+    }
+
+    /// Returns the same line with the flags that stand before a command behind it, where clap wants them:
+    /// `petstore --db x keys list` means `petstore keys --db x list`.
+    fn behind_the_command(&self, fault: &clap::Error) -> Option<Vec<OsString>> {
+        let Self { arguments, declare } = self;
+        let Some(ContextValue::String(name)) = fault.get(ContextKind::InvalidSubcommand) else { return None };
+        // The same word may be the value of a flag before it is the name of the command.
+        let is_complete = |end: &usize| declare().try_get_matches_from(&arguments[..*end]).is_ok();
+        let named = arguments.iter().enumerate().filter(|(_, word)| *word == name.as_str()).map(|(at, _)| at);
+        let at = named.filter(|at| *at > 0).find(is_complete)?;
+        let (program, flags) = arguments[..at].split_first()?;
+        let (name, rest) = arguments[at..].split_first()?;
+        Some([&[program.clone(), name.clone()], flags, rest].concat())
+    }
 }
 
-/// The same command line with the flags that stand before a command behind it, where clap wants them: whoever writes
-/// `petstore --db x keys list` means `petstore keys --db x list`.
-fn behind_the_command(arguments: &[OsString], fault: &clap::Error) -> Option<Vec<OsString>> {
-    let Some(ContextValue::String(name)) = fault.get(ContextKind::InvalidSubcommand) else { return None };
-    // The same word may be a flag's value before it is the command's name.
-    let is_complete = |end: &usize| crate::command().try_get_matches_from(&arguments[..*end]).is_ok();
-    let named = arguments.iter().enumerate().filter(|(_, word)| *word == name.as_str()).map(|(at, _)| at);
-    let at = named.filter(|at| *at > 0).find(is_complete)?;
-    let (program, flags) = arguments[..at].split_first()?;
-    let (name, rest) = arguments[at..].split_first()?;
-    Some([&[program.clone(), name.clone()], flags, rest].concat())
+/// Returns the settings of a server that would be started here with this settings file; none if they are faulty.
+pub(crate) fn of_a_server_here(config: Option<&Path>) -> Option<ServeArgs> {
+    let flag = config.map(|file| ["--config".into(), file.into()]);
+    let arguments = std::iter::once("petstore".into()).chain(flag.into_iter().flatten()).collect();
+    let declare = || {
+        let config =
+            Arg::new(CONFIG).long(CONFIG).env(CONFIG_VARIABLE).value_parser(clap::value_parser!(PathBuf));
+        ServeArgs::augment_args(Command::new("petstore")).arg(config)
+    };
+    let loaded = CommandLine { arguments, declare }.load(Reading::Again).ok()?;
+    loaded.serve_args()
 }
 
-/// Why a command line was not understood.
+/// The reason why a command line was not accepted.
 pub(crate) enum LoadError {
-    /// clap tells, also what is no fault: help and version.
+    /// An error of clap, or the help or version that it prints.
     Usage(Box<clap::Error>),
     Settings(Failure),
 }
@@ -92,31 +113,46 @@ impl From<Failure> for LoadError {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct InForce {
     pub(crate) key: String,
-    /// As a flag would say it; none for what is not set.
+    /// The value in the form of a flag; none if the setting is not set.
     pub(crate) value: Option<String>,
     pub(crate) origin: String,
 }
 
 impl InForce {
-    /// The value, as a person reads it.
+    /// The value as the commands print it.
     pub(crate) fn shown(&self) -> &str {
         self.value.as_deref().filter(|value| !value.is_empty()).unwrap_or("-")
     }
 }
 
 impl Loaded {
-    /// Judges the server's settings together, if the command has to do with them.
-    pub(crate) fn check(&self) -> Result<(), Failure> {
-        self.cli.serve_args().map_or(Ok(()), |args| args.check(&|key| self.named(key)))
+    /// The values of the arguments, for the commands to take theirs from.
+    pub(crate) fn matches(&self) -> &ArgMatches {
+        &self.matches
     }
 
-    /// A setting as a fault names it: with its value, and where that came from.
+    /// The server's settings; none if the command has none.
+    pub(crate) fn serve_args(&self) -> Option<ServeArgs> {
+        match self.matches.subcommand_name() {
+            None | Some("serve" | "check-config") => {
+                ServeArgs::from_arg_matches(innermost(&self.matches)).ok()
+            }
+            Some(_) => None,
+        }
+    }
+
+    /// Checks the server's settings together, if the command has any.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        self.serve_args().map_or(Ok(()), |args| args.check(&|key| self.named(key)))
+    }
+
+    /// A setting with its value and origin, for a message.
     pub(crate) fn named(&self, key: &str) -> String {
         let setting = self.in_force().into_iter().find(|setting| setting.key == key);
         setting.map_or_else(|| key.to_owned(), |one| format!("{key} ({}, {})", one.shown(), one.origin))
     }
 
-    /// All settings of the server, in the table's order, with where each came from.
+    /// All settings of the server in the table's order, with their origins.
     pub(crate) fn in_force(&self) -> Vec<InForce> {
         let matches = innermost(&self.matches);
         table().get_arguments().map(|setting| self.one_in_force(setting, matches)).collect()
@@ -144,17 +180,17 @@ pub(super) fn table() -> Command {
     ServeArgs::augment_args(Command::new("settings"))
 }
 
-/// A setting's name in the file, and behind `--`.
+/// The name of a setting in the file and as a flag.
 pub(super) fn key(setting: &Arg) -> &str {
     setting.get_long().expect("a setting is a long flag")
 }
 
-/// A setting's environment variable.
+/// The environment variable of a setting.
 pub(super) fn variable(setting: &Arg) -> &str {
     setting.get_env().and_then(|name| name.to_str()).expect("a setting has a variable")
 }
 
-/// The matches of the command that was chosen.
+/// The matches of the innermost command.
 fn innermost(matches: &ArgMatches) -> &ArgMatches {
     matches.subcommand().map_or(matches, |(_, matches)| matches)
 }
@@ -169,8 +205,8 @@ pub(crate) fn value_of(variable: &str) -> Option<OsString> {
     std::env::var_os(variable).filter(|value| !value.is_empty())
 }
 
-/// The same command, and its subcommands, whose settings ignore variables that are empty. Comes last: without its
-/// variable a setting is not known for one.
+/// Removes the variables that are empty from the settings of a command and its subcommands. Applied last, because a
+/// setting is recognised by its variable.
 fn without_empty_variables(command: Command) -> Command {
     let is_empty = |setting: &Arg| {
         let variable = setting.get_env().and_then(|name| name.to_str());
@@ -182,7 +218,7 @@ fn without_empty_variables(command: Command) -> Command {
     names.iter().fold(command, |command, name| command.mut_subcommand(name, without_empty_variables))
 }
 
-/// Judges what the environment says, so that a fault names the variable and not a flag that nobody used.
+/// Checks the values of the environment, so that a message names the variable and not a flag.
 fn check_environment(command: &Command) -> Result<(), Failure> {
     for setting in command.get_arguments().filter(|flag| flag.get_env().is_some()) {
         let variable = variable(setting);
@@ -195,7 +231,7 @@ fn check_environment(command: &Command) -> Result<(), Failure> {
     command.get_subcommands().try_for_each(check_environment)
 }
 
-/// Judges what the file says.
+/// Checks the values of the file.
 fn check_file(file: &SettingsFile) -> Result<(), Failure> {
     let table = table();
     for entry in &file.entries {
@@ -210,7 +246,7 @@ fn check_file(file: &SettingsFile) -> Result<(), Failure> {
             Some(value) => {
                 judge(setting, value).map_err(|why| fault(&format!("{:?}: {why}", shown(value))))?;
             }
-            // No items are what a list has that is not set, unless it has a default: then nobody knows what is meant.
+            // An empty list means "not set", unless the setting has a default: then the intent is unclear.
             None if setting.get_value_delimiter().is_some() && setting.get_default_values().is_empty() => {}
             None => judge(setting, "").map_err(|why| fault(&format!("[]: {why}")))?,
         }
@@ -218,13 +254,13 @@ fn check_file(file: &SettingsFile) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether a setting names a file or a host, so that its own parser would take any word.
+/// Returns whether a setting names a file or a host, so that its parser accepts any word.
 fn is_name(setting: &Arg) -> bool {
     let names = setting.get_value_names().unwrap_or_default();
     names.iter().any(|name| name.starts_with("FILE") || name.starts_with("HOST"))
 }
 
-/// A value that is wrong, as it may be told: a URL's user may have a password.
+/// A wrong value as it may be shown: the user part of a URL may contain a password.
 fn shown(value: &str) -> Cow<'_, str> {
     match value.split_once("://").and_then(|(scheme, rest)| Some((scheme, rest.rsplit_once('@')?))) {
         Some((scheme, (_, rest))) => format!("{scheme}://…@{rest}").into(),
@@ -232,7 +268,7 @@ fn shown(value: &str) -> Cow<'_, str> {
     }
 }
 
-/// Which of the words that there are may have been meant.
+/// Returns the known word that is most similar, if one is similar enough.
 pub(crate) fn meant<'k>(word: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
     const LIKE: f64 = 0.8;
     let near = known.map(|known| (strsim::jaro_winkler(known, word), known));
@@ -240,15 +276,15 @@ pub(crate) fn meant<'k>(word: &str, known: impl Iterator<Item = &'k str>) -> Opt
     nearest.filter(|(likeness, _)| *likeness > LIKE).map(|(_, known)| known)
 }
 
-/// Why a key is none, and which one may have been meant.
+/// The message for an unknown key, with the most similar known key.
 fn unknown(wrong: &str, table: &Command) -> String {
     match meant(&wrong.replace('_', "-"), table.get_arguments().map(key)) {
-        Some(known) => format!("there is no such setting; did you mean {known}?"),
-        None => "there is no such setting; `petstore settings` lists them all".to_owned(),
+        Some(known) => format!("unknown setting; did you mean {known}?"),
+        None => "unknown setting; `petstore settings` lists them all".to_owned(),
     }
 }
 
-/// Whether a setting takes a value, by its own parser; if not, what it expected.
+/// Checks a value with the setting's own parser. Returns the reason if it is wrong.
 pub(super) fn judge(setting: &Arg, value: &str) -> Result<(), String> {
     let alone = setting.clone().env(None::<&str>).default_value(None::<&str>);
     let flag = format!("--{}={value}", key(setting));
@@ -269,8 +305,8 @@ fn expected(error: &clap::Error) -> String {
     }
 }
 
-/// The same command with the file's values for defaults, in its subcommands too: `keys` finds the store where `serve`
-/// does.
+/// Makes the file's values the defaults of a command and of its subcommands, so that `keys` finds the store that
+/// `serve` uses.
 fn with_defaults(command: Command, file: &SettingsFile) -> Command {
     let names: Vec<_> = command.get_subcommands().map(|command| command.get_name().to_owned()).collect();
     let command = command.mut_args(|setting| match entry_of(&setting, file) {

@@ -1,4 +1,4 @@
-//! The health check's side of TLS.
+//! The TLS client of the health check.
 
 use std::net::{IpAddr, TcpStream};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use rustls::{ClientConfig, ClientConnection, DigitallySignedStruct, Error, Signa
 
 use super::provider;
 
-/// Speaks TLS to this machine's own server.
+/// Connects to the server of this machine over TLS.
 pub(crate) fn connect(
     stream: TcpStream,
     address: IpAddr,
@@ -19,19 +19,18 @@ pub(crate) fn connect(
     let config = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()?
         .dangerous()
-        .with_custom_certificate_verifier(Arc::new(Anybody(provider)))
+        .with_custom_certificate_verifier(Arc::new(AnyCertificate(provider)))
         .with_no_client_auth();
     let connection = ClientConnection::new(Arc::new(config), ServerName::IpAddress(address.into()))?;
     Ok(StreamOwned::new(connection, stream))
 }
 
-/// Takes any certificate whose owner is there. Who asks whether the server on this machine is ready tells it no
-/// secret, and the certificate is for its public name, not for this address; it may also have been renewed in the file
-/// and not in the server yet.
+/// Accepts any certificate. The health check sends no secret, the certificate is issued for the public name and not for
+/// this address, and the file may already hold a renewed certificate that the server has not loaded.
 #[derive(Debug)]
-struct Anybody(Arc<CryptoProvider>);
+struct AnyCertificate(Arc<CryptoProvider>);
 
-impl ServerCertVerifier for Anybody {
+impl ServerCertVerifier for AnyCertificate {
     fn verify_server_cert(
         &self,
         _: &CertificateDer<'_>,

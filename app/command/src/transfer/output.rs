@@ -1,4 +1,4 @@
-//! Where an export goes: standard output, a device, or a file that is whole or stays what it was.
+//! The output of an export: standard output, a device, or a file that is replaced atomically.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, BufWriter, IsTerminal, Write};
@@ -6,39 +6,39 @@ use std::path::Path;
 
 use petstore_sqlite::PartialFile;
 
-use crate::MOUNTED;
+use crate::files::MOUNTED;
 use crate::terminal::Lines;
 
-/// What is written to. A file has its name when all is written; until then it is another beside it.
+/// The output. A file is written under another name beside it, and renamed at the end.
 pub(super) struct Output {
     writer: BufWriter<Box<dyn Write>>,
     file: Option<PartialFile>,
-    /// Whoever read it has gone.
+    /// Set when the reader of a pipe has closed it.
     unread: bool,
 }
 
 impl Output {
-    /// Standard output. On a terminal, what would be a command to that is written out.
+    /// Standard output. On a terminal control characters are escaped.
     pub(super) fn standard() -> Self {
         let output = io::stdout();
         if output.is_terminal() { Self::unnamed(Lines::new(output)) } else { Self::unnamed(output) }
     }
 
-    /// What is written as it comes.
+    /// An output that is written directly.
     fn unnamed(writer: impl Write + 'static) -> Self {
         Self { writer: BufWriter::new(Box::new(writer)), file: None, unread: false }
     }
 
     pub(super) fn create(path: &Path) -> io::Result<Self> {
-        // Through a link to what it leads to, which has a mode of its own.
+        // A symbolic link is followed; its target has its own mode.
         let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let permissions = match fs::metadata(&target) {
             Ok(found) if found.is_file() => Some(found.permissions()),
-            // A pipe or a device is written as it comes; a folder refuses that.
+            // A pipe or a device is written directly; opening a folder fails.
             Ok(_) => {
                 return Ok(Self::unnamed(OpenOptions::new().write(true).open(&target)?));
             }
-            // For this user alone: what the shop holds may be nobody else's business.
+            // Only this user may read it: the shop's data may be confidential.
             Err(_) => None,
         };
         let part = PartialFile::begin(&target)?;
@@ -49,7 +49,7 @@ impl Output {
         Ok(Self { writer, file: Some(part), unread: false })
     }
 
-    /// All is written: from now on it is there.
+    /// Completes the output: a file gets its name.
     pub(super) fn finish(&mut self) -> io::Result<()> {
         self.flush()?;
         let finished = self.file.take().map_or(Ok(()), PartialFile::finish);
@@ -59,7 +59,7 @@ impl Output {
         })
     }
 
-    /// Whether a write has failed because nobody reads any more: whoever did has seen enough.
+    /// Returns whether a write failed because the reader of a pipe has closed it, which is no failure of the export.
     pub(super) fn is_unread(&self) -> bool {
         self.unread
     }

@@ -1,11 +1,11 @@
-//! How far a transfer is.
+//! The progress of a transfer.
 
 use std::io::{self, IsTerminal, Write};
 
-/// Lines between two signs of progress.
+/// Lines between two reports.
 const PROGRESS: u64 = 10_000;
 
-/// Signs of progress for a person; a pipe is told nothing.
+/// Progress reports on a terminal only.
 pub(super) struct Progress {
     done: &'static str,
     is_watched: bool,
@@ -26,7 +26,7 @@ impl Progress {
 }
 
 impl Drop for Progress {
-    /// What is said next has a line of its own.
+    /// Ends the line of the last report.
     fn drop(&mut self) {
         if self.is_shown {
             let _ = writeln!(io::stderr());

@@ -1,6 +1,6 @@
-//! An exchange that has begun. hyper drops it when the client gives its stream up; what the store has been asked for by
-//! then is done all the same. So it goes on to its end without the client: it is logged and counted, and its account's
-//! place in flight is taken for as long as it lasts.
+//! An exchange that outlives its stream. hyper drops the future of an exchange when the client resets the stream, but
+//! the store executes the submitted operation anyway. So the exchange continues without the client: it is logged and
+//! counted, and occupies its account's place in flight until it ends.
 
 use std::pin::Pin;
 use std::rc::Rc;
@@ -10,7 +10,7 @@ use tokio::task::spawn_local;
 
 use super::flow_control::{ExchangeGuard, FlowControl};
 
-/// An exchange that runs to its end, whoever waits for it.
+/// An exchange that runs to its end even if it is dropped.
 pub(super) struct DetachedExchange<F: Future<Output: 'static> + 'static>(
     Option<(Pin<Box<F>>, ExchangeGuard)>,
 );
@@ -25,8 +25,8 @@ impl<F: Future<Output: 'static> + 'static> Future for DetachedExchange<F> {
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
-        // Taken out meanwhile: one that panics does not go on.
-        let (mut exchange, in_progress) = self.0.take().expect("nobody asks after its end");
+        // Taken out during the poll, so that an exchange that panics is not continued on drop.
+        let (mut exchange, in_progress) = self.0.take().expect("a future is not polled after its end");
         let poll = exchange.as_mut().poll(context);
         if poll.is_pending() {
             self.0 = Some((exchange, in_progress));
@@ -59,7 +59,7 @@ mod tests {
     use crate::io::activity::Activity;
 
     #[tokio::test]
-    async fn what_is_given_up_goes_on_and_its_connection_ends_after_it() {
+    async fn a_dropped_exchange_continues_and_its_connection_ends_after_it() {
         LocalSet::new()
             .run_until(async {
                 let flow_control = Rc::new(FlowControl::new(&Rc::new(Activity::new())));
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_panics_does_not_go_on() {
+    async fn an_exchange_that_panicked_does_not_continue() {
         LocalSet::new()
             .run_until(async {
                 let flow_control = Rc::new(FlowControl::new(&Rc::new(Activity::new())));

@@ -1,4 +1,5 @@
-//! Answers on their way through HTTP/2. hyper's part ends when h2 has an answer's body; the client may leave it there.
+//! Bounds on the answers that h2 holds. hyper hands a body to h2 as fast as h2 takes it, although the client may read
+//! nothing of it.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -22,22 +23,22 @@ use crate::exchange::response_body::{ResponseBody, StreamCut};
 use crate::io::activity::Activity;
 use crate::thread::overload::OpenGuard;
 
-/// The answers of a connection that the client has not taken yet, and the requests that wait for that.
+/// The answers of a connection that its client has not read yet, and the requests that wait for it to do so.
 pub(super) struct FlowControl {
     activity: Rc<Activity>,
-    /// Bytes of all of them that are with h2.
+    /// Bytes of all answers that h2 holds.
     bytes: Cell<usize>,
     count: Cell<usize>,
-    /// When the client last took something of each, and its kind; none in a place that is free.
+    /// For each answer, when the client last read bytes of it, and its kind; `None` in a free slot.
     moved: RefCell<Vec<Option<(Instant, AnswerKind)>>>,
-    /// Who waits for room, in the order in which they came.
+    /// Tickets and tasks of the requests that wait for room, in the order of their arrival.
     waiters: RefCell<VecDeque<(u64, Waker)>>,
     tickets: Cell<u64>,
-    /// Bytes of their heads.
+    /// Bytes of the heads of the waiting requests.
     waiting: Cell<usize>,
-    /// Exchanges that have begun and not ended, those included whose client has given them up.
+    /// Exchanges that have begun and not ended, including those whose client has reset the stream.
     in_progress: Cell<u32>,
-    /// Told when the last of them has ended.
+    /// Notified when the last exchange has ended.
     quiet: Notify,
     is_over: Cell<bool>,
 }
@@ -58,7 +59,7 @@ impl FlowControl {
         }
     }
 
-    /// The connection is at its end: no exchange begins any more, and those that have begun are waited for.
+    /// Ends the connection: no exchange begins any more. Waits for those that have begun.
     pub(super) async fn end(&self) {
         self.is_over.set(true);
         while self.in_progress.get() > 0 {
@@ -66,8 +67,8 @@ impl FlowControl {
         }
     }
 
-    /// The answer that is the first to be taken for stalled: how long it may stall, and when the client last took
-    /// something of it.
+    /// The answer whose stall deadline is the earliest: how long it may stall, and when the client last read bytes of
+    /// it.
     pub(super) fn first_due(&self, deadlines: &Deadlines) -> Option<(Duration, Instant)> {
         let limit_of = |kind| match kind {
             AnswerKind::Whole => deadlines.write_stall,
@@ -78,9 +79,9 @@ impl FlowControl {
         dues.min_by_key(|(limit, moved)| *moved + *limit)
     }
 
-    /// Waits until the client has taken so much that another answer may be made: what it asks for and leaves with us is
-    /// bounded by that, but for small answers to what it sends bodies with. Says whether there is room: where the heads of
-    /// those who wait are too much already, nobody waits.
+    /// Waits until the client has read enough for another answer to be produced. Returns `false` without waiting if the
+    /// heads of the waiting requests exceed their bound. The check precedes the answer, so that small answers to
+    /// requests with bodies may exceed the bound on pending bytes.
     pub(super) async fn room<B>(&self, request: &Request<B>) -> bool {
         if self.waiters.borrow().is_empty() && self.has_room() {
             return true;
@@ -96,16 +97,16 @@ impl FlowControl {
     }
 
     fn has_room(&self) -> bool {
-        // Who gives requests up has no more of them answered at once than who waits for them.
+        // A client that resets streams has no more exchanges in progress than one that waits for them.
         if self.is_over.get() || self.in_progress.get() >= STREAMS_MAX {
             return false;
         }
-        // Those that are made, and are not with h2 since the end of a request's body is awaited.
+        // Finished answers that h2 does not hold yet, because the end of the request's body is awaited.
         let (count, bytes) = self.activity.pending_answers();
         self.bytes.get() + bytes < PENDING_BYTES_MAX || self.count.get() + count < PENDING_ANSWERS_FEW
     }
 
-    /// Wakes whoever is the first in the line, if there is room.
+    /// Wakes the first waiting request, if there is room.
     fn wake_first(&self) {
         if let Some((_, first)) = self.waiters.borrow().front().filter(|_| self.has_room()) {
             first.wake_by_ref();
@@ -131,8 +132,8 @@ impl FlowControl {
     }
 }
 
-/// Bytes that a head takes while it is kept: its text, and the places of hyper's map, which a client may fill with a byte
-/// each (RFC 7541, section 6.1).
+/// Bytes that a waiting head takes in memory: its text, and the slots of hyper's map. A client may fill a slot with one
+/// byte on the wire (RFC 7541, section 6.1).
 fn bytes_of<B>(request: &Request<B>) -> usize {
     let (uri, headers) = (request.uri(), request.headers());
     let target = uri.path_and_query().map_or(0, |target| target.as_str().len())
@@ -141,11 +142,11 @@ fn bytes_of<B>(request: &Request<B>) -> usize {
     request.method().as_str().len() + target + text + headers.capacity().max(headers.len()) * FIELD_SLOT_BYTES
 }
 
-/// A place in the line of those who wait for room. Whoever leaves it, by its turn or before, makes way for the next.
+/// A request that waits for room. When it leaves the queue, for whatever reason, the next one is woken.
 struct RoomWaiter<'a> {
     flow_control: &'a FlowControl,
     ticket: Option<u64>,
-    /// Bytes of its head.
+    /// Bytes of the request's head.
     bytes: usize,
 }
 
@@ -176,7 +177,7 @@ impl Drop for RoomWaiter<'_> {
     }
 }
 
-/// An answer that the client has not taken as a whole.
+/// An answer or chunk that h2 holds, counted until it is dropped.
 pub(super) struct PendingData {
     flow_control: Rc<FlowControl>,
     place: usize,
@@ -184,7 +185,7 @@ pub(super) struct PendingData {
     kind: AnswerKind,
 }
 
-/// Kinds of answers, which may stall for different times.
+/// The kind of an answer, which determines its stall deadline.
 #[derive(Debug, Clone, Copy)]
 enum AnswerKind {
     Whole,
@@ -206,7 +207,7 @@ impl Drop for PendingData {
     }
 }
 
-/// A request's time on its connection: until its answer is on the way as a whole, or the client has given it up.
+/// Marks a request as open on its connection, until its answer has been sent or its stream was reset.
 pub(super) struct RequestGuard(
     Rc<FlowControl>,
     #[expect(dead_code, reason = "it counts until it is dropped")] OpenGuard,
@@ -222,12 +223,12 @@ impl RequestGuard {
 impl Drop for RequestGuard {
     fn drop(&mut self) {
         self.0.activity.end();
-        // Its answer may have been made, and given up before h2 had it.
+        // The stream may have been reset after the answer was finished and before h2 got it.
         self.0.wake_first();
     }
 }
 
-/// The time of an exchange, from its beginning to its end.
+/// Marks an exchange as in progress, from its beginning to its end.
 pub(super) struct ExchangeGuard(Rc<FlowControl>);
 
 impl ExchangeGuard {
@@ -248,23 +249,23 @@ impl Drop for ExchangeGuard {
     }
 }
 
-/// A body of which it is known how much the client has taken.
+/// A body that records how much of it the client has read.
 pub(super) enum TrackedBody {
-    /// There is nothing to take, or h2 has it.
+    /// There are no bytes, or h2 has them.
     Done,
     Whole {
         bytes: Bytes,
         pending: PendingData,
         request_guard: RequestGuard,
     },
-    /// Its turn ended when the stream began; each chunk is tracked by itself.
+    /// The request counts as answered once the stream begins; each chunk is tracked by itself.
     Stream {
         body: ResponseBody,
         flow_control: Rc<FlowControl>,
     },
 }
 
-/// What h2 holds until the client has taken it.
+/// Bytes that h2 holds until the client has read them.
 pub(super) struct TrackedChunk {
     bytes: Bytes,
     pending: PendingData,
@@ -272,7 +273,7 @@ pub(super) struct TrackedChunk {
 }
 
 impl TrackedBody {
-    /// The same answer. hyper leaves it to the service to send no body where only the head was asked for.
+    /// Wraps the body of a response. hyper expects the service to omit the body of a response to HEAD.
     pub(super) fn response(
         response: Response<ResponseBody>,
         is_head: bool,

@@ -8,133 +8,111 @@ use http_body_util::{BodyExt, Empty};
 use hyper::client::conn::http2::{SendRequest, handshake};
 use hyper::{Response, Uri};
 use tokio::io::duplex;
-use tokio::task::{JoinHandle, LocalSet, spawn_local};
+use tokio::task::spawn_local;
 use tokio::time::sleep;
 
 use super::*;
 use crate::base::drain::Drain;
-use crate::connection::streams::Script;
-use crate::exchange::response_body::{ResponseBody, STREAM_END_TIME};
-use crate::response::body::{Body, CHUNK_MAX};
+use crate::connection::streaming_frame::{
+    self as frame, BUFFER, ScriptedSource, ServedConnection, StreamClient, in_simulated_time,
+};
+use crate::exchange::response_body::ResponseBody;
+use crate::response::body::Body;
 use crate::thread::overload::LoadShedder;
 
-/// A client of a connection on which `/stream` is answered by one script and all else by a short text.
-struct Peer {
+/// A client with an open stream. `/stream` is answered by a source, every other path by a short text.
+struct Http2Client {
     client: SendRequest<Empty<Bytes>>,
-    activity: Rc<Activity>,
-    drain: Arc<Drain>,
-    serving: JoinHandle<()>,
+    stream: Incoming,
 }
 
-async fn open(script: &Script) -> Peer {
-    let (near, far) = duplex(1024 * 1024);
-    let (activity, drain) = (Rc::new(Activity::new()), Arc::new(Drain::default()));
-    let flow_control = Rc::new(FlowControl::new(&activity));
-    let (noted, untaken, script) = (Rc::clone(&activity), Rc::clone(&flow_control), script.clone());
-    let load = LoadShedder::new(Deadlines::DEFAULT.turn);
-    let service = service_fn(move |request: Request<Incoming>| {
-        let (noted, script) = (Rc::clone(&noted), script.clone());
-        let request_guard = RequestGuard::begin(&untaken, load.opened());
-        async move {
-            let body = if request.uri().path() == "/stream" { script.body() } else { Body::from("short") };
-            let response = Response::new(ResponseBody::new(body, &noted));
-            Ok::<_, Dropped>(TrackedBody::response(response, false, request_guard))
+async fn get(client: &mut SendRequest<Empty<Bytes>>, path: &'static str) -> Incoming {
+    let request = Request::get(Uri::from_static(path)).body(Empty::new()).unwrap();
+    client.send_request(request).await.unwrap().into_body()
+}
+
+impl StreamClient for Http2Client {
+    async fn open(source: &ScriptedSource, buffer: usize) -> (Self, ServedConnection) {
+        let (near, far) = duplex(buffer);
+        let (activity, drain) = (Rc::new(Activity::new()), Arc::new(Drain::default()));
+        let flow_control = Rc::new(FlowControl::new(&activity));
+        let (recorded, accepted, source) = (Rc::clone(&activity), Rc::clone(&flow_control), source.clone());
+        let load_shedder = LoadShedder::new(Deadlines::DEFAULT.turn);
+        let service = service_fn(move |request: Request<Incoming>| {
+            let (recorded, source) = (Rc::clone(&recorded), source.clone());
+            let request_guard = RequestGuard::begin(&accepted, load_shedder.opened());
+            async move {
+                let is_stream = request.uri().path() == "/stream";
+                let body = if is_stream { source.body() } else { Body::from("short") };
+                let response = Response::new(ResponseBody::new(body, &recorded));
+                Ok::<_, Dropped>(TrackedBody::response(response, false, request_guard))
+            }
+        });
+        let stop = StopSignal::new(&drain);
+        let (deadlines, recorded) = (Deadlines::DEFAULT, Rc::clone(&activity));
+        let connection = Connection::new(far, service, recorded, flow_control, deadlines, stop);
+        let task = spawn_local(connection.serve());
+        let (mut client, driver) = handshake(ThisThread, TokioIo::new(near)).await.unwrap();
+        spawn_local(driver);
+        let stream = get(&mut client, "http://pets/stream").await;
+        (Self { client, stream }, ServedConnection { activity, drain, task })
+    }
+
+    async fn expect_chunk(&mut self, text: &str) {
+        let frame = self.stream.frame().await.expect("the server sends more frames");
+        assert_eq!(frame.unwrap().into_data().unwrap(), text);
+    }
+
+    async fn expect_end(&mut self) {
+        // h2 may mark the end by an empty frame.
+        while let Some(frame) = self.stream.frame().await {
+            assert!(frame.unwrap().into_data().unwrap().is_empty());
         }
-    });
-    let stop = StopSignal::new(&drain);
-    let connection =
-        Connection::new(far, service, Rc::clone(&activity), flow_control, Deadlines::DEFAULT, stop);
-    let serving = spawn_local(connection.serve());
-    let (client, driver) = handshake(ThisThread, TokioIo::new(near)).await.unwrap();
-    spawn_local(driver);
-    Peer { client, activity, drain, serving }
-}
+    }
 
-impl Peer {
-    async fn get(&mut self, path: &'static str) -> Incoming {
-        let request = Request::get(Uri::from_static(path)).body(Empty::new()).unwrap();
-        self.client.send_request(request).await.unwrap().into_body()
+    async fn expect_cut(&mut self) {
+        let frame = self.stream.frame().await.expect("the client must see that the stream is incomplete");
+        assert!(frame.is_err());
     }
 }
 
-async fn chunk(body: &mut Incoming) -> Bytes {
-    body.frame().await.expect("more is sent").unwrap().into_data().unwrap()
-}
-
-fn in_simulated_time(test: impl Future<Output = ()>) {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
-    LocalSet::new().block_on(&runtime.unwrap(), test);
+#[test]
+fn a_quiet_stream_outlives_the_idle_deadline() {
+    frame::a_quiet_stream_outlives_the_idle_deadline::<Http2Client>();
 }
 
 #[test]
-fn a_quiet_stream_outlives_the_idle_deadline_beside_other_requests() {
+fn a_connection_answers_other_requests_beside_a_stream() {
     in_simulated_time(async {
-        let script = Script::default();
-        let mut peer = open(&script).await;
-        let mut stream = peer.get("http://pets/stream").await;
-        script.send("one");
-        assert_eq!(chunk(&mut stream).await, "one");
-        assert_eq!(peer.activity.phase().0, Phase::Streaming);
+        let source = ScriptedSource::default();
+        let (mut client, served) = Http2Client::open(&source, BUFFER).await;
         sleep(Duration::from_hours(1)).await;
-        assert_eq!(peer.get("http://pets/short").await.collect().await.unwrap().to_bytes(), "short");
-        assert_eq!(peer.activity.phase().0, Phase::Streaming);
-        script.send("two");
-        assert_eq!(chunk(&mut stream).await, "two");
-        script.end();
-        assert!(stream.collect().await.unwrap().to_bytes().is_empty());
-        sleep(Deadlines::DEFAULT.idle + Duration::from_secs(2)).await;
-        assert!(peer.serving.is_finished());
+        let short = get(&mut client.client, "http://pets/short").await;
+        assert_eq!(short.collect().await.unwrap().to_bytes(), "short");
+        assert_eq!(served.activity.phase().0, Phase::Streaming);
+        source.send("one");
+        client.expect_chunk("one").await;
     });
 }
 
 #[test]
 fn a_stop_ends_a_stream_with_its_last_chunk() {
-    in_simulated_time(async {
-        let script = Script::polite();
-        let mut peer = open(&script).await;
-        let mut stream = peer.get("http://pets/stream").await;
-        script.send("one");
-        assert_eq!(chunk(&mut stream).await, "one");
-        let begun = Instant::now();
-        peer.drain.begin(begun);
-        assert_eq!(chunk(&mut stream).await, "bye");
-        assert!(stream.collect().await.unwrap().to_bytes().is_empty());
-        drop(peer.client);
-        peer.serving.await.unwrap();
-        assert!(begun.elapsed() <= 2 * LAST_REQUEST_TIME, "{:?}", begun.elapsed());
-    });
+    frame::a_stop_ends_a_stream_with_its_last_chunk::<Http2Client>(2 * LAST_REQUEST_TIME);
 }
 
 #[test]
-fn a_stream_whose_source_does_not_end_is_cut_soon_after_a_stop() {
-    in_simulated_time(async {
-        let script = Script::default();
-        let mut peer = open(&script).await;
-        let mut stream = peer.get("http://pets/stream").await;
-        script.send("one");
-        assert_eq!(chunk(&mut stream).await, "one");
-        let begun = Instant::now();
-        peer.drain.begin(begun);
-        assert!(stream.frame().await.unwrap().is_err(), "the client sees that the stream is not whole");
-        assert!((STREAM_END_TIME..2 * STREAM_END_TIME).contains(&begun.elapsed()), "{:?}", begun.elapsed());
-    });
+fn a_stream_whose_source_does_not_end_is_cut_after_a_stop() {
+    frame::a_stream_whose_source_does_not_end_is_cut_after_a_stop::<Http2Client>();
 }
 
 #[test]
-fn a_client_that_takes_nothing_of_a_stream_is_cut_after_the_deadline_of_streams_and_nothing_queues_for_it() {
-    in_simulated_time(async {
-        let script = Script::default();
-        let mut peer = open(&script).await;
-        let stream = peer.get("http://pets/stream").await;
-        let begun = Instant::now();
-        for _ in 0..256 {
-            script.send(vec![b'x'; CHUNK_MAX]);
-        }
-        // The body is held and not read: its window closes.
-        peer.serving.await.unwrap();
-        let (lasted, limit) = (begun.elapsed(), Deadlines::DEFAULT.stream_stall);
-        assert!((limit..3 * limit).contains(&lasted), "{lasted:?}");
-        assert!(script.left() > 100, "{} of 256 chunks were not asked for", script.left());
-        drop(stream);
-    });
+fn a_stalled_client_is_cut_after_the_stall_deadline_of_streams() {
+    // The windows of HTTP/2 admit some chunks, and the deadline is first followed by GOAWAY.
+    let lasts_less_than = 3 * Deadlines::DEFAULT.stream_stall;
+    frame::a_stalled_client_is_cut_after_the_stall_deadline_of_streams::<Http2Client>(lasts_less_than, 155);
+}
+
+#[test]
+fn a_chunk_above_the_bound_cuts_its_stream() {
+    frame::a_chunk_above_the_bound_cuts_its_stream::<Http2Client>();
 }

@@ -34,7 +34,7 @@ impl<R: Refuse> Refuse for Failure<R> {
             Self::TooManyIdempotencyRecords => {
                 let message = "The account has too many stored responses for Idempotency-Key; retry after some of them have \
                                expired.";
-                Answer::comes_again(Code::Overloaded, message)
+                Answer::retryable(Code::Overloaded, message)
                     .with_fault("the account has too many live idempotency keys")
             }
             Self::Store(error) => error.into(),

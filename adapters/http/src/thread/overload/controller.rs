@@ -1,112 +1,114 @@
-//! Whether a thread is overloaded, and what part of its requests it then serves.
+//! The controller of load shedding: detects overload, and sets the share of requests that is served.
 
 use std::time::Duration;
 
-/// How long requests have waited for too long, before any is refused: what passes by itself is no overload. One tick is
-/// not enough, however late: the process may have been stopped in it.
-const STANDING: Duration = Duration::from_millis(100);
-const STANDING_TICKS: u32 = 2;
+/// Time, and number of samples, for which requests must have waited too long before any is refused: a short burst is no
+/// overload. A single late sample is not enough, since the process may have been suspended.
+const OVERLOAD_TIME: Duration = Duration::from_millis(100);
+const OVERLOAD_SAMPLES: u32 = 2;
 
-/// Requests that may be made at once on a thread, up to which none is refused: a closed loop of so few clients waits because
-/// requests take long, or because the machine does something else, and each of them has one answer to wait for. So many
-/// turns of connections must also have come before a request that waited too long: where there were fewer, the thread was
-/// not busy with requests.
+/// Concurrency up to which no request is refused. With so few connections and streams, requests wait because each takes
+/// long or because the machine is busy otherwise, and refusing them would not help. At least as many polls of
+/// connections must also have preceded a request that waited too long: with fewer, the thread was not busy with
+/// requests.
 pub(super) const CONCURRENCY_MIN: u32 = 100;
 
-/// The share that is refused first.
-const FIRST: f32 = 0.5;
+/// The refused share when an overload begins.
+const REFUSED_FIRST: f32 = 0.5;
 
-/// By which part of itself the share of the served is made smaller, when requests wait for too long.
+/// Factor by which the served share shrinks while requests wait too long.
 const TIGHTEN: f32 = 0.2;
 
-/// By which part of itself the share of the refused is made smaller: when refusing costs too much, or nobody waits; and
-/// when requests just wait no longer than they may, which is to stay so.
+/// Factors by which the refused share shrinks: when refusing costs too much or requests hardly wait; and when they wait
+/// just within the limit, which should stay so.
 const LOOSEN: f32 = 0.15;
 const EASE: f32 = 0.03;
 
-/// What part of the longest wait is none.
-const NO_WAIT: u32 = 10;
+/// A wait shorter than this fraction of the limit counts as none.
+const NO_WAIT_DIVISOR: u32 = 10;
 
-/// The share of the refused that is none.
+/// A refused share below this counts as none.
 const REFUSED_MIN: f32 = 0.02;
 
-/// The largest share of the refused.
+/// The largest refused share.
 const REFUSED_MAX: f32 = 0.95;
 
-/// What is served, of what the thread can serve: below it no more are refused, since refusing costs too much.
+/// Goodput as a fraction of the capacity, below which the refused share does not grow: refusing costs too much.
 const GOODPUT_MIN: f32 = 0.88;
 
-/// What is asked, of what the thread can serve, below which nobody need be refused any more.
-const CALM: f32 = 0.8;
+/// Load as a fraction of the capacity, below which the overload ends.
+const LOAD_LOW: f32 = 0.8;
 
-/// Ticks of an overload after which one passes in which nobody is refused, to see what the thread can serve.
+/// During an overload, one in so many samples is a probe: no request is refused, to measure the capacity.
 const PROBE_EVERY: u32 = 200;
 
-/// What was seen between two looks.
+/// One measurement of a thread.
 pub(super) struct Sample {
-    /// How long a request waited at the end, and how many turns of connections came before it. One connection may have had
-    /// several of them.
+    /// The queueing delay at the end, and the number of polls of connections that preceded the probe. A connection may
+    /// have had several of them.
     pub(super) waited: Duration,
     pub(super) queued: u32,
-    /// Requests that can be made at once: HTTP/1.1 connections and HTTP/2 streams that are open.
+    /// Open HTTP/1.1 connections and HTTP/2 streams.
     pub(super) open: u32,
-    /// Requests that had their turn, and those of them that were refused.
-    pub(super) asked: u32,
+    /// Requests that were handled, and those of them that were refused.
+    pub(super) requests: u32,
     pub(super) refused: u32,
     pub(super) elapsed: Duration,
 }
 
-/// Judges tick by tick.
+/// Decides after each sample which share of requests is served next.
 pub(super) struct Controller {
     wait_max: Duration,
-    late_ticks: u32,
+    late_samples: u32,
     late: Duration,
-    /// The share that is refused; none while there is no overload.
+    /// The refused share; `None` while there is no overload.
     refused: Option<f32>,
-    /// Requests a second that the thread can serve.
+    /// Requests that the thread can serve in a second.
     capacity: f32,
-    ticks: u32,
+    samples: u32,
 }
 
 impl Controller {
     pub(super) fn new(wait_max: Duration) -> Self {
-        Self { wait_max, late_ticks: 0, late: Duration::ZERO, refused: None, capacity: 0.0, ticks: 0 }
+        Self { wait_max, late_samples: 0, late: Duration::ZERO, refused: None, capacity: 0.0, samples: 0 }
     }
 
-    /// What part of the requests is served in the next tick; none: all, and without a look at them.
+    /// The share of requests that is served until the next sample; `None` to serve all without inspecting them.
     #[expect(clippy::cast_precision_loss, reason = "rates, not counts")]
     pub(super) fn judge(&mut self, sample: &Sample) -> Option<f32> {
         let Sample { waited, elapsed, .. } = *sample;
         if sample.open <= CONCURRENCY_MIN {
-            (self.refused, self.late_ticks, self.late) = (None, 0, Duration::ZERO);
+            (self.refused, self.late_samples, self.late) = (None, 0, Duration::ZERO);
             return None;
         }
         let a_second = |requests: u32| requests as f32 / elapsed.as_secs_f32().max(f32::EPSILON);
         let is_late = waited > self.wait_max;
-        (self.late_ticks, self.late) = if is_late {
-            (self.late_ticks.saturating_add(1), self.late + elapsed)
+        (self.late_samples, self.late) = if is_late {
+            (self.late_samples.saturating_add(1), self.late + elapsed)
         } else {
             (0, Duration::ZERO)
         };
-        let rate = a_second(sample.asked.saturating_sub(sample.refused));
+        let rate = a_second(sample.requests.saturating_sub(sample.refused));
         let Some(refused) = self.refused else {
-            if self.late_ticks >= STANDING_TICKS && self.late >= STANDING && sample.queued >= CONCURRENCY_MIN
+            if self.late_samples >= OVERLOAD_SAMPLES
+                && self.late >= OVERLOAD_TIME
+                && sample.queued >= CONCURRENCY_MIN
             {
-                (self.refused, self.capacity, self.ticks) = (Some(FIRST), rate, 0);
-                return Some(1.0 - FIRST);
+                (self.refused, self.capacity, self.samples) = (Some(REFUSED_FIRST), rate, 0);
+                return Some(1.0 - REFUSED_FIRST);
             }
             return None;
         };
-        if !is_late && a_second(sample.asked) < CALM * self.capacity {
+        if !is_late && a_second(sample.requests) < LOAD_LOW * self.capacity {
             self.refused = None;
             return None;
         }
         let was_probe = self.is_probe();
-        self.ticks = self.ticks.wrapping_add(1);
+        self.samples = self.samples.wrapping_add(1);
         let next = if !is_late {
-            refused * (1.0 - if waited * NO_WAIT < self.wait_max { LOOSEN } else { EASE })
+            refused * (1.0 - if waited * NO_WAIT_DIVISOR < self.wait_max { LOOSEN } else { EASE })
         } else if was_probe {
-            // One tick may have been disturbed by another process: what a thread can do does not fall that fast.
+            // One sample may have been disturbed by another process: the capacity does not fall that fast.
             self.capacity = rate.max(self.capacity * 0.9);
             refused
         } else if rate >= GOODPUT_MIN * self.capacity {
@@ -119,9 +121,9 @@ impl Controller {
         Some(if self.is_probe() { 1.0 } else { 1.0 - refused })
     }
 
-    /// Whether nobody is refused in this tick.
+    /// Returns `true` if no request is refused until the next sample.
     fn is_probe(&self) -> bool {
-        self.ticks > 0 && self.ticks.is_multiple_of(PROBE_EVERY)
+        self.samples > 0 && self.samples.is_multiple_of(PROBE_EVERY)
     }
 }
 
@@ -132,16 +134,16 @@ mod tests {
     const WAIT_MAX: Duration = Duration::from_millis(20);
     const TICK: Duration = Duration::from_millis(20);
 
-    /// A thread, simulated: requests come at a rate, each costs some time, a refusal a part of that.
+    /// A model of a thread: requests arrive at a rate, each takes some time, and a refusal takes a fraction of it.
     struct Thread {
         controller: Controller,
         /// Requests a millisecond.
         arrivals: f32,
-        /// Milliseconds that one takes.
+        /// Milliseconds for one request.
         cost: f32,
-        /// What a refusal costs of that.
+        /// The cost of a refusal as a fraction of that.
         refusal: f32,
-        /// Requests that wait at most: a connection has one.
+        /// The most requests that can wait: one for each connection.
         connections: f32,
         queued: f32,
         part: f32,
@@ -154,7 +156,7 @@ mod tests {
             Self { controller, arrivals: load / cost, cost, refusal, connections, queued: 0.0, part: 1.0 }
         }
 
-        /// One tick. Says what part of its capacity was served, and how long requests waited.
+        /// Simulates one tick. Returns the goodput as a fraction of the capacity, and the queueing delay.
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a model")]
         fn tick(&mut self) -> (f32, Duration) {
             let each = self.part * self.cost + (1.0 - self.part) * self.cost * self.refusal;
@@ -168,7 +170,7 @@ mod tests {
             let elapsed_time = Duration::from_secs_f32(elapsed / 1_000.0);
             let sample = Sample {
                 waited,
-                asked: handled as u32,
+                requests: handled as u32,
                 refused: (handled - served) as u32,
                 queued: (waited.as_secs_f32() * 1_000.0 / each) as u32,
                 open: self.connections as u32,
@@ -178,26 +180,33 @@ mod tests {
             (served * self.cost / elapsed, waited)
         }
 
-        /// The mean of what was served and of the wait, once it has settled.
+        /// The mean goodput and delay in the steady state.
         fn settled(&mut self) -> (f32, Duration) {
             for _ in 0..200 {
                 self.tick();
             }
-            let ticks: Vec<_> = (0..500_u16).map(|_| self.tick()).collect();
-            let goodput = ticks.iter().map(|(goodput, _)| goodput).sum::<f32>() / 500.0;
-            (goodput, ticks.iter().map(|(_, waited)| *waited).sum::<Duration>() / 500)
+            let samples: Vec<_> = (0..500_u16).map(|_| self.tick()).collect();
+            let goodput = samples.iter().map(|(goodput, _)| goodput).sum::<f32>() / 500.0;
+            (goodput, samples.iter().map(|(_, waited)| *waited).sum::<Duration>() / 500)
         }
     }
 
     #[test]
-    fn what_passes_by_itself_refuses_nobody() {
+    fn a_short_burst_refuses_no_request() {
         let mut controller = Controller::new(WAIT_MAX);
-        let mut judge = |waited, asked, elapsed| {
-            controller.judge(&Sample { waited, queued: asked, open: 10_000, asked, refused: 0, elapsed })
+        let mut judge = |waited, requests, elapsed| {
+            controller.judge(&Sample {
+                waited,
+                queued: requests,
+                open: 10_000,
+                requests,
+                refused: 0,
+                elapsed,
+            })
         };
         let second = Duration::from_secs(1);
         for _ in 0..100 {
-            assert_eq!(judge(second, 1_000, second), None, "the process was stopped");
+            assert_eq!(judge(second, 1_000, second), None, "the process was suspended");
             assert_eq!(judge(Duration::from_millis(1), 1_000, TICK), None);
             for _ in 0..4 {
                 assert_eq!(judge(Duration::from_millis(21), 1_000, TICK), None);
@@ -205,7 +214,7 @@ mod tests {
             assert_eq!(judge(Duration::from_millis(1), 1_000, TICK), None);
         }
         for _ in 0..100 {
-            assert_eq!(judge(second, 99, second), None, "few requests that take long");
+            assert_eq!(judge(second, 99, second), None, "few long requests");
         }
     }
 
@@ -216,7 +225,7 @@ mod tests {
             waited: second,
             queued,
             open,
-            asked: 5_000,
+            requests: 5_000,
             refused: 0,
             elapsed: TICK * 10,
         };
@@ -226,27 +235,27 @@ mod tests {
                 assert_eq!(
                     controller.judge(&tick(CONCURRENCY_MIN, queued)),
                     None,
-                    "{queued} turns of few connections"
+                    "{queued} polls of few connections"
                 );
             }
-            // One more, and it is an overload, once it has stood.
+            // One connection more is an overload, once it has lasted.
             assert_eq!(controller.judge(&tick(CONCURRENCY_MIN + 1, queued)), None);
-            assert_eq!(controller.judge(&tick(CONCURRENCY_MIN + 1, queued)), Some(1.0 - FIRST));
-            // It ends at once when so few are left.
+            assert_eq!(controller.judge(&tick(CONCURRENCY_MIN + 1, queued)), Some(1.0 - REFUSED_FIRST));
+            // It ends at once when few enough are left.
             assert_eq!(controller.judge(&tick(CONCURRENCY_MIN, queued)), None);
-            assert_eq!(controller.judge(&tick(CONCURRENCY_MIN + 1, queued)), None, "and has to stand again");
+            assert_eq!(controller.judge(&tick(CONCURRENCY_MIN + 1, queued)), None, "and must last again");
         }
     }
 
     #[test]
-    fn at_three_times_the_load_the_line_is_short_where_a_refusal_is_cheap() {
+    fn at_three_times_the_load_the_delay_is_short_if_a_refusal_is_cheap() {
         let (goodput, waited) = Thread::new(3.0, 0.05, 10_000.0).settled();
         assert!(goodput >= 0.8, "{goodput}");
         assert!(waited <= Duration::from_millis(50), "{waited:?}");
     }
 
     #[test]
-    fn where_a_refusal_costs_as_much_as_an_answer_most_are_answered() {
+    fn most_requests_are_served_if_a_refusal_costs_as_much_as_an_answer() {
         for refusal in [0.3, 0.6, 0.9] {
             let (goodput, _) = Thread::new(3.0, refusal, 1_000.0).settled();
             assert!(goodput >= 0.8, "{goodput} with {refusal}");
@@ -254,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn it_ends_with_the_load() {
+    fn shedding_ends_with_the_overload() {
         let mut thread = Thread::new(3.0, 0.05, 10_000.0);
         thread.settled();
         thread.arrivals /= 6.0;

@@ -1,59 +1,61 @@
-//! Who is served when not everybody is: each account up to the same level, so that a greedy one pays for itself.
+//! Max-min fair sharing between callers: during an overload, each is served up to the same level, so that the busiest
+//! are refused the most.
 
-/// Accounts are told apart by this many numbers. Two that share one share what it is given.
+/// Callers are hashed into this many slots. Callers in one slot share its allotment.
 const SLOTS: usize = 256;
 
-/// What each of those who ask is given.
+/// The share of each caller.
 pub(super) struct FairShares {
-    /// Requests in this tick.
-    requested: [u32; SLOTS],
-    /// The part that is served.
+    /// Requests since the last division.
+    requests: [u32; SLOTS],
+    /// The share of requests that is served.
     part: [f32; SLOTS],
-    /// What is left of the parts of requests so far: at one, the next is served.
+    /// The accumulated share of the requests so far: a request is served when it reaches one.
     credit: [f32; SLOTS],
 }
 
 impl Default for FairShares {
     fn default() -> Self {
-        Self { requested: [0; SLOTS], part: [1.0; SLOTS], credit: [0.0; SLOTS] }
+        Self { requests: [0; SLOTS], part: [1.0; SLOTS], credit: [0.0; SLOTS] }
     }
 }
 
 impl FairShares {
-    /// Whether a request is served.
+    /// Decides whether a request is served.
     pub(super) fn admit(&mut self, caller: u64) -> bool {
-        // The number may differ in its upper bits alone.
+        // The numbers may differ in their upper bits alone, so they are mixed.
         let mixed = caller.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56;
         let slot = usize::try_from(mixed).unwrap_or(0) % SLOTS;
-        self.requested[slot] = self.requested[slot].saturating_add(1);
+        self.requests[slot] = self.requests[slot].saturating_add(1);
         let credit = self.credit[slot] + self.part[slot];
         let is_served = credit >= 1.0;
         self.credit[slot] = if is_served { credit - 1.0 } else { credit };
         is_served
     }
 
-    /// A tick has ended, and of as many requests in the next one this part is to be served.
+    /// Sets the shares for the next period, of whose requests `part` is to be served, if they are as many as in this
+    /// one.
     #[expect(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        reason = "parts, not counts"
+        reason = "fractions, not counts"
     )]
     pub(super) fn divide(&mut self, part: f32) {
-        let total: u64 = self.requested.iter().map(|requested| u64::from(*requested)).sum();
-        let level = level(self.requested, (total as f64 * f64::from(part)) as u64);
-        for (part, requested) in self.part.iter_mut().zip(&mut self.requested) {
-            *part = if *requested <= level { 1.0 } else { level as f32 / *requested as f32 };
-            *requested = 0;
+        let total: u64 = self.requests.iter().map(|requests| u64::from(*requests)).sum();
+        let level = level(self.requests, (total as f64 * f64::from(part)) as u64);
+        for (part, requests) in self.part.iter_mut().zip(&mut self.requests) {
+            *part = if *requests <= level { 1.0 } else { level as f32 / *requests as f32 };
+            *requests = 0;
         }
     }
 }
 
-/// The level at which everybody's demand, cut at that level, fits into what there is.
-fn level(mut requested: [u32; SLOTS], fits: u64) -> u32 {
-    requested.sort_unstable();
+/// The level at which the demands fit into the capacity `fits`, if each is cut to that level.
+fn level(mut requests: [u32; SLOTS], fits: u64) -> u32 {
+    requests.sort_unstable();
     let mut left = fits;
-    for (done, one) in requested.iter().enumerate() {
+    for (done, one) in requests.iter().enumerate() {
         let each = left / (SLOTS - done) as u64;
         if u64::from(*one) > each {
             return u32::try_from(each).unwrap_or(u32::MAX);
@@ -67,7 +69,7 @@ fn level(mut requested: [u32; SLOTS], fits: u64) -> u32 {
 mod tests {
     use super::*;
 
-    /// Requests of one tick, and how many of each are served after it has settled.
+    /// The number of served requests for each caller's demand, in the steady state.
     fn served(demands: &[(u64, u32)], part: f32) -> Vec<u32> {
         let mut fair_shares = FairShares::default();
         let mut served = vec![];
@@ -84,27 +86,27 @@ mod tests {
     }
 
     #[test]
-    fn one_account_is_refused_the_part_that_does_not_fit() {
+    fn a_single_caller_is_refused_the_excess() {
         let served = served(&[(7, 1_000)], 0.4);
         assert!((395..=405).contains(&served[0]), "{served:?}");
     }
 
     #[test]
-    fn who_asks_little_is_served_and_the_greedy_one_pays() {
+    fn small_callers_are_served_in_full_and_the_largest_is_refused() {
         let served = served(&[(1, 1_000), (2, 20), (3, 20), (4, 20)], 0.3);
         assert_eq!(served[1..], [20, 20, 20]);
         assert!((250..=262).contains(&served[0]), "{served:?}");
     }
 
     #[test]
-    fn two_greedy_ones_are_served_alike() {
+    fn two_large_callers_get_the_same_share() {
         let served = served(&[(1, 1_000), (2, 500), (3, 10)], 0.5);
         assert_eq!(served[2], 10);
         assert!(served[0].abs_diff(served[1]) <= 20 && served[1] <= 500, "{served:?}");
     }
 
     #[test]
-    fn nobody_is_refused_when_all_fits() {
+    fn no_caller_is_refused_if_all_demands_fit() {
         assert_eq!(served(&[(1, 1_000), (2, 500)], 1.0), [1_000, 500]);
     }
 }

@@ -1,8 +1,8 @@
-//! Planned failures: which request meets which, and when.
+//! Planned faults: which request gets which, and when.
 //!
-//! A plan is a list of rules. Each counts the calls that reach it, and the first rule that acts on a call keeps it from
-//! those after it. Chance is a function of the plan's seed, the rule's place and the call's number: the same calls in the
-//! same order meet the same failures on every machine.
+//! A plan is a list of rules. Each rule counts the calls that reach it. The first rule that acts on a call ends the
+//! search. Randomness is a function of the plan's seed, the rule's index and the call's number: the same calls in the
+//! same order get the same faults on every machine.
 
 use std::time::Duration;
 
@@ -12,86 +12,86 @@ use parking_lot::Mutex;
 use crate::base::mix::mix;
 use crate::wire::error::Code;
 
-/// Rules of a plan.
+/// The most rules in a plan.
 pub(crate) const RULES_MAX: usize = 100;
 
-/// The longest that a rule delays an answer, its jitter aside.
+/// The longest latency of a rule, without its jitter.
 pub(crate) const DELAY_MAX: Duration = Duration::from_mins(1);
 
-/// What is to fail.
+/// A list of faults to inject.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct FaultPlan {
-    /// Where chance begins.
+    /// The seed of the random decisions.
     pub(crate) seed: u64,
     pub(crate) rules: Vec<FaultRule>,
 }
 
-/// Which calls fail, and how.
+/// One rule of a plan: which calls fail, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FaultRule {
-    /// None: any.
+    /// `None` for any method.
     pub(crate) method: Option<Method>,
-    /// A template of the contract; none: any.
+    /// A route template of the contract; `None` for any route.
     pub(crate) route: Option<&'static str>,
     pub(crate) when: Trigger,
     pub(crate) latency: Duration,
-    /// At most so much is added to the latency.
+    /// The most that is added to the latency.
     pub(crate) jitter: Duration,
     pub(crate) end: Outcome,
-    /// Calls that have come to it.
+    /// Calls that reached the rule.
     pub(crate) calls: u64,
-    /// Calls that it has acted on.
+    /// Calls on which the rule acted.
     pub(crate) acted: u64,
 }
 
-/// On which of its calls a rule acts.
+/// The calls on which a rule acts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Trigger {
     Always,
-    /// On so many, from the first one.
+    /// The first so many calls.
     First(u64),
-    /// On so many of a hundred, by chance.
+    /// A random share of the calls, in percent.
     Percent(u64),
 }
 
-/// How a call ends.
+/// How a call ends on which a rule acts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// As it would have anyhow.
+    /// It is served normally, after the delay.
     Served,
-    /// With this error.
+    /// It is answered with this error.
     Answered {
         code: Code,
         /// In seconds.
         retry_after: Option<u64>,
     },
-    /// Without an answer.
+    /// Its connection is closed without an answer.
     Dropped,
 }
 
-/// What a call has met.
+/// The fault that a call gets.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct InjectedFault {
     pub(crate) delay: Duration,
     pub(crate) end: Outcome,
 }
 
-/// The plan in force.
+/// The plan in force, shared by all threads.
 #[derive(Default)]
 pub(crate) struct PlannedFaults(Mutex<FaultPlan>);
 
 impl PlannedFaults {
-    /// From now on this plan is in force, and nothing has been called yet.
+    /// Replaces the plan.
     pub(crate) fn set(&self, plan: FaultPlan) {
         *self.0.lock() = plan;
     }
 
-    /// The plan, with what has come of it.
+    /// The plan with its counts.
     pub(crate) fn plan(&self) -> FaultPlan {
         self.0.lock().clone()
     }
 
-    /// What this call meets.
+    /// Counts a call, and returns the fault that it gets.
     pub(crate) fn next(&self, method: &Method, route: &str) -> Option<InjectedFault> {
         let plan = &mut *self.0.lock();
         let seed = plan.seed;
@@ -122,7 +122,7 @@ impl FaultRule {
     }
 }
 
-/// A draw for one call of one rule.
+/// The random decisions for one call of one rule.
 struct Draw {
     seed: u64,
     place: u64,
@@ -130,11 +130,11 @@ struct Draw {
 }
 
 impl Draw {
-    /// A number below `bound`; with another `purpose` another one.
+    /// A random number below `bound`, independent for each `purpose`.
     fn below(&self, purpose: u64, bound: u64) -> u64 {
         let words = [self.place, self.call, purpose];
         let number = words.iter().fold(mix(self.seed), |drawn, word| {
-            // The step of splitmix64 between two numbers.
+            // The increment of splitmix64.
             mix(drawn.wrapping_add(word.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15)))
         });
         number % bound
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_rule_that_acts_keeps_the_call_from_the_next() {
+    fn only_the_first_rule_that_acts_counts_the_call() {
         let (one, two) = (failing(Code::Unavailable), failing(Code::RateLimitExceeded));
         let faults = PlannedFaults::default();
         let rules = vec![rule(Trigger::First(2), one), rule(Trigger::First(1), two)];
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_is_for_its_method_and_route_alone() {
+    fn a_rule_applies_to_its_method_and_route_alone() {
         let faults = PlannedFaults::default();
         let one = FaultRule {
             method: Some(Method::POST),
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn chance_is_the_seeds_and_keeps_its_promise() {
+    fn random_decisions_follow_the_seed_and_the_percentage() {
         let drawn = |seed| {
             let faults = PlannedFaults::default();
             faults.set(FaultPlan { seed, rules: vec![rule(Trigger::Percent(30), Outcome::Dropped)] });
@@ -199,7 +199,7 @@ mod tests {
         assert_ne!(drawn(7), drawn(8));
         let acted = drawn(7).iter().flatten().count();
         assert!((250..350).contains(&acted), "{acted}");
-        // What other machines draw.
+        // The numbers are the same on every machine.
         let places: Vec<_> = drawn(42)[..20].iter().map(Option::is_some).collect();
         let first: Vec<_> =
             places.iter().enumerate().filter(|(_, acts)| **acts).map(|(n, _)| n + 1).collect();
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn jitter_stays_within_its_bound_and_differs() {
+    fn jitter_varies_within_its_bound() {
         let faults = PlannedFaults::default();
         let (latency, jitter) = (Duration::from_millis(100), Duration::from_millis(50));
         let rules = vec![FaultRule { latency, jitter, ..rule(Trigger::Always, Outcome::Served) }];

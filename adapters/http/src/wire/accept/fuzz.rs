@@ -1,4 +1,4 @@
-//! Types, by what must not make a difference.
+//! Media types: spellings that must be equivalent.
 
 use super::*;
 use crate::woven::both;
@@ -33,7 +33,7 @@ const WORDS: &[&str] = &[
 ];
 
 #[test]
-fn a_type_is_the_same_however_it_is_written() {
+fn equivalent_spellings_of_a_type_are_treated_alike() {
     bolero::check!(name = "accept").for_each(|input| both(input, WORDS, check));
 }
 
@@ -72,7 +72,7 @@ fn check(value: &[u8]) {
     for merge_patch in [false, true] {
         assert_eq!(is_taken(&value.to_ascii_uppercase(), merge_patch), is_taken(value, merge_patch));
     }
-    // An encoded body is never taken, and one that says it is not encoded is as good as one that says nothing.
+    // A content coding is always refused, and `identity` is the same as no coding.
     let mut headers = with(&CONTENT_TYPE, &[b"application/json"]).unwrap();
     headers.insert(CONTENT_ENCODING, HeaderValue::from_bytes(value).unwrap());
     let encodings = value.to_ascii_lowercase();

@@ -1,4 +1,5 @@
-//! Bodies against the contract's rules, said once more over an untyped document, and merge patches against RFC 7396.
+//! Bodies against the rules of the contract, implemented again for an untyped document, and merge patches against RFC
+//! 7396.
 
 use petstore_domain::{Category, InventoryItem, Order, OrderId, Patch, Pet};
 use serde_json::{Map, Value, json};
@@ -64,8 +65,8 @@ const WORDS: &[&str] = &[
     "\"\u{a0}x\"",
 ];
 
-/// The document, if it is JSON by our rules: then it is by everybody's, but for numbers that others cannot hold, and for a
-/// negative zero, which is no integer to this one.
+/// Returns the document if our parser accepts it. Then serde_json accepts it too, except for numbers beyond its range
+/// and negative zero, which it does not read as an integer.
 fn document(body: &[u8]) -> Option<Value> {
     let ours = ours::parse(body).ok()?;
     let mut document: Value = serde_json::from_slice(body).ok()?;
@@ -77,7 +78,7 @@ fn document(body: &[u8]) -> Option<Value> {
     Some(document)
 }
 
-/// What was refused was refused in the contract's form.
+/// Checks that a refusal has the form of the contract.
 fn refused(error: &ApiError) {
     assert!(matches!(error.code, Code::InvalidJson | Code::ValidationFailed));
     assert_eq!(error.code == Code::InvalidJson, error.details.is_empty());

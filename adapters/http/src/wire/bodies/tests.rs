@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::wire::error::Code;
 
-/// `field code` of each fault.
+/// Returns `field code` of each fault.
 fn faults<T: std::fmt::Debug>(parsed: Result<T, ApiError>) -> Vec<String> {
     let error = parsed.expect_err("refused");
     assert_eq!(error.code, Code::ValidationFailed, "{error:?}");
@@ -70,7 +70,7 @@ fn messages_read_as_sentences() {
 }
 
 #[test]
-fn a_replacement_may_carry_the_id_of_the_path_and_no_other() {
+fn a_replacement_may_carry_only_the_id_of_the_path() {
     let ten = PetId::new(10).unwrap();
     for body in [r#"{"name":"Rex","categoryId":1}"#, r#"{"id":10,"name":"Rex","categoryId":1}"#] {
         let patch = pet_replacement(body.as_bytes(), Some(ten)).unwrap();
@@ -147,7 +147,7 @@ fn a_category_without_a_description_loses_it_when_it_is_replaced() {
 }
 
 #[test]
-fn an_order_is_for_one_unit_unless_it_says_otherwise() {
+fn an_order_is_for_one_unit_by_default() {
     let order = new_order(br#"{"petId":10}"#).unwrap();
     assert_eq!((order.pet_id.get(), order.quantity, order.ship_date), (10, OrderQuantity::ONE, None));
     let order =
@@ -180,7 +180,7 @@ fn a_date_has_at_most_sixty_four_characters() {
 }
 
 #[test]
-fn stock_is_set_or_adjusted_by_its_one_member() {
+fn stock_is_set_or_adjusted_by_one_member() {
     assert_eq!(inventory_update(br#"{"quantity":0}"#).map(StockLevel::get), Ok(0));
     assert_eq!(inventory_update(br#"{"quantity":1000000}"#).map(StockLevel::get), Ok(1_000_000));
     assert_eq!(stock_adjustment(br#"{"delta":-1000000}"#).map(StockDelta::get), Ok(-1_000_000));
@@ -208,7 +208,7 @@ fn stock_is_set_or_adjusted_by_its_one_member() {
     }
 }
 
-/// Every parser on one body; an error must keep the bounds of the published schema.
+/// Runs every parser on one body. An error must keep the bounds of the published schema.
 fn try_all(body: &[u8]) -> Result<(), TestCaseError> {
     let errors = [
         new_pet(body).err(),

@@ -1,4 +1,4 @@
-//! Conditional headers against the grammar of RFC 9110, said once more as a pattern.
+//! Conditional headers against the grammar of RFC 9110, implemented again as a pattern.
 
 use std::sync::LazyLock;
 
@@ -35,11 +35,11 @@ const WORDS: &[&str] = &[
     "W/\"0000000000000abc\"",
 ];
 
-/// A list of tags, any of whose elements may be empty.
+/// A list of tags with optional empty elements.
 static LIST: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(&format!(r"^(?:[ \t]*(?:{TAG})?[ \t]*(?:,|$))*$")).unwrap());
 
-/// A tag, each of its bytes as the character of that number.
+/// A tag, each byte as the character with its number.
 static TAGS: LazyLock<Regex> = LazyLock::new(|| Regex::new(TAG).unwrap());
 
 const TAG: &str = r#"(?:W/)?"[\x21\x23-\x7e\u{80}-\u{ff}]*""#;
@@ -74,7 +74,7 @@ fn check(input: &[u8]) {
     };
     let opaque = |tag: &str| tag.trim_start_matches("W/").to_owned();
     assert_eq!(known.matches(&list), tags.iter().any(|tag| opaque(tag) == "\"0000000000000abc\""));
-    // Written back, each is one of the tags that came, and the client knows it; there are no others.
+    // Each tag that is written back was in the header and matches; there are no others.
     let strong: Vec<_> = versions.iter().map(|version| EntityTag::strong(EPOCH, *version)).collect();
     assert!(strong.iter().all(|tag| known.matches(tag)));
     let written: Vec<_> = strong.iter().map(|tag| str::from_utf8(tag.as_bytes()).unwrap()).collect();
@@ -82,7 +82,7 @@ fn check(input: &[u8]) {
     assert_eq!(written, tags.iter().filter(mine).copied().collect::<Vec<_>>());
 }
 
-/// Digits as they are written, and the closing quote.
+/// Returns whether the text is a version in hexadecimal and the closing quote.
 fn is_version(rest: &str) -> bool {
     let number = rest.strip_suffix('"').and_then(|digits| u64::from_str_radix(digits, 16).ok());
     number.is_some_and(|number| number > 0 && rest == format!("{number:x}\""))

@@ -1,4 +1,4 @@
-//! Cursors: what was not written is not read.
+//! Cursors: only those that the server wrote are accepted.
 
 use super::*;
 use crate::woven::both;
@@ -6,7 +6,7 @@ use crate::woven::both;
 const WORDS: &[&str] = &["1", "0", "00000000", "0000000000000001", "f", "ffffffff", "A", "g", "2", "é", "%"];
 
 #[test]
-fn a_cursor_is_read_when_it_was_written() {
+fn only_cursors_that_were_written_are_read() {
     bolero::check!(name = "cursor").for_each(|input| {
         both(input, WORDS, |cursor| {
             let mut numbers =
@@ -26,7 +26,7 @@ fn a_cursor_is_read_when_it_was_written() {
             assert_eq!(here.read(&written).map_err(|error| error.code), expected);
             assert!(elsewhere.read(&written).is_err(), "{written}");
 
-            // One bit of it wrong.
+            // One wrong bit.
             let mut wrong = written.into_bytes();
             let place = usize::try_from(place % (8 * wrong.len() as u64)).unwrap();
             wrong[place / 8] ^= 1 << (place % 8);

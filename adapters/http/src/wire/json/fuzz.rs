@@ -1,4 +1,4 @@
-//! The reader of JSON against serde_json.
+//! The JSON parser against serde_json.
 
 use serde_json::Value;
 
@@ -54,13 +54,14 @@ const WORDS: &[&str] = &[
 ];
 
 #[test]
-fn a_document_is_read_as_by_another_reader() {
+fn documents_are_read_as_by_serde_json() {
     bolero::check!(name = "json").for_each(|input| {
         both(input, WORDS, |body| {
             check(body).unwrap();
             let (Ok(_), Ok(value)) = (parse(body), serde_json::from_slice::<Value>(body)) else { return };
             let written = value.to_string();
-            // By another writer, and back. A number that neither 64 bits nor a fraction hold may come back as either.
+            // Written by serde_json and read again. A number beyond 64 bits and beyond a fraction may come back as
+            // either.
             assert!(
                 agrees(&parse(written.as_bytes()).unwrap(), &serde_json::from_str(&written).unwrap()),
                 "{written}"

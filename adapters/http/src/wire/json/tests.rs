@@ -1,4 +1,4 @@
-//! The reader of JSON against its rules, and against serde_json where the two agree.
+//! The JSON parser against its rules, and against serde_json where both agree.
 
 use proptest::prelude::*;
 use serde_json::Value;
@@ -13,7 +13,7 @@ fn message(body: &[u8]) -> String {
 }
 
 #[test]
-fn says_what_is_wrong_and_where() {
+fn a_fault_is_reported_with_its_position() {
     let cases: &[(&[u8], &str)] = &[
         (b"", "expected a value, found the end at line 1, column 1"),
         (b" \r\n\t", "expected a value, found the end at line 2, column 2"),
@@ -103,7 +103,7 @@ fn the_depth_is_bounded() {
     assert!(message(nested("[", "]", DEPTH_MAX + 1).as_bytes()).contains("nested too deeply"));
     assert!(message("[".repeat(1_000_000).as_bytes()).contains("nested too deeply"));
     assert!(message("{\"a\":".repeat(200_000).as_bytes()).contains("nested too deeply"));
-    // Numbers and strings at the bottom are no level of their own.
+    // Numbers and strings add no level.
     let bottom = format!("{}1{}", "[".repeat(DEPTH_MAX), "]".repeat(DEPTH_MAX));
     assert_eq!(parse(bottom.as_bytes()), Ok(Node::Array(vec![])));
 }
@@ -124,7 +124,7 @@ pub(super) fn agrees(node: &Node<'_>, value: &Value) -> bool {
     match (node, value) {
         (Node::Null, Value::Null) | (Node::Array(_), Value::Array(_)) => true,
         (Node::Bool(ours), Value::Bool(theirs)) => ours == theirs,
-        // A negative zero is a fraction to the other one.
+        // serde_json reads negative zero as a fraction.
         (Node::Integer(0), Value::Number(theirs)) => theirs.as_f64() == Some(0.0),
         (Node::Integer(ours), Value::Number(theirs)) => {
             theirs.as_i64().map_or(*ours == i64::MAX || *ours == i64::MIN, |theirs| theirs == *ours)
@@ -138,7 +138,7 @@ pub(super) fn agrees(node: &Node<'_>, value: &Value) -> bool {
     }
 }
 
-/// Holds the reader against serde_json, apart from what only one of the two refuses.
+/// Compares the parser with serde_json, except for documents that only one of them refuses.
 pub(super) fn check(body: &[u8]) -> Result<(), TestCaseError> {
     match (parse(body), serde_json::from_slice::<Value>(body)) {
         (Ok(node), Ok(value)) => prop_assert!(agrees(&node, &value), "{node:?} {value:?}"),

@@ -1,4 +1,4 @@
-//! Queries against a second decoder, and against the links that they are written back into.
+//! Queries against a second decoder, and against the links that repeat them.
 
 use std::fmt::Debug;
 
@@ -61,7 +61,7 @@ const WORDS: &[&str] = &[
     "\"",
 ];
 
-/// One list under one query.
+/// The functions of one list under one query.
 struct List<F> {
     read: fn(Option<&str>, u64) -> Result<Listing<F>, ApiError>,
     parameters: &'static [&'static str],
@@ -76,7 +76,7 @@ impl<F: Debug + PartialEq> List<F> {
         assert!((1..=100).contains(&listing.page.limit));
         assert!(listing.page.after.is_none_or(|after| (1..=ID_MAX).contains(&after)));
         for (name, value) in parse(query.as_bytes()) {
-            // Nothing between two ampersands is nothing.
+            // An empty piece between two ampersands is ignored.
             assert!(self.parameters.contains(&&*name) || (name.is_empty() && value.is_empty()), "{name}");
         }
         let first = self.follow(&listing, "first", None);
@@ -86,7 +86,7 @@ impl<F: Debug + PartialEq> List<F> {
         assert_eq!(next.links("http://h", "/p", Some(9)), first.links("http://h", "/p", Some(9)));
     }
 
-    /// The page that a link leads to: one that can be sent, asked for, and is of the same list.
+    /// Returns the listing of the page that a link leads to, after checks of the link.
     fn follow(&self, listing: &Listing<F>, relation: &str, next: Option<u64>) -> Listing<F> {
         let links = listing.links("http://h", "/p", next);
         assert!(HeaderValue::from_str(&links).is_ok_and(|value| value.to_str().is_ok()), "{links}");
@@ -107,7 +107,7 @@ fn refused(error: &ApiError) {
 }
 
 #[test]
-fn a_query_is_written_back_as_it_was_read() {
+fn a_query_is_repeated_in_links_as_it_was_read() {
     bolero::check!(name = "query").for_each(|input| {
         both(input, WORDS, |query| {
             let Ok(query) = std::str::from_utf8(query) else { return };
@@ -124,7 +124,7 @@ fn a_query_is_written_back_as_it_was_read() {
 }
 
 #[test]
-fn a_filter_holds_what_a_browser_would_say_was_sent() {
+fn a_filter_has_the_values_that_a_browser_would_read() {
     bolero::check!(name = "filter").for_each(|input| {
         both(input, WORDS, |query| {
             let Ok(query) = std::str::from_utf8(query) else { return };
@@ -150,12 +150,12 @@ fn a_filter_holds_what_a_browser_would_say_was_sent() {
 }
 
 #[test]
-fn a_text_is_decoded_as_browsers_do() {
+fn texts_are_decoded_as_browsers_do() {
     bolero::check!(name = "percent").for_each(|input| {
         both(input, WORDS, |text| {
             let Ok(text) = std::str::from_utf8(text) else { return };
             let Some(decoded) = decode(text) else { return };
-            // Their decoder takes a whole query, where these two mean something.
+            // The browser's decoder takes a whole query, in which these two characters separate.
             if !text.contains(['&', '=']) && !text.is_empty() {
                 assert_eq!(parse(text.as_bytes()).next().unwrap().0, decoded);
             }

@@ -1,4 +1,4 @@
-//! The parameters of a query, taken out one by one; what nobody asked for is unknown.
+//! The parameters of a query, taken one by one; those that are left are unknown.
 
 use std::borrow::Cow;
 
@@ -7,25 +7,25 @@ use super::super::links::push_parameter;
 use super::decode;
 use crate::wire::error::ApiError;
 
-/// Values of one parameter that takes several: commas and repetitions together.
+/// The maximum number of values of one parameter, separated by commas or repeated.
 const VALUES_MAX: usize = 100;
 
-/// Parameters of one query: two filters of [`VALUES_MAX`] values that are repeated for each, and room for the others.
+/// The maximum number of parameters of one query: two filters with [`VALUES_MAX`] repeated values each, and the others.
 const PARAMETERS_MAX: usize = 256;
 
-/// A parameter that nobody has asked for yet; its value is none if it cannot be decoded.
+/// A parameter that has not been taken yet; its value is `None` if it cannot be decoded.
 type Parameter<'q> = (Cow<'q, str>, Option<Cow<'q, str>>);
 
 /// The parameters of one query.
 pub(super) struct Parameters<'q> {
     rest: Vec<Parameter<'q>>,
     faults: FieldFaults,
-    /// What has been taken, encoded again.
+    /// The parameters that were taken, encoded again.
     taken: String,
 }
 
 impl<'q> Parameters<'q> {
-    /// Takes a query apart. Empty pieces, such as between two ampersands, are nothing.
+    /// Splits a query into parameters. Empty pieces are ignored.
     pub(super) fn of(query: Option<&'q str>) -> Self {
         let query = query.unwrap_or_default();
         let taken = String::with_capacity(query.len());
@@ -33,7 +33,7 @@ impl<'q> Parameters<'q> {
         let pieces = query.split('&').filter(|piece| !piece.is_empty());
         for piece in pieces {
             if parameters.rest.len() == PARAMETERS_MAX {
-                // The others are not looked at: one fault is enough said.
+                // The other parameters are not parsed: one fault suffices.
                 parameters.rest.clear();
                 let message = format!("The query has more than {PARAMETERS_MAX} parameters.");
                 parameters.faults.add_whole("too_long", message);
@@ -48,7 +48,7 @@ impl<'q> Parameters<'q> {
         parameters
     }
 
-    /// A parameter that takes one value.
+    /// Takes a parameter with a single value.
     pub(super) fn one<T>(
         &mut self,
         name: &'static str,
@@ -56,14 +56,14 @@ impl<'q> Parameters<'q> {
     ) -> Option<T> {
         let judged = self.single(name)?.and_then(|value| {
             let judged = judge(&value)?;
-            // White space around a name does not count, and no other value has any: a link has no use for it.
+            // White space around a name is not significant, and no other value has any, so links leave it out.
             push_parameter(&mut self.taken, name, value.trim());
             Ok(judged)
         });
         judged.map_err(|fault| self.faults.add(name, &fault)).ok()
     }
 
-    /// A parameter that takes several values, repeated or separated by commas.
+    /// Takes a parameter with several values, repeated or separated by commas.
     pub(super) fn many<T>(
         &mut self,
         name: &'static str,
@@ -77,12 +77,12 @@ impl<'q> Parameters<'q> {
         judged.map_err(|fault| self.faults.add(name, &fault)).ok()
     }
 
-    /// The cursor, not yet read. One that cannot be decoded is one that nobody wrote.
+    /// Takes the cursor without parsing it. One that cannot be decoded becomes empty, which is no valid cursor.
     pub(super) fn cursor(&mut self) -> Option<Cow<'q, str>> {
         self.single("cursor").map(Result::unwrap_or_default)
     }
 
-    /// What was taken, encoded again, unless there is any fault.
+    /// Returns the parameters that were taken, encoded again, unless there is any fault.
     pub(super) fn finish(mut self) -> Result<String, ApiError> {
         for (index, (name, _)) in self.rest.iter().enumerate() {
             if self.rest[..index].iter().all(|(other, _)| other != name) {
@@ -118,14 +118,14 @@ impl<'q> Parameters<'q> {
         Ok(judged)
     }
 
-    /// Takes all values of a parameter: those that are left in the iterator are not taken.
+    /// Takes all values of a parameter. Values that stay in the iterator are not taken.
     fn take(&mut self, name: &str) -> impl Iterator<Item = Result<Cow<'q, str>, FieldFault>> {
         let taken = self.rest.extract_if(.., move |(other, _)| other == name);
         taken.map(|(_, value)| value.ok_or_else(undecodable))
     }
 }
 
-/// A plain decimal number; none if it is larger than any that is asked for.
+/// Parses a plain decimal number; `None` if it is too large.
 pub(super) fn number(text: &str) -> Result<Option<usize>, FieldFault> {
     let plain = match text.as_bytes() {
         [b'0'] => true,

@@ -11,7 +11,7 @@ fn pets(query: &str) -> Result<Listing<PetFilter>, ApiError> {
     list_pets(Some(query), EPOCH)
 }
 
-/// `field code` of each fault.
+/// Returns `field code` of each fault.
 fn faults<T: std::fmt::Debug>(parsed: Result<T, ApiError>) -> String {
     let error = parsed.expect_err("refused");
     assert_eq!(error.code, Code::InvalidParameter, "{error:?}");
@@ -26,7 +26,7 @@ fn next(links: &str) -> &str {
 }
 
 #[test]
-fn without_parameters_a_list_is_its_first_page() {
+fn without_parameters_a_list_shows_its_first_page() {
     for query in [None, Some(""), Some("&"), Some("&&&")] {
         let listing = list_pets(query, EPOCH).unwrap();
         assert_eq!(listing.filter, PetFilter::default());
@@ -57,12 +57,12 @@ fn reads_every_parameter() {
     assert_eq!(inventory.ids.unwrap().len(), 2);
     let categories = list_categories(Some("name=H%c3%BChner"), EPOCH).unwrap().filter;
     assert!(categories.name.unwrap().matches("hühner"));
-    // As it may come over the wire, although no URI should hold it.
+    // Not valid in a URI, but some clients send it.
     assert!(list_categories(Some("name=Hühner"), EPOCH).unwrap().filter.name.unwrap().matches("HÜHNER"));
 }
 
 #[test]
-fn tells_every_fault_by_its_parameter() {
+fn every_fault_is_reported_with_its_parameter() {
     let long_name = format!("name={}", "x".repeat(101));
     let many_ids = format!("id={}1", "1,".repeat(100));
     let many_parameters = "status=sold&".repeat(257);
@@ -120,7 +120,7 @@ fn tells_every_fault_by_its_parameter() {
         ),
         ("limit=5;sort=id", "limit invalid_format"),
         ("limit=5?sort=id", "limit invalid_format"),
-        // A cursor is read only when everything else is well.
+        // A cursor is parsed only if everything else is valid.
         ("cursor=x&limit=0", "limit out_of_range"),
     ];
     for (query, expected) in cases {
@@ -135,7 +135,7 @@ fn tells_every_fault_by_its_parameter() {
 }
 
 #[test]
-fn a_hundred_values_are_taken_however_they_are_given() {
+fn a_hundred_values_are_accepted_in_any_notation() {
     let ids = (1..=100).map(|id| id.to_string()).collect::<Vec<_>>();
     for query in [format!("id={}", ids.join(",")), format!("id={}", ids.join("&id="))] {
         assert_eq!(pets(&query).unwrap().filter.ids.unwrap().len(), 100);
@@ -153,7 +153,7 @@ fn messages_read_as_sentences() {
 }
 
 #[test]
-fn a_cursor_leads_on_with_the_same_filters_and_any_limit() {
+fn a_cursor_continues_with_the_same_filters_and_any_limit() {
     let listing = pets("limit=2&status=sold&status=pending&name=%20R%26x%20").unwrap();
     assert_eq!(
         listing.links("http://h", "/pets", None),
@@ -181,12 +181,12 @@ fn a_cursor_leads_on_with_the_same_filters_and_any_limit() {
 }
 
 #[test]
-fn a_link_does_not_repeat_white_space_that_does_not_count() {
+fn a_link_omits_insignificant_white_space() {
     let listing = pets(&format!("name={}x", "+".repeat(8_000))).unwrap();
     assert_eq!(listing.links("http://h", "/pets", None), r#"<http://h/pets?name=x>; rel="first""#);
 }
 
-/// Every parser on one query; an error must keep the bounds of the published schema.
+/// Runs every parser on one query. An error must keep the bounds of the published schema.
 fn try_all(query: &str) -> Result<(), TestCaseError> {
     let query = Some(query);
     let errors = [

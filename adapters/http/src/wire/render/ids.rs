@@ -1,8 +1,8 @@
-//! The ids of a page, in decimal.
+//! The ids of a page in decimal.
 
 use super::push_number;
 
-/// Two digits, by the number that they make.
+/// The two digits of each number below 100.
 const PAIRS: [[u8; 2]; 100] = {
     let mut pairs = [[0; 2]; 100];
     let mut number = 0;
@@ -13,21 +13,21 @@ const PAIRS: [[u8; 2]; 100] = {
     pairs
 };
 
-/// Room for the digits of an id's hundreds: those of [`petstore_domain::ID_MAX`] have 14.
+/// Room for the digits of an id without its last two: [`petstore_domain::ID_MAX`] has 14.
 const DIGITS: usize = 16;
 
-/// Writes ids that follow closely on one another: nearly all share their hundreds with the one before, and only the last
-/// two digits are looked up. A hundred of them take 0.2 us less than written one by one.
+/// Writes ids that are close to each other. Nearly all have the same leading digits as the previous id, so only the
+/// last two are looked up.
 #[derive(Debug, Default)]
 pub(super) struct Ids {
-    /// The hundreds of the last id, their digits, and how many these are.
+    /// The last id divided by 100, its digits, and their number.
     hundreds: u64,
     digits: [u8; DIGITS],
     len: usize,
 }
 
 impl Ids {
-    /// Adds an id.
+    /// Writes an id.
     pub(super) fn push(&mut self, out: &mut Vec<u8>, id: u64) {
         let (hundreds, rest) = (id / 100, (id % 100) as usize);
         if hundreds == 0 {
@@ -36,7 +36,7 @@ impl Ids {
         if hundreds != self.hundreds {
             self.set(hundreds);
         }
-        // Whole, and then cut off: a copy of a length that is known is two moves.
+        // Copied with a constant length, which takes two moves, and then truncated.
         out.extend_from_slice(&self.digits);
         out.truncate(out.len() - (DIGITS - self.len));
         out.extend_from_slice(&PAIRS[rest]);
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_are_written_over_every_border() {
+    fn neighbouring_ids_are_written_across_every_boundary() {
         for border in [1, 10, 100, 1_000, 10_000, 999_900, 1_000_000, ID_MAX - 150] {
             let rising: Vec<u64> = (border.max(151) - 150..border + 150).collect();
             let falling: Vec<u64> = rising.iter().rev().copied().collect();

@@ -1,4 +1,4 @@
-//! A page of a list, written item by item as the store hands them out.
+//! A page of a list, written item by item as the store visits them.
 
 use petstore_domain::{CategoryRecord, OrderRecord, PetRecord, Version};
 use petstore_ports::PageEnd;
@@ -8,7 +8,7 @@ use super::super::conditional::EntityTag;
 use super::ids::Ids;
 use super::{push_category, push_item, push_order, push_pet_up_to_id};
 
-/// A page in the making.
+/// A page under construction.
 #[derive(Debug)]
 pub(crate) struct Page {
     body: Vec<u8>,
@@ -17,19 +17,19 @@ pub(crate) struct Page {
     ids: Ids,
 }
 
-/// A page that is ready to be sent.
+/// A page that can be sent.
 #[derive(Debug)]
 pub(crate) struct FinishedPage {
-    /// The array.
+    /// The JSON array.
     pub(crate) body: Vec<u8>,
-    /// The page's weak tag.
+    /// The weak entity tag of the page.
     pub(crate) tag: EntityTag,
     /// The id after which the next page begins, if there is one.
     pub(crate) next: Option<u64>,
 }
 
 impl Page {
-    /// Begins a page in an empty buffer. The epoch is the store's: ids and versions mean something in it alone.
+    /// Starts a page in an empty buffer. Ids and versions are unique only within the store with this epoch.
     pub(crate) fn new(mut buffer: Vec<u8>, epoch: u64) -> Self {
         buffer.push(b'[');
         Self { body: buffer, checksum: Checksum::new().word(epoch), last: None, ids: Ids::default() }
@@ -43,7 +43,7 @@ impl Page {
         self.body.push(b'}');
     }
 
-    /// Adds a pet's inventory item.
+    /// Adds the inventory item of a pet.
     pub(crate) fn item(&mut self, record: &PetRecord) {
         self.begin(record.pet.id.get(), record.item_version);
         push_item(&mut self.body, &record.item());
@@ -68,8 +68,8 @@ impl Page {
             PageEnd::More => self.last,
             PageEnd::Last => None,
         };
-        // Whether there is a next page counts too: a 304 has no link to it, so the page must not pass for unchanged
-        // once the last page has ceased to be the last.
+        // The existence of a next page is part of the tag: a 304 has no link to it, so the last page must change its
+        // tag when another page follows.
         let checksum = self.checksum.word(u64::from(next.is_some()));
         FinishedPage { body: self.body, tag: EntityTag::weak(checksum.finish()), next }
     }

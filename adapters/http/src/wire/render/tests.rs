@@ -1,4 +1,4 @@
-//! What is rendered is read again: by serde_json, and by our own parsers.
+//! Rendered documents are read again by serde_json and by our own parsers.
 
 use petstore_domain::{
     CategoryId, CategoryName, CategoryRecord, Description, Limit, Limits, NewCategory, NewOrder, NewPet,
@@ -61,7 +61,7 @@ fn the_rate_limit_shows_plan_and_windows() {
 }
 
 #[test]
-fn an_error_has_details_only_if_there_are_any() {
+fn an_error_has_details_only_if_it_has_faults() {
     let plain = ApiError::new(Code::NotFound, "There is no \"such\" thing.");
     assert_eq!(
         text(render_error(&plain)),
@@ -88,7 +88,7 @@ fn an_error_has_details_only_if_there_are_any() {
 }
 
 #[test]
-fn every_byte_below_the_blank_is_escaped() {
+fn every_control_character_is_escaped() {
     let all: String = (0..=0x7F_u8).map(char::from).chain("é\u{2028}🦤".chars()).collect();
     let mut out = Vec::new();
     push_string(&mut out, all.as_bytes());
@@ -98,7 +98,7 @@ fn every_byte_below_the_blank_is_escaped() {
 }
 
 #[test]
-fn a_string_is_read_as_it_was_written_wherever_the_odd_byte_is() {
+fn a_string_is_read_as_it_was_written_wherever_a_special_byte_is() {
     for (len, byte) in (1..=20).flat_map(|len| (0..=0x7F).map(move |byte| (len, byte))) {
         for at in 0..len {
             let mut text = "x".repeat(len) + "é";
@@ -113,7 +113,7 @@ fn a_string_is_read_as_it_was_written_wherever_the_odd_byte_is() {
 }
 
 #[test]
-fn a_page_is_an_array_and_its_tag_follows_what_it_shows() {
+fn a_page_is_an_array_and_its_tag_depends_on_its_content() {
     let page = |records: &[PetRecord], epoch, end| {
         let mut page = Page::new(Vec::new(), epoch);
         for record in records {
@@ -148,7 +148,7 @@ fn a_page_is_an_array_and_its_tag_follows_what_it_shows() {
 }
 
 #[test]
-fn pages_of_every_kind_hold_what_single_answers_hold() {
+fn items_of_pages_equal_single_responses() {
     let rex = rex();
     let dog = CategoryRecord {
         category: Category {
@@ -179,7 +179,7 @@ fn pages_of_every_kind_hold_what_single_answers_hold() {
     assert_eq!(body(&|page| page.order(&placed)), format!("[{}]", text(render_order(&placed.order))));
 }
 
-/// The members of a rendered resource but for those that a request may not have.
+/// Returns the members of a rendered resource except those that a request cannot have.
 fn without(body: &str, members: &[&str]) -> Vec<u8> {
     let mut value: Value = serde_json::from_str(body).unwrap();
     let object = value.as_object_mut().unwrap();

@@ -1,4 +1,4 @@
-//! The bounds of the head that hyper leaves to us.
+//! The bounds of a request head that hyper does not enforce.
 
 use hyper::http::request::Parts;
 
@@ -6,10 +6,10 @@ use super::RequestHead;
 use crate::base::settings::{FIELDS_MAX, HEAD_MAX, TARGET_MAX};
 use crate::wire::error::{ApiError, Code};
 
-/// Bytes of a head that are none of its method's, target's and fields': two spaces, the version and two line ends.
+/// Bytes of a head besides its method, target and fields: two spaces, the version and two line ends.
 const HEAD_FRAME: usize = "  HTTP/1.1\r\n\r\n".len();
 
-/// Refuses a head that is longer than any may be, or whose body is coded as none may be.
+/// Refuses a head beyond its bounds, and a body with an unsupported transfer coding.
 pub(crate) fn check(parts: &Parts, head: &RequestHead<'_>) -> Result<(), ApiError> {
     let target = parts.uri.path_and_query().map_or(0, |target| target.as_str().len());
     if target > TARGET_MAX {
@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_head_beyond_its_bound_is_refused_whatever_its_fields() {
+    fn a_head_beyond_its_bound_is_refused() {
         let (mut parts, ()) = Request::new(()).into_parts();
         assert_eq!(check(&parts, &RequestHead::read(&parts.headers)), Ok(()));
         let around = "GET / HTTP/1.1\r\nx-long: \r\n\r\n".len();

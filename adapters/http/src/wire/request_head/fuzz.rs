@@ -1,4 +1,4 @@
-//! The one pass over a head, against a look-up for each field; and the key that it presents.
+//! The single pass over a head against a look-up of each field, and the API key of a request.
 
 use std::collections::BTreeSet;
 
@@ -39,7 +39,7 @@ const WORDS: &[&str] = &[
 ];
 
 #[test]
-fn a_head_is_what_its_fields_are() {
+fn a_head_has_the_values_of_its_fields() {
     bolero::check!(name = "head").for_each(|input| both(input, WORDS, check));
 }
 
@@ -81,7 +81,7 @@ fn check(lines: &[u8]) {
     check_key(&head, &headers);
 }
 
-/// The key, against what the contract says of it in so many words.
+/// Checks the key against the rules of the contract, implemented again.
 fn check_key(head: &RequestHead<'_>, headers: &HeaderMap) {
     let bearer = |value: &[u8]| {
         let scheme = value.get(..7).filter(|scheme| scheme.eq_ignore_ascii_case(b"bearer "));
@@ -102,7 +102,7 @@ fn check_key(head: &RequestHead<'_>, headers: &HeaderMap) {
     match (presented(head, headers), usable.len()) {
         (Err(NoKey::Ambiguous), 2..) => {}
         (Ok(key), 1) => assert!(usable.iter().all(|usable| *usable == key)),
-        // Junk of a key's length is judged as it came, with commas in it.
+        // A value of a key's length is used as it is, with its commas.
         (Ok(key), 0) => assert!(key.contains(&b',') || values.iter().any(|value| value == key)),
         (Err(NoKey::Missing), 0) => assert!(values.is_empty(), "{values:?}"),
         (other, usable) => panic!("{other:?} of {usable} usable ones in {values:?}"),

@@ -1,4 +1,4 @@
-//! Paths, written back from what they were found to be.
+//! Paths, formatted again from the resource that was found.
 
 use super::*;
 use crate::counts::counters::RouteLabel;
@@ -38,12 +38,12 @@ const WORDS: &[&str] = &[
 ];
 
 #[test]
-fn a_path_names_what_it_is_written_as() {
+fn a_path_names_the_resource_that_it_is_formatted_from() {
     bolero::check!(name = "path").for_each(|input| {
         both(input, WORDS, |path| {
             let Ok(path) = std::str::from_utf8(path) else { return };
             let Some(decoded) = decode(path) else { return };
-            // Another decoder says the same, where it takes a path for the name of a parameter.
+            // A second decoder agrees, if it takes the path for the name of a parameter.
             if !path.contains(['&', '=', '+']) && !path.is_empty() {
                 assert_eq!(form_urlencoded::parse(path.as_bytes()).next().unwrap().0, decoded);
             }

@@ -67,7 +67,7 @@ fn after_damage_every_change_is_503_and_only_the_log_names_the_place() {
     assert_eq!(ready.status, 503);
     assert!(ready.body.contains("\"message\":\"The store is damaged.\""), "{}", ready.body);
     assert_eq!(client.ask("GET", "/v1/pets/1", "", "").unwrap().status, 200, "reads go on");
-    let told = "changes are refused: the store is damaged: the file: Tree ";
+    let told = "changes are refused: the store is damaged: the data file: Tree ";
     let mut is_told = |_| client.ask("GET", "/health", "", "").is_ok() && logged(&site).contains(told);
     assert!((0..TRIES).any(&mut is_told), "{}", logged(&site));
     assert!(text(&site.run(&["export", "-"]).stdout).contains("\"Fine\""));
@@ -125,10 +125,11 @@ fn a_young_file_without_its_log_is_not_opened_as_a_new_store() {
         let refused = site.run(args);
         let why = text(&refused.stderr);
         assert_eq!(refused.status.code(), Some(1), "{args:?}: {why}");
-        assert!(
-            why.contains("-wal, which holds all changes since the file was created, is missing"),
-            "{why}"
-        );
+        let lost = match args[0] {
+            "export" => "the -wal of the data file, which holds all changes since its creation, is missing",
+            _ => "petstore.db-wal, which holds all changes since the file was created, is missing",
+        };
+        assert!(why.contains(lost), "{why}");
     }
     fs::rename(&away, &log).unwrap();
     site.serve(&[], &[]);

@@ -1,4 +1,4 @@
-//! What a tester sends: taken as something that can be shown and sent again, or refused with what is wrong.
+//! Plans and clock turns: either accepted and rendered in a form that is accepted again, or refused with the fault.
 
 use super::*;
 use crate::exchange::sandbox::routes::render_plan;
@@ -43,7 +43,7 @@ const WORDS: &[&str] = &[
 ];
 
 #[test]
-fn a_plan_can_be_sent_as_it_was_shown() {
+fn a_plan_can_be_sent_again_as_it_was_rendered() {
     bolero::check!(name = "sandbox").for_each(|input| both(input, WORDS, check));
 }
 

@@ -1,13 +1,13 @@
-//! What a merge patch does, against RFC 7396 on the document that the client saw.
+//! The effect of a merge patch, compared with RFC 7396 on the document that the client saw.
 
 use super::*;
 
 #[test]
-fn a_patch_does_what_rfc_7396_says() {
+fn a_patch_has_the_effect_that_rfc_7396_defines() {
     bolero::check!(name = "merge_patch").for_each(|input| both(input, WORDS, check));
 }
 
-/// The document that the client saw, with its patch merged in by somebody else.
+/// Returns the document that the client saw after an independent merge of the patch.
 fn merged(seen: impl FnOnce(&mut Vec<u8>), patch: &[u8]) -> Value {
     let mut document = serde_json::from_slice(&written(seen)).unwrap();
     json_patch::merge(&mut document, &serde_json::from_slice(patch).unwrap());
@@ -29,7 +29,7 @@ fn of_a_pet(patch: &[u8]) {
         category_id: parsed.category_id.unwrap_or(CategoryId::FIRST),
         status: Some(parsed.status.unwrap_or(status)),
     };
-    // Read again, since a name is trimmed where it is taken.
+    // Parsed again, since parsing trims a name.
     let merged = merged(|out| push_pet(out, &seen), patch).to_string();
     assert_eq!(pet_replacement(merged.as_bytes(), Some(id)), Ok(expected.into()));
 }
@@ -55,7 +55,7 @@ fn of_an_order(patch: &[u8]) {
         let merged = merged(|out| push_order(out, &seen), patch);
         let mut expected = ship_date;
         parsed.ship_date.apply(&mut expected);
-        // A date is the same at another offset.
+        // A date may have another offset and be equal.
         let date = merged.get("shipDate").map(|date| Timestamp::parse(date.as_str().unwrap()).unwrap());
         assert_eq!(date, expected);
         assert_eq!(merged["complete"], parsed.complete.unwrap_or(false));

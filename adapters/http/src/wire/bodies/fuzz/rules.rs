@@ -1,11 +1,11 @@
-//! What a body may be, over an untyped document.
+//! The rules of request bodies for an untyped document.
 
 use super::*;
 
-/// Members, and whether each must be there.
+/// The members, and whether each is required.
 type Members<'a> = &'a [(&'a str, bool, fn(&Value) -> bool)];
 
-/// Whether a document is an object of these members alone.
+/// Returns whether a document is an object with these members only.
 fn allows(document: &Value, members: Members<'_>) -> bool {
     document.as_object().is_some_and(|object| {
         object.keys().all(|name| members.iter().any(|(member, ..)| member == name))
@@ -34,7 +34,7 @@ fn status(value: &Value) -> bool {
     value.as_str().is_some_and(|word| matches!(word, "available" | "pending" | "sold"))
 }
 
-/// The grammar of dates has a target of its own.
+/// The grammar of dates has its own fuzz target.
 fn date(value: &Value) -> bool {
     value.as_str().is_some_and(|date| date.chars().count() <= 64 && Timestamp::parse(date).is_ok())
 }
@@ -43,7 +43,7 @@ fn between(value: &Value, least: i64, most: i64) -> bool {
     value.as_i64().is_some_and(|number| (least..=most).contains(&number))
 }
 
-/// A body that is taken is one that the rules allow, and the other way round.
+/// Checks that a body is accepted if and only if the rules allow it.
 fn taken<T>(body: &[u8], parsed: Result<T, ApiError>, members: Members<'_>) -> Option<T> {
     let allowed = document(body).is_some_and(|document| allows(&document, members));
     assert_eq!(parsed.is_ok(), allowed, "{:?}", String::from_utf8_lossy(body));
@@ -51,7 +51,7 @@ fn taken<T>(body: &[u8], parsed: Result<T, ApiError>, members: Members<'_>) -> O
 }
 
 #[test]
-fn a_body_is_taken_when_the_contract_allows_it() {
+fn a_body_is_accepted_when_the_contract_allows_it() {
     bolero::check!(name = "bodies").for_each(|input| both(input, WORDS, check));
 }
 

@@ -1,4 +1,4 @@
-//! How long commits take and how much they hold: a journal that is watched.
+//! Statistics of commits: their duration and size.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use petstore_ports::{Batch, BatchNumber, BulkLoad, Header, Journal, Row, StoreEr
 
 use crate::environment::Stopwatch;
 
-/// Upper bounds of the times of commits.
+/// Upper bounds of the histogram of durations.
 const TIME_BOUNDS: [Duration; 12] = [
     Duration::from_micros(100),
     Duration::from_micros(250),
@@ -25,29 +25,29 @@ const TIME_BOUNDS: [Duration; 12] = [
     Duration::MAX,
 ];
 
-/// Upper bounds of the operations of a commit.
+/// Upper bounds of the histogram of sizes.
 const SIZE_BOUNDS: [u64; 10] = [1, 2, 4, 8, 16, 32, 64, 128, 256, u64::MAX];
 
-/// What was committed.
+/// Statistics of commits.
 #[derive(Debug, Clone)]
-pub(crate) struct Figures {
-    /// How many commits took up to so long, and longer than the bound before.
-    pub(super) durations: [(Duration, u64); TIME_BOUNDS.len()],
-    /// All of them together.
-    pub(super) time: Duration,
-    /// How many commits held up to so many operations, and more than the bound before.
-    pub(super) sizes: [(u64, u64); SIZE_BOUNDS.len()],
-    /// All of them together.
-    pub(super) operations: u64,
-    pub(super) failures: u64,
+pub(crate) struct CommitStats {
+    /// The number of commits in each bucket of durations.
+    pub(crate) durations: [(Duration, u64); TIME_BOUNDS.len()],
+    /// The sum of the durations.
+    pub(crate) time: Duration,
+    /// The number of commits in each bucket of sizes.
+    pub(crate) sizes: [(u64, u64); SIZE_BOUNDS.len()],
+    /// The sum of the sizes.
+    pub(crate) operations: u64,
+    pub(crate) failures: u64,
 }
 
-/// Counts commits. The writer adds to it once a batch.
-pub(crate) struct Commits(Mutex<Figures>);
+/// Counts commits. The writer updates it once a batch.
+pub(crate) struct CommitCounters(Mutex<CommitStats>);
 
-impl Default for Commits {
+impl Default for CommitCounters {
     fn default() -> Self {
-        Self(Mutex::new(Figures {
+        Self(Mutex::new(CommitStats {
             durations: TIME_BOUNDS.map(|bound| (bound, 0)),
             time: Duration::ZERO,
             sizes: SIZE_BOUNDS.map(|bound| (bound, 0)),
@@ -57,36 +57,36 @@ impl Default for Commits {
     }
 }
 
-impl Commits {
-    pub(super) fn figures(&self) -> Figures {
+impl CommitCounters {
+    pub(crate) fn stats(&self) -> CommitStats {
         self.0.lock().clone()
     }
 
     fn add(&self, operations: usize, took: Duration, is_done: bool) {
-        let mut figures = self.0.lock();
+        let mut stats = self.0.lock();
         if !is_done {
-            figures.failures += 1;
+            stats.failures += 1;
             return;
         }
         let operations = operations as u64;
-        figures.time += took;
-        figures.operations += operations;
-        if let Some((_, count)) = figures.durations.iter_mut().find(|(bound, _)| took <= *bound) {
+        stats.time += took;
+        stats.operations += operations;
+        if let Some((_, count)) = stats.durations.iter_mut().find(|(bound, _)| took <= *bound) {
             *count += 1;
         }
-        if let Some((_, count)) = figures.sizes.iter_mut().find(|(bound, _)| operations <= *bound) {
+        if let Some((_, count)) = stats.sizes.iter_mut().find(|(bound, _)| operations <= *bound) {
             *count += 1;
         }
     }
 }
 
-/// A journal that tells of its commits.
-pub(crate) struct Timed<J> {
+/// A journal that measures its commits.
+pub(crate) struct TimedJournal<J> {
     pub(crate) journal: J,
-    pub(crate) commits: Arc<Commits>,
+    pub(crate) commits: Arc<CommitCounters>,
 }
 
-impl<J: Journal> Journal for Timed<J> {
+impl<J: Journal> Journal for TimedJournal<J> {
     fn append(&mut self, batch: &Batch<'_>) -> Result<(), StoreError> {
         let watch = Stopwatch::start();
         let appended = self.journal.append(batch);
@@ -120,14 +120,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_commit_has_one_place_in_each_histogram() {
-        let commits = Commits::default();
+    fn each_commit_is_in_one_bucket_of_each_histogram() {
+        let commits = CommitCounters::default();
         commits.add(1, Duration::from_micros(100), true);
         commits.add(200, Duration::from_mins(1), true);
         commits.add(5, Duration::ZERO, false);
-        let figures = commits.figures();
-        assert_eq!((figures.durations[0].1, figures.durations[11].1), (1, 1));
-        assert_eq!((figures.sizes[0].1, figures.sizes[8].1), (1, 1));
-        assert_eq!((figures.operations, figures.failures), (201, 1));
+        let stats = commits.stats();
+        assert_eq!((stats.durations[0].1, stats.durations[11].1), (1, 1));
+        assert_eq!((stats.sizes[0].1, stats.sizes[8].1), (1, 1));
+        assert_eq!((stats.operations, stats.failures), (201, 1));
     }
 }

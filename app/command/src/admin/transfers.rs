@@ -1,4 +1,4 @@
-//! The shop in and out through the admin socket: lines, after one that asks and before one that ends.
+//! Imports, exports and backups through the admin socket: a stream of lines or bytes after the request.
 
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -9,62 +9,63 @@ use petstore_ports::{Row, StoreErrorKind};
 use petstore_sqlite::Copied;
 use tokio::sync::watch;
 
-use super::{Answer, LINE_TIME};
+use super::{AdminAnswer, LINE_TIME};
 use crate::environment::Stopwatch;
-use crate::ndjson::{End, Imported, Unimported};
+use crate::ndjson::{End, ImportFailure, Imported, RowSink};
 use crate::store::{Backend, DataFile};
-use crate::transfer::Sink;
-use crate::{mended, ndjson, transfer};
+use crate::{migration_report, ndjson};
 
-/// How long the reader of an export may rest, where nobody waits for it: only the log of the file cannot begin anew.
+/// The time limit of a write to the reader of an export that blocks no writer; it only keeps the file's log from being
+/// reset.
 const REST_MAX: Duration = Duration::from_mins(5);
 
-/// How long an export of a store in memory may hold writes out.
+/// The time for which an export of a store in memory may block writes.
 const HELD_MAX: Duration = Duration::from_secs(10);
 
-/// Categories, pets and orders that are copied at once to be exported or backed up: some 50 MB of memory, for as long as that
-/// takes, and as many milliseconds in which no batch begins. More are read from the file while that is well.
+/// The number of records that an export or backup copies into memory at once, about 50 MB. No batch commits meanwhile,
+/// for about 50 ms. Larger stores are read from the file while the file is sound.
 const COPIED_MAX: u64 = 250_000;
 
-/// What imports and exports work on. They block: each runs on a thread of its own.
-pub(crate) struct Bulk {
+/// Runs imports and exports. They block, so each has its own thread.
+pub(crate) struct BulkTransfers {
     backend: Arc<Backend>,
-    /// See [`owe`](Self::owe).
-    owed: watch::Sender<()>,
+    /// See [`mark_pending`](Self::mark_pending).
+    pending: watch::Sender<()>,
 }
 
-impl Bulk {
+impl BulkTransfers {
     pub(crate) fn new(backend: Arc<Backend>) -> Self {
-        Self { backend, owed: watch::Sender::new(()) }
+        Self { backend, pending: watch::Sender::new(()) }
     }
 
-    /// Whoever holds this owes a client an answer.
-    pub(crate) fn owe(&self) -> watch::Receiver<()> {
-        self.owed.subscribe()
+    /// Marks an import whose answer is pending, until the receiver is dropped.
+    pub(crate) fn mark_pending(&self) -> watch::Receiver<()> {
+        self.pending.subscribe()
     }
 
-    /// Waits until every import has said what has become of it.
+    /// Waits until every import has been answered.
     pub(crate) async fn answered(&self) {
-        self.owed.closed().await;
+        self.pending.closed().await;
     }
 
-    /// Takes lines until the client has said that these are all.
+    /// Imports lines until the end line of the client.
     pub(super) fn import(&self, stream: &UnixStream, rename_collisions: bool) -> io::Result<()> {
-        let _owed = self.owe();
+        let _pending = self.mark_pending();
         prepare(stream)?;
-        say(&mut &*stream, &Answer::Ready)?;
+        say(&mut &*stream, &AdminAnswer::Ready)?;
         let lines = BufReader::new(stream);
-        let answer = match ndjson::import(self.backend.bulk(), lines, End::Said, rename_collisions, |_| {}) {
+        let answer = match ndjson::import(self.backend.bulk(), lines, End::EndLine, rename_collisions, |_| {})
+        {
             Ok(Imported { lines, renamed }) => {
-                Answer::Imported { lines, renamed: mended::renamed_categories(&renamed) }
+                AdminAnswer::Imported { lines, renamed: migration_report::renamed_categories(&renamed) }
             }
-            Err(Unimported::Nothing(why)) => Answer::Refused { why },
-            Err(Unimported::InDoubt(why)) => Answer::InDoubt { why },
+            Err(ImportFailure::Nothing(why)) => AdminAnswer::Refused { why },
+            Err(ImportFailure::InDoubt(why)) => AdminAnswer::InDoubt { why },
         };
         say(&mut &*stream, &answer)
     }
 
-    /// Says what is wrong with the data file for good, if something is: nobody is to open it then.
+    /// Returns a permanent fault of the data file. No command may open the file then.
     pub(super) fn check_file(&self) -> Result<(), String> {
         let checked = self.backend.file().map_or(Ok(()), |file| file.check());
         checked.map_err(|error| match error.kind() {
@@ -73,28 +74,28 @@ impl Bulk {
         })
     }
 
-    /// Gives a data file, made of what is in memory: what is wrong with the file is not in that. Only of a large store whose
-    /// file is well a copy is left to the client.
+    /// Sends a data file made from memory, so that faults of the file are not copied. For a large store with a sound
+    /// file the client copies the file itself.
     pub(super) fn backup(&self, stream: &UnixStream) -> io::Result<()> {
         prepare(stream)?;
         let mut output = BufWriter::new(Reader { stream, held: None });
         let Some(file) = self.backend.file() else {
             return say(
                 &mut &*stream,
-                &Answer::Refused { why: "a store in memory has no file to copy".to_owned() },
+                &AdminAnswer::Refused { why: "a store in memory has no data file".to_owned() },
             );
         };
         let is_well = file.check().is_ok() && self.backend.disk_fault().is_none();
         let made = match self.backend.pause_commits() {
-            Err(_) if is_well => return say(&mut &*stream, &Answer::CopyFile),
+            Err(_) if is_well => return say(&mut &*stream, &AdminAnswer::CopyFile),
             Err(why) => Err(why),
             Ok(still) if is_well && still.shop_len() > COPIED_MAX => {
                 drop(still);
-                return say(&mut &*stream, &Answer::CopyFile);
+                return say(&mut &*stream, &AdminAnswer::CopyFile);
             }
             Ok(still) => {
-                // From here on it takes longer than an answer may.
-                say(&mut &*stream, &Answer::Ready)?;
+                // The rest takes longer than an answer may.
+                say(&mut &*stream, &AdminAnswer::Ready)?;
                 let header = still.header();
                 if still.shop_len() > COPIED_MAX {
                     file.copy_of(&header, still.rows())
@@ -106,32 +107,32 @@ impl Bulk {
             }
         };
         match made {
-            Err(why) => say(&mut output, &Answer::Refused { why: why.report() })?,
+            Err(why) => say(&mut output, &AdminAnswer::Refused { why: why.report() })?,
             Ok((copy, Copied { pets, orders, bytes })) => {
-                say(&mut output, &Answer::Copied { pets, orders, bytes })?;
+                say(&mut output, &AdminAnswer::Copied { pets, orders, bytes })?;
                 io::copy(&mut copy.take(bytes), &mut output)?;
             }
         }
         output.flush()
     }
 
-    /// What is in memory, if that is little enough to be copied.
+    /// A copy of the store's rows, if the store is small enough.
     fn copied(&self) -> Option<Vec<Row>> {
         let still = self.backend.pause_commits().ok()?;
         (still.shop_len() <= COPIED_MAX).then(|| still.rows().collect())
     }
 
-    /// Gives all lines, as they are in memory. Those of a large store are read from its file while that is well, so that nobody
-    /// waits; a store without one takes no writes meanwhile.
+    /// Sends all rows as lines. A large store is read from its file while the file is sound, so that no writer waits; a
+    /// large store without a file blocks writes meanwhile.
     pub(super) fn export(&self, stream: &UnixStream) -> io::Result<()> {
         prepare(stream)?;
         let copied = self.copied();
         let file = self.backend.file().filter(|file| file.check().is_ok());
-        // Where there is a file and it is lost, nothing is written in any case.
+        // A store with a lost file accepts no writes anyway.
         let held = self.backend.file().is_none().then(Stopwatch::start);
         let mut output = BufWriter::new(Reader { stream, held });
-        say(&mut output, &Answer::Ready)?;
-        // Until it has that the client waits no longer than for any answer; the first lines may take longer.
+        say(&mut output, &AdminAnswer::Ready)?;
+        // The client waits for this answer with a time limit; the first line may take longer.
         output.flush()?;
         let exported = match (copied, file) {
             (Some(rows), _) => write_rows(rows, &mut output),
@@ -141,19 +142,19 @@ impl Bulk {
             (None, None) => self.export_memory(&mut output),
         };
         let answer = match exported {
-            Ok(lines) => Answer::Exported { lines },
-            Err(why) => Answer::Refused { why },
+            Ok(lines) => AdminAnswer::Exported { lines },
+            Err(why) => AdminAnswer::Refused { why },
         };
         say(&mut output, &answer)?;
         output.flush()
     }
 
-    /// Gives the lines of the file. None if it gives none while the journal fails, too: the disk has no room even for those
-    /// who read, say, or the log has been taken away.
+    /// Sends the lines of the file. Returns none if the file yields no line and the journal fails too, for example
+    /// because the disk is full or the log was removed.
     fn export_file(&self, file: &DataFile<'_>, output: &mut dyn Write) -> Option<Result<u64, String>> {
         let mut begun = false;
-        let read = |sink: &mut Sink<'_>| file.read_snapshot(sink);
-        let exported = transfer::export_file(&file.path(), read, output, |_| begun = true);
+        let read = |sink: &mut RowSink<'_>| file.read_snapshot(sink);
+        let exported = ndjson::export_snapshot(&file.path(), read, output, |_| begun = true);
         match exported {
             Err(_) if !begun && self.backend.disk_fault().is_some() => None,
             exported => Some(exported.map_err(|failure| failure.message)),
@@ -165,17 +166,17 @@ impl Bulk {
     }
 }
 
-/// Gives the lines of rows that were copied.
+/// Writes rows as lines.
 fn write_rows(rows: Vec<Row>, output: &mut dyn Write) -> Result<u64, String> {
     rows.into_iter().try_fold(0, |lines, row| {
         ndjson::write_row(output, &row).map(|more| lines + more).map_err(|error| error.to_string())
     })
 }
 
-/// Whoever reads an export.
+/// The connection to the reader of an export, with time limits.
 struct Reader<'s> {
     stream: &'s UnixStream,
-    /// Since when writes are held out for it; none if they are not.
+    /// The time since when writes are blocked; none if they are not.
     held: Option<Stopwatch>,
 }
 
@@ -185,7 +186,7 @@ impl Write for Reader<'_> {
             Some(held) => HELD_MAX.checked_sub(held.elapsed()).filter(|left| !left.is_zero()),
             None => Some(REST_MAX),
         };
-        let left = left.ok_or_else(|| io::Error::other("writes have waited for the reader for too long"))?;
+        let left = left.ok_or_else(|| io::Error::other("the reader was too slow and blocked writes"))?;
         self.stream.set_write_timeout(Some(left))?;
         self.stream.write(bytes)
     }
@@ -195,15 +196,15 @@ impl Write for Reader<'_> {
     }
 }
 
-/// A client that stops sending or reading does not hold writers out for ever.
+/// Sets time limits, so that a client that stops does not block writers.
 fn prepare(stream: &UnixStream) -> io::Result<()> {
     stream.set_nonblocking(false)?;
     stream.set_read_timeout(Some(LINE_TIME))?;
     stream.set_write_timeout(Some(LINE_TIME))
 }
 
-/// In one write: a server that ends meanwhile has said all of it or nothing.
-fn say(output: &mut dyn Write, answer: &Answer) -> io::Result<()> {
+/// Writes an answer with one call: a server that is killed has sent all of it or nothing.
+fn say(output: &mut dyn Write, answer: &AdminAnswer) -> io::Result<()> {
     let mut line = serde_json::to_vec(answer)?;
     line.push(b'\n');
     output.write_all(&line)
@@ -218,13 +219,13 @@ mod tests {
 
     use super::*;
 
-    fn is_answered(bulk: &Bulk) -> bool {
+    fn is_answered(bulk: &BulkTransfers) -> bool {
         pin!(bulk.answered()).poll(&mut Context::from_waker(Waker::noop())) == Poll::Ready(())
     }
 
     #[test]
-    fn an_import_owes_its_answer_until_that_is_written() {
-        let bulk = Arc::new(Bulk::new(Arc::new(Backend::in_memory(1))));
+    fn an_import_is_pending_until_its_answer_is_written() {
+        let bulk = Arc::new(BulkTransfers::new(Arc::new(Backend::in_memory(1))));
         assert!(is_answered(&bulk));
         let (mut client, server) = UnixStream::pair().unwrap();
         let import = std::thread::spawn({
@@ -245,7 +246,7 @@ mod tests {
         assert!(is_answered(&bulk));
     }
 
-    /// What was written at once, each by itself.
+    /// The arguments of each write.
     #[derive(Default)]
     struct Writes(Vec<Vec<u8>>);
 
@@ -261,9 +262,9 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_written_at_once() {
+    fn an_answer_is_one_write() {
         let mut writes = Writes::default();
-        say(&mut writes, &Answer::Imported { lines: 7, renamed: vec![] }).unwrap();
+        say(&mut writes, &AdminAnswer::Imported { lines: 7, renamed: vec![] }).unwrap();
         assert_eq!(writes.0, [b"{\"answer\":\"imported\",\"lines\":7}\n"]);
     }
 }

@@ -7,18 +7,18 @@ use petstore_domain::Timestamp;
 use petstore_ports::Clock;
 use petstore_ports::api::{ClockFace, ClockTurn, Hands};
 
-/// The machine's clock until it is set; then it continues from the set time, or stands still.
-pub struct SandboxClock {
+/// A clock that follows the machine's clock until it is set; then it continues from the new time, or is frozen.
+pub(crate) struct SandboxClock {
     machine: Arc<dyn Clock>,
     pace: RwLock<Pace>,
 }
 
-/// The progress of the clock.
+/// The relation of the clock to the machine's clock.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Pace {
-    /// In step with the machine's clock, ahead of it by this number of milliseconds.
+    /// This many milliseconds ahead of the machine's clock.
     Ahead(i64),
-    /// Standing still at this time.
+    /// Frozen at this time.
     Frozen(Timestamp),
 }
 
@@ -36,18 +36,18 @@ impl Pace {
 }
 
 impl SandboxClock {
-    /// Returns a clock with the machine's time.
-    pub fn new(machine: Arc<dyn Clock>) -> Self {
+    /// Returns a clock that shows the machine's time.
+    pub(crate) fn new(machine: Arc<dyn Clock>) -> Self {
         Self { machine, pace: RwLock::new(Pace::Ahead(0)) }
     }
 
-    /// Returns the time of the clock.
-    pub fn face(&self) -> ClockFace {
+    /// The current time, and whether the clock is frozen.
+    pub(crate) fn face(&self) -> ClockFace {
         let pace = *self.pace.read();
         ClockFace { now: pace.at(self.machine.now()), frozen: matches!(pace, Pace::Frozen(_)) }
     }
 
-    /// Adjusts the clock. Returns its new time, and, if it went back, its former pace.
+    /// Sets the clock. Returns its new state, and its former pace if the clock went backwards.
     pub(crate) fn turn(&self, turn: ClockTurn) -> (ClockFace, Option<Pace>) {
         let mut pace = self.pace.write();
         let went = *pace;
@@ -64,7 +64,7 @@ impl SandboxClock {
         (ClockFace { now, frozen }, (now < before).then_some(went))
     }
 
-    /// Restores a former pace.
+    /// Restores the pace that the clock had before it was set.
     pub(crate) fn turn_again(&self, went: Pace) {
         *self.pace.write() = went;
     }
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn it_goes_on_from_where_it_was_set_stands_still_and_goes_on_again() {
+    fn a_clock_continues_from_the_time_it_was_set_to_and_can_be_frozen() {
         let machine = Arc::new(Machine(AtomicI64::new(1_000)));
         let clock = SandboxClock::new(Arc::clone(&machine) as Arc<dyn Clock>);
         let shows = |millis| assert_eq!(clock.now().as_millis(), millis);
@@ -109,7 +109,7 @@ mod tests {
         machine.0.store(2_000, Ordering::SeqCst);
         shows(1_510);
         assert!(clock.face().frozen);
-        // Frozen, it can be turned, and stays frozen.
+        // A frozen clock can be set, and stays frozen.
         assert!(clock.turn(turn(Some(Hands::Advance(Duration::from_millis(90))), None)).1.is_none());
         shows(1_600);
         assert!(clock.turn(turn(None, Some(false))).1.is_none());
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn it_stops_at_the_end_of_time() {
+    fn a_clock_stays_within_the_range_of_timestamps() {
         let clock = SandboxClock::new(Arc::new(Machine(AtomicI64::new(0))));
         clock.turn(turn(Some(Hands::Advance(Duration::MAX)), None));
         assert_eq!(clock.now(), Timestamp::MAX);

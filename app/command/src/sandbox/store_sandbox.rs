@@ -1,27 +1,27 @@
-//! The operations of a sandbox, over the ports.
+//! The operations of the sandbox, over the ports.
 
 use std::sync::Arc;
 
 use petstore_ports::api::{ClockFace, ClockTurn, Sandbox};
 use petstore_ports::{Entropy, Resettable, Row, StoreError};
 
-use crate::clock::SandboxClock;
+use super::clock::SandboxClock;
 
-/// A store and a clock that only the tester uses.
-pub struct TestBed {
+/// A store and a clock that a tester controls.
+pub(crate) struct StoreSandbox {
     /// The store.
-    pub store: Arc<dyn Resettable>,
+    pub(crate) store: Arc<dyn Resettable>,
     /// The clock that the service works with.
-    pub clock: Arc<SandboxClock>,
+    pub(crate) clock: Arc<SandboxClock>,
     /// The source of a new epoch for each reset.
-    pub entropy: Arc<dyn Entropy>,
-    /// The content of the shop after a reset: categories, pets and orders, in this order.
-    pub shop: Arc<[Row]>,
+    pub(crate) entropy: Arc<dyn Entropy>,
+    /// The content of the store after a reset: categories, pets and orders, in this order.
+    pub(crate) shop: Arc<[Row]>,
 }
 
-impl Sandbox for TestBed {
+impl Sandbox for StoreSandbox {
     fn new_epoch(&self) -> Result<u64, StoreError> {
-        // Eight bytes are enough to avoid an earlier epoch.
+        // 64 random bits make a repeated epoch improbable.
         Ok(self.entropy.bits()?[..8].iter().fold(0, |epoch, byte| epoch << 8 | u64::from(*byte)))
     }
 
@@ -36,7 +36,7 @@ impl Sandbox for TestBed {
     fn set_clock(&self, turn: ClockTurn) -> Result<ClockFace, StoreError> {
         let (face, back_from) = self.clock.turn(turn);
         if let Some(went) = back_from {
-            // If the windows cannot be forgotten, the clock keeps its time: windows of a later time must not remain.
+            // With the clock set back, windows of later times would count against both old and new requests.
             self.store.forget_usage().inspect_err(|_| self.clock.turn_again(went))?;
         }
         Ok(face)

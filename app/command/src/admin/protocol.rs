@@ -1,4 +1,4 @@
-//! What the two ends of the admin socket say to each other.
+//! The messages of the admin socket.
 
 use petstore_domain::{
     Account, AccountName, Ban, KeyFault, KeyLabel, KeyRecord, Limit, Limits, Plan, Timestamp,
@@ -6,12 +6,12 @@ use petstore_domain::{
 use petstore_ports::api::KeyListing;
 use serde::{Deserialize, Serialize};
 
-use crate::Failure;
+use crate::failure::Failure;
 
-/// What a client asks.
+/// A request of a client.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "ask", rename_all = "snake_case", deny_unknown_fields)]
-pub(crate) enum Request {
+pub(crate) enum AdminRequest {
     CreateKey {
         account: Option<String>,
         plan: Option<PlanChoice>,
@@ -34,7 +34,7 @@ pub(crate) enum Request {
     },
     RotateKey {
         key: KeyRef,
-        /// None for what the server's setting is.
+        /// None: the server's setting.
         overlap_millis: Option<u64>,
     },
     RevokeKey {
@@ -54,31 +54,31 @@ pub(crate) enum Request {
         name: Option<String>,
         plan: Option<PlanChoice>,
     },
-    /// Read the settings anew.
+    /// Reload the settings.
     Reload,
-    /// Say what is wrong with the data file for good.
+    /// Report a permanent fault of the data file.
     CheckFile,
-    /// Lines of the shop follow, up to the end of what the client sends.
+    /// Import the lines that follow, up to the end line.
     Import {
-        /// Whether a category is renamed whose name reads like that of an older one.
+        /// Renames categories whose name is equal to that of an older one.
         #[serde(default)]
         rename_collisions: bool,
     },
-    /// Lines of the shop are to follow.
+    /// Send all lines of the shop.
     Export,
-    /// The bytes of a data file are to follow.
+    /// Send a data file.
     Backup,
 }
 
-/// What a server answers.
+/// An answer of the server.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "snake_case")]
-pub(crate) enum Answer {
-    /// A key with its secret, for this once.
+pub(crate) enum AdminAnswer {
+    /// A key with its secret, which is sent only once.
     Created {
         secret: String,
         key: KeyView,
-        /// The key that a rotation ends.
+        /// The key that a rotation replaces.
         #[serde(default)]
         replaced: Option<Replaced>,
     },
@@ -96,43 +96,43 @@ pub(crate) enum Answer {
         accounts: Vec<AccountView>,
         more: bool,
     },
-    /// What a reload did, for a person.
+    /// The results of a reload, as text.
     Reloaded {
         lines: Vec<String>,
     },
-    /// The data file is what it was, or there is none.
+    /// The data file is sound, or there is none.
     FileIsWell,
-    /// Lines may follow, from whoever has them.
+    /// The transfer may start.
     Ready,
     Imported {
         lines: u64,
-        /// The categories that were renamed, for a person.
+        /// A message for each renamed category.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         renamed: Vec<String>,
     },
     Exported {
         lines: u64,
     },
-    /// The data file is well, and a copy of it is quicker made by who asks.
+    /// The data file is sound, and the client should copy it itself.
     CopyFile,
-    /// So many bytes follow, and this is in them.
+    /// A data file of this many bytes follows, with these contents.
     Copied {
         pets: u64,
         orders: u64,
         bytes: u64,
     },
-    /// Whether all that was sent is there, or nothing, is not known.
+    /// The import may be complete or absent; the result is unknown.
     InDoubt {
         why: String,
     },
-    /// What is wrong, for a person.
+    /// The request is refused, with the reason.
     Refused {
         why: String,
     },
 }
 
-impl Answer {
-    /// The answer, or why there is none.
+impl AdminAnswer {
+    /// Returns the answer, or the reason of a refusal as a failure.
     pub(crate) fn understood(self) -> Result<Self, Failure> {
         match self {
             Self::Refused { why } => Err(Failure::because(why)),
@@ -141,12 +141,12 @@ impl Answer {
     }
 }
 
-/// A key, as an operator names it: by its number, or by its first characters.
+/// A reference to a key: its id, or its first characters.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct KeyRef(pub(crate) String);
 
-/// A plan, as an operator names it; with its limits, if it is one that has its own.
+/// The name of a plan, with limits if it is the enterprise plan.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct PlanChoice {
     pub(crate) plan: PlanName,
@@ -165,12 +165,12 @@ pub(crate) enum PlanName {
 }
 
 impl PlanChoice {
-    /// The plan, if its limits fit it.
+    /// Returns the plan, if the limits match it.
     pub(crate) fn plan(self) -> Result<Plan, String> {
         let own = match (self.minute, self.day) {
             (None, None) => None,
             (Some(minute), Some(day)) => Some((minute, day)),
-            _ => return Err("--minute and --day go together".to_owned()),
+            _ => return Err("--minute and --day need each other".to_owned()),
         };
         match (self.plan, own) {
             (PlanName::Free, None) => Ok(Plan::Free),
@@ -184,19 +184,19 @@ impl PlanChoice {
                 _ => Err(format!("a limit is between 1 and {}", Limit::MAX)),
             },
             (PlanName::Enterprise, None) => Err("the enterprise plan needs --minute and --day".to_owned()),
-            (_, Some(_)) => Err("only the enterprise plan has limits of its own".to_owned()),
+            (_, Some(_)) => Err("only the enterprise plan takes --minute and --day".to_owned()),
         }
     }
 }
 
-/// An account, as an operator sees it.
+/// An account as the commands show it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct AccountView {
     pub(crate) id: u64,
     pub(crate) name: String,
     pub(crate) plan: String,
-    /// Requests a minute: its plan's, as the server's settings have it, or its own.
+    /// Requests a minute: of the plan, or of the account.
     pub(crate) minute: Option<u32>,
     /// Requests a day, likewise.
     pub(crate) day: Option<u32>,
@@ -216,17 +216,17 @@ impl AccountView {
     }
 }
 
-/// A key that another one replaces, and how long it lives on.
+/// A key that was replaced, and the end of its validity.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Replaced {
     pub(crate) id: u64,
     pub(crate) expires_at: String,
-    /// Whether the key's own expiry comes before the overlap is over: a rotation lengthens no life.
+    /// Set if the key's own expiry comes before the end of the overlap: a rotation extends no validity.
     pub(crate) is_cut_short: bool,
 }
 
-/// A key, as an operator sees it.
+/// A key as the commands show it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct KeyView {
@@ -244,7 +244,7 @@ pub(crate) struct KeyView {
     pub(crate) expires_at: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) revoked_at: Option<String>,
-    /// Only while a ban is in force.
+    /// Present only while a ban is in force.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) banned_until: Option<String>,
 }
@@ -278,12 +278,12 @@ impl KeyView {
     }
 }
 
-/// An account's name as an operator writes it.
+/// Parses the name of an account.
 pub(crate) fn account_name(text: &str) -> Result<AccountName, String> {
-    AccountName::parse(text).map_err(|error| format!("an account's name {error}"))
+    AccountName::parse(text).map_err(|error| format!("the name of an account {error}"))
 }
 
-/// A key's label as an operator writes it.
+/// Parses the label of a key.
 pub(crate) fn key_label(text: &str) -> Result<KeyLabel, String> {
-    KeyLabel::parse(text).map_err(|error| format!("a label {error}"))
+    KeyLabel::parse(text).map_err(|error| format!("the label of a key {error}"))
 }

@@ -1,6 +1,6 @@
-//! Counts as people read them.
+//! Counts with their nouns.
 
-/// A count with its noun, in the singular where there is one: `1 pet`, `2 pets`.
+/// Returns a count with its noun, singular or plural: `1 pet`, `2 pets`.
 pub(crate) fn counted(count: u64, noun: &str) -> String {
     let ending = if count == 1 { "" } else { "s" };
     format!("{count} {noun}{ending}")

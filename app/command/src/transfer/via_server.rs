@@ -1,4 +1,4 @@
-//! Lines through a running server: the client's end of what `admin::Bulk` does.
+//! Transfers through a running server: the client of `admin::BulkTransfers`.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::Shutdown;
@@ -9,12 +9,12 @@ use std::time::Duration;
 use petstore_sqlite::{Copied, keep_copy};
 
 use super::progress::Progress;
-use super::{unimported, unwritten};
-use crate::Failure;
-use crate::admin::{Answer, LINE_TIME, NOT_UNDERSTOOD, Request, begin, begun, cut_off};
-use crate::ndjson::{END_LINE, Unimported};
+use super::unimported;
+use crate::admin::{AdminAnswer, AdminRequest, LINE_TIME, NOT_UNDERSTOOD, begin, begun, cut_off};
+use crate::failure::Failure;
+use crate::ndjson::{END_LINE, ImportFailure, unwritten};
 
-/// Sends lines to a server, which takes all or none. `fault` is what a failure to read them is called.
+/// Sends lines to a server, which imports all or none. `fault` makes the failure of reading them.
 pub(super) fn import(
     mut server: UnixStream,
     input: impl Read,
@@ -22,23 +22,23 @@ pub(super) fn import(
     progress: Progress,
     fault: impl Fn(&io::Error) -> Failure,
 ) -> Result<(u64, Vec<String>), Failure> {
-    let mut answers = begin(&server, &Request::Import { rename_collisions }, LINE_TIME)?;
+    let mut answers = begin(&server, &AdminRequest::Import { rename_collisions }, LINE_TIME)?;
     let sent = send_lines(input, &mut server, progress);
-    // Closed without the line that ends them, what was sent is dropped.
+    // Without the end line, the server discards the lines.
     let _ = server.shutdown(Shutdown::Write);
     if let Err(Broken::Input(error)) = sent {
         return Err(unimported(&fault(&error).message.into()));
     }
-    // The server may refuse a line while we are still sending: why, it says afterwards.
+    // The server may refuse a line while the client is still sending; the reason follows in the answer.
     match outcome(&mut answers)? {
-        Answer::Imported { lines, renamed } => Ok((lines, renamed)),
-        Answer::Refused { why } => Err(unimported(&Unimported::Nothing(why))),
-        Answer::InDoubt { why } => Err(unimported(&Unimported::InDoubt(why))),
-        _ => Err(in_doubt("the server answered something else: is it of another version?")),
+        AdminAnswer::Imported { lines, renamed } => Ok((lines, renamed)),
+        AdminAnswer::Refused { why } => Err(unimported(&ImportFailure::Nothing(why))),
+        AdminAnswer::InDoubt { why } => Err(unimported(&ImportFailure::InDoubt(why))),
+        _ => Err(in_doubt("unexpected answer: the server may be of another version")),
     }
 }
 
-/// What has stopped lines on their way.
+/// The side that has failed while lines were sent.
 enum Broken {
     Input(io::Error),
     Output,
@@ -65,18 +65,18 @@ fn send_lines(input: impl Read, server: &mut impl Write, mut progress: Progress)
     server.write_all(END_LINE).map_err(|_| Broken::Output)
 }
 
-/// Writes the lines that a server gives.
+/// Writes the lines of a server's export.
 pub(super) fn export(
     server: &UnixStream,
     output: &mut dyn Write,
     mut progress: Progress,
 ) -> Result<u64, Failure> {
-    let mut answers = begin(server, &Request::Export, LINE_TIME)?;
+    let mut answers = begin(server, &AdminRequest::Export, LINE_TIME)?;
     let (mut count, mut line) = (0, Vec::new());
     loop {
         line.clear();
         let read = answers.read_until(b'\n', &mut line).map_err(|error| cut_off(&error))?;
-        // Lines of the shop come as they are; one of the protocol's own ends them.
+        // The answer in the protocol's form ends the lines.
         if read == 0 || line.starts_with(b"{\"answer\"") {
             break;
         }
@@ -84,87 +84,86 @@ pub(super) fn export(
         count += 1;
         progress.show(count);
     }
-    match serde_json::from_slice::<Answer>(&line) {
-        Ok(Answer::Exported { lines }) if lines == count => Ok(count),
+    match serde_json::from_slice::<AdminAnswer>(&line) {
+        Ok(AdminAnswer::Exported { lines }) if lines == count => Ok(count),
         Ok(answer) => {
-            answer.understood().map(|_| count).and(Err(Failure::because("the export is not whole")))
+            answer.understood().map(|_| count).and(Err(Failure::because("the export is incomplete")))
         }
         Err(_) => Err(Failure::because(
-            "the export is not whole: the server went away, or has waited for its reader for too long",
+            "the export is incomplete: the server closed the connection, perhaps because its reader was too slow",
         )),
     }
 }
 
-/// What comes of asking a server for a backup.
+/// The result of asking a server for a backup.
 pub(super) enum Asked {
-    /// It has come.
+    /// The server has sent it.
     Came(Copied),
     /// The client copies the file itself.
     CopyFile,
 }
 
-/// Takes a backup that a server gives of what is in its memory. `patience`: how long for its first word.
+/// Receives a backup that a server makes from memory. `patience` is the time limit of its first answer.
 pub(super) fn backup(
     server: &UnixStream,
     patience: Duration,
     source: &Path,
     target: &Path,
 ) -> Result<Asked, Failure> {
-    // One that cannot be asked says nothing against its file.
-    let Ok((mut answers, first)) = begun(server, &Request::Backup, patience) else {
+    // A server that cannot be asked does not prove the file faulty.
+    let Ok((mut answers, first)) = begun(server, &AdminRequest::Backup, patience) else {
         return Ok(Asked::CopyFile);
     };
     match first {
-        Answer::Ready => {}
-        Answer::CopyFile => return Ok(Asked::CopyFile),
-        Answer::Refused { why } if why == NOT_UNDERSTOOD => return Ok(Asked::CopyFile),
+        AdminAnswer::Ready => {}
+        AdminAnswer::CopyFile => return Ok(Asked::CopyFile),
+        AdminAnswer::Refused { why } if why == NOT_UNDERSTOOD => return Ok(Asked::CopyFile),
         answer => return Err(not_made(answer)),
     }
     let mut line = Vec::new();
     answers.read_until(b'\n', &mut line).map_err(|error| cut_off(&error))?;
     match serde_json::from_slice(&line) {
-        Ok(Answer::Copied { pets, orders, bytes }) => {
+        Ok(AdminAnswer::Copied { pets, orders, bytes }) => {
             keep_copy(source, target, &mut answers, bytes)
                 .map_err(|error| Failure::because(error.report()))?;
             Ok(Asked::Came(Copied { pets, orders, bytes }))
         }
         Ok(answer) => Err(not_made(answer)),
-        Err(_) => Err(Failure::because("no backup was made: the server went away")),
+        Err(_) => Err(Failure::because("no backup was made: the server closed the connection")),
     }
 }
 
-fn not_made(answer: Answer) -> Failure {
+fn not_made(answer: AdminAnswer) -> Failure {
     let why = match answer {
-        Answer::Refused { why } => why,
-        _ => "the server answered something else: is it of another version?".to_owned(),
+        AdminAnswer::Refused { why } => why,
+        _ => "unexpected answer: the server may be of another version".to_owned(),
     };
     Failure::because(format!(
-        "no backup was made: {why}; `petstore export` writes what the server has in its memory"
+        "no backup was made: {why}; `petstore export` writes the data that the server has in memory"
     ))
 }
 
-/// What has become of an import. All of it may be there, although nobody says so, or only half a word: only the server
-/// knows.
-fn outcome(answers: &mut impl BufRead) -> Result<Answer, Failure> {
+/// Reads the result of an import. Without a complete answer the result is unknown, because only the server knows it.
+fn outcome(answers: &mut impl BufRead) -> Result<AdminAnswer, Failure> {
     let mut line = Vec::new();
     let read = answers.read_until(b'\n', &mut line);
-    read.map_err(|error| in_doubt(&format!("the server's answer did not come: {error}")))?;
+    read.map_err(|error| in_doubt(&format!("no answer from the server: {error}")))?;
     if line.last() != Some(&b'\n') {
-        return Err(in_doubt("the server went away before it said what has become of the import"));
+        return Err(in_doubt("the server closed the connection before the result of the import"));
     }
     serde_json::from_slice(&line)
-        .map_err(|_| in_doubt("the server's answer cannot be read: is it of another version?"))
+        .map_err(|_| in_doubt("the server's answer cannot be parsed: it may be of another version"))
 }
 
 fn in_doubt(why: &str) -> Failure {
-    unimported(&Unimported::InDoubt(why.to_owned()))
+    unimported(&ImportFailure::InDoubt(why.to_owned()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// What an import comes to whose server is ready, says this when all lines are there, and goes away.
+    /// The result of an import whose server is ready, answers this after all lines, and disconnects.
     fn import_answered(last: &[u8]) -> Result<u64, Failure> {
         let (client, mut server) = UnixStream::pair().unwrap();
         let last = last.to_vec();
@@ -181,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn an_import_whose_answer_is_broken_is_in_doubt() {
+    fn an_import_without_a_complete_answer_is_in_doubt() {
         let whole = b"{\"answer\":\"imported\",\"lines\":1}\n";
         assert_eq!(import_answered(whole).unwrap(), 1);
         let broken = (0..whole.len()).map(|end| &whole[..end]);
@@ -191,7 +190,7 @@ mod tests {
             let said = String::from_utf8_lossy(answer);
             assert_eq!(code, 1, "{said}");
             assert!(
-                message.ends_with(": all of it is there or nothing; look before you import again"),
+                message.ends_with(": the import is complete or absent: check before you import again"),
                 "{said}: {message}"
             );
         }

@@ -1,4 +1,4 @@
-//! The way to the server, or to the file that none serves.
+//! The target of administrative commands: the server, or the file if no server runs.
 
 use std::path::{Path, PathBuf};
 use std::sync::Once;
@@ -8,24 +8,27 @@ use clap::Args;
 use super::tables::keys_table;
 use petstore_domain::ApiKey;
 
-use crate::admin::{AccountView, Answer, KeyView, Replaced, Request, ServerAddress, ask, connect};
-use crate::at_rest;
+use crate::admin::{AccountView, AdminAnswer, AdminRequest, KeyView, Replaced, ServerAddress, ask, connect};
+use crate::failure::Failure;
+use crate::offline_admin;
 use crate::settings::{DEFAULT_DB, Db};
 use crate::table::show;
+use crate::terminal::notify;
+use crate::terminal::print;
+use crate::terminal::print_once;
 use crate::terminal::{visible, visible_json};
-use crate::{Failure, print, print_to_its_end, tell};
 
-/// Behind what is a command's own.
+/// The display order behind the command's own flags.
 const LAST: usize = 40;
 
-/// Where the server is, and how to print.
+/// The options that select the store, and the form of the output.
 #[derive(Debug, Args)]
-pub(crate) struct Through {
-    /// The server's admin socket; FILE.sock beside the data unless told otherwise
+pub(crate) struct StoreTarget {
+    /// The server's admin socket; default: FILE.sock beside the data file
     #[arg(long, env = "PETSTORE_ADMIN_SOCKET", value_name = "FILE", global = true, help_heading = "Server")]
     admin_socket: Option<PathBuf>,
 
-    /// Where the data is kept: the server's socket is beside it, and where no server runs it is opened itself
+    /// Location of the data: the server's socket is beside it; without a server the command opens it
     #[arg(long, env = "PETSTORE_DB", default_value = DEFAULT_DB, value_parser = Db::parse, value_name = "FILE|memory", global = true, help_heading = "Server")]
     pub(crate) db: Db,
 
@@ -38,8 +41,8 @@ pub(crate) struct Through {
     config: Option<PathBuf>,
 }
 
-impl Through {
-    /// The same with the settings file, of which a store at rest takes the figures of the plans.
+impl StoreTarget {
+    /// Adds the settings file. Without a server, the plans' limits are read from it.
     pub(crate) fn with_config(self, config: Option<PathBuf>) -> Self {
         Self { config, ..self }
     }
@@ -48,19 +51,19 @@ impl Through {
         self.admin_socket.clone().unwrap_or_else(|| self.db.admin_socket())
     }
 
-    /// The server that a command means, and whose it may be.
+    /// The server to ask, and the data file that identifies its user.
     pub(crate) fn server(&self) -> ServerAddress {
         let data = if let Db::File(file) = &self.db { Some(file.clone()) } else { None };
         ServerAddress { socket: self.socket(), data }
     }
 
-    /// Asks the server that owns the store, or where none runs the store itself.
-    pub(super) fn ask(&self, request: Request) -> Result<Answer, Failure> {
+    /// Sends a request to the server, or executes it on the file if no server runs.
+    pub(super) fn ask(&self, request: AdminRequest) -> Result<AdminAnswer, Failure> {
         let server = self.server();
         match (ask(&server, &request)?, &self.db) {
             (Some(answer), _) => answer.understood(),
             (None, Db::File(file)) if file.exists() => {
-                let answer = at_rest::ask(&self.db, self.config.as_deref(), request)?.understood()?;
+                let answer = offline_admin::ask(&self.db, self.config.as_deref(), request)?.understood()?;
                 self.tell_that_none_answers(&server.socket);
                 Ok(answer)
             }
@@ -68,88 +71,92 @@ impl Through {
         }
     }
 
-    /// What to say where there is neither.
+    /// The failure if there is neither a server nor a file.
     pub(crate) fn nowhere(&self) -> Failure {
         Failure::because(format!(
-            "no server answers at {}, and there is no data in {}: start one with `petstore serve`, or name its \
-             --admin-socket or --db{}",
+            "no server listens at {}, and {} does not exist: start a server with `petstore serve`, or name its \
+                --admin-socket or --db{}",
             self.socket().display(),
             self.db,
             self.hint()
         ))
     }
 
-    /// Whoever meant a server sees that it was not asked. A command may ask more than once.
+    /// Tells once that no server was asked: the operator may have meant one.
     fn tell_that_none_answers(&self, socket: &Path) {
         static TOLD: Once = Once::new();
         TOLD.call_once(|| {
             let (socket, hint) = (socket.display(), self.hint());
-            tell(&format!("no server answers at {socket}, so {} itself was opened{hint}", self.db));
+            notify(&format!("no server listens at {socket}, so {} was opened directly{hint}", self.db));
         });
     }
 
-    /// What to say of a server in this folder that keeps nothing: it has another socket than one with a file.
+    /// A hint if a server without a file runs in this folder: its socket has another name.
     fn hint(&self) -> &'static str {
         let in_memory = Db::Memory.admin_socket();
         let is_there = self.admin_socket.is_none() && self.socket() != in_memory;
         let in_memory = ServerAddress { socket: in_memory, data: None };
         if is_there && matches!(connect(&in_memory), Ok(Some(_))) {
-            "; a server with --db memory runs in this folder: say that to mean it"
+            "; a server with --db memory runs in this folder: add --db memory to use it"
         } else {
             ""
         }
     }
 
-    pub(super) fn created(&self, request: Request, quiet: bool) -> Result<(), Failure> {
-        let is_rotation = matches!(request, Request::RotateKey { .. });
-        let Answer::Created { secret, key, replaced } = self.ask(request)? else { return Err(unexpected()) };
-        // It is printed as it is.
+    pub(super) fn created(&self, request: AdminRequest, quiet: bool) -> Result<(), Failure> {
+        let is_rotation = matches!(request, AdminRequest::RotateKey { .. });
+        let AdminAnswer::Created { secret, key, replaced } = self.ask(request)? else {
+            return Err(unexpected());
+        };
+        // The secret is printed unescaped.
         if ApiKey::parse(secret.as_bytes()).is_err() {
             return Err(unexpected());
         }
-        // If it cannot be shown it is lost, but it opens doors: whoever made it must know which one to revoke.
+        // A key that cannot be shown is lost but valid: the message says which one to revoke.
         let id = key.id;
-        // Nobody said that it was to have one: it has as long a life as the one that it replaces was given.
+        // A successor gets the same lifetime as the key that it replaces, which the operator may not expect.
         let end = key.expires_at.as_ref().filter(|_| is_rotation);
-        let end = end.map(|end| format!("Key {id}, the new one, ends at {end}"));
+        let end = end.map(|end| format!("The new key {id} expires at {end}"));
         let shown = if self.json {
             let mut json = serde_json::json!(key);
             json["key"] = secret.into();
             if let Some(replaced) = replaced {
                 json["replaced"] = serde_json::json!(replaced);
             }
-            print_to_its_end(&visible_json(&format!("{json:#}\n")))
+            print_once(&visible_json(&format!("{json:#}\n")))
         } else if quiet {
-            // Whoever planned for the whole overlap must know all the same.
+            // A shorter overlap than requested is reported even with --quiet.
             let cut_short = replaced.iter().filter(|old| old.is_cut_short).map(lives_until);
-            cut_short.chain(end).for_each(|word| tell(&word));
-            print_to_its_end(&format!("{secret}\n"))
+            cut_short.chain(end).for_each(|word| notify(&word));
+            print_once(&format!("{secret}\n"))
         } else {
             let words = replaced.as_ref().map(lives_until).into_iter().chain(end);
             let words: String = words.map(|word| word + ".\n").collect();
-            let said =
-                format!("{secret}\n\nThis is the one time that the key is shown. Its id is {id}.\n{words}");
-            print_to_its_end(&visible(&said)).and_then(|()| show(&keys_table(&[key])))
+            let said = format!("{secret}\n\nThe key is shown only this once. Its id is {id}.\n{words}");
+            print_once(&visible(&said)).and_then(|()| show(&keys_table(&[key])))
         };
         shown.map_err(|failure| {
-            Failure::because(format!("{}; key {id} was made and is lost: revoke it", failure.message))
+            Failure::because(format!(
+                "{}; key {id} was created but could not be shown: revoke it",
+                failure.message
+            ))
         })
     }
 
-    pub(super) fn key(&self, request: Request) -> Result<(), Failure> {
+    pub(super) fn key(&self, request: AdminRequest) -> Result<(), Failure> {
         match self.ask(request)? {
-            Answer::Key { key } if self.json => print_json(&key),
-            Answer::Key { key } => show(&keys_table(&[key])),
+            AdminAnswer::Key { key } if self.json => print_json(&key),
+            AdminAnswer::Key { key } => show(&keys_table(&[key])),
             _ => Err(unexpected()),
         }
     }
 
-    /// All keys.
+    /// Lists all keys.
     pub(super) fn keys(&self) -> Result<Vec<KeyView>, Failure> {
         let mut all: Vec<KeyView> = Vec::new();
         loop {
             let after = all.last().map(|key| key.id);
-            let Answer::Keys { keys, more } = self.ask(Request::ListKeys { after })? else {
+            let AdminAnswer::Keys { keys, more } = self.ask(AdminRequest::ListKeys { after })? else {
                 return Err(unexpected());
             };
             all.extend(keys);
@@ -159,9 +166,9 @@ impl Through {
         }
     }
 
-    /// An account by its name, and its keys.
+    /// Returns an account by its name, with its keys.
     pub(super) fn account(&self, name: String) -> Result<(AccountView, Vec<KeyView>), Failure> {
-        let Answer::Account { account } = self.ask(Request::ShowAccount { account: name })? else {
+        let AdminAnswer::Account { account } = self.ask(AdminRequest::ShowAccount { account: name })? else {
             return Err(unexpected());
         };
         let mut keys = self.keys()?;
@@ -169,12 +176,13 @@ impl Through {
         Ok((account, keys))
     }
 
-    /// All accounts.
+    /// Lists all accounts.
     pub(super) fn accounts(&self) -> Result<Vec<AccountView>, Failure> {
         let mut all: Vec<AccountView> = Vec::new();
         loop {
             let after = all.last().map(|account| account.id);
-            let Answer::Accounts { accounts, more } = self.ask(Request::ListAccounts { after })? else {
+            let AdminAnswer::Accounts { accounts, more } = self.ask(AdminRequest::ListAccounts { after })?
+            else {
                 return Err(unexpected());
             };
             all.extend(accounts);
@@ -187,16 +195,13 @@ impl Through {
 
 fn lives_until(old: &Replaced) -> String {
     let Replaced { id, expires_at, is_cut_short } = old;
-    let why = if *is_cut_short {
-        ": its own expiry, or the overlap of an earlier rotation, comes first"
-    } else {
-        ""
-    };
-    format!("Key {id}, which it replaces, lives until {expires_at}{why}")
+    let why =
+        if *is_cut_short { ": its own expiry or the overlap of an earlier rotation comes first" } else { "" };
+    format!("The replaced key {id} stays valid until {expires_at}{why}")
 }
 
 pub(super) fn unexpected() -> Failure {
-    Failure::because("the server answered something else: is it of another version?")
+    Failure::because("unexpected answer: the server may be of another version")
 }
 
 pub(super) fn print_json<T: serde::Serialize>(value: &T) -> Result<(), Failure> {

@@ -1,14 +1,14 @@
-//! Telling what was put right in the data of an older version, or in an import.
+//! Messages about values that a migration or an import has corrected.
 
 use std::fmt::Display;
 
 use petstore_domain::{Renamed, UniqueName};
 use petstore_sqlite::RepairedValues;
 
-/// Renamed records of a kind that are reported one by one.
-const TOLD_MAX: usize = 20;
+/// The number of renamed records that are listed one by one.
+const LISTED_MAX: usize = 20;
 
-/// A line for each kind of thing that was put right in a data file; none if nothing was.
+/// Returns a line for each kind of value that was corrected in a data file.
 pub(crate) fn lines(mended: &RepairedValues) -> Vec<String> {
     let kinds = [
         (mended.dates, "dates before 0001-01-01T00:00:00Z", "set to that instant"),
@@ -19,21 +19,18 @@ pub(crate) fn lines(mended: &RepairedValues) -> Vec<String> {
             "renamed to `category ID`",
         ),
         (mended.accounts, "accounts without a visible character in their name", "renamed to `account-ID`"),
-        (mended.labels, "keys with a label without a visible character", "which is empty now"),
-        (mended.answers, "answers kept for retries with such a date or name", "changed alike"),
+        (mended.labels, "keys with a label without a visible character", "set to an empty label"),
+        (mended.answers, "stored idempotent answers with such a date or name", "corrected in the same way"),
     ];
     let counted = kinds.into_iter().filter(|(count, ..)| *count > 0);
-    let mut lines: Vec<_> = counted
-        .map(|(count, what, how)| {
-            format!("an older version had stored what is not taken any more: {what}, {how}: {count}")
-        })
-        .collect();
+    let mut lines: Vec<_> =
+        counted.map(|(count, what, how)| format!("migration: {count} {what}, {how}")).collect();
     lines.extend(renamed_categories(&mended.renamed));
     lines.extend(renamed("account", "accounts", &mended.renamed_accounts));
     lines
 }
 
-/// A line for each category that was renamed, up to a bound.
+/// Returns a line for each renamed category, up to a bound.
 pub(crate) fn renamed_categories(list: &[Renamed]) -> Vec<String> {
     renamed("category", "categories", list)
 }
@@ -43,13 +40,17 @@ fn renamed<Id: Display, Name: UniqueName>(
     plural: &str,
     renamed: &[Renamed<Id, Name>],
 ) -> Vec<String> {
-    let told = renamed.iter().take(TOLD_MAX).map(|Renamed { id, of, from, to }| {
-        // Escaped: names that read the same look the same, and nothing of a name reaches a terminal as it is.
-        format!("{kind} {id} has the name of {kind} {of}, {:?}, and is {:?} now", from.as_str(), to.as_str())
+    let told = renamed.iter().take(LISTED_MAX).map(|Renamed { id, of, from, to }| {
+        // Escaped: equal names may look alike, and a name may contain control characters.
+        format!(
+            "{kind} {id} has the name of {kind} {of}, {:?}, and was renamed to {:?}",
+            from.as_str(),
+            to.as_str()
+        )
     });
     let mut lines: Vec<_> = told.collect();
-    if renamed.len() > TOLD_MAX {
-        lines.push(format!("{} more {plural} were renamed alike", renamed.len() - TOLD_MAX));
+    if renamed.len() > LISTED_MAX {
+        lines.push(format!("{} more {plural} were renamed in the same way", renamed.len() - LISTED_MAX));
     }
     lines
 }

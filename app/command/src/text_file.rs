@@ -1,4 +1,4 @@
-//! Text that people edit: what editors put before it, and is none of it, and encodings other than UTF-8.
+//! Text files that people edit: byte order marks, and encodings other than UTF-8.
 
 use std::path::Path;
 use std::{fs, io};
@@ -19,7 +19,7 @@ pub(crate) fn bytes_without_mark(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix(BYTE_ORDER_MARK.as_bytes()).unwrap_or(bytes)
 }
 
-/// Tells whether a text begins with the byte order mark of UTF-16.
+/// Returns whether a text begins with a byte order mark of UTF-16.
 pub(crate) fn is_utf_16(bytes: &[u8]) -> bool {
     bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff")
 }
@@ -40,13 +40,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn utf_16_is_known_by_its_mark() {
+    fn utf_16_is_recognised_by_its_byte_order_mark() {
         assert!(is_utf_16(b"\xff\xfea\0") && is_utf_16(b"\xfe\xff\0a"));
         assert!(!is_utf_16(b"\xef\xbb\xbfa") && !is_utf_16(b"\xff") && !is_utf_16(b""));
     }
 
     #[test]
-    fn one_mark_at_the_beginning_is_no_text() {
+    fn one_byte_order_mark_at_the_beginning_is_removed() {
         assert_eq!(without_mark("\u{feff}a\u{feff}"), "a\u{feff}");
         assert_eq!(without_mark("a"), "a");
         assert_eq!(bytes_without_mark(b"\xef\xbb\xbfa"), b"a");

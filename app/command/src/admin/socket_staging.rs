@@ -1,4 +1,5 @@
-//! The folder that the admin socket is made in, closed to others, before it is moved to where it is found.
+//! The staging folder of the admin socket: the socket is created there, closed to other users, and then moved to its
+//! path.
 
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -6,41 +7,41 @@ use std::path::{Path, PathBuf};
 
 use rustix::process::geteuid;
 
-/// Where a socket is made, in its nursery.
-pub(super) const BORN: &str = "socket";
+/// The name of the socket in the staging folder.
+pub(super) const STAGED: &str = "socket";
 
-/// Digits of a process's number in the folder's name, and what ends that.
+/// The number of digits of the process id in the folder's name, and the suffix.
 const DIGITS: usize = 7;
 const NEW: &str = ".new";
 
-/// The folder beside a socket's path. All processes have names for it that are equally long, so that they agree on which
+/// The staging folder beside a socket's path. Its name has the same length in all processes, so that all agree which
 /// path is too long.
 pub(super) fn of(path: &Path) -> PathBuf {
     path.with_extension(format!("{:0DIGITS$}{NEW}", std::process::id()))
 }
 
-/// Removes such folders of processes that were killed before they did. One that holds anything else is not theirs.
+/// Removes the staging folders that killed processes left. A folder with any other content is kept.
 pub(super) fn clear(path: &Path) {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let found = fs::read_dir(folder).into_iter().flatten().flatten();
-    for nursery in found.map(|entry| entry.path()).filter(|entry| is_left(entry, path)) {
-        let born = nursery.join(BORN);
-        if fs::symlink_metadata(&born).is_ok_and(|found| found.file_type().is_socket()) {
-            let _ = fs::remove_file(born);
+    for staging in found.map(|entry| entry.path()).filter(|entry| is_left(entry, path)) {
+        let staged = staging.join(STAGED);
+        if fs::symlink_metadata(&staged).is_ok_and(|found| found.file_type().is_socket()) {
+            let _ = fs::remove_file(staged);
         }
-        // Fails if there is something in it.
-        let _ = fs::remove_dir(nursery);
+        // Fails if the folder is not empty.
+        let _ = fs::remove_dir(staging);
     }
 }
 
-/// Whether this is a folder of ours, no link to one, that another process has made for the same socket and left.
+/// Returns whether an entry is a staging folder of this user, not a link, that a dead process left for the same socket.
 fn is_left(entry: &Path, path: &Path) -> bool {
     let is_ours = |found: fs::Metadata| found.is_dir() && found.uid() == geteuid().as_raw();
     process_of(entry, path).is_some_and(|process| !Path::new("/proc").join(process).exists())
         && fs::symlink_metadata(entry).is_ok_and(is_ours)
 }
 
-/// The number of the process that has this name for its nursery of this socket, if it is such a name.
+/// The process id in the name of a staging folder of this socket.
 fn process_of(entry: &Path, path: &Path) -> Option<String> {
     let stem = path.file_stem()?.as_encoded_bytes();
     let rest = entry.file_name()?.as_encoded_bytes().strip_prefix(stem)?.strip_prefix(b".")?;
@@ -58,10 +59,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_start_that_was_killed_has_left_is_cleared_away_and_nothing_else() {
-        let room = std::env::temp_dir().join(format!("petstore-nurseries-{}", std::process::id()));
+    fn staging_folders_of_dead_processes_are_removed_and_nothing_else() {
+        let room = std::env::temp_dir().join(format!("petstore-staging-{}", std::process::id()));
         let path = room.join("p.db.sock");
-        // Larger than any process's number.
+        // Larger than any process id.
         let left = ["p.db.4194305.new", "p.db.12345678.new"];
         let alive = format!("p.db.{:07}.new", std::process::id());
         let others = [
@@ -75,11 +76,11 @@ mod tests {
         for name in left.iter().chain(&others) {
             fs::create_dir_all(room.join(name)).unwrap();
         }
-        drop(UnixListener::bind(room.join(left[0]).join(BORN)).unwrap());
-        File::create(room.join("p.db.4194306.new").join(BORN)).unwrap();
+        drop(UnixListener::bind(room.join(left[0]).join(STAGED)).unwrap());
+        File::create(room.join("p.db.4194306.new").join(STAGED)).unwrap();
         symlink(room.join("elsewhere"), room.join("p.db.4194307.new")).unwrap();
         fs::create_dir(room.join("elsewhere")).unwrap();
-        drop(UnixListener::bind(room.join("elsewhere").join(BORN)).unwrap());
+        drop(UnixListener::bind(room.join("elsewhere").join(STAGED)).unwrap());
         clear(&path);
         let mut names: Vec<_> = fs::read_dir(&room)
             .unwrap()
@@ -89,7 +90,7 @@ mod tests {
         let mut expected = [&others[..], &["p.db.4194307.new", "elsewhere"]].concat();
         expected.sort_unstable();
         assert_eq!(names, expected);
-        assert!(room.join("elsewhere").join(BORN).exists());
+        assert!(room.join("elsewhere").join(STAGED).exists());
         fs::remove_dir_all(room).unwrap();
     }
 }

@@ -1,0 +1,179 @@
+//! The command line: the tree of commands and their dispatch.
+
+mod variables;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+
+use crate::completions::ManArgs;
+use crate::failure::Failure;
+use crate::healthcheck::HealthcheckArgs;
+use crate::keys::{AccountsCommand, KeysCommand, ReloadArgs, StoreTarget};
+use crate::settings::{CONFIG_VARIABLE, CommandLine, Form, LoadError, Loaded, Reading, ServeArgs, expected};
+use crate::terminal::{notify, print};
+use crate::transfer::{ImportArgs, TransferArgs};
+use crate::{check_config, completions, help, openapi, serve, settings, version};
+
+/// A petstore to point API tools at: stateful, strict, with real keys, limits and deprecations
+#[derive(Debug, Parser)]
+#[command(name = "petstore", version = version::LONG, args_conflicts_with_subcommands = true, max_term_width = 100)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+
+    #[command(flatten)]
+    serve: ServeArgs,
+
+    /// Settings file (TOML); flags and variables win over it
+    #[arg(long, env = CONFIG_VARIABLE, global = true, value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Serve the petstore (the default command)
+    Serve(Box<ServeArgs>),
+    /// Create, list and revoke API keys
+    Keys {
+        #[command(flatten)]
+        target: StoreTarget,
+        #[command(subcommand)]
+        command: KeysCommand,
+    },
+    /// List and change accounts
+    #[command(
+        after_help = "An account is created with its first key: `petstore keys create --account NAME --plan PLAN`."
+    )]
+    Accounts {
+        #[command(flatten)]
+        target: StoreTarget,
+        #[command(subcommand)]
+        command: AccountsCommand,
+    },
+    /// Load a whole shop into an empty store, from newline-delimited JSON
+    Import(ImportArgs),
+    /// Write the whole shop as newline-delimited JSON
+    Export(TransferArgs),
+    /// Copy the data file, also while a server uses it
+    Backup(TransferArgs),
+    /// Apply changed plans, CORS and certificates to a running server
+    Reload(ReloadArgs),
+    /// Show which settings would be in force, and where each comes from
+    CheckConfig(Box<ServeArgs>),
+    /// List all settings
+    Settings(SettingsArgs),
+    /// Print the contract (OpenAPI 3.0.3)
+    Openapi {
+        /// Base path of the contract
+        #[arg(long, env = "PETSTORE_BASE_PATH", default_value = openapi::BASE_PATH, value_parser = expected::base_path, value_name = "PATH")]
+        base_path: String,
+    },
+    /// Succeed if the server is ready
+    Healthcheck(HealthcheckArgs),
+    /// Print completions for a shell
+    Completions {
+        /// Which shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page
+    Man(ManArgs),
+}
+
+/// The declaration of the command line, with help that fits a screen: one line for each flag, and only the frequent
+/// settings.
+pub(crate) fn command() -> clap::Command {
+    const MORE: &str = "Each setting is also a variable (PETSTORE_LISTEN) and a key of the settings file (listen).\n\
+                        `petstore settings` lists them all, `petstore settings --sample` prints such a file.";
+    let command = without_variables(Cli::command()).after_help(MORE);
+    let command = command.mut_subcommand("serve", |serve| serve.after_help(MORE));
+    let command = command.mut_subcommand("check-config", |check| check.after_help(MORE));
+    // The three commands share their arguments, but the file has another meaning in each.
+    let files = [
+        ("import", "File to import; `-` is standard input"),
+        ("export", "File to write; `-` is standard output"),
+        ("backup", "File to write; it must not exist yet"),
+    ];
+    let command = files.iter().fold(command, |command, (name, help)| {
+        command.mut_subcommand(name, |transfer| transfer.mut_arg("file", |file| file.help(*help)))
+    });
+    // Only a server can reload.
+    let command = command.mut_subcommand("reload", |reload| {
+        reload.mut_arg("db", |db| db.help("Location of the data: the server's socket is beside it"))
+    });
+    // A backup asks the server that is found beside the file; without one it reads the file.
+    let command = command.mut_subcommand("backup", |backup| {
+        backup.mut_arg("db", |db| db.help("Where the data is kept").help_heading(None::<&str>))
+    });
+    help::with_examples(command)
+}
+
+fn without_variables(command: clap::Command) -> clap::Command {
+    let names: Vec<_> = command.get_subcommands().map(|command| command.get_name().to_owned()).collect();
+    let command = command.mut_args(|flag| flag.hide_env(true));
+    names.iter().fold(command, |command, name| command.mut_subcommand(name, without_variables))
+}
+
+/// The table of all settings.
+#[derive(Debug, Args)]
+struct SettingsArgs {
+    /// Print a settings file with every setting at its default
+    #[arg(long, conflicts_with = "markdown")]
+    sample: bool,
+    /// Print the table as Markdown
+    #[arg(long)]
+    markdown: bool,
+}
+
+impl SettingsArgs {
+    fn run(&self) -> Result<(), Failure> {
+        let form = match (self.sample, self.markdown) {
+            (true, _) => Form::Sample,
+            (_, true) => Form::Markdown,
+            _ => Form::Text,
+        };
+        print(&settings::reference(form))
+    }
+}
+
+/// Runs the command that the arguments name.
+pub(crate) fn run(arguments: Vec<OsString>) -> Result<(), Failure> {
+    let line = CommandLine { arguments, declare: command };
+    let loaded = match line.load(Reading::First) {
+        Ok(loaded) => loaded,
+        Err(LoadError::Settings(failure)) => return Err(failure),
+        // Help and version too: clap prints them to standard output and exits with 0.
+        Err(LoadError::Usage(error)) => error.exit(),
+    };
+    let warnings = variables::unknown(&command());
+    loaded.check()?;
+    let cli = Cli::from_arg_matches(loaded.matches()).map_err(|error| Failure::usage(error.to_string()))?;
+    dispatch(cli, &loaded, line, &warnings)
+}
+
+fn dispatch(cli: Cli, loaded: &Loaded, line: CommandLine, warnings: &[String]) -> Result<(), Failure> {
+    let Cli { command: name, serve, config } = cli;
+    let name = name.unwrap_or_else(|| Command::Serve(Box::new(serve)));
+    // A server writes them to its log.
+    if !matches!(name, Command::Serve(_)) {
+        warnings.iter().for_each(|warning| notify(&format!("warning: {warning}")));
+    }
+    match name {
+        Command::Serve(args) => serve::serve(&args, loaded, line, warnings),
+        Command::CheckConfig(args) => check_config::check_config(&args, loaded),
+        Command::Keys { target, command } => command.run(&target.with_config(config)),
+        Command::Accounts { target, command } => command.run(&target.with_config(config)),
+        Command::Reload(args) => args.run(),
+        Command::Settings(args) => args.run(),
+        Command::Openapi { base_path } => {
+            print(&String::from_utf8_lossy(&openapi::documents(&base_path).yaml))
+        }
+        Command::Import(args) => args.import(),
+        Command::Export(args) => args.export(),
+        Command::Backup(args) => args.backup(),
+        Command::Healthcheck(args) => args.run(),
+        Command::Completions { shell } => completions::completions(shell, command()),
+        Command::Man(args) => args.run(command()),
+    }
+}

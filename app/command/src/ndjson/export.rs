@@ -1,0 +1,115 @@
+//! Writing the shop as lines.
+
+use std::io::{self, Write};
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use petstore_domain::{Category, InventoryItem, Order};
+use petstore_ports::{Bulk, Header, Row, StoreError, StoreErrorKind};
+
+use super::line::{CategoryLine, ItemLine, Line, OrderLine, PetLine};
+use crate::failure::Failure;
+
+/// Writes a row as lines, and returns their number. Accounts, keys and other records of the operator are not exported.
+pub(crate) fn write_row(out: &mut dyn Write, row: &Row) -> io::Result<u64> {
+    match row {
+        Row::Category(record) => {
+            let Category { id, name, description } = &record.category;
+            let description = description.as_ref().map(|text| text.as_str().into());
+            write_line(
+                out,
+                &Line::Category(CategoryLine { name: name.as_str().into(), description, id: id.get() }),
+            )
+        }
+        Row::Pet(record) => {
+            let (pet, InventoryItem { pet_id, quantity, status }) = (&record.pet, record.item());
+            let (name, category_id) = (pet.name.as_str().into(), pet.category_id.get());
+            let pet = PetLine { name, category_id, status: pet.status.into(), id: pet.id.get() };
+            write_line(out, &Line::Pet(pet))?;
+            let item = ItemLine { pet_id: pet_id.get(), quantity, status: status.into() };
+            write_line(out, &Line::InventoryItem(item)).map(|one| one + 1)
+        }
+        Row::Order(record) => {
+            let Order { id, pet_id, quantity, ship_date, complete } = &record.order;
+            write_line(
+                out,
+                &Line::Order(OrderLine {
+                    id: id.get(),
+                    pet_id: pet_id.get(),
+                    quantity: i64::from(quantity.get()),
+                    ship_date: ship_date.map(|time| time.to_string()),
+                    complete: *complete,
+                }),
+            )
+        }
+        Row::Account(_) | Row::Key(_) | Row::Idempotency(_) | Row::Usage(_) => Ok(0),
+    }
+}
+
+fn write_line(out: &mut dyn Write, line: &Line<'_>) -> io::Result<u64> {
+    serde_json::to_writer(&mut *out, line)?;
+    out.write_all(b"\n")?;
+    Ok(1)
+}
+
+/// Writes all lines of a store. Returns their number, or the reason of a failure.
+pub(crate) fn export(store: &dyn Bulk, output: &mut dyn Write) -> Result<u64, String> {
+    let mut lines = 0;
+    let mut fault = None;
+    let walked = store.export(&mut |row| match write_row(output, &row) {
+        Ok(count) => {
+            lines += count;
+            ControlFlow::Continue(())
+        }
+        Err(error) => {
+            fault = Some(error);
+            ControlFlow::Break(())
+        }
+    });
+    match (walked, fault) {
+        (Err(error), _) => Err(error.report()),
+        (Ok(()), Some(error)) => Err(error.to_string()),
+        (Ok(()), None) => Ok(lines),
+    }
+}
+
+/// A function that takes the rows of a data file.
+pub(crate) type RowSink<'s> = dyn FnMut(Row) -> Result<(), StoreError> + 's;
+
+/// Writes the lines of a data file as of one moment, which `read` reads.
+pub(crate) fn export_snapshot(
+    file: &Path,
+    read: impl FnOnce(&mut RowSink<'_>) -> Result<Header, StoreError>,
+    output: &mut dyn Write,
+    mut progress: impl FnMut(u64),
+) -> Result<u64, Failure> {
+    let (mut count, mut fault) = (0, None);
+    let read = read(&mut |row| match write_row(output, &row) {
+        Ok(lines) => {
+            count += lines;
+            progress(count);
+            Ok(())
+        }
+        Err(error) => {
+            let failed = StoreError::unavailable("the output cannot be written");
+            fault = Some(error);
+            Err(failed)
+        }
+    });
+    match (read, fault) {
+        (_, Some(error)) => Err(unwritten(&error)),
+        (Err(error), None) => {
+            let why = match error.kind() {
+                StoreErrorKind::Unavailable | StoreErrorKind::Corrupt => error.reason(),
+                StoreErrorKind::Busy | StoreErrorKind::Indeterminate => error.report(),
+            };
+            Err(Failure::because(format!("{} cannot be read: {why}", file.display())))
+        }
+        (Ok(_), None) => Ok(count),
+    }
+}
+
+/// The failure of the output.
+pub(crate) fn unwritten(error: &io::Error) -> Failure {
+    Failure::because(format!("cannot write the lines: {error}"))
+}

@@ -1,0 +1,93 @@
+//! Work at the start and in intervals.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use petstore_domain::Timestamp;
+use petstore_ports::Clock;
+use petstore_service::Service;
+
+use crate::log::Log;
+use crate::plural::counted;
+use crate::sandbox;
+use crate::settings::Db;
+use crate::store::Backend;
+
+/// The interval at which usage and bans are stored and expired records are dropped. A crash loses the counts since
+/// then, and less than a second is promised.
+pub(super) const HOUSEKEEPING: Duration = Duration::from_millis(500);
+
+/// The limit for windows and bans in the future at the start. A clock that steps back grants nothing, but after a clock
+/// that was years ahead, as with an empty battery, accounts would be locked out for years.
+const CLOCK_AHEAD_MAX: Duration = Duration::from_hours(7 * 24);
+
+/// A clock that shows an earlier time than this program's release is wrong: 2026-11-01, since 1970.
+const WRITTEN: Duration = Duration::from_hours(20_758 * 24);
+
+/// Forgets usage and bans that a clock in the future recorded, unless the present clock is wrong, as on a machine that
+/// has not synchronised yet. The clock of a sandbox may have been set, so its records are always compared with the
+/// machine's clock.
+pub(super) fn forget_future_usage(backend: &Backend, db: &Db, now: Timestamp, log: &Log) {
+    let is_sandbox = sandbox::is_marked(db);
+    if now < Timestamp::EPOCH.plus(WRITTEN) && !is_sandbox {
+        return;
+    }
+    let tolerated = if is_sandbox { Duration::ZERO } else { CLOCK_AHEAD_MAX };
+    let accounts = match backend.forget_usage_after(now.plus(tolerated)) {
+        Ok(accounts) => accounts,
+        Err(error) => {
+            log.warn(&format!("usage of a clock that was ahead cannot be forgotten: {}", error.report()));
+            return;
+        }
+    };
+    if accounts > 0 && !is_sandbox {
+        log.warn(&format!(
+            "the clock was more than a week ahead when the usage of {} was recorded: that usage is forgotten",
+            counted(accounts as u64, "account")
+        ));
+    }
+}
+
+pub(super) async fn run_housekeeping(
+    backend: Arc<Backend>,
+    service: Arc<Service>,
+    clock: Arc<dyn Clock>,
+    log: Arc<Log>,
+) {
+    let (mut fault, mut refused, mut quota_fault) = (None, None, None);
+    let mut ticks = tokio::time::interval(HOUSEKEEPING);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        // What cannot be dropped now is dropped later.
+        let _ = backend.housekeeping().prune(clock.now()).await;
+        // Without requests, nothing else would log the error of the storage engine.
+        let why = backend.disk_fault();
+        if why != refused {
+            match &why {
+                Some(why) => log.error(&format!("changes are refused: {}", why.report())),
+                None => log.info("changes are accepted again"),
+            }
+            refused = why;
+        }
+        let outage = service.quota_fault();
+        if outage != quota_fault {
+            match &outage {
+                Some(error) => log.error(&format!("the quota store is down: {}", error.report())),
+                None => log.info("the quota store answers again"),
+            }
+            quota_fault = outage;
+        }
+        let now = backend.log_fault();
+        if now != fault {
+            // No change is refused yet, so nothing else would log it.
+            match &now {
+                Some(fault) => {
+                    log.error(&format!("the -wal is not checkpointed and grows; no change is lost: {fault}"));
+                }
+                None => log.info("the -wal is checkpointed again"),
+            }
+            fault = now;
+        }
+    }
+}
