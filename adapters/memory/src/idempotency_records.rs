@@ -14,7 +14,8 @@ const PRUNE_MAX: usize = 10_000;
 
 /// Idempotency records, found by id, counted by account, and sorted by expiry.
 ///
-/// A record counts until it is dropped. A change of a record needs its stripe; the counts are not part of any footprint.
+/// A record counts until it is dropped. A change of a record needs its stripe; the counts are not part of any
+/// footprint.
 pub(crate) struct IdempotencyTable {
     records: DashMap<IdempotencyId, IdempotencyRecord, RandomState>,
     counts: DashMap<AccountId, u32, RandomState>,

@@ -1,7 +1,7 @@
 //! The credential fields of keys and accounts that every request reads, packed into atomics.
 //!
-//! A request then goes on to the usage of the key and its account, so the atomics lie beside the meters. Reading the fields from
-//! the records instead would take locks and further cache lines.
+//! A request then goes on to the usage of the key and its account, so the atomics lie beside the meters. Reading the
+//! fields from the records instead would take locks and further cache lines.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
@@ -10,7 +10,8 @@ use petstore_ports::RecordedBan;
 
 /// The packed fields of a key. They are empty if there is no such key.
 pub(crate) struct PackedKey {
-    /// The account, or 0, which is no account, before the first write. It never changes then. Written last and read first.
+    /// The account, or 0, which is no account, before the first write. It never changes then. Written last and read
+    /// first.
     account: AtomicU64,
     /// Expiry, scopes and revocation in one word, so that a reader sees all of them as of one write.
     word: AtomicU64,

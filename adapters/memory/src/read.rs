@@ -33,7 +33,8 @@ impl MemoryStore {
         self.read_shop(read)
     }
 
-    /// Reads a page of the shop. The page ends once the shop is hidden: `read` gets a function that returns false from then on.
+    /// Reads a page of the shop. The page ends once the shop is hidden: `read` gets a function that returns false from
+    /// then on.
     fn read_shop_page(&self, read: impl FnOnce(&Tables, &dyn Fn() -> bool) -> PageEnd) -> PageEnd {
         self.tables.write_epochs.wait_for_writes();
         let visibility = &self.tables.visibility;

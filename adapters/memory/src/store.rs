@@ -18,8 +18,8 @@ use crate::writer::Durable;
 
 /// A store in the memory of this process, shared by threads.
 ///
-/// [`MemoryStore::new`] creates an empty store that is lost when it is dropped. [`MemoryStore::open`] opens a durable one: it
-/// answers a write once the journal has it on disk. Reads are the same in both.
+/// [`MemoryStore::new`] creates an empty store that is lost when it is dropped. [`MemoryStore::open`] opens a durable
+/// one: it answers a write once the journal has it on disk. Reads are the same in both.
 ///
 /// ```
 /// use petstore_domain::{CategoryName, CreateCategory, NewCategory, PetId};
@@ -60,8 +60,8 @@ impl MemoryStore {
         Self { tables, stripes, addresses: Addresses::new(), durable, writes: RwLock::new(()) }
     }
 
-    /// Refuses further writes, commits the waiting ones, and writes usage and bans behind. Dropping the store does the same.
-    /// Blocks until the end.
+    /// Refuses further writes, commits the waiting ones, and writes usage and bans behind. Dropping the store does the
+    /// same. Blocks until the end.
     pub fn close(&self) {
         if let Some(durable) = &self.durable {
             durable.close();

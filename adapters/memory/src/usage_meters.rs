@@ -11,7 +11,8 @@ use crate::dirty_set::DirtySet;
 use crate::packed_credentials::{PackedKey, PackedPlan};
 use crate::slab::{BLOCK, block_of, place_of};
 
-/// Meters by slot, created on first use. They are kept apart from the records, so that a change of plan leaves the counts.
+/// Meters by slot, created on first use. They are kept apart from the records, so that a change of plan leaves the
+/// counts.
 pub(crate) struct UsageMeters<M> {
     blocks: Directory<[M; BLOCK]>,
 }
@@ -34,8 +35,8 @@ impl<M: Default> UsageMeters<M> {
 
 /// The usage of an account: its windows.
 ///
-/// One lock covers all of it, and is held for the arithmetic only: a request is admitted and counted in one step, by the
-/// domain's functions. A meter has a cache line to itself, because other accounts are counted on other cores.
+/// One lock covers all of it, and is held for the arithmetic only: a request is admitted and counted in one step, by
+/// the domain's functions. A meter has a cache line to itself, because other accounts are counted on other cores.
 #[derive(Default)]
 #[repr(align(64))]
 pub(crate) struct AccountMeter {
@@ -98,8 +99,8 @@ impl AccountMeter {
 /// A key's strikes and its ban.
 pub(crate) struct KeyMeter {
     pub(crate) credential: PackedKey,
-    /// The end of [`Conduct::ban`] in milliseconds since the epoch, which every request reads; before every timestamp if
-    /// there was no ban.
+    /// The end of [`Conduct::ban`] in milliseconds since the epoch, which every request reads; before every timestamp
+    /// if there was no ban.
     banned_until: AtomicI64,
     conduct: Mutex<Conduct>,
 }
@@ -135,8 +136,8 @@ impl KeyMeter {
         self.conduct.lock().banned(ask)
     }
 
-    /// Counts a refusal by a window against the key: as a strike, or as the start of a ban if no strike is left. Returns true
-    /// if a ban has begun.
+    /// Counts a refusal by a window against the key: as a strike, or as the start of a ban if no strike is left.
+    /// Returns true if a ban has begun.
     pub(crate) fn strike(&self, ask: &Ask, usage: Usage) -> (Verdict, bool) {
         // The binding window is an exhausted one, and of two the one that resets last.
         let reset_secs = usage.binding().1.reset_secs;
@@ -158,7 +159,8 @@ impl KeyMeter {
         (Verdict::Banned { until: ban.until, unrecorded: Some(ban) }, true)
     }
 
-    /// Adopts the ban of the key's changed record. A ban that is not recorded yet stays, unless the record has a later lift.
+    /// Adopts the ban of the key's changed record. A ban that is not recorded yet stays, unless the record has a later
+    /// lift.
     pub(crate) fn follow(&self, record: &KeyRecord) {
         let mut conduct = self.conduct.lock();
         conduct.see_lift(record.ban_lifted_at);
