@@ -196,6 +196,7 @@ fn open_file(
     let had_log = has_log(file);
     let hint = |is_damaged| match is_damaged {
         true if had_log => IF_DAMAGED,
+        true => "; restore a backup",
         false if has_log(file) => IF_WHOLE,
         _ => "",
     };

@@ -126,7 +126,11 @@ fn a_second_export_or_backup_to_a_name_is_refused_while_the_first_writes() {
         part.lock().unwrap();
         let refused = site.run(&[command, name]);
         assert_eq!(refused.status.code(), Some(1));
-        assert!(text(&refused.stderr).contains("somebody else writes it"), "{}", text(&refused.stderr));
+        assert!(
+            text(&refused.stderr).contains("another process writes it: wait until that has ended"),
+            "{}",
+            text(&refused.stderr)
+        );
         assert!(site.folder.join(format!("{name}.part")).exists(), "it is the other's");
         drop(part);
         assert_eq!(site.run(&[command, name]).status.code(), Some(0), "a finished command leaves no lock");
