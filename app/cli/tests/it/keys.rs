@@ -138,7 +138,7 @@ fn scopes_are_a_list_in_all_output() {
 #[test]
 fn a_rotation_prints_the_end_of_the_old_key_and_its_reason() {
     let site = Site::served("overlap", &[]);
-    let cut_short = "its own expiry, or the overlap of an earlier rotation, comes first";
+    let cut_short = "its own expiry or the overlap of an earlier rotation comes first";
 
     let (id, _) = create(&site, &[]);
     let whole = json(&site, &["keys", "rotate", &id, "--overlap", "1h"]);

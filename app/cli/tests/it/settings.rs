@@ -400,7 +400,7 @@ fn the_check_finds_a_too_long_socket_path_and_a_missing_folder_for_the_first_key
     let message = text(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{message}");
     assert!(
-        message.contains("initial-key-file (no/key, --initial-key-file): there is no such folder"),
+        message.contains("initial-key-file (no/key, --initial-key-file): the folder does not exist"),
         "{message}"
     );
     assert_eq!(site.run(&["check-config", "--initial-key-file", "key"]).status.code(), Some(0));
