@@ -33,7 +33,6 @@ pub mod between;
 pub mod crowd;
 pub mod directory;
 pub mod durable;
-pub mod flights;
 pub mod handles;
 pub mod hot_pet;
 pub mod idempotency_limits;

@@ -100,9 +100,9 @@ impl Accounts {
         self.meters.of(slot).take(ask, key, &self.unnoted)
     }
 
-    /// Ends a request of the account in this slot.
-    pub(crate) fn leave(&self, slot: u32) {
-        self.meters.of(slot).leave();
+    /// The windows of the account in this slot.
+    pub(crate) fn windows(&self, slot: u32) -> Windows {
+        self.meters.find(slot).map(AccountMeter::windows).unwrap_or_default()
     }
 
     /// Takes the usage of at most `max` accounts that was not written behind yet.

@@ -32,7 +32,7 @@ impl<M: Default> Meters<M> {
     }
 }
 
-/// An account's use: its windows and its requests in flight.
+/// An account's use of its windows.
 ///
 /// One lock around all of it, held for the arithmetic alone: so a request is judged and counted in one step, by the
 /// domain's own functions. On a cache line of its own: other accounts are counted on other cores.
@@ -46,7 +46,6 @@ pub(crate) struct AccountMeter {
 #[derive(Default)]
 struct Used {
     windows: Windows,
-    in_flight: u32,
     /// Whether the account is among those whose use is to be noted.
     unnoted: bool,
 }
@@ -56,9 +55,6 @@ impl AccountMeter {
     pub(crate) fn take(&self, ask: &Ask, key: &KeyMeter, unnoted: &Unnoted<AccountId>) -> Verdict {
         let mut used = self.used.lock();
         let told = |windows: Windows| windows.at(ask.now).usage(ask.limits);
-        if used.in_flight >= ask.in_flight_max {
-            return Verdict::TooManyInFlight(told(used.windows));
-        }
         if let Some(banned) = key.banned(ask) {
             return banned;
         }
@@ -71,14 +67,7 @@ impl AccountMeter {
                 unnoted.add(ask.account);
             }
         }
-        used.in_flight += 1;
         Verdict::Admitted(told(used.windows))
-    }
-
-    /// A request is no longer in flight.
-    pub(crate) fn leave(&self) {
-        let mut used = self.used.lock();
-        used.in_flight = used.in_flight.saturating_sub(1);
     }
 
     /// The windows, to be noted: from now on the next request is news again.

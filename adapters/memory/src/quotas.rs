@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use petstore_domain::{AccountId, Limit, Timestamp};
+use petstore_domain::{AccountId, Limit, Limits, Timestamp, Usage};
 use petstore_ports::{AddressLimits, AddressVerdict, Ask, Cost, Quotas, Reply, StoreError, Verdict};
 
 use crate::slab::slot;
@@ -29,10 +29,11 @@ impl Quotas for MemoryStore {
         Reply::now(self.judge(ask))
     }
 
-    fn leave(&self, account: AccountId) {
-        if let Some(slot) = slot(account.get()) {
-            self.tables.accounts.leave(slot);
-        }
+    fn usage(&self, account: AccountId, limits: Limits, now: Timestamp) -> Reply<Result<Usage, StoreError>> {
+        let Some(slot) = slot(account.get()) else {
+            return Reply::now(Err(StoreError::corrupt(format!("there is no account {account}"))));
+        };
+        Reply::now(Ok(self.tables.accounts.windows(slot).at(now).usage(limits)))
     }
 }
 

@@ -57,7 +57,9 @@ impl MemoryStore {
 /// Writes changed keys while writes are blocked.
 fn commit_keys(block: WriteBlock<'_>, tables: &Tables, keys: Vec<KeyRecord>) -> Result<(), StoreError> {
     let mut changes = Changes::none();
-    keys.into_iter().for_each(|key| changes.push(Change::Key(Box::new(key))));
+    for key in keys {
+        changes.push(Change::Key(Box::new(key)));
+    }
     match block.committer {
         Some(mut committer) => committer.commit_changes(changes),
         None => tables.apply(changes),

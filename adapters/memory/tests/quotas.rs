@@ -3,7 +3,7 @@
 mod common;
 
 use std::sync::Barrier;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use common::*;
@@ -20,24 +20,19 @@ fn ask(key: &CreatedKey, limits: Limits, now: Timestamp) -> Ask {
         account: key.account.id,
         limits,
         cost: Cost::One,
-        in_flight_max: 100,
         bans: BanPolicy::DEFAULT,
         recorded_ban: RecordedBan::default(),
         now,
     }
 }
 
-/// Asks as the gate does, which records a ban at once, and leaves at once if admitted.
+/// Asks as the gate does, which records a ban at once.
 fn take(store: &MemoryStore, ask: &Ask) -> Verdict {
     let Credential { recorded_ban, .. } = ready(store.credential(KeyLookup::Id(ask.key))).unwrap().unwrap();
     match ready(store.take(&Ask { recorded_ban, ..*ask })).unwrap() {
         Verdict::Banned { until, unrecorded: Some(ban) } => {
             done(store, BanKey { id: ask.key, ban });
             Verdict::Banned { until, unrecorded: None }
-        }
-        Verdict::Admitted(usage) => {
-            store.leave(ask.account);
-            Verdict::Admitted(usage)
         }
         verdict => verdict,
     }
@@ -58,7 +53,6 @@ fn tally(store: &MemoryStore, ask: &Ask, requests: u32) -> Tally {
             Verdict::Admitted(_) => tally.admitted += 1,
             Verdict::Exceeded(_) => tally.exceeded += 1,
             Verdict::Banned { .. } => tally.banned += 1,
-            Verdict::TooManyInFlight(_) => panic!("each request leaves before the next"),
         }
     }
     tally
@@ -87,7 +81,7 @@ fn on_32_threads_the_figures_are_the_same() {
     for _ in 0..20 {
         let store = MemoryStore::new();
         let key = create_key(&store, 1, Plan::Free);
-        let ask = Ask { in_flight_max: 1_000, ..ask(&key, FREE, at(1)) };
+        let ask = ask(&key, FREE, at(1));
         let tallies: Vec<Tally> = std::thread::scope(|scope| {
             let threads: Vec<_> = (0..32).map(|_| scope.spawn(|| tally(&store, &ask, 8))).collect();
             threads.into_iter().map(|thread| thread.join().unwrap()).collect()
@@ -176,57 +170,6 @@ fn what_costs_nothing_is_admitted_by_exhausted_windows_but_not_by_a_ban() {
     assert_eq!(tally(&store, &free, 50).admitted, 50);
     assert!(matches!(take(&store, &ask), Verdict::Banned { .. }));
     assert_eq!(tally(&store, &free, 1).banned, 1);
-}
-
-#[test]
-fn in_flight_comes_before_the_ban_and_the_ban_before_the_windows() {
-    let store = MemoryStore::new();
-    let key = create_key(&store, 1, Plan::Free);
-    let ask = Ask { in_flight_max: 2, ..ask(&key, limits(3, 100), at(1)) };
-    for _ in 0..2 {
-        assert!(matches!(ready(store.take(&ask)), Ok(Verdict::Admitted(_))));
-    }
-    // Full: neither counted nor a strike, however often.
-    for _ in 0..50 {
-        let Ok(Verdict::TooManyInFlight(usage)) = ready(store.take(&ask)) else {
-            panic!("two are in flight")
-        };
-        assert_eq!(usage.minute.remaining, 1);
-    }
-    store.leave(ask.account);
-    assert!(matches!(take(&store, &ask), Verdict::Admitted(_)));
-    assert_eq!(tally(&store, &ask, 11), Tally { admitted: 0, exceeded: 10, banned: 1 });
-    assert!(matches!(ready(store.take(&Ask { cost: Cost::Nothing, ..ask })), Ok(Verdict::Banned { .. })));
-    // The place that is still taken is the only one: refusals took none.
-    let later = Ask { now: at(600), ..ask };
-    assert!(matches!(ready(store.take(&later)), Ok(Verdict::Admitted(_))));
-    assert!(matches!(ready(store.take(&later)), Ok(Verdict::TooManyInFlight(_))));
-}
-
-#[test]
-fn never_more_are_in_flight_than_may_be() {
-    let store = MemoryStore::new();
-    let key = create_key(&store, 1, Plan::Free);
-    let ask = Ask { in_flight_max: 3, ..ask(&key, limits(Limit::MAX, Limit::MAX), at(1)) };
-    let (in_flight, most) = (AtomicU32::new(0), AtomicU32::new(0));
-    std::thread::scope(|scope| {
-        for _ in 0..8 {
-            scope.spawn(|| {
-                for _ in 0..500 {
-                    if let Ok(Verdict::Admitted(_)) = ready(store.take(&ask)) {
-                        most.fetch_max(in_flight.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
-                        in_flight.fetch_sub(1, Ordering::SeqCst);
-                        store.leave(ask.account);
-                    }
-                }
-            });
-        }
-    });
-    assert!(most.into_inner() <= 3);
-    // All places were given back, and giving back one too many makes no new one.
-    store.leave(ask.account);
-    let admitted = |_: &u32| matches!(ready(store.take(&ask)), Ok(Verdict::Admitted(_)));
-    assert_eq!((0..10).filter(admitted).count(), 3);
 }
 
 #[test]

@@ -151,6 +151,10 @@ impl Snapshot {
             "Operations that the store was asked to run",
             counts,
         )?;
+        let help = "Calls of the quota store that failed";
+        families.counter("petstore_quota_store_failures", help, service.quota_failures)?;
+        let help = "Requests for which the quota store was not called, since it had failed repeatedly";
+        families.counter("petstore_quota_store_unasked", help, service.quota_unasked)?;
         if let Some(log_pages) = self.log_pages {
             let help = "Pages in the -wal of the data file";
             families.gauge("petstore_store_log_pages", help, log_pages.into())?;

@@ -172,7 +172,7 @@ async fn run(
     if let Some(socket) = socket {
         tokio::spawn(socket.serve(handler));
     }
-    tokio::spawn(run_housekeeping(Arc::clone(&backend), clock, Arc::clone(log)));
+    tokio::spawn(run_housekeeping(Arc::clone(&backend), Arc::clone(&service), clock, Arc::clone(log)));
     tokio::spawn(record_bans(Arc::clone(&service), Arc::clone(log)));
     tokio::spawn(Arc::clone(&supervisor).watchdog());
     announce(args, scheme, &servers, log);

@@ -23,7 +23,7 @@ impl Deadlines {
         Self { timer, store, quota }
     }
 
-    /// The time since some moment in the past, always the same moment.
+    /// The time since some fixed moment.
     pub(crate) fn elapsed(&self) -> Duration {
         self.timer.elapsed()
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use petstore_domain::Timestamp;
 use petstore_ports::Clock;
+use petstore_service::Service;
 
 use crate::log::Log;
 use crate::plural::counted;
@@ -47,8 +48,13 @@ pub(super) fn forget_future_usage(backend: &Backend, db: &Db, now: Timestamp, lo
     }
 }
 
-pub(super) async fn run_housekeeping(backend: Arc<Backend>, clock: Arc<dyn Clock>, log: Arc<Log>) {
-    let (mut fault, mut refused) = (None, None);
+pub(super) async fn run_housekeeping(
+    backend: Arc<Backend>,
+    service: Arc<Service>,
+    clock: Arc<dyn Clock>,
+    log: Arc<Log>,
+) {
+    let (mut fault, mut refused, mut quota_fault) = (None, None, None);
     let mut ticks = tokio::time::interval(HOUSEKEEPING);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
@@ -63,6 +69,14 @@ pub(super) async fn run_housekeeping(backend: Arc<Backend>, clock: Arc<dyn Clock
                 None => log.info("changes are accepted again"),
             }
             refused = why;
+        }
+        let outage = service.quota_fault();
+        if outage != quota_fault {
+            match &outage {
+                Some(error) => log.error(&format!("the quota store is down: {}", error.report())),
+                None => log.info("the quota store answers again"),
+            }
+            quota_fault = outage;
         }
         let now = backend.log_fault();
         if now != fault {
