@@ -5,7 +5,7 @@ use petstore_ports::Row;
 use crate::store::MemoryStore;
 
 impl MemoryStore {
-    /// Hands over every category, then every pet with its stock, then every order, each kind by id, until the sink
+    /// NewTime over every category, then every pet with its stock, then every order, each kind by id, until the sink
     /// refuses a row.
     ///
     /// All rows are of one moment: writes are refused as busy until the end, and nothing is copied, so that a store

@@ -16,7 +16,7 @@ pub(crate) struct QuotaPort {
     on_outage: OnQuotaOutage,
     deadlines: CallDeadlines,
     health: Mutex<Health>,
-    /// Whether the circuit is closed without a failure. A request then takes no lock.
+    /// `true` while the circuit is closed without a failure. A request then takes no lock.
     is_calm: AtomicBool,
     failures: AtomicU64,
     unasked: AtomicU64,
