@@ -108,7 +108,8 @@ fn check(site: &Site, cases: &[Case]) {
     for (args, code, message) in cases {
         let output = site.command(args).env_remove("PETSTORE_LISTEN").output().unwrap();
         // A data file is named with its absolute path.
-        let said = String::from_utf8_lossy(&output.stderr).replace(&format!("{}/", site.folder.display()), "");
+        let said =
+            String::from_utf8_lossy(&output.stderr).replace(&format!("{}/", site.folder.display()), "");
         assert_eq!(
             (output.status.code(), said.as_str()),
             (Some(*code), format!("petstore: {message}\n").as_str()),
