@@ -7,16 +7,16 @@ use crate::slab::{SLOT_MAX, slot};
 use crate::tables::Tables;
 
 impl Tables {
-    /// Checks that the tables have room for all of the changes, then publishes them. The caller holds the stripes of the
-    /// records.
+    /// Checks that the tables have room for all of the changes, then publishes them. The caller holds the stripes of
+    /// the records.
     pub(crate) fn apply(&self, changes: Changes) -> Result<(), StoreError> {
         check_room(&changes)?;
         self.publish(changes, |change| self.apply_one(change));
         Ok(())
     }
 
-    /// Makes the changes of a decision visible together, by `write` for each of them. Every decision becomes visible here,
-    /// with a journal or without. A single change needs no write epoch: a record is written in one piece.
+    /// Makes the changes of a decision visible together, by `write` for each of them. Every decision becomes visible
+    /// here, with a journal or without. A single change needs no write epoch: a record is written in one piece.
     pub(crate) fn publish(&self, changes: Changes, write: impl FnMut(Change)) {
         let _active = (changes.as_slice().len() > 1).then(|| self.write_epochs.begin_write());
         changes.into_iter().for_each(write);
