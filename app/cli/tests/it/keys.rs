@@ -329,7 +329,7 @@ fn a_command_without_a_server_names_the_file_that_it_changed() {
     assert_eq!((statuses(&site, made.trim()).0, statuses(&site, &key).0), (401, 200));
     std::fs::remove_file(site.folder.join("petstore.db")).unwrap();
     let nowhere = text(&site.run(&["keys", "list"]).stderr);
-    assert!(nowhere.contains("no data in petstore.db") && nowhere.ends_with(hint), "{nowhere}");
+    assert!(nowhere.contains("petstore.db does not exist") && nowhere.ends_with(hint), "{nowhere}");
 }
 
 /// Returns the server's answer to these bytes at its admin socket.

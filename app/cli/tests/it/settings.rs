@@ -165,7 +165,7 @@ fn contradictory_settings_are_named_with_their_sources() {
         ),
         (
             ("ops-listen = \"127.0.0.1:9\"\n", &[], &["--listen", "127.0.0.1:9"]),
-            "ops-listen (127.0.0.1:9, p.toml:1) is an address of its own, not that of listen (127.0.0.1:9, --listen)",
+            "ops-listen (127.0.0.1:9, p.toml:1) and listen (127.0.0.1:9, --listen) have the same address",
         ),
         (
             ("listen = \"0.0.0.0:9\"\n", &[("PETSTORE_SANDBOX", "true")], &[]),
