@@ -209,7 +209,7 @@ fn a_wrong_url_or_query_is_told_at_once() {
         (vec!["--server", &format!("http://127.0.0.1:{port}/docs")], 1, "check the base URL"),
         (vec!["--server", &format!("https://127.0.0.1:{port}/v1")], 1, "does not speak TLS"),
         (vec!["--server", "127.0.0.1:8080"], 2, "expected a base URL"),
-        (vec!["--types", "dragon.*"], 1, "type: must be types of events"),
+        (vec!["--types", "dragon.*"], 1, "type must be types of events"),
         (vec!["--types", "Pet Created"], 2, "expected types such as"),
         (vec!["--after", "evt_x"], 2, "must be an id of an event"),
         (vec!["--limit", "0"], 2, "expected a number from 1"),

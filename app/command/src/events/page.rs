@@ -91,14 +91,12 @@ struct ErrorBody {
 /// A fault of one parameter.
 #[derive(Debug, Deserialize)]
 struct ErrorDetail {
-    field: String,
     message: String,
 }
 
 impl ErrorBody {
     fn text(self) -> String {
-        let details = self.details.iter().map(|detail| format!(" {}: {}", detail.field, detail.message));
-        details.fold(self.message, |text, detail| text + &detail)
+        self.details.iter().fold(self.message, |text, detail| text + " " + &detail.message)
     }
 }
 
