@@ -20,7 +20,7 @@ pub use administration::{Administration, InitialKey, KeyListing, NewKey, Reveale
 pub use catalogue::{Categories, Pets};
 pub use events::{EventListing, EventLookup, Events};
 pub use gate::{Admission, Call, Gate, InFlight, InFlightCount, KeyProblem, Refusal};
-pub use sandbox::{ClockFace, ClockTurn, Hands, Sandbox};
+pub use sandbox::{ClockChange, ClockState, NewTime, Sandbox};
 pub use shop::{Inventory, Orders};
 
 /// All ports that a transport needs.

@@ -79,6 +79,40 @@ pub struct AddressVerdict {
 /// - If a reply of [`Quotas::take`] is dropped before it is ready, the windows may or may not have counted the request.
 ///
 /// Requests in flight are not counted here: each process counts its own, so that the count ends with the process.
+///
+/// Quotas of one process, without bans:
+///
+/// ```
+/// use std::collections::HashMap;
+/// use std::sync::Mutex;
+/// use petstore_domain::{AccountId, Limits, Timestamp, Usage, Windows};
+/// use petstore_ports::{Ask, Cost, Quotas, Reply, StoreError, Verdict};
+///
+/// #[derive(Default)]
+/// struct LocalQuotas(Mutex<HashMap<AccountId, Windows>>);
+///
+/// impl Quotas for LocalQuotas {
+///     fn take(&self, ask: &Ask) -> Reply<Result<Verdict, StoreError>> {
+///         let mut accounts = self.0.lock().unwrap();
+///         let windows = accounts.entry(ask.account).or_default();
+///         if let Some(until) = ask.recorded_ban.until.filter(|until| *until > ask.now) {
+///             return Reply::now(Ok(Verdict::Banned { until, unrecorded: None }));
+///         }
+///         if ask.cost == Cost::One {
+///             let Some(counted) = windows.take(ask.now, ask.limits) else {
+///                 return Reply::now(Ok(Verdict::Exceeded(windows.at(ask.now).usage(ask.limits))));
+///             };
+///             *windows = counted;
+///         }
+///         Reply::now(Ok(Verdict::Admitted(windows.at(ask.now).usage(ask.limits))))
+///     }
+///
+///     fn usage(&self, account: AccountId, limits: Limits, now: Timestamp) -> Reply<Result<Usage, StoreError>> {
+///         let windows = self.0.lock().unwrap().get(&account).copied().unwrap_or_default();
+///         Reply::now(Ok(windows.at(now).usage(limits)))
+///     }
+/// }
+/// ```
 #[cfg_attr(feature = "mock", mockall::automock)]
 pub trait Quotas: Send + Sync {
     /// Counts one request in the windows of its account, unless a check refuses it.

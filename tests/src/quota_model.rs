@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use petstore_domain::{
     AccountId, Ban, BanKey, BanPolicy, CreatedKey, KeyId, Limits, Strikes, Timestamp, Usage, Windows,
 };
-use petstore_ports::{Ask, Cost, KeyLookup, RecordedBan, Verdict};
+use petstore_ports::{Ask, Cost, RecordedBan, Verdict};
 
 use crate::Subject;
 use crate::make::{at, limits};
@@ -126,10 +126,12 @@ pub(crate) fn impatient(made: &CreatedKey, secs: u64) -> Ask {
 }
 
 impl Subject {
-    /// Takes one request with the ban that the key's record has.
+    /// Takes one request with the ban that the key's record has. The directory tells it at once: a credential may lag.
     pub(crate) async fn ask(&self, ask: &Ask) -> Verdict {
-        let found = self.keys.credential(KeyLookup::Id(ask.key)).await.expect("a healthy store finds keys");
-        let recorded_ban = found.map(|credential| credential.recorded_ban).unwrap_or_default();
+        let before = KeyId::new(ask.key.get() - 1).ok();
+        let found = self.accounts.keys(before, 1).await.expect("a healthy store lists keys");
+        let record = found.iter().find(|record| record.id == ask.key);
+        let recorded_ban = record.map(RecordedBan::of).unwrap_or_default();
         self.quotas.take(&Ask { recorded_ban, ..*ask }).await.expect("a healthy store counts requests")
     }
 

@@ -9,7 +9,7 @@ use crate::slab::slot;
 use crate::store::MemoryStore;
 
 impl MemoryStore {
-    fn judge(&self, ask: &Ask) -> Result<Verdict, StoreError> {
+    fn decide(&self, ask: &Ask) -> Result<Verdict, StoreError> {
         let (Some(account), Some(key)) = (slot(ask.account.get()), slot(ask.key.get())) else {
             return Err(StoreError::corrupt(format!(
                 "there is no key {} of account {}",
@@ -26,7 +26,7 @@ impl MemoryStore {
 
 impl Quotas for MemoryStore {
     fn take(&self, ask: &Ask) -> Reply<Result<Verdict, StoreError>> {
-        Reply::now(self.judge(ask))
+        Reply::now(self.decide(ask))
     }
 
     fn usage(&self, account: AccountId, limits: Limits, now: Timestamp) -> Reply<Result<Usage, StoreError>> {

@@ -162,8 +162,9 @@ fn dispatch(cli: Cli, loaded: &Loaded, line: CommandLine, warnings: &[String]) -
     let Cli { command: name, serve, config } = cli;
     let name = name.unwrap_or_else(|| Command::Serve(Box::new(serve)));
     // A server writes them to its log.
-    if !matches!(name, Command::Serve(_)) {
-        warnings.iter().for_each(|warning| notify(&format!("warning: {warning}")));
+    let is_server = matches!(name, Command::Serve(_));
+    for warning in warnings.iter().filter(|_| !is_server) {
+        notify(&format!("warning: {warning}"));
     }
     match name {
         Command::Serve(args) => serve::serve(&args, loaded, line, warnings),

@@ -19,7 +19,7 @@ const LIVE: [&str; 7] =
 
 /// Reloads the settings.
 pub(crate) struct Reloader {
-    line: CommandLine,
+    command_line: CommandLine,
     in_force: Mutex<Vec<InForce>>,
     live: Live,
     supervisor: Arc<Supervisor>,
@@ -48,12 +48,12 @@ pub(crate) struct Reloaded {
 
 impl Reloader {
     pub(crate) fn new(
-        line: CommandLine,
+        command_line: CommandLine,
         in_force: Vec<InForce>,
         live: Live,
         supervisor: Arc<Supervisor>,
     ) -> Self {
-        Self { line, in_force: Mutex::new(in_force), live, supervisor }
+        Self { command_line, in_force: Mutex::new(in_force), live, supervisor }
     }
 
     /// Reads the settings again. If one is wrong, nothing changes.
@@ -68,7 +68,7 @@ impl Reloader {
     }
 
     fn read(&self, in_force: &mut [InForce]) -> Result<Reloaded, String> {
-        let loaded = self.line.load(Reading::Again).map_err(|error| match error {
+        let loaded = self.command_line.load(Reading::Again).map_err(|error| match error {
             LoadError::Usage(error) => error.to_string(),
             LoadError::Settings(failure) => failure.message,
         })?;

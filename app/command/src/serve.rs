@@ -44,7 +44,7 @@ const ANSWERING_TIME: Duration = Duration::from_secs(1);
 pub(crate) fn serve(
     args: &ServeArgs,
     loaded: &Loaded,
-    line: CommandLine,
+    command_line: CommandLine,
     warnings: &[String],
 ) -> Result<(), Failure> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
@@ -61,7 +61,7 @@ pub(crate) fn serve(
         }
     }));
     let runtime = single_threaded()?;
-    let served = runtime.block_on(run(args, loaded, line, clock, &log));
+    let served = runtime.block_on(run(args, loaded, command_line, clock, &log));
     log.close();
     // A second signal does not wait for the threads that drain.
     runtime.shutdown_background();
@@ -91,7 +91,7 @@ impl<'a> Inputs<'a> {
 async fn run(
     args: &ServeArgs,
     loaded: &Loaded,
-    line: CommandLine,
+    command_line: CommandLine,
     machine: Arc<dyn Clock>,
     log: &Arc<Log>,
 ) -> Result<(), Failure> {
@@ -160,7 +160,7 @@ async fn run(
 
     let scheme = if certificate.is_some() { "https" } else { "http" };
     let live = Live { service: Arc::clone(&service), http: http.clone(), certificate };
-    let reloader = Arc::new(Reloader::new(line, loaded.in_force(), live, Arc::clone(&supervisor)));
+    let reloader = Arc::new(Reloader::new(command_line, loaded.in_force(), live, Arc::clone(&supervisor)));
     let bulk = Arc::new(BulkTransfers::new(Arc::clone(&backend)));
     let handler = AdminHandler {
         reloader: Some(Arc::clone(&reloader)),

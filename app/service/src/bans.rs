@@ -10,7 +10,7 @@ use std::time::Duration;
 use petstore_domain::{Ban, BanKey, KeyId, KeyRecord, Timestamp};
 use petstore_ports::{StoreError, Transactor, run};
 
-use crate::deadlines::Deadlines;
+use crate::call_deadlines::CallDeadlines;
 
 /// Bans that may wait to be recorded. A ban that finds the queue full is offered again by the next request of its key.
 const PENDING_MAX: usize = 10_000;
@@ -40,7 +40,7 @@ pub struct BanWrites {
 #[derive(Clone, Copy)]
 pub(crate) struct BanStore<'a> {
     pub(crate) transactor: &'a dyn Transactor,
-    pub(crate) deadlines: &'a Deadlines,
+    pub(crate) deadlines: &'a CallDeadlines,
 }
 
 /// The queue: at most one ban of each key.
@@ -54,7 +54,7 @@ struct Pending {
     dropped: u64,
     dropped_told: u64,
     pause: Duration,
-    /// The time, as [`Deadlines::elapsed`] tells it, at which a store that has failed is tried again.
+    /// The time, as [`CallDeadlines::elapsed`] tells it, at which a store that has failed is tried again.
     retry_at: Duration,
 }
 

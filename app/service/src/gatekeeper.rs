@@ -12,7 +12,7 @@ use petstore_ports::{
 };
 
 use crate::bans::PendingBans;
-use crate::deadlines::Deadlines;
+use crate::call_deadlines::CallDeadlines;
 use crate::digest;
 use crate::in_flight::InFlightTable;
 use crate::plans::LivePlans;
@@ -27,7 +27,7 @@ pub(crate) struct Gatekeeper {
     quotas: QuotaPort,
     addresses: Arc<dyn AddressLimits>,
     in_flight: InFlightTable,
-    deadlines: Deadlines,
+    deadlines: CallDeadlines,
     plans: LivePlans,
     policy: Policy,
     pub(crate) bans: PendingBans,
@@ -54,7 +54,7 @@ impl Gatekeeper {
         keys: Arc<dyn KeyReader>,
         quotas: QuotaPort,
         addresses: Arc<dyn AddressLimits>,
-        deadlines: Deadlines,
+        deadlines: CallDeadlines,
         policy: Policy,
     ) -> Self {
         let plans = LivePlans::new(policy.plans);

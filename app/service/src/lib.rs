@@ -50,9 +50,9 @@
 
 mod administration;
 mod bans;
+mod call_deadlines;
 mod catalogue;
 mod circuit_breaker;
-mod deadlines;
 mod digest;
 mod events;
 mod gate;

@@ -6,17 +6,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use petstore_domain::{AccountId, Limits, Timestamp, Usage};
 use petstore_ports::{Ask, Quotas, Reply, ScopedReply, StoreError, StoreErrorKind, Verdict};
 
+use crate::call_deadlines::CallDeadlines;
 use crate::circuit_breaker::{Circuit, Passage};
-use crate::deadlines::Deadlines;
 use crate::policy::OnQuotaOutage;
 
 /// A quota store with its circuit breaker and outage policy.
 pub(crate) struct QuotaPort {
     store: Arc<dyn Quotas>,
     on_outage: OnQuotaOutage,
-    deadlines: Deadlines,
+    deadlines: CallDeadlines,
     health: Mutex<Health>,
-    /// Whether the circuit is closed without a failure. A request then takes no lock.
+    /// `true` while the circuit is closed without a failure. A request then takes no lock.
     is_calm: AtomicBool,
     failures: AtomicU64,
     unasked: AtomicU64,
@@ -39,7 +39,7 @@ pub(crate) struct QuotaCounts {
 type QuotaReply<'a, T> = ScopedReply<'a, Result<T, StoreError>>;
 
 impl QuotaPort {
-    pub(crate) fn new(store: Arc<dyn Quotas>, on_outage: OnQuotaOutage, deadlines: Deadlines) -> Self {
+    pub(crate) fn new(store: Arc<dyn Quotas>, on_outage: OnQuotaOutage, deadlines: CallDeadlines) -> Self {
         Self {
             store,
             on_outage,

@@ -15,7 +15,7 @@ use petstore_ports::{
 };
 
 use crate::bans::{BanStore, BanWrites};
-use crate::deadlines::Deadlines;
+use crate::call_deadlines::CallDeadlines;
 use crate::digest;
 use crate::gatekeeper::Gatekeeper;
 use crate::outcomes::{Figures, Outcomes};
@@ -116,7 +116,7 @@ pub struct Service {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) entropy: Arc<dyn Entropy>,
     pub(crate) gatekeeper: Gatekeeper,
-    pub(crate) deadlines: Deadlines,
+    pub(crate) deadlines: CallDeadlines,
     health: Arc<dyn StoreHealth>,
     reservations: Reservations,
     outcomes: Outcomes,
@@ -130,7 +130,7 @@ impl Service {
     /// [`Housekeeping::prune`](petstore_ports::Housekeeping::prune) on the store, about once a second. Otherwise a restart forgets
     /// bans, and expired records are never dropped.
     pub fn new(ports: Ports, policy: Policy) -> Self {
-        let deadlines = Deadlines::new(ports.timer, policy.store_timeout, policy.quota_timeout);
+        let deadlines = CallDeadlines::new(ports.timer, policy.store_timeout, policy.quota_timeout);
         let quotas = QuotaPort::new(ports.quotas, ports.on_quota_outage, deadlines.clone());
         let gatekeeper = Gatekeeper::new(ports.keys, quotas, ports.addresses, deadlines.clone(), policy);
         Self {

@@ -20,34 +20,34 @@ pub trait Sandbox: Send + Sync {
     fn reset(&self, epoch: u64) -> Result<(), StoreError>;
 
     /// The state of the clock.
-    fn clock(&self) -> ClockFace;
+    fn clock(&self) -> ClockState;
 
     /// Sets the clock. If it is set back, windows, strikes and bans are cleared. The caller must make sure that no other call
     /// uses the store meanwhile. Blocks until it is done.
-    fn set_clock(&self, turn: ClockTurn) -> Result<ClockFace, StoreError>;
+    fn set_clock(&self, turn: ClockChange) -> Result<ClockState, StoreError>;
 }
 
 /// The state of a sandbox's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ClockFace {
+pub struct ClockState {
     /// The time.
     pub now: Timestamp,
-    /// Whether it is stopped.
+    /// `true` while the clock is stopped.
     pub frozen: bool,
 }
 
 /// A change of a sandbox's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ClockTurn {
+pub struct ClockChange {
     /// The new time; none to keep the current one.
-    pub hands: Option<Hands>,
-    /// Whether the clock is stopped from now on; none to keep the current state.
+    pub hands: Option<NewTime>,
+    /// `true` to stop the clock, `false` to let it run; none to keep the current state.
     pub freeze: Option<bool>,
 }
 
 /// A new time of a clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Hands {
+pub enum NewTime {
     /// This time.
     Set(Timestamp),
     /// The current time plus this span, at most the latest time.

@@ -138,7 +138,7 @@ fn scopes_are_a_list_in_all_output() {
 #[test]
 fn a_rotation_prints_the_end_of_the_old_key_and_its_reason() {
     let site = Site::served("overlap", &[]);
-    let cut_short = "its own expiry, or the overlap of an earlier rotation, comes first";
+    let cut_short = "its own expiry or the overlap of an earlier rotation comes first";
 
     let (id, _) = create(&site, &[]);
     let whole = json(&site, &["keys", "rotate", &id, "--overlap", "1h"]);
@@ -329,7 +329,7 @@ fn a_command_without_a_server_names_the_file_that_it_changed() {
     assert_eq!((statuses(&site, made.trim()).0, statuses(&site, &key).0), (401, 200));
     std::fs::remove_file(site.folder.join("petstore.db")).unwrap();
     let nowhere = text(&site.run(&["keys", "list"]).stderr);
-    assert!(nowhere.contains("no data in petstore.db") && nowhere.ends_with(hint), "{nowhere}");
+    assert!(nowhere.contains("petstore.db does not exist") && nowhere.ends_with(hint), "{nowhere}");
 }
 
 /// Returns the server's answer to these bytes at its admin socket.

@@ -11,6 +11,7 @@ mod disk_faults;
 mod events;
 mod http2;
 mod keys;
+mod messages;
 mod metrics;
 mod reload;
 mod sandbox;

@@ -165,7 +165,7 @@ fn contradictory_settings_are_named_with_their_sources() {
         ),
         (
             ("ops-listen = \"127.0.0.1:9\"\n", &[], &["--listen", "127.0.0.1:9"]),
-            "ops-listen (127.0.0.1:9, p.toml:1) is an address of its own, not that of listen (127.0.0.1:9, --listen)",
+            "ops-listen (127.0.0.1:9, p.toml:1) and listen (127.0.0.1:9, --listen) have the same address",
         ),
         (
             ("listen = \"0.0.0.0:9\"\n", &[("PETSTORE_SANDBOX", "true")], &[]),
@@ -400,7 +400,7 @@ fn the_check_finds_a_too_long_socket_path_and_a_missing_folder_for_the_first_key
     let message = text(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{message}");
     assert!(
-        message.contains("initial-key-file (no/key, --initial-key-file): there is no such folder"),
+        message.contains("initial-key-file (no/key, --initial-key-file): the folder does not exist"),
         "{message}"
     );
     assert_eq!(site.run(&["check-config", "--initial-key-file", "key"]).status.code(), Some(0));

@@ -214,21 +214,7 @@ impl AdminHandler {
                 let updated = self.administration.update_key(found.key.id, patch).await;
                 Ok(self.key(found, updated.map_err(why)?))
             }
-            AdminRequest::RotateKey { key, overlap_millis } => {
-                let found = self.find(&key).await?;
-                let overlap = overlap_millis.map_or(self.overlap, Duration::from_millis);
-                let rotated = self.administration.rotate_key(found.key.id, overlap).await.map_err(why)?;
-                let key = KeyView::new(&rotated.made, &found.account, now);
-                // The new secret must be shown even if this look-up fails.
-                let old = self.key_of(found.key.id).await.ok().flatten();
-                let replaced = old.and_then(|old| old.key.valid_until()).map(|expiry| Replaced {
-                    id: found.key.id.get(),
-                    expires_at: expiry.to_string(),
-                    is_cut_short: found.key.valid_until() == Some(expiry),
-                });
-                let secret = rotated.secret.reveal().to_owned();
-                Ok(AdminAnswer::Created { secret, key, replaced })
-            }
+            AdminRequest::RotateKey { key, overlap_millis } => self.rotate(&key, overlap_millis, now).await,
             AdminRequest::RevokeKey { key } => {
                 let found = self.find(&key).await?;
                 let revoked = self.administration.revoke_key(found.key.id).await;
@@ -277,6 +263,27 @@ impl AdminHandler {
                 Ok(AdminAnswer::Account { account: self.view(&updated) })
             }
         }
+    }
+
+    async fn rotate(
+        &self,
+        key: &KeyRef,
+        overlap_millis: Option<u64>,
+        now: Timestamp,
+    ) -> Result<AdminAnswer, String> {
+        let found = self.find(key).await?;
+        let overlap = overlap_millis.map_or(self.overlap, Duration::from_millis);
+        let rotated = self.administration.rotate_key(found.key.id, overlap).await.map_err(why)?;
+        let key = KeyView::new(&rotated.made, &found.account, now);
+        // The new secret must be shown even if this look-up fails.
+        let old = self.key_of(found.key.id).await.ok().flatten();
+        let replaced = old.and_then(|old| old.key.valid_until()).map(|expiry| Replaced {
+            id: found.key.id.get(),
+            expires_at: expiry.to_string(),
+            is_cut_short: found.key.valid_until() == Some(expiry),
+        });
+        let secret = rotated.secret.reveal().to_owned();
+        Ok(AdminAnswer::Created { secret, key, replaced })
     }
 
     /// An account with the limits of its plan.

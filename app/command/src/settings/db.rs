@@ -36,7 +36,7 @@ impl Db {
 
     /// Refuses a file that a command would write under a spelling of `memory` or a URI, as [`Db::parse`] does.
     pub(crate) fn check_target(file: &Path) -> Result<(), String> {
-        let refused = |name: &str| format!("expected a file's path; for a file of that name say ./{name}");
+        let refused = |name: &str| format!("expected a file's path; for a file of that name use ./{name}");
         match file.to_str() {
             Some(name) if means_memory(name) || has_scheme(name) => Err(refused(name)),
             _ => Ok(()),
@@ -127,7 +127,7 @@ mod tests {
     fn a_target_is_refused_under_the_names_that_a_store_is_refused_under() {
         for name in ["memory", ":memory:", "MEMORY", "file::memory:", "file:pets.db", "sqlite:pets.db"] {
             let why = Db::check_target(Path::new(name)).unwrap_err();
-            assert_eq!(why, format!("expected a file's path; for a file of that name say ./{name}"));
+            assert_eq!(why, format!("expected a file's path; for a file of that name use ./{name}"));
             assert_eq!(Db::check_target(Path::new(&format!("./{name}"))), Ok(()));
         }
         for name in ["copy.db", "memory.db", "/data/memory", "-"] {

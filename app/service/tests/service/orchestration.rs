@@ -1,4 +1,4 @@
-//! What the service does between its ports: mocks where a port must fail or wait, the memory store for the rest.
+//! The service between its ports: mocks where a port must fail or wait, the memory store for the rest.
 
 use std::sync::Arc;
 

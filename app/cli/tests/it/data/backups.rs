@@ -111,7 +111,7 @@ fn a_backup_gets_its_name_when_it_is_complete() {
         let message = text(&refused.stderr);
         assert_eq!(refused.status.code(), Some(2), "{args:?}: {message}");
         assert!(
-            message.contains(&format!("for a file of that name say ./{}", args[1])),
+            message.contains(&format!("for a file of that name use ./{}", args[1])),
             "{args:?}: {message}"
         );
         assert!(!site.folder.join(args[1]).exists(), "{args:?}");
