@@ -38,7 +38,6 @@ pub mod event_lives;
 pub mod event_order;
 pub mod event_pages;
 pub mod events;
-pub mod flights;
 pub mod handles;
 pub mod hot_pet;
 pub mod idempotency_limits;

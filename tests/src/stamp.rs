@@ -215,6 +215,8 @@ macro_rules! store_conformance {
                 free_requests_are_not_counted
                 a_change_of_plan_keeps_the_counts
                 windows_belong_to_the_account
+                usage_is_told_without_a_change
+                checks_come_in_their_order
             }
             bans {
                 the_first_strike_over_the_limit_bans
@@ -229,12 +231,6 @@ macro_rules! store_conformance {
                 strikes_go_with_a_lifted_ban
                 a_rotated_key_keeps_the_ban
                 a_ban_survives_changes_of_its_key
-            }
-            flights {
-                requests_in_flight_are_bounded
-                a_dropped_reply_holds_no_place_in_flight
-                a_request_over_the_bound_is_neither_counted_nor_a_strike
-                checks_come_in_their_order
             }
             addresses {
                 an_address_has_a_limit

@@ -96,8 +96,7 @@ caught! {
     strikes_that_outlive_a_ban: StrikesOutliveBan by bans::a_ban_clears_the_strikes;
     strikes_that_outlive_a_lifted_ban: StrikesOutliveLift by bans::strikes_go_with_a_lifted_ban;
     a_request_lost: WindowsRace by quotas::exactly_the_limit_is_admitted;
-    a_request_in_flight_lost: FlightsRace by flights::requests_in_flight_are_bounded;
-    a_place_that_outlives_its_caller: PlaceOutlivesCaller by flights::a_dropped_reply_holds_no_place_in_flight;
+    a_look_that_counts: UsageCounts by quotas::usage_is_told_without_a_change, quotas::verdicts_match_the_model_under_any_clock;
     a_window_that_falls: WindowFalls by quotas::a_clock_that_steps_back_grants_nothing, quotas::verdicts_match_the_model_under_any_clock;
     a_retry_recorded_after_the_commit: RetryAfterCommit by retries::concurrent_retries_have_one_effect;
     records_uncounted: RecordsUncounted by idempotency_limits::an_account_has_so_many_records_and_no_more,

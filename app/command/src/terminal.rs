@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_terminal_acts_on_is_written_out() {
+    fn control_characters_are_escaped() {
         for (text, expected) in [
             ("Ñandú 🐇, 兎 and \u{200d}", "Ñandú 🐇, 兎 and \u{200d}"),
             ("\u{1b}]0;x\u{7}", "\\u{1b}]0;x\\u{7}"),
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_written_out_whole_however_they_come() {
+    fn lines_are_escaped_as_a_whole() {
         let text = "{\"name\":\"\u{9b}é\"}\n{}\n".as_bytes();
         for size in 1..text.len() {
             let mut lines = Lines::new(Vec::new());

@@ -79,10 +79,8 @@ pub enum Bug {
     StrikesOutliveLift,
     /// Counts requests by reading and writing in two steps.
     WindowsRace,
-    /// Counts requests in flight by reading and writing in two steps.
-    FlightsRace,
-    /// Keeps the place of a request whose caller was dropped before its verdict.
-    PlaceOutlivesCaller,
+    /// Counts a request where only the usage was asked for.
+    UsageCounts,
     /// Begins a new window whenever the time is in another one, also in an earlier one.
     WindowFalls,
     /// Writes an idempotency record after the commit of its effect.

@@ -9,10 +9,8 @@ use super::{Bug, ReferenceStore, State};
 
 impl State {
     fn forget_usage(&mut self) {
-        // Requests in flight keep their places.
-        let in_flight = std::mem::take(&mut self.counters.in_flight);
         let decided = std::mem::take(&mut self.counters.bans);
-        self.counters = super::Counters { in_flight, ..super::Counters::default() };
+        self.counters = super::Counters::default();
         self.addresses = super::Addresses::default();
         for key in self.tables.keys.values_mut() {
             key.forget_ban();

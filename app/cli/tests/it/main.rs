@@ -10,6 +10,7 @@ mod data;
 mod disk_faults;
 mod http2;
 mod keys;
+mod messages;
 mod metrics;
 mod reload;
 mod sandbox;
