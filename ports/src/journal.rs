@@ -5,7 +5,7 @@ use petstore_domain::{
     Timestamp, Window,
 };
 
-use crate::StoreError;
+use crate::{EventBatch, EventBatchReader, EventBounds, EventLimits, EventsPruned, StoreError};
 
 /// The number of a batch: rising by one with each batch that is on disk; 0 before the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Hash)]
@@ -44,6 +44,8 @@ pub struct Batch<'a> {
     pub changes: &'a [Changes],
     /// The last ids given, this batch included.
     pub last_ids: LastIds,
+    /// The events of the changes, if there are any. They follow the last event of the batches before.
+    pub events: Option<EventBatch<'a>>,
 }
 
 /// What a bulk load is besides its rows.
@@ -56,6 +58,8 @@ pub struct BulkLoad {
     /// The epoch that the journal begins anew with, if it does: first all but accounts and keys goes, bans and usage among
     /// it. Without, there is no category, pet or order.
     pub anew: Option<u64>,
+    /// The epoch of the event log that begins with the load. All older events are dropped.
+    pub event_epoch: u64,
 }
 
 /// How much of its windows an account has used.
@@ -98,6 +102,8 @@ pub struct Header {
     /// A number that was made at random when the journal was: entity tags and cursors are good for it alone. A journal
     /// that goes back to an earlier state, restored from a copy, must have another one.
     pub epoch: u64,
+    /// The extent of the event log.
+    pub events: EventBounds,
 }
 
 /// Keeps batches on disk. Blocking, one call at a time: by the store's writer thread, or by whoever opens the store, imports
@@ -129,7 +135,15 @@ pub trait Journal: Send {
     /// Drops records of answered requests that have expired at this time, a bounded number of them.
     fn prune(&mut self, now: Timestamp) -> Result<usize, StoreError>;
 
-    /// Loads rows into an empty shop, or into one that is cleared first, as one batch: all or nothing, like `append`.
+    /// Drops the oldest batches of events until the rest is within the limits, a bounded number of them. Whole batches are
+    /// dropped, from the oldest on: the log never gets a gap.
+    fn prune_events(&mut self, limits: &EventLimits) -> Result<EventsPruned, StoreError>;
+
+    /// Returns a reader of the events. It must be dropped before the journal.
+    fn event_reader(&self) -> Box<dyn EventBatchReader>;
+
+    /// Loads rows into an empty shop, or into one that is cleared first, as one batch: all or nothing, like `append`. The event
+    /// log begins again in the same step.
     /// They are categories, then pets, then orders.
     fn bulk(&mut self, bulk: &BulkLoad, rows: &mut dyn Iterator<Item = Row>) -> Result<(), StoreError>;
 }

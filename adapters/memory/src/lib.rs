@@ -19,6 +19,8 @@
 //!   reads go on and writes are refused (`recovery`, `backoff`).
 //! - Visibility: the changes of one decision become visible together (`write_epochs`), and in one place, `Tables::publish`. A
 //!   shop that is loaded or replaced is hidden meanwhile (`visibility`).
+//! - Events: a decision's events are added to the log when it becomes visible (`event_log`). With a journal the log holds the
+//!   latest ones, and older pages are read from the journal on a thread of their own (`older_events`).
 //! - Gate: each account's windows are one small value under its own lock (`meters`, `quotas`), beside the credential fields
 //!   that every request reads (`terms`). Requests never wait for the journal: usage and bans are written behind (`unnoted`).
 //! - Whole shops: opening (`open`), import and export (`import`, `export`, `bulk`) and reset (`reset`, `new_shop`) load rows with
@@ -40,6 +42,7 @@ mod commit_pause;
 mod committer;
 mod directory;
 mod event_log;
+mod event_retention;
 mod events;
 mod export;
 mod group_commit;
@@ -52,6 +55,7 @@ mod keys;
 mod load;
 mod meters;
 mod new_shop;
+mod older_events;
 mod oneshot;
 mod open;
 mod orders;
@@ -82,6 +86,7 @@ mod writer;
 pub use bulk_loader::Contradiction;
 pub use commit_pause::CommitPause;
 pub use committer::Step;
+pub use event_retention::EventRetention;
 pub use import::Import;
 pub use open::Opened;
 pub use store::MemoryStore;
