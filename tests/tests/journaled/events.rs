@@ -162,9 +162,30 @@ fn events_are_dropped_by_age_and_by_bytes_and_a_reader_at_the_edge_is_told() {
     assert!((1..6).contains(&kept.len()) && kept.last() == Some(&20), "{kept:?}");
     assert_eq!(stepped.after_power_cut(), stepped.snapshot());
     prune(at(1_000));
-    assert_eq!(positions(), []);
+    assert_eq!(positions(), [0_u64; 0]);
     stepped.done(create_category("Last"));
     assert_eq!(positions(), [21]);
+}
+
+#[test]
+fn events_that_the_journal_dropped_in_doubt_are_expired_and_the_next_step_settles_that() {
+    for fault in [Fault::Before, Fault::After] {
+        let stepped = SteppedStore::on(&Disk::new());
+        for name in ["Dogs", "Cats"] {
+            stepped.done(create_category(name));
+        }
+        // Housekeeping first drops idempotency records, and then events.
+        stepped.disk.fail_call(stepped.disk.calls() + 2, fault);
+        let late = at(0).plus(EventRetention::AGE).plus(Duration::from_secs(1));
+        assert!(stepped.finish(Box::pin(stepped.store.prune(late))).is_err());
+        let kept = if fault == Fault::After { 0 } else { 2 };
+        assert_eq!(stepped.after_power_cut().events.len(), kept, "{fault:?}");
+        while stepped.writer.step() == Step::Worked {}
+        stepped.finish(Box::pin(stepped.store.prune(late))).unwrap();
+        let now = bounds(&stepped.store);
+        assert_eq!((now.pruned.get(), now.last.get()), (2, 2), "{fault:?}");
+        assert_eq!(stepped.events(), stepped.after_power_cut().events);
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
 use petstore_domain::{
-    Account, CategoryRecord, Event, EventFilter, KeyRecord, Operation, OrderRecord, PetRecord, Timestamp,
+    Account, CategoryRecord, Event, EventFilter, KeyRecord, Operation, OrderRecord, PetRecord,
 };
 use petstore_memory::{MemoryStore, Step, Writer};
 use petstore_ports::{
@@ -12,6 +12,8 @@ use petstore_ports::{
     PetFilter, PetReader, StoreError, run,
 };
 use petstore_tests::Disk;
+
+use crate::shop::at;
 
 /// The result of an operation.
 pub(crate) type Answer<O> = Result<Result<<O as Operation>::Output, <O as Operation>::Rejection>, StoreError>;
@@ -34,7 +36,7 @@ impl SteppedStore {
 
     /// Makes a call, which then waits for the writer.
     pub(crate) fn call<O: Operation>(&self, operation: O) -> Call<'_, Answer<O>> {
-        let mut call: Call<'_, Answer<O>> = Box::pin(run(&self.store, operation, Timestamp::EPOCH));
+        let mut call: Call<'_, Answer<O>> = Box::pin(run(&self.store, operation, at(0)));
         assert!(poll(&mut call).is_pending(), "a write waits for the writer");
         call
     }
