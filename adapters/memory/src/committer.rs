@@ -1,33 +1,34 @@
 //! The one writer of a store with a journal: it decides a batch, commits it, and only then makes it visible.
 //!
 //! A step takes the waiting requests, up to [`BATCH_MAX`] of them. Each transition is decided on the tables and on the
-//! decisions before it in the batch. All changes go to the journal in one commit. After that they are written to the tables,
-//! which cannot fail, and the callers are answered. So a read never waits for the disk, and never returns data that a crash
-//! could take back.
+//! decisions before it in the batch. All changes go to the journal in one commit. After that they are written to the
+//! tables, which cannot fail, and the callers are answered. So a read never waits for the disk, and never returns data
+//! that a crash could take back.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
 use petstore_domain::{Changes, Timestamp};
-use petstore_ports::{Batch, BatchNumber, BulkLoad, Journal, LastIds, StoreError};
+use petstore_ports::{Batch, BatchNumber, BulkLoad, EventsPruned, Journal, LastIds, StoreError};
 
 use crate::batch::OpenBatch;
-use crate::idempotency_records;
+use crate::event_log::EncodedBatch;
 use crate::new_shop::NewShop;
 use crate::queue::{Queue, Request};
 use crate::recovery::{self, PendingWrite, Recovery, WriterState};
 use crate::stripes::Stripes;
 use crate::tables::Tables;
 
-/// Most requests of one batch. A larger batch would delay its first caller, and hardly share the cost of a commit further.
+/// Most requests of one batch. A larger batch would delay its first caller, and hardly share the cost of a commit
+/// further.
 const BATCH_MAX: usize = 256;
 
 /// Most accounts whose usage is written behind at once: no batch is committed meanwhile.
 const WRITE_BEHIND_MAX: usize = 1_000;
 
-/// Most passes of one housekeeping run, each after a batch. They suffice for more accounts and expiring records than a second
-/// has requests.
+/// Most passes of one housekeeping run, each after a batch. They suffice for more accounts and expiring records than a
+/// second has requests.
 const PASSES_MAX: u32 = 300;
 
 /// The result of a step.
@@ -51,6 +52,8 @@ pub(crate) struct Committer {
     last: BatchNumber,
     state: WriterState,
     batch: OpenBatch,
+    /// The events of the batch.
+    events: EncodedBatch,
     /// The time of a housekeeping run that has not finished, and the number of passes left to it.
     housekeeping: Option<(Timestamp, u32)>,
     /// Buffer for the requests of a step; empty between two steps.
@@ -66,18 +69,23 @@ impl Committer {
         journal: Box<dyn Journal>,
         last: BatchNumber,
     ) -> Self {
-        let (state, batch) = (WriterState::Healthy, OpenBatch::default());
-        Self { tables, stripes, queue, journal, last, state, batch, housekeeping: None, requests: Vec::new() }
+        Self {
+            tables,
+            stripes,
+            queue,
+            journal,
+            last,
+            state: WriterState::Healthy,
+            batch: OpenBatch::default(),
+            events: EncodedBatch::default(),
+            housekeeping: None,
+            requests: Vec::new(),
+        }
     }
 
     /// The last batch that was published.
     pub(crate) const fn last_batch(&self) -> BatchNumber {
         self.last
-    }
-
-    /// Returns an error if the queue refuses writes.
-    pub(crate) fn check(&self) -> Result<(), StoreError> {
-        self.queue.check()
     }
 
     /// Processes one batch of waiting requests. While the journal fails, asks it to recover instead.
@@ -113,19 +121,21 @@ impl Committer {
         Step::Worked
     }
 
-    /// Processes all waiting requests, and everything that is written behind. A failing journal is asked to recover once.
+    /// Processes all waiting requests, and everything that is written behind. A failing journal is asked to recover
+    /// once.
     pub(crate) fn finish(&mut self) {
         while self.step() == Step::Worked {}
         while self.state.is_healthy() && self.write_behind() == Ok(true) {}
         self.batch.abandon();
     }
 
-    /// Commits an import, which is in the hidden tables, and makes it visible; or drops it. If the outcome is unknown, a later
-    /// recovery does one of the two. `before`: the last ids issued before the import.
+    /// Commits an import, which is in the hidden tables, and makes it visible; or drops it. If the outcome is unknown,
+    /// a later recovery does one of the two. `before`: the last ids issued before the import.
     pub(crate) fn commit_import(&mut self, before: LastIds) -> Result<(), StoreError> {
         self.guarded(|committer| {
             let (number, last_ids) = (committer.last.next(), committer.tables.last_ids());
-            let bulk = BulkLoad { number, last_ids, anew: None };
+            let event_epoch = committer.tables.events.next_epoch();
+            let bulk = BulkLoad { number, last_ids, anew: None, event_epoch };
             let written = committer.journal.bulk(&bulk, &mut committer.tables.rows());
             committer.conclude(PendingWrite::Import { before }, written)
         })
@@ -136,14 +146,15 @@ impl Committer {
         self.queue.check()?;
         self.guarded(|committer| {
             let number = committer.last.next();
-            let bulk = BulkLoad { number, last_ids: shop.last_ids(), anew: Some(epoch) };
+            let last_ids = shop.last_ids();
+            let bulk = BulkLoad { number, last_ids, anew: Some(epoch), event_epoch: epoch };
             let written = committer.journal.bulk(&bulk, &mut shop.rows());
             committer.conclude(PendingWrite::Reset(Box::new(shop)), written)
         })
     }
 
-    /// Commits changes that were decided while writes are blocked. If the outcome is unknown, a later recovery publishes or
-    /// drops them.
+    /// Commits changes that were decided while writes are blocked. If the outcome is unknown, a later recovery
+    /// publishes or drops them.
     pub(crate) fn commit_changes(&mut self, changes: Changes) -> Result<(), StoreError> {
         self.queue.check()?;
         if changes.is_empty() {
@@ -151,9 +162,7 @@ impl Committer {
         }
         self.guarded(|committer| {
             committer.batch.add(&committer.tables, changes);
-            let (number, last_ids) = (committer.last.next(), committer.tables.last_ids());
-            let changes = committer.batch.decided();
-            let written = committer.journal.append(&Batch { number, changes, last_ids });
+            let written = committer.append();
             committer.conclude(PendingWrite::Batch, written)
         })
     }
@@ -169,7 +178,8 @@ impl Committer {
         })
     }
 
-    /// Adds a pause in which a failing journal was not asked. Callers in doubt are answered once they have waited for long.
+    /// Adds a pause in which a failing journal was not asked. Callers in doubt are answered once they have waited for
+    /// long.
     pub(crate) fn add_pause(&mut self, pause: Duration) {
         if let Some(unknown) = self.state.add_pause(pause) {
             self.batch.answer(&Err(unknown));
@@ -189,14 +199,22 @@ impl Committer {
             self.batch.end(&Ok(()));
             return;
         }
-        let (number, last_ids) = (self.last.next(), self.tables.last_ids());
-        match self.journal.append(&Batch { number, changes: self.batch.decided(), last_ids }) {
+        match self.append() {
             Ok(()) => self.publish(PendingWrite::Batch),
             Err(error) => drop(self.fail(error, Some(PendingWrite::Batch))),
         }
     }
 
-    /// Publishes a bulk load that was written, or settles it by one try to recover.
+    /// Hands the decided changes and their events to the journal.
+    fn append(&mut self) -> Result<(), StoreError> {
+        let changes = self.batch.decided();
+        self.events.encode(changes);
+        let (number, last_ids) = (self.last.next(), self.tables.last_ids());
+        let events = self.events.as_batch(self.tables.events.bounds().last);
+        self.journal.append(&Batch { number, changes, last_ids, events })
+    }
+
+    /// Publishes a write on a thread other than the writer's, or settles it by one try to recover.
     fn conclude(&mut self, pending: PendingWrite, written: Result<(), StoreError>) -> Result<(), StoreError> {
         let Err(error) = written else {
             self.publish(pending);
@@ -211,14 +229,14 @@ impl Committer {
         }
     }
 
-    /// Makes a write visible that the journal holds, and answers its callers. The order of these calls is the order of
-    /// commits; no other function makes a write of this store visible.
+    /// Makes a write visible that the journal holds, and answers its callers: the only place where a commit becomes
+    /// visible. The order of these calls is the order of commits.
     fn publish(&mut self, write: PendingWrite) {
         self.last = self.last.next();
         match write {
             PendingWrite::Batch => {
-                for changes in self.batch.take_decided() {
-                    self.tables.publish(changes, |change| self.tables.apply_one(change));
+                for (changes, events) in self.batch.take_decided().into_iter().zip(self.events.decisions()) {
+                    self.tables.publish_encoded(changes, events, |change| self.tables.apply_one(change));
                 }
             }
             PendingWrite::Import { .. } => {
@@ -274,35 +292,41 @@ impl Committer {
         Step::Worked
     }
 
-    /// Runs one pass of housekeeping: writes behind, and drops expired records. Further passes follow after the next batches,
-    /// at most `passes` of them. Returns the number of records dropped; tables and journal drop at their own pace, so it is the
-    /// larger of their two numbers.
+    /// Runs one pass of housekeeping: writes behind, and drops expired records. Further passes follow after the next
+    /// batches, at most `passes` of them. Returns the number of records dropped; tables and journal drop at their own
+    /// pace, so it is the larger of their two numbers.
     fn keep_house(&mut self, now: Timestamp, passes: u32) -> Result<usize, StoreError> {
         if let Some(error) = self.state.error() {
             return Err(error);
         }
         let is_behind = self.write_behind()?;
-        let dropped = match self.journal.prune(now) {
-            Ok(dropped) => {
-                let of_tables =
-                    idempotency_records::prune(&self.tables.idempotency_records, &self.stripes, now);
-                dropped.max(of_tables)
-            }
-            Err(error) => return Err(self.fail(error, None)),
-        };
-        if is_behind || dropped > 0 {
+        let of_journal = self.journal.prune(now).map_err(|error| self.fail(error, None))?;
+        let dropped = of_journal.max(self.tables.idempotency_records.prune(&self.stripes, now));
+        let has_more_events = self.prune_events(now)?;
+        if is_behind || dropped > 0 || has_more_events {
             self.housekeeping = passes.checked_sub(1).map(|left| (now, left));
         }
         Ok(dropped)
     }
 
+    /// Drops events that are too old or too many from the journal, a bounded number of them. Returns true if more are left.
+    fn prune_events(&mut self, now: Timestamp) -> Result<bool, StoreError> {
+        match self.journal.prune_events(&self.tables.events.limits(now)) {
+            Ok(EventsPruned { bounds, has_more }) => {
+                self.tables.events.set_pruned(&bounds);
+                Ok(has_more)
+            }
+            Err(error) => Err(self.fail(error, None)),
+        }
+    }
+
     /// Writes changed usage to the journal, of a bounded number of accounts. Returns true if more may be left.
     fn write_behind(&mut self) -> Result<bool, StoreError> {
-        let counts = self.tables.accounts.unnoted_usage(WRITE_BEHIND_MAX);
+        let counts = self.tables.accounts.take_dirty_usage(WRITE_BEHIND_MAX);
         if !counts.is_empty()
             && let Err(error) = self.journal.note_usage(&counts)
         {
-            self.tables.accounts.keep_unnoted(&counts);
+            self.tables.accounts.mark_dirty(&counts);
             return Err(self.fail(error, None));
         }
         Ok(counts.len() == WRITE_BEHIND_MAX)

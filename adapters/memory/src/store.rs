@@ -9,7 +9,7 @@ use petstore_domain::Timestamp;
 use petstore_ports::{Housekeeping, StoreError, StoreHealth, Transactor, Transition};
 
 use crate::addresses::Addresses;
-use crate::idempotency_records;
+use crate::event_retention::EventRetention;
 use crate::oneshot::channel;
 use crate::queue::Request;
 use crate::stripes::Stripes;
@@ -19,8 +19,8 @@ use crate::writer::Durable;
 
 /// A store in the memory of this process, shared by threads.
 ///
-/// [`MemoryStore::new`] creates an empty store that is lost when it is dropped. [`MemoryStore::open`] opens a durable one: it
-/// answers a write once the journal has it on disk. Reads are the same in both.
+/// [`MemoryStore::new`] creates an empty store that is lost when it is dropped. [`MemoryStore::open`] opens a durable
+/// one: it answers a write once the journal has it on disk. Reads are the same in both.
 ///
 /// ```
 /// use petstore_domain::{CategoryName, CreateCategory, NewCategory, PetId, Timestamp};
@@ -69,8 +69,13 @@ impl MemoryStore {
         Self { tables, stripes, addresses: Addresses::new(), durable, writes: RwLock::new(()) }
     }
 
-    /// Refuses further writes, commits the waiting ones, and writes usage and bans behind. Dropping the store does the same.
-    /// Blocks until the end.
+    /// Sets how many events are kept. Housekeeping drops the others.
+    pub fn set_event_retention(&self, retention: EventRetention) {
+        self.tables.events.set_retention(retention);
+    }
+
+    /// Refuses further writes, commits the waiting ones, and writes usage and bans behind. Dropping the store does the
+    /// same. Blocks until the end.
     pub fn close(&self) {
         if let Some(durable) = &self.durable {
             durable.close();
@@ -142,7 +147,8 @@ impl Housekeeping for MemoryStore {
         let answer = {
             let _accepted = self.accept_write()?;
             let Some(durable) = &self.durable else {
-                return Ok(idempotency_records::prune(&self.tables.idempotency_records, &self.stripes, now));
+                self.tables.events.prune(now);
+                return Ok(self.tables.idempotency_records.prune(&self.stripes, now));
             };
             let (sender, answer) = channel();
             durable.queue.push(Request::Prune { now, sender })?;

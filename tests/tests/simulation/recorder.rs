@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use petstore_domain::{
-    AccountId, ApiKey, Change, Changes, Footprint, KeyDigest, KeyId, KeyLabel, KeyRecord, Limit, RecordRef,
-    Scopes, Timestamp, View,
+    AccountId, ApiKey, Change, Changes, Footprint, KeyDigest, KeyId, KeyLabel, KeyRecord, Limit, Limits,
+    RecordRef, Scopes, Timestamp, Usage, View,
 };
 use petstore_ports::{
-    AddressLimits, AddressVerdict, Ask, Batch, BatchNumber, BulkLoad, Cost, Header, Journal, Quotas, Reply,
-    Row, StoreError, Transactor, Transition, UsageCount, Verdict,
+    AddressLimits, AddressVerdict, Ask, Batch, BatchNumber, BulkLoad, Cost, EventBatchReader, EventLimits,
+    EventsPruned, Header, Journal, Quotas, Reply, Row, StoreError, Transactor, Transition, UsageCount,
+    Verdict,
 };
 use tokio::sync::Notify;
 
@@ -26,7 +27,7 @@ pub(crate) struct Recorder {
     pub(crate) process: u64,
 }
 
-fn actor() -> Option<Actor> {
+pub(crate) fn actor() -> Option<Actor> {
     ACTOR.try_with(|actor| *actor).ok()
 }
 
@@ -128,9 +129,14 @@ impl Quotas for WatchedQuotas {
         })
     }
 
-    fn leave(&self, account: AccountId) {
-        self.recorder.oracle.left(self.recorder.process, actor(), account.get());
-        self.inner.leave(account);
+    fn usage(&self, account: AccountId, limits: Limits, now: Timestamp) -> Reply<Result<Usage, StoreError>> {
+        let (recorder, actor) = (self.recorder.clone(), actor());
+        self.inner.usage(account, limits, now).map(move |told| {
+            if let Ok(usage) = &told {
+                recorder.oracle.judged_too_many(recorder.process, actor, (account, limits, now), usage);
+            }
+            told
+        })
     }
 }
 
@@ -207,6 +213,15 @@ impl Journal for WatchedJournal {
         let pruned = self.inner.prune(now);
         self.recorder.oracle.pruned(self.recorder.process, now.as_millis(), pruned.is_ok());
         self.told(pruned)
+    }
+
+    fn prune_events(&mut self, limits: &EventLimits) -> Result<EventsPruned, StoreError> {
+        let pruned = self.inner.prune_events(limits);
+        self.told(pruned)
+    }
+
+    fn event_reader(&self) -> Box<dyn EventBatchReader> {
+        self.inner.event_reader()
     }
 
     fn bulk(&mut self, bulk: &BulkLoad, rows: &mut dyn Iterator<Item = Row>) -> Result<(), StoreError> {

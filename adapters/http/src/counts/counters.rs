@@ -288,10 +288,10 @@ impl ServerCounters {
             in_flight,
             accepted,
             connections,
-            streams: 0,
             panics: 0,
             shed: 0,
             forwarded_ignored: 0,
+            streams: 0,
         };
         for (route, template) in ROUTES.iter().enumerate() {
             for (method, name) in METHODS.iter().enumerate() {

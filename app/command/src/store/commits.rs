@@ -5,7 +5,10 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use petstore_domain::Timestamp;
-use petstore_ports::{Batch, BatchNumber, BulkLoad, Header, Journal, Row, StoreError, UsageCount};
+use petstore_ports::{
+    Batch, BatchNumber, BulkLoad, EventBatchReader, EventLimits, EventsPruned, Header, Journal, Row,
+    StoreError, UsageCount,
+};
 
 use crate::environment::Stopwatch;
 
@@ -110,6 +113,14 @@ impl<J: Journal> Journal for TimedJournal<J> {
         self.journal.prune(now)
     }
 
+    fn prune_events(&mut self, limits: &EventLimits) -> Result<EventsPruned, StoreError> {
+        self.journal.prune_events(limits)
+    }
+
+    fn event_reader(&self) -> Box<dyn EventBatchReader> {
+        self.journal.event_reader()
+    }
+
     fn bulk(&mut self, bulk: &BulkLoad, rows: &mut dyn Iterator<Item = Row>) -> Result<(), StoreError> {
         self.journal.bulk(bulk, rows)
     }
@@ -120,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_commit_has_one_place_in_each_histogram() {
+    fn each_commit_is_in_one_bucket_of_each_histogram() {
         let commits = CommitCounters::default();
         commits.add(1, Duration::from_micros(100), true);
         commits.add(200, Duration::from_mins(1), true);

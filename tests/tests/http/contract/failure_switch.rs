@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use petstore_domain::{
-    AccountId, CategoryId, CategoryRecord, Limit, OrderId, OrderRecord, PetId, PetRecord, Timestamp,
+    AccountId, CategoryId, CategoryRecord, Limit, Limits, OrderId, OrderRecord, PetId, PetRecord, Timestamp,
+    Usage,
 };
 use petstore_ports::{
     AddressLimits, AddressVerdict, Ask, CategoryFilter, CategoryReader, CategorySink, Cost, Credential,
@@ -168,8 +169,8 @@ impl Quotas for SwitchedPort<dyn Quotas> {
         self.switch.reply(|| self.port.take(ask))
     }
 
-    fn leave(&self, account: AccountId) {
-        self.port.leave(account);
+    fn usage(&self, account: AccountId, limits: Limits, now: Timestamp) -> Fallible<Usage> {
+        self.switch.reply(|| self.port.usage(account, limits, now))
     }
 }
 
