@@ -32,6 +32,7 @@ mod connection;
 mod copy;
 mod crash_recovery;
 mod data_file;
+mod epoch_text;
 mod error;
 mod event_batches;
 mod event_reader;

@@ -7,8 +7,7 @@ use petstore_ports::{
     EventBatch, EventBatchReader, EventBounds, EventLimits, EventRange, PageOrder, StoreError,
 };
 
-use super::Disk;
-use super::journal::EPOCH;
+use super::{Disk, EPOCH};
 
 /// The events of one batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
