@@ -45,7 +45,9 @@ impl ReferenceStore {
             let decided = catch_unwind(AssertUnwindSafe(|| transition.decide(&seen.view)));
             let decided = decided.map_err(|_| StoreError::corrupt("the operation panicked"))?;
             if bug == Bug::EventsOfDiscarded {
-                decided.iter().for_each(|changes| self.lock().log.append(changes));
+                if let Some(changes) = &decided {
+                    self.lock().log.append(changes);
+                }
             }
             pause_blocking();
             let mut state = self.lock();
