@@ -11,6 +11,7 @@ mod contract;
 mod cors;
 mod deadlines;
 mod event_list;
+mod event_stream;
 mod event_types;
 mod event_wait;
 mod faults;
