@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use petstore_domain::{Changes, Footprint, Operation, Timestamp, View};
+use petstore_domain::{Changes, Footprint, Operation, Timestamp, View, happenings};
 
 use crate::StoreError;
 
@@ -98,7 +98,10 @@ impl<O: Operation> Transition for Running<O> {
 
     fn decide(&self, view: &View) -> Option<Changes> {
         let (changes, decision) = match self.operation.decide(view) {
-            Ok((changes, output)) => (Some(changes.with_events(view, self.at)), Ok(output)),
+            Ok((changes, output)) => {
+                let happenings = happenings(view, changes.as_slice());
+                (Some(changes.with_events(happenings, self.at)), Ok(output))
+            }
             Err(rejection) => (None, Err(rejection)),
         };
         *self.decision.lock().unwrap_or_else(PoisonError::into_inner) = Some(decision);
