@@ -230,7 +230,13 @@ fn descending(
         }
     }
     let last = events.last().filter(|_| events.len() == query.events_max);
-    let reached = last.map_or(span.after.next().min(span.last.next()), |event| event.id.position);
+    // The oldest position of the page; where it has none, its bound.
+    let oldest = if span.after < span.last {
+        span.after.next()
+    } else {
+        query.after.unwrap_or_else(|| bounds.last.next())
+    };
+    let reached = last.map_or(oldest, |event| event.id.position);
     Ok((events, reached))
 }
 
