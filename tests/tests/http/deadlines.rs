@@ -22,6 +22,8 @@ const LENIENT: Deadlines = Deadlines {
     stream_stall: LONG,
     drain: LONG,
     turn: LONG,
+    stream_lifetime: Deadlines::DEFAULT.stream_lifetime,
+    stream_silence: Deadlines::DEFAULT.stream_silence,
 };
 
 /// Short, but longer than a healthy client's request takes on a busy machine.

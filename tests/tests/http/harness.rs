@@ -302,11 +302,30 @@ impl Connection {
         }
         let mut answer = Answer { status, headers, body: Vec::new() };
         let length = answer.header("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
-        if !is_head && status != 204 && status != 304 {
-            answer.body = vec![0; length];
-            self.stream.read_exact(&mut answer.body).ok()?;
+        if is_head || status == 204 || status == 304 {
+            return Some(answer);
         }
+        if answer.header("transfer-encoding") == Some("chunked") {
+            while let Some(chunk) = self.read_chunk()? {
+                answer.body.extend(chunk);
+            }
+            return Some(answer);
+        }
+        answer.body = vec![0; length];
+        self.stream.read_exact(&mut answer.body).ok()?;
         Some(answer)
+    }
+
+    /// Reads one chunk of a body; `Some(None)` for the end of the body, and none if the connection ends before it.
+    pub(crate) fn read_chunk(&mut self) -> Option<Option<Vec<u8>>> {
+        let mut line = String::new();
+        self.stream.read_line(&mut line).ok()?;
+        let length = usize::from_str_radix(line.trim_end(), 16).ok()?;
+        let mut chunk = vec![0; length + 2];
+        self.stream.read_exact(&mut chunk).ok()?;
+        assert!(chunk.ends_with(b"\r\n"), "a chunk ends with its line");
+        chunk.truncate(length);
+        Some(Some(chunk).filter(|chunk| !chunk.is_empty()))
     }
 
     /// Returns whether the server closes without another byte.
@@ -327,6 +346,14 @@ impl Answer {
     pub(crate) fn json(&self) -> Value {
         serde_json::from_slice(&self.body)
             .unwrap_or_else(|error| panic!("not JSON ({error}): {:?}", String::from_utf8_lossy(&self.body)))
+    }
+
+    /// The body: JSON, or the text of a stream.
+    pub(crate) fn content(&self) -> Value {
+        if self.header("content-type") == Some("text/event-stream") {
+            return String::from_utf8(self.body.clone()).expect("a stream is UTF-8").into();
+        }
+        self.json()
     }
 
     /// The value of this header, which must occur at most once.

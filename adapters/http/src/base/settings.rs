@@ -119,6 +119,11 @@ pub struct Deadlines {
     pub write_stall: Duration,
     /// The same for a streaming answer, whose client may need time to process earlier bytes.
     pub stream_stall: Duration,
+    /// The longest time for which a stream is open. Each ends up to a tenth earlier, so that clients do not all reconnect at
+    /// once.
+    pub stream_lifetime: Duration,
+    /// The longest silence of a stream: a comment then shows proxies and clients that the connection lives.
+    pub stream_silence: Duration,
     /// From the beginning of a stop to the last answer.
     pub drain: Duration,
     /// From a request's arrival to its handling. When requests have waited longer for a while, some are refused.
@@ -134,6 +139,8 @@ impl Deadlines {
         idle_crowded: Duration::from_secs(1),
         write_stall: Duration::from_secs(10),
         stream_stall: Duration::from_mins(1),
+        stream_lifetime: Duration::from_hours(1),
+        stream_silence: Duration::from_secs(15),
         drain: Duration::from_secs(8),
         turn: Duration::from_millis(20),
     };
@@ -158,12 +165,19 @@ pub struct Bounds {
     pub ops_connections: usize,
     /// Open streaming answers. Further ones are refused with 503 `overloaded`.
     pub streams: usize,
+    /// Open streaming answers of one account. Further ones are refused with 429 `too_many_concurrent_requests`.
+    pub streams_per_account: usize,
 }
 
 impl Bounds {
     /// The defaults. The number of connections stays below the usual limit of open files.
-    pub const DEFAULT: Self =
-        Self { body: 1024 * 1024, connections: 10_000, ops_connections: 100, streams: 1_000 };
+    pub const DEFAULT: Self = Self {
+        body: 1024 * 1024,
+        connections: 10_000,
+        ops_connections: 100,
+        streams: 1_000,
+        streams_per_account: 5,
+    };
 }
 
 /// Bytes of a request target (path and query): at least the 8000 that RFC 9110 recommends (section 4.1).

@@ -10,6 +10,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
+use petstore_domain::AccountId;
 use tokio::task::{JoinHandle, LocalSet};
 use tokio::time::{Instant, sleep};
 
@@ -52,7 +53,7 @@ impl ScriptedSource {
     }
 
     pub(super) fn body(&self) -> Body {
-        let place = StreamPlaces::default().take(1).unwrap();
+        let place = StreamPlaces::default().take(AccountId::FIRST, 1, 1).unwrap();
         Body::Stream(Box::new(StreamBody { source: Box::new(self.clone()), place }))
     }
 

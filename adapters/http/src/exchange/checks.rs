@@ -206,11 +206,17 @@ fn check_permission(
             format!("This operation needs the scope {needed}; the API key has the scope {granted}.");
         return Err(ApiError::new(Code::InsufficientScope, message));
     }
-    if head.has_accept() && !wire::accepts_json(&parts.headers) {
-        let message = "The response is application/json; the Accept header must allow it.";
-        return Err(ApiError::new(Code::NotAcceptable, message));
+    if !head.has_accept() {
+        return Ok(());
     }
-    Ok(())
+    let (is_accepted, message) = if operation == OperationId::StreamEvents {
+        let message = "The response is text/event-stream; the Accept header must allow it.";
+        (wire::accepts_event_stream(&parts.headers), message)
+    } else {
+        let message = "The response is application/json; the Accept header must allow it.";
+        (wire::accepts_json(&parts.headers), message)
+    };
+    if is_accepted { Ok(()) } else { Err(ApiError::new(Code::NotAcceptable, message)) }
 }
 
 async fn read_body(

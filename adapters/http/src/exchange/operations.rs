@@ -1,6 +1,7 @@
 //! The operations. Each parses its own input, calls the service and renders the result.
 
 mod categories;
+mod event_stream;
 mod events;
 mod inventory;
 mod orders;
@@ -75,6 +76,7 @@ pub(crate) async fn handle(call: &OperationCall<'_>, operation: OperationId, res
         (Op::AdjustInventory, Of::Adjustments(id)) => inventory::adjust(call, id).await,
         (Op::ListEvents, _) => Box::pin(events::list(call)).await,
         (Op::GetEvent, Of::Event(id)) => events::get(call, id).await,
+        (Op::StreamEvents, _) => Box::pin(event_stream::open(call)).await,
         (Op::GetRateLimit, _) => rate_limit(call),
         // Unreachable, since `Resource::operation` returns only the operations of that resource.
         _ => Err(not_found().into()),

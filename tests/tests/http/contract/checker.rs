@@ -75,7 +75,7 @@ impl Checker {
         self.expect(operation, answer, operation.success(), "");
         let examples = operation.answers[&operation.success()].content.iter().flat_map(|one| &one.examples);
         let shown = examples.into_iter().find(|example| example.name == name).map(|example| example.value);
-        let body = answer.json();
+        let body = answer.content();
         if shown != Some(&body) {
             self.faults
                 .push(format!("{} {name}: answered {body}, and the document shows {shown:?}", operation.id));
@@ -98,7 +98,7 @@ impl Checker {
             self.headers.entry(header.component).or_insert_with(|| value.to_owned());
         }
         let Some(content) = &documented.content else { return };
-        let body = answer.json();
+        let body = answer.content();
         for example in content.examples.iter().filter(|example| *example.value == body) {
             self.shown.insert(Facts { operation: operation.id, status: answer.status }.example(example.name));
         }
@@ -265,7 +265,7 @@ fn faults_of_body(documented: &Documented, answer: &Answer) -> Vec<String> {
     if content_type != Some(content.media_type) {
         return vec![format!("the type is {content_type:?}")];
     }
-    let body = answer.json();
+    let body = answer.content();
     let mut found = schema::faults(content.schema, &body);
     if answer.status >= 400 {
         if body["status"] != answer.status {

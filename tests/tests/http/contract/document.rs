@@ -152,6 +152,14 @@ impl Operation {
         self.path.contains('{')
     }
 
+    /// Returns whether it answers with a stream.
+    pub(super) fn is_stream(&self) -> bool {
+        self.answers[&self.success()]
+            .content
+            .as_ref()
+            .is_some_and(|one| one.media_type == "text/event-stream")
+    }
+
     /// Returns whether it answers with a page of a list.
     pub(super) fn is_list(&self) -> bool {
         self.takes("cursor")

@@ -124,6 +124,11 @@ fn concurrency(seen: &mut Seen) {
     let message = "The account has too many requests in flight; retry after one of them has finished.";
     seen.expect(&list(&client), "a second request in flight", &[message]);
     drop(held);
+    let mut options = ShopOptions::default();
+    options.http.bounds.streams_per_account = 0;
+    let shop = Shop::open_as(options);
+    let message = "The account has too many open streams; retry after one of them has ended.";
+    seen.expect(&shop.client(PLENTY).get("/v1/events/stream"), "a stream too many", &[message]);
 }
 
 fn idempotency_keys(seen: &mut Seen) {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use hyper::StatusCode;
-use hyper::header::{HeaderName, HeaderValue, LINK};
+use hyper::header::{HeaderValue, LINK};
 use petstore_domain::{EventId, EventIdError, Position, Version};
 use petstore_ports::api::{EventListing, EventLookup};
 use petstore_ports::{EventBounds, EventPage, EventRead, LogEnd, PageOrder};
@@ -12,15 +12,13 @@ use tokio::time::{Instant, timeout_at};
 use super::{Handled, OperationCall, not_found, text_value};
 use crate::response::answer::Answer;
 use crate::wire::error::{ApiError, Code, Detail};
-use crate::wire::{self, EntityTag, EventListQuery};
-
-const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+use crate::wire::{self, EntityTag, EventListQuery, LAST_EVENT_ID};
 
 /// Bytes of an event on a page, generously.
 const EVENT_BYTES: usize = 260;
 
 /// The longest time after which a request that waits looks whether its key is still valid.
-const KEY_CHECK_TIME: Duration = Duration::from_secs(1);
+pub(super) const KEY_CHECK_TIME: Duration = Duration::from_secs(1);
 
 pub(super) async fn list(call: &OperationCall<'_>) -> Handled {
     let query = wire::list_events(call.query())?;
@@ -137,7 +135,7 @@ fn answer(
 }
 
 /// The place in the log is not there (any more).
-fn expired(bounds: &EventBounds) -> ApiError {
+pub(super) fn expired(bounds: &EventBounds) -> ApiError {
     let message = format!(
         "The log does not have this id. The oldest place in it is {}. To begin again, read \
          /events?sort=-id&limit=1, keep its Last-Event-ID, list the resources, and go on after that id.",

@@ -76,10 +76,16 @@ fn after(text: &str, is_free: bool) -> Result<EventId, FieldFault> {
     if !is_free {
         return Err(FieldFault::new("not_allowed", "goes neither with a cursor nor with sort=-id"));
     }
+    event_id(text)
+}
+
+/// Parses the id of an event.
+pub(super) fn event_id(text: &str) -> Result<EventId, FieldFault> {
     EventId::parse(text).map_err(|error| FieldFault::new("invalid_format", error.to_string()))
 }
 
-fn kinds(parameters: &mut Parameters<'_>) -> EventKinds {
+/// Takes the parameter `type`.
+pub(super) fn kinds(parameters: &mut Parameters<'_>) -> EventKinds {
     let named = parameters.many("type", |text| {
         let mut kinds = EventKinds::default();
         let unknown = "must be types of events such as order.placed, or order.* for all of a resource";

@@ -13,6 +13,7 @@ const WORDS: &[&str] = &[
     "/rate-limit",
     "/events",
     "/events/evt_0000000000000000000001",
+    "/events/stream",
     "/",
     "//",
     ".",
@@ -57,6 +58,7 @@ fn a_path_names_the_resource_that_it_is_formatted_from() {
                 | Resource::Orders
                 | Resource::Inventory
                 | Resource::Events
+                | Resource::EventStream
                 | Resource::RateLimit => {
                     return assert_eq!(RouteLabel::of(&resource).template(), decoded);
                 }
