@@ -85,12 +85,6 @@ impl PendingBans {
         }
     }
 
-    /// Returns whether a ban of this key waits, is in force and began after the last lift.
-    pub(crate) fn is_banned(&self, key: KeyId, lifted_at: Option<Timestamp>, now: Timestamp) -> bool {
-        let is_lifted = |ban: &Ban| lifted_at.is_some_and(|lifted_at| ban.since <= lifted_at);
-        self.lock().bans.get(&key).is_some_and(|ban| ban.in_force(now) && !is_lifted(ban))
-    }
-
     /// Records the ban of one key, if it waits.
     pub(crate) async fn record_one(&self, store: BanStore<'_>, key: KeyId) -> Result<(), StoreError> {
         let waits = self.lock().bans.get(&key).copied();
@@ -187,7 +181,7 @@ async fn join(calls: Vec<Call<'_>>) -> Vec<Result<(), StoreError>> {
 
 #[cfg(test)]
 mod tests {
-    use petstore_domain::BanPolicy;
+    use petstore_domain::{BanPolicy, Timestamp};
 
     use super::*;
 

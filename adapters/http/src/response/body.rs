@@ -87,11 +87,6 @@ impl StreamPlaces {
     pub(crate) fn open(&self) -> usize {
         self.0.lock().all
     }
-
-    /// The number of open streams.
-    pub(crate) fn open(&self) -> usize {
-        self.0.load(Ordering::Relaxed)
-    }
 }
 
 impl Drop for StreamPlace {
