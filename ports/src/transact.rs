@@ -51,7 +51,7 @@ pub trait Transition: Send + Sync {
 ///         // The lock makes transitions serial. There is no await below, so a dropped call is done entirely or not at all.
 ///         let mut held = self.0.lock().unwrap();
 ///         let mut view = View::default();
-///         for record in transition.footprint(&view).names() {
+///         for record in transition.footprint(&view).records() {
 ///             let RecordRef::Pet(id) = record else {
 ///                 return Err(StoreError::unavailable(format!("this store does not hold {record:?}")));
 ///             };
