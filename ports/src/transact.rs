@@ -70,10 +70,10 @@ pub trait Transition: Send + Sync {
 /// let store = OnePet(Mutex::new(Some(PetRecord::new(PetId::FIRST, new))));
 /// let level = StockLevel::new(7).unwrap();
 /// let restock = SetStock { id: PetId::FIRST, level, precondition: Precondition::None };
-/// # let mut running = std::pin::pin!(run(&store, restock));
+/// # let mut running = std::pin::pin!(run(&store, restock, Timestamp::EPOCH));
 /// # let mut context = std::task::Context::from_waker(std::task::Waker::noop());
 /// # let std::task::Poll::Ready(done) = running.as_mut().poll(&mut context) else { panic!("it does not wait") };
-/// // let done = run(&store, restock).await;
+/// // let done = run(&store, restock, now).await;
 /// assert_eq!(done.unwrap().unwrap().value.quantity, 7);
 /// ```
 #[cfg_attr(feature = "mock", mockall::automock)]
