@@ -85,6 +85,82 @@ pub enum EventRead {
 ///   together, in the order of [`happenings`](petstore_domain::happenings).
 /// - A page neither skips nor repeats an event; what has been dropped is [`EventRead::Expired`] and never a gap.
 /// - No lock and no read transaction outlives a page.
+///
+/// A log that drops no event and has no gap between positions:
+///
+/// ```
+/// use petstore_domain::{Event, EventId, Position, Timestamp};
+/// use petstore_ports::{EventBounds, EventPage, EventQuery, EventRead, EventReader, PageOrder, Reply, StoreError};
+///
+/// struct Log {
+///     epoch: u64,
+///     events: Vec<Event>,
+/// }
+///
+/// impl Log {
+///     fn extent(&self) -> EventBounds {
+///         EventBounds {
+///             epoch: self.epoch,
+///             pruned: Position::START,
+///             last: self.events.last().map_or(Position::START, |event| event.id.position),
+///             oldest_at: self.events.first().map(|event| event.at),
+///         }
+///     }
+/// }
+///
+/// impl EventReader for Log {
+///     fn bounds(&self) -> Reply<Result<EventBounds, StoreError>> {
+///         Reply::now(Ok(self.extent()))
+///     }
+///
+///     fn read(&self, query: EventQuery) -> Reply<Result<EventRead, StoreError>> {
+///         let bounds = self.extent();
+///         let (end, start) = match query.order {
+///             PageOrder::Ascending => (bounds.last, Position::START),
+///             PageOrder::Descending => (bounds.last.next(), bounds.last.next()),
+///         };
+///         let after = query.after.unwrap_or(start);
+///         if query.epoch.is_some_and(|epoch| epoch != bounds.epoch) || after > end {
+///             return Reply::now(Ok(EventRead::Expired(bounds)));
+///         }
+///         let mut page = EventPage { events: Vec::new(), reached: after, bounds };
+///         for _ in 0..query.positions_max {
+///             // The event at position 1 has the index 0.
+///             let position = match query.order {
+///                 PageOrder::Ascending => page.reached.next(),
+///                 PageOrder::Descending => page.reached.before(),
+///             };
+///             let index = usize::try_from(position.get()).ok().and_then(|number| number.checked_sub(1));
+///             let event = index.and_then(|index| self.events.get(index));
+///             let Some(event) = event.filter(|_| page.events.len() < query.events_max) else { break };
+///             page.reached = position;
+///             if query.filter.admits(&event.happening) {
+///                 page.events.push(event.clone());
+///             }
+///         }
+///         Reply::now(Ok(EventRead::Page(page)))
+///     }
+/// }
+/// # use petstore_domain::{EventFilter, Happening, Order, OrderId, OrderQuantity, PetId};
+/// # let order = Order { id: OrderId::FIRST, pet_id: PetId::FIRST, quantity: OrderQuantity::ONE, ship_date: None, complete: false };
+/// # let event = |number| {
+/// #     let id = EventId { epoch: 7, position: Position::new(number).unwrap() };
+/// #     Event { id, at: Timestamp::EPOCH, happening: Happening::OrderPlaced(order.clone()) }
+/// # };
+/// # let log = Log { epoch: 7, events: vec![event(1), event(2), event(3)] };
+/// # let read = |order, after, events_max| {
+/// #     let after = Position::new(after).filter(|_| after > 0);
+/// #     let query = EventQuery { epoch: None, order, after, filter: EventFilter::ALL, events_max, positions_max: 2 };
+/// #     let reply = log.read(query);
+/// #     let Some(Ok(EventRead::Page(page))) = reply.ready() else { panic!("{reply:?}") };
+/// #     let found: Vec<u64> = page.events.iter().map(|event| event.id.position.get()).collect();
+/// #     (found, page.reached.get())
+/// # };
+/// # assert_eq!(read(PageOrder::Ascending, 0, 9), (vec![1, 2], 2));
+/// # assert_eq!(read(PageOrder::Ascending, 2, 9), (vec![3], 3));
+/// # assert_eq!(read(PageOrder::Descending, 0, 1), (vec![3], 3));
+/// # assert_eq!(read(PageOrder::Descending, 3, 9), (vec![2, 1], 1));
+/// ```
 #[cfg_attr(feature = "mock", mockall::automock)]
 pub trait EventReader: Send + Sync {
     /// The extent of the log.
@@ -104,6 +180,24 @@ pub struct LogEnd {
 }
 
 /// Wakes readers that wait for more events.
+///
+/// The feed of a log that never grows:
+///
+/// ```
+/// use petstore_ports::{EventFeed, LogEnd, Reply};
+///
+/// struct FixedLog(LogEnd);
+///
+/// impl EventFeed for FixedLog {
+///     fn end(&self) -> LogEnd {
+///         self.0
+///     }
+///
+///     fn changed(&self, known: LogEnd) -> Reply<LogEnd> {
+///         if known == self.0 { Reply::later(std::future::pending()) } else { Reply::now(self.0) }
+///     }
+/// }
+/// ```
 #[cfg_attr(feature = "mock", mockall::automock)]
 pub trait EventFeed: Send + Sync {
     /// The end of the log, at no cost: it may be a little behind on a store of several nodes.

@@ -118,6 +118,68 @@ pub struct Header {
 ///   before that.
 /// - `load` returns exactly the records that the batches left. It parses each row like external input: a row that does not
 ///   parse is [`StoreErrorKind::Corrupt`](crate::StoreErrorKind::Corrupt), with the table and the row, never a default value.
+///
+/// A journal of categories alone, which loses them when the process ends:
+///
+/// ```
+/// use std::collections::BTreeMap;
+/// use petstore_domain::{CategoryId, CategoryRecord, Change, Changes, Timestamp};
+/// use petstore_ports::{Batch, BatchNumber, BulkLoad, Header, Journal, Row, StoreError, UsageCount};
+///
+/// struct Categories {
+///     header: Header,
+///     records: BTreeMap<CategoryId, CategoryRecord>,
+/// }
+///
+/// fn other_record() -> StoreError {
+///     StoreError::unavailable("this journal holds categories only")
+/// }
+///
+/// impl Journal for Categories {
+///     fn load(&mut self, into: &mut dyn FnMut(Row) -> Result<(), StoreError>) -> Result<Header, StoreError> {
+///         self.records.values().cloned().map(Row::Category).try_for_each(into)?;
+///         Ok(self.header)
+///     }
+///
+///     fn append(&mut self, batch: &Batch<'_>) -> Result<(), StoreError> {
+///         // A batch that fails leaves nothing behind.
+///         let mut records = self.records.clone();
+///         for change in batch.changes.iter().flat_map(Changes::as_slice) {
+///             match change {
+///                 Change::Category(record) => drop(records.insert(record.category.id, record.clone())),
+///                 Change::CategoryDeleted(id) => drop(records.remove(id)),
+///                 _ => return Err(other_record()),
+///             }
+///         }
+///         (self.header.last_batch, self.header.last_ids) = (batch.number, batch.last_ids);
+///         self.records = records;
+///         Ok(())
+///     }
+///
+///     fn recover(&mut self) -> Result<BatchNumber, StoreError> {
+///         Ok(self.header.last_batch)
+///     }
+///
+///     fn note_usage(&mut self, _counts: &[UsageCount]) -> Result<(), StoreError> {
+///         Err(other_record())
+///     }
+///
+///     fn prune(&mut self, _now: Timestamp) -> Result<usize, StoreError> {
+///         Ok(0)
+///     }
+///
+///     fn bulk(&mut self, bulk: &BulkLoad, rows: &mut dyn Iterator<Item = Row>) -> Result<(), StoreError> {
+///         let loaded = rows.map(|row| match row {
+///             Row::Category(record) => Ok((record.category.id, record)),
+///             _ => Err(other_record()),
+///         });
+///         self.records = loaded.collect::<Result<_, StoreError>>()?;
+///         (self.header.last_batch, self.header.last_ids) = (bulk.number, bulk.last_ids);
+///         self.header.epoch = bulk.anew.unwrap_or(self.header.epoch);
+///         Ok(())
+///     }
+/// }
+/// ```
 pub trait Journal: Send {
     /// Passes all rows to the sink, and returns the header. Called once, before any other method.
     fn load(&mut self, into: &mut dyn FnMut(Row) -> Result<(), StoreError>) -> Result<Header, StoreError>;

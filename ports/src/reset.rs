@@ -12,6 +12,42 @@ use crate::{Row, StoreError};
 /// - Accounts and keys stay. All else goes: the shop, answers that are kept for retries, usage, strikes and bans, among them
 ///   bans that are in force and not recorded yet: a [`BanKey`](petstore_domain::BanKey) of one of these that runs later has
 ///   no effect.
+///
+/// A store in memory whose state is behind one lock:
+///
+/// ```
+/// use std::sync::{Arc, Mutex};
+/// use petstore_domain::{Account, KeyRecord};
+/// use petstore_ports::{Resettable, Row, StoreError};
+///
+/// struct State {
+///     accounts: Vec<Account>,
+///     keys: Vec<KeyRecord>,
+///     shop: Arc<[Row]>,
+///     epoch: u64,
+/// }
+///
+/// struct Store(Mutex<State>);
+///
+/// impl Resettable for Store {
+///     fn reset(&self, shop: Arc<[Row]>, epoch: u64) -> Result<(), StoreError> {
+///         // Under one lock, so that no transition runs between the two.
+///         let mut state = self.0.lock().unwrap();
+///         forget_bans(&mut state.keys);
+///         (state.shop, state.epoch) = (shop, epoch);
+///         Ok(())
+///     }
+///
+///     fn forget_usage(&self) -> Result<(), StoreError> {
+///         forget_bans(&mut self.0.lock().unwrap().keys);
+///         Ok(())
+///     }
+/// }
+///
+/// fn forget_bans(keys: &mut [KeyRecord]) {
+///     keys.iter_mut().for_each(KeyRecord::forget_ban);
+/// }
+/// ```
 #[cfg_attr(feature = "mock", mockall::automock)]
 pub trait Resettable: Send + Sync {
     /// Replaces the shop by these categories, pets and orders, which come in this order, and the epoch by this one. The next id

@@ -25,7 +25,7 @@ pub(crate) fn under_key<O: Repeatable>(
     now: Timestamp,
 ) -> Idempotent<O> {
     Idempotent {
-        name: IdempotencyId { account, scope: operation.idempotency_scope(), key: idempotency_key(key) },
+        id: IdempotencyId { account, scope: operation.idempotency_scope(), key: idempotency_key(key) },
         operation,
         fingerprint: Fingerprint([1; 32]),
         now,

@@ -220,12 +220,12 @@ impl Service {
             let output = self.submit(operation).await?;
             return Ok(Answered { result: Ok(output), replayed: false });
         };
-        let name = IdempotencyId {
+        let id = IdempotencyId {
             account: retry.account,
             scope: operation.idempotency_scope(),
             key: retry.key.clone(),
         };
-        let Some(_running) = self.reservations.reserve(&name) else {
+        let Some(_running) = self.reservations.reserve(&id) else {
             return Err(Failure::IdempotencyInProgress);
         };
         let now = self.clock.now();
@@ -233,7 +233,7 @@ impl Service {
             let records = self.deadlines.reply(self.idempotency.records_of(retry.account)).await?;
             let idempotent = Idempotent {
                 operation,
-                name,
+                id,
                 fingerprint: digest::of_body(retry.body),
                 now,
                 expires_at: now.plus(self.policy.idempotency_lifetime),

@@ -183,7 +183,7 @@ pub(crate) fn create_key(holder: KeyHolder) -> CreateKey {
 pub(crate) fn idempotent<O: Repeatable>(operation: O, body: u8) -> Idempotent<O> {
     let key = IdempotencyKey::parse(b"again").unwrap();
     Idempotent {
-        name: IdempotencyId { account: account_id(1), scope: operation.idempotency_scope(), key },
+        id: IdempotencyId { account: account_id(1), scope: operation.idempotency_scope(), key },
         operation,
         fingerprint: Fingerprint([body; 32]),
         now: now(),

@@ -80,7 +80,7 @@ where
         return shop.run(operation).is_ok();
     };
     let mut request = idempotent(operation.clone(), 0);
-    request.name.key = IdempotencyKey::parse(key.to_string().as_bytes()).unwrap();
+    request.id.key = IdempotencyKey::parse(key.to_string().as_bytes()).unwrap();
     // The debug text of the operation stands for the body and is hashed into the fingerprint.
     for (place, byte) in format!("{operation:?}").bytes().enumerate() {
         let part = &mut request.fingerprint.0[place % 32];
@@ -88,7 +88,7 @@ where
     }
     request.now = shop.now;
     request.expires_at = shop.now.plus(Duration::from_hours(24));
-    request.records = shop.live_idempotency_records(request.name.account);
+    request.records = shop.live_idempotency_records(request.id.account);
     request.records_max = 5;
 
     let first = shop.run(&request);

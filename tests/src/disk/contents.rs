@@ -102,7 +102,7 @@ impl Contents {
             Change::Account(account) => drop(self.accounts.insert(account.id, account.clone())),
             Change::Key(record) => drop(self.keys.insert(record.id, KeyRecord::clone(record))),
             Change::Idempotency(record) => {
-                drop(self.retries.insert(record.name.clone(), IdempotencyRecord::clone(record)));
+                drop(self.retries.insert(record.id.clone(), IdempotencyRecord::clone(record)));
             }
         }
     }

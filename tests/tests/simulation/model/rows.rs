@@ -71,13 +71,13 @@ impl Rows {
             Row::Account(account) => drop(self.plans.insert(account.id.get(), account.plan.as_str())),
             Row::Key(record) => drop(self.keys.insert(record.id.get(), key(&record))),
             Row::Idempotency(record) => {
-                let scope = match record.name.scope {
+                let scope = match record.id.scope {
                     IdempotencyScope::CreatePet => "/v1/pets".to_owned(),
                     IdempotencyScope::CreateCategory => "/v1/categories".to_owned(),
                     IdempotencyScope::PlaceOrder => "/v1/store/orders".to_owned(),
                     IdempotencyScope::AdjustStock(pet) => format!("/v1/inventory/{pet}/adjustments"),
                 };
-                let name = (record.name.account.get(), scope, record.name.key.as_str().to_owned());
+                let name = (record.id.account.get(), scope, record.id.key.as_str().to_owned());
                 self.retries.insert(name, record.expires_at.as_millis());
             }
             Row::Usage(count) => drop(self.usage.insert(count.account.get(), windows(&count))),
