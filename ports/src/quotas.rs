@@ -68,7 +68,7 @@ pub struct AddressVerdict {
 ///
 /// An implementation guarantees:
 /// - One atomic step checks, in this order, the key's ban, the day and the minute, and counts in both windows only if both
-///   admit: exactly the limit is admitted, however many ask at once.
+///   admit: exactly the limit is admitted, for any number of concurrent requests.
 /// - The number of a window never decreases: a clock that steps back does not grant requests.
 /// - The strike after the last allowed one bans the key, and the ban refuses that request already. A ban clears the strikes:
 ///   after its end the count starts at zero.

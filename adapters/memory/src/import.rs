@@ -39,7 +39,7 @@ pub struct Import<'a> {
     before: LastIds,
     /// The names of categories whose name another one had already. They have a temporary name until the end.
     namesakes: BTreeMap<CategoryId, CategoryName>,
-    /// None once the import has been committed, or its outcome is the committer's to settle.
+    /// None once the import has been committed, or once the committer decides its outcome.
     block: Option<WriteBlock<'a>>,
 }
 

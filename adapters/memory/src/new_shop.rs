@@ -13,7 +13,7 @@ use crate::tables::Tables;
 pub(crate) struct NewShop {
     rows: Arc<[Row]>,
     last_ids: LastIds,
-    /// The life that the event log begins with it.
+    /// The epoch of the event log from the reset on.
     epoch: u64,
 }
 

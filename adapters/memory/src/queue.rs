@@ -204,7 +204,8 @@ impl Queue {
         !state.waiting.is_empty() || !state.closed
     }
 
-    /// If a request waits, delays the batch until it has its target size, as [`Target`] says.
+    /// If a request waits, delays the batch until it has the size of its [`Target`], or until the target's delay has
+    /// passed.
     pub(crate) fn wait_for_batch(&self, is_cpu_saturated: bool, last_batch: Duration) {
         let mut state = self.state.lock();
         let target = state.target(is_cpu_saturated, last_batch);

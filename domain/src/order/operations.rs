@@ -7,7 +7,7 @@ use crate::{
     Versioned,
 };
 
-/// Places an order: its units come off the pet's stock at once.
+/// Places an order: its units are subtracted from the pet's stock at once.
 #[derive(Debug, Clone)]
 pub struct PlaceOrder {
     /// The order to place.

@@ -252,7 +252,8 @@ fn a_head_that_begins_behind_another_request_has_the_deadline_too() {
     let client = shop.client(Plan::Business);
     let mut connection = Connection::open(client.address);
     let mut bytes = request(&client, "GET", "/v1/pets", &[], b"");
-    // It has come with the request before it: for the deadlines the connection is idle until another byte comes.
+    // This head arrives together with the request before it: for the deadlines the connection is idle until another
+    // byte arrives.
     bytes.extend_from_slice(b"GET /v1/pets HTTP/1.1\r\n");
     connection.send(&bytes);
     assert_eq!(connection.read_answer(false).unwrap().status, 200);

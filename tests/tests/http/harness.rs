@@ -215,7 +215,7 @@ impl Client {
         self.send("PATCH", path, &[("content-type", "application/merge-patch+json")], Some(body))
     }
 
-    /// Sends a request. A body is JSON, and says so unless `headers` has a content type.
+    /// Sends a request. A body is JSON, and gets that content type unless `headers` has one.
     pub(crate) fn send(
         &self,
         method: &str,
@@ -276,7 +276,7 @@ impl Connection {
         Self { stream: BufReader::new(stream) }
     }
 
-    /// Sends bytes. A server that has closed already is no fault: its answer may be there.
+    /// Sends bytes. A connection that the server has closed is no error: its answer may still be readable.
     pub(crate) fn send(&mut self, bytes: &[u8]) {
         let _ = self.stream.get_mut().write_all(bytes);
     }

@@ -51,8 +51,8 @@ const CASES_MIN: usize = 250;
 /// Concurrent clients. Most of them wait for a deadline.
 const CLIENTS: usize = 48;
 
-/// Longer than a few hundred bytes take one by one on a machine whose host suspends it for seconds, and short
-/// enough to wait for.
+/// Long enough to send a few hundred bytes one by one on a machine that is suspended for seconds, and short enough to
+/// wait for.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Texts of ours that no answer may contain.

@@ -191,7 +191,7 @@ fn the_listeners_of_a_shop_share_one_drain_deadline() {
     let mut fresh = hold(&anonymous, b"{}");
     first.drain();
     assert!(!first.join());
-    // Of these two only the server of the shop that has not begun to stop has time left.
+    // Of these two servers, only the one whose shop has not begun to stop has drain time left.
     elsewhere.drain();
     second.drain();
     assert!(!second.join());

@@ -130,7 +130,8 @@ pub(crate) fn ports(bug: Option<Bug>, mut ports: Ports) -> Ports {
     ports
 }
 
-/// The times that the oracle is told of the end of the `number`th request, and that its place in flight is given back.
+/// The times at which the end of request `number` is reported to the oracle, and at which its place in flight is
+/// released.
 pub(crate) fn leaving(bug: Option<Bug>, number: u64) -> (u32, u32) {
     let is_wrong = number % 20 == 19;
     match bug {

@@ -199,8 +199,8 @@ pub(crate) const SEND_BUFFER_MAX: usize = 64 * 1024;
 pub(crate) const PENDING_BYTES_MAX: usize = 64 * 1024;
 pub(crate) const PENDING_ANSWERS_FEW: usize = 8;
 
-/// Bytes of the heads of requests that wait for that: 4 KiB, more than a browser sends, for each stream. Further
-/// requests are refused.
+/// Bytes of the heads of requests that wait for the client to read answers: 4 KiB, more than a browser sends, for each
+/// stream. Further requests are refused.
 pub(crate) const WAITING_HEADS_MAX: usize = 4 * 1024 * STREAMS_MAX as usize;
 
 /// Bytes that hyper's header map takes for each field, without its text.

@@ -93,7 +93,7 @@ impl ReadFilter for ReceiveFilter {
     }
 }
 
-/// Shuts a stream down on which no answer is pending.
+/// Shuts down a stream on which no answer is pending.
 async fn close<T: Stream>(mut stream: T) {
     let _ = tokio::time::timeout(LAST_REQUEST_TIME, stream.shutdown()).await;
 }

@@ -26,7 +26,7 @@ pub(crate) struct ForwardedOrigin {
     pub(crate) scheme: Option<&'static str>,
     /// The host, with a port if the proxy forwards one.
     pub(crate) host: Option<Box<str>>,
-    /// The proxy forwards no scheme, not even an ignored one.
+    /// The proxy forwards no scheme, not even one that is ignored.
     pub(crate) lacks_scheme: bool,
     /// The number of values that were ignored.
     pub(crate) ignored: u32,
@@ -221,7 +221,7 @@ mod tests {
                 &[(by, "192.0.2.1"), (proto, "http, https"), (host, "evil.example, other, pets.example")],
                 "192.0.2.1 https:// pets.example 0",
             ),
-            // A shorter one was begun by the inner proxy, and its first element is taken.
+            // A shorter list was begun by the inner proxy, and its first element counts.
             (
                 &[(by, "192.0.2.1, 10.0.0.2, 10.0.0.1"), (proto, "https, http"), (host, "pets.example")],
                 "192.0.2.1 https:// pets.example 0",

@@ -28,7 +28,7 @@ use crate::reload::Reloader;
 /// Clients that are served at once; further clients wait.
 const CLIENTS_MAX: usize = 16;
 
-/// The pause after a failed accept, mostly for want of descriptors.
+/// The pause after a failed accept, mostly because of a lack of descriptors.
 const ACCEPT_REST: Duration = Duration::from_millis(50);
 
 /// The socket for administration. Dropping it removes its file.

@@ -15,7 +15,7 @@ use tokio::time::{Instant, timeout};
 
 use crate::support::{HERE, call, category, new_key, now, ports, service};
 
-/// A store of which no call ever completes.
+/// A store whose calls never complete.
 struct HungStore;
 
 fn never<T: Send + 'static>() -> Reply<T> {
@@ -158,7 +158,7 @@ impl StoreHealth for HungStore {
     }
 }
 
-/// A service of which every port hangs.
+/// A service whose ports all hang.
 fn hung() -> Service {
     let ports = ports();
     service(Ports::of_one_store(Arc::new(HungStore), ports.clock, ports.entropy, ports.timer))

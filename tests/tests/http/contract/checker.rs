@@ -29,7 +29,7 @@ const DEPRECATION: [&str; 3] = ["deprecation", "sunset", "link"];
 pub(super) struct Checker {
     /// Statuses, codes and headers, in the text form of `Facts`.
     seen: BTreeSet<String>,
-    /// The examples of answers and of headers that were answered literally.
+    /// The examples of answers and of headers that an answer matched literally.
     shown: BTreeSet<String>,
     /// The first value of each header.
     headers: BTreeMap<&'static str, String>,

@@ -43,7 +43,7 @@ pub(super) fn faults() -> Vec<String> {
     found
 }
 
-/// The schemas with an example of their own although an answer has some, and the schemas without any.
+/// The schemas that have an example although an answer has its own, and the schemas without any example.
 pub(super) fn misplaced() -> Vec<&'static str> {
     let answers = document::operations().iter().flat_map(|operation| operation.answers.values());
     let contents = answers.filter_map(|answer| answer.content.as_ref());

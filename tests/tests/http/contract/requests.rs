@@ -34,7 +34,7 @@ fn provocation(
     Provocation { status, code, concerns, spoil }
 }
 
-/// A well-formed key that nothing was made with.
+/// A well-formed key that was never issued.
 const ANOTHER_KEY: &str = "pet_0El6XFXwsUFD8J2vGxsaboW7rZYnQRBP5d9erwRwd2928IMiW";
 
 fn provocations() -> Vec<Provocation> {

@@ -62,7 +62,7 @@ pub(crate) enum Outcome {
     /// It is answered with this error.
     Answered {
         code: Code,
-        /// In seconds.
+        /// The value of `Retry-After`, in seconds.
         retry_after: Option<u64>,
     },
     /// Its connection is closed without an answer.

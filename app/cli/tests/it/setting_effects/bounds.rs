@@ -1,4 +1,4 @@
-//! Settings of bounds.
+//! The effects of the settings for bounds.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;

@@ -1,4 +1,4 @@
-//! Settings of the log.
+//! The effects of the settings for the log.
 
 use std::fs::File;
 use std::io::{Read, Write};
