@@ -93,7 +93,7 @@ mod tests {
         }
     }
 
-    /// FNV-1a of the folded form of each character, and of each with a mark behind it.
+    /// FNV-1a of the folded form of each character, and of each character followed by a mark.
     fn digest() -> u64 {
         let mut hash = 0xcbf2_9ce4_8422_2325_u64;
         for c in '\u{80}'..=char::MAX {

@@ -90,7 +90,7 @@ impl<Id: Copy + Ord + Display, Name: UniqueName> Namesakes<Id, Name> {
         self.others.len()
     }
 
-    /// Returns whether each record has a name of its own.
+    /// Returns whether each record has a unique name.
     pub fn is_empty(&self) -> bool {
         self.others.is_empty()
     }

@@ -28,8 +28,8 @@ impl Clone for ShortText {
     }
 }
 
-/// Inline text. The tag has four bytes so that a copy is four aligned moves. A tag of one byte would leave an
-/// odd rest, which is copied in overlapping pieces that wait for each other.
+/// Inline text. The tag has four bytes so that a copy is four aligned moves. A tag of one byte would leave an odd
+/// remainder, which is copied in overlapping parts that wait for each other.
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct Inline {

@@ -137,7 +137,8 @@ proptest! {
         prop_assert_eq!(binding, own);
         prop_assert!(binding.remaining <= other.remaining);
         if minute == day {
-            // Two that are equal: the minute, unless both are exhausted, since the day lifts later.
+            // If both windows have equally many requests left, the minute binds. If both are exhausted, the day binds,
+            // because it ends later.
             let expected = if day == 0 { WindowKind::Day } else { WindowKind::Minute };
             prop_assert_eq!(kind, expected);
         }

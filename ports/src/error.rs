@@ -152,7 +152,7 @@ impl Error for StoreError {
     }
 }
 
-/// Equal by what a report says: errors of drivers cannot be compared otherwise.
+/// Compares the reports, because errors of drivers cannot be compared.
 impl PartialEq for StoreError {
     fn eq(&self, other: &Self) -> bool {
         self.kind() == other.kind() && self.reason() == other.reason()

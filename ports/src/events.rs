@@ -38,7 +38,8 @@ pub struct EventQuery {
     pub epoch: Option<u64>,
     /// The direction of the page.
     pub order: PageOrder,
-    /// The position to begin at, exclusive. Ascending, none is the oldest event that is kept; descending, the last one.
+    /// The position to begin at, exclusive. If there is none, an ascending page begins with the oldest event that is
+    /// kept, and a descending one with the last event.
     pub after: Option<Position>,
     /// The filter of the events.
     pub filter: EventFilter,

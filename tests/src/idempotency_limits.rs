@@ -73,7 +73,7 @@ impl Taker {
 /// A record is replayed before the millisecond of its expiry and not from then on, whether it has been pruned or not.
 pub async fn a_record_expires_at_its_time(subject: &Subject) {
     let taker = Taker::new(subject, 100).await;
-    // Between two seconds, so that a truncated expiry shows.
+    // Times between two seconds, so that a store that truncates an expiry to seconds fails the case.
     let time = |secs, millis| Timestamp::from_millis(at(secs).as_millis() + 500 + millis).expect("a time");
     taker.answered("k", time(0, 0), false, "a record is made").await;
     taker.answered("k", time(EXPIRES_SECS, -1), true, "a record lives until its time").await;

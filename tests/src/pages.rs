@@ -204,7 +204,7 @@ pub async fn a_page_may_begin_after_any_id(subject: &Subject) {
     }
 }
 
-/// A page reports more records exactly if there are more, and is full if it does.
+/// A page reports that more records follow if and only if they do, and is full in that case.
 pub async fn a_page_knows_whether_it_is_the_last(subject: &Subject) {
     let category = subject.add_category("Dogs").await;
     for count in 0..=6_usize {

@@ -45,7 +45,7 @@ impl Model {
                     left.push(windows);
                 }
             }
-            // The verdict tells which window refused, so these are the same for all steps with this verdict.
+            // The verdict names the window that refused, so the strikes are the same for all steps with this verdict.
             self.strikes.extend(step.strikes.map(|strikes| (ask.key, strikes)));
             self.bans.extend(step.ban.map(|ban| (ask.key, ban)));
         }

@@ -99,7 +99,7 @@ fn look_at(
 }
 
 impl Snapshot {
-    /// As many of each kind as an operation may plausibly read. The unusual ones come first.
+    /// The first records of each kind, as many as an operation may plausibly read. The unusual ones come first.
     fn first_of_each(&self) -> Self {
         const SOME: usize = 12;
         let mut some = self.clone();

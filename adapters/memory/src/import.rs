@@ -32,8 +32,8 @@ pub struct Import<'a> {
     row: u64,
     /// Slots of the pets that have their inventory item.
     items: RoaringBitmap,
-    /// Pets that are not consistent yet, with the row that is at fault if no further row makes them so. If the rows of
-    /// a pet stand together, these are a few at a time.
+    /// Pets that are not consistent yet, each with the row that is at fault unless a later row makes the pet
+    /// consistent. If the rows of each pet follow each other, the map has few entries at a time.
     inconsistent: HashMap<PetId, u64, RandomState>,
     /// The last ids issued before the import.
     before: LastIds,

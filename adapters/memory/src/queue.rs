@@ -67,7 +67,8 @@ struct State {
     /// The time of the oldest unfinished housekeeping. The store has no clock, so this shows how long the journal
     /// hangs.
     housekeeping_since: Option<Timestamp>,
-    /// Number of waiting requests from which on a new one wakes the writer. An earlier one would wake it in vain.
+    /// Number of waiting requests at which a new request wakes the writer. A wake-up with fewer requests would be
+    /// useless.
     wake_at: usize,
     /// The journal's error while it fails: requests are refused.
     failure: Option<StoreError>,

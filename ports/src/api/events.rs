@@ -15,7 +15,8 @@ pub struct EventListing {
     pub epoch: Option<u64>,
     /// The direction of the page.
     pub order: PageOrder,
-    /// The position to begin at, exclusive; none for the oldest event, or descending for the last one.
+    /// The position to begin at, exclusive. If there is none, an ascending page begins with the oldest event, and a
+    /// descending one with the last event.
     pub after: Option<Position>,
     /// The maximum number of events, at least 1.
     pub limit: usize,

@@ -8,7 +8,7 @@ use super::fault::planned_error;
 use super::{Disk, DiskBug, Entry, Fault, State};
 use crate::reference::narrow;
 
-/// A constant, so that every opening shows the same epoch.
+/// A constant, so that every opening returns the same epoch.
 const EPOCH: u64 = 7;
 
 pub(super) struct DiskJournal {

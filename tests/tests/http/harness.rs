@@ -179,7 +179,7 @@ impl Drop for Shop {
     }
 }
 
-/// Sends requests, each on a connection of its own.
+/// Sends requests, each on a separate connection.
 #[derive(Clone)]
 pub(crate) struct Client {
     pub(crate) address: SocketAddr,

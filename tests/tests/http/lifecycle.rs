@@ -66,7 +66,7 @@ fn requests_to_a_held_server_are_answered_when_it_opens() {
     shop.http.open();
     assert_eq!(early.read_answer(false).unwrap().status, 200);
     assert_eq!(client.get("/health").status, 200);
-    // A server that is never opened can be stopped all the same, without an answer to any request.
+    // A server that is never opened can be stopped too; no request is answered.
     shop.http.hold();
     let (held, client) = serve(&shop);
     let mut late = Connection::open(client.address);

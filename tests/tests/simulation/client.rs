@@ -312,7 +312,7 @@ async fn talk(
     if sent.is_ok() {
         sent = send(&mut connection.end, second, is_last).await;
     }
-    // A server that refuses need not read the whole request: its answer may be there all the same.
+    // A server that refuses need not read the whole request: its answer may be readable already.
     let answer = read_answer(&mut connection.end, &mut connection.buffer, request.head_only).await?;
     Ok((answer, sent.is_ok()))
 }

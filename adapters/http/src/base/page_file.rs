@@ -97,7 +97,7 @@ impl PageFile {
 mod tests {
     use super::*;
 
-    /// A member with five stored bytes.
+    /// A gzip member with five bytes in a stored block.
     const HELLO: &[u8] = b"\x1f\x8b\x08\0\0\0\0\0\x02\xff\x01\x05\0\xfa\xffhello\x86\xa6\x10\x36\x05\0\0\0";
 
     #[test]

@@ -135,8 +135,8 @@ fn from_last<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Vec<&'h str> {
 /// The element of a list that belongs to a hop, counted from the last one.
 ///
 /// The lists may differ in length. A longer one begins with elements that came from outside the trusted proxies: they are not
-/// reached. A shorter one was begun by a proxy nearer to the server, which saw the scheme and host of the same connection that
-/// the outer proxy passed on: its first element is taken. Ignoring it would drop the scheme behind a common setup, in which only
+/// read. A shorter one was begun by a proxy nearer to the server, which saw the scheme and host of the same connection that
+/// the outer proxy passed on: its first element is used. Ignoring it would drop the scheme behind a common setup, in which only
 /// the outer proxy ends TLS and only that one sets X-Forwarded-Proto. A client gains nothing by a list of its own: the value
 /// only appears in the links of its own answers, and a host must be one of `hosts`.
 fn of_hop(headers: &HeaderMap, name: &HeaderName, hop: usize) -> Option<String> {

@@ -110,7 +110,7 @@ impl Activity {
         }
     }
 
-    /// Counts a finished answer with so many bytes until the guard is dropped.
+    /// Counts a finished answer with this many bytes until the guard is dropped.
     pub(crate) fn pending_answer(&self, bytes: usize) -> PendingAnswer<'_> {
         let (count, all) = self.pending.get();
         self.pending.set((count + 1, all + bytes));

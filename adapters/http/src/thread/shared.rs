@@ -49,7 +49,7 @@ pub(crate) struct App {
     threads: AtomicU64,
     /// The instant at which the first of its listeners began to stop.
     draining: OnceLock<Instant>,
-    /// Wakes requests that wait, such as for an event, once the first of its listeners is to stop.
+    /// Wakes waiting requests, such as one that waits for an event, when the first of its listeners begins to stop.
     drain_begins: Notify,
     panics: AtomicU64,
     overloads: AtomicU64,
@@ -121,7 +121,7 @@ impl App {
         since
     }
 
-    /// Waits until one of its listeners is to stop.
+    /// Waits until the first of its listeners begins to stop.
     pub(crate) async fn drain_begins(&self) {
         // Created before the check, so that a drain that begins in between is not missed.
         let begins = self.drain_begins.notified();

@@ -1,4 +1,5 @@
-//! Bans on their way from the gate to the keys' records: in force at once, recorded behind, whatever the store does.
+//! Bans on their way from the gate to the keys' records: in force at once and recorded later, however the store
+//! behaves.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};

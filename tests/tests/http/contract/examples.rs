@@ -176,7 +176,7 @@ fn send_parameter(checker: &mut Checker, operation: &Operation, parameter: &Para
     }
 }
 
-/// Sends the lists of values again in the other documented form: each value in a parameter of its own.
+/// Sends the lists of values again in the other documented form: each value in a separate parameter.
 pub(super) fn repeat_parameters(checker: &mut Checker) {
     let (_shop, client) = stock::open();
     for operation in document::operations() {

@@ -11,8 +11,8 @@ use crate::harness::OPENAPI;
 /// Formats that every generator knows. An unknown one fails each answer in validators such as openapi-core.
 const FORMATS: [&str; 3] = ["int32", "int64", "date-time"];
 
-/// Formats whose values are strings on the wire and a type of their own in most clients, and the constraints that do not
-/// compile or fail on such a type.
+/// Formats whose values are strings on the wire but have a separate type in most clients, and the constraints that do
+/// not compile or fail on such a type.
 const TYPED_FORMATS: [&str; 1] = ["date-time"];
 const STRING_CONSTRAINTS: [&str; 3] = ["minLength", "maxLength", "pattern"];
 

@@ -15,7 +15,7 @@ struct Provocation {
     spoil: fn(ValidRequest) -> ValidRequest,
 }
 
-/// One byte more than the server takes by default.
+/// One byte more than the server accepts by default.
 const BODY: usize = 1024 * 1024 + 1;
 
 /// More than a target and a head may have, but less than what the parser refuses by itself.

@@ -40,7 +40,7 @@ pub(super) fn provoke(checker: &mut Checker) {
             switches.keys.set(Some(mode.clone()));
             checker.expect(operation, &request.send(&client), status, code);
             switches.keys.set(None);
-            // The gate knows the state of the quota: it reads no records.
+            // This operation reads no records: the gate has the state of the quota.
             if operation.id != "getRateLimit" {
                 switches.records.set(Some(mode.clone()));
                 checker.expect(operation, &request.send(&client), status, code);

@@ -39,7 +39,7 @@ const GOODPUT_MIN: f32 = 0.88;
 /// Load as a fraction of the capacity, below which the overload ends.
 const LOAD_LOW: f32 = 0.8;
 
-/// During an overload, one in so many samples is a probe: no request is refused, to measure the capacity.
+/// During an overload, one in this many samples is a probe: no request is refused, to measure the capacity.
 const PROBE_EVERY: u32 = 200;
 
 /// One measurement of a thread.

@@ -48,7 +48,7 @@ pub(crate) struct FaultRule {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Trigger {
     Always,
-    /// The first so many calls.
+    /// The first calls, this many.
     First(u64),
     /// A random share of the calls, in percent.
     Percent(u64),
