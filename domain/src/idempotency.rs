@@ -22,7 +22,7 @@ pub struct IdempotencyKey(Arc<str>);
 pub struct IdempotencyKeyError;
 
 impl IdempotencyKey {
-    /// The most characters of a key.
+    /// The maximum number of characters of a key.
     pub const MAX: usize = 255;
 
     /// Parses the key, bare or in double quotes that are not part of it.

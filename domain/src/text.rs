@@ -121,7 +121,7 @@ pub enum TextError {
     /// More characters (Unicode scalar values) than the field takes.
     #[error("must have at most {max} characters")]
     TooLong {
-        /// The most characters that the field takes.
+        /// The maximum number of characters that the field takes.
         max: usize,
     },
     /// A control character, U+0000 among them.

@@ -32,7 +32,7 @@ impl Tables {
         }
     }
 
-    /// Writes one change, for which there is room.
+    /// Writes one change. The tables must have room for it.
     pub(crate) fn apply_one(&self, change: Change) {
         match change {
             Change::Pet(record) => self.pets.put(room_for(record.pet.id.get()), record),

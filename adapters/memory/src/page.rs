@@ -5,7 +5,8 @@ use petstore_ports::{PageEnd, PageRequest};
 use crate::index_search::{Found, SlotCursor};
 use crate::slab::{BLOCK, Slab, block_of};
 
-/// Most candidates of one search, whatever the page's limit: it bounds the time for which an index is locked.
+/// Maximum number of candidates of one search, whatever the page's limit: it bounds the time for which an index is
+/// locked.
 const CANDIDATES_MAX: usize = 1_024;
 
 /// Passes the records of a page to the sink.

@@ -120,7 +120,7 @@ async fn write_orders(subject: &Subject, written: &mut Snapshot) {
     let home = written.categories[0].category.id;
     write_ordered_pet(subject, home, written).await;
     write_sold_pet(subject, home, written).await;
-    // The largest orders, for each time.
+    // An order of the maximum quantity, for each time.
     let (id, mut ordered) = stocked(subject, home).await;
     for ship_date in times() {
         let new = NewOrder { pet_id: id, quantity: quantity(OrderQuantity::MAX), ship_date };

@@ -108,7 +108,7 @@ impl Shop {
         Self::open_over(options, |ports| ports)
     }
 
-    /// Opens a shop over ports of which the test may replace some.
+    /// Opens a shop over ports, some of which the test may replace.
     pub(crate) fn open_over(options: ShopOptions, change: impl FnOnce(Ports) -> Ports) -> Self {
         let clock = Arc::new(ManualClock::at(NOON));
         let store = Arc::new(MemoryStore::new());

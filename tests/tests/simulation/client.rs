@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(90);
 /// The idle time after which a careful client no longer uses a connection.
 const STALE: Duration = Duration::from_secs(50);
 
-/// The most attempts with a request under an idempotency key.
+/// The maximum number of attempts with a request under an idempotency key.
 const TRIES: u32 = 6;
 
 /// An open connection.

@@ -8,7 +8,7 @@ use flate2::Compression;
 use flate2::read::{GzDecoder, GzEncoder};
 use hyper::header::HeaderValue;
 
-/// The most bytes of a decompressed file.
+/// The maximum number of bytes of a decompressed file.
 const PLAIN_MAX: u32 = 16 * 1024 * 1024;
 
 /// A file of the reference page.

@@ -138,8 +138,8 @@ impl Deadlines {
         turn: Duration::from_millis(20),
     };
 
-    /// The instant at which a stalled client is given up: `limit` after `since`. During a stop it has at most half of
-    /// the drain time, since it does not read the answer for which the stop would wait.
+    /// The instant at which a stalled client is given up: `limit` after `since`. During a stop a stalled client has at
+    /// most half of the drain time, since it does not read the answer that the stop would wait for.
     pub(crate) fn end_of_stall(&self, limit: Duration, since: Instant, stop: Option<Instant>) -> Instant {
         let end = since + limit;
         stop.map_or(end, |stop| end.min(since.max(stop) + self.drain / 2))

@@ -11,7 +11,7 @@ use super::row::{Case, Outcome};
 /// Longer than every deadline of the server: after it the server counts as hung.
 const HUNG: Duration = Duration::from_secs(30);
 
-/// The most bytes that are sent one by one.
+/// The maximum number of bytes that are sent one by one.
 const DRIP_MAX: usize = 1_500;
 
 const PROBE: &[u8] = b"GET /health HTTP/1.1\r\nHost: probe\r\n\r\n";

@@ -143,7 +143,7 @@ mod tests {
         cost: f32,
         /// The cost of a refusal as a fraction of that.
         refusal: f32,
-        /// The most requests that can wait: one for each connection.
+        /// The maximum number of requests that can wait: one for each connection.
         connections: f32,
         queued: f32,
         part: f32,

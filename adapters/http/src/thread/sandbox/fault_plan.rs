@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use crate::base::mix::mix;
 use crate::wire::error::Code;
 
-/// The most rules in a plan.
+/// The maximum number of rules in a plan.
 pub(crate) const RULES_MAX: usize = 100;
 
 /// The longest latency of a rule, without its jitter.
@@ -35,7 +35,7 @@ pub(crate) struct FaultRule {
     pub(crate) route: Option<&'static str>,
     pub(crate) when: Trigger,
     pub(crate) latency: Duration,
-    /// The most that is added to the latency.
+    /// The maximum that is added to the latency.
     pub(crate) jitter: Duration,
     pub(crate) end: Outcome,
     /// Calls that reached the rule.

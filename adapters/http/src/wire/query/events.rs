@@ -22,7 +22,7 @@ pub(crate) struct EventListQuery {
     pub(crate) kinds: EventKinds,
     /// The direction of the page.
     pub(crate) order: PageOrder,
-    /// The largest number of events.
+    /// The maximum number of events.
     pub(crate) limit: usize,
     /// The event after which the page begins.
     pub(crate) after: Option<EventId>,
