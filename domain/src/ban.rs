@@ -71,7 +71,7 @@ impl Ban {
         now < self.until
     }
 
-    /// Returns whether it begins after `now`. It was then recorded by a clock that was ahead.
+    /// Returns whether it begins after `now`. Such a ban was recorded by a clock that was ahead.
     pub fn is_ahead_of(&self, now: Timestamp) -> bool {
         self.since > now
     }

@@ -43,7 +43,7 @@ pub struct Ask {
 pub enum Verdict {
     /// The request is admitted, and counted if it has a cost.
     Admitted(Usage),
-    /// The key is banned; the ban may begin with this request. The request is not counted, and no strike.
+    /// The key is banned; the ban may begin with this request. The request is not counted, and is no strike.
     Banned {
         /// The end of the ban.
         until: Timestamp,

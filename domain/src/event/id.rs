@@ -11,7 +11,7 @@ const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnop
 
 /// A place in the event log: 1 to [`ID_MAX`] for an event, and 0 for the place before the first one.
 ///
-/// Positions rise in the order of the commits. Gaps mean nothing.
+/// Positions rise in the order of the commits. Gaps have no meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Position(u64);
 

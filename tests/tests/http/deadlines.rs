@@ -211,7 +211,7 @@ fn a_client_that_reads_slowly_is_not_dropped() {
 fn a_client_that_reads_its_last_answer_late_is_not_idle() {
     let shop = shop(Deadlines { idle: SHORT, ..LENIENT });
     let ask = |path: &str| request(&shop.anonymous(), "GET", path, &[], b"");
-    // For some of the clients the kernel takes all but a part of the last answer, in different sizes.
+    // Answers of different sizes, so that for some clients the kernel takes all but a part of the last answer.
     let sizes = (1..8).flat_map(|long| (0..6).map(move |short| (50 * short, long)));
     let clients: Vec<_> = sizes
         .map(|(short, long)| {

@@ -19,8 +19,8 @@ const REFUSED_FIRST: f32 = 0.5;
 /// Factor by which the served share shrinks while requests wait too long.
 const TIGHTEN: f32 = 0.2;
 
-/// Factors by which the refused share shrinks: when refusing costs too much or requests hardly wait; and when they wait
-/// just within the limit, which should stay so.
+/// Factors by which the refused share shrinks. The first one applies when refusing costs too much or requests hardly wait,
+/// the second one when requests wait for longer, but within the limit, which is the goal.
 const LOOSEN: f32 = 0.15;
 const EASE: f32 = 0.03;
 
