@@ -13,7 +13,8 @@ pub enum StoreErrorKind {
     /// The store cannot be reached or cannot write: nothing was done.
     Unavailable,
     /// It is unknown whether the change was made. A repetition may make it twice, unless the operation finds its first
-    /// answer ([`Idempotent`](petstore_domain::Idempotent)). So a store never repeats it, and a caller only in that case.
+    /// answer ([`Idempotent`](petstore_domain::Idempotent)). So a store never repeats a change, and a caller repeats it
+    /// only under an idempotency key.
     Indeterminate,
     /// The data that was read is not the data that was written, or an operation failed inside the store.
     Corrupt,

@@ -116,14 +116,14 @@ pub trait Journal: Send {
     /// Passes all rows to the sink, and returns the header. Called once, before any other method.
     fn load(&mut self, into: &mut dyn FnMut(Row) -> Result<(), StoreError>) -> Result<Header, StoreError>;
 
-    /// Appends a batch. Ok means that all of it is on disk under its number; after an error that is unknown. A batch has at least
-    /// one change.
+    /// Appends a batch. Ok means that all of it is on disk under its number; after an error it is unknown if it is. A
+    /// batch has at least one change.
     fn append(&mut self, batch: &Batch<'_>) -> Result<(), StoreError>;
 
     /// Reopens the storage and returns the number of its last batch, by which the store applies or drops the batch in doubt.
     /// After a failed sync the old handle must not be used: data that it returns may not be on disk. Callers wait meanwhile, so
     /// the call should return within some tenths of a second, even if it fails again. It may take as long as reading the whole
-    /// file only after a write has met damage.
+    /// file only after a write has found damage.
     fn recover(&mut self) -> Result<BatchNumber, StoreError>;
 
     /// Stores usage. It is written behind: a crash may lose the last second of it.

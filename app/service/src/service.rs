@@ -185,8 +185,8 @@ impl Service {
         }
     }
 
-    /// The error because of which the quota store is not called at the moment; none while it is called. Meanwhile
-    /// [`Ports::on_quota_outage`] applies.
+    /// The error that opened the circuit, so that the quota store is not called at the moment; none while it is called.
+    /// Meanwhile [`Ports::on_quota_outage`] applies.
     pub fn quota_fault(&self) -> Option<StoreError> {
         self.gatekeeper.quotas().fault()
     }

@@ -154,7 +154,7 @@ impl Shop {
         self.service.admit(call).await.map(drop)
     }
 
-    /// Records the bans that wait, so many seconds after the start.
+    /// Records the bans that wait, this many seconds after the start.
     async fn record_bans(&self, elapsed_secs: u64) -> BanWrites {
         self.timer.elapsed_secs.store(elapsed_secs, Ordering::Relaxed);
         self.service.record_bans().await
