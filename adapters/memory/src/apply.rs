@@ -15,9 +15,9 @@ impl Tables {
         Ok(())
     }
 
-    /// Makes the changes of a decision and its events visible together, by `write` for each change. Every decision becomes
-    /// visible here, with a journal or without. A single change without events needs no write epoch: a record is written in
-    /// one piece.
+    /// Makes the changes of a decision and its events visible together, by `write` for each change. Every decision
+    /// becomes visible here, with a journal or without. A single change without events needs no write epoch: a record
+    /// is written in one step.
     pub(crate) fn publish(&self, changes: Changes, write: impl FnMut(Change)) {
         let has_events = !changes.happenings().is_empty();
         {

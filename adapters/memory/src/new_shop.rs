@@ -68,7 +68,7 @@ impl Tables {
         self.visibility.show();
     }
 
-    /// Forgets usage, which the journal gets like any other change of it: written behind. Forgets strikes too.
+    /// Forgets usage and strikes. The journal gets the change of the usage write-behind.
     pub(crate) fn forget_usage(&self) {
         self.accounts.forget_usage(|_| true);
         self.keys.forget_strikes();

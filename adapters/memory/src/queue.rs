@@ -12,7 +12,7 @@ use crate::group_commit::Target;
 use crate::oneshot::Sender;
 
 /// Capacity of the queue. It bounds the wait of the last request to some twenty milliseconds; a caller that finds the
-/// queue full had better retry later.
+/// queue full should retry later.
 pub(crate) const QUEUE_MAX: usize = 4_096;
 
 /// Time after which unfinished housekeeping shows that the journal hangs: as long as a service's clients wait for a
@@ -32,7 +32,7 @@ pub(crate) enum Request {
         /// Receives the outcome.
         sender: Sender<()>,
     },
-    /// Drop expired records, and write to the journal what is written behind.
+    /// Drop expired records, and write usage to the journal.
     Prune {
         /// The time.
         now: Timestamp,
@@ -99,7 +99,7 @@ impl State {
     }
 }
 
-/// The answer to a write while the journal fails. Damage of the file is reported as unavailable: nothing of the
+/// The answer to a write while the journal fails. Damage of the file is reported as unavailable, because no data of the
 /// operation itself was found damaged.
 fn refusal(error: StoreError) -> StoreError {
     match error.kind() {

@@ -137,7 +137,7 @@ pub(crate) fn panicked_in_doubt() -> StoreError {
     StoreError::indeterminate(PANICKED)
 }
 
-/// The journal's error for requests that come now: nothing of them was done.
+/// The journal's error for requests that come now, which had no effect.
 fn as_unavailable(error: StoreError) -> StoreError {
     match error.kind() {
         StoreErrorKind::Busy | StoreErrorKind::Indeterminate => error.with_kind(StoreErrorKind::Unavailable),

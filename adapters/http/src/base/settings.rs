@@ -113,11 +113,11 @@ pub struct Deadlines {
     pub body: Duration,
     /// From an answer to the next request.
     pub idle: Duration,
-    /// The same while other connections wait for a free slot.
+    /// From an answer to the next request, while other connections wait for a free slot.
     pub idle_crowded: Duration,
     /// For the client to read some bytes of the answer.
     pub write_stall: Duration,
-    /// The same for a streaming answer, whose client may need time to process earlier bytes.
+    /// For the client of a streaming answer to read some bytes: it may need time to process earlier bytes.
     pub stream_stall: Duration,
     /// From the beginning of a stop to the last answer.
     pub drain: Duration,
@@ -154,7 +154,8 @@ pub struct Bounds {
     /// Open connections. Further ones wait in the accept queue, and idle ones are closed for them. Connections to a
     /// separate listener for health and metrics do not count.
     pub connections: usize,
-    /// Open connections to such a listener. Supervisors, load balancers and collectors of metrics need few.
+    /// Open connections to a separate listener for health and metrics. Supervisors, load balancers and collectors of
+    /// metrics need few.
     pub ops_connections: usize,
     /// Open streaming answers. Further ones are refused with 503 `overloaded`.
     pub streams: usize,

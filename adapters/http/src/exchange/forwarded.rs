@@ -216,7 +216,7 @@ mod tests {
                 &[(by, "192.0.2.1, 10.0.0.2, 10.0.0.1"), (proto, "https"), (host, "pets.example")],
                 "192.0.2.1 https:// pets.example 0",
             ),
-            // Lists of different lengths: a longer one begins with the client's own element, which is not reached.
+            // Lists of different lengths: a longer one begins with the client's own element, which is not read.
             (
                 &[(by, "192.0.2.1"), (proto, "http, https"), (host, "evil.example, other, pets.example")],
                 "192.0.2.1 https:// pets.example 0",

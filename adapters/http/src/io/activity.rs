@@ -117,7 +117,7 @@ impl Activity {
         PendingAnswer { activity: self, bytes }
     }
 
-    /// The number of such answers, and their bytes.
+    /// The number of pending answers, and their bytes.
     pub(crate) fn pending_answers(&self) -> (usize, usize) {
         self.pending.get()
     }
