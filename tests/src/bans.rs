@@ -44,7 +44,7 @@ pub async fn the_first_strike_over_the_limit_bans(subject: &Subject) {
     assert_eq!(usage.day.remaining, FREE.day.get() - 61, "requests during a ban do not count");
 }
 
-/// With 32 concurrent callers, too, 60 requests are admitted, 60 refused, and all later ones banned.
+/// The counts also hold with 32 concurrent callers: 60 requests are admitted, 60 refused, and all later ones banned.
 pub async fn strikes_are_exact_under_concurrency(subject: &Subject) {
     for _ in 0..20 {
         let made = subject.add_account(Plan::Free).await;

@@ -126,7 +126,7 @@ impl InForce {
 }
 
 impl Loaded {
-    /// The values of the arguments, for the commands to take theirs from.
+    /// The parsed arguments, from which each command takes its own.
     pub(crate) fn matches(&self) -> &ArgMatches {
         &self.matches
     }
