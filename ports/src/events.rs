@@ -19,6 +19,11 @@ pub struct EventBounds {
 }
 
 impl EventBounds {
+    /// The extent of a new log.
+    pub const fn new(epoch: u64) -> Self {
+        Self { epoch, pruned: Position::START, last: Position::START, oldest_at: None }
+    }
+
     /// The id of a position in this log.
     pub const fn id(&self, position: Position) -> EventId {
         EventId { epoch: self.epoch, position }

@@ -8,7 +8,7 @@ use petstore_domain::{
     Timestamp, Window,
 };
 
-use crate::StoreError;
+use crate::{EventBatch, EventBatchReader, EventBounds, EventLimits, EventsPruned, StoreError};
 
 /// The number of a batch. It increases by one with each batch on disk, and is 0 before the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Hash)]
@@ -47,6 +47,8 @@ pub struct Batch<'a> {
     pub changes: &'a [Changes],
     /// The last ids issued, including those in this batch.
     pub last_ids: LastIds,
+    /// The events of the changes, if there are any. They follow the last event of the batches before.
+    pub events: Option<EventBatch<'a>>,
 }
 
 /// A bulk load without its rows.
@@ -59,6 +61,8 @@ pub struct BulkLoad {
     /// The new epoch of a reset: the journal first deletes everything except accounts and keys, which lose their bans and usage.
     /// None for an import, into a journal without categories, pets and orders.
     pub anew: Option<u64>,
+    /// The epoch of the event log that begins with the load. All older events are dropped.
+    pub event_epoch: u64,
 }
 
 /// The usage of an account in its windows.
@@ -101,6 +105,8 @@ pub struct Header {
     /// A random number, drawn when the journal was created. Entity tags and cursors are valid for one epoch only. A journal that
     /// returns to an earlier state, such as a restored copy, needs a new epoch.
     pub epoch: u64,
+    /// The extent of the event log.
+    pub events: EventBounds,
 }
 
 /// Stores batches on disk. Calls block, and come one at a time: from the writer thread of the store, or from the caller that
@@ -132,7 +138,14 @@ pub trait Journal: Send {
     /// Deletes idempotency records that have expired at this time, a bounded number of them. Returns the number.
     fn prune(&mut self, now: Timestamp) -> Result<usize, StoreError>;
 
-    /// Loads rows into an empty shop, or after clearing the shop, as one batch that is atomic like `append`. The order of the rows
-    /// is categories, pets, orders.
+    /// Drops the oldest batches of events until the rest is within the limits, a bounded number of them. Whole batches are
+    /// dropped, from the oldest on: the log never gets a gap.
+    fn prune_events(&mut self, limits: &EventLimits) -> Result<EventsPruned, StoreError>;
+
+    /// Returns a reader of the events. It must be dropped before the journal.
+    fn event_reader(&self) -> Box<dyn EventBatchReader>;
+
+    /// Loads rows into an empty shop, or after clearing the shop, as one batch that is atomic like `append`. The event log begins
+    /// again in the same step. The order of the rows is categories, pets, orders.
     fn bulk(&mut self, bulk: &BulkLoad, rows: &mut dyn Iterator<Item = Row>) -> Result<(), StoreError>;
 }

@@ -5,15 +5,17 @@
 //! planted in it the suite must fail.
 
 mod contents;
+mod events;
 mod fault;
 mod journal;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use petstore_domain::{Change, Timestamp};
-use petstore_ports::{BatchNumber, Journal, LastIds, Row, UsageCount};
+use petstore_ports::{BatchNumber, EventLimits, Journal, LastIds, Row, UsageCount};
 
 use contents::Contents;
+use events::StoredEvents;
 use fault::Faults;
 pub use fault::{DiskBug, Fault};
 use journal::DiskJournal;
@@ -39,13 +41,16 @@ enum Entry {
         number: BatchNumber,
         changes: Vec<Change>,
         last_ids: LastIds,
+        events: Option<StoredEvents>,
     },
     Usage(Vec<UsageCount>),
     Pruned(Timestamp),
+    EventsPruned(EventLimits),
     /// With an epoch: everything but accounts and keys is cleared first, and the journal gets that epoch.
     Bulk {
         number: BatchNumber,
         anew: Option<u64>,
+        event_epoch: u64,
         rows: Vec<Row>,
         last_ids: LastIds,
     },

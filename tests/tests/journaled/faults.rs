@@ -44,7 +44,7 @@ async fn done<O: Operation<Rejection: std::fmt::Debug> + Clone>(
     operation: O,
 ) -> O::Output {
     loop {
-        match run(store, operation.clone(), Timestamp::EPOCH).await {
+        match run(store, operation.clone(), at(0)).await {
             Ok(answer) => return answer.expect("the operation is accepted"),
             Err(error) if error.kind() == StoreErrorKind::Unavailable => tokio::task::yield_now().await,
             Err(error) => panic!("an outcome that is known: {error}"),
