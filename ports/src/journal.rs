@@ -138,14 +138,14 @@ pub trait Journal: Send {
     /// Deletes idempotency records that have expired at this time, a bounded number of them. Returns the number.
     fn prune(&mut self, now: Timestamp) -> Result<usize, StoreError>;
 
-    /// Drops the oldest batches of events until the rest is within the limits, a bounded number of them. Whole batches are
-    /// dropped, from the oldest on: the log never gets a gap.
+    /// Drops the oldest batches of events until the rest is within the limits, a bounded number of them. Only whole
+    /// batches are dropped, beginning with the oldest, so that the log has no gap.
     fn prune_events(&mut self, limits: &EventLimits) -> Result<EventsPruned, StoreError>;
 
     /// Returns a reader of the events. It must be dropped before the journal.
     fn event_reader(&self) -> Box<dyn EventBatchReader>;
 
-    /// Loads rows into an empty shop, or after clearing the shop, as one batch that is atomic like `append`. The event log begins
-    /// again in the same step. The order of the rows is categories, pets, orders.
+    /// Loads rows into an empty shop, or after clearing the shop, as one batch that is atomic like `append`. The same
+    /// step begins a new epoch of the event log. The order of the rows is categories, pets, orders.
     fn bulk(&mut self, bulk: &BulkLoad, rows: &mut dyn Iterator<Item = Row>) -> Result<(), StoreError>;
 }
