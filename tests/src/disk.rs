@@ -31,7 +31,7 @@ pub struct Disk(Arc<Mutex<State>>);
 struct State {
     /// The data that survives a power cut.
     synced: Contents,
-    /// Entries that were written after that, in their order.
+    /// Entries that were written since the last sync, in their order.
     unsynced: Vec<Entry>,
     faults: Faults,
     bug: Option<DiskBug>,

@@ -59,7 +59,7 @@ impl Contents {
         }
     }
 
-    /// Applies a planted bug to the counts that are to be noted.
+    /// Applies a planted bug to the usage counts that are about to be stored.
     pub(super) fn miscount(&self, bug: DiskBug, counts: &mut Vec<UsageCount>) {
         let add =
             |window: Window, before: Window| Window::new(window.number(), window.used() + before.used());

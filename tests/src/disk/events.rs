@@ -29,7 +29,7 @@ impl StoredEvents {
     }
 }
 
-/// Batches that one step of dropping removes at most.
+/// The maximum number of batches that one step removes.
 const PRUNE_MAX: usize = 3;
 
 #[derive(Debug, Clone)]
