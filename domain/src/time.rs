@@ -166,7 +166,10 @@ mod tests {
         assert_eq!(Timestamp::MAX.plus(Duration::from_secs(1)), Timestamp::MAX);
         assert_eq!(Timestamp::MIN.minus(Duration::from_secs(1)), Timestamp::MIN);
         assert_eq!(Timestamp::EPOCH.minus(Duration::MAX), Timestamp::MIN);
-        assert_eq!(Timestamp::EPOCH.plus(Duration::from_secs(9)).minus(Duration::from_secs(9)), Timestamp::EPOCH);
+        assert_eq!(
+            Timestamp::EPOCH.plus(Duration::from_secs(9)).minus(Duration::from_secs(9)),
+            Timestamp::EPOCH
+        );
         assert_eq!(Timestamp::from_millis(1_001).map(Timestamp::as_secs_ceil), Ok(2));
     }
 }

@@ -24,12 +24,7 @@ impl Tables {
     }
 
     /// As [`Tables::publish`], with events that were encoded for the journal.
-    pub(crate) fn publish_encoded(
-        &self,
-        changes: Changes,
-        events: Encoded<'_>,
-        write: impl FnMut(Change),
-    ) {
+    pub(crate) fn publish_encoded(&self, changes: Changes, events: Encoded<'_>, write: impl FnMut(Change)) {
         self.publish_with(changes, |log, _| log.append_encoded(events), write);
     }
 

@@ -116,7 +116,10 @@ fn ended() -> StoreError {
 }
 
 /// Checks at the start that this version can read the newest events.
-pub(crate) fn check_newest(reader: &mut dyn EventBatchReader, bounds: &EventBounds) -> Result<(), StoreError> {
+pub(crate) fn check_newest(
+    reader: &mut dyn EventBatchReader,
+    bounds: &EventBounds,
+) -> Result<(), StoreError> {
     if bounds.last == bounds.pruned {
         return Ok(());
     }

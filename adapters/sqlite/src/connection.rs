@@ -57,7 +57,8 @@ pub(crate) fn writer(
     if let Some(epoch) = epoch_if_new {
         repaired = schema::migrate(&mut connection, path, epoch, collisions)?;
         meta::begin_epoch(&connection, epoch).map_err(OpenError::engine(path))?;
-        meta::set_event_version(&connection, petstore_event_codec::VERSION).map_err(OpenError::engine(path))?;
+        meta::set_event_version(&connection, petstore_event_codec::VERSION)
+            .map_err(OpenError::engine(path))?;
     }
     // After the migration, which may have to rebuild a table.
     connection.pragma_update(None, "foreign_keys", true).map_err(OpenError::engine(path))?;

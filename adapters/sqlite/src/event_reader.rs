@@ -60,7 +60,8 @@ fn read_rows(
         let batch = parse_row(row)?;
         chain.follow(batch.first, batch.last)?;
         let body = row.get_ref(3).map_err(failed)?.as_blob();
-        let body = body.map_err(|_| StoreError::corrupt(format!("{TABLE} row {}: body is no blob", batch.first)))?;
+        let body =
+            body.map_err(|_| StoreError::corrupt(format!("{TABLE} row {}: body is no blob", batch.first)))?;
         if into(EventBatch { first: batch.first, last: batch.last, latest: batch.latest, body }).is_break() {
             return Ok(());
         }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use petstore_domain::Timestamp;
 use petstore_ports::{
-    Batch, BatchNumber, BulkLoad, EventBatchReader, EventLimits, EventsPruned, Header, Journal, Row, StoreError,
-    UsageCount,
+    Batch, BatchNumber, BulkLoad, EventBatchReader, EventLimits, EventsPruned, Header, Journal, Row,
+    StoreError, UsageCount,
 };
 use rusqlite::{Connection, params};
 

@@ -5,8 +5,8 @@ use petstore_ports::{Header, Row, StoreError, UsageCount};
 use rusqlite::Connection;
 
 use crate::error::unreadable;
-use crate::{event_batches, meta};
 use crate::table::each;
+use crate::{event_batches, meta};
 
 /// Reads all rows as of one moment.
 pub(crate) fn read_all(

@@ -61,7 +61,11 @@ fn folding(connection: &Connection, path: &Path, version: u32) -> Result<u32, Op
 }
 
 /// Refuses a file of this schema version whose events are in a newer form than this program knows.
-pub(crate) fn check_event_version(connection: &Connection, path: &Path, version: u32) -> Result<(), OpenError> {
+pub(crate) fn check_event_version(
+    connection: &Connection,
+    path: &Path,
+    version: u32,
+) -> Result<(), OpenError> {
     if version < HAS_EVENTS_SINCE {
         return Ok(());
     }

@@ -9,8 +9,8 @@ use rusqlite::{Connection, ErrorCode};
 
 use crate::error::EngineError;
 use crate::{
-    BackupError, OpenError, PartialFile, aliases, connection, crash_recovery, event_batches, files, load, meta,
-    mount, schema,
+    BackupError, OpenError, PartialFile, aliases, connection, crash_recovery, event_batches, files, load,
+    meta, mount, schema,
 };
 
 /// Reads all rows of a journal as of one moment, in the order of [`Journal::load`](petstore_ports::Journal::load).
@@ -98,7 +98,8 @@ fn fill(
 ) -> Result<(u64, u64), BackupError> {
     if schema::has_events(connection).map_err(OpenError::engine(source))? {
         let failed = |error: io::Error| BackupError::target(target, error);
-        let with_events = begin_copy(&files::with_suffix(partial.path(), ".events"), source).map_err(failed)?;
+        let with_events =
+            begin_copy(&files::with_suffix(partial.path(), ".events"), source).map_err(failed)?;
         vacuum_into(connection, with_events.path(), source, target)?;
         let failed = OpenError::engine(with_events.path());
         let without = without_events(with_events.path()).map_err(failed)?;

@@ -24,7 +24,10 @@ fn a_copy_of_rows_is_a_journal_with_these_rows_and_leaves_no_temporary_file() {
     assert_eq!(fs::metadata(&target).unwrap().len(), copied.bytes);
     let mut journal = SqliteJournal::open(&target, EPOCH).unwrap();
     let (found, rows) = load(&mut journal).unwrap();
-    assert_eq!((found, rows), (Header { epoch: EPOCH, events: EventBounds::new(EPOCH), ..header() }, everything()));
+    assert_eq!(
+        (found, rows),
+        (Header { epoch: EPOCH, events: EventBounds::new(EPOCH), ..header() }, everything())
+    );
     keep(&mut journal, 8, []).unwrap();
 }
 

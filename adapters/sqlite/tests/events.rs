@@ -130,9 +130,16 @@ fn old_events_are_dropped_by_age_and_by_bytes_in_bounded_portions() {
     assert_eq!(journal.prune_events(&empty), kept(4_020, false));
     drop(journal);
     let mut journal = room.open();
-    assert_eq!(load(&mut journal).unwrap().0.events, bounds(EPOCH, 4_020, 4_020), "positions are not used again");
+    assert_eq!(
+        load(&mut journal).unwrap().0.events,
+        bounds(EPOCH, 4_020, 4_020),
+        "positions are not used again"
+    );
     append_events(&mut journal, 2_011, 4_021, 4_021).unwrap();
-    assert_eq!(journal.prune_events(&by_bytes), Ok(EventsPruned { bounds: bounds(EPOCH, 4_020, 4_021), has_more: false }));
+    assert_eq!(
+        journal.prune_events(&by_bytes),
+        Ok(EventsPruned { bounds: bounds(EPOCH, 4_020, 4_021), has_more: false })
+    );
 }
 
 #[test]
@@ -207,7 +214,10 @@ fn missing_events_are_damage_and_never_a_gap() {
     assert_eq!(read(&journal, 0, 4, UP).1, [(1, 2), (3, 4)]);
     room.tool().execute_batch("DELETE FROM event_batches WHERE first = 7").unwrap();
     let damaged = load(&mut journal).unwrap_err().to_string();
-    assert!(damaged.contains("event_batches row 3: it ends with event 4, and the last event is 8"), "{damaged}");
+    assert!(
+        damaged.contains("event_batches row 3: it ends with event 4, and the last event is 8"),
+        "{damaged}"
+    );
 }
 
 #[test]
@@ -218,8 +228,7 @@ fn a_page_leaves_no_read_transaction_behind() {
     let mut reader = journal.event_reader();
     let range = EventRange { after: position(0), last: position(6), order: UP };
     reader.read(&range, &mut |_| ControlFlow::Continue(())).unwrap();
-    let busy: bool =
-        room.tool().query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0)).unwrap();
+    let busy: bool = room.tool().query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0)).unwrap();
     assert!(!busy, "the log can be emptied");
     append_events(&mut journal, 4, 7, 8).unwrap();
     let bounds = reader.read(&range, &mut |_| ControlFlow::Continue(())).unwrap();

@@ -205,8 +205,12 @@ fn expired_records_are_deleted_in_bounded_portions() {
 fn a_bulk_load_is_atomic() {
     let room = Room::new();
     let mut journal = room.open();
-    let bulk =
-        BulkLoad { number: BatchNumber(1), last_ids: LastIds { pet: 9, ..LastIds::default() }, anew: None, event_epoch: 8 };
+    let bulk = BulkLoad {
+        number: BatchNumber(1),
+        last_ids: LastIds { pet: 9, ..LastIds::default() },
+        anew: None,
+        event_epoch: 8,
+    };
     let mut looks = 0;
     let mut rows = everything().into_iter().inspect(|_| {
         let seen = petstore_sqlite::read_snapshot(&room.database(), &mut |_| panic!("seen")).unwrap();

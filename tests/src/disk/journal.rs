@@ -2,8 +2,8 @@
 
 use petstore_domain::{Change, Changes, Timestamp};
 use petstore_ports::{
-    Batch, BatchNumber, BulkLoad, EventBatchReader, EventLimits, EventsPruned, Header, Journal, Row, StoreError,
-    UsageCount,
+    Batch, BatchNumber, BulkLoad, EventBatchReader, EventLimits, EventsPruned, Header, Journal, Row,
+    StoreError, UsageCount,
 };
 
 use super::contents::Contents;

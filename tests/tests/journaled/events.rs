@@ -65,7 +65,8 @@ fn the_power_may_fail_at_each_call_and_an_event_is_there_if_and_only_if_its_chan
                 let name = ["Dogs", "Cats", "Birds", "Fish", "Mice", "Owls"][round];
                 let answer = stepped.finish(stepped.call(create_category(name)));
                 assert!(
-                    answer.is_ok() || answer.as_ref().is_err_and(|it| it.kind() == StoreErrorKind::Unavailable)
+                    answer.is_ok()
+                        || answer.as_ref().is_err_and(|it| it.kind() == StoreErrorKind::Unavailable)
                 );
                 let shown = stepped.snapshot();
                 let created: Vec<_> = stepped
@@ -261,7 +262,9 @@ fn older_events_are_read_from_the_file_by_a_store_that_was_opened_again() {
         run_case(async {
             loop {
                 let read = EventQuery { order, events_max: 7, positions_max: 30, ..query(after) };
-                let EventRead::Page(page) = store.read(read).await.unwrap() else { panic!("nothing is dropped") };
+                let EventRead::Page(page) = store.read(read).await.unwrap() else {
+                    panic!("nothing is dropped")
+                };
                 let is_last = match order {
                     PageOrder::Ascending => page.reached == page.bounds.last,
                     PageOrder::Descending => page.reached == page.bounds.pruned.next(),

@@ -8,8 +8,8 @@ use petstore_domain::{
 };
 use petstore_memory::{MemoryStore, Step, Writer};
 use petstore_ports::{
-    AccountDirectory, CategoryFilter, CategoryReader, EventQuery, EventRead, EventReader, OrderFilter, OrderReader, PageOrder, PageRequest,
-    PetFilter, PetReader, StoreError, run,
+    AccountDirectory, CategoryFilter, CategoryReader, EventQuery, EventRead, EventReader, OrderFilter,
+    OrderReader, PageOrder, PageRequest, PetFilter, PetReader, StoreError, run,
 };
 use petstore_tests::Disk;
 

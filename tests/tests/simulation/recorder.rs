@@ -11,7 +11,8 @@ use petstore_domain::{
 };
 use petstore_ports::{
     AddressLimits, AddressVerdict, Ask, Batch, BatchNumber, BulkLoad, Cost, EventBatchReader, EventLimits,
-    EventsPruned, Header, Journal, Quotas, Reply, Row, StoreError, Transactor, Transition, UsageCount, Verdict,
+    EventsPruned, Header, Journal, Quotas, Reply, Row, StoreError, Transactor, Transition, UsageCount,
+    Verdict,
 };
 use tokio::sync::Notify;
 

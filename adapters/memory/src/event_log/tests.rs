@@ -159,12 +159,8 @@ fn a_new_life_begins_at_the_first_position_and_refuses_readers_of_the_old_one() 
 #[test]
 fn a_log_that_a_journal_keeps_goes_on_after_the_last_event_and_reads_older_ones_there() {
     let log = log_of(1 << 20);
-    let kept = EventBounds {
-        epoch: 7,
-        pruned: position(100),
-        last: position(1_000),
-        oldest_at: Some(at(101)),
-    };
+    let kept =
+        EventBounds { epoch: 7, pruned: position(100), last: position(1_000), oldest_at: Some(at(101)) };
     log.resume(kept);
     assert_eq!(log.bounds(), kept);
     append(&log, 1_001..=1_010);
@@ -174,10 +170,12 @@ fn a_log_that_a_journal_keeps_goes_on_after_the_last_event_and_reads_older_ones_
         assert_eq!(read(&log, &ascending(after)), Err("older"), "{after:?}");
     }
     assert_eq!(walk(&log, ascending(Some(1_000))), (1_001..=1_010).collect::<Vec<_>>());
-    // A page from the newest event on ends where the ring does.
-    let page = read(&log, &query(PageOrder::Descending, None, 1_000)).unwrap();
+    // A page from the newest event on needs no older events if it is full.
+    let page = read(&log, &query(PageOrder::Descending, None, 10)).unwrap();
     assert_eq!((page.events.len(), page.reached), (10, position(1_001)));
-    assert_eq!(read(&log, &query(PageOrder::Descending, Some(1_001), 1_000)), Err("older"));
+    for (after, size) in [(None, 11), (Some(1_001), 1)] {
+        assert_eq!(read(&log, &query(PageOrder::Descending, after, size)), Err("older"), "{after:?}");
+    }
 
     let pruned = EventBounds { pruned: position(1_005), oldest_at: Some(at(1_006)), ..log.bounds() };
     log.set_pruned(&pruned);
@@ -222,10 +220,10 @@ fn the_events_of_a_batch_are_one_body_for_the_journal_and_the_same_events_by_dec
     let of_ring: Vec<_> =
         of_ring.into_iter().map(|event| (event.id.position, event.at, event.happening)).collect();
     assert_eq!(of_ring, of_journal);
-    assert_eq!(of_ring.iter().map(|(position, at, _)| (position.get(), at.as_millis())).collect::<Vec<_>>(), [
-        (11, 1),
-        (12, 3)
-    ]);
+    assert_eq!(
+        of_ring.iter().map(|(position, at, _)| (position.get(), at.as_millis())).collect::<Vec<_>>(),
+        [(11, 1), (12, 3)]
+    );
 }
 
 struct Count(AtomicUsize);

@@ -6,8 +6,8 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use petstore_domain::Timestamp;
 use petstore_ports::{
-    Batch, BatchNumber, BulkLoad, EventBatchReader, EventLimits, EventsPruned, Header, Journal, Row, StoreError,
-    UsageCount,
+    Batch, BatchNumber, BulkLoad, EventBatchReader, EventLimits, EventsPruned, Header, Journal, Row,
+    StoreError, UsageCount,
 };
 
 use crate::environment::Stopwatch;

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use petstore_domain::{Change, Changes, Timestamp};
 use petstore_ports::{
-    Batch, BatchNumber, BulkLoad, EventBatchReader, EventLimits, EventsPruned, Header, Journal, Row, StoreError,
-    UsageCount,
+    Batch, BatchNumber, BulkLoad, EventBatchReader, EventLimits, EventsPruned, Header, Journal, Row,
+    StoreError, UsageCount,
 };
 
 use super::Bug;
