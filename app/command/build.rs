@@ -17,8 +17,8 @@ fn main() {
     fs::write(Path::new(&folder).join("openapi.json"), plain(&json)).expect("OUT_DIR can be written");
 }
 
-/// The same JSON for those who read it as YAML too, which does not admit each character as it is. In a text,
-/// where alone these stand, an escape means the same.
+/// Escapes the characters that YAML does not allow, so that the JSON is also valid YAML. They occur only in strings, where an
+/// escape has the same meaning.
 fn plain(json: &str) -> String {
     let escaped = |c: char| match c {
         '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}' => {
@@ -29,7 +29,7 @@ fn plain(json: &str) -> String {
     json.chars().map(escaped).collect()
 }
 
-/// The commit, from the environment of whoever builds an archive, or from the repository.
+/// Sets the commit, from the environment of a build from an archive, or from the repository.
 fn commit() {
     const VARIABLE: &str = "BUILD_COMMIT";
     println!("cargo::rerun-if-env-changed={VARIABLE}");

@@ -1,14 +1,12 @@
 //! Events: what each commit changed in the shop, as clients read it.
 //!
-//! An event is derived from the records that an operation read and the changes that it decided ([`happenings`]), in
+//! An event is derived from the records that an operation read and the changes that it decided ([`happenings`](crate::happenings)), in
 //! one place, so that no operation can forget one. The store gives it its position when the change is committed.
 
-mod derive;
 mod filter;
 mod id;
 mod kind;
 
-pub use derive::happenings;
 pub use filter::{EventFilter, EventKinds};
 pub use id::{EventId, EventIdError, Position};
 pub use kind::EventKind;

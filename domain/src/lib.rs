@@ -30,6 +30,7 @@ mod account;
 mod api_key;
 mod ban;
 mod category;
+mod derived_events;
 mod event;
 mod folding;
 mod id;
@@ -61,9 +62,10 @@ pub use category::{
     DeleteCategory, DeleteCategoryRejection, Description, NewCategory, UpdateCategory,
     UpdateCategoryRejection,
 };
+pub use derived_events::happenings;
 pub use event::{
     CategoryBefore, Event, EventFilter, EventId, EventIdError, EventKind, EventKinds, Happening, ItemBefore,
-    KeyBan, PetBefore, Position, happenings,
+    KeyBan, PetBefore, Position,
 };
 pub use folding::{FOLDING, FoldedName};
 pub use id::{AccountId, CategoryId, ID_MAX, IdError, KeyId, OrderId, PetId};

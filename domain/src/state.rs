@@ -1,6 +1,6 @@
 //! The interface between the rules and a store: the records that operations read, and the changes that they make.
 
-use crate::event::{Happening, happenings};
+use crate::event::Happening;
 use crate::{
     Account, AccountId, CategoryId, CategoryRecord, FoldedName, IdempotencyId, IdempotencyRecord, KeyId,
     KeyRecord, OrderId, OrderRecord, PetId, PetRecord, Timestamp,
@@ -272,10 +272,10 @@ impl Changes {
         self.records.push(change);
     }
 
-    /// Adds the events of these changes, which were decided on these records at this time.
+    /// Adds the events that the changes cause, and the time of the decision.
     #[must_use]
-    pub fn with_events(self, before: &View, at: Timestamp) -> Self {
-        Self { happenings: happenings(before, &self.records), at, ..self }
+    pub fn with_events(self, happenings: Vec<Happening>, at: Timestamp) -> Self {
+        Self { happenings, at, ..self }
     }
 
     /// The changes, in their order.

@@ -1,6 +1,6 @@
-//! The driving ports: what a transport calls.
+//! The driving ports, which a transport calls.
 //!
-//! A transport parses a request into these types, calls, and renders the answer. It decides nothing.
+//! A transport parses a request into these types, calls a port, and renders the result. It decides nothing.
 
 mod administration;
 mod catalogue;
@@ -19,30 +19,30 @@ use crate::StoreError;
 pub use administration::{Administration, InitialKey, KeyListing, NewKey, RevealedKey};
 pub use catalogue::{Categories, Pets};
 pub use events::{EventListing, EventLookup, Events};
-pub use gate::{Admission, Call, Gate, InFlight, KeyProblem, Refusal};
-pub use sandbox::{ClockFace, ClockTurn, Hands, Sandbox};
+pub use gate::{Admission, Call, Gate, InFlight, InFlightCount, KeyProblem, Refusal};
+pub use sandbox::{ClockChange, ClockState, NewTime, Sandbox};
 pub use shop::{Inventory, Orders};
 
-/// Everything that a transport needs.
+/// All ports that a transport needs.
 pub trait Petstore: Gate + Pets + Categories + Orders + Inventory + Events + Readiness {}
 
 impl<T: Gate + Pets + Categories + Orders + Inventory + Events + Readiness> Petstore for T {}
 
-/// An `Idempotency-Key` with what it is checked against.
+/// An `Idempotency-Key`, and the request that it belongs to.
 #[derive(Debug, Clone, Copy)]
 pub struct IdempotentRequest<'a> {
-    /// The account that asks.
+    /// The account of the caller.
     pub account: AccountId,
-    /// The client's name for the request.
+    /// The key.
     pub key: &'a IdempotencyKey,
     /// The request's body, byte for byte.
     pub body: &'a [u8],
 }
 
-/// Why a change was not made.
+/// The reason why a change was not made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Failure<R> {
-    /// A rule stands against it. One that is kept under an idempotency key is not here, but in [`Repeated`].
+    /// A rule rejects it. A rejection that is stored under an idempotency key is not here, but in [`Repeated`].
     #[error("{0}")]
     Rejected(R),
     /// The first request under this idempotency key has not been answered yet.
@@ -51,7 +51,7 @@ pub enum Failure<R> {
     /// The idempotency key was used with another body.
     #[error("the idempotency key was used with a different body")]
     IdempotencyKeyReused,
-    /// The account has as many answers kept under idempotency keys as it may have, and none of them is dropped early.
+    /// The account has the maximum number of answers stored under idempotency keys. None of them is dropped early.
     #[error("the account has too many idempotency records")]
     TooManyIdempotencyRecords,
     /// The store failed.
@@ -60,7 +60,7 @@ pub enum Failure<R> {
 }
 
 impl<R: fmt::Display> Failure<R> {
-    /// The failure in one line; for one of the store with everything that its [`StoreError::report`] says.
+    /// The failure in one line; for a failure of the store, its [`StoreError::report`].
     pub fn report(&self) -> String {
         match self {
             Self::Store(error) => error.report(),
@@ -69,18 +69,17 @@ impl<R: fmt::Display> Failure<R> {
     }
 }
 
-/// The answer to a request that may carry an idempotency key: what was decided, now or at the first time.
+/// The result of a request that may carry an idempotency key: the decision made now, or for the first such request.
 ///
-/// Without a key every refusal is [`Failure::Rejected`]. With one, a refusal that the state of the shop gives, such as that
-/// no unit is left, is kept like a success and stands in [`Answered::result`]; one that other input would not meet is
-/// [`Failure::Rejected`]. Whoever needs no difference joins the two:
-/// `answer?.result.map_err(Failure::Rejected)`.
+/// Without a key every rejection is [`Failure::Rejected`]. With a key, a rejection because of the state of the shop, such as a
+/// pet that is out of stock, is stored like a success and is in [`Answered::result`]; a rejection because of the input is
+/// [`Failure::Rejected`]. A caller that needs no difference joins the two: `answer?.result.map_err(Failure::Rejected)`.
 pub type Repeated<T, R> = Result<Answered<T, R>, Failure<R>>;
 
-/// Whether the service can do its work.
+/// Reports whether the service can do its work.
 #[async_trait]
 pub trait Readiness: Send + Sync {
-    /// The checks that fail, each with its reason; empty when all is well. Never waits for storage.
+    /// The checks that fail, each with its reason; empty if there are none. Does not wait for a write.
     async fn failing_checks(&self) -> Vec<FailingCheck>;
 }
 
@@ -88,8 +87,8 @@ pub trait Readiness: Send + Sync {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{name}: {reason}")]
 pub struct FailingCheck {
-    /// What was checked.
+    /// The part that was checked.
     pub name: &'static str,
-    /// What is wrong, for an operator.
+    /// The reason, for an operator.
     pub reason: String,
 }

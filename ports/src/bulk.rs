@@ -1,4 +1,4 @@
-//! The whole shop in or out at once.
+//! Import and export of the whole shop.
 
 use std::ops::ControlFlow;
 
@@ -6,44 +6,44 @@ use petstore_domain::{Category, InventoryItem, Order, Pet, Renamed, Version};
 
 use crate::{LastIds, Row, StoreError};
 
-/// Moves the whole shop into an empty store, or out of one. For an operator: every method blocks, for as long as the disk
-/// or the network takes, and belongs on a thread of its own.
+/// Imports the whole shop into an empty store, or exports it. For an operator: every method blocks for as long as the disk or
+/// the network takes, so call it on a separate thread.
 pub trait Bulk: Send + Sync {
     /// Begins a bulk load into a store without a category, pet or order. Until it ends, readers see the store as it was:
     /// empty. Writes may be refused as busy meanwhile.
     ///
     /// # Errors
-    /// [`ImportError::NotEmpty`] if there is anything in the shop, [`ImportError::Store`] if the store fails.
+    /// [`ImportError::NotEmpty`] if the shop is not empty, [`ImportError::Store`] if the store fails.
     fn import(&self) -> Result<Box<dyn BulkImport + '_>, ImportError>;
 
-    /// Hands over every category, then every pet with its stock, then every order, each kind by id, until the sink breaks
-    /// off; the sink knows why it did. All rows are of one moment.
+    /// Passes every category, then every pet with its stock, then every order to the sink, each kind by id, until the sink
+    /// breaks off. All rows are of one moment.
     ///
     /// # Errors
-    /// The store fails; rows that were handed over before are a part of the shop.
+    /// The store fails. The rows passed before are a part of the shop.
     fn export(&self, sink: &mut dyn FnMut(Row) -> ControlFlow<()>) -> Result<(), StoreError>;
 }
 
-/// A bulk load that is going on. Dropped before [`BulkImport::finish`], it leaves nothing.
+/// A bulk load in progress. If it is dropped before [`BulkImport::finish`], nothing was imported.
 ///
-/// Rows come in this order: categories, pets, their inventory items, orders. Ids and versions are kept as they are; what
-/// rows add up to, the open orders of a pet and the pets of a category, is counted.
+/// Rows come in this order: categories, pets, their inventory items, orders. Ids and versions are stored unchanged. The store
+/// counts the open orders of a pet and the pets of a category itself.
 pub trait BulkImport {
-    /// The last ids that the store has given, also to what is gone: rows that are new come after them.
+    /// The last ids that the store has issued, including those of deleted records: new rows need higher ids.
     fn last_ids(&self) -> LastIds;
 
     /// Adds a category.
     ///
     /// # Errors
-    /// Like the other methods that add: [`ImportError::Contradiction`] if the row does not go with those before it. Only
-    /// this one: [`ImportError::Namesake`] if an earlier category has a name that reads the same.
+    /// [`ImportError::Contradiction`] if the row contradicts an earlier one, as for the other methods that add a row.
+    /// [`ImportError::Namesake`] if an earlier category has a name that compares as equal.
     fn category(&mut self, category: Category, version: Version) -> Result<(), ImportError>;
 
-    /// Adds a category, which is renamed at the end if one with a lower id has a name that reads the same, wherever among
-    /// the categories that one comes.
+    /// Adds a category. It is renamed at the end if a category with a lower id, added before or after it, has a name that
+    /// compares as equal.
     ///
     /// # Errors
-    /// [`ImportError::Contradiction`] if the row does not go with those before it.
+    /// [`ImportError::Contradiction`] if the row contradicts an earlier one.
     fn category_or_renamed(&mut self, category: Category, version: Version) -> Result<(), ImportError>;
 
     /// Adds a pet, whose inventory item follows.
@@ -58,25 +58,24 @@ pub trait BulkImport {
     /// See [`BulkImport::category`].
     fn item(&mut self, item: InventoryItem, version: Version) -> Result<(), ImportError>;
 
-    /// Adds an order. An open one is for a pet that is there; a complete one may outlive its pet, whose id is not given
-    /// again.
+    /// Adds an order. The pet of an open order must exist. A complete order may outlive its pet, whose id is not issued again.
     ///
     /// # Errors
     /// See [`BulkImport::category`].
     fn order(&mut self, order: Order, version: Version) -> Result<(), ImportError>;
 
-    /// Keeps all that was added, if no row contradicts another one. Returns the categories that were renamed.
+    /// Stores all rows if none contradicts another one. Returns the categories that were renamed.
     ///
     /// # Errors
-    /// Nothing is kept, unless the error is a [`StoreErrorKind::Indeterminate`](crate::StoreErrorKind::Indeterminate)
-    /// one: then all of it or nothing is.
+    /// Nothing was stored, except that after [`StoreErrorKind::Indeterminate`](crate::StoreErrorKind::Indeterminate) all rows
+    /// or none are stored.
     fn finish(self: Box<Self>) -> Result<Vec<Renamed>, ImportError>;
 }
 
-/// The reason why nothing was imported, or why it is not known if all of it was.
+/// The reason why an import failed, or why its outcome is unknown.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ImportError {
-    /// There are categories, pets or orders already.
+    /// The store has categories, pets or orders already.
     #[error("the store is not empty")]
     NotEmpty,
     /// A row contradicts the rules of the shop, or another row.
@@ -84,10 +83,10 @@ pub enum ImportError {
     Contradiction {
         /// The number of the row, the first of all being 1.
         row: u64,
-        /// What is wrong with it.
+        /// The contradiction.
         why: String,
     },
-    /// A category has a name that reads the same as that of an earlier one. [`BulkImport::category_or_renamed`] accepts it.
+    /// A category has a name that compares as equal to that of an earlier one. [`BulkImport::category_or_renamed`] accepts it.
     #[error("row {row} is refused: {why}")]
     Namesake {
         /// The number of the row, the first of all being 1.
@@ -95,14 +94,13 @@ pub enum ImportError {
         /// The two categories.
         why: String,
     },
-    /// The store failed. If it says that the outcome is unknown, all of the import or nothing is there once it answers
-    /// again.
+    /// The store failed. If its error is indeterminate, all rows or none are stored once it answers again.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
 impl ImportError {
-    /// The error in one line, with everything that its sources say.
+    /// The error in one line, with all of its sources.
     pub fn report(&self) -> String {
         match self {
             Self::NotEmpty | Self::Contradiction { .. } | Self::Namesake { .. } => self.to_string(),

@@ -1,21 +1,21 @@
-//! What can go wrong in a store, by what the caller should do.
+//! Errors of a store, classified by what the caller should do.
 
 use std::borrow::Cow;
 use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
-/// What the caller should do about a [`StoreError`].
+/// The kind of a [`StoreError`]: it tells the caller what to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum StoreErrorKind {
     /// A named bound has been reached: nothing was done, try again a little later.
     Busy,
     /// The store cannot be reached or cannot write: nothing was done.
     Unavailable,
-    /// It is not known if the change was made. To run the operation again may make it twice, unless it finds its first
-    /// answer ([`Idempotent`](petstore_domain::Idempotent)). So a store never does it by itself, and a caller only then.
+    /// It is unknown whether the change was made. A repetition may make it twice, unless the operation finds its first
+    /// answer ([`Idempotent`](petstore_domain::Idempotent)). So a store never repeats it, and a caller only in that case.
     Indeterminate,
-    /// What was read back is not what was written, or an operation failed inside the store.
+    /// The data that was read is not the data that was written, or an operation failed inside the store.
     Corrupt,
 }
 
@@ -97,12 +97,12 @@ impl StoreError {
         self
     }
 
-    /// What the caller should do.
+    /// The kind, which tells the caller what to do.
     pub fn kind(&self) -> StoreErrorKind {
         self.0.kind
     }
 
-    /// What failed, without the kind and the source.
+    /// The failure in words, without the kind and the source.
     pub fn message(&self) -> &str {
         &self.0.message
     }

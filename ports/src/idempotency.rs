@@ -1,17 +1,31 @@
-//! The number of answers that an account has kept under idempotency keys.
+//! The number of answers that an account has stored under idempotency keys.
 
 use petstore_domain::AccountId;
 
 use crate::{Reply, StoreError};
 
-/// Counts the records of answered requests.
+/// Counts idempotency records.
 ///
-/// The count is what [`Idempotent::records`](petstore_domain::Idempotent::records) is judged by. It is no part of a
-/// footprint, so that two requests of one account under different keys share no record: their limit is soft.
+/// The count is the input of [`Idempotent::records`](petstore_domain::Idempotent::records). It is not part of a footprint, so
+/// that two requests of one account under different keys share no record: the limit is soft.
+///
+/// ```
+/// use std::collections::HashMap;
+/// use petstore_domain::AccountId;
+/// use petstore_ports::{IdempotencyRecords, Reply, StoreError};
+///
+/// struct Counts(HashMap<AccountId, u32>);
+///
+/// impl IdempotencyRecords for Counts {
+///     fn records_of(&self, account: AccountId) -> Reply<Result<u32, StoreError>> {
+///         Reply::now(Ok(self.0.get(&account).copied().unwrap_or_default()))
+///     }
+/// }
+/// ```
 #[cfg_attr(feature = "mock", mockall::automock)]
 pub trait IdempotencyRecords: Send + Sync {
-    /// How many records the account has. Counts at least those of all requests that were answered before the call, until
-    /// [`Housekeeping`](crate::Housekeeping) drops them; those of requests in flight may be among them or not. A record
-    /// that replaces an expired one is no further record.
+    /// The number of records of an account. It includes at least those of all requests that were answered before the call,
+    /// until [`Housekeeping`](crate::Housekeeping) drops them. Records of requests in flight may be included. A record that
+    /// replaces an expired one does not count again.
     fn records_of(&self, account: AccountId) -> Reply<Result<u32, StoreError>>;
 }

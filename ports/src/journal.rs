@@ -1,4 +1,7 @@
-//! What makes a store in memory durable.
+//! The service provider interface of the store in memory: a [`Journal`] makes it durable.
+//!
+//! The store decides, orders and indexes in memory. A journal only stores what was committed: it appends a [`Batch`] of changes
+//! at a time, and passes all rows to the store when that is opened.
 
 use petstore_domain::{
     Account, AccountId, CategoryRecord, Changes, IdempotencyRecord, KeyRecord, OrderRecord, PetRecord,
@@ -7,7 +10,7 @@ use petstore_domain::{
 
 use crate::{EventBatch, EventBatchReader, EventBounds, EventLimits, EventsPruned, StoreError};
 
-/// The number of a batch: rising by one with each batch that is on disk; 0 before the first.
+/// The number of a batch. It increases by one with each batch on disk, and is 0 before the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Hash)]
 pub struct BatchNumber(pub u64);
 
@@ -19,8 +22,8 @@ impl BatchNumber {
     }
 }
 
-/// The last id given of each kind; 0 where none was given. Kept apart from the records, since a deleted record's id
-/// must not be given again.
+/// The last id issued of each kind; 0 if there is none. Stored separately from the records, because the id of a deleted record
+/// must not be issued again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LastIds {
     /// Of pets.
@@ -38,101 +41,101 @@ pub struct LastIds {
 /// Decisions that are committed together.
 #[derive(Debug, Clone, Copy)]
 pub struct Batch<'a> {
-    /// One more than the batch before.
+    /// One more than the previous batch.
     pub number: BatchNumber,
-    /// What each decision changes, in the order in which they were decided. A later one may change the same record.
+    /// The changes of each decision, in the order of the decisions. Several may change the same record.
     pub changes: &'a [Changes],
-    /// The last ids given, this batch included.
+    /// The last ids issued, including those in this batch.
     pub last_ids: LastIds,
     /// The events of the changes, if there are any. They follow the last event of the batches before.
     pub events: Option<EventBatch<'a>>,
 }
 
-/// What a bulk load is besides its rows.
+/// A bulk load without its rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BulkLoad {
-    /// One more than the batch before.
+    /// One more than the previous batch.
     pub number: BatchNumber,
-    /// The last ids given, those of its rows included.
+    /// The last ids issued, including those of its rows.
     pub last_ids: LastIds,
-    /// The epoch that the journal begins anew with, if it does: first all but accounts and keys goes, bans and usage among
-    /// it. Without, there is no category, pet or order.
+    /// The new epoch of a reset: the journal first deletes everything except accounts and keys, which lose their bans and usage.
+    /// None for an import, into a journal without categories, pets and orders.
     pub anew: Option<u64>,
     /// The epoch of the event log that begins with the load. All older events are dropped.
     pub event_epoch: u64,
 }
 
-/// How much of its windows an account has used.
+/// The usage of an account in its windows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UsageCount {
     /// The account.
     pub account: AccountId,
-    /// Its minute.
+    /// The minute window.
     pub minute: Window,
-    /// Its day.
+    /// The day window.
     pub day: Window,
 }
 
-/// One thing that a journal holds.
+/// A record in a journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Row {
-    /// A category. They come before the pets that belong to them.
+    /// A category. Categories come before their pets.
     Category(CategoryRecord),
-    /// A pet with its stock. They come before the orders for them.
+    /// A pet with its stock. Pets come before their orders.
     Pet(PetRecord),
     /// An order.
     Order(OrderRecord),
-    /// An account. They come before the keys that belong to them, and before their usage.
+    /// An account. Accounts come before their keys and their usage.
     Account(Account),
     /// A key, with its last ban.
     Key(Box<KeyRecord>),
-    /// The record of an answered request.
+    /// An idempotency record.
     Idempotency(Box<IdempotencyRecord>),
-    /// How much an account had used when that was last noted.
+    /// The usage of an account when it was last written behind.
     Usage(UsageCount),
 }
 
-/// What a journal holds besides its rows.
+/// The data of a journal besides its rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
     /// The last batch on disk.
     pub last_batch: BatchNumber,
-    /// The last ids given.
+    /// The last ids issued.
     pub last_ids: LastIds,
-    /// A number that was made at random when the journal was: entity tags and cursors are good for it alone. A journal
-    /// that goes back to an earlier state, restored from a copy, must have another one.
+    /// A random number, drawn when the journal was created. Entity tags and cursors are valid for one epoch only. A journal that
+    /// returns to an earlier state, such as a restored copy, needs a new epoch.
     pub epoch: u64,
     /// The extent of the event log.
     pub events: EventBounds,
 }
 
-/// Keeps batches on disk. Blocking, one call at a time: by the store's writer thread, or by whoever opens the store, imports
-/// into it, empties it or closes it.
+/// Stores batches on disk. Calls block, and come one at a time: from the writer thread of the store, or from the caller that
+/// opens, imports into, resets or closes the store.
 ///
-/// An implementation must keep these, and `petstore-tests` proves them:
-/// - `append` is all or nothing, whatever happens in the middle of it, and what it has acknowledged survives a power
-///   cut.
-/// - After any error but one of `load` the next call is `recover`, again and again until it succeeds: an implementation
-///   need not know how to go on without.
-/// - `load` gives exactly what the batches left, each row parsed like any input: what does not parse is
-///   [`StoreErrorKind::Corrupt`](crate::StoreErrorKind::Corrupt), naming table and row, never a default.
+/// An implementation guarantees the following, and `petstore-tests` tests it:
+/// - `append` is atomic, even if it is interrupted, and an acknowledged batch survives a power cut.
+/// - After an error of any method except `load` the store calls `recover`, repeatedly until it succeeds, and nothing else
+///   before that.
+/// - `load` returns exactly the records that the batches left. It parses each row like external input: a row that does not
+///   parse is [`StoreErrorKind::Corrupt`](crate::StoreErrorKind::Corrupt), with the table and the row, never a default value.
 pub trait Journal: Send {
-    /// Hands over everything that is kept, and says what the last batch was. Called once, before anything else.
+    /// Passes all rows to the sink, and returns the header. Called once, before any other method.
     fn load(&mut self, into: &mut dyn FnMut(Row) -> Result<(), StoreError>) -> Result<Header, StoreError>;
 
-    /// Ok means: all of the batch is on disk, under its number. Err means: unknown. A batch changes something.
+    /// Appends a batch. Ok means that all of it is on disk under its number; after an error that is unknown. A batch has at least
+    /// one change.
     fn append(&mut self, batch: &Batch<'_>) -> Result<(), StoreError>;
 
-    /// Opens the disk anew and says which batch it holds last: the one in doubt is applied or dropped accordingly.
-    /// After a failed sync the old handle is never trusted: what it says it holds may not be on disk. Callers wait
-    /// meanwhile: it should not take longer than some tenths of a second, be it to say that it has failed again. Only to
-    /// look for damage that a write has met it may take as long as a look at all of the file does.
+    /// Reopens the storage and returns the number of its last batch, by which the store applies or drops the batch in doubt.
+    /// After a failed sync the old handle must not be used: data that it returns may not be on disk. Callers wait meanwhile, so
+    /// the call should return within some tenths of a second, even if it fails again. It may take as long as reading the whole
+    /// file only after a write has met damage.
     fn recover(&mut self) -> Result<BatchNumber, StoreError>;
 
-    /// Notes usage. Written behind, with no promise for each request.
+    /// Stores usage. It is written behind: a crash may lose the last second of it.
     fn note_usage(&mut self, counts: &[UsageCount]) -> Result<(), StoreError>;
 
-    /// Drops records of answered requests that have expired at this time, a bounded number of them.
+    /// Deletes idempotency records that have expired at this time, a bounded number of them. Returns the number.
     fn prune(&mut self, now: Timestamp) -> Result<usize, StoreError>;
 
     /// Drops the oldest batches of events until the rest is within the limits, a bounded number of them. Whole batches are
@@ -142,8 +145,7 @@ pub trait Journal: Send {
     /// Returns a reader of the events. It must be dropped before the journal.
     fn event_reader(&self) -> Box<dyn EventBatchReader>;
 
-    /// Loads rows into an empty shop, or into one that is cleared first, as one batch: all or nothing, like `append`. The event
-    /// log begins again in the same step.
-    /// They are categories, then pets, then orders.
+    /// Loads rows into an empty shop, or after clearing the shop, as one batch that is atomic like `append`. The event log begins
+    /// again in the same step. The order of the rows is categories, pets, orders.
     fn bulk(&mut self, bulk: &BulkLoad, rows: &mut dyn Iterator<Item = Row>) -> Result<(), StoreError>;
 }

@@ -1,12 +1,12 @@
-//! The traits on the hexagon's edge.
+//! The traits on the edge of the hexagon.
 //!
-//! [`api`] holds the driving ports: what a transport calls. Everything else is a driven port: what an adapter
-//! implements. All are object-safe and used as `Arc<dyn Port>`, a [`Journal`] as `Box<dyn Journal>`; their contracts are
-//! in their docs, and the suite of `petstore-tests` proves them of an adapter, but for the health, the clock and the
-//! randomness.
+//! [`api`] holds the driving ports, which a transport calls. All other traits are driven ports, which an adapter implements.
+//! They are object-safe and used as `Arc<dyn Port>`, and a [`Journal`] as `Box<dyn Journal>`. Their contracts are in their
+//! documentation. The suite of `petstore-tests` tests an adapter against them, except for the clock, the timer, the
+//! randomness and the health.
 //!
-//! Most methods are async in the ordinary way. Those of the hot path return a [`Reply`]: a store in memory answers at
-//! once, without a future on the heap.
+//! Most methods are ordinary async methods. Those of the hot path return a [`Reply`]: a store in memory replies at once,
+//! without a future on the heap. The caller bounds the time of each call, so an adapter needs no deadline of its own.
 
 pub mod api;
 mod bulk;
@@ -16,7 +16,7 @@ mod error;
 mod event_journal;
 mod events;
 mod idempotency;
-mod journal;
+pub mod journal;
 mod keys;
 mod quotas;
 mod read;

@@ -30,8 +30,6 @@ pub struct Ask {
     pub limits: Limits,
     /// The cost of the request.
     pub cost: Cost,
-    /// Maximum number of requests of one account in flight.
-    pub in_flight_max: u32,
     /// The parameters of the ban rule.
     pub bans: BanPolicy,
     /// The ban in the key's record. The keys may be in another store than the quotas.
@@ -43,10 +41,8 @@ pub struct Ask {
 /// The decision on a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// The request is admitted, counted if it has a cost, and in flight until [`Quotas::leave`].
+    /// The request is admitted, and counted if it has a cost.
     Admitted(Usage),
-    /// The maximum number of requests of the account is in flight. The request is not counted, and no strike.
-    TooManyInFlight(Usage),
     /// The key is banned; the ban may begin with this request. The request is not counted, and no strike.
     Banned {
         /// The end of the ban.
@@ -71,8 +67,8 @@ pub struct AddressVerdict {
 /// Counts requests.
 ///
 /// An implementation guarantees:
-/// - One atomic step checks, in this order, the account's requests in flight, the key's ban, the day and the minute,
-///   and counts in both windows only if both admit: exactly the limit is admitted, however many ask at once.
+/// - One atomic step checks, in this order, the key's ban, the day and the minute, and counts in both windows only if both
+///   admit: exactly the limit is admitted, however many ask at once.
 /// - The number of a window never decreases: a clock that steps back does not grant requests.
 /// - The strike after the last allowed one bans the key, and the ban refuses that request already. A ban clears the strikes:
 ///   after its end the count starts at zero.
@@ -80,17 +76,50 @@ pub struct AddressVerdict {
 ///   it as unrecorded ([`Verdict::Banned`]) until [`Ask::recorded_ban`] has it.
 /// - A ban in [`Ask::recorded_ban`] is in force, even if another handle has decided it. A ban that began at or before
 ///   [`RecordedBan::lifted_at`] is over. The first request with a new `lifted_at` clears the strikes.
-/// - If a reply of [`Quotas::take`] is dropped before it is ready, its place in flight is released within a second. The
-///   windows may or may not have counted the request. A caller that received the verdict must call [`Quotas::leave`].
-/// - A place in flight belongs to the handle that gave it, and ends with it. It is free when [`Quotas::leave`] returns,
-///   without waiting: places are therefore counted in the process.
+/// - If a reply of [`Quotas::take`] is dropped before it is ready, the windows may or may not have counted the request.
+///
+/// Requests in flight are not counted here: each process counts its own, so that the count ends with the process.
+///
+/// Quotas of one process, without bans:
+///
+/// ```
+/// use std::collections::HashMap;
+/// use std::sync::Mutex;
+/// use petstore_domain::{AccountId, Limits, Timestamp, Usage, Windows};
+/// use petstore_ports::{Ask, Cost, Quotas, Reply, StoreError, Verdict};
+///
+/// #[derive(Default)]
+/// struct LocalQuotas(Mutex<HashMap<AccountId, Windows>>);
+///
+/// impl Quotas for LocalQuotas {
+///     fn take(&self, ask: &Ask) -> Reply<Result<Verdict, StoreError>> {
+///         let mut accounts = self.0.lock().unwrap();
+///         let windows = accounts.entry(ask.account).or_default();
+///         if let Some(until) = ask.recorded_ban.until.filter(|until| *until > ask.now) {
+///             return Reply::now(Ok(Verdict::Banned { until, unrecorded: None }));
+///         }
+///         if ask.cost == Cost::One {
+///             let Some(counted) = windows.take(ask.now, ask.limits) else {
+///                 return Reply::now(Ok(Verdict::Exceeded(windows.at(ask.now).usage(ask.limits))));
+///             };
+///             *windows = counted;
+///         }
+///         Reply::now(Ok(Verdict::Admitted(windows.at(ask.now).usage(ask.limits))))
+///     }
+///
+///     fn usage(&self, account: AccountId, limits: Limits, now: Timestamp) -> Reply<Result<Usage, StoreError>> {
+///         let windows = self.0.lock().unwrap().get(&account).copied().unwrap_or_default();
+///         Reply::now(Ok(windows.at(now).usage(limits)))
+///     }
+/// }
+/// ```
 #[cfg_attr(feature = "mock", mockall::automock)]
 pub trait Quotas: Send + Sync {
     /// Counts one request in the windows of its account, unless a check refuses it.
     fn take(&self, ask: &Ask) -> Reply<Result<Verdict, StoreError>>;
 
-    /// Releases the place of an admitted request. Must not fail and must not wait.
-    fn leave(&self, account: AccountId);
+    /// Returns what is left of the windows of an account, and changes nothing.
+    fn usage(&self, account: AccountId, limits: Limits, now: Timestamp) -> Reply<Result<Usage, StoreError>>;
 }
 
 /// Counts requests without a valid key by their peer address, in a table of fixed size.

@@ -1,7 +1,7 @@
-//! Reads: shaped like the questions that are asked.
+//! Reads, one method for each query.
 //!
-//! A page is a keyset page: its cost depends on the page, never on the table. Records are handed to the caller's sink
-//! rather than gathered in a vector.
+//! A page is a keyset page: its cost depends on the page, not on the table. Records are handed to the caller's sink, not
+//! collected in a vector.
 
 use async_trait::async_trait;
 use petstore_domain::{
@@ -10,36 +10,36 @@ use petstore_domain::{
 
 use crate::{Reply, StoreError};
 
-/// In which order of ids a page runs.
+/// The order of a page, by id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PageOrder {
-    /// Rising.
+    /// The lowest id first.
     Ascending,
-    /// Falling.
+    /// The highest id first.
     Descending,
 }
 
-/// Which page of a listing.
+/// A page of a listing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageRequest {
-    /// In which order.
+    /// The order.
     pub order: PageOrder,
-    /// The last id of the page before; none for the first page.
+    /// The last id of the previous page; none for the first page.
     pub after: Option<u64>,
-    /// How many records at most, from 1. How many a client may ask for is the transport's to say: here there is no bound.
+    /// The largest number of records, at least 1. The transport bounds what a client may request; the port does not.
     pub limit: usize,
 }
 
-/// Whether a page was the last.
+/// The end of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PageEnd {
-    /// There is at least one more record. The page has exactly as many as its limit: only the last one may have fewer.
+    /// At least one more record follows. The page has exactly `limit` records: only the last page may have fewer.
     More,
-    /// There is none.
+    /// No record follows.
     Last,
 }
 
-/// Some of the statuses; none of them means any.
+/// A set of statuses. The empty set admits every status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct StatusSet(u8);
 
@@ -49,12 +49,12 @@ impl StatusSet {
         self.0 |= Self::bit(status);
     }
 
-    /// Whether any status will do.
+    /// Returns whether every status is admitted.
     pub const fn is_any(self) -> bool {
         self.0 == 0
     }
 
-    /// Whether this status is among them, or any will do.
+    /// Returns whether this status is admitted.
     pub fn admits(self, status: PetStatus) -> bool {
         self.is_any() || self.0 & Self::bit(status) != 0
     }
@@ -76,7 +76,7 @@ impl FromIterator<PetStatus> for StatusSet {
     }
 }
 
-/// Which pets: all conditions must hold.
+/// A filter of pets: all conditions must hold.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PetFilter {
     /// One of these statuses.
@@ -85,12 +85,12 @@ pub struct PetFilter {
     pub category_id: Option<CategoryId>,
     /// This name, compared by its folded form alone: no pattern and no collation.
     pub name: Option<FoldedName>,
-    /// One of these ids: rising, each once, since they are searched as such. An empty list is no pet.
+    /// One of these ids, sorted and without duplicates. An empty list admits no pet.
     pub ids: Option<Vec<PetId>>,
 }
 
 impl PetFilter {
-    /// Whether a pet is among those asked for. An adapter may narrow the search by an index; this is the condition.
+    /// Returns whether a pet meets the conditions. An adapter may narrow the search with an index; this method decides.
     pub fn admits(&self, record: &PetRecord) -> bool {
         let pet = &record.pet;
         self.statuses.admits(pet.status)
@@ -100,7 +100,7 @@ impl PetFilter {
     }
 }
 
-/// Which categories.
+/// A filter of categories.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CategoryFilter {
     /// This name, compared by its folded form alone: no pattern and no collation.
@@ -108,51 +108,84 @@ pub struct CategoryFilter {
 }
 
 impl CategoryFilter {
-    /// Whether a category is among those asked for.
+    /// Returns whether a category meets the conditions.
     pub fn admits(&self, record: &CategoryRecord) -> bool {
         self.name.as_ref().is_none_or(|name| name.matches(record.category.name.as_str()))
     }
 }
 
-/// Which orders: all conditions must hold.
+/// A filter of orders: all conditions must hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct OrderFilter {
-    /// For this pet.
+    /// Orders of this pet.
     pub pet_id: Option<PetId>,
-    /// Complete, or not.
+    /// Complete orders, or open ones.
     pub complete: Option<bool>,
 }
 
 impl OrderFilter {
-    /// Whether an order is among those asked for.
+    /// Returns whether an order meets the conditions.
     pub fn admits(&self, record: &OrderRecord) -> bool {
         self.pet_id.is_none_or(|id| id == record.order.pet_id)
             && self.complete.is_none_or(|complete| complete == record.order.complete)
     }
 }
 
-/// Takes the pets of a page, one by one.
+/// Receives the pets of a page, one by one.
 pub type PetSink<'a> = &'a mut (dyn FnMut(&PetRecord) + Send);
 
-/// Takes the categories of a page, one by one.
+/// Receives the categories of a page, one by one.
 pub type CategorySink<'a> = &'a mut (dyn FnMut(&CategoryRecord) + Send);
 
-/// Takes the orders of a page, one by one.
+/// Receives the orders of a page, one by one.
 pub type OrderSink<'a> = &'a mut (dyn FnMut(&OrderRecord) + Send);
 
 /// Reads pets, and the inventory with them: a pet and its stock are one record.
 ///
-/// A record is always whole: as one commit left it, and what a filter is answered by changes with it. A page is not a
-/// snapshot, but an item that is there, and admitted by the filter, throughout a walk is seen exactly once under any
-/// concurrent writes.
+/// A record is always as one commit left it, and filters see the same state of it. A page is not a snapshot. Yet a record that
+/// exists and meets the filter throughout a walk over all pages is returned exactly once, whatever is written meanwhile.
+///
+/// A reader of one pet:
+///
+/// ```
+/// use async_trait::async_trait;
+/// use petstore_domain::{PetId, PetRecord};
+/// use petstore_ports::{PageEnd, PageOrder, PageRequest, PetFilter, PetReader, PetSink, Reply, StoreError};
+///
+/// struct OnePet(PetRecord);
+///
+/// #[async_trait]
+/// impl PetReader for OnePet {
+///     fn pet(&self, id: PetId) -> Reply<Result<Option<PetRecord>, StoreError>> {
+///         Reply::now(Ok((id == self.0.pet.id).then(|| self.0.clone())))
+///     }
+///
+///     // The lifetime of the sink is named, as in the trait.
+///     async fn pets<'a>(
+///         &self,
+///         filter: &PetFilter,
+///         page: &PageRequest,
+///         sink: PetSink<'a>,
+///     ) -> Result<PageEnd, StoreError> {
+///         let id = self.0.pet.id.get();
+///         let follows = page.after.is_none_or(|after| match page.order {
+///             PageOrder::Ascending => id > after,
+///             PageOrder::Descending => id < after,
+///         });
+///         if follows && filter.admits(&self.0) {
+///             sink(&self.0);
+///         }
+///         Ok(PageEnd::Last)
+///     }
+/// }
+/// ```
 #[cfg_attr(feature = "mock", mockall::automock)]
 #[async_trait]
 pub trait PetReader: Send + Sync {
     /// One pet with its stock.
     fn pet(&self, id: PetId) -> Reply<Result<Option<PetRecord>, StoreError>>;
 
-    /// A page of pets. An error after the first record leaves the sink with a part of the page. (Whoever implements this
-    /// writes the lifetime as it is here: `async fn pets<'a>(…, sink: PetSink<'a>)`.)
+    /// A page of pets. After an error the sink may have received a part of the page.
     async fn pets<'a>(
         &self,
         filter: &PetFilter,
@@ -161,7 +194,7 @@ pub trait PetReader: Send + Sync {
     ) -> Result<PageEnd, StoreError>;
 }
 
-/// Reads categories; the same promises as [`PetReader`].
+/// Reads categories, with the guarantees of [`PetReader`] and in the same way.
 #[cfg_attr(feature = "mock", mockall::automock)]
 #[async_trait]
 pub trait CategoryReader: Send + Sync {
@@ -177,7 +210,7 @@ pub trait CategoryReader: Send + Sync {
     ) -> Result<PageEnd, StoreError>;
 }
 
-/// Reads orders; the same promises as [`PetReader`].
+/// Reads orders, with the guarantees of [`PetReader`] and in the same way.
 #[cfg_attr(feature = "mock", mockall::automock)]
 #[async_trait]
 pub trait OrderReader: Send + Sync {

@@ -1,4 +1,4 @@
-//! An answer that is usually there at once.
+//! The result of a port call that is usually ready at once.
 
 use std::fmt;
 use std::pin::Pin;
@@ -7,10 +7,10 @@ use std::task::{Context, Poll};
 /// The future of a reply that is not ready.
 pub type LaterReply<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// The answer of a port on the hot path: ready, or a future.
+/// The result of a port on the hot path: ready, or a future.
 ///
-/// A store in memory answers at once; a boxed future for that would cost an allocation at every crossing. A store
-/// behind a network answers later: by a future that borrows nothing of it, so it takes a clone of the `Arc` that it needs.
+/// A store in memory replies at once, and a boxed future would cost it an allocation for each call. A store behind a network
+/// replies later, with a future that borrows nothing: it holds a clone of each `Arc` that it needs.
 ///
 /// ```
 /// use petstore_ports::Reply;
@@ -22,7 +22,7 @@ pub type LaterReply<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// ```
 pub type Reply<T> = ScopedReply<'static, T>;
 
-/// A [`Reply`] that may borrow from whoever gives it.
+/// A [`Reply`] that may borrow from the port.
 #[must_use = "a reply that is not awaited may do nothing"]
 pub struct ScopedReply<'a, T>(Inner<'a, T>);
 
@@ -33,19 +33,27 @@ enum Inner<'a, T> {
 }
 
 impl<'a, T> ScopedReply<'a, T> {
-    /// An answer that is there.
+    /// A reply that is ready.
     pub const fn now(value: T) -> Self {
         Self(Inner::Now(Some(value)))
     }
 
-    /// An answer that takes its time.
+    /// The result, if it is ready.
+    pub const fn ready(&self) -> Option<&T> {
+        match &self.0 {
+            Inner::Now(value) => value.as_ref(),
+            Inner::Later(_) => None,
+        }
+    }
+
+    /// A reply that a future completes.
     pub fn later(future: impl Future<Output = T> + Send + 'a) -> Self {
         Self(Inner::Later(Box::pin(future)))
     }
 }
 
 impl<'a, T: Send + 'a> ScopedReply<'a, T> {
-    /// The answer, changed.
+    /// Maps the result.
     pub fn map<U: Send + 'a>(self, change: impl FnOnce(T) -> U + Send + 'a) -> ScopedReply<'a, U> {
         match self.0 {
             Inner::Now(value) => ScopedReply(Inner::Now(value.map(change))),
@@ -53,7 +61,7 @@ impl<'a, T: Send + 'a> ScopedReply<'a, T> {
         }
     }
 
-    /// The reply itself if it is ready; else the reply that `wrap` makes of its future.
+    /// Returns the reply itself if it is ready, and otherwise the reply that `wrap` makes of its future.
     pub fn or_later(self, wrap: impl FnOnce(LaterReply<'a, T>) -> Self) -> Self {
         match self.0 {
             Inner::Now(_) => self,
@@ -61,7 +69,7 @@ impl<'a, T: Send + 'a> ScopedReply<'a, T> {
         }
     }
 
-    /// What follows from the answer.
+    /// Continues with the reply that `next` makes of the result.
     pub fn and_then<U: Send + 'a>(
         self,
         next: impl FnOnce(T) -> ScopedReply<'a, U> + Send + 'a,

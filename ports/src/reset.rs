@@ -1,10 +1,10 @@
-//! Beginning anew: for those who test against a petstore, never asked of one that serves.
+//! The reset of a store, for tests and sandboxes. A store in production is never reset.
 
 use std::sync::Arc;
 
 use crate::{Row, StoreError};
 
-/// A store that can begin anew.
+/// A store that can be reset.
 ///
 /// An implementation must keep these, and `petstore-tests` proves them:
 /// - It is one step, also on disk: a transition runs before or after it, and a power cut leaves what was before or what is
@@ -14,9 +14,9 @@ use crate::{Row, StoreError};
 ///   no effect.
 #[cfg_attr(feature = "mock", mockall::automock)]
 pub trait Resettable: Send + Sync {
-    /// Begins anew with these categories, pets and orders, in this order, and with this epoch: the next id of each kind is
-    /// one more than the highest of them, pets that only an order remembers among them, and 1 where there is none. Blocks
-    /// until it is done.
+    /// Replaces the shop by these categories, pets and orders, which come in this order, and the epoch by this one. The next id
+    /// of each kind is one more than the highest of them, including pets that only an order names, and 1 if there is none.
+    /// Blocks until it is done.
     ///
     /// # Errors
     /// After [`StoreErrorKind::Indeterminate`](crate::StoreErrorKind::Indeterminate) it may turn out to have happened, with
@@ -25,7 +25,7 @@ pub trait Resettable: Send + Sync {
     /// on, [`StoreErrorKind::Unavailable`](crate::StoreErrorKind::Unavailable) if the disk fails.
     fn reset(&self, shop: Arc<[Row]>, epoch: u64) -> Result<(), StoreError>;
 
-    /// Forgets usage, strikes and bans, so that windows begin anew, even at a time before those that were used. Blocks
+    /// Forgets usage, strikes and bans, so that new windows begin, even at a time before the windows that were used. Blocks
     /// until it is done.
     ///
     /// # Errors

@@ -1,6 +1,8 @@
 //! Counts of a store, for monitoring.
 
-/// The records in a store, and what has happened to it since it was opened.
+use petstore_domain::Timestamp;
+
+/// The number of records in a store, and of events since it was opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct StoreCounts {
     /// Pets.
@@ -11,16 +13,32 @@ pub struct StoreCounts {
     pub orders: u64,
     /// Accounts.
     pub accounts: u64,
-    /// Keys, expired and revoked ones among them.
+    /// Keys, including expired and revoked ones.
     pub keys: u64,
-    /// Writes that wait for their turn in this process.
+    /// Writes that wait in the queue of this process.
     pub waiting: usize,
     /// Bans that this process has begun since it opened the store.
     pub bans: u64,
+    /// The position of the last event in the log; 0 before the first.
+    pub last_event: u64,
+    /// The time of the oldest event in the log, if there is one.
+    pub oldest_event_at: Option<Timestamp>,
 }
 
-/// Tells how much a store holds and does.
+/// Reports how much a store holds and does.
+///
+/// ```
+/// use petstore_ports::{StoreCounts, StoreStats};
+///
+/// struct EmptyStore;
+///
+/// impl StoreStats for EmptyStore {
+///     fn counts(&self) -> StoreCounts {
+///         StoreCounts::default()
+///     }
+/// }
+/// ```
 pub trait StoreStats: Send + Sync {
-    /// The counts. Waits for nothing but short locks: a store behind a network tells what it counted last.
+    /// The counts. The call waits for short locks only: a store behind a network returns its last counts.
     fn counts(&self) -> StoreCounts;
 }

@@ -14,7 +14,7 @@ use crate::Reply;
 /// use std::time::{Duration, Instant};
 /// use petstore_ports::{Reply, Timer};
 ///
-/// /// A timer for a program without a runtime: each wait that is polled has a thread.
+/// /// A timer for a program without a runtime: each poll of a wait starts a thread.
 /// struct ThreadTimer(Instant);
 ///
 /// impl Timer for ThreadTimer {

@@ -1,44 +1,86 @@
-//! Writes: a pure operation, run by the store.
+//! Writes: pure operations that a store runs.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use petstore_domain::{Changes, Footprint, Operation, Timestamp, View};
+use petstore_domain::{Changes, Footprint, Operation, Timestamp, View, happenings};
 
 use crate::StoreError;
 
-/// An operation as a store sees it: without its types, and without its reasons.
+/// An operation as a store sees it: without its types and without its rejections.
 pub trait Transition: Send + Sync {
     /// Names every record that [`Transition::decide`] may look at, given what is loaded so far.
     fn footprint(&self, seen: &View) -> Footprint;
 
-    /// What to write. None: write nothing, and do not ask why; what was seen must hold for it all the same.
+    /// Returns the changes to write. None means that nothing is written; the view must be consistent for that decision, too.
     fn decide(&self, view: &View) -> Option<Changes>;
 }
 
 /// Runs transitions, each atomically.
 ///
 /// An implementation must keep these, and `petstore-tests` proves them:
-/// - Serializable with respect to footprints: whatever `decide` saw still held when its changes were made. Also when it says
-///   None, it held at one moment: a view that is loaded piece by piece may show what never was.
-/// - A read outside the footprint sees nothing. None leaves no trace.
-/// - What it changes is seen together: whoever has met one record of it finds the others when they read on. A credential
-///   may be a little behind ([`KeyReader`](crate::KeyReader)).
-/// - The reply comes after the commit; the last decision made before it is the one in force.
+/// - Transitions are serializable with respect to their footprints: everything that `decide` saw still held when its changes
+///   were made. For a decision of None it held at one moment: a view that is loaded in pieces may show a state that never
+///   existed.
+/// - A read outside the footprint sees nothing. A decision of None leaves no trace.
+/// - The changes of a transition become visible together: a reader that has seen one of its records finds the others in
+///   later reads. A credential may lag behind ([`KeyReader`](crate::KeyReader)).
+/// - The reply comes after the commit. The last decision before the reply is the one that counts.
 /// - A panic in `decide` fails that transition alone, as [`StoreErrorKind::Corrupt`](crate::StoreErrorKind::Corrupt).
-/// - A caller that goes away leaves the transition whole or absent.
-/// - Ids come with the view. None is written twice, by whichever handle of the store; a create that was sent after
-///   another one was answered gets the higher id, also on another handle. Gaps are allowed, and an id with which nothing
-///   was written may come again.
-/// - Several handles of one store, in one process or in several, are one store: what was answered on one is read and
-///   decided upon on every other.
-/// - What was written is what readers and later operations see: a text character by character, a time to the
-///   millisecond, a number in full. The domain's types say how long and how large they may be.
+/// - If the caller drops its future, the transition is done entirely or not at all.
+/// - Ids are part of the view. No id is written twice, on any handle of the store. A create that was sent after another one
+///   was answered gets the higher id, on any handle. Gaps are allowed, and an id that was not written may be issued again.
+/// - Several handles of one store, in one process or in several, are one store: reads and decisions on each handle see every
+///   write that was answered on another.
+/// - Readers and later operations see values exactly as they were written: each character of a text, each millisecond of a
+///   time, each digit of a number. The domain's types define the limits.
+///
+/// A store that holds one pet:
+///
+/// ```
+/// use std::sync::{Arc, Mutex};
+/// use async_trait::async_trait;
+/// use petstore_domain::*;
+/// use petstore_ports::{StoreError, Transactor, Transition, run};
+///
+/// struct OnePet(Mutex<Option<PetRecord>>);
+///
+/// #[async_trait]
+/// impl Transactor for OnePet {
+///     async fn transact(&self, transition: Arc<dyn Transition>) -> Result<(), StoreError> {
+///         // The lock makes transitions serial. There is no await below, so a dropped call is done entirely or not at all.
+///         let mut held = self.0.lock().unwrap();
+///         let mut view = View::default();
+///         for record in transition.footprint(&view).names() {
+///             let RecordRef::Pet(id) = record else {
+///                 return Err(StoreError::unavailable(format!("this store does not hold {record:?}")));
+///             };
+///             view.load_pet(*id, held.clone().filter(|record| record.pet.id == *id));
+///         }
+///         for change in transition.decide(&view).into_iter().flatten() {
+///             if let Change::Pet(record) = change {
+///                 *held = Some(record);
+///             }
+///         }
+///         Ok(())
+///     }
+/// }
+///
+/// # let new = NewPet { name: PetName::parse("Hazel").unwrap(), category_id: CategoryId::FIRST, status: None };
+/// let store = OnePet(Mutex::new(Some(PetRecord::new(PetId::FIRST, new))));
+/// let level = StockLevel::new(7).unwrap();
+/// let restock = SetStock { id: PetId::FIRST, level, precondition: Precondition::None };
+/// # let mut running = std::pin::pin!(run(&store, restock));
+/// # let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+/// # let std::task::Poll::Ready(done) = running.as_mut().poll(&mut context) else { panic!("it does not wait") };
+/// // let done = run(&store, restock).await;
+/// assert_eq!(done.unwrap().unwrap().value.quantity, 7);
+/// ```
 #[cfg_attr(feature = "mock", mockall::automock)]
 #[async_trait]
 pub trait Transactor: Send + Sync {
-    /// Loads what the transition names, asks it, and writes what it says. Ok means that it is written as durably as
-    /// this store writes, or that there was nothing to write.
+    /// Loads the footprint of a transition, lets it decide, and writes its changes. Ok means that they are as durable as this
+    /// store makes them, or that there was nothing to write.
     async fn transact(&self, transition: Arc<dyn Transition>) -> Result<(), StoreError>;
 }
 
@@ -56,7 +98,10 @@ impl<O: Operation> Transition for Running<O> {
 
     fn decide(&self, view: &View) -> Option<Changes> {
         let (changes, decision) = match self.operation.decide(view) {
-            Ok((changes, output)) => (Some(changes.with_events(view, self.at)), Ok(output)),
+            Ok((changes, output)) => {
+                let happenings = happenings(view, changes.as_slice());
+                (Some(changes.with_events(happenings, self.at)), Ok(output))
+            }
             Err(rejection) => (None, Err(rejection)),
         };
         *self.decision.lock().unwrap_or_else(PoisonError::into_inner) = Some(decision);
@@ -64,8 +109,8 @@ impl<O: Operation> Transition for Running<O> {
     }
 }
 
-/// Runs an operation, and keeps its types on the caller's side. The events of its decision get this time, and are part of
-/// what the store commits.
+/// Runs an operation on a store, and returns its typed decision. The events of the decision get the time `at`, and the store
+/// commits them with its changes.
 pub async fn run<O: Operation>(
     transactor: &dyn Transactor,
     operation: O,
@@ -74,5 +119,5 @@ pub async fn run<O: Operation>(
     let running = Arc::new(Running { operation, at, decision: Mutex::new(None) });
     transactor.transact(Arc::clone(&running) as Arc<dyn Transition>).await?;
     let decision = running.decision.lock().unwrap_or_else(PoisonError::into_inner).take();
-    decision.ok_or_else(|| StoreError::corrupt("the operation was never asked"))
+    decision.ok_or_else(|| StoreError::corrupt("the store has not run the operation"))
 }

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use petstore_domain::{
-    AccountId, Ban, BanKey, BanPolicy, CreatedKey, KeyId, Limits, Strikes, Timestamp, Windows,
+    AccountId, Ban, BanKey, BanPolicy, CreatedKey, KeyId, Limits, Strikes, Timestamp, Usage, Windows,
 };
-use petstore_ports::{Ask, Cost, KeyLookup, RecordedBan, Verdict};
+use petstore_ports::{Ask, Cost, RecordedBan, Verdict};
 
 use crate::Subject;
 use crate::make::{at, limits};
@@ -18,7 +18,6 @@ use crate::make::{at, limits};
 #[derive(Debug, Default)]
 pub(crate) struct Model {
     windows: BTreeMap<AccountId, Vec<Windows>>,
-    in_flight: BTreeMap<AccountId, u32>,
     strikes: BTreeMap<KeyId, Strikes>,
     pub(crate) bans: BTreeMap<KeyId, Ban>,
     lifts: BTreeMap<KeyId, Timestamp>,
@@ -54,19 +53,25 @@ impl Model {
             return Err(steps.into_iter().map(|step| step.verdict).collect());
         }
         self.windows.insert(ask.account, left);
-        if matches!(verdict, Verdict::Admitted(_)) {
-            *self.in_flight.entry(ask.account).or_default() += 1;
-        }
         Ok(())
     }
 
-    /// The verdict on a request: in flight, ban, windows, in this order. A refused request is counted nowhere.
+    /// Returns whether the account may have this usage. Being told changes nothing.
+    pub(crate) fn admits_usage(
+        &self,
+        account: AccountId,
+        limits: Limits,
+        now: Timestamp,
+        usage: Usage,
+    ) -> bool {
+        let possible = self.windows.get(&account).cloned().unwrap_or_else(|| vec![Windows::default()]);
+        possible.iter().any(|windows| windows.at(now).usage(limits) == usage)
+    }
+
+    /// The verdict on a request: ban, then windows. A refused request is counted nowhere.
     fn step(&self, ask: &Ask, windows: Windows) -> Step {
         let unchanged = |verdict| Step { verdict, windows, strikes: None, ban: None };
         let usage = windows.at(ask.now).usage(ask.limits);
-        if self.in_flight(ask.account) >= ask.in_flight_max {
-            return unchanged(Verdict::TooManyInFlight(usage));
-        }
         let last_ban = self.bans.get(&ask.key).copied();
         if let Some(ban) = last_ban.filter(|ban| ban.in_force(ask.now)) {
             return unchanged(Verdict::Banned { until: ban.until, unrecorded: None });
@@ -90,16 +95,6 @@ impl Model {
         }
     }
 
-    /// Requests of an account that are in flight.
-    pub(crate) fn in_flight(&self, account: AccountId) -> u32 {
-        self.in_flight.get(&account).copied().unwrap_or_default()
-    }
-
-    /// Releases the place of a request.
-    pub(crate) fn leave(&mut self, account: AccountId) {
-        *self.in_flight.entry(account).or_default() -= 1;
-    }
-
     /// Lifts a ban and clears the strikes; otherwise the next refusal would ban again. `lifted_at` is the time that the key's
     /// record has for it.
     pub(crate) fn lift(&mut self, key: KeyId, now: Timestamp, lifted_at: Option<Timestamp>) {
@@ -118,7 +113,6 @@ pub(crate) fn ask(key: KeyId, account: AccountId, limits: Limits, now: Timestamp
         account,
         limits,
         cost: Cost::One,
-        in_flight_max: u32::MAX,
         bans: BanPolicy::DEFAULT,
         recorded_ban: RecordedBan::default(),
         now,
@@ -132,15 +126,17 @@ pub(crate) fn impatient(made: &CreatedKey, secs: u64) -> Ask {
 }
 
 impl Subject {
-    /// Takes one request with the ban that the key's record has.
+    /// Takes one request with the ban that the key's record has. The directory tells it at once: a credential may lag.
     pub(crate) async fn ask(&self, ask: &Ask) -> Verdict {
-        let found = self.keys.credential(KeyLookup::Id(ask.key)).await.expect("a healthy store finds keys");
-        let recorded_ban = found.map(|credential| credential.recorded_ban).unwrap_or_default();
+        let before = KeyId::new(ask.key.get() - 1).ok();
+        let found = self.accounts.keys(before, 1).await.expect("a healthy store lists keys");
+        let record = found.iter().find(|record| record.id == ask.key);
+        let recorded_ban = record.map(RecordedBan::of).unwrap_or_default();
         self.quotas.take(&Ask { recorded_ban, ..*ask }).await.expect("a healthy store counts requests")
     }
 
-    /// Takes one request, and keeps it in flight if it is admitted. Records a ban that is not recorded yet, as the gate does.
-    pub(crate) async fn hold(&self, ask: &Ask) -> Verdict {
+    /// Takes one request. Records a ban that is not recorded yet, as the gate does.
+    pub(crate) async fn take(&self, ask: &Ask) -> Verdict {
         match self.ask(ask).await {
             Verdict::Banned { until, unrecorded: Some(ban) } => {
                 self.run(BanKey { id: ask.key, ban }).await.expect("the key is there");
@@ -150,13 +146,10 @@ impl Subject {
         }
     }
 
-    /// Takes one request and releases its place at once.
-    pub(crate) async fn take(&self, ask: &Ask) -> Verdict {
-        let verdict = self.hold(ask).await;
-        if matches!(verdict, Verdict::Admitted(_)) {
-            self.quotas.leave(ask.account);
-        }
-        verdict
+    /// Tells what is left of the windows of the account.
+    pub(crate) async fn usage(&self, ask: &Ask) -> Usage {
+        let told = self.quotas.usage(ask.account, ask.limits, ask.now).await;
+        told.expect("a healthy store tells the usage")
     }
 
     /// Takes this many requests, all of which must be admitted.
@@ -168,15 +161,14 @@ impl Subject {
     }
 }
 
-/// The number of verdicts of each kind: admitted, too many in flight, banned, exceeded.
-pub(crate) fn tally(verdicts: &[Verdict]) -> [usize; 4] {
-    let mut counts = [0; 4];
+/// The number of verdicts of each kind: admitted, banned, exceeded.
+pub(crate) fn tally(verdicts: &[Verdict]) -> [usize; 3] {
+    let mut counts = [0; 3];
     for verdict in verdicts {
         counts[match verdict {
             Verdict::Admitted(_) => 0,
-            Verdict::TooManyInFlight(_) => 1,
-            Verdict::Banned { .. } => 2,
-            Verdict::Exceeded(_) => 3,
+            Verdict::Banned { .. } => 1,
+            Verdict::Exceeded(_) => 2,
         }] += 1;
     }
     counts

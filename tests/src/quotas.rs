@@ -59,16 +59,18 @@ async fn check_sequence(subject: &Subject, callers: &[(KeyId, AccountId)], bans:
             subject.housekeeping.prune(now).await.expect("a healthy store runs housekeeping");
         }
         let cost = if random.once_in(8) { Cost::Nothing } else { Cost::One };
-        let in_flight_max = if random.once_in(5) { 1 } else { 3 };
         let recorded_ban = RecordedBan::default();
-        let ask = Ask { key, account, limits: plan, cost, in_flight_max, bans, recorded_ban, now };
-        let verdict = subject.hold(&ask).await;
+        let ask = Ask { key, account, limits: plan, cost, bans, recorded_ban, now };
+        if random.once_in(10) {
+            let usage = subject.usage(&ask).await;
+            assert!(
+                model.admits_usage(account, plan, now, usage),
+                "usage is the model's: {context}: {usage:?}"
+            );
+        }
+        let verdict = subject.take(&ask).await;
         if let Err(expected) = model.check(&ask, verdict) {
             panic!("a verdict is the model's: {context}: {ask:?}: {verdict:?} is none of {expected:?}");
-        }
-        if model.in_flight(account) > 0 && !random.once_in(4) {
-            subject.quotas.leave(account);
-            model.leave(account);
         }
         if random.once_in(50) {
             let shown = subject.key(key).await.and_then(|record| record.ban);
@@ -109,7 +111,7 @@ pub async fn exactly_the_limit_is_admitted(subject: &Subject) {
         })
         .await
         .concat();
-        assert_eq!(tally(&verdicts), [100, 0, 0, 220], "exactly the limit is admitted: round {round}");
+        assert_eq!(tally(&verdicts), [100, 0, 220], "exactly the limit is admitted: round {round}");
     }
 }
 
@@ -207,4 +209,58 @@ pub async fn windows_belong_to_the_account(subject: &Subject) {
         assert!(matches!(verdict, Verdict::Exceeded(_)), "keys share their account's windows: {verdict:?}");
     }
     subject.exhaust(&ask(other.key.id, other.account.id, plan, at(0)), 4).await;
+}
+
+/// The usage is told to anybody, also of an account that has never asked and by a time in another window, and counts
+/// nothing.
+pub async fn usage_is_told_without_a_change(subject: &Subject) {
+    let made = subject.add_account(Plan::Free).await;
+    let request = |secs| Ask { bans: PATIENT, ..ask(made.key.id, made.account.id, limits(3, 5), at(secs)) };
+    let left = async |secs| {
+        let usage = subject.usage(&request(secs)).await;
+        (usage.minute.remaining, usage.day.remaining)
+    };
+    for _ in 0..10 {
+        assert_eq!(left(0).await, (3, 5), "a look counts nothing");
+    }
+    subject.exhaust(&request(0), 2).await;
+    for _ in 0..10 {
+        assert_eq!(left(1).await, (1, 3), "a look shows what was counted");
+        assert_eq!(left(60).await, (3, 3), "the minute ends by the time of the look");
+    }
+    assert_eq!(left(2).await, (1, 3), "a look at a later time begins no window");
+    subject.exhaust(&request(2), 1).await;
+    for _ in 0..50 {
+        assert_eq!(left(2).await, (0, 2), "a look at an exhausted window is no strike");
+    }
+    let verdict = subject.take(&request(2)).await;
+    assert!(matches!(verdict, Verdict::Exceeded(_)), "and changes no verdict: {verdict:?}");
+}
+
+/// The order of the checks: the ban, then the windows, the day before the minute.
+pub async fn checks_come_in_their_order(subject: &Subject) {
+    let made = subject.add_account(Plan::Free).await;
+    let bans = BanPolicy { strikes: Some(1), ..BanPolicy::DEFAULT };
+    let request = |secs| Ask { bans, ..ask(made.key.id, made.account.id, limits(1, 2), at(secs)) };
+    subject.exhaust(&request(0), 1).await;
+    subject.exhaust(&request(60), 1).await;
+    // Both windows are used up. The strike belongs to the day, so the next minute's refusal is the second
+    // strike, and bans.
+    let verdict = subject.take(&request(60)).await;
+    assert!(matches!(verdict, Verdict::Exceeded(_)), "a first strike: {verdict:?}");
+    let verdict = subject.take(&request(120)).await;
+    let until = at(120 + BanPolicy::DEFAULT.length.as_secs());
+    assert_eq!(
+        verdict,
+        Verdict::Banned { until, unrecorded: None },
+        "the day before the minute: strikes are the day's"
+    );
+    let verdict = subject.take(&request(121)).await;
+    assert_eq!(verdict, Verdict::Banned { until, unrecorded: None }, "the ban before the windows");
+    let free = Ask { cost: Cost::Nothing, ..request(121) };
+    assert_eq!(
+        subject.take(&free).await,
+        Verdict::Banned { until, unrecorded: None },
+        "and before a free request"
+    );
 }

@@ -7,9 +7,9 @@ use petstore_domain::{
     PetRecord, Plan, Version,
 };
 use petstore_ports::{
-    AccountDirectory, AddressLimits, Ask, CategoryReader, Cost, Housekeeping, IdempotencyRecords, KeyReader,
-    OrderReader, PageOrder, PageRequest, PetFilter, PetReader, Quotas, Resettable, Row, StoreErrorKind,
-    Transactor, Verdict,
+    AccountDirectory, AddressLimits, Ask, CategoryReader, Cost, EventFeed, EventReader, Housekeeping,
+    IdempotencyRecords, KeyReader, OrderReader, PageOrder, PageRequest, PetFilter, PetReader, Quotas,
+    Resettable, Row, StoreErrorKind, Transactor, Verdict,
 };
 
 use crate::Subject;
@@ -40,7 +40,7 @@ impl AsRef<Self> for ResetSubject {
 }
 
 /// A category with two pets.
-fn shop() -> Arc<[Row]> {
+pub(crate) fn shop() -> Arc<[Row]> {
     let id = petstore_domain::CategoryId::FIRST;
     let category = Category { id, name: category_name("Rabbits"), description: None };
     let pet = |number| {
@@ -67,6 +67,8 @@ impl ResetSubject {
             + PetReader
             + CategoryReader
             + OrderReader
+            + EventReader
+            + EventFeed
             + KeyReader
             + AccountDirectory
             + IdempotencyRecords

@@ -166,6 +166,30 @@ macro_rules! store_conformance {
                 a_change_of_a_key_shows_within_a_second
                 a_change_of_plan_shows_within_a_second
             }
+            events {
+                each_change_has_its_events
+                nothing_has_events_without_a_change
+                a_replay_has_no_events
+                private_events_are_seen_by_their_account_only
+                events_fold_into_the_tables
+                events_hold_their_values_unchanged
+            }
+            event_order {
+                each_change_is_in_the_log_once
+                a_tailing_reader_misses_nothing
+                an_answered_change_is_in_the_log
+                an_event_is_seen_with_its_record
+                a_record_is_seen_with_its_event
+            }
+            event_pages {
+                walks_of_events_match_the_filter
+                a_page_of_events_begins_after_any_position
+                ids_of_events_rise
+            }
+            event_feed {
+                waiting_readers_wake_at_an_event
+                readers_wait_while_nothing_happens
+            }
             retries {
                 a_retry_gets_the_first_answer_and_has_no_effect
                 concurrent_retries_have_one_effect
@@ -191,6 +215,8 @@ macro_rules! store_conformance {
                 free_requests_are_not_counted
                 a_change_of_plan_keeps_the_counts
                 windows_belong_to_the_account
+                usage_is_told_without_a_change
+                checks_come_in_their_order
             }
             bans {
                 the_first_strike_over_the_limit_bans
@@ -205,12 +231,6 @@ macro_rules! store_conformance {
                 strikes_go_with_a_lifted_ban
                 a_rotated_key_keeps_the_ban
                 a_ban_survives_changes_of_its_key
-            }
-            flights {
-                requests_in_flight_are_bounded
-                a_dropped_reply_holds_no_place_in_flight
-                a_request_over_the_bound_is_neither_counted_nor_a_strike
-                checks_come_in_their_order
             }
             addresses {
                 an_address_has_a_limit
@@ -289,6 +309,11 @@ macro_rules! reset_conformance {
                 inconsistent_rows_change_nothing
                 a_reset_is_one_step_among_transitions
                 usage_can_be_cleared_separately
+            }
+            event_lives {
+                a_reset_begins_a_new_life
+                a_waiting_reader_wakes_at_a_reset
+                a_reset_cuts_the_log_where_it_cuts_the_shop
             }
         }
     };

@@ -7,8 +7,9 @@ use petstore_domain::{
     AccountId, CategoryId, CategoryRecord, Operation, OrderId, OrderRecord, PetId, PetRecord, Timestamp,
 };
 use petstore_ports::{
-    AccountDirectory, AddressLimits, CategoryReader, Housekeeping, IdempotencyRecords, KeyReader,
-    OrderReader, PetReader, Quotas, StoreError, StoreErrorKind, Transactor, run,
+    AccountDirectory, AddressLimits, CategoryReader, EventFeed, EventReader, Housekeeping,
+    IdempotencyRecords, KeyReader, OrderReader, PetReader, Quotas, StoreError, StoreErrorKind, Transactor,
+    run,
 };
 
 /// The driven ports of a new, empty store. All of them are of the same store, or read from it, as quotas in
@@ -23,6 +24,10 @@ pub struct Subject {
     pub categories: Arc<dyn CategoryReader>,
     /// Reads orders.
     pub orders: Arc<dyn OrderReader>,
+    /// Reads the event log.
+    pub events: Arc<dyn EventReader>,
+    /// Wakes readers of the event log.
+    pub feed: Arc<dyn EventFeed>,
     /// Finds keys.
     pub keys: Arc<dyn KeyReader>,
     /// Lists accounts and keys.
@@ -66,6 +71,8 @@ impl Subject {
             + PetReader
             + CategoryReader
             + OrderReader
+            + EventReader
+            + EventFeed
             + KeyReader
             + AccountDirectory
             + IdempotencyRecords
@@ -79,6 +86,8 @@ impl Subject {
             pets: Arc::clone(store) as _,
             categories: Arc::clone(store) as _,
             orders: Arc::clone(store) as _,
+            events: Arc::clone(store) as _,
+            feed: Arc::clone(store) as _,
             keys: Arc::clone(store) as _,
             accounts: Arc::clone(store) as _,
             idempotency: Arc::clone(store) as _,

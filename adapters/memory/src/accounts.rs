@@ -6,19 +6,19 @@ use parking_lot::RwLock;
 use petstore_domain::{Account, AccountId, FoldedName, Plan, Windows};
 use petstore_ports::{Ask, PageRequest, UsageCount, Verdict};
 
+use crate::dirty_set::DirtySet;
 use crate::ids::IdCounter;
 use crate::index_search::scan;
-use crate::meters::{AccountMeter, KeyMeter, Meters};
 use crate::page;
 use crate::slab::{Slab, slot};
 use crate::state_index::StateIndex;
-use crate::unnoted::Unnoted;
+use crate::usage_meters::{AccountMeter, KeyMeter, UsageMeters};
 
 /// Accounts, found by id and by name. They are never removed.
 pub(crate) struct Accounts {
     pub(crate) ids: IdCounter,
-    meters: Meters<AccountMeter>,
-    unnoted: Unnoted<AccountId>,
+    meters: UsageMeters<AccountMeter>,
+    dirty: DirtySet<AccountId>,
     records: Slab<Account>,
     state_index: RwLock<StateIndex<0>>,
     by_name: DashMap<FoldedName, AccountId, RandomState>,
@@ -28,8 +28,8 @@ impl Accounts {
     pub(crate) fn new() -> Self {
         Self {
             ids: IdCounter::default(),
-            meters: Meters::new(),
-            unnoted: Unnoted::new(),
+            meters: UsageMeters::new(),
+            dirty: DirtySet::new(),
             records: Slab::new(),
             state_index: RwLock::default(),
             by_name: DashMap::default(),
@@ -50,7 +50,7 @@ impl Accounts {
         self.records.read(slot(id.get())?, read)
     }
 
-    /// The plan of the account.
+    /// The account's plan.
     pub(crate) fn plan(&self, id: AccountId) -> Option<Plan> {
         self.meters.find(slot(id.get())?)?.plan.get()
     }
@@ -97,19 +97,19 @@ impl Accounts {
 
     /// Decides whether to admit a request of the account in this slot, and counts an admitted one.
     pub(crate) fn take(&self, slot: u32, ask: &Ask, key: &KeyMeter) -> Verdict {
-        self.meters.of(slot).take(ask, key, &self.unnoted)
+        self.meters.of(slot).take(ask, key, &self.dirty)
     }
 
-    /// Ends a request of the account in this slot.
-    pub(crate) fn leave(&self, slot: u32) {
-        self.meters.of(slot).leave();
+    /// The windows of the account in this slot.
+    pub(crate) fn windows(&self, slot: u32) -> Windows {
+        self.meters.find(slot).map(AccountMeter::windows).unwrap_or_default()
     }
 
     /// Takes the usage of at most `max` accounts that was not written behind yet.
-    pub(crate) fn unnoted_usage(&self, max: usize) -> Vec<UsageCount> {
-        let accounts = self.unnoted.take(max);
+    pub(crate) fn take_dirty_usage(&self, max: usize) -> Vec<UsageCount> {
+        let accounts = self.dirty.take(max);
         let counts = accounts.into_iter().filter_map(|account| {
-            let Windows { minute, day } = self.meters.of(slot(account.get())?).note();
+            let Windows { minute, day } = self.meters.of(slot(account.get())?).take_windows();
             // The usage of an account without a record is not worth keeping.
             self.read(account, |_| UsageCount { account, minute, day })
         });
@@ -117,10 +117,10 @@ impl Accounts {
     }
 
     /// Marks these accounts again after a failed write.
-    pub(crate) fn keep_unnoted(&self, counts: &[UsageCount]) {
+    pub(crate) fn mark_dirty(&self, counts: &[UsageCount]) {
         for UsageCount { account, .. } in counts {
             if let Some(slot) = slot(account.get()) {
-                self.meters.of(slot).keep_unnoted(*account, &self.unnoted);
+                self.meters.of(slot).mark_dirty(*account, &self.dirty);
             }
         }
     }
@@ -141,7 +141,7 @@ impl Accounts {
                 && goes(meter.windows())
             {
                 meter.restore(Windows::default());
-                meter.keep_unnoted(account, &self.unnoted);
+                meter.mark_dirty(account, &self.dirty);
                 count += 1;
             }
         }

@@ -18,9 +18,9 @@ const WAYS: usize = 4;
 
 /// Counts of the current minute, by address: a set-associative table.
 ///
-/// If all entries of a set are used, a new address replaces the one with the lowest count, and inherits that count. So no
-/// address is admitted more often than the limit, even if it was replaced and comes back: within a minute the lowest count of
-/// a set never falls. In exchange an address may be refused early.
+/// If all entries of a set are used, a new address replaces the one with the lowest count, and inherits that count. So
+/// no address is admitted more often than the limit, even if it was replaced and comes back: within a minute the lowest
+/// count of a set never falls. In exchange an address may be refused early.
 pub(crate) struct Addresses {
     sets: Directory<Mutex<Set>>,
     /// Seeded at random for each table, so that addresses cannot be chosen to collide in one set.
@@ -30,8 +30,8 @@ pub(crate) struct Addresses {
 #[derive(Default)]
 struct Set([Entry; WAYS]);
 
-/// The minute of one address. It is stored per address, so that an address cannot detect the others of its set when the clock
-/// steps.
+/// The minute of one address. It is stored per address, so that an address cannot detect the others of its set when the
+/// clock steps.
 #[derive(Default, Clone, Copy)]
 struct Entry {
     /// The upper half of the address's hash. The lower half selects the set.
@@ -76,7 +76,8 @@ impl Set {
         }
     }
 
-    /// The entry of the address: its own, or the one with the lowest count; of several, the one whose minute is the oldest.
+    /// The entry of the address: its own, or the one with the lowest count; of several, the one whose minute is the
+    /// oldest.
     fn entry_of(&mut self, tag: u32, minute: u32) -> &mut Entry {
         let own = self.0.iter().position(|entry| entry.tag == tag && entry.window.used() > 0);
         let place = own.unwrap_or_else(|| {
@@ -90,8 +91,8 @@ impl Set {
     }
 }
 
-/// The unit of counting: an IPv4 address, also an IPv4-mapped one, or the /64 network of an IPv6 address. A client can choose
-/// the other half of an IPv6 address freely.
+/// The unit of counting: an IPv4 address, also an IPv4-mapped one, or the /64 network of an IPv6 address. A client can
+/// choose the other half of an IPv6 address freely.
 fn network_of(address: IpAddr) -> (bool, u64) {
     match address.to_canonical() {
         IpAddr::V4(address) => (false, u64::from(address.to_bits())),

@@ -8,8 +8,8 @@ use crate::slab::{SLOT_MAX, slot};
 use crate::tables::Tables;
 
 impl Tables {
-    /// Checks that the tables have room for all of the changes, then publishes them. The caller holds the stripes of the
-    /// records.
+    /// Checks that the tables have room for all of the changes, then publishes them. The caller holds the stripes of
+    /// the records.
     pub(crate) fn apply(&self, changes: Changes) -> Result<(), StoreError> {
         check_room(&changes)?;
         self.publish(changes, |change| self.apply_one(change));

@@ -17,8 +17,8 @@ pub(crate) struct OpenBatch {
 }
 
 impl OpenBatch {
-    /// Decides a transition, and adds its changes. A rejected transition waits for the commit as well: the rejection may be
-    /// due to another decision of the batch.
+    /// Decides a transition, and adds its changes. A rejected transition waits for the commit as well: the rejection
+    /// may be due to another decision of the batch.
     pub(crate) fn decide(&mut self, tables: &Tables, transition: &dyn Transition, caller: Sender<()>) {
         match self.changes_of(tables, transition) {
             Ok(changes) => {

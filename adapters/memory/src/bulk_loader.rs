@@ -116,8 +116,8 @@ pub enum Contradiction {
     },
 }
 
-/// Loads rows into tables. A record must come before those that belong to it: categories, pets, orders; accounts, then their
-/// keys and usage.
+/// Loads rows into tables. A record must come before those that belong to it: categories, pets, orders; accounts, then
+/// their keys and usage.
 pub(crate) struct BulkLoader<'a> {
     tables: &'a Tables,
     open_orders: HashMap<PetId, u32, RandomState>,

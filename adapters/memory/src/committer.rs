@@ -1,9 +1,9 @@
 //! The one writer of a store with a journal: it decides a batch, commits it, and only then makes it visible.
 //!
 //! A step takes the waiting requests, up to [`BATCH_MAX`] of them. Each transition is decided on the tables and on the
-//! decisions before it in the batch. All changes go to the journal in one commit. After that they are written to the tables,
-//! which cannot fail, and the callers are answered. So a read never waits for the disk, and never returns data that a crash
-//! could take back.
+//! decisions before it in the batch. All changes go to the journal in one commit. After that they are written to the
+//! tables, which cannot fail, and the callers are answered. So a read never waits for the disk, and never returns data
+//! that a crash could take back.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -14,21 +14,21 @@ use petstore_ports::{Batch, BatchNumber, BulkLoad, EventsPruned, Journal, LastId
 
 use crate::batch::OpenBatch;
 use crate::event_log::EncodedBatch;
-use crate::idempotency_records;
 use crate::new_shop::NewShop;
 use crate::queue::{Queue, Request};
 use crate::recovery::{self, PendingWrite, Recovery, WriterState};
 use crate::stripes::Stripes;
 use crate::tables::Tables;
 
-/// Most requests of one batch. A larger batch would delay its first caller, and hardly share the cost of a commit further.
+/// Most requests of one batch. A larger batch would delay its first caller, and hardly share the cost of a commit
+/// further.
 const BATCH_MAX: usize = 256;
 
 /// Most accounts whose usage is written behind at once: no batch is committed meanwhile.
 const WRITE_BEHIND_MAX: usize = 1_000;
 
-/// Most passes of one housekeeping run, each after a batch. They suffice for more accounts and expiring records than a second
-/// has requests.
+/// Most passes of one housekeeping run, each after a batch. They suffice for more accounts and expiring records than a
+/// second has requests.
 const PASSES_MAX: u32 = 300;
 
 /// The result of a step.
@@ -88,11 +88,6 @@ impl Committer {
         self.last
     }
 
-    /// Returns an error if the queue refuses writes.
-    pub(crate) fn check(&self) -> Result<(), StoreError> {
-        self.queue.check()
-    }
-
     /// Processes one batch of waiting requests. While the journal fails, asks it to recover instead.
     pub(crate) fn step(&mut self) -> Step {
         if !self.state.is_healthy() {
@@ -126,15 +121,16 @@ impl Committer {
         Step::Worked
     }
 
-    /// Processes all waiting requests, and everything that is written behind. A failing journal is asked to recover once.
+    /// Processes all waiting requests, and everything that is written behind. A failing journal is asked to recover
+    /// once.
     pub(crate) fn finish(&mut self) {
         while self.step() == Step::Worked {}
         while self.state.is_healthy() && self.write_behind() == Ok(true) {}
         self.batch.abandon();
     }
 
-    /// Commits an import, which is in the hidden tables, and makes it visible; or drops it. If the outcome is unknown, a later
-    /// recovery does one of the two. `before`: the last ids issued before the import.
+    /// Commits an import, which is in the hidden tables, and makes it visible; or drops it. If the outcome is unknown,
+    /// a later recovery does one of the two. `before`: the last ids issued before the import.
     pub(crate) fn commit_import(&mut self, before: LastIds) -> Result<(), StoreError> {
         self.guarded(|committer| {
             let (number, last_ids) = (committer.last.next(), committer.tables.last_ids());
@@ -157,8 +153,8 @@ impl Committer {
         })
     }
 
-    /// Commits changes that were decided while writes are blocked. If the outcome is unknown, a later recovery publishes or
-    /// drops them.
+    /// Commits changes that were decided while writes are blocked. If the outcome is unknown, a later recovery
+    /// publishes or drops them.
     pub(crate) fn commit_changes(&mut self, changes: Changes) -> Result<(), StoreError> {
         self.queue.check()?;
         if changes.is_empty() {
@@ -182,7 +178,8 @@ impl Committer {
         })
     }
 
-    /// Adds a pause in which a failing journal was not asked. Callers in doubt are answered once they have waited for long.
+    /// Adds a pause in which a failing journal was not asked. Callers in doubt are answered once they have waited for
+    /// long.
     pub(crate) fn add_pause(&mut self, pause: Duration) {
         if let Some(unknown) = self.state.add_pause(pause) {
             self.batch.answer(&Err(unknown));
@@ -217,7 +214,7 @@ impl Committer {
         self.journal.append(&Batch { number, changes, last_ids, events })
     }
 
-    /// Publishes a bulk load that was written, or settles it by one try to recover.
+    /// Publishes a write on a thread other than the writer's, or settles it by one try to recover.
     fn conclude(&mut self, pending: PendingWrite, written: Result<(), StoreError>) -> Result<(), StoreError> {
         let Err(error) = written else {
             self.publish(pending);
@@ -232,8 +229,8 @@ impl Committer {
         }
     }
 
-    /// Makes a write visible that the journal holds, and answers its callers. The order of these calls is the order of
-    /// commits; no other function makes a write of this store visible.
+    /// Makes a write visible that the journal holds, and answers its callers: the only place where a commit becomes
+    /// visible. The order of these calls is the order of commits.
     fn publish(&mut self, write: PendingWrite) {
         self.last = self.last.next();
         match write {
@@ -295,22 +292,16 @@ impl Committer {
         Step::Worked
     }
 
-    /// Runs one pass of housekeeping: writes behind, and drops expired records. Further passes follow after the next batches,
-    /// at most `passes` of them. Returns the number of records dropped; tables and journal drop at their own pace, so it is the
-    /// larger of their two numbers.
+    /// Runs one pass of housekeeping: writes behind, and drops expired records. Further passes follow after the next
+    /// batches, at most `passes` of them. Returns the number of records dropped; tables and journal drop at their own
+    /// pace, so it is the larger of their two numbers.
     fn keep_house(&mut self, now: Timestamp, passes: u32) -> Result<usize, StoreError> {
         if let Some(error) = self.state.error() {
             return Err(error);
         }
         let is_behind = self.write_behind()?;
-        let dropped = match self.journal.prune(now) {
-            Ok(dropped) => {
-                let of_tables =
-                    idempotency_records::prune(&self.tables.idempotency_records, &self.stripes, now);
-                dropped.max(of_tables)
-            }
-            Err(error) => return Err(self.fail(error, None)),
-        };
+        let of_journal = self.journal.prune(now).map_err(|error| self.fail(error, None))?;
+        let dropped = of_journal.max(self.tables.idempotency_records.prune(&self.stripes, now));
         let has_more_events = self.prune_events(now)?;
         if is_behind || dropped > 0 || has_more_events {
             self.housekeeping = passes.checked_sub(1).map(|left| (now, left));
@@ -331,11 +322,11 @@ impl Committer {
 
     /// Writes changed usage to the journal, of a bounded number of accounts. Returns true if more may be left.
     fn write_behind(&mut self) -> Result<bool, StoreError> {
-        let counts = self.tables.accounts.unnoted_usage(WRITE_BEHIND_MAX);
+        let counts = self.tables.accounts.take_dirty_usage(WRITE_BEHIND_MAX);
         if !counts.is_empty()
             && let Err(error) = self.journal.note_usage(&counts)
         {
-            self.tables.accounts.keep_unnoted(&counts);
+            self.tables.accounts.mark_dirty(&counts);
             return Err(self.fail(error, None));
         }
         Ok(counts.len() == WRITE_BEHIND_MAX)

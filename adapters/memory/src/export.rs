@@ -5,12 +5,12 @@ use petstore_ports::Row;
 use crate::store::MemoryStore;
 
 impl MemoryStore {
-    /// Hands over every category, then every pet with its stock, then every order, each kind by id, until the sink refuses a
-    /// row.
+    /// NewTime over every category, then every pet with its stock, then every order, each kind by id, until the sink
+    /// refuses a row.
     ///
-    /// All rows are of one moment: writes are refused as busy until the end, and nothing is copied, so that a store that
-    /// fills half of the memory can be exported. Reads go on. A slow sink delays writers: write to a file, not to a peer.
-    /// While the outcome of an import is unknown there are no rows, as for readers. Blocks.
+    /// All rows are of one moment: writes are refused as busy until the end, and nothing is copied, so that a store
+    /// that fills half of the memory can be exported. Reads go on. A slow sink delays writers: write to a file, not to
+    /// a peer. While the outcome of an import is unknown there are no rows, as for readers. Blocks.
     pub fn export<E>(&self, sink: impl FnMut(Row) -> Result<(), E>) -> Result<(), E> {
         let _block = self.block_writes();
         if self.tables.visibility.is_hidden() {

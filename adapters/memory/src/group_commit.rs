@@ -1,12 +1,13 @@
 //! Group commit: how many requests a batch waits for, and for how long.
 //!
-//! A batch has a fixed cost: the calls, the sync and the thread switches. Where the CPU is saturated, sharing that cost is
-//! worth a delay. Otherwise a delay pays off only where many callers write at once: those of the batch before are about to
-//! write again. A few callers with an idle CPU are not delayed.
+//! A batch has a fixed cost: the calls, the sync and the thread switches. Where the CPU is saturated, sharing that cost
+//! is worth a delay. Otherwise a delay pays off only where many callers write at once: those of the batch before are
+//! about to write again. A few callers with an idle CPU are not delayed.
 
 use std::time::Duration;
 
-/// Target batch size while the CPU is saturated. From here on the fixed cost of a batch is small beside that of its requests.
+/// Target batch size while the CPU is saturated. From here on the fixed cost of a batch is small beside that of its
+/// requests.
 pub(crate) const SATURATED_TARGET: usize = 32;
 
 /// Longest delay while the CPU is saturated.
@@ -18,8 +19,8 @@ const CONCURRENT_MIN: usize = 16;
 /// Largest target for concurrent callers. A larger one would leave the disk idle for longer than it saves.
 const CONCURRENT_TARGET_MAX: usize = 48;
 
-/// Longest delay for concurrent callers. Within the duration of a batch the callers of the batch before write again, if they
-/// do so at all; this bounds the delay of all others.
+/// Longest delay for concurrent callers. Within the duration of a batch the callers of the batch before write again, if
+/// they do so at all; this bounds the delay of all others.
 pub(crate) const CONCURRENT_DELAY_MAX: Duration = Duration::from_millis(2);
 
 /// The size that a batch waits for.

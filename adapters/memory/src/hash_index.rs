@@ -51,7 +51,8 @@ const fn shard_of(key: u32) -> usize {
     (key % SHARDS) as usize
 }
 
-/// Pairs that are added together, in a bulk load. One by one, each pair would cost a search of a tree that no cache holds.
+/// Pairs that are added together, in a bulk load. One by one, each pair would cost a search of a tree that no cache
+/// holds.
 pub(crate) struct HashIndexBuffer {
     shards: Vec<Vec<u64>>,
 }

@@ -14,7 +14,8 @@ const PRUNE_MAX: usize = 10_000;
 
 /// Idempotency records, found by id, counted by account, and sorted by expiry.
 ///
-/// A record counts until it is dropped. A change of a record needs its stripe; the counts are not part of any footprint.
+/// A record counts until it is dropped. A change of a record needs its stripe; the counts are not part of any
+/// footprint.
 pub(crate) struct IdempotencyTable {
     records: DashMap<IdempotencyId, IdempotencyRecord, RandomState>,
     counts: DashMap<AccountId, u32, RandomState>,
@@ -83,16 +84,16 @@ impl IdempotencyTable {
         self.by_expiry.lock().remove(&(record.expires_at, record.name));
         true
     }
-}
 
-/// Drops expired records, a bounded number of them. Returns that number.
-pub(crate) fn prune(table: &IdempotencyTable, stripes: &Stripes, now: Timestamp) -> usize {
-    let mut dropped = 0;
-    for id in table.expired(now, PRUNE_MAX) {
-        let _held = stripes.hold(&[RecordRef::Idempotency(id.clone())]);
-        dropped += usize::from(table.drop_expired(&id, now));
+    /// Drops expired records, a bounded number of them. Returns that number.
+    pub(crate) fn prune(&self, stripes: &Stripes, now: Timestamp) -> usize {
+        let mut dropped = 0;
+        for id in self.expired(now, PRUNE_MAX) {
+            let _held = stripes.hold(&[RecordRef::Idempotency(id.clone())]);
+            dropped += usize::from(self.drop_expired(&id, now));
+        }
+        dropped
     }
-    dropped
 }
 
 #[cfg(test)]

@@ -7,8 +7,8 @@ use petstore_ports::StoreError;
 
 use crate::slab::SLOT_MAX;
 
-/// Issues ids in ascending order. An id that its operation does not use is reissued, unless another one was issued meanwhile:
-/// then it leaves a gap.
+/// Issues ids in ascending order. An id that its operation does not use is reissued, unless another one was issued
+/// meanwhile: then it leaves a gap.
 #[derive(Default)]
 pub(crate) struct IdCounter {
     /// The last id that was issued or written.
@@ -25,8 +25,8 @@ impl IdCounter {
         }
     }
 
-    /// Takes back an id with which nothing was written. Without this each rejected operation would leave a gap, and a slab
-    /// allocates its records in blocks of consecutive ids.
+    /// Takes back an id with which nothing was written. Without this each rejected operation would leave a gap, and a
+    /// slab allocates its records in blocks of consecutive ids.
     pub(crate) fn take_back(&self, id: u64) {
         let _ = self.last.compare_exchange(id, id - 1, Ordering::Relaxed, Ordering::Relaxed);
     }

@@ -1,7 +1,8 @@
 //! A bulk load into an empty store: all of it or nothing.
 //!
-//! Rows go straight into the store's hidden tables, so no row is kept twice, and they become visible in one step. Writes are
-//! refused meanwhile. With a journal, all rows are written to it in one commit, after they were checked against each other.
+//! Rows go straight into the store's hidden tables, so no row is kept twice, and they become visible in one step.
+//! Writes are refused meanwhile. With a journal, all rows are written to it in one commit, after they were checked
+//! against each other.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -21,9 +22,9 @@ use crate::write_block::WriteBlock;
 
 /// A bulk load in progress. Dropping it before [`Import::finish`] removes all of its rows.
 ///
-/// Rows come in this order: categories, pets, their inventory items, orders. Ids and versions are kept. The open orders of a
-/// pet and the pets of a category are counted from the rows. Every method blocks, [`Import::finish`] until the disk has all
-/// rows.
+/// Rows come in this order: categories, pets, their inventory items, orders. Ids and versions are kept. The open orders
+/// of a pet and the pets of a category are counted from the rows. Every method blocks, [`Import::finish`] until the
+/// disk has all rows.
 pub struct Import<'a> {
     tables: &'a Tables,
     loader: BulkLoader<'a>,
@@ -31,8 +32,8 @@ pub struct Import<'a> {
     row: u64,
     /// Slots of the pets that have their inventory item.
     items: RoaringBitmap,
-    /// Pets that are not consistent yet, with the row that is at fault if no further row makes them so. If the rows of a pet
-    /// stand together, these are a few at a time.
+    /// Pets that are not consistent yet, with the row that is at fault if no further row makes them so. If the rows of
+    /// a pet stand together, these are a few at a time.
     inconsistent: HashMap<PetId, u64, RandomState>,
     /// The last ids issued before the import.
     before: LastIds,
@@ -43,11 +44,11 @@ pub struct Import<'a> {
 }
 
 impl MemoryStore {
-    /// Begins a bulk load into the store, which must have no category, pet or order. Until its end writes are refused as busy,
-    /// and readers find an empty shop.
+    /// Begins a bulk load into the store, which must have no category, pet or order. Until its end writes are refused
+    /// as busy, and readers find an empty shop.
     pub fn import(&self) -> Result<Import<'_>, ImportError> {
         let block = self.block_writes();
-        block.committer.as_ref().map_or(Ok(()), |committer| committer.check())?;
+        self.durable.as_ref().map_or(Ok(()), |durable| durable.queue.check())?;
         if !self.tables.shop_is_empty() {
             return Err(ImportError::NotEmpty);
         }
@@ -141,7 +142,8 @@ impl Import<'_> {
         Ok(())
     }
 
-    /// Adds an order. The pet of an open order must exist. A complete order may outlive its pet; the pet's id is not reissued.
+    /// Adds an order. The pet of an open order must exist. A complete order may outlive its pet; the pet's id is not
+    /// reissued.
     pub fn order(&mut self, order: Order, version: Version) -> Result<(), ImportError> {
         let (pet, is_open) = (order.pet_id, !order.complete);
         self.add_row(|import| import.loader.order(OrderRecord { order, version }))?;

@@ -69,10 +69,11 @@ impl Found {
     }
 }
 
-/// A leapfrog join: the next slots, at most `max` of them, that are in all of the sets. It may stop early, with slots left.
+/// A leapfrog join: the next slots, at most `max` of them, that are in all of the sets. It may stop early, with slots
+/// left.
 ///
-/// Each set in turn seeks the position that the sets before it agree on. So a small set leads, and a large one is touched
-/// only at the slots of the small one.
+/// Each set in turn seeks the position that the sets before it agree on. So a small set leads, and a large one is
+/// touched only at the slots of the small one.
 pub(crate) fn leapfrog(sets: &[&dyn SlotSet], mut cursor: SlotCursor, max: usize) -> Found {
     let mut seeks: Vec<Seek<'_>> = sets.iter().map(|set| set.seek(cursor.order)).collect();
     let mut slots = Vec::with_capacity(max.min(STEPS_MAX));
@@ -142,8 +143,8 @@ fn join_step(seeks: &mut [Seek<'_>], position: u32) -> JoinStep {
     agreed.map_or(JoinStep::End, JoinStep::Common)
 }
 
-/// The next slots, at most `max` of them, that all filters admit and that are in `other`, if it is given. It may stop early,
-/// with slots left.
+/// The next slots, at most `max` of them, that all filters admit and that are in `other`, if it is given. It may stop
+/// early, with slots left.
 pub(crate) fn search(
     filters: &[Union<'_>],
     other: Option<&dyn SlotSet>,
@@ -155,8 +156,8 @@ pub(crate) fn search(
     if filters.len() < 2 || found.rest.is_over() || found.slots.len() == max {
         return found;
     }
-    // The filters are large sets with a small intersection: a join costs a step for each gap. Intersecting the bitmaps costs
-    // one pass over their words of 64 slots, and the result is small, or soon fills the page.
+    // The filters are large sets with a small intersection: a join costs a step for each gap. Intersecting the bitmaps
+    // costs one pass over their words of 64 slots, and the result is small, or soon fills the page.
     let common = filters.iter().map(|filter| filter.0.iter().copied().union()).intersection();
     let sets: Vec<&dyn SlotSet> = std::iter::once(&common as &dyn SlotSet).chain(other).collect();
     let more = leapfrog(&sets, found.rest, max - found.slots.len());

@@ -1,4 +1,4 @@
-//! The table of keys, and how each behaves.
+//! The table of keys, and the strikes and bans of each.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,17 +10,17 @@ use petstore_ports::{Ask, PageRequest, RecordedBan, Verdict};
 
 use crate::ids::IdCounter;
 use crate::index_search::scan;
-use crate::meters::{KeyMeter, Meters};
+use crate::packed_credentials::KeyFields;
 use crate::page;
 use crate::slab::{Slab, slot};
 use crate::state_index::StateIndex;
-use crate::terms::Terms;
+use crate::usage_meters::{KeyMeter, UsageMeters};
 
-/// Keys; found by id and by the digest of their secret. They are never removed: a revoked one still says so.
+/// Keys, found by id and by the digest of their secret. They are never removed: a revoked key is refused as revoked.
 pub(crate) struct Keys {
     pub(crate) ids: IdCounter,
-    pub(crate) meters: Meters<KeyMeter>,
-    /// Bans that have begun since the store was opened.
+    pub(crate) meters: UsageMeters<KeyMeter>,
+    /// Number of bans that have begun since the store was opened.
     bans: AtomicU64,
     records: Slab<KeyRecord>,
     state_index: RwLock<StateIndex<0>>,
@@ -31,7 +31,7 @@ impl Keys {
     pub(crate) fn new() -> Self {
         Self {
             ids: IdCounter::default(),
-            meters: Meters::new(),
+            meters: UsageMeters::new(),
             bans: AtomicU64::new(0),
             records: Slab::new(),
             state_index: RwLock::default(),
@@ -39,12 +39,12 @@ impl Keys {
         }
     }
 
-    /// How many there are.
+    /// The number of keys.
     pub(crate) fn len(&self) -> u64 {
         self.state_index.read().all().len()
     }
 
-    /// How many bans have begun.
+    /// The number of bans that have begun since the store was opened.
     pub(crate) fn bans(&self) -> u64 {
         self.bans.load(Ordering::Relaxed)
     }
@@ -53,14 +53,14 @@ impl Keys {
         self.read(id, KeyRecord::clone)
     }
 
-    /// What `read` takes from the key. It must be short, and take no other lock.
+    /// Applies `read` to the key, which stays locked meanwhile: `read` must be short, and take no other lock.
     pub(crate) fn read<R>(&self, id: KeyId, read: impl FnOnce(&KeyRecord) -> R) -> Option<R> {
         self.records.read(slot(id.get())?, read)
     }
 
-    /// The terms of the key.
-    pub(crate) fn terms(&self, id: KeyId) -> Option<Terms> {
-        self.meters.find(slot(id.get())?)?.terms.get()
+    /// The packed credential fields of the key.
+    pub(crate) fn credential(&self, id: KeyId) -> Option<KeyFields> {
+        self.meters.find(slot(id.get())?)?.credential.get()
     }
 
     pub(crate) fn id_of(&self, digest: &KeyDigest) -> Option<KeyId> {
@@ -70,11 +70,11 @@ impl Keys {
     pub(crate) fn put(&self, slot: u32, record: KeyRecord) {
         let id = record.id;
         self.ids.advance_to(id.get());
-        // A secret belongs to the same key for ever, so this entry only ever comes.
+        // The secret of a key never changes, so an entry is never removed.
         self.by_digest.insert(record.digest, id);
         self.state_index.write().add(slot);
         let meter = self.meters.of(slot);
-        meter.terms.set(&record);
+        meter.credential.set(&record);
         let before = self.records.read(slot, RecordedBan::of).unwrap_or_default();
         if before != RecordedBan::of(&record) {
             meter.follow(&record);
@@ -91,7 +91,7 @@ impl Keys {
         verdict
     }
 
-    /// Returns every key without its ban, where it has one, recorded or not.
+    /// Returns the keys that have a ban, recorded or not, without it.
     pub(crate) fn without_bans(&self) -> Vec<KeyRecord> {
         self.changed(|key, meter| {
             let begun = meter.ban_since();
@@ -100,7 +100,7 @@ impl Keys {
         })
     }
 
-    /// Returns the keys whose ban or last lift begins after `now`, without that.
+    /// Returns the keys whose ban or last lift is later than `now`, without it.
     pub(crate) fn without_bans_after(&self, now: Timestamp) -> Vec<KeyRecord> {
         self.changed(|key, _| {
             key.ban = key.ban.filter(|ban| !ban.is_ahead_of(now));
@@ -108,7 +108,7 @@ impl Keys {
         })
     }
 
-    /// Returns the keys that `change` changes, changed. The tables keep them as they are.
+    /// Applies `change` to a copy of each key, and returns the copies that differ.
     fn changed(&self, change: impl Fn(&mut KeyRecord, &KeyMeter)) -> Vec<KeyRecord> {
         let keys = self.all().into_iter().filter_map(|slot| {
             let before = self.records.read(slot, KeyRecord::clone)?;
@@ -124,7 +124,7 @@ impl Keys {
         self.all().into_iter().for_each(|slot| self.meters.of(slot).forget_strikes());
     }
 
-    /// Forgets all strikes, and every ban or lift that no record has.
+    /// Forgets all strikes, and every ban or lift that is not recorded.
     pub(crate) fn begin_with_records(&self) {
         for slot in self.all() {
             let meter = self.meters.of(slot);

@@ -1,34 +1,36 @@
 //! The store in the memory of one process, and its quotas.
 //!
-//! [`MemoryStore`] implements every driven port of `petstore-ports` that a store implements. It contains no business rule: it
-//! loads the records that an operation names, calls the operation, and writes its changes. The time comes with each call; only
-//! the writer's thread times its own batches, for group commit. With a [`Journal`](petstore_ports::Journal) the store is
-//! durable; it does no I/O itself.
+//! [`MemoryStore`] implements every driven port of `petstore-ports` that a store implements. It contains no business
+//! rule: it loads the records that an operation names, calls the operation, and writes its changes. The time comes with
+//! each call; only the writer's thread times its own batches, for group commit. With a
+//! [`Journal`](petstore_ports::Journal) the store is durable; it does no I/O itself.
 //!
 //! Layers, from the bottom up:
-//! - Tables: ids are dense and ascending (`ids`), so a table is a slab addressed by id (`slab`, on `directory`). A read is two
-//!   loads (four for ids above a million) and one short lock, whatever the table's size.
+//! - Tables: ids are dense and ascending (`ids`), so a table is a slab addressed by id (`slab`, on `directory`). A read
+//!   is two loads (four for ids above a million) and one short lock, whatever the table's size.
 //! - Listings: candidates come from indexes (`state_index`, `hash_index`, `owner_index`; as sets, `slot_set`), which
-//!   `index_search` intersects; `page` then compares the records. **An index covers every visible record**: entries are added
-//!   before a record is written, and removed afterwards. So an index may have too many candidates and never too few, and a
-//!   client that pages through a listing meets every record that stays.
-//! - Writes without a journal (`transact`, `load`, `apply`) lock the stripes of their footprint (`stripes`) in ascending
-//!   order: writes with a common record run one after the other, all others in parallel.
-//! - Writes with a journal wait in a bounded queue (`queue`, `oneshot`, `group_commit`) for the one writer (`writer`). It decides
-//!   a batch of them (`batch`, `overlay`), commits it, and only then makes it visible (`committer`). While the journal fails,
-//!   reads go on and writes are refused (`recovery`, `backoff`).
-//! - Visibility: the changes of one decision become visible together (`write_epochs`), and in one place, `Tables::publish`. A
-//!   shop that is loaded or replaced is hidden meanwhile (`visibility`).
-//! - Events: a decision's events are added to the log when it becomes visible (`event_log`). With a journal the log holds the
-//!   latest ones, and older pages are read from the journal on a thread of their own (`older_events`).
-//! - Gate: each account's windows are one small value under its own lock (`meters`, `quotas`), beside the credential fields
-//!   that every request reads (`terms`). Requests never wait for the journal: usage and bans are written behind (`unnoted`).
-//! - Whole shops: opening (`open`), import and export (`import`, `export`, `bulk`) and reset (`reset`, `new_shop`) load rows with
-//!   the same checks (`bulk_loader`). They exclude writes (`write_block`). A backup copies a store between two commits
-//!   (`commit_pause`).
+//!   `index_search` intersects; `page` then compares the records. **An index covers every visible record**: entries are
+//!   added before a record is written, and removed afterwards. So an index may have too many candidates and never too
+//!   few, and a client that pages through a listing meets every record that stays.
+//! - Writes without a journal (`transact`, `load`, `apply`) lock the stripes of their footprint (`stripes`) in
+//!   ascending order: writes with a common record run one after the other, all others in parallel.
+//! - Writes with a journal wait in a bounded queue (`queue`, `oneshot`, `group_commit`) for the one writer (`writer`).
+//!   It decides a batch of them (`batch`, `overlay`), commits it, and only then makes it visible (`committer`). While
+//!   the journal fails, reads go on and writes are refused (`recovery`, `backoff`).
+//! - Visibility: the changes of one decision become visible together (`write_epochs`), and in one place,
+//!   `Tables::publish`. A shop that is loaded or replaced is hidden meanwhile (`visibility`).
+//! - Events: the events of a decision are added to the log when it becomes visible (`event_log`). With a journal the log
+//!   holds the latest ones, and older pages are read from the journal on a separate thread (`older_events`).
+//! - Gate: each account's windows are one small value under its own lock (`usage_meters`, `quotas`), beside the
+//!   credential fields that every request reads (`packed_credentials`). Requests never wait for the journal: usage is
+//!   written behind (`dirty_set`).
+//! - Whole shops: opening (`open`), import and export (`import`, `export`, `bulk`) and reset (`reset`, `new_shop`) load
+//!   rows with the same checks (`bulk_loader`). They exclude writes (`write_block`). A backup copies a store between
+//!   two commits (`commit_pause`).
 //!
-//! Lock order: the lock that excludes writes, the committer, stripes, then one lock within a table. Locks of the last kind are
-//! held to copy or write a few words, and never while foreign code runs; the two places that hold several say why that is safe.
+//! Lock order: the lock that excludes writes, the committer, stripes, then one lock within a table. Locks of the last
+//! kind are held to copy or write a few words, and never while foreign code runs; the two places that hold several say
+//! why that is safe.
 
 mod accounts;
 mod addresses;
@@ -41,6 +43,7 @@ mod categories;
 mod commit_pause;
 mod committer;
 mod directory;
+mod dirty_set;
 mod event_log;
 mod event_retention;
 mod events;
@@ -53,7 +56,6 @@ mod import;
 mod index_search;
 mod keys;
 mod load;
-mod meters;
 mod new_shop;
 mod older_events;
 mod oneshot;
@@ -61,6 +63,7 @@ mod open;
 mod orders;
 mod overlay;
 mod owner_index;
+mod packed_credentials;
 mod page;
 mod pets;
 mod queue;
@@ -75,9 +78,8 @@ mod stats;
 mod store;
 mod stripes;
 mod tables;
-mod terms;
 mod transact;
-mod unnoted;
+mod usage_meters;
 mod visibility;
 mod write_block;
 mod write_epochs;

@@ -9,8 +9,8 @@ use crate::tables::Tables;
 impl Tables {
     /// Loads the current records of a footprint. The caller holds their stripes.
     ///
-    /// A view that is loaded again gets the current records, but keeps its new ids: a footprint may depend on a new id, and
-    /// would change in each round if the id did.
+    /// A view that is loaded again gets the current records, but keeps its new ids: a footprint may depend on a new id,
+    /// and would change in each round if the id did.
     pub(crate) fn load(&self, footprint: &Footprint, view: &mut View) -> Result<(), StoreError> {
         for record in footprint.names() {
             if !(is_new_id(record) && view.holds(record)) {

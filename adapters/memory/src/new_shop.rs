@@ -53,8 +53,8 @@ fn load<'t>(tables: &'t Tables, rows: &[Row]) -> Result<BulkLoader<'t>, Contradi
 }
 
 impl Tables {
-    /// Replaces the shop, and drops idempotency records, usage and bans. The caller excludes writes; readers find an empty shop
-    /// meanwhile.
+    /// Replaces the shop, and drops idempotency records, usage and bans. The caller excludes writes; readers find an
+    /// empty shop meanwhile.
     pub(crate) fn replace_shop(&self, shop: &NewShop) {
         self.visibility.hide();
         self.clear_shop(shop.last_ids);

@@ -1,4 +1,5 @@
-//! A one-shot channel for the result of a request. It works on any executor: the store's writer sends, the caller awaits.
+//! A one-shot channel for the result of a request. It works on any executor: the store's writer sends, the caller
+//! awaits.
 
 use std::pin::Pin;
 use std::sync::Arc;

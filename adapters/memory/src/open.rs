@@ -23,18 +23,18 @@ pub struct Opened {
 }
 
 impl MemoryStore {
-    /// Opens the store that a journal has kept, and starts the thread that commits to the journal. The thread ends with the
-    /// store.
+    /// Opens the store that a journal has kept, and starts the thread that commits to the journal. The thread ends with
+    /// the store.
     ///
     /// # Errors
-    /// [`StoreErrorKind::Corrupt`](petstore_ports::StoreErrorKind::Corrupt) names a row that does not parse or contradicts
-    /// another one.
+    /// [`StoreErrorKind::Corrupt`](petstore_ports::StoreErrorKind::Corrupt) names a row that does not parse or
+    /// contradicts another one.
     pub fn open(journal: Box<dyn Journal>) -> Result<Opened, StoreError> {
         Self::open_with_cpu_probe(journal, || false)
     }
 
-    /// As [`MemoryStore::open`], with a probe that is called before each batch and returns true if the CPU has had no idle time
-    /// lately. A write then waits up to eight milliseconds for others, which share the cost of a batch.
+    /// As [`MemoryStore::open`], with a probe that is called before each batch and returns true if the CPU has had no
+    /// idle time lately. A write then waits up to eight milliseconds for others, which share the cost of a batch.
     ///
     /// # Errors
     /// As [`MemoryStore::open`].

@@ -48,7 +48,7 @@ impl Overlay {
 
     /// Loads one record: as the batch has decided it, or else as it is in the tables.
     pub(crate) fn load(
-        &mut self,
+        &self,
         tables: &Tables,
         record: &RecordRef,
         view: &mut View,

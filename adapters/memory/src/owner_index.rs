@@ -9,7 +9,8 @@ use crate::slot_set::{Seek, SlotSet};
 /// Longest list of slots: an insertion in its middle moves at most 4 KiB.
 const LIST_MAX: usize = 1_024;
 
-/// Sets of slots, in a slab by the slot of their owner. A tree of pairs, as for names, would cost a cache miss at each level.
+/// Sets of slots, in a slab by the slot of their owner. A tree of pairs, as for names, would cost a cache miss at each
+/// level.
 pub(crate) struct OwnerIndex {
     sets: Slab<Set>,
 }

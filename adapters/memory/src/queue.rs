@@ -11,14 +11,16 @@ use petstore_ports::{StoreError, StoreErrorKind, Transition};
 use crate::group_commit::Target;
 use crate::oneshot::Sender;
 
-/// Capacity of the queue. It bounds the wait of the last request to some twenty milliseconds; a caller that finds the queue
-/// full had better retry later.
+/// Capacity of the queue. It bounds the wait of the last request to some twenty milliseconds; a caller that finds the
+/// queue full had better retry later.
 pub(crate) const QUEUE_MAX: usize = 4_096;
 
-/// Time after which unfinished housekeeping shows that the journal hangs: as long as a service's clients wait for a write.
+/// Time after which unfinished housekeeping shows that the journal hangs: as long as a service's clients wait for a
+/// write.
 const HOUSEKEEPING_MAX: Duration = Duration::from_secs(2);
 
-/// Number of waits for a batch's target. If no request arrived during one of them, all current callers are waiting already.
+/// Number of waits for a batch's target. If no request arrived during one of them, all current callers are waiting
+/// already.
 const WAITS: u32 = 2;
 
 /// A request to the writer.
@@ -62,7 +64,8 @@ struct State {
     waiting: VecDeque<Request>,
     /// Number of requests of the last batch: their callers may soon write again.
     taken: usize,
-    /// The time of the oldest unfinished housekeeping. The store has no clock, so this shows how long the journal hangs.
+    /// The time of the oldest unfinished housekeeping. The store has no clock, so this shows how long the journal
+    /// hangs.
     housekeeping_since: Option<Timestamp>,
     /// Number of waiting requests from which on a new one wakes the writer. An earlier one would wake it in vain.
     wake_at: usize,
@@ -95,8 +98,8 @@ impl State {
     }
 }
 
-/// The answer to a write while the journal fails. Damage of the file is reported as unavailable: nothing of the operation
-/// itself was found damaged.
+/// The answer to a write while the journal fails. Damage of the file is reported as unavailable: nothing of the
+/// operation itself was found damaged.
 fn refusal(error: StoreError) -> StoreError {
     match error.kind() {
         StoreErrorKind::Corrupt => StoreError::unavailable(error.kind().to_string()).with_source(error),
@@ -110,8 +113,8 @@ impl Queue {
         self.state.lock().check()
     }
 
-    /// Returns the health of the journal. Damage is reported as such. It is an error, too, if housekeeping was requested
-    /// more than [`HOUSEKEEPING_MAX`] before `now` and has not finished.
+    /// Returns the health of the journal. Damage is reported as such. It is an error, too, if housekeeping was
+    /// requested more than [`HOUSEKEEPING_MAX`] before `now` and has not finished.
     pub(crate) fn check_at(&self, now: Timestamp) -> Result<(), StoreError> {
         let state = self.state.lock();
         state.health()?;

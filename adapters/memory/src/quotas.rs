@@ -2,14 +2,14 @@
 
 use std::net::IpAddr;
 
-use petstore_domain::{AccountId, Limit, Timestamp};
+use petstore_domain::{AccountId, Limit, Limits, Timestamp, Usage};
 use petstore_ports::{AddressLimits, AddressVerdict, Ask, Cost, Quotas, Reply, StoreError, Verdict};
 
 use crate::slab::slot;
 use crate::store::MemoryStore;
 
 impl MemoryStore {
-    fn judge(&self, ask: &Ask) -> Result<Verdict, StoreError> {
+    fn decide(&self, ask: &Ask) -> Result<Verdict, StoreError> {
         let (Some(account), Some(key)) = (slot(ask.account.get()), slot(ask.key.get())) else {
             return Err(StoreError::corrupt(format!(
                 "there is no key {} of account {}",
@@ -26,13 +26,14 @@ impl MemoryStore {
 
 impl Quotas for MemoryStore {
     fn take(&self, ask: &Ask) -> Reply<Result<Verdict, StoreError>> {
-        Reply::now(self.judge(ask))
+        Reply::now(self.decide(ask))
     }
 
-    fn leave(&self, account: AccountId) {
-        if let Some(slot) = slot(account.get()) {
-            self.tables.accounts.leave(slot);
-        }
+    fn usage(&self, account: AccountId, limits: Limits, now: Timestamp) -> Reply<Result<Usage, StoreError>> {
+        let Some(slot) = slot(account.get()) else {
+            return Reply::now(Err(StoreError::corrupt(format!("there is no account {account}"))));
+        };
+        Reply::now(Ok(self.tables.accounts.windows(slot).at(now).usage(limits)))
     }
 }
 

@@ -11,9 +11,9 @@ use petstore_ports::{
     PetReader, PetSink, Reply, StoreError,
 };
 
+use crate::packed_credentials::KeyFields;
 use crate::store::MemoryStore;
 use crate::tables::Tables;
-use crate::terms::Terms;
 
 impl MemoryStore {
     /// Reads the shop. None while it is hidden.
@@ -33,7 +33,8 @@ impl MemoryStore {
         self.read_shop(read)
     }
 
-    /// Reads a page of the shop. The page ends once the shop is hidden: `read` gets a function that returns false from then on.
+    /// Reads a page of the shop. The page ends once the shop is hidden: `read` gets a function that returns false from
+    /// then on.
     fn read_shop_page(&self, read: impl FnOnce(&Tables, &dyn Fn() -> bool) -> PageEnd) -> PageEnd {
         self.tables.write_epochs.wait_for_writes();
         let visibility = &self.tables.visibility;
@@ -100,10 +101,10 @@ impl MemoryStore {
         let Some(id) = id else {
             return Ok(None);
         };
-        let Some(terms) = self.tables.keys.terms(id) else {
+        let Some(fields) = self.tables.keys.credential(id) else {
             return Ok(None);
         };
-        let Terms { account, scopes, expires_at, revoked, recorded_ban } = terms;
+        let KeyFields { account, scopes, expires_at, revoked, recorded_ban } = fields;
         let Some(plan) = self.tables.accounts.plan(account) else {
             return Err(StoreError::corrupt(format!(
                 "key {id} belongs to account {account}, which does not exist"

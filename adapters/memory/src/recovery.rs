@@ -1,8 +1,8 @@
 //! The state of the writer, and its transitions when a journal that failed is asked what it holds.
 //!
-//! After an error it is unknown what is on disk, so nothing more is decided: requests are refused, and reads return what was
-//! committed. The journal is asked to recover until it succeeds. It then names its last batch, and the write in doubt is
-//! published or dropped accordingly.
+//! After an error it is unknown what is on disk, so nothing more is decided: requests are refused, and reads return
+//! what was committed. The journal is asked to recover until it succeeds. It then names its last batch, and the write
+//! in doubt is published or dropped accordingly.
 
 use std::time::Duration;
 
@@ -71,8 +71,8 @@ impl WriterState {
         (Self::InDoubt { pending, error: error.clone(), waited: Duration::ZERO }, error)
     }
 
-    /// The state after the journal was asked to recover, and what follows from its answer. `last`: the last batch that was
-    /// published. None: nothing is in doubt, or nothing recovers any more.
+    /// The state after the journal was asked to recover, and what follows from its answer. `last`: the last batch that
+    /// was published. None: nothing is in doubt, or nothing recovers any more.
     pub(crate) fn after_recovery(
         self,
         last: BatchNumber,
@@ -95,8 +95,8 @@ impl WriterState {
         (Self::InDoubt { pending, error: error.clone(), waited }, Some(Recovery::Failing(error)))
     }
 
-    /// Adds a pause in which the journal was not asked. Returns the error for the callers of the write in doubt, once they
-    /// have waited for [`IN_DOUBT_MAX`].
+    /// Adds a pause in which the journal was not asked. Returns the error for the callers of the write in doubt, once
+    /// they have waited for [`IN_DOUBT_MAX`].
     pub(crate) fn add_pause(&mut self, pause: Duration) -> Option<StoreError> {
         let Self::InDoubt { error, waited, .. } = self else { return None };
         *waited = waited.saturating_add(pause);

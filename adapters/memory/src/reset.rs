@@ -40,9 +40,9 @@ impl Resettable for MemoryStore {
 }
 
 impl MemoryStore {
-    /// Forgets all strikes, and usage, bans and lifts that were recorded at a time later than `now`. To be called at a start whose
-    /// clock is behind the one that wrote the data: windows never go back, so a future one would stay in force until the
-    /// clock has caught up. Returns the number of accounts whose usage was forgotten.
+    /// Forgets all strikes, and usage, bans and lifts that were recorded at a time later than `now`. To be called at a
+    /// start whose clock is behind the one that wrote the data: windows never go back, so a future one would stay in
+    /// force until the clock has caught up. Returns the number of accounts whose usage was forgotten.
     ///
     /// # Errors
     /// If the journal fails or writes are blocked. Then nothing is forgotten, or the outcome is unknown.
@@ -57,7 +57,9 @@ impl MemoryStore {
 /// Writes changed keys while writes are blocked.
 fn commit_keys(block: WriteBlock<'_>, tables: &Tables, keys: Vec<KeyRecord>) -> Result<(), StoreError> {
     let mut changes = Changes::none();
-    keys.into_iter().for_each(|key| changes.push(Change::Key(Box::new(key))));
+    for key in keys {
+        changes.push(Change::Key(Box::new(key)));
+    }
     match block.committer {
         Some(mut committer) => committer.commit_changes(changes),
         None => tables.apply(changes),

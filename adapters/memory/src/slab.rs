@@ -74,8 +74,8 @@ impl<T: Clone> Slab<T> {
         self.read(slot, T::clone)
     }
 
-    /// Copies the records that `wanted` admits, in the order of the slots, and returns their number. All slots must be of one
-    /// block, which is locked once.
+    /// Copies the records that `wanted` admits, in the order of the slots, and returns their number. All slots must be
+    /// of one block, which is locked once.
     pub(crate) fn copy_of_block(
         &self,
         slots: &[u32],

@@ -6,8 +6,8 @@ use roaring::RoaringBitmap;
 #[cfg(test)]
 use crate::slab::SLOT_MAX;
 
-/// Returns the first slot of a set at or after a position, in the order of the search. The positions of successive calls
-/// must be in that order.
+/// Returns the first slot of a set at or after a position, in the order of the search. The positions of successive
+/// calls must be in that order.
 pub(crate) type Seek<'a> = Box<dyn FnMut(u32) -> Option<u32> + 'a>;
 
 /// A set of slots that can be skipped through.
@@ -58,8 +58,8 @@ impl SlotSet for Union<'_> {
     }
 }
 
-/// Makes a [`Seek`] of a skipping iterator. An iterator does not return a slot twice, so the last one is kept until the search
-/// is past it.
+/// Makes a [`Seek`] of a skipping iterator. An iterator does not return a slot twice, so the last one is kept until the
+/// search is past it.
 pub(crate) fn memoized<'a>(order: PageOrder, mut next_from: impl FnMut(u32) -> Option<u32> + 'a) -> Seek<'a> {
     let mut last = None;
     Box::new(move |position| {

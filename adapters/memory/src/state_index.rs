@@ -2,8 +2,8 @@
 
 use roaring::RoaringBitmap;
 
-/// A bitmap of all slots, and one for each state. The owner keeps it under one lock, so a search sees all states at the same
-/// moment.
+/// A bitmap of all slots, and one for each state. The owner keeps it under one lock, so a search sees all states at the
+/// same moment.
 pub(crate) struct StateIndex<const STATES: usize> {
     all: RoaringBitmap,
     by_state: [RoaringBitmap; STATES],

@@ -10,7 +10,6 @@ use petstore_ports::{Housekeeping, StoreError, StoreHealth, Transactor, Transiti
 
 use crate::addresses::Addresses;
 use crate::event_retention::EventRetention;
-use crate::idempotency_records;
 use crate::oneshot::channel;
 use crate::queue::Request;
 use crate::stripes::Stripes;
@@ -20,8 +19,8 @@ use crate::writer::Durable;
 
 /// A store in the memory of this process, shared by threads.
 ///
-/// [`MemoryStore::new`] creates an empty store that is lost when it is dropped. [`MemoryStore::open`] opens a durable one: it
-/// answers a write once the journal has it on disk. Reads are the same in both.
+/// [`MemoryStore::new`] creates an empty store that is lost when it is dropped. [`MemoryStore::open`] opens a durable
+/// one: it answers a write once the journal has it on disk. Reads are the same in both.
 ///
 /// ```
 /// use petstore_domain::{CategoryName, CreateCategory, NewCategory, PetId, Timestamp};
@@ -75,8 +74,8 @@ impl MemoryStore {
         self.tables.events.set_retention(retention);
     }
 
-    /// Refuses further writes, commits the waiting ones, and writes usage and bans behind. Dropping the store does the same.
-    /// Blocks until the end.
+    /// Refuses further writes, commits the waiting ones, and writes usage and bans behind. Dropping the store does the
+    /// same. Blocks until the end.
     pub fn close(&self) {
         if let Some(durable) = &self.durable {
             durable.close();
@@ -149,7 +148,7 @@ impl Housekeeping for MemoryStore {
             let _accepted = self.accept_write()?;
             let Some(durable) = &self.durable else {
                 self.tables.events.prune(now);
-                return Ok(idempotency_records::prune(&self.tables.idempotency_records, &self.stripes, now));
+                return Ok(self.tables.idempotency_records.prune(&self.stripes, now));
             };
             let (sender, answer) = channel();
             durable.queue.push(Request::Prune { now, sender })?;

@@ -32,8 +32,8 @@ impl Stripes {
         Self { stripes, hasher: RandomState::default() }
     }
 
-    /// Locks the stripes of these records. The caller must hold no stripe: one call locks its stripes in ascending order, so
-    /// that callers cannot deadlock, and a second call would break that order.
+    /// Locks the stripes of these records. The caller must hold no stripe: one call locks its stripes in ascending
+    /// order, so that callers cannot deadlock, and a second call would break that order.
     pub(crate) fn hold(&self, records: &[RecordRef]) -> Held<'_> {
         let numbers = self.numbers_of(records);
         Held { _guards: numbers.into_iter().map(|number| self.stripes[number].0.lock()).collect() }

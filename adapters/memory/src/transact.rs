@@ -9,15 +9,15 @@ use petstore_ports::{StoreError, Transition};
 use crate::stripes::Stripes;
 use crate::tables::Tables;
 
-/// Most rounds in which a footprint may grow. An operation of the shop takes two or three, and one more each time that a record
-/// which determines its footprint was changed in between.
+/// Most rounds in which a footprint may grow. An operation of the shop takes two or three, and one more each time that
+/// a record which determines its footprint was changed in between.
 pub(crate) const ROUNDS_MAX: usize = 16;
 
 /// Runs a transition.
 ///
-/// The stripes of its footprint are locked from before the records are loaded until its changes are applied. If the footprint
-/// grows with the loaded records, all stripes are unlocked, and those of the larger footprint are locked: stripes are only
-/// ever locked in ascending order.
+/// The stripes of its footprint are locked from before the records are loaded until its changes are applied. If the
+/// footprint grows with the loaded records, all stripes are unlocked, and those of the larger footprint are locked:
+/// stripes are only ever locked in ascending order.
 pub(crate) fn run(stripes: &Stripes, tables: &Tables, transition: &dyn Transition) -> Result<(), StoreError> {
     let mut view = View::default();
     let mut footprint = ask(|| transition.footprint(&view))?;

@@ -1,5 +1,5 @@
-//! A seqlock that hides the shop while an import fills it or a reset replaces it. A read that begins meanwhile finds an empty
-//! shop; the result of a read that was in progress is discarded.
+//! A seqlock that hides the shop while an import fills it or a reset replaces it. A read that begins meanwhile finds an
+//! empty shop; the result of a read that was in progress is discarded.
 
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
@@ -35,7 +35,8 @@ impl Visibility {
         (sequence.is_multiple_of(2)).then_some(Sequence(sequence))
     }
 
-    /// Returns true if the shop was visible since `sequence` was taken: the data that was read in between is consistent.
+    /// Returns true if the shop was visible since `sequence` was taken: the data that was read in between is
+    /// consistent.
     pub(crate) fn is_unchanged(&self, sequence: Sequence) -> bool {
         fence(Ordering::Acquire);
         self.0.load(Ordering::Relaxed) == sequence.0

@@ -1,9 +1,10 @@
-//! Makes the writes of one decision visible together: a read that has seen the first of them finds the others when it reads on.
+//! Makes the writes of one decision visible together: a read that has seen the first of them finds the others when it
+//! reads on.
 //!
 //! A read first waits for a grace period, as in SRCU: until every write that was in progress when the read arrived has
-//! finished. It does not wait for writes that begin later, so a steady load of writes cannot starve it. Writes register in
-//! one of two epochs. A waiting read flips the epoch once the other one has no writes left; after two flips every write that
-//! was registered before has finished.
+//! finished. It does not wait for writes that begin later, so a steady load of writes cannot starve it. Writes register
+//! in one of two epochs. A waiting read flips the epoch once the other one has no writes left; after two flips every
+//! write that was registered before has finished.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -34,8 +35,8 @@ const fn flips(word: u64) -> u64 {
     word / FLIP
 }
 
-/// Returns true if the epoch was flipped twice since `since` was loaded. A wrap-around of the flip counter in between delays
-/// the answer, and never makes it true too early.
+/// Returns true if the epoch was flipped twice since `since` was loaded. A wrap-around of the flip counter in between
+/// delays the answer, and never makes it true too early.
 const fn is_past(since: u64, word: u64) -> bool {
     flips(word).wrapping_sub(flips(since)) & (u64::MAX / FLIP) >= 2
 }
@@ -58,8 +59,8 @@ impl WriteEpochs {
         ActiveWrite { epochs: self, unit: unit(word) }
     }
 
-    /// Waits for a grace period. Every read of the shop, of accounts and of keys calls it first. Checking before the read is
-    /// sufficient: a caller that has seen one record of a write sees the others only by a further read.
+    /// Waits for a grace period. Every read of the shop, of accounts and of keys calls it first. Checking before the
+    /// read is sufficient: a caller that has seen one record of a write sees the others only by a further read.
     #[inline]
     pub(crate) fn wait_for_writes(&self) {
         let word = self.0.load(Ordering::Acquire);
@@ -76,7 +77,8 @@ impl WriteEpochs {
         }
     }
 
-    /// Returns true if all writes that were in progress at `since` have finished. Flips the epoch where that is possible.
+    /// Returns true if all writes that were in progress at `since` have finished. Flips the epoch where that is
+    /// possible.
     fn is_grace_period_over(&self, since: u64) -> bool {
         let mut word = self.0.load(Ordering::Acquire);
         while word & COUNTS != 0 && in_other_epoch(word) == 0 && !is_past(since, word) {

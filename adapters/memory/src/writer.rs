@@ -56,7 +56,8 @@ impl Durable {
             self.committer.lock().finish();
             return;
         };
-        // The thread itself may drop the last reference to the store, in a waker. It cannot join itself, and ends anyway.
+        // The thread itself may drop the last reference to the store, in a waker. It cannot join itself, and ends
+        // anyway.
         if thread.thread().id() != thread::current().id() {
             // The callers that waited were told of a panic.
             let _ = thread.join();
@@ -113,8 +114,8 @@ impl Writer {
         Self(Arc::clone(&durable.committer))
     }
 
-    /// Processes one batch of waiting requests. While the journal fails, asks it once to recover instead, and assumes a pause
-    /// of a tenth of a second before the next step.
+    /// Processes one batch of waiting requests. While the journal fails, asks it once to recover instead, and assumes a
+    /// pause of a tenth of a second before the next step.
     pub fn step(&self) -> Step {
         let mut committer = self.0.lock();
         let step = committer.step();

@@ -69,7 +69,8 @@ fn threads_exceed_the_limit_of_their_account_by_their_number_at_most() {
         let kept: usize = std::thread::scope(|scope| {
             let threads: Vec<_> = (1..=u64::from(THREADS))
                 .map(|thread| {
-                    // Each thread has its own category, so that the threads share only the count of the account's records.
+                    // Each thread has its own category, so that the threads share only the count of the account's
+                    // records.
                     write(&store, [Change::Category(category(thread, &format!("Kind {thread}")))]);
                     let (store, start) = (&store, &start);
                     scope.spawn(move || {

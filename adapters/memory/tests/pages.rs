@@ -175,7 +175,8 @@ proptest! {
 
 #[test]
 fn filters_with_a_small_intersection_do_not_read_the_whole_table() {
-    // Every second pet is sold, and the others are dogs. Each filter alone admits half of the table, and both admit one pet.
+    // Every second pet is sold, and the others are dogs. Each filter alone admits half of the table, and both admit one
+    // pet.
     let store = MemoryStore::new();
     for id in (1..20_000).step_by(2) {
         write(&store, [Change::Pet(pet(id, "Rex", 1, PetStatus::Available))]);

@@ -1,9 +1,9 @@
-//! Quotas: exact, however many ask at once.
+//! Quotas: they are exact under concurrency.
 
 mod common;
 
 use std::sync::Barrier;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use common::*;
@@ -20,14 +20,13 @@ fn ask(key: &CreatedKey, limits: Limits, now: Timestamp) -> Ask {
         account: key.account.id,
         limits,
         cost: Cost::One,
-        in_flight_max: 100,
         bans: BanPolicy::DEFAULT,
         recorded_ban: RecordedBan::default(),
         now,
     }
 }
 
-/// Asks as the gate does, which records a ban at once, and leaves at once if admitted.
+/// Asks as the gate does, but records a ban immediately.
 fn take(store: &MemoryStore, ask: &Ask) -> Verdict {
     let Credential { recorded_ban, .. } = ready(store.credential(KeyLookup::Id(ask.key))).unwrap().unwrap();
     match ready(store.take(&Ask { recorded_ban, ..*ask })).unwrap() {
@@ -35,33 +34,28 @@ fn take(store: &MemoryStore, ask: &Ask) -> Verdict {
             done(store, BanKey { id: ask.key, ban });
             Verdict::Banned { until, unrecorded: None }
         }
-        Verdict::Admitted(usage) => {
-            store.leave(ask.account);
-            Verdict::Admitted(usage)
-        }
         verdict => verdict,
     }
 }
 
-/// What became of some requests: admitted, refused by a window, refused by a ban.
+/// Counts of requests that were admitted, refused by a window, or refused by a ban.
 #[derive(Debug, Default, PartialEq, Eq, Clone, Copy)]
-struct Tally {
+struct Verdicts {
     admitted: u32,
     exceeded: u32,
     banned: u32,
 }
 
-fn tally(store: &MemoryStore, ask: &Ask, requests: u32) -> Tally {
-    let mut tally = Tally::default();
+fn count_verdicts(store: &MemoryStore, ask: &Ask, requests: u32) -> Verdicts {
+    let mut verdicts = Verdicts::default();
     for _ in 0..requests {
         match take(store, ask) {
-            Verdict::Admitted(_) => tally.admitted += 1,
-            Verdict::Exceeded(_) => tally.exceeded += 1,
-            Verdict::Banned { .. } => tally.banned += 1,
-            Verdict::TooManyInFlight(_) => panic!("each request leaves before the next"),
+            Verdict::Admitted(_) => verdicts.admitted += 1,
+            Verdict::Exceeded(_) => verdicts.exceeded += 1,
+            Verdict::Banned { .. } => verdicts.banned += 1,
         }
     }
-    tally
+    verdicts
 }
 
 #[test]
@@ -69,7 +63,7 @@ fn a_free_plan_is_admitted_60_refused_60_and_then_banned() {
     let store = MemoryStore::new();
     let key = create_key(&store, 1, Plan::Free);
     let ask = ask(&key, FREE, at(1));
-    assert_eq!(tally(&store, &ask, 120), Tally { admitted: 60, exceeded: 60, banned: 0 });
+    assert_eq!(count_verdicts(&store, &ask, 120), Verdicts { admitted: 60, exceeded: 60, banned: 0 });
     let until = at(121);
     assert_eq!(take(&store, &ask), Verdict::Banned { until, unrecorded: None });
     let ban = get_key(&store, key.key.id).ban.unwrap();
@@ -83,34 +77,34 @@ fn a_free_plan_is_admitted_60_refused_60_and_then_banned() {
 }
 
 #[test]
-fn on_32_threads_the_figures_are_the_same() {
+fn requests_on_32_threads_are_counted_exactly() {
     for _ in 0..20 {
         let store = MemoryStore::new();
         let key = create_key(&store, 1, Plan::Free);
-        let ask = Ask { in_flight_max: 1_000, ..ask(&key, FREE, at(1)) };
-        let tallies: Vec<Tally> = std::thread::scope(|scope| {
-            let threads: Vec<_> = (0..32).map(|_| scope.spawn(|| tally(&store, &ask, 8))).collect();
+        let ask = ask(&key, FREE, at(1));
+        let verdicts: Vec<Verdicts> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..32).map(|_| scope.spawn(|| count_verdicts(&store, &ask, 8))).collect();
             threads.into_iter().map(|thread| thread.join().unwrap()).collect()
         });
-        let sum = |count: fn(&Tally) -> u32| tallies.iter().map(count).sum::<u32>();
+        let sum = |count: fn(&Verdicts) -> u32| verdicts.iter().map(count).sum::<u32>();
         assert_eq!((sum(|t| t.admitted), sum(|t| t.exceeded), sum(|t| t.banned)), (60, 60, 256 - 120));
         assert_eq!(get_key(&store, key.key.id).ban.unwrap().length, BanPolicy::DEFAULT.length);
     }
 }
 
 #[test]
-fn requests_that_all_would_be_one_strike_too_many_make_one_ban() {
+fn concurrent_requests_without_a_strike_left_begin_one_ban() {
     for _ in 0..200 {
         let store = MemoryStore::new();
         let key = create_key(&store, 1, Plan::Free);
         let ask = ask(&key, FREE, at(1));
-        assert_eq!(tally(&store, &ask, 120).banned, 0);
+        assert_eq!(count_verdicts(&store, &ask, 120).banned, 0);
         let start = Barrier::new(4);
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
                     start.wait();
-                    assert_eq!(tally(&store, &ask, 3).banned, 3);
+                    assert_eq!(count_verdicts(&store, &ask, 3).banned, 3);
                 });
             }
         });
@@ -119,14 +113,15 @@ fn requests_that_all_would_be_one_strike_too_many_make_one_ban() {
 }
 
 #[test]
-fn threads_are_admitted_exactly_the_smaller_limit_and_the_other_window_counts_no_refusal() {
+fn threads_are_admitted_the_smaller_limit_and_a_refusal_counts_in_no_window() {
     for (limits, admitted) in [(limits(50, 1_000), 50), (limits(1_000, 50), 50), (limits(50, 50), 50)] {
         let store = MemoryStore::new();
         let key = create_key(&store, 1, Plan::Free);
         let bans = BanPolicy { strikes: Some(u32::MAX), ..BanPolicy::DEFAULT };
         let ask = Ask { bans, ..ask(&key, limits, at(1)) };
         let sum: u32 = std::thread::scope(|scope| {
-            let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| tally(&store, &ask, 20).admitted)).collect();
+            let threads: Vec<_> =
+                (0..8).map(|_| scope.spawn(|| count_verdicts(&store, &ask, 20).admitted)).collect();
             threads.into_iter().map(|thread| thread.join().unwrap()).sum()
         });
         assert_eq!(sum, admitted);
@@ -139,7 +134,7 @@ fn threads_are_admitted_exactly_the_smaller_limit_and_the_other_window_counts_no
 proptest! {
     #![proptest_config(cases(128))]
 
-    /// The store is the domain's arithmetic, whatever the clock does.
+    /// The store computes as the domain does, also when the clock steps back.
     #[test]
     fn one_at_a_time_the_store_answers_as_the_domain_does(
         minute in 1_u32..5, day in 1_u32..12, steps in proptest::collection::vec((-90_i64..200, any::<bool>()), 1..60),
@@ -167,100 +162,61 @@ proptest! {
 }
 
 #[test]
-fn what_costs_nothing_is_admitted_by_exhausted_windows_but_not_by_a_ban() {
+fn a_free_request_is_admitted_by_exhausted_windows_but_not_by_a_ban() {
     let store = MemoryStore::new();
     let key = create_key(&store, 1, Plan::Free);
     let ask = ask(&key, limits(1, 1), at(1));
     let free = Ask { cost: Cost::Nothing, ..ask };
-    assert_eq!(tally(&store, &ask, 1 + BanPolicy::STRIKES_MIN).admitted, 1);
-    assert_eq!(tally(&store, &free, 50).admitted, 50);
+    assert_eq!(count_verdicts(&store, &ask, 1 + BanPolicy::STRIKES_MIN).admitted, 1);
+    assert_eq!(count_verdicts(&store, &free, 50).admitted, 50);
     assert!(matches!(take(&store, &ask), Verdict::Banned { .. }));
-    assert_eq!(tally(&store, &free, 1).banned, 1);
+    assert_eq!(count_verdicts(&store, &free, 1).banned, 1);
 }
 
 #[test]
-fn in_flight_comes_before_the_ban_and_the_ban_before_the_windows() {
-    let store = MemoryStore::new();
-    let key = create_key(&store, 1, Plan::Free);
-    let ask = Ask { in_flight_max: 2, ..ask(&key, limits(3, 100), at(1)) };
-    for _ in 0..2 {
-        assert!(matches!(ready(store.take(&ask)), Ok(Verdict::Admitted(_))));
-    }
-    // Full: neither counted nor a strike, however often.
-    for _ in 0..50 {
-        let Ok(Verdict::TooManyInFlight(usage)) = ready(store.take(&ask)) else {
-            panic!("two are in flight")
-        };
-        assert_eq!(usage.minute.remaining, 1);
-    }
-    store.leave(ask.account);
-    assert!(matches!(take(&store, &ask), Verdict::Admitted(_)));
-    assert_eq!(tally(&store, &ask, 11), Tally { admitted: 0, exceeded: 10, banned: 1 });
-    assert!(matches!(ready(store.take(&Ask { cost: Cost::Nothing, ..ask })), Ok(Verdict::Banned { .. })));
-    // The place that is still taken is the only one: refusals took none.
-    let later = Ask { now: at(600), ..ask };
-    assert!(matches!(ready(store.take(&later)), Ok(Verdict::Admitted(_))));
-    assert!(matches!(ready(store.take(&later)), Ok(Verdict::TooManyInFlight(_))));
-}
-
-#[test]
-fn never_more_are_in_flight_than_may_be() {
-    let store = MemoryStore::new();
-    let key = create_key(&store, 1, Plan::Free);
-    let ask = Ask { in_flight_max: 3, ..ask(&key, limits(Limit::MAX, Limit::MAX), at(1)) };
-    let (in_flight, most) = (AtomicU32::new(0), AtomicU32::new(0));
-    std::thread::scope(|scope| {
-        for _ in 0..8 {
-            scope.spawn(|| {
-                for _ in 0..500 {
-                    if let Ok(Verdict::Admitted(_)) = ready(store.take(&ask)) {
-                        most.fetch_max(in_flight.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
-                        in_flight.fetch_sub(1, Ordering::SeqCst);
-                        store.leave(ask.account);
-                    }
-                }
-            });
-        }
-    });
-    assert!(most.into_inner() <= 3);
-    // All places were given back, and giving back one too many makes no new one.
-    store.leave(ask.account);
-    let admitted = |_: &u32| matches!(ready(store.take(&ask)), Ok(Verdict::Admitted(_)));
-    assert_eq!((0..10).filter(admitted).count(), 3);
-}
-
-#[test]
-fn a_strike_counts_for_the_window_that_lifts_last() {
+fn a_strike_counts_until_the_reset_of_the_window_that_resets_last() {
     let store = MemoryStore::new();
     let key = create_key(&store, 1, Plan::Free);
     let limits = limits(5, 8);
-    // The minute refuses ten times; the next minute those are forgotten.
-    assert_eq!(tally(&store, &ask(&key, limits, at(0)), 15), Tally { admitted: 5, exceeded: 10, banned: 0 });
-    // The day refuses from now on: minutes go by, its strikes add up.
-    assert_eq!(tally(&store, &ask(&key, limits, at(60)), 8), Tally { admitted: 3, exceeded: 5, banned: 0 });
-    assert_eq!(tally(&store, &ask(&key, limits, at(120)), 5), Tally { exceeded: 5, ..Tally::default() });
-    assert_eq!(tally(&store, &ask(&key, limits, at(180)), 1), Tally { banned: 1, ..Tally::default() });
+    // The minute refuses ten times. These strikes are forgotten in the next minute.
+    assert_eq!(
+        count_verdicts(&store, &ask(&key, limits, at(0)), 15),
+        Verdicts { admitted: 5, exceeded: 10, banned: 0 }
+    );
+    // The day refuses from now on: its strikes add up over several minutes.
+    assert_eq!(
+        count_verdicts(&store, &ask(&key, limits, at(60)), 8),
+        Verdicts { admitted: 3, exceeded: 5, banned: 0 }
+    );
+    assert_eq!(
+        count_verdicts(&store, &ask(&key, limits, at(120)), 5),
+        Verdicts { exceeded: 5, ..Verdicts::default() }
+    );
+    assert_eq!(
+        count_verdicts(&store, &ask(&key, limits, at(180)), 1),
+        Verdicts { banned: 1, ..Verdicts::default() }
+    );
 }
 
 #[test]
-fn a_further_ban_lasts_twice_as_long_and_a_lifted_one_forgets_its_strikes() {
+fn a_further_ban_lasts_twice_as_long_and_a_lift_resets_the_strikes() {
     let store = MemoryStore::new();
     let key = create_key(&store, 1, Plan::Free);
     let ban = |store: &MemoryStore| get_key(store, key.key.id).ban.unwrap();
-    assert_eq!(tally(&store, &ask(&key, FREE, at(0)), 121).banned, 1);
+    assert_eq!(count_verdicts(&store, &ask(&key, FREE, at(0)), 121).banned, 1);
     assert_eq!(ban(&store).length, Duration::from_mins(2));
-    assert_eq!(tally(&store, &ask(&key, FREE, at(180)), 121).banned, 1);
+    assert_eq!(count_verdicts(&store, &ask(&key, FREE, at(180)), 121).banned, 1);
     assert_eq!(ban(&store).length, Duration::from_mins(4));
     let lifted = done(&store, LiftBan { id: key.key.id, now: at(190) });
     assert_eq!(lifted.ban.unwrap().until, at(190));
-    // In the same minute it has all its strikes again.
-    let after = tally(&store, &ask(&key, FREE, at(190)), 61);
-    assert_eq!(after, Tally { admitted: 0, exceeded: 60, banned: 1 });
+    // All strikes are available again, in the same minute.
+    let after = count_verdicts(&store, &ask(&key, FREE, at(190)), 61);
+    assert_eq!(after, Verdicts { admitted: 0, exceeded: 60, banned: 1 });
     assert_eq!(ban(&store).length, Duration::from_mins(8));
 }
 
 #[test]
-fn an_operator_who_lifts_bans_all_the_time_never_leaves_a_key_half_banned() {
+fn concurrent_lifts_leave_the_ban_and_the_verdict_consistent() {
     let store = MemoryStore::new();
     let key = create_key(&store, 1, Plan::Free);
     let ask = ask(&key, limits(1, Limit::MAX), at(1));
@@ -273,7 +229,7 @@ fn an_operator_who_lifts_bans_all_the_time_never_leaves_a_key_half_banned() {
         });
         std::thread::scope(|scope| {
             for _ in 0..2 {
-                scope.spawn(|| tally(&store, &ask, 3_000));
+                scope.spawn(|| count_verdicts(&store, &ask, 3_000));
             }
         });
         over.store(true, Ordering::Relaxed);
@@ -284,7 +240,7 @@ fn an_operator_who_lifts_bans_all_the_time_never_leaves_a_key_half_banned() {
 }
 
 #[test]
-fn a_ban_is_the_keys_and_the_windows_are_the_accounts() {
+fn a_ban_belongs_to_the_key_and_the_windows_to_the_account() {
     let store = MemoryStore::new();
     let first = create_key(&store, 1, Plan::Free);
     let second = done(
@@ -300,7 +256,7 @@ fn a_ban_is_the_keys_and_the_windows_are_the_accounts() {
         },
     );
     assert_eq!(second.account, first.account);
-    assert_eq!(tally(&store, &ask(&first, FREE, at(1)), 121).banned, 1);
+    assert_eq!(count_verdicts(&store, &ask(&first, FREE, at(1)), 121).banned, 1);
     assert!(matches!(take(&store, &ask(&second, FREE, at(1))), Verdict::Exceeded(_)));
     assert!(matches!(take(&store, &ask(&first, FREE, at(61))), Verdict::Banned { .. }));
     assert!(matches!(take(&store, &ask(&second, FREE, at(61))), Verdict::Admitted(_)));
@@ -310,21 +266,24 @@ fn a_ban_is_the_keys_and_the_windows_are_the_accounts() {
 fn a_change_of_plan_or_key_leaves_the_counts_and_the_strikes() {
     let store = MemoryStore::new();
     let key = create_key(&store, 1, Plan::Free);
-    assert_eq!(tally(&store, &ask(&key, FREE, at(1)), 100).exceeded, 40);
+    assert_eq!(count_verdicts(&store, &ask(&key, FREE, at(1)), 100).exceeded, 40);
     done(&store, UpdateAccount { id: key.account.id, name: None, plan: Some(Plan::Pro) });
     let label = Some(KeyLabel::parse("renamed").unwrap());
     done(&store, UpdateKey { id: key.key.id, patch: KeyPatch { label, ..KeyPatch::default() } });
     let pro = PlanTable::SPECIFICATION.pro;
     let Verdict::Admitted(usage) = take(&store, &ask(&key, pro, at(1))) else { panic!("240 are left") };
     assert_eq!(usage.minute.remaining, 300 - 61);
-    assert_eq!(tally(&store, &ask(&key, FREE, at(1)), 21), Tally { admitted: 0, exceeded: 20, banned: 1 });
+    assert_eq!(
+        count_verdicts(&store, &ask(&key, FREE, at(1)), 21),
+        Verdicts { admitted: 0, exceeded: 20, banned: 1 }
+    );
 }
 
 #[test]
 fn a_key_that_is_made_banned_is_banned() {
     let store = MemoryStore::new();
     let key = create_key(&store, 1, Plan::Free);
-    tally(&store, &ask(&key, FREE, at(1)), 121);
+    count_verdicts(&store, &ask(&key, FREE, at(1)), 121);
     let rotated = done(
         &store,
         RotateKey {
@@ -361,7 +320,7 @@ fn a_ban_is_in_force_before_it_is_recorded_and_until_it_is_lifted() {
         assert_eq!(ready(store.take(&ask)), Ok(banned));
     }
     assert_eq!(get_key(&store, key.key.id).ban, None);
-    // A change of the key's record that says nothing of a ban leaves it in force.
+    // Another change of the key's record leaves the ban in force.
     let label = Some(KeyLabel::parse("renamed").unwrap());
     done(&store, UpdateKey { id: key.key.id, patch: KeyPatch { label, ..KeyPatch::default() } });
     assert_eq!(ready(store.take(&ask)), Ok(banned));

@@ -387,13 +387,13 @@ mod tests {
             !GIVES_UP.load(Ordering::Relaxed)
         };
         tool.busy_handler(Some(wait)).unwrap();
-        let copies = std::thread::spawn(move || checkpoint(&tool, "FULL").map(drop));
+        let tool = std::thread::spawn(move || checkpoint(&tool, "FULL").map(drop));
         while !WAITS.load(Ordering::Relaxed) {
             std::thread::yield_now();
         }
         let copied = copy_and_empty(&database.checkpoints);
         GIVES_UP.store(true, Ordering::Relaxed);
-        copies.join().unwrap().unwrap();
+        tool.join().unwrap().unwrap();
         assert_eq!(copied, Ok(LogCopy::Partial));
         drop(old);
         assert_eq!(copy_and_empty(&database.checkpoints), Ok(LogCopy::Emptied));

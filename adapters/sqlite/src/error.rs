@@ -114,7 +114,7 @@ pub enum OpenError {
         source: StoreError,
     },
     /// The log is damaged before its last transaction: without that part, acknowledged changes would be lost.
-    #[error("{} is damaged in {position}, and acknowledged changes stand behind that", path.display())]
+    #[error("{} is damaged in {position}, and acknowledged changes follow the damage", path.display())]
     LogDamaged {
         /// The log.
         path: PathBuf,
@@ -283,10 +283,10 @@ impl From<OpenError> for StoreError {
             OpenError::Damaged { source, .. } => Self::corrupt("the data file").with_source(source),
             OpenError::Unreadable { source, .. } => source,
             OpenError::LogDamaged { position, .. } => Self::corrupt(format!(
-                "the -wal is damaged in {position}, and acknowledged changes stand behind that"
+                "the -wal is damaged in {position}, and acknowledged changes follow the damage"
             )),
             OpenError::LogMissing { .. } => Self::unavailable(
-                "the -wal of the data file, which holds all changes since its creation, is missing: bring that back",
+                "the data file's -wal, which holds all changes since the file was created, is missing: bring that back",
             ),
             OpenError::Engine { source, .. } => {
                 Self::unavailable("the data file cannot be used").with_source(source)

@@ -55,7 +55,7 @@ impl OpenDatabase {
     /// Checks that the files are still those that were opened.
     pub(crate) fn check(&self, data: &DataFile) -> Result<(), FileLoss> {
         data.check().map_err(FileLoss::Data)?;
-        // Twice: another program may empty the log, as is its right, between the two steps of the first check.
+        // Twice, because another program may empty the log between the two steps of the first check, which is no damage.
         self.check_log().or_else(|_| self.check_log())?;
         self.log.check_path().map_err(FileLoss::LogPath)
     }
@@ -94,7 +94,7 @@ impl OpenDatabase {
         }
     }
 
-    /// Invalidates what stands behind the end of a log that could not be emptied; see
+    /// Invalidates the frames behind the end of a log that could not be emptied; see
     /// [`checkpoint::invalidate_tail`].
     pub(crate) fn invalidate_tail(&self, copied: LogCopy, path: &Path) -> Result<(), OpenError> {
         if copied == LogCopy::Emptied {

@@ -74,9 +74,9 @@ fn reason(faults: &[Fault]) -> String {
     }
     if !for_shell.is_empty() {
         let text = for_shell.join(" ");
-        reason.push_str(&format!(
-            "; remove names with control characters in a shell: sqlite3 FILE \"$(printf '{text}')\""
-        ));
+        reason.push_str("; remove names with control characters in a shell: sqlite3 FILE \"$(printf '");
+        reason.push_str(&text);
+        reason.push_str("')\"");
     }
     if named.iter().any(|fault| fault.statement.is_none()) {
         reason.push_str("; restore a backup");

@@ -94,7 +94,7 @@ fn open_snapshot_and_backup_refuse_a_log_that_is_damaged_before_its_last_transac
         let path = damaged.put(&room);
         match SqliteJournal::open(&path, EPOCH) {
             Err(OpenError::LogDamaged { position: found, .. }) => {
-                assert_eq!(found, place(byte), "byte {byte}")
+                assert_eq!(found, place(byte), "byte {byte}");
             }
             other => panic!("byte {byte}: {:?}", other.err()),
         }

@@ -23,7 +23,7 @@ const LINE_MAX: usize = 1024 * 1024;
 pub(crate) const LINE_TIME: std::time::Duration = std::time::Duration::from_secs(10);
 
 /// The answer to an unknown request.
-pub(crate) const NOT_UNDERSTOOD: &str = "the request cannot be read: is the client of another version?";
+pub(crate) const NOT_UNDERSTOOD: &str = "the request cannot be parsed: the client may be of another version";
 
 /// The number of records on a page of a listing.
 const PAGE: usize = 500;

@@ -20,7 +20,7 @@ pub(crate) fn check_config(args: &ServeArgs, loaded: &Loaded) -> Result<(), Fail
         // A store that already has accounts would start; to know that, the command would have to open it.
         let setting = loaded.named("initial-key-file");
         return Err(Failure::usage(format!(
-            "{setting}: there is no such folder, so a first key has no place"
+            "{setting}: the folder does not exist, so a first key cannot be written: make the folder first"
         )));
     }
     if let Some(warning) = warning {

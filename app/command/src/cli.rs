@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::completions::ManArgs;
+use crate::events::EventsCommand;
 use crate::failure::Failure;
 use crate::healthcheck::HealthcheckArgs;
 use crate::keys::{AccountsCommand, KeysCommand, ReloadArgs, StoreTarget};
@@ -33,9 +34,9 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Serve the petstore; what `petstore` alone does
+    /// Serve the petstore (the default command)
     Serve(Box<ServeArgs>),
-    /// Make, list and end API keys
+    /// Create, list and revoke API keys
     Keys {
         #[command(flatten)]
         target: StoreTarget,
@@ -44,7 +45,7 @@ enum Command {
     },
     /// List and change accounts
     #[command(
-        after_help = "An account is made with its first key: `petstore keys create --account NAME --plan PLAN`."
+        after_help = "An account is created with its first key: `petstore keys create --account NAME --plan PLAN`."
     )]
     Accounts {
         #[command(flatten)]
@@ -52,13 +53,18 @@ enum Command {
         #[command(subcommand)]
         command: AccountsCommand,
     },
+    /// Read the event log of a server
+    Events {
+        #[command(subcommand)]
+        command: EventsCommand,
+    },
     /// Load a whole shop into an empty store, from newline-delimited JSON
     Import(ImportArgs),
     /// Write the whole shop as newline-delimited JSON
     Export(TransferArgs),
     /// Copy the data file, also while a server uses it
     Backup(TransferArgs),
-    /// Take changed plans, CORS and certificates into a running server, without a restart
+    /// Apply changed plans, CORS and certificates to a running server
     Reload(ReloadArgs),
     /// Show which settings would be in force, and where each comes from
     CheckConfig(Box<ServeArgs>),
@@ -66,7 +72,7 @@ enum Command {
     Settings(SettingsArgs),
     /// Print the contract (OpenAPI 3.0.3)
     Openapi {
-        /// What the paths of the contract stand under
+        /// Base path of the contract
         #[arg(long, env = "PETSTORE_BASE_PATH", default_value = openapi::BASE_PATH, value_parser = expected::base_path, value_name = "PATH")]
         base_path: String,
     },
@@ -91,16 +97,16 @@ pub(crate) fn command() -> clap::Command {
     let command = command.mut_subcommand("check-config", |check| check.after_help(MORE));
     // The three commands share their arguments, but the file has another meaning in each.
     let files = [
-        ("import", "The lines; `-` is standard input"),
-        ("export", "Where the lines go; `-` is standard output"),
-        ("backup", "Where the copy goes; there must be no such file yet"),
+        ("import", "File to import; `-` is standard input"),
+        ("export", "File to write; `-` is standard output"),
+        ("backup", "File to write; it must not exist yet"),
     ];
     let command = files.iter().fold(command, |command, (name, help)| {
         command.mut_subcommand(name, |transfer| transfer.mut_arg("file", |file| file.help(*help)))
     });
     // Only a server can reload.
     let command = command.mut_subcommand("reload", |reload| {
-        reload.mut_arg("db", |db| db.help("Where the data is kept: the server's socket is beside it"))
+        reload.mut_arg("db", |db| db.help("Location of the data: the server's socket is beside it"))
     });
     // A backup asks the server that is found beside the file; without one it reads the file.
     let command = command.mut_subcommand("backup", |backup| {
@@ -156,14 +162,16 @@ fn dispatch(cli: Cli, loaded: &Loaded, line: CommandLine, warnings: &[String]) -
     let Cli { command: name, serve, config } = cli;
     let name = name.unwrap_or_else(|| Command::Serve(Box::new(serve)));
     // A server writes them to its log.
-    if !matches!(name, Command::Serve(_)) {
-        warnings.iter().for_each(|warning| notify(&format!("warning: {warning}")));
+    let is_server = matches!(name, Command::Serve(_));
+    for warning in warnings.iter().filter(|_| !is_server) {
+        notify(&format!("warning: {warning}"));
     }
     match name {
         Command::Serve(args) => serve::serve(&args, loaded, line, warnings),
         Command::CheckConfig(args) => check_config::check_config(&args, loaded),
         Command::Keys { target, command } => command.run(&target.with_config(config)),
         Command::Accounts { target, command } => command.run(&target.with_config(config)),
+        Command::Events { command } => command.run(),
         Command::Reload(args) => args.run(),
         Command::Settings(args) => args.run(),
         Command::Openapi { base_path } => {

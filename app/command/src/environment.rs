@@ -84,7 +84,7 @@ impl Entropy for SystemEntropy {
 }
 
 fn unavailable(error: getrandom::Error) -> StoreError {
-    StoreError::unavailable("the system gives no randomness").with_source(error)
+    StoreError::unavailable("the system's random number generator failed").with_source(error)
 }
 
 #[cfg(test)]
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn threads_are_pressed_when_they_rest_for_less_than_a_tenth_of_their_time() {
+    fn threads_are_saturated_when_they_are_idle_for_less_than_a_tenth_of_their_time() {
         let ms = Duration::from_millis;
         assert!(is_hardly_any(ms(9), ms(100), 1) && is_hardly_any(ms(19), ms(100), 2));
         assert!(!is_hardly_any(ms(10), ms(100), 1) && !is_hardly_any(ms(20), ms(100), 2));

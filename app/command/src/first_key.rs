@@ -49,12 +49,12 @@ impl<'a> FirstKey<'a> {
             // Reading a pipe would block, and a second start could not read it again.
             let file = file.display();
             return Err(Failure::usage(format!(
-                "{file} is no file: a key is written to one, and found there again"
+                "{file} is not a regular file: name a regular file for the key"
             )));
         }
         match text_file::read(file) {
             Ok(text) if text.trim().is_empty() => Ok(Self::ToFile(file)),
-            Ok(text) => Self::parse(&text, &format!("what stands in {}", file.display())),
+            Ok(text) => Self::parse(&text, &format!("the content of {}", file.display())),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self::ToFile(file)),
             Err(error) => Err(Failure::because(format!("{} cannot be read: {error}", file.display()))),
         }
@@ -89,13 +89,17 @@ impl<'a> FirstKey<'a> {
         match made {
             InitialKey::NotNeeded { is_known } => {
                 if is_wanted && !is_known {
-                    log.say("first key: the store has accounts, so none was made; `petstore keys create` makes one");
+                    log.info("first key: not created, because the store has accounts; `petstore keys create` creates \
+                        a key");
                 }
                 Ok(None)
             }
             InitialKey::Made(_) if is_known => {
                 if let Some(file) = written {
-                    log.say(&format!("first key: written to {}, for the account {OF_FIRST}", file.display()));
+                    log.info(&format!(
+                        "first key: written to {}, for the account {OF_FIRST}",
+                        file.display()
+                    ));
                 }
                 Ok(None)
             }
@@ -106,7 +110,8 @@ impl<'a> FirstKey<'a> {
 
 /// Prints a new key.
 pub(crate) fn show(key: &ApiKey) -> Result<(), Failure> {
-    const LOST: &str = "the first key was made and is lost: where the data is kept, make another with `petstore keys`, and revoke it";
+    const LOST: &str = "the first key was created but could not be shown: create another one with `petstore keys \
+        create` on this data, and revoke the first";
     print_once(&format!("API key of the account {OF_FIRST}, shown this once:\n{}\n", key.reveal()))
         .map_err(|failure| Failure::because(format!("{}; {LOST}", failure.message)))
 }
@@ -126,7 +131,7 @@ fn new_key_in(file: &Path) -> Result<ApiKey, Failure> {
             }
             _ => "",
         };
-        Failure::because(format!("the key cannot be written to {}: {error}{advice}", file.display()))
+        Failure::because(format!("cannot write the key to {}: {error}{advice}", file.display()))
     })?;
     Ok(key)
 }

@@ -21,11 +21,11 @@ pub(crate) struct HealthcheckArgs {
     #[arg(long, env = "PETSTORE_LISTEN", default_value = "127.0.0.1:8080", value_parser = address, value_name = "ADDRESS:PORT")]
     listen: SocketAddr,
 
-    /// Address of its own for /health and /ready, if it has one
+    /// Separate address for /health and /ready, if the server has one
     #[arg(long, env = "PETSTORE_OPS_LISTEN", value_parser = address, value_name = "ADDRESS:PORT")]
     ops_listen: Option<SocketAddr>,
 
-    /// Certificate of the server, if it serves under TLS
+    /// Certificate of the server, if it uses TLS
     #[arg(long, env = "PETSTORE_TLS_CERT", value_name = "FILE")]
     tls_cert: Option<PathBuf>,
 }
@@ -44,7 +44,7 @@ impl HealthcheckArgs {
         let is_secure = self.tls_cert.is_some() && self.ops_listen.is_none();
         let status = ask(address, is_secure).map_err(|error| match error.kind() {
             io::ErrorKind::ConnectionRefused => {
-                Failure::because(format!("{address}: nobody serves there: {error}"))
+                Failure::because(format!("{address}: no server listens there: {error}"))
             }
             io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
                 Failure::because(format!("{address}: no answer within {} s", PATIENCE.as_secs()))
@@ -54,10 +54,10 @@ impl HealthcheckArgs {
         match status.as_str() {
             "200" => Ok(()),
             "404" if self.ops_listen.is_none() => {
-                let hint = "does the server have another address for it? Then name its --ops-listen";
-                Err(Failure::because(format!("{address}: /ready says 404; {hint}")))
+                let hint = "if the server has a separate address for it, name it with --ops-listen";
+                Err(Failure::because(format!("{address}: /ready answers 404; {hint}")))
             }
-            _ => Err(Failure::because(format!("{address}: /ready says {status}"))),
+            _ => Err(Failure::because(format!("{address}: /ready answers {status}"))),
         }
     }
 }
@@ -80,9 +80,9 @@ fn status(mut stream: impl Read + Write, address: SocketAddr) -> io::Result<Stri
     // `HTTP/1.1 200`: the first twelve bytes of the status line.
     let mut line = [0; 12];
     stream.read_exact(&mut line).map_err(|error| match error.kind() {
-        io::ErrorKind::UnexpectedEof => {
-            io::Error::other("closed without an answer; does it serve under TLS?")
-        }
+        io::ErrorKind::UnexpectedEof => io::Error::other(
+            "the server closed the connection without an answer; if it uses TLS, name its --tls-cert",
+        ),
         _ => error,
     })?;
     Ok(String::from_utf8_lossy(&line[9..]).into_owned())

@@ -39,7 +39,7 @@ impl ReloadArgs {
             Some(AdminAnswer::Reloaded { lines }) => print(&visible(&(lines.join("\n") + "\n"))),
             Some(_) => Err(unexpected()),
             None => Err(Failure::because(format!(
-                "no server answers at {}: name its --admin-socket or --db",
+                "no server listens at {}: name its --admin-socket or --db",
                 server.socket.display()
             ))),
         }
@@ -49,20 +49,20 @@ impl ReloadArgs {
 /// `petstore keys …`
 #[derive(Debug, Subcommand)]
 pub(crate) enum KeysCommand {
-    /// Make a key, shown once
+    /// Create a key and show it once
     Create {
-        /// The account it is for, made if there is none of this name; a new one unless told otherwise
+        /// Account of the key, created if it does not exist; default: a new account
         #[arg(long, value_parser = name, value_name = "NAME")]
         account: Option<String>,
         #[command(flatten)]
         plan: PlanArgs,
-        /// What the key permits: read, write or both
+        /// Scopes of the key: read, write or both
         #[arg(long, default_value = "read,write", value_parser = scopes, value_name = "SCOPES")]
         scopes: String,
         /// When it expires: 30d, 2030-12-05T00:00:00Z, or never
         #[arg(long, default_value = "never", value_parser = expiry_or_never, value_name = "TIME")]
         expires: String,
-        /// What you call it
+        /// Label of the key
         #[arg(long, default_value = "", value_parser = label, value_name = "TEXT")]
         label: String,
         /// Print the key alone
@@ -71,7 +71,7 @@ pub(crate) enum KeysCommand {
     },
     /// List keys
     List {
-        /// Only those of this account
+        /// Only keys of this account
         #[arg(long, value_parser = name, value_name = "NAME")]
         account: Option<String>,
     },
@@ -81,27 +81,27 @@ pub(crate) enum KeysCommand {
         #[arg(value_parser = key_ref)]
         key: String,
     },
-    /// Change what a key permits, when it expires, or its label
+    /// Change the scopes, the expiry or the label of a key
     Update {
         /// Its id, or its first twelve characters
         #[arg(value_parser = key_ref)]
         key: String,
-        /// What the key permits: read, write or both
+        /// Scopes of the key: read, write or both
         #[arg(long, value_parser = scopes, value_name = "SCOPES")]
         scopes: Option<String>,
         /// When it expires: 30d, 2030-12-05T00:00:00Z, or never
         #[arg(long, value_parser = expiry_or_never, value_name = "TIME")]
         expires: Option<String>,
-        /// What you call it
+        /// Label of the key
         #[arg(long, value_parser = label, value_name = "TEXT")]
         label: Option<String>,
     },
-    /// Replace a key: make a second one like it, and let the old one live on for an overlap
+    /// Replace a key: create a new one and keep the old one valid for an overlap
     Rotate {
         /// Its id, or its first twelve characters
         #[arg(value_parser = key_ref)]
         key: String,
-        /// How long the old key lives on, at most until its own expiry; as the server is set unless told otherwise
+        /// Time for which the old key stays valid, at most until its own expiry; default: the server's setting
         #[arg(long, env = "PETSTORE_OVERLAP", value_parser = duration, value_name = "TIME")]
         overlap: Option<Duration>,
         /// Print the new key alone

@@ -27,8 +27,8 @@ pub(crate) struct Log {
     sample: u64,
     seen: AtomicU64,
     json: bool,
-    /// Whether a request's line has the client's address.
-    tells_clients: bool,
+    /// Set if a request's line has the client's address.
+    logs_clients: bool,
     clock: Arc<dyn Clock>,
     sink: Sink,
 }
@@ -47,11 +47,11 @@ impl Log {
             sample: u64::from(args.log_sample),
             seen: AtomicU64::new(0),
             json,
-            tells_clients: args.log_client,
+            logs_clients: args.log_client,
             clock: Arc::clone(&clock),
             sink: Sink::to_standard_error(move |lost| {
                 let message = format!(
-                    "{} of the log lost: not written, or not as fast as they came",
+                    "log: {} lost, because the queue was full or the output could not be written",
                     counted(lost, "line")
                 );
                 text_of(&Line::new(clock.now(), Level::Warn, &message), json)
@@ -65,7 +65,7 @@ impl Log {
     }
 
     /// Logs an event of the server.
-    pub(crate) fn say(&self, what: &str) {
+    pub(crate) fn info(&self, what: &str) {
         self.write(&self.line(Level::Info, what));
     }
 
@@ -75,7 +75,7 @@ impl Log {
     }
 
     /// Logs an error of the server.
-    pub(crate) fn complain(&self, what: &str) {
+    pub(crate) fn error(&self, what: &str) {
         self.write(&self.line(Level::Error, what));
     }
 
@@ -120,7 +120,7 @@ impl Observer for Log {
             (None, true) => (Level::Warn, "slow"),
             (None, false) => (Level::Info, "request"),
         };
-        let client = self.tells_clients.then_some(exchange.client);
+        let client = self.logs_clients.then_some(exchange.client);
         self.write(&self.line(level, message).of(exchange, client));
     }
 
@@ -129,6 +129,6 @@ impl Observer for Log {
     }
 
     fn trouble(&self, what: &str) {
-        self.complain(what);
+        self.error(what);
     }
 }

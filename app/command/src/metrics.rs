@@ -9,6 +9,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use petstore_domain::Timestamp;
 use petstore_http::{Exposition, TransportStats};
 use petstore_ports::{Clock, StoreCounts};
 use petstore_service::Service;
@@ -33,10 +34,12 @@ pub(crate) struct Metrics {
 impl Exposition for Metrics {
     fn text(&self, transport: &TransportStats) -> String {
         let mut registry = Registry::default();
+        let now = self.clock.now();
         registry.register_collector(Box::new(Snapshot {
+            now,
             transport: transport.clone(),
             store: self.backend.stats().counts(),
-            is_ready: self.backend.is_ready(self.clock.now()),
+            is_ready: self.backend.is_ready(now),
             service: self.service.figures(),
             commits: self.backend.commits.as_ref().map(|commits| commits.stats()),
             log_pages: self.backend.log_pages(),
@@ -54,6 +57,7 @@ impl Exposition for Metrics {
 /// All statistics as of one moment.
 #[derive(Debug)]
 struct Snapshot {
+    now: Timestamp,
     transport: TransportStats,
     store: StoreCounts,
     is_ready: bool,
@@ -71,7 +75,8 @@ impl Collector for Snapshot {
         let mut families = Families(encoder);
         self.transport(&mut families)?;
         self.store(&mut families)?;
-        let help = "Lines of the log that were lost: nobody read those before, or they could not be written, as on a full disk";
+        self.events(&mut families)?;
+        let help = "Log lines that were lost: the queue was full, or the output could not be written";
         families.counter("petstore_log_lines_dropped", help, self.dropped)?;
         let build = [("version", version::NUMBER.to_owned()), ("commit", version::COMMIT.to_owned())];
         families.gauges("petstore_build_info", "What this is", [(build, 1)])?;
@@ -103,7 +108,7 @@ impl Snapshot {
         });
         families.counters("petstore_http_requests", "Requests that were answered", counts)?;
         let histograms = latencies.iter().map(|one| ([("route", one.route)], one.sum, &*one.buckets));
-        let help = "From a request's head to its answer";
+        let help = "Time from the head of a request to its answer";
         families.durations("petstore_http_request_duration", help, histograms)?;
         let help = "Requests that are being answered";
         families.gauge("petstore_http_requests_in_flight", help, *in_flight)?;
@@ -114,17 +119,13 @@ impl Snapshot {
         )?;
         families.gauge("petstore_http_connections", "Connections that are open", *connections)?;
         families.counter("petstore_http_panics", "Handlers that panicked; each cost one request", *panics)?;
-        let help = "Requests that were refused because others had waited too long for their turn";
+        let help = "Requests that were refused because of overload";
         families.counter("petstore_http_shed", help, *shed)?;
         let help = "Values of Forwarded and X-Forwarded headers of trusted proxies that were ignored";
         families.counter("petstore_http_forwarded_ignored", help, *forwarded_ignored)?;
         let counts =
             decisions.iter().map(|one| ([("plan", one.plan), ("decision", one.decision)], one.count));
-        families.counters(
-            "petstore_quota_decisions",
-            "What the gate decided about requests with a key",
-            counts,
-        )
+        families.counters("petstore_quota_decisions", "Decisions about requests with a key", counts)
     }
 
     fn store(&self, families: &mut Families<'_>) -> fmt::Result {
@@ -155,19 +156,33 @@ impl Snapshot {
             "Operations that the store was asked to run",
             counts,
         )?;
+        let help = "Calls of the quota store that failed";
+        families.counter("petstore_quota_store_failures", help, service.quota_failures)?;
+        let help = "Requests for which the quota store was not called, since it had failed repeatedly";
+        families.counter("petstore_quota_store_unasked", help, service.quota_unasked)?;
         if let Some(log_pages) = self.log_pages {
-            let help = "Pages in the data file's log";
+            let help = "Pages in the -wal of the data file";
             families.gauge("petstore_store_log_pages", help, log_pages.into())?;
-            let help = "1 while the data file's log is not copied, and grows";
+            let help = "1 while the -wal of the data file is not checkpointed";
             families.gauge("petstore_store_log_stuck", help, self.log_is_stuck.into())?;
         }
         let Some(commits) = &self.commits else { return Ok(()) };
         let help = "Commits that failed";
         families.counter("petstore_store_commit_failures", help, commits.failures)?;
-        let (name, help) = ("petstore_store_commit_duration", "From a batch to its sync");
+        let (name, help) = ("petstore_store_commit_duration", "Time from a batch to its sync");
         families.duration(name, help, commits.time, &commits.durations)?;
-        let help = "Operations that were committed together";
+        let help = "Operations in a batch";
         families.sizes("petstore_store_batch_operations", help, commits.operations, &commits.sizes)
+    }
+
+    fn events(&self, families: &mut Families<'_>) -> fmt::Result {
+        let help = "Position of the last event in the log";
+        families.gauge("petstore_events_head", help, self.store.last_event)?;
+        let help = "Age of the oldest event in the log; 0 without events";
+        let age = self.store.oldest_event_at.map_or(Duration::ZERO, |oldest| self.now.since(oldest));
+        families.gauge_of("petstore_events_oldest", help, &Unit::Seconds, age.as_secs_f64())?;
+        let help = "Streams of events that are open";
+        families.gauge("petstore_events_streams", help, self.transport.streams)
     }
 }
 

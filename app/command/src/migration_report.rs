@@ -6,7 +6,7 @@ use petstore_domain::{Renamed, UniqueName};
 use petstore_sqlite::RepairedValues;
 
 /// The number of renamed records that are listed one by one.
-const TOLD_MAX: usize = 20;
+const LISTED_MAX: usize = 20;
 
 /// Returns a line for each kind of value that was corrected in a data file.
 pub(crate) fn lines(mended: &RepairedValues) -> Vec<String> {
@@ -19,15 +19,12 @@ pub(crate) fn lines(mended: &RepairedValues) -> Vec<String> {
             "renamed to `category ID`",
         ),
         (mended.accounts, "accounts without a visible character in their name", "renamed to `account-ID`"),
-        (mended.labels, "keys with a label without a visible character", "which is empty now"),
-        (mended.answers, "answers kept for retries with such a date or name", "changed alike"),
+        (mended.labels, "keys with a label without a visible character", "set to an empty label"),
+        (mended.answers, "stored idempotent answers with such a date or name", "corrected in the same way"),
     ];
     let counted = kinds.into_iter().filter(|(count, ..)| *count > 0);
-    let mut lines: Vec<_> = counted
-        .map(|(count, what, how)| {
-            format!("an older version had stored what is not taken any more: {what}, {how}: {count}")
-        })
-        .collect();
+    let mut lines: Vec<_> =
+        counted.map(|(count, what, how)| format!("migration: {count} {what}, {how}")).collect();
     lines.extend(renamed_categories(&mended.renamed));
     lines.extend(renamed("account", "accounts", &mended.renamed_accounts));
     lines
@@ -43,13 +40,17 @@ fn renamed<Id: Display, Name: UniqueName>(
     plural: &str,
     renamed: &[Renamed<Id, Name>],
 ) -> Vec<String> {
-    let told = renamed.iter().take(TOLD_MAX).map(|Renamed { id, of, from, to }| {
+    let told = renamed.iter().take(LISTED_MAX).map(|Renamed { id, of, from, to }| {
         // Escaped: equal names may look alike, and a name may contain control characters.
-        format!("{kind} {id} has the name of {kind} {of}, {:?}, and is {:?} now", from.as_str(), to.as_str())
+        format!(
+            "{kind} {id} has the name of {kind} {of}, {:?}, and was renamed to {:?}",
+            from.as_str(),
+            to.as_str()
+        )
     });
     let mut lines: Vec<_> = told.collect();
-    if renamed.len() > TOLD_MAX {
-        lines.push(format!("{} more {plural} were renamed alike", renamed.len() - TOLD_MAX));
+    if renamed.len() > LISTED_MAX {
+        lines.push(format!("{} more {plural} were renamed in the same way", renamed.len() - LISTED_MAX));
     }
     lines
 }

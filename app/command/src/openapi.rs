@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn the_json_is_the_yaml_and_may_be_read_as_yaml() {
+    fn the_json_equals_the_yaml_and_is_valid_yaml() {
         let yaml: serde_json::Value = serde_saphyr::from_str(YAML).unwrap();
         assert_eq!(serde_json::from_str::<serde_json::Value>(JSON).unwrap(), yaml);
         // Characters that YAML does not allow unescaped, or reads as a line end or a byte order mark.

@@ -19,7 +19,7 @@ const LIVE: [&str; 7] =
 
 /// Reloads the settings.
 pub(crate) struct Reloader {
-    line: CommandLine,
+    command_line: CommandLine,
     in_force: Mutex<Vec<InForce>>,
     live: Live,
     supervisor: Arc<Supervisor>,
@@ -48,12 +48,12 @@ pub(crate) struct Reloaded {
 
 impl Reloader {
     pub(crate) fn new(
-        line: CommandLine,
+        command_line: CommandLine,
         in_force: Vec<InForce>,
         live: Live,
         supervisor: Arc<Supervisor>,
     ) -> Self {
-        Self { line, in_force: Mutex::new(in_force), live, supervisor }
+        Self { command_line, in_force: Mutex::new(in_force), live, supervisor }
     }
 
     /// Reads the settings again. If one is wrong, nothing changes.
@@ -68,7 +68,7 @@ impl Reloader {
     }
 
     fn read(&self, in_force: &mut [InForce]) -> Result<Reloaded, String> {
-        let loaded = self.line.load(Reading::Again).map_err(|error| match error {
+        let loaded = self.command_line.load(Reading::Again).map_err(|error| match error {
             LoadError::Usage(error) => error.to_string(),
             LoadError::Settings(failure) => failure.message,
         })?;
@@ -79,7 +79,7 @@ impl Reloader {
         let Live { service, http, certificate } = &self.live;
         let mut reloaded = differences(in_force, &loaded);
         reloaded.warning =
-            named.as_ref().and_then(|(files, read)| tls::untimely(files, read, SystemClock.now()));
+            named.as_ref().and_then(|(files, read)| tls::date_warning(files, read, SystemClock.now()));
         service.set_plans(args.plans());
         http.set_cors(args.cors.clone());
         if let (Some(certificate), Some((files, renewed))) = (certificate, named)
@@ -116,6 +116,6 @@ impl Reloaded {
         let waits = self.needs_restart.iter().map(|line| format!("needs a restart: {line}"));
         let renewed = self.renewed.then(|| "in force: a new certificate".to_owned());
         let lines: Vec<_> = changed.chain(renewed).chain(waits).collect();
-        if lines.is_empty() { vec!["reloaded; no setting has changed".to_owned()] } else { lines }
+        if lines.is_empty() { vec!["reloaded: no setting has changed".to_owned()] } else { lines }
     }
 }

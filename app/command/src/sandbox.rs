@@ -68,15 +68,15 @@ pub(crate) fn claim(db: &Db, backend: &Backend, named: &dyn Fn(&str) -> String) 
     let counts = backend.stats().counts();
     if counts.accounts + counts.categories > 0 {
         return Err(Failure::usage(format!(
-            "{} and {} do not go together: that file holds data that is no sandbox's, and a reset would empty it; \
-             name another --db, or memory",
+            "{} and {} exclude each other: the file holds data that was not created by a sandbox, and a reset would \
+                delete it; name another --db, or memory",
             named("sandbox"),
             named("db")
         )));
     }
     File::create(&mark)
         .map(drop)
-        .map_err(|error| Failure::because(format!("{} cannot be made: {error}", mark.display())))
+        .map_err(|error| Failure::because(format!("cannot create {}: {error}", mark.display())))
 }
 
 /// Returns whether only sandboxes have served this file.
@@ -92,8 +92,8 @@ pub(crate) fn check_inherited(args: &ServeArgs, endpoints: [Option<&Endpoint>; 2
         let is_here = address.is_ok_and(|address| address.ip().to_canonical().is_loopback());
         if !is_here && !args.sandbox_anywhere {
             return Err(Failure::usage(
-                "other machines may reach a socket that was handed over, and whoever reaches a sandbox can empty it; \
-                 sandbox-anywhere permits that",
+                "other machines may reach the inherited socket, and every client can empty a sandbox; set \
+                    sandbox-anywhere to permit that",
             ));
         }
     }
@@ -109,7 +109,7 @@ pub(crate) fn disclaim(db: &Db) -> Result<(), Failure> {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         Err(error) => Err(error),
     };
-    removed.map_err(|error| Failure::because(format!("{} cannot be removed: {error}", mark.display())))
+    removed.map_err(|error| Failure::because(format!("cannot remove {}: {error}", mark.display())))
 }
 
 /// The origin of the sandbox for the reference page: the contract's listener or the operations listener. A placeholder
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_is_told_if_it_can_be_typed() {
+    fn the_origin_is_a_usable_address_or_a_placeholder() {
         let at = |address: &str| Endpoint::Address(address.parse().unwrap());
         let public = at("127.0.0.1:8080");
         assert_eq!(origin(&public, None, false), "http://127.0.0.1:8080");

@@ -44,7 +44,7 @@ const ANSWERING_TIME: Duration = Duration::from_secs(1);
 pub(crate) fn serve(
     args: &ServeArgs,
     loaded: &Loaded,
-    line: CommandLine,
+    command_line: CommandLine,
     warnings: &[String],
 ) -> Result<(), Failure> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
@@ -57,11 +57,11 @@ pub(crate) fn serve(
     let wants_panics = args.log != LogLevel::Off;
     std::panic::set_hook(Box::new(move |_| {
         if wants_panics {
-            hook.complain("a panic was caught");
+            hook.error("a panic was caught");
         }
     }));
     let runtime = single_threaded()?;
-    let served = runtime.block_on(run(args, loaded, line, clock, &log));
+    let served = runtime.block_on(run(args, loaded, command_line, clock, &log));
     log.close();
     // A second signal does not wait for the threads that drain.
     runtime.shutdown_background();
@@ -80,7 +80,8 @@ impl<'a> Inputs<'a> {
     /// Reads and checks them.
     pub(crate) fn read(args: &'a ServeArgs, loaded: &Loaded) -> Result<Self, Failure> {
         let read = tls::read(args, loaded, Reading::First)?;
-        let warning = read.as_ref().and_then(|(files, read)| tls::untimely(files, read, SystemClock.now()));
+        let warning =
+            read.as_ref().and_then(|(files, read)| tls::date_warning(files, read, SystemClock.now()));
         let certificate = read.map(|(files, read)| Certificate::new(files, read));
         AdminSocket::judge(&args.admin_socket()).map_err(Failure::usage)?;
         Ok(Self { certificate, warning, first_key: FirstKey::find(args.initial_key_file.as_deref())? })
@@ -90,7 +91,7 @@ impl<'a> Inputs<'a> {
 async fn run(
     args: &ServeArgs,
     loaded: &Loaded,
-    line: CommandLine,
+    command_line: CommandLine,
     machine: Arc<dyn Clock>,
     log: &Arc<Log>,
 ) -> Result<(), Failure> {
@@ -159,7 +160,7 @@ async fn run(
 
     let scheme = if certificate.is_some() { "https" } else { "http" };
     let live = Live { service: Arc::clone(&service), http: http.clone(), certificate };
-    let reloader = Arc::new(Reloader::new(line, loaded.in_force(), live, Arc::clone(&supervisor)));
+    let reloader = Arc::new(Reloader::new(command_line, loaded.in_force(), live, Arc::clone(&supervisor)));
     let bulk = Arc::new(BulkTransfers::new(Arc::clone(&backend)));
     let handler = AdminHandler {
         reloader: Some(Arc::clone(&reloader)),
@@ -171,7 +172,7 @@ async fn run(
     if let Some(socket) = socket {
         tokio::spawn(socket.serve(handler));
     }
-    tokio::spawn(run_housekeeping(Arc::clone(&backend), clock, Arc::clone(log)));
+    tokio::spawn(run_housekeeping(Arc::clone(&backend), Arc::clone(&service), clock, Arc::clone(log)));
     tokio::spawn(record_bans(Arc::clone(&service), Arc::clone(log)));
     tokio::spawn(Arc::clone(&supervisor).watchdog());
     announce(args, scheme, &servers, log);
@@ -181,13 +182,13 @@ async fn run(
         reload(&reloader, log);
     }
     supervisor.stopping();
-    log.say("stopping; another signal stops at once");
+    log.info("stopping; another signal stops at once");
     let ended = tokio::select! {
         ended = stop(servers, record_last_bans(&service, log), backend, &bulk) => ended,
         () = signals.another_end() => Err(Failure::because("stopped at once")),
     };
     if ended.is_ok() {
-        log.say("stopped");
+        log.info("stopped");
     }
     ended
 }
@@ -195,15 +196,15 @@ async fn run(
 fn reload(reloader: &Reloader, log: &Log) {
     match reloader.reload() {
         Ok(done) => {
-            done.lines().iter().for_each(|line| log.say(line));
+            done.lines().iter().for_each(|line| log.info(line));
             done.warning.iter().for_each(|warning| log.warn(warning));
         }
-        Err(why) => log.complain(&format!("nothing was reloaded: {why}")),
+        Err(why) => log.error(&format!("nothing was reloaded: {why}")),
     }
 }
 
 fn open_store(args: &ServeArgs, idle: IdleTime, log: &Log) -> Result<Backend, Failure> {
-    let if_in_use = "stop that one, or name another --db";
+    let if_in_use = "stop that process, or name another --db";
     let opened = Backend::open_with(&args.db, if_in_use, idle, args.open_options())?;
     opened.set_event_retention(args.event_retention, args.event_bytes);
     for line in migration_report::lines(&opened.mended) {
@@ -217,12 +218,13 @@ fn open_store(args: &ServeArgs, idle: IdleTime, log: &Log) -> Result<Backend, Fa
 
 /// Warns at each start, since the setting would also drop the next damage.
 fn tell_what_was_dropped(db: &Db, dropped: Option<LogPosition>, log: &Log) {
-    const TAKE_AWAY: &str = "take drop-damaged-wal away, which would do the same for the next damage";
+    const TAKE_AWAY: &str =
+        "remove drop-damaged-wal, which would also drop the changes behind the next damage";
     match dropped {
         Some(place) => log.warn(&format!(
-            "{db}-wal was damaged in {place}, and the changes that stood behind that are dropped; {TAKE_AWAY}"
+            "{db}-wal was damaged in {place}, and the changes behind the damage were dropped; {TAKE_AWAY}"
         )),
-        None => log.warn(&format!("nothing had to be dropped from {db}-wal; {TAKE_AWAY}")),
+        None => log.warn(&format!("{db}-wal is not damaged, and nothing was dropped; {TAKE_AWAY}")),
     }
 }
 
@@ -234,8 +236,8 @@ fn open_socket(args: &ServeArgs, log: &Log) -> Result<Option<AdminSocket>, Failu
         Ok(socket) => Ok(Some(socket)),
         Err(error) if args.db == Db::Memory && args.admin_socket.is_none() => {
             log.warn(&format!(
-                "no admin socket: {} cannot be opened: {error}; the keys, accounts, import, export and reload commands \
-                 do not reach this server unless --admin-socket names another file",
+                "no admin socket: {} cannot be opened: {error}; the commands keys, accounts, import, export and \
+                    reload cannot reach this server: name another file with --admin-socket",
                 path.display()
             ));
             Ok(None)
@@ -257,7 +259,7 @@ async fn fill(
     let backend = Arc::clone(backend);
     let filled = signals.unless_stopped(log, move || demo::fill(backend.bulk(), pets)).await?;
     if filled == Some(false) {
-        log.say("demo: the store is not empty, and stays as it is");
+        log.info("demo: the store is not empty and was left unchanged");
     }
     Ok(filled.map(|_| ()))
 }
@@ -282,14 +284,15 @@ async fn stop(
     };
     let Ok(closed) = tokio::time::timeout(CLOSING_TIME, closed).await else {
         return Err(Failure::because(
-            "an import, an export or the disk does not come to an end; what was acknowledged is kept",
+            "the store did not close in time, because of an import, an export or the disk; acknowledged changes are \
+                kept",
         ));
     };
     // An import that the store has waited for may still have to answer its client.
     let _: Result<(), _> = tokio::time::timeout(ANSWERING_TIME, bulk.answered()).await;
     match (drained, closed) {
         (Ok(true), Ok(())) => Ok(()),
-        _ => Err(Failure::because("some answers were cut off at the end of the drain")),
+        _ => Err(Failure::because("some answers were cut off at the end of the drain time")),
     }
 }
 
@@ -298,18 +301,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_end_waits_for_the_answer_that_an_import_owes_but_not_for_ever() {
+    fn a_stop_waits_for_a_pending_import_answer_within_a_time_limit() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
         runtime.unwrap().block_on(async {
             for (answered, ended) in
                 [(ANSWERING_TIME / 2, ANSWERING_TIME / 2), (2 * ANSWERING_TIME, ANSWERING_TIME)]
             {
                 let bulk = BulkTransfers::new(Arc::new(Backend::in_memory(1)));
-                let owed = bulk.owe();
+                let pending = bulk.mark_pending();
                 let begun = tokio::time::Instant::now();
                 tokio::spawn(async move {
                     tokio::time::sleep(answered).await;
-                    drop(owed);
+                    drop(pending);
                 });
                 stop(vec![], async {}, Arc::new(Backend::in_memory(1)), &bulk).await.unwrap();
                 // The paused clock advances only while all tasks wait.

@@ -1,4 +1,4 @@
-//! What `petstore serve` may be told: by flags, else by the environment, else by a settings file, else by the defaults.
+//! The settings of `petstore serve`: flags, environment variables, a settings file and defaults, in this precedence.
 
 mod advice;
 mod apply;
@@ -25,8 +25,8 @@ pub(crate) use self::reference::{Form, reference};
 pub(crate) use self::sources::{CommandLine, InForce, LoadError, Loaded, meant, of_a_server_here, value_of};
 use crate::openapi;
 
-/// How `petstore serve` is told what to do: the one table of all settings. The flags, the variables, the keys of the
-/// settings file, the help, the sample file and the reference are all made from it. A value's name is its range.
+/// The table of all settings. The flags, the variables, the keys of the settings file, the help, the sample file and the
+/// reference are made from it. The name of a value is its range.
 #[derive(Debug, Clone, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a setting of its own")]
 pub(crate) struct ServeArgs {
@@ -34,11 +34,11 @@ pub(crate) struct ServeArgs {
     #[arg(long, env = "PETSTORE_LISTEN", default_value = "127.0.0.1:8080", value_parser = expected::address, value_name = "ADDRESS:PORT", help_heading = "Serving")]
     pub(crate) listen: SocketAddr,
 
-    /// Address of its own for /health, /ready and /metrics
+    /// Separate address for /health, /ready and /metrics
     #[arg(long, env = "PETSTORE_OPS_LISTEN", value_parser = expected::address, value_name = "ADDRESS:PORT", help_heading = "Serving")]
     pub(crate) ops_listen: Option<SocketAddr>,
 
-    /// Certificate to serve under TLS with, its chain behind it (PEM)
+    /// TLS certificate, followed by its chain (PEM)
     #[arg(long, env = "PETSTORE_TLS_CERT", value_name = "FILE", help_heading = "Serving")]
     pub(crate) tls_cert: Option<PathBuf>,
 
@@ -46,39 +46,39 @@ pub(crate) struct ServeArgs {
     #[arg(long, env = "PETSTORE_TLS_KEY", value_name = "FILE", help_heading = "Serving")]
     pub(crate) tls_key: Option<PathBuf>,
 
-    /// What the paths of the contract stand under
+    /// Base path of the contract
     #[arg(long, env = "PETSTORE_BASE_PATH", default_value = openapi::BASE_PATH, value_parser = expected::base_path, value_name = "PATH", help_heading = "Serving")]
     pub(crate) base_path: String,
 
-    /// Origin that links are made with; unless told otherwise what a trusted proxy tells, else the request's Host
+    /// Origin of links; default: as reported by a trusted proxy, else the request's Host
     #[arg(long, env = "PETSTORE_PUBLIC_URL", value_parser = expected::public_url, value_name = "URL", help_heading = "Serving", hide = true)]
     pub(crate) public_url: Option<String>,
 
-    /// Hosts that are served, without ports; any unless told otherwise. Probes and metrics are answered under any
+    /// Hosts that are served, without ports; default: any. Probes and metrics accept any host
     #[arg(long, env = "PETSTORE_HOSTS", value_parser = expected::host, value_delimiter = ',', value_name = "HOST,…", help_heading = "Serving", hide = true)]
     pub(crate) hosts: Vec<HostName>,
 
-    /// Proxies whose Forwarded and X-Forwarded headers count: addresses or networks
+    /// Proxies whose Forwarded and X-Forwarded headers are trusted: addresses or networks
     #[arg(long, env = "PETSTORE_TRUSTED_PROXIES", value_parser = expected::network, value_delimiter = ',', value_name = "NETWORK,…", help_heading = "Serving", hide = true)]
     pub(crate) trusted_proxies: Vec<Network>,
 
-    /// Threads that serve; one for each core unless told otherwise
+    /// Serving threads; default: one for each core
     #[arg(long, env = "PETSTORE_THREADS", value_parser = expected::number::<usize>(1..=256), value_name = "1..256", help_heading = "Serving", hide = true)]
     pub(crate) threads: Option<usize>,
 
-    /// Socket for the administrative commands; FILE.sock beside the data unless told otherwise
+    /// Socket for administrative commands; default: FILE.sock beside the data file
     #[arg(long, env = "PETSTORE_ADMIN_SOCKET", value_name = "FILE", help_heading = "Serving", hide = true)]
     pub(crate) admin_socket: Option<PathBuf>,
 
-    /// Where the data is kept: a file, or `memory` to keep it until the server stops
+    /// Location of the data: a file, or `memory` to keep it until the server stops
     #[arg(long, env = "PETSTORE_DB", default_value = DEFAULT_DB, value_parser = Db::parse, value_name = "FILE|memory", help_heading = "Data")]
     pub(crate) db: Db,
 
-    /// Start on a -wal that a crash has left damaged, without the changes behind the damage; for one start
+    /// Start with a damaged -wal and drop the changes behind the damage; for one start
     #[arg(long, env = "PETSTORE_DROP_DAMAGED_WAL", default_value = "false", action = ArgAction::Set, num_args = 0..=1, default_missing_value = "true", value_name = "true|false", help_heading = "Data", hide = true)]
     pub(crate) drop_damaged_wal: bool,
 
-    /// Fill an empty store with this many pets, always the same ones
+    /// Fill an empty store with this many demonstration pets
     #[arg(long, env = "PETSTORE_DEMO", value_parser = expected::number::<u32>(1..=10_000_000), value_name = "1..10000000", help_heading = "Data")]
     pub(crate) demo: Option<u32>,
 
@@ -86,27 +86,27 @@ pub(crate) struct ServeArgs {
     #[arg(long, env = "PETSTORE_RENAME_COLLISIONS", default_value = "false", action = ArgAction::Set, num_args = 0..=1, default_missing_value = "true", value_name = "true|false", hide_possible_values = true, help_heading = "Data", hide = true)]
     pub(crate) rename_collisions: bool,
 
-    /// The first start's key: read from this file if it holds one, else written to it (mode 0600)
+    /// File of the first key: read from it if it holds one, else written to it (mode 0600)
     #[arg(long, env = "PETSTORE_INITIAL_KEY_FILE", value_name = "FILE", help_heading = "Data")]
     pub(crate) initial_key_file: Option<PathBuf>,
 
-    /// How long a key that is rotated lives on beside the new one, unless the rotation says it
+    /// Time for which a rotated key stays valid, unless the rotation sets it
     #[arg(long, env = "PETSTORE_OVERLAP", default_value = DEFAULT_OVERLAP, value_parser = expected::duration, value_name = "TIME", help_heading = "Data", hide = true)]
     pub(crate) overlap: Duration,
 
-    /// How long the answer under an Idempotency-Key is kept
+    /// Time for which the answer to an Idempotency-Key is kept
     #[arg(long, env = "PETSTORE_IDEMPOTENCY_LIFE", default_value = "24h", value_parser = expected::time(Duration::from_mins(1)..=DAYS_30), value_name = "1m..30days", help_heading = "Data", hide = true)]
     pub(crate) idempotency_life: Duration,
 
-    /// Answers kept for one account at once
+    /// Maximum number of answers kept for one account
     #[arg(long, env = "PETSTORE_IDEMPOTENCY_MAX", default_value = "100000", value_parser = expected::number::<u32>(1..=10_000_000), value_name = "1..10000000", help_heading = "Data", hide = true)]
     pub(crate) idempotency_max: u32,
 
-    /// How long an event is kept in the event log
+    /// Time for which an event is kept in the event log
     #[arg(long, env = "PETSTORE_EVENT_RETENTION", default_value = "30days", value_parser = expected::time(Duration::from_mins(1)..=DAYS_365), value_name = "1m..365days", help_heading = "Data", hide = true)]
     pub(crate) event_retention: Duration,
 
-    /// Bytes of the event log, the oldest events of which go first; 256 MiB with a file and 16 MiB in memory unless told otherwise
+    /// Maximum bytes of the event log; by default 256 MiB in a file and 16 MiB in memory
     #[arg(long, env = "PETSTORE_EVENT_BYTES", value_parser = expected::number::<u64>(EVENT_BYTES), value_name = "65536..1099511627776", help_heading = "Data", hide = true)]
     pub(crate) event_bytes: Option<u64>,
 
@@ -142,7 +142,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, env = "PETSTORE_IN_FLIGHT_MAX", default_value = "100", value_parser = expected::number::<u32>(1..=1_000_000), value_name = "1..1000000", help_heading = "Limits", hide = true)]
     pub(crate) in_flight_max: u32,
 
-    /// Refusals in one window before a key is banned; the plan's requests a minute, at least 10, unless told otherwise
+    /// Refusals in one window before a key is banned; default: the plan's requests a minute, at least 10
     #[arg(long, env = "PETSTORE_BAN_STRIKES", value_parser = expected::number::<u32>(1..=u64::from(Limit::MAX)), value_name = "1..2147483647", help_heading = "Bans", hide = true)]
     pub(crate) ban_strikes: Option<u32>,
 
@@ -150,7 +150,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, env = "PETSTORE_BAN_LENGTH", default_value = "2m", value_parser = expected::time(SECOND..=DAYS_30), value_name = "1s..30days", help_heading = "Bans", hide = true)]
     pub(crate) ban_length: Duration,
 
-    /// How long after its start a ban is remembered, at least twice its length: the next one then lasts twice as long
+    /// Time after the start of a ban in which the next one lasts twice as long; at least twice the ban's length
     #[arg(long, env = "PETSTORE_BAN_MEMORY", default_value = "24h", value_parser = expected::time(SECOND..=DAYS_30), value_name = "1s..30days", help_heading = "Bans", hide = true)]
     pub(crate) ban_memory: Duration,
 
@@ -162,23 +162,23 @@ pub(crate) struct ServeArgs {
     #[arg(long, env = "PETSTORE_CORS", default_value = "any", value_parser = expected::cors, value_name = "any|off|ORIGIN,…", help_heading = "Answers", hide = true)]
     pub(crate) cors: Cors,
 
-    /// Refuse changes that do not say which version they change (428)
+    /// Refuse changes without If-Match (428)
     #[arg(long, env = "PETSTORE_REQUIRE_IF_MATCH", default_value = "false", action = ArgAction::Set, num_args = 0..=1, default_missing_value = "true", value_name = "true|false", help_heading = "Answers", hide = true)]
     pub(crate) require_if_match: bool,
 
-    /// Whether getPet is gone from its sunset on (410)
+    /// Answer getPet with 410 from its sunset on
     #[arg(long, env = "PETSTORE_ENFORCE_SUNSET", default_value = "true", action = ArgAction::Set, num_args = 0..=1, default_missing_value = "true", value_name = "true|false", help_heading = "Answers", hide = true)]
     pub(crate) enforce_sunset: bool,
 
-    /// Send lists from 1 KiB as gzip to clients that take it
+    /// Compress lists from 1 KiB with gzip for clients that accept it
     #[arg(long, env = "PETSTORE_GZIP", default_value = "true", action = ArgAction::Set, num_args = 0..=1, default_missing_value = "true", value_name = "true|false", help_heading = "Answers", hide = true)]
     pub(crate) gzip: bool,
 
-    /// Connections at once; 10000, or what the limit of open files allows, unless told otherwise
+    /// Maximum number of connections; default: 10000, or as many as the limit of open files allows
     #[arg(long, env = "PETSTORE_CONNECTIONS_MAX", value_parser = expected::number::<usize>(1..=1_000_000), value_name = "1..1000000", help_heading = "Deadlines and bounds", hide = true)]
     pub(crate) connections_max: Option<usize>,
 
-    /// Bytes of a request's body
+    /// Maximum size of a request body in bytes
     #[arg(long, env = "PETSTORE_BODY_MAX", default_value = "1048576", value_parser = expected::number::<usize>(1..=64 * 1024 * 1024), value_name = "1..67108864", help_heading = "Deadlines and bounds", hide = true)]
     pub(crate) body_max: usize,
 
@@ -194,19 +194,19 @@ pub(crate) struct ServeArgs {
     #[arg(long, env = "PETSTORE_IDLE_TIMEOUT", default_value = "60s", value_parser = expected::time(WAITS), value_name = "10ms..1h", help_heading = "Deadlines and bounds", hide = true)]
     pub(crate) idle_timeout: Duration,
 
-    /// The same while others wait for a place among the connections
+    /// Idle time of a connection while other clients wait for one
     #[arg(long, env = "PETSTORE_IDLE_TIMEOUT_CROWDED", default_value = "1s", value_parser = expected::time(WAITS), value_name = "10ms..1h", help_heading = "Deadlines and bounds", hide = true)]
     pub(crate) idle_timeout_crowded: Duration,
 
-    /// Time that a client may take nothing of an answer
+    /// Time for which a client may stop reading an answer
     #[arg(long, env = "PETSTORE_WRITE_TIMEOUT", default_value = "10s", value_parser = expected::time(WAITS), value_name = "10ms..1h", help_heading = "Deadlines and bounds", hide = true)]
     pub(crate) write_timeout: Duration,
 
-    /// Time for the store to answer a request; then it is 503
+    /// Time for the store to answer a request; after that the answer is 503
     #[arg(long, env = "PETSTORE_STORE_TIMEOUT", default_value = "2s", value_parser = expected::time(WAITS), value_name = "10ms..1h", help_heading = "Deadlines and bounds", hide = true)]
     pub(crate) store_timeout: Duration,
 
-    /// Time that requests may wait for their turn; when they waited longer for a while, some are 503
+    /// Waiting time of requests above which some are refused with 503
     #[arg(long, env = "PETSTORE_TURN_TIMEOUT", default_value = "20ms", value_parser = expected::time(WAITS), value_name = "10ms..1h", help_heading = "Deadlines and bounds", hide = true)]
     pub(crate) turn_timeout: Duration,
 
@@ -214,15 +214,15 @@ pub(crate) struct ServeArgs {
     #[arg(long, env = "PETSTORE_DRAIN_TIMEOUT", default_value = "8s", value_parser = expected::time(WAITS), value_name = "10ms..1h", help_heading = "Deadlines and bounds", hide = true)]
     pub(crate) drain_timeout: Duration,
 
-    /// A tester's server: /sandbox/ resets it, turns its clock, makes it fail
+    /// Testing: /sandbox/ resets the store, sets the clock, injects failures
     #[arg(long, env = "PETSTORE_SANDBOX", default_value = "false", action = ArgAction::Set, num_args = 0..=1, default_missing_value = "true", value_name = "true|false", hide_possible_values = true, help_heading = "Testing")]
     pub(crate) sandbox: bool,
 
-    /// Let the sandbox listen on an address that other machines reach
+    /// Permit a sandbox on an address that other machines reach
     #[arg(long, env = "PETSTORE_SANDBOX_ANYWHERE", default_value = "false", action = ArgAction::Set, num_args = 0..=1, default_missing_value = "true", value_name = "true|false", help_heading = "Testing", hide = true)]
     pub(crate) sandbox_anywhere: bool,
 
-    /// Which requests are logged
+    /// Requests that are logged
     #[arg(
         long,
         env = "PETSTORE_LOG",
@@ -234,11 +234,11 @@ pub(crate) struct ServeArgs {
     )]
     pub(crate) log: LogLevel,
 
-    /// Whether a request's line has its client's address
+    /// Log the client's address of each request
     #[arg(long, env = "PETSTORE_LOG_CLIENT", default_value = "true", action = ArgAction::Set, num_args = 0..=1, default_missing_value = "true", value_name = "true|false", help_heading = "Log", hide = true)]
     pub(crate) log_client: bool,
 
-    /// How lines are written; `auto`: text on a terminal, JSON elsewhere
+    /// Format of log lines; `auto`: text on a terminal, JSON elsewhere
     #[arg(
         long,
         env = "PETSTORE_LOG_FORMAT",
@@ -255,17 +255,17 @@ pub(crate) struct ServeArgs {
     #[arg(long, env = "PETSTORE_LOG_SLOW", default_value = "1s", value_parser = expected::time(WAITS), value_name = "10ms..1h", help_heading = "Log", hide = true)]
     pub(crate) log_slow: Duration,
 
-    /// Of the requests that went well, log one in so many
+    /// Log one in this many successful requests
     #[arg(long, env = "PETSTORE_LOG_SAMPLE", default_value = "1", value_parser = expected::number::<u32>(1..=1_000_000), value_name = "1..1000000", help_heading = "Log", hide = true)]
     pub(crate) log_sample: u32,
 }
 
-/// What a deadline of the transport may be.
+/// The range of the transport's deadlines.
 const WAITS: RangeInclusive<Duration> = Duration::from_millis(10)..=Duration::from_hours(1);
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// The longest that anything is kept or anybody is banned.
+/// The maximum length of a ban and of the life of an idempotency record.
 const DAYS_30: Duration = Duration::from_hours(30 * 24);
 
 /// The longest age of an event.
@@ -274,7 +274,7 @@ const DAYS_365: Duration = Duration::from_hours(365 * 24);
 /// The size of the event log: from some pages of events on.
 const EVENT_BYTES: RangeInclusive<u64> = 65_536..=1_099_511_627_776;
 
-/// How lines of the log are written.
+/// The format of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum LogFormat {
     // Text on a terminal, JSON elsewhere.
@@ -283,21 +283,21 @@ pub(crate) enum LogFormat {
     Json,
 }
 
-/// How long a key that is rotated lives on unless it is said.
+/// The default overlap of a rotation.
 pub(crate) const DEFAULT_OVERLAP: &str = "1h";
 
-/// Names the settings file.
+/// The variable that names the settings file.
 pub(crate) const CONFIG_VARIABLE: &str = "PETSTORE_CONFIG";
 
-/// Variables that are read without being a flag: a secret does not belong on a command line.
+/// The variable with the first key. It has no flag, because other users can read a command line.
 pub(crate) const INITIAL_KEY_VARIABLE: &str = "PETSTORE_INITIAL_KEY";
 
-/// Which requests are logged.
+/// The requests that are logged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum LogLevel {
     // None.
     Off,
-    // Those that the server failed.
+    // Requests that failed in the server.
     Errors,
     // All.
     Requests,

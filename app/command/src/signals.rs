@@ -36,7 +36,7 @@ pub(crate) struct Signals {
     terminate: Signal,
     interrupt: Signal,
     hangup: Signal,
-    /// Whether the log goes to a terminal, which can be closed.
+    /// Set if the log goes to a terminal, which can be closed.
     at_terminal: bool,
     /// Set if a reload was requested during the start; it is done once the server serves.
     pub(crate) reload_waits: bool,
@@ -64,13 +64,13 @@ impl Signals {
         loop {
             tokio::select! {
                 done = &mut done => {
-                    let done = done.map_err(|_| "it could not be made".to_owned()).flatten();
+                    let done = done.map_err(|_| "the task panicked".to_owned()).flatten();
                     return done.map(Some).map_err(|why| Failure::because(format!("demo: {why}")));
                 }
                 wish = self.next() => match wish {
                     SignalRequest::Reload => self.reload_waits = true,
                     SignalRequest::Stop => {
-                        log.say("stopped before it served");
+                        log.info("stopped before serving");
                         return Ok(None);
                     }
                 }

@@ -30,7 +30,7 @@ use crate::terminal::notify;
 
 /// The advice for a command that finds no server, and the data file in use.
 pub(crate) const NAME_ITS_SOCKET: &str =
-    "if that is a server, name its --admin-socket, else wait for its end";
+    "if that process is a server, name its --admin-socket, else wait until it ends";
 
 /// An open store as its ports, and its data file.
 pub(crate) struct Backend {
@@ -205,6 +205,7 @@ fn open_file(
     let had_log = has_log(file);
     let hint = |is_damaged| match is_damaged {
         true if had_log => IF_DAMAGED,
+        true => "; restore a backup",
         false if has_log(file) => IF_WHOLE,
         _ => "",
     };
@@ -246,23 +247,23 @@ fn open_file(
 }
 
 /// The advice for a file with names that are equal by the rule of this program.
-const IF_NAMESAKES: &str = "start once with --rename-collisions, and the younger one of each gets its id behind its name, or rename \
-                            them with the version that wrote the file";
+const IF_NAMESAKES: &str = "start once with --rename-collisions, which appends the id to the name of the younger \
+    one, or rename them with the version that wrote the file";
 
 /// The advice for a damaged file: its log may belong to another file.
-const IF_DAMAGED: &str = "; if it was restored from a backup, restore it again, and move the -wal beside it away first: it is another \
-                          file's";
+const IF_DAMAGED: &str = "; if it was restored from a backup, move the -wal beside it away, which belongs to another \
+    file, and restore it again";
 
 /// The advice for a damaged log: all options but the first lose acknowledged changes.
-pub(crate) const IF_LOG_DAMAGED: &str = "; bring it back as it was, restore a backup, or copy both files away and start a server once with \
-                              --drop-damaged-wal, which goes on without those changes";
+pub(crate) const IF_LOG_DAMAGED: &str = "; restore the undamaged file or a backup, or copy both files away and start \
+    a server once with --drop-damaged-wal, which drops those changes";
 
 /// The advice for a file that cannot be read now: the log may be sound, and removing it would lose changes.
-const IF_WHOLE: &str = "; leave the -wal beside it where it is: it holds what was acknowledged last";
+const IF_WHOLE: &str = "; keep the -wal beside it: it holds the latest acknowledged changes";
 
 /// The advice for a file or folder that is not writable.
-const IF_FORBIDDEN: &str = "; the file and its folder must be writable for the user that runs petstore: name another file with --db, \
-                            or --db memory, which keeps nothing";
+const IF_FORBIDDEN: &str = "; the file and its folder must be writable for the user that runs petstore: name another \
+    file with --db, or use --db memory, which stores nothing";
 
 /// The advice if the folder of a data file is missing: a start creates the file, but not its folder.
 const IF_NO_FOLDER: &str = "; make its folder first, or name another file with --db";

@@ -90,7 +90,7 @@ fn watchdog_time() -> Option<Duration> {
 pub(crate) fn inherited() -> Result<Vec<Endpoint>, Failure> {
     let mut handed = ListenFd::from_env();
     let not_one =
-        |error| Failure::usage(format!("what was handed over (LISTEN_FDS) is no TCP socket: {error}"));
+        |error| Failure::usage(format!("an inherited socket (LISTEN_FDS) is not a TCP socket: {error}"));
     let mut endpoints = vec![];
     for place in 0..handed.len() {
         let listener: Option<TcpListener> = handed.take_tcp_listener(place).map_err(not_one)?;
@@ -99,7 +99,7 @@ pub(crate) fn inherited() -> Result<Vec<Endpoint>, Failure> {
     match endpoints.len() {
         0..=2 => Ok(endpoints),
         more => Err(Failure::usage(format!(
-            "{more} sockets were handed over (LISTEN_FDS), and two are served on"
+            "{more} sockets were inherited (LISTEN_FDS), but at most two are supported"
         ))),
     }
 }

@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cell_is_no_command_to_a_terminal_and_keeps_its_line() {
+    fn control_characters_in_cells_are_escaped() {
         let mut table = table();
         table.row(["2".to_owned(), "\u{1b}[2J\n\u{9b}31m".to_owned()]);
         let last = "2    \\u{1b}[2J\\u{a}\\u{9b}31m\n";

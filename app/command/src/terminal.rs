@@ -5,15 +5,22 @@
 
 use std::borrow::Cow;
 use std::io::{self, Write};
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use crate::failure::Failure;
 
 /// Prints to standard output. A closed pipe is not a failure: its reader has seen enough.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    print_while_read(text).map(|_| ())
+}
+
+/// Prints a part of an output that goes on. Breaks once standard output is closed: its reader has seen enough.
+pub(crate) fn print_while_read(text: &str) -> Result<ControlFlow<()>, Failure> {
     match write_out(text) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        written => written.map_err(|error| unwritten(&error)),
+        Ok(()) => Ok(ControlFlow::Continue(())),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(ControlFlow::Break(())),
+        Err(error) => Err(unwritten(&error)),
     }
 }
 
@@ -118,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_terminal_acts_on_is_written_out() {
+    fn control_characters_are_escaped() {
         for (text, expected) in [
             ("Ñandú 🐇, 兎 and \u{200d}", "Ñandú 🐇, 兎 and \u{200d}"),
             ("\u{1b}]0;x\u{7}", "\\u{1b}]0;x\\u{7}"),
@@ -141,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_written_out_whole_however_they_come() {
+    fn lines_are_escaped_as_a_whole() {
         let text = "{\"name\":\"\u{9b}é\"}\n{}\n".as_bytes();
         for size in 1..text.len() {
             let mut lines = Lines::new(Vec::new());

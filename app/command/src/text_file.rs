@@ -40,13 +40,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn utf_16_is_known_by_its_mark() {
+    fn utf_16_is_recognised_by_its_byte_order_mark() {
         assert!(is_utf_16(b"\xff\xfea\0") && is_utf_16(b"\xfe\xff\0a"));
         assert!(!is_utf_16(b"\xef\xbb\xbfa") && !is_utf_16(b"\xff") && !is_utf_16(b""));
     }
 
     #[test]
-    fn one_mark_at_the_beginning_is_no_text() {
+    fn one_byte_order_mark_at_the_beginning_is_removed() {
         assert_eq!(without_mark("\u{feff}a\u{feff}"), "a\u{feff}");
         assert_eq!(without_mark("a"), "a");
         assert_eq!(bytes_without_mark(b"\xef\xbb\xbfa"), b"a");

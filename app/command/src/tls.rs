@@ -69,7 +69,7 @@ impl Files {
 
 /// Returns a warning for a certificate that has expired or is not yet valid. It is served anyway, because the machine's
 /// clock may be wrong.
-pub(crate) fn untimely(files: &Files, read: &CertifiedKey, now: Timestamp) -> Option<String> {
+pub(crate) fn date_warning(files: &Files, read: &CertifiedKey, now: Timestamp) -> Option<String> {
     let parsed = ParsedCertificate::try_from(read.cert.first()?).ok()?;
     let now = UnixTime::since_unix_epoch(Duration::from_millis(now.as_millis().try_into().unwrap_or(0)));
     let algorithms = provider().signature_verification_algorithms.all;
@@ -79,10 +79,10 @@ pub(crate) fn untimely(files: &Files, read: &CertifiedKey, now: Timestamp) -> Op
     let date = |time: UnixTime| Timestamp::EPOCH.plus(Duration::from_secs(time.as_secs()));
     let why = match judged {
         Err(Error::InvalidCertificate(CertificateError::ExpiredContext { not_after, .. })) => {
-            format!("has ended on {}", date(not_after))
+            format!("expired on {}", date(not_after))
         }
         Err(Error::InvalidCertificate(CertificateError::NotValidYetContext { not_before, .. })) => {
-            format!("begins on {}", date(not_before))
+            format!("is not valid before {}", date(not_before))
         }
         _ => return None,
     };
@@ -104,7 +104,7 @@ fn key(file: &Path) -> Result<PrivateKeyDer<'static>, String> {
     PrivateKeyDer::from_pem_slice(bytes_without_mark(&text)).map_err(|error| match error {
         // The parser does not recognise the older form, which has header lines before the base64.
         _ if is_encrypted(&text) => {
-            format!("{} is encrypted: `openssl pkey` takes the passphrase off", file.display())
+            format!("{} is encrypted: remove the passphrase with `openssl pkey`", file.display())
         }
         pem::Error::NoItemsFound => format!("{} holds no private key (PEM)", file.display()),
         error => unreadable(file, &error),

@@ -56,7 +56,7 @@ pub(crate) struct ImportArgs {
     #[command(flatten)]
     transfer: TransferArgs,
 
-    /// Rename categories whose names read the same: the younger one gets its id behind its name
+    /// Rename categories whose names collide: the younger one gets its id behind its name
     #[arg(long)]
     rename_collisions: bool,
 }
@@ -103,7 +103,7 @@ impl TransferArgs {
     pub(crate) fn export(&self) -> Result<(), Failure> {
         if self.target.json && self.is_standard() {
             return Err(Failure::usage(
-                "the lines go to standard output, where --json has no place: name a file",
+                "--json needs an export to a file, because standard output carries the lines: name a file",
             ));
         }
         if !self.is_standard() {
@@ -137,18 +137,19 @@ impl TransferArgs {
     pub(crate) fn backup(&self) -> Result<(), Failure> {
         if self.is_standard() {
             return Err(Failure::usage(
-                "a backup is a file, which is named: export writes to standard output",
+                "a backup needs the name of a file; only an export can write to standard output",
             ));
         }
         Db::check_target(&self.file).map_err(Failure::usage)?;
         let Db::File(file) = &self.target.db else {
-            return Err(Failure::because("a store in memory has no file to copy: export it"));
+            return Err(Failure::because("a store in memory has no data file: use `petstore export`"));
         };
         let watch = Stopwatch::start();
         if let Some(copied) = self.backup_of_memory(file)? {
             return self.copied(copied, &watch);
         }
-        let nowhere = || Failure::because(format!("there is no data in {}: name its --db", self.target.db));
+        let nowhere =
+            || Failure::because(format!("{} does not exist: name the data file with --db", self.target.db));
         check_readable(file, nowhere)?;
         self.ask_whether_file_is_well()?;
         let copied = backup(file, &self.file).map_err(|error| Failure::because(with_remedy(&error)))?;
@@ -184,7 +185,7 @@ impl TransferArgs {
         match ask_within(CHECK_TIME, &self.target.server(), &AdminRequest::CheckFile) {
             Ok(Some(AdminAnswer::Refused { why })) if why != NOT_UNDERSTOOD => {
                 Err(Failure::because(format!(
-                    "no backup was made: {why}; what the server has is in its memory, and `petstore export` writes it"
+                    "no backup was made: {why}; `petstore export` writes the data that the server has in memory"
                 )))
             }
             _ => Ok(()),
@@ -208,7 +209,7 @@ impl TransferArgs {
         let (part, begins) = (PartialFile::path_of(&target), PartialFile::path_of(&self.file));
         for (file, name) in [(&target, &self.file), (&part, &begins)] {
             if let Some(what) = self.is_data(file) {
-                let why = format!("{} is {what}: an export is written to another file", name.display());
+                let why = format!("{} is {what}: name another file for the export", name.display());
                 return Err(Failure::because(why));
             }
         }
@@ -221,7 +222,7 @@ impl TransferArgs {
         if let Db::File(data) = &self.target.db {
             let belongs = |end: &str| fs::canonicalize(companion(data, end)).is_ok_and(|path| path == target);
             if COMPANIONS.into_iter().chain([sandbox::MARK]).any(belongs) {
-                return Some("a part of the data");
+                return Some("a part of the data file");
             }
         }
         is_database(&target).then_some("a data file")
@@ -286,7 +287,7 @@ fn unimported(why: &ImportFailure) -> Failure {
     Failure::because(match why {
         ImportFailure::Nothing(why) => format!("nothing was imported: {why}"),
         ImportFailure::InDoubt(why) => {
-            format!("{why}: all of it is there or nothing; look before you import again")
+            format!("{why}: the import is complete or absent: check before you import again")
         }
     })
 }

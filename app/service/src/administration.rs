@@ -14,7 +14,7 @@ use petstore_ports::api::{Administration, Failure, InitialKey, KeyListing, NewKe
 use crate::digest;
 use crate::service::Service;
 
-/// The account that the first start of an empty store makes.
+/// The name of the account that is created at the first start on an empty store.
 const INITIAL_ACCOUNT: &str = "default";
 
 impl Service {

@@ -7,10 +7,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
 
-use petstore_domain::{Ban, BanKey, KeyId, KeyRecord};
+use petstore_domain::{Ban, BanKey, KeyId, KeyRecord, Timestamp};
 use petstore_ports::{StoreError, Transactor, run};
 
-use crate::deadlines::Deadlines;
+use crate::call_deadlines::CallDeadlines;
 
 /// Bans that may wait to be recorded. A ban that finds the queue full is offered again by the next request of its key.
 const PENDING_MAX: usize = 10_000;
@@ -40,7 +40,7 @@ pub struct BanWrites {
 #[derive(Clone, Copy)]
 pub(crate) struct BanStore<'a> {
     pub(crate) transactor: &'a dyn Transactor,
-    pub(crate) deadlines: &'a Deadlines,
+    pub(crate) deadlines: &'a CallDeadlines,
 }
 
 /// The queue: at most one ban of each key.
@@ -54,7 +54,7 @@ struct Pending {
     dropped: u64,
     dropped_told: u64,
     pause: Duration,
-    /// The time, as [`Deadlines::elapsed`] tells it, at which a store that has failed is tried again.
+    /// The time, as [`CallDeadlines::elapsed`] tells it, at which a store that has failed is tried again.
     retry_at: Duration,
 }
 
@@ -70,6 +70,12 @@ impl PendingBans {
         if ban.outlasts(Some(*queued)) {
             *queued = ban;
         }
+    }
+
+    /// Returns whether a ban of this key waits to be recorded and is in force: a lift at or after its start has ended it.
+    pub(crate) fn is_waiting(&self, key: KeyId, lifted_at: Option<Timestamp>, now: Timestamp) -> bool {
+        let waiting = self.lock().bans.get(&key).copied();
+        waiting.is_some_and(|ban| ban.in_force(now) && lifted_at.is_none_or(|lift| lift < ban.since))
     }
 
     /// Adds to a key's record the ban that waits to be recorded, if there is one.

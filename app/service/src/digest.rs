@@ -1,4 +1,4 @@
-//! SHA-256, where the domain names a digest.
+//! SHA-256 digests of API keys and of request bodies.
 
 use petstore_domain::{ApiKey, Fingerprint, KeyDigest};
 use sha2::{Digest, Sha256};

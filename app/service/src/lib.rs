@@ -1,7 +1,7 @@
-//! The petstore's use cases, for embedding: the domain's operations run over the ports, with the gate in front.
+//! The petstore's use cases, for embedding: the operations of the domain over the ports, behind the gate.
 //!
-//! There is no transport here, no async runtime and no database. Whoever embeds the petstore brings a store, a clock
-//! and randomness, and gets an object that implements every driving port but the sandbox's
+//! The crate has no transport, no async runtime and no database. An embedder provides a store, a clock, a timer and
+//! randomness, and gets a [`Service`], which implements every driving port except the sandbox's
 //! ([`petstore_ports::api::Petstore`], [`petstore_ports::api::Administration`]).
 //!
 //! ```
@@ -50,19 +50,23 @@
 
 mod administration;
 mod bans;
+mod call_deadlines;
 mod catalogue;
-mod deadlines;
+mod circuit_breaker;
 mod digest;
 mod events;
 mod gate;
+mod gatekeeper;
+mod in_flight;
 mod outcomes;
 mod plans;
 mod policy;
+mod quota_port;
 mod reservations;
 mod service;
 mod shop;
 
 pub use bans::BanWrites;
 pub use outcomes::Figures;
-pub use policy::Policy;
-pub use service::{OnQuotaOutage, Ports, Service};
+pub use policy::{OnQuotaOutage, Policy};
+pub use service::{Ports, Service};

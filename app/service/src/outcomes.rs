@@ -1,4 +1,4 @@
-//! What became of the operations that the store was asked to run.
+//! Counts of the outcomes of operations.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -6,23 +6,27 @@ use petstore_domain::Answered;
 
 use crate::bans::PendingBans;
 
-/// What the service has counted since its start.
+/// Counts of the service since its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Figures {
     /// Operations that were done.
     pub done: u64,
-    /// Operations that a rule refused.
+    /// Operations that a rule rejected.
     pub rejected: u64,
     /// Operations that the store could not run.
     pub failed: u64,
+    /// Calls of the quota store that failed.
+    pub quota_failures: u64,
+    /// Requests for which the quota store was not called, since it had failed repeatedly.
+    pub quota_unasked: u64,
     /// Bans that are in force and wait to be recorded.
     pub bans_waiting: u64,
     /// How many times a ban was not queued to be recorded, because the queue was full.
     pub bans_dropped: u64,
 }
 
-/// Counts outcomes. Only changes are counted here, and each of them takes a lock or a commit anyway.
+/// Counts outcomes of writes. Shared counters suffice, since each write takes a lock or a commit anyway.
 #[derive(Default)]
 pub(crate) struct Outcomes {
     done: AtomicU64,
@@ -40,7 +44,7 @@ impl Outcomes {
         counter.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The same under an idempotency key, where a refusal may be an answer that is kept.
+    /// Counts an outcome under an idempotency key, where a rejection may be a stored answer.
     pub(crate) fn count_once<T, R, X, E>(&self, outcome: &Result<Result<Answered<T, R>, X>, E>) {
         let decided = outcome.as_ref().map(|decided| match decided {
             Ok(Answered { result: Ok(_), .. }) => Ok(()),
@@ -56,6 +60,8 @@ impl Outcomes {
             done: read(&self.done),
             rejected: read(&self.rejected),
             failed: read(&self.failed),
+            quota_failures: 0,
+            quota_unasked: 0,
             bans_waiting,
             bans_dropped,
         }

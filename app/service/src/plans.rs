@@ -1,11 +1,11 @@
-//! The plan table in force: every request reads it, a reload changes it.
+//! The current plan table, which every request reads and a reload replaces.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use petstore_domain::{Limits, Plan, PlanTable};
 
-/// A plan table that can be changed while requests read it. Both limits of a plan share a word, so that nobody sees
-/// one of before beside one of after; reading costs what a plain field costs.
+/// A plan table that can be replaced while requests read it. Both limits of a plan share one atomic word, so that no request
+/// sees an old limit beside a new one. Reading it costs the same as a plain field.
 pub(crate) struct LivePlans {
     free: AtomicU64,
     pro: AtomicU64,
@@ -21,14 +21,14 @@ impl LivePlans {
         }
     }
 
-    /// From now on these are in force. What has been used stays used.
+    /// Replaces the limits. Usage counts are not reset.
     pub(crate) fn set(&self, plans: PlanTable) {
         self.free.store(plans.free.to_word(), Ordering::Relaxed);
         self.pro.store(plans.pro.to_word(), Ordering::Relaxed);
         self.business.store(plans.business.to_word(), Ordering::Relaxed);
     }
 
-    /// What a plan admits.
+    /// The limits of a plan.
     pub(crate) fn limits(&self, plan: &Plan) -> Limits {
         let word = match plan {
             Plan::Free => &self.free,
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_set_is_in_force_and_an_agreement_stays() {
+    fn new_limits_apply_and_an_enterprise_agreement_stays() {
         let limit = |requests| Limit::new(requests).unwrap();
         let own = Limits { minute: limit(7), day: limit(Limit::MAX) };
         let live = LivePlans::new(PlanTable::SPECIFICATION);

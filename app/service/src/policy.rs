@@ -1,33 +1,35 @@
-//! The figures that an owner may set.
+//! Settings of the service, and its treatment of an outage of the quota store.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use petstore_domain::{BanPolicy, Limit, PlanTable};
+use petstore_ports::Quotas;
 
-/// What the service admits, keeps and forgives.
+/// The limits, lifetimes and deadlines of the service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Policy {
-    /// The limits of the plans that have a name.
+    /// The limits of the named plans.
     pub plans: PlanTable,
-    /// What becomes of a key that keeps asking after it has been refused.
+    /// The rule for banning a key that keeps sending requests after it was refused.
     pub bans: BanPolicy,
-    /// Requests of one account that may be in flight at once.
+    /// The largest number of requests of one account in flight at once, in this process.
     pub in_flight_max: u32,
-    /// Requests without a valid key that one peer address may make in a minute.
+    /// The number of requests without a valid key that one peer address may send in a minute.
     pub address_limit: Limit,
-    /// How long the answer to a request under an idempotency key is kept.
+    /// The time for which the answer to a request under an idempotency key is stored.
     pub idempotency_lifetime: Duration,
-    /// Answers that are kept for one account at once: while there are as many, its next request under an idempotency key
-    /// is refused. Those that have expired count until [`Housekeeping::prune`](petstore_ports::Housekeeping::prune).
+    /// The largest number of answers stored for one account: beyond it, requests under another idempotency key are refused.
+    /// Expired ones count until [`Housekeeping::prune`](petstore_ports::Housekeeping::prune).
     pub idempotency_records_max: u32,
-    /// Time for the store to answer a request; then the request fails, and what becomes of a change is open.
+    /// The deadline of a call to the store. When it passes the request fails, and the outcome of a change is unknown.
     pub store_timeout: Duration,
-    /// Time for the quota store to judge a request; then the request is treated as one while the quota store is down.
+    /// The deadline of a call to the quota store. When it passes, [`OnQuotaOutage`] applies to the request.
     pub quota_timeout: Duration,
 }
 
 impl Policy {
-    /// The contract's figures.
+    /// The values of the contract.
     pub const DEFAULT: Self = Self {
         plans: PlanTable::SPECIFICATION,
         bans: BanPolicy::DEFAULT,
@@ -38,4 +40,12 @@ impl Policy {
         store_timeout: Duration::from_secs(2),
         quota_timeout: Duration::from_millis(100),
     };
+}
+
+/// The treatment of requests while the quota store is down. No request is admitted without being counted.
+pub enum OnQuotaOutage {
+    /// They are refused.
+    Refuse,
+    /// They are counted by these quotas instead, with the same limits.
+    CountWith(Arc<dyn Quotas>),
 }

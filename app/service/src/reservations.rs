@@ -1,7 +1,7 @@
 //! Requests under an idempotency key that are still running.
 //!
-//! That a first request has been *answered* is known by its record in the store; that it is still *running*, by a
-//! reservation in the process. There are never more of them than requests in flight.
+//! A record in the store shows that a first request was *answered*; a reservation in the process, that it is still *running*.
+//! There are at most as many reservations as requests in flight.
 
 use dashmap::DashMap;
 use dashmap::mapref::entry::Entry;
@@ -11,7 +11,7 @@ use petstore_domain::IdempotencyId;
 pub(crate) struct Reservations(DashMap<IdempotencyId, (), foldhash::fast::RandomState>);
 
 impl Reservations {
-    /// The right to run this request, until it is dropped; none while another holds it.
+    /// Reserves a request until the reservation is dropped. Returns none while it is reserved already.
     pub(crate) fn reserve(&self, name: &IdempotencyId) -> Option<Reservation<'_>> {
         match self.0.entry(name.clone()) {
             Entry::Occupied(_) => None,

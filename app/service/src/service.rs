@@ -1,4 +1,4 @@
-//! The service: its ports, and how an operation is run.
+//! The service, its ports, and the execution of operations.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,14 +15,15 @@ use petstore_ports::{
 };
 
 use crate::bans::{BanStore, BanWrites};
-use crate::deadlines::Deadlines;
+use crate::call_deadlines::CallDeadlines;
 use crate::digest;
-use crate::gate::Gatekeeper;
+use crate::gatekeeper::Gatekeeper;
 use crate::outcomes::{Figures, Outcomes};
-use crate::policy::Policy;
+use crate::policy::{OnQuotaOutage, Policy};
+use crate::quota_port::QuotaPort;
 use crate::reservations::Reservations;
 
-/// What the service works with. Each port is by itself: one of a store may be another's, or a mock.
+/// The driven ports of the service. Each may belong to another store, or be a mock.
 pub struct Ports {
     /// Writes.
     pub transactor: Arc<dyn Transactor>,
@@ -36,34 +37,26 @@ pub struct Ports {
     pub events: Arc<dyn EventReader>,
     /// Waits for the event log.
     pub feed: Arc<dyn EventFeed>,
-    /// Finds the key of a request.
+    /// Looks up the key of a request.
     pub keys: Arc<dyn KeyReader>,
     /// Lists accounts and keys.
     pub directory: Arc<dyn AccountDirectory>,
-    /// Counts answers that are kept under idempotency keys.
+    /// Counts answers that are stored under idempotency keys.
     pub idempotency: Arc<dyn IdempotencyRecords>,
     /// Counts requests.
     pub quotas: Arc<dyn Quotas>,
-    /// Counts requests without a valid key: in this process.
+    /// Counts requests without a valid key, in this process.
     pub addresses: Arc<dyn AddressLimits>,
-    /// What happens when the quota store fails.
+    /// The treatment of requests while the quota store is down.
     pub on_quota_outage: OnQuotaOutage,
-    /// Whether the store can do its work.
+    /// Reports whether the store can do its work.
     pub health: Arc<dyn StoreHealth>,
-    /// The time.
+    /// The time of day.
     pub clock: Arc<dyn Clock>,
     /// Randomness for new keys.
     pub entropy: Arc<dyn Entropy>,
-    /// Deadlines of the calls to the other ports.
+    /// Measures the deadlines of calls to the other ports.
     pub timer: Arc<dyn Timer>,
-}
-
-/// What happens to requests while the quota store fails. Never: that they are admitted without a count.
-pub enum OnQuotaOutage {
-    /// They are refused.
-    Refuse,
-    /// They are counted here instead, with the same figures.
-    CountWith(Arc<dyn Quotas>),
 }
 
 impl Ports {
@@ -110,7 +103,7 @@ impl Ports {
     }
 }
 
-/// The petstore. Implements every driving port but the sandbox's.
+/// The petstore. Implements every driving port except the sandbox's.
 pub struct Service {
     pub(crate) transactor: Arc<dyn Transactor>,
     pub(crate) pets: Arc<dyn PetReader>,
@@ -123,7 +116,7 @@ pub struct Service {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) entropy: Arc<dyn Entropy>,
     pub(crate) gatekeeper: Gatekeeper,
-    pub(crate) deadlines: Deadlines,
+    pub(crate) deadlines: CallDeadlines,
     health: Arc<dyn StoreHealth>,
     reservations: Reservations,
     outcomes: Outcomes,
@@ -133,18 +126,13 @@ pub struct Service {
 impl Service {
     /// A petstore over these ports.
     ///
-    /// It has no thread of its own: its owner calls [`Service::record_bans`] and [`Housekeeping::prune`](petstore_ports::Housekeeping::prune) on the
-    /// store once a second or so, or bans are forgotten at a restart, and what has expired is never dropped.
+    /// The service starts no thread: its owner calls [`Service::record_bans`], and
+    /// [`Housekeeping::prune`](petstore_ports::Housekeeping::prune) on the store, about once a second. Otherwise a restart forgets
+    /// bans, and expired records are never dropped.
     pub fn new(ports: Ports, policy: Policy) -> Self {
-        let deadlines = Deadlines::new(ports.timer, policy.store_timeout, policy.quota_timeout);
-        let gatekeeper = Gatekeeper::new(
-            ports.keys,
-            ports.quotas,
-            ports.addresses,
-            ports.on_quota_outage,
-            deadlines.clone(),
-            policy,
-        );
+        let deadlines = CallDeadlines::new(ports.timer, policy.store_timeout, policy.quota_timeout);
+        let quotas = QuotaPort::new(ports.quotas, ports.on_quota_outage, deadlines.clone());
+        let gatekeeper = Gatekeeper::new(ports.keys, quotas, ports.addresses, deadlines.clone(), policy);
         Self {
             transactor: ports.transactor,
             pets: ports.pets,
@@ -165,7 +153,7 @@ impl Service {
         }
     }
 
-    /// From the next request on these are the limits of the plans that have a name. What has been used stays used.
+    /// Sets the limits of the named plans, from the next request on. Usage counts are not reset.
     pub fn set_plans(&self, plans: PlanTable) {
         self.gatekeeper.set_plans(plans);
     }
@@ -187,9 +175,20 @@ impl Service {
         BanStore { transactor: &*self.transactor, deadlines: &self.deadlines }
     }
 
-    /// What has been counted since the start.
+    /// The counts since the start.
     pub fn figures(&self) -> Figures {
-        self.outcomes.figures(&self.gatekeeper.bans)
+        let quotas = self.gatekeeper.quotas().counts();
+        Figures {
+            quota_failures: quotas.failures,
+            quota_unasked: quotas.unasked,
+            ..self.outcomes.figures(&self.gatekeeper.bans)
+        }
+    }
+
+    /// The error because of which the quota store is not called at the moment; none while it is called. Meanwhile
+    /// [`Ports::on_quota_outage`] applies.
+    pub fn quota_fault(&self) -> Option<StoreError> {
+        self.gatekeeper.quotas().fault()
     }
 
     /// Runs an operation that carries no time.
@@ -273,7 +272,7 @@ impl Readiness for Service {
     }
 }
 
-/// The reason as anybody may read it. What a storage engine says of damage names tables and pages: it is for the log.
+/// The public reason. The storage engine's message about damage names tables and pages, and is only for the log.
 fn reason(error: &StoreError) -> String {
     match error.kind() {
         StoreErrorKind::Corrupt => StoreErrorKind::Corrupt.to_string(),

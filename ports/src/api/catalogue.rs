@@ -24,7 +24,7 @@ pub trait Pets: Send + Sync {
         sink: PetSink<'_>,
     ) -> Result<PageEnd, StoreError>;
 
-    /// Puts a new pet into the shop.
+    /// Creates a pet.
     async fn create_pet(
         &self,
         new: NewPet,
@@ -39,7 +39,7 @@ pub trait Pets: Send + Sync {
         precondition: Precondition,
     ) -> Result<Versioned<Pet>, Failure<UpdatePetRejection>>;
 
-    /// Takes a pet out of the shop.
+    /// Deletes a pet.
     async fn delete_pet(
         &self,
         id: PetId,
@@ -47,7 +47,7 @@ pub trait Pets: Send + Sync {
     ) -> Result<(), Failure<DeletePetRejection>>;
 }
 
-/// The kinds of animals that group them.
+/// The categories that group the animals.
 #[async_trait]
 pub trait Categories: Send + Sync {
     /// One category.
@@ -61,7 +61,7 @@ pub trait Categories: Send + Sync {
         sink: CategorySink<'_>,
     ) -> Result<PageEnd, StoreError>;
 
-    /// Makes a category.
+    /// Creates a category.
     async fn create_category(
         &self,
         new: NewCategory,
@@ -76,7 +76,7 @@ pub trait Categories: Send + Sync {
         precondition: Precondition,
     ) -> Result<Versioned<Category>, Failure<UpdateCategoryRejection>>;
 
-    /// Removes a category in which there is no pet.
+    /// Deletes a category without pets.
     async fn delete_category(
         &self,
         id: CategoryId,

@@ -1,61 +1,68 @@
-//! The gate in front of every operation: key, requests in flight, ban, quota.
+//! The gate in front of every operation. It checks the key, the requests in flight, the ban and the quota.
 
 use std::fmt;
 use std::net::IpAddr;
 
 use petstore_domain::{AccountId, KeyFault, KeyId, Limits, Plan, Scopes, Timestamp, Usage};
 
-use crate::{AddressVerdict, Cost, Quotas, ScopedReply, StoreError};
+use crate::{AddressVerdict, Cost, ScopedReply, StoreError};
 
 /// A request at the gate.
 #[derive(Debug, Clone, Copy)]
 pub struct Call<'a> {
-    /// What the client presents as its key.
+    /// The text that the client presents as its key.
     pub key: &'a [u8],
-    /// Where it comes from.
+    /// The address of the client.
     pub address: IpAddr,
-    /// What it costs.
+    /// The cost of the request.
     pub cost: Cost,
-    /// When it came, by [`Gate::now`].
+    /// The time of its arrival, by [`Gate::now`].
     pub now: Timestamp,
 }
 
-/// A request that may go on.
+/// A request that is admitted.
 #[derive(Debug)]
 pub struct Admission<'a> {
     /// The time of the request.
     pub now: Timestamp,
-    /// Who asks.
+    /// The account of the key.
     pub account: AccountId,
-    /// With which key.
+    /// The key.
     pub key: KeyId,
-    /// What the key permits.
+    /// The scopes of the key.
     pub scopes: Scopes,
     /// The account's plan.
     pub plan: Plan,
-    /// What is left after this request.
+    /// The quota that is left after this request.
     pub usage: Usage,
-    /// The request's place among those in flight; given back when it is dropped.
+    /// The request's place among those in flight, released on drop.
     pub in_flight: InFlight<'a>,
 }
 
-/// A place among an account's requests in flight. It borrows what counts them: a share of that, held by each request,
-/// would have a count that all threads write to.
+/// Counts the requests of each account that are in flight.
+pub trait InFlightCount: Send + Sync {
+    /// Releases the place of a request of this account. Must not fail and must not wait.
+    fn leave(&self, account: AccountId);
+}
+
+/// A place among an account's requests in flight, released on drop.
+///
+/// It borrows the counter: an `Arc` in each request would add a reference count that all threads write to.
 pub struct InFlight<'a> {
-    quotas: &'a dyn Quotas,
+    count: &'a dyn InFlightCount,
     account: AccountId,
 }
 
 impl<'a> InFlight<'a> {
-    /// The place that `quotas` has just given a request of this account.
-    pub fn new(quotas: &'a dyn Quotas, account: AccountId) -> Self {
-        Self { quotas, account }
+    /// The place that `count` has just assigned to a request of this account.
+    pub fn new(count: &'a dyn InFlightCount, account: AccountId) -> Self {
+        Self { count, account }
     }
 }
 
 impl Drop for InFlight<'_> {
     fn drop(&mut self) {
-        self.quotas.leave(self.account);
+        self.count.leave(self.account);
     }
 }
 
@@ -65,26 +72,26 @@ impl fmt::Debug for InFlight<'_> {
     }
 }
 
-/// What is wrong with the key that was presented.
+/// The reason why a presented key is not accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum KeyProblem {
-    /// Not a key, or none that exists.
+    /// The text is not a key, or the key does not exist.
     #[error("the API key is not valid")]
     Invalid,
-    /// One that exists and opens nothing any more.
+    /// The key exists, and has expired or was revoked.
     #[error(transparent)]
     Dead(#[from] KeyFault),
 }
 
-/// Why a request may not go on.
+/// The reason why a request is not admitted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// The key opens nothing.
+    /// The key is not accepted.
     #[error("{problem}")]
     Key {
-        /// Why.
+        /// The reason.
         problem: KeyProblem,
-        /// What is left to its address. Once that is used up, the address is refused rather than the key judged.
+        /// The quota that is left for its address. A request beyond that quota is refused because of its address.
         address: AddressVerdict,
     },
     /// Too many requests of the account are in flight.
@@ -92,7 +99,7 @@ pub enum Refusal {
     TooManyInFlight {
         /// The account's plan.
         plan: Plan,
-        /// What is left.
+        /// The quota that is left.
         usage: Usage,
     },
     /// The key is banned.
@@ -100,9 +107,9 @@ pub enum Refusal {
     Banned {
         /// The account's plan.
         plan: Plan,
-        /// When the ban ends.
+        /// The end of the ban.
         until: Timestamp,
-        /// What the account's plan admits.
+        /// The limits of the account's plan.
         limits: Limits,
     },
     /// A window is exhausted.
@@ -110,7 +117,7 @@ pub enum Refusal {
     Exceeded {
         /// The account's plan.
         plan: Plan,
-        /// What is left.
+        /// The quota that is left.
         usage: Usage,
     },
     /// The store failed.
@@ -118,18 +125,18 @@ pub enum Refusal {
     Store(StoreError),
 }
 
-/// Judges requests before they are looked at.
+/// Admits or refuses requests before they are processed.
 pub trait Gate: Send + Sync {
-    /// The time. Requests that are worked off together may share a look at it.
+    /// The current time. Requests that are processed together may share one reading of the clock.
     fn now(&self) -> Timestamp;
 
-    /// Judges a request that presents a key.
+    /// Admits or refuses a request that presents a key.
     fn admit(&self, call: Call<'_>) -> ScopedReply<'_, Result<Admission<'_>, Refusal>>;
 
     /// Returns whether a key is still valid, for an answer that takes long.
     fn is_valid(&self, key: KeyId, now: Timestamp) -> ScopedReply<'_, Result<bool, StoreError>>;
 
-    /// Judges a request without a key by its address.
+    /// Admits or refuses a request without a key, by its address.
     fn admit_address(
         &self,
         address: IpAddr,

@@ -1,4 +1,4 @@
-//! What a tester does to a petstore of their own. A service in production has none of it.
+//! Testing aids: a clock that can be set, and resets. A service in production does not have them.
 
 use std::time::Duration;
 
@@ -6,52 +6,52 @@ use petstore_domain::Timestamp;
 
 use crate::StoreError;
 
-/// A petstore that is its tester's plaything.
+/// A petstore for tests, which a tester may reset.
 pub trait Sandbox: Send + Sync {
-    /// An epoch that the store never had, for a beginning.
+    /// A new epoch for a reset, one that the store has not had.
     fn new_epoch(&self) -> Result<u64, StoreError>;
 
-    /// Takes the shop back to its beginning; accounts and keys stay. The store has this epoch from now on: entity tags and
-    /// cursors of before mean nothing. Nobody else may use the store meanwhile. Blocks until it is done.
+    /// Resets the shop to its initial content. Accounts and keys stay. The store takes this epoch, so earlier entity tags and
+    /// cursors become void. The caller must make sure that no other call uses the store meanwhile. Blocks until it is done.
     ///
     /// # Errors
-    /// After [`StoreErrorKind::Indeterminate`](crate::StoreErrorKind::Indeterminate) it may turn out to have happened, with
-    /// this epoch. After any other nothing has changed.
+    /// After [`StoreErrorKind::Indeterminate`](crate::StoreErrorKind::Indeterminate) the reset may or may not have happened,
+    /// with this epoch. After any other error nothing has changed.
     fn reset(&self, epoch: u64) -> Result<(), StoreError>;
 
-    /// What the clock shows.
-    fn clock(&self) -> ClockFace;
+    /// The state of the clock.
+    fn clock(&self) -> ClockState;
 
-    /// Sets the clock. Where that turns it back, windows, strikes and bans begin anew. Nobody else may use the store
-    /// meanwhile. Blocks until it is done.
-    fn set_clock(&self, turn: ClockTurn) -> Result<ClockFace, StoreError>;
+    /// Sets the clock. If it is set back, windows, strikes and bans are cleared. The caller must make sure that no other call
+    /// uses the store meanwhile. Blocks until it is done.
+    fn set_clock(&self, turn: ClockChange) -> Result<ClockState, StoreError>;
 }
 
-/// What a sandbox's clock shows.
+/// The state of a sandbox's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ClockFace {
+pub struct ClockState {
     /// The time.
     pub now: Timestamp,
-    /// Whether it stands still.
+    /// `true` while the clock is stopped.
     pub frozen: bool,
 }
 
-/// How a sandbox's clock is to be changed.
+/// A change of a sandbox's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ClockTurn {
-    /// What it is to show; none: what it shows.
-    pub hands: Option<Hands>,
-    /// Whether it is to stand still from now on; none: as before.
+pub struct ClockChange {
+    /// The new time; none to keep the current one.
+    pub hands: Option<NewTime>,
+    /// `true` to stop the clock, `false` to let it run; none to keep the current state.
     pub freeze: Option<bool>,
 }
 
-/// Where the hands of a clock are to go.
+/// A new time of a clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Hands {
-    /// To this time.
+pub enum NewTime {
+    /// This time.
     Set(Timestamp),
-    /// So much further, at most to the end of time.
+    /// The current time plus this span, at most the latest time.
     Advance(Duration),
-    /// To the machine's time.
+    /// The time of the machine.
     Machine,
 }

@@ -69,7 +69,7 @@ pub trait Inventory: Send + Sync {
         precondition: Precondition,
     ) -> Result<Versioned<InventoryItem>, Failure<SetStockRejection>>;
 
-    /// Puts units into the stock of a pet, or takes them out.
+    /// Adds units to the stock of a pet, or removes them.
     async fn adjust_stock(
         &self,
         id: PetId,

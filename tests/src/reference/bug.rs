@@ -79,10 +79,8 @@ pub enum Bug {
     StrikesOutliveLift,
     /// Counts requests by reading and writing in two steps.
     WindowsRace,
-    /// Counts requests in flight by reading and writing in two steps.
-    FlightsRace,
-    /// Keeps the place of a request whose caller was dropped before its verdict.
-    PlaceOutlivesCaller,
+    /// Counts a request where only the usage was asked for.
+    UsageCounts,
     /// Begins a new window whenever the time is in another one, also in an earlier one.
     WindowFalls,
     /// Writes an idempotency record after the commit of its effect.
@@ -109,4 +107,36 @@ pub enum Bug {
     ResetKeepsAnswers,
     /// Keeps windows, strikes and bans through a reset.
     ResetKeepsUsage,
+    /// Decides without a lock, adds the events, and validates only then: those of a discarded decision stay.
+    EventsOfDiscarded,
+    /// Keeps the first event of a decision alone.
+    FirstEventOnly,
+    /// Draws the positions of the events before it has the records: a slow writer inserts its events before later ones.
+    PositionsBeforeRecords,
+    /// Uses up a position for a decision without events.
+    PositionsWithoutEvents,
+    /// Shows the events of a decision before its records.
+    EventsBeforeRecords,
+    /// Shows the records of a decision before its events.
+    EventsAfterRecords,
+    /// Adds the events of a decision after it has answered.
+    EventsAfterReply,
+    /// Adds the events of an idempotent request again when it is replayed.
+    ReplayEmitsAgain,
+    /// Leaves out the event after a page's bound.
+    SkippingEventPage,
+    /// Says that a page has reached the last event that passed its filter.
+    EventPageStuck,
+    /// Shows private events to every account.
+    PrivateEventsShown,
+    /// Reads after an id of an earlier life as if it were of this one.
+    EventEpochIgnored,
+    /// Keeps the epoch of the log through a reset.
+    ResetKeepsEventEpoch,
+    /// Keeps the log through a reset.
+    ResetKeepsEvents,
+    /// Never wakes a reader that waits for events.
+    FeedNeverWakes,
+    /// Does not wake a reader that waits for events when a reset begins a new life.
+    FeedSleepsThroughResets,
 }

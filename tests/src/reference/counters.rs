@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use petstore_domain::{AccountId, Ban, KeyId, Limit, Strikes, Timestamp, Windows};
+use petstore_domain::{AccountId, Ban, KeyId, Limit, Limits, Strikes, Timestamp, Usage, Windows};
 use petstore_ports::{AddressLimits, AddressVerdict, Ask, Cost, Quotas, Reply, StoreError, Verdict};
 
 use super::{Bug, ReferenceStore, State};
@@ -12,7 +12,6 @@ use super::{Bug, ReferenceStore, State};
 #[derive(Debug, Default)]
 pub(super) struct Counters {
     pub(super) windows: BTreeMap<AccountId, Windows>,
-    pub(super) in_flight: BTreeMap<AccountId, u32>,
     pub(super) strikes: BTreeMap<KeyId, Strikes>,
     /// The last ban of each key that was decided here, recorded or not.
     pub(super) bans: BTreeMap<KeyId, Ban>,
@@ -23,11 +22,7 @@ pub(super) struct Counters {
 impl State {
     pub(super) fn take(&mut self, ask: &Ask) -> Verdict {
         self.see_lift(ask);
-        let windows = self.windows(ask);
-        let in_flight = self.counters.in_flight.entry(ask.account).or_default();
-        if *in_flight >= ask.in_flight_max {
-            return Verdict::TooManyInFlight(windows.at(ask.now).usage(ask.limits));
-        }
+        let windows = self.windows(ask.account);
         if let Some(banned) = self.banned(ask) {
             return banned;
         }
@@ -41,7 +36,6 @@ impl State {
         if ask.cost == Cost::One {
             self.counters.windows.insert(ask.account, after);
         }
-        *self.counters.in_flight.entry(ask.account).or_default() += 1;
         Verdict::Admitted(after.usage(ask.limits))
     }
 
@@ -79,26 +73,26 @@ impl State {
         Verdict::Banned { until: ban.until, unrecorded: Some(ban) }
     }
 
-    pub(super) fn windows(&self, ask: &Ask) -> Windows {
-        self.counters.windows.get(&ask.account).copied().unwrap_or_default()
+    pub(super) fn windows(&self, account: AccountId) -> Windows {
+        self.counters.windows.get(&account).copied().unwrap_or_default()
     }
 }
 
 impl Quotas for ReferenceStore {
     fn take(&self, ask: &Ask) -> Reply<Result<Verdict, StoreError>> {
-        if self.has(Bug::PlaceOutlivesCaller) {
-            return self.take_late(*ask);
-        }
         if let Some(verdict) = self.take_with_bug(ask) {
             return Reply::now(Ok(verdict));
         }
         Reply::now(Ok(self.lock().take(ask)))
     }
 
-    fn leave(&self, account: AccountId) {
+    fn usage(&self, account: AccountId, limits: Limits, now: Timestamp) -> Reply<Result<Usage, StoreError>> {
         let mut state = self.lock();
-        let in_flight = state.counters.in_flight.entry(account).or_default();
-        *in_flight = in_flight.saturating_sub(1);
+        let windows = state.windows(account).at(now);
+        if self.has(Bug::UsageCounts) {
+            state.counters.windows.extend(windows.take(now, limits).map(|after| (account, after)));
+        }
+        Reply::now(Ok(windows.usage(limits)))
     }
 }
 

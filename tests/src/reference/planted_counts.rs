@@ -1,24 +1,12 @@
 //! Planted bugs of counting.
 
-use std::sync::{Arc, PoisonError};
-
 use petstore_domain::{Window, WindowKind, Windows};
-use petstore_ports::{Ask, Cost, RecordedBan, Reply, StoreError, Verdict};
+use petstore_ports::{Ask, Cost, RecordedBan, Verdict};
 
 use super::planted_reads::pause_blocking;
-use super::{Bug, ReferenceStore, State};
+use super::{Bug, ReferenceStore};
 
 impl ReferenceStore {
-    /// Takes a request, and answers its caller a little later.
-    pub(super) fn take_late(&self, ask: Ask) -> Reply<Result<Verdict, StoreError>> {
-        let state = Arc::clone(&self.state);
-        Reply::later(async move {
-            let verdict = state.lock().unwrap_or_else(PoisonError::into_inner).take(&ask);
-            tokio::task::yield_now().await;
-            Ok(verdict)
-        })
-    }
-
     /// Takes one request in two steps, or by a window that may decrease, if the bug is one of these.
     pub(super) fn take_with_bug(&self, ask: &Ask) -> Option<Verdict> {
         let mut state = self.lock();
@@ -32,12 +20,10 @@ impl ReferenceStore {
             }
             _ => {}
         }
-        let in_flight = state.counters.in_flight.get(&ask.account).copied().unwrap_or_default();
-        let free = in_flight < ask.in_flight_max;
         let banned = state.banned(ask).is_some();
-        let windows = state.windows(ask);
+        let windows = state.windows(ask.account);
         let taken = windows.take(ask.now, ask.limits);
-        if !free || banned || ask.cost == Cost::Nothing {
+        if banned || ask.cost == Cost::Nothing {
             return None;
         }
         match (self.bug?, taken) {
@@ -46,13 +32,7 @@ impl ReferenceStore {
                 pause_blocking();
                 let mut state = self.lock();
                 state.counters.windows.insert(ask.account, after);
-                Some(state.admit(ask, in_flight + 1, after))
-            }
-            (Bug::FlightsRace, Some(after)) => {
-                state.counters.windows.insert(ask.account, after);
-                drop(state);
-                pause_blocking();
-                Some(self.lock().admit(ask, in_flight + 1, after))
+                Some(Verdict::Admitted(after.usage(ask.limits)))
             }
             (Bug::WindowFalls, _) => {
                 let other = windows.minute.number() != WindowKind::Minute.number_at(ask.now);
@@ -62,7 +42,7 @@ impl ReferenceStore {
                 };
                 let after = if other { fresh } else { windows }.take(ask.now, ask.limits)?;
                 state.counters.windows.insert(ask.account, after);
-                Some(state.admit(ask, in_flight + 1, after))
+                Some(Verdict::Admitted(after.usage(ask.limits)))
             }
             (Bug::StrikesRace, None) => {
                 let before = state.counters.strikes.get(&ask.key).copied().unwrap_or_default();
@@ -97,12 +77,5 @@ impl ReferenceStore {
             }
             _ => None,
         }
-    }
-}
-
-impl State {
-    fn admit(&mut self, ask: &Ask, in_flight: u32, windows: Windows) -> Verdict {
-        self.counters.in_flight.insert(ask.account, in_flight);
-        Verdict::Admitted(windows.usage(ask.limits))
     }
 }

@@ -9,10 +9,8 @@ use super::{Bug, ReferenceStore, State};
 
 impl State {
     fn forget_usage(&mut self) {
-        // Requests in flight keep their places.
-        let in_flight = std::mem::take(&mut self.counters.in_flight);
         let decided = std::mem::take(&mut self.counters.bans);
-        self.counters = super::Counters { in_flight, ..super::Counters::default() };
+        self.counters = super::Counters::default();
         self.addresses = super::Addresses::default();
         for key in self.tables.keys.values_mut() {
             key.forget_ban();
@@ -22,7 +20,7 @@ impl State {
 }
 
 impl Resettable for ReferenceStore {
-    fn reset(&self, shop: Arc<[Row]>, _epoch: u64) -> Result<(), StoreError> {
+    fn reset(&self, shop: Arc<[Row]>, epoch: u64) -> Result<(), StoreError> {
         let has_category =
             |id| shop.iter().any(|row| matches!(row, Row::Category(one) if one.category.id == id));
         for row in &*shop {
@@ -43,6 +41,12 @@ impl Resettable for ReferenceStore {
             }
         }
         state.tables.skip_given();
+        match self.bug {
+            Some(Bug::ResetKeepsEventEpoch) => state.log.restart(state.log.epoch()),
+            Some(Bug::ResetKeepsEvents) => {}
+            Some(Bug::FeedSleepsThroughResets) => state.log.restart_on_a_new_channel(epoch),
+            _ => state.log.restart(epoch),
+        }
         if !self.has(Bug::ResetKeepsUsage) {
             state.forget_usage();
         }

@@ -16,7 +16,8 @@ pub(super) enum Direction {
 }
 
 /// Annotations, and keywords that are compared elsewhere.
-const ANNOTATIONS: [&str; 5] = ["description", "example", "x-open-enum", "properties", "required"];
+const ANNOTATIONS: [&str; 6] =
+    ["description", "example", "x-open-enum", "x-data-schemas", "properties", "required"];
 
 /// Bounds from below and from above.
 const LOWER_BOUNDS: [&str; 3] = ["minimum", "minLength", "minItems"];

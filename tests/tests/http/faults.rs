@@ -7,7 +7,7 @@ use std::time::Duration;
 use petstore_domain::{Plan, Timestamp};
 use petstore_memory::MemoryStore;
 use petstore_ports::StoreError;
-use petstore_ports::api::{ClockFace, ClockTurn, Sandbox};
+use petstore_ports::api::{ClockChange, ClockState, Sandbox};
 use petstore_service::{OnQuotaOutage, Policy, Ports};
 use serde_json::json;
 
@@ -219,11 +219,11 @@ impl Sandbox for InDoubt {
         Err(StoreError::indeterminate("the power may have been cut"))
     }
 
-    fn clock(&self) -> ClockFace {
-        ClockFace { now: Timestamp::EPOCH, frozen: true }
+    fn clock(&self) -> ClockState {
+        ClockState { now: Timestamp::EPOCH, frozen: true }
     }
 
-    fn set_clock(&self, _turn: ClockTurn) -> Result<ClockFace, StoreError> {
+    fn set_clock(&self, _turn: ClockChange) -> Result<ClockState, StoreError> {
         Ok(self.clock())
     }
 }

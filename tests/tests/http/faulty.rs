@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use petstore_domain::{AccountId, Limit, PetId, PetRecord, Timestamp};
+use petstore_domain::{AccountId, Limit, Limits, PetId, PetRecord, Timestamp, Usage};
 use petstore_ports::{
     AddressLimits, AddressVerdict, Ask, Cost, Credential, KeyLookup, KeyReader, PageEnd, PageRequest,
     PetFilter, PetReader, PetSink, Quotas, Reply, StoreError, StoreHealth, Transactor, Transition, Verdict,
@@ -142,7 +142,14 @@ impl Quotas for FailingPort {
         self.0.reply()
     }
 
-    fn leave(&self, _account: AccountId) {}
+    fn usage(
+        &self,
+        _account: AccountId,
+        _limits: Limits,
+        _now: Timestamp,
+    ) -> Reply<Result<Usage, StoreError>> {
+        self.0.reply()
+    }
 }
 
 impl AddressLimits for FailingPort {

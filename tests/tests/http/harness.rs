@@ -22,6 +22,9 @@ pub(crate) const OPENAPI: &str = include_str!("../../../openapi.yaml");
 /// The start time of every test: noon, a whole minute.
 pub(crate) const NOON: &str = "2030-01-01T12:00:00Z";
 
+/// The epoch of every test's event log.
+const EVENT_EPOCH: u64 = 0x8C6F_5EED_2026_1121;
+
 /// The time after which a client without an answer reports the server as hung.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -111,7 +114,7 @@ impl Shop {
     /// Opens a shop over ports of which the test may replace some.
     pub(crate) fn open_over(options: ShopOptions, change: impl FnOnce(Ports) -> Ports) -> Self {
         let clock = Arc::new(ManualClock::at(NOON));
-        let store = Arc::new(MemoryStore::new());
+        let store = Arc::new(MemoryStore::with_epoch(EVENT_EPOCH));
         let entropy = Arc::new(CountedEntropy::default());
         let ports = Ports::of_one_store(
             store,

@@ -8,7 +8,7 @@ use std::time::Duration;
 use petstore_domain::{Plan, Timestamp};
 use petstore_http::{Deadlines, Http, Server};
 use petstore_ports::StoreError;
-use petstore_ports::api::{ClockFace, ClockTurn, Petstore, Sandbox};
+use petstore_ports::api::{ClockChange, ClockState, Petstore, Sandbox};
 use petstore_service::Ports;
 use serde_json::json;
 
@@ -149,11 +149,11 @@ impl Sandbox for OnHungDisk {
         Err(StoreError::unavailable("the disk is back"))
     }
 
-    fn clock(&self) -> ClockFace {
-        ClockFace { now: Timestamp::EPOCH, frozen: false }
+    fn clock(&self) -> ClockState {
+        ClockState { now: Timestamp::EPOCH, frozen: false }
     }
 
-    fn set_clock(&self, _turn: ClockTurn) -> Result<ClockFace, StoreError> {
+    fn set_clock(&self, _turn: ClockChange) -> Result<ClockState, StoreError> {
         Ok(self.clock())
     }
 }

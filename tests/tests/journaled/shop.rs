@@ -104,7 +104,6 @@ pub(crate) fn one_a_day(key: &KeyRecord) -> Ask {
         account: key.account,
         limits: Limits { minute: limit, day: limit },
         cost: Cost::One,
-        in_flight_max: 10,
         bans: BanPolicy::DEFAULT,
         recorded_ban: RecordedBan::default(),
         now: at(0),

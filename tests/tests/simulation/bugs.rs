@@ -1,7 +1,7 @@
 //! Planted bugs: the simulation must find each of them, or it proves nothing.
 //!
 //! They sit below the recorders at the ports, as faults of a store, of its journal or of its quotas would; or
-//! above them, as faults of their callers. Production code contains none of them.
+//! around the service, as faults of its count of requests in flight. Production code contains none of them.
 
 mod batches;
 mod journal;
@@ -11,7 +11,7 @@ mod writes;
 
 use std::sync::Arc;
 
-use petstore_ports::{Journal, Quotas};
+use petstore_ports::Journal;
 use petstore_service::Ports;
 use petstore_tests::{Disk, DiskBug};
 
@@ -114,9 +114,7 @@ pub(crate) fn journal(bug: Option<Bug>, inner: Box<dyn Journal>) -> Box<dyn Jour
 pub(crate) fn ports(bug: Option<Bug>, mut ports: Ports) -> Ports {
     let Some(bug) = bug else { return ports };
     match bug {
-        Bug::ReopensOldWindow | Bug::LosesPlaces => {
-            ports.quotas = Arc::new(quotas::Wrong::new(bug, Arc::clone(&ports.quotas)));
-        }
+        Bug::ReopensOldWindow => ports.quotas = Arc::new(quotas::Wrong::new(Arc::clone(&ports.quotas))),
         Bug::CachesCredentials => ports.keys = Arc::new(reads::CachedKeys::new(Arc::clone(&ports.keys))),
         Bug::ReadsStale | Bug::SkipsAtPages => {
             ports.pets = Arc::new(reads::FaultyPets::new(bug, Arc::clone(&ports.pets)));
@@ -132,10 +130,13 @@ pub(crate) fn ports(bug: Option<Bug>, mut ports: Ports) -> Ports {
     ports
 }
 
-/// The quotas as the service calls them, with the planted bug if it is one of the calls.
-pub(crate) fn called(bug: Option<Bug>, quotas: Arc<dyn Quotas>) -> Arc<dyn Quotas> {
+/// The times that the oracle is told of the end of the `number`th request, and that its place in flight is given back.
+pub(crate) fn leaving(bug: Option<Bug>, number: u64) -> (u32, u32) {
+    let is_wrong = number % 20 == 19;
     match bug {
-        Some(bug @ (Bug::SkipsLeave | Bug::LeavesTwice)) => Arc::new(quotas::Wrong::new(bug, quotas)),
-        _ => quotas,
+        Some(Bug::LosesPlaces) if is_wrong => (1, 0),
+        Some(Bug::SkipsLeave) if is_wrong => (0, 0),
+        Some(Bug::LeavesTwice) if is_wrong => (2, 2),
+        _ => (1, 1),
     }
 }

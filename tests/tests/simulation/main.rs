@@ -35,6 +35,7 @@ mod recorder;
 mod request;
 mod run;
 mod trace;
+mod watched_shop;
 mod wire;
 mod world;
 

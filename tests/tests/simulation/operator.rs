@@ -8,6 +8,7 @@ use petstore_domain::{
     AccountId, KeyHolder, KeyId, KeyLabel, KeyPatch, Limit, Limits, Patch, Plan as DomainPlan, Scopes,
     Timestamp,
 };
+use petstore_ports::StoreErrorKind;
 use petstore_ports::api::{Administration, Failure, NewKey};
 use petstore_service::Service;
 use petstore_tests::Random;
@@ -102,8 +103,10 @@ impl Operator {
             }
             Ok(Err(OrderFailure::Refused)) => oracle.ordered(id, Some(false)),
             Ok(Err(OrderFailure::Unavailable)) => oracle.ordered(id, None),
-            // The result of an order without an answer is unknown.
-            Err(_) => oracle.note(&format!("operator #{id} has got no answer in time")),
+            // The result of an order without an answer in time is unknown, whether the service or the operator gives up.
+            Ok(Err(OrderFailure::Indeterminate)) | Err(_) => {
+                oracle.note(&format!("operator #{id} has got no answer in time"))
+            }
         }
     }
 }
@@ -112,11 +115,16 @@ impl Operator {
 enum OrderFailure {
     Refused,
     Unavailable,
+    Indeterminate,
 }
 
 impl<R> From<Failure<R>> for OrderFailure {
     fn from(failure: Failure<R>) -> Self {
-        if matches!(failure, Failure::Rejected(_)) { Self::Refused } else { Self::Unavailable }
+        match failure {
+            Failure::Rejected(_) => Self::Refused,
+            Failure::Store(error) if error.kind() == StoreErrorKind::Indeterminate => Self::Indeterminate,
+            _ => Self::Unavailable,
+        }
     }
 }
 

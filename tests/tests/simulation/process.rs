@@ -10,7 +10,6 @@ use std::time::Duration;
 use petstore_domain::{BanPolicy, Limit};
 use petstore_http::{Documents, Http, HttpSettings, LocalServer, TokioTimer};
 use petstore_memory::{MemoryStore, Opened, Step, Writer};
-use petstore_ports::api::Petstore;
 use petstore_ports::{Clock, Entropy, Housekeeping};
 use petstore_service::{Policy, Ports, Service};
 use petstore_tests::{Disk, Random};
@@ -25,6 +24,7 @@ use crate::model::rows::Rows;
 use crate::oracle::{ACTOR, Actor, Ending, Oracle};
 use crate::profile::Profile;
 use crate::recorder::{Recorder, WatchedAddresses, WatchedJournal, WatchedQuotas, WatchedTransactor, submit};
+use crate::watched_shop::WatchedShop;
 
 /// The interval of housekeeping, as in the binary.
 const HOUSEKEEPING: Duration = Duration::from_secs(1);
@@ -89,12 +89,13 @@ impl Process {
         let inner = Arc::clone(&ports.transactor);
         let transactor = WatchedTransactor { recorder: recorder.clone(), inner, work: Arc::clone(&work) };
         let addresses = WatchedAddresses { recorder: recorder.clone(), inner: Arc::clone(&ports.addresses) };
-        let quotas = WatchedQuotas { recorder, inner: Arc::clone(&ports.quotas) };
-        let quotas = crate::bugs::called(*bug, Arc::new(quotas));
+        let quotas = WatchedQuotas { recorder: recorder.clone(), inner: Arc::clone(&ports.quotas) };
+        let quotas = Arc::new(quotas);
         let ports =
             Ports { transactor: Arc::new(transactor), quotas, addresses: Arc::new(addresses), ..ports };
         let service = Arc::new(Service::new(ports, policy(profile)));
-        let http = Http::new(Arc::clone(&service) as Arc<dyn Petstore>, settings(epoch), false);
+        let watched = WatchedShop::new(recorder, *bug, Arc::clone(&service));
+        let http = Http::new(Arc::new(watched), settings(epoch), false);
         let hang = Rc::new(RefCell::new(Instant::now()));
         let tasks = vec![
             spawn_local(write(

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use petstore_domain::{
-    AccountId, ApiKey, Change, Changes, Footprint, KeyDigest, KeyId, KeyLabel, KeyRecord, Limit, RecordRef,
-    Scopes, Timestamp, View,
+    AccountId, ApiKey, Change, Changes, Footprint, KeyDigest, KeyId, KeyLabel, KeyRecord, Limit, Limits,
+    RecordRef, Scopes, Timestamp, Usage, View,
 };
 use petstore_ports::{
     AddressLimits, AddressVerdict, Ask, Batch, BatchNumber, BulkLoad, Cost, EventBatchReader, EventLimits,
@@ -27,7 +27,7 @@ pub(crate) struct Recorder {
     pub(crate) process: u64,
 }
 
-fn actor() -> Option<Actor> {
+pub(crate) fn actor() -> Option<Actor> {
     ACTOR.try_with(|actor| *actor).ok()
 }
 
@@ -129,9 +129,14 @@ impl Quotas for WatchedQuotas {
         })
     }
 
-    fn leave(&self, account: AccountId) {
-        self.recorder.oracle.left(self.recorder.process, actor(), account.get());
-        self.inner.leave(account);
+    fn usage(&self, account: AccountId, limits: Limits, now: Timestamp) -> Reply<Result<Usage, StoreError>> {
+        let (recorder, actor) = (self.recorder.clone(), actor());
+        self.inner.usage(account, limits, now).map(move |told| {
+            if let Ok(usage) = &told {
+                recorder.oracle.judged_too_many(recorder.process, actor, (account, limits, now), usage);
+            }
+            told
+        })
     }
 }
 

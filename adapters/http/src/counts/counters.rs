@@ -289,6 +289,7 @@ impl ServerCounters {
             panics: 0,
             shed: 0,
             forwarded_ignored: 0,
+            streams: 0,
         };
         for (route, template) in ROUTES.iter().enumerate() {
             for (method, name) in METHODS.iter().enumerate() {

@@ -49,6 +49,11 @@ impl StreamPlaces {
             self.0.fetch_update(Ordering::AcqRel, Ordering::Acquire, |open| (open < max).then(|| open + 1));
         taken.is_ok().then(|| StreamPlace(Arc::clone(&self.0)))
     }
+
+    /// The number of open streams.
+    pub(crate) fn open(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
 impl Drop for StreamPlace {

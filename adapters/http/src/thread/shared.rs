@@ -41,7 +41,6 @@ pub(crate) struct App {
     pub(crate) gzip_yaml: CachedGzip,
     pub(crate) gzip_json: CachedGzip,
     /// Open streaming answers, at most [`Bounds::streams`](crate::base::settings::Bounds::streams).
-    #[expect(dead_code, reason = "nothing streams yet: the event stream will")]
     pub(crate) streams: StreamPlaces,
     /// `true` while new connections stay in the accept queue.
     held: watch::Sender<bool>,
@@ -137,7 +136,8 @@ impl App {
     pub(crate) fn stats(&self) -> TransportStats {
         let [panics, shed, forwarded_ignored] =
             [&self.panics, &self.overloads, &self.ignored_values].map(|count| count.load(Ordering::Relaxed));
-        TransportStats { panics, shed, forwarded_ignored, ..self.counters.stats() }
+        let streams = self.streams.open() as u64;
+        TransportStats { panics, shed, forwarded_ignored, streams, ..self.counters.stats() }
     }
 
     /// Counts values in forwarding headers of a trusted proxy that were ignored.

@@ -103,7 +103,9 @@ impl<'q> PageBuilder<'q> {
         let Span { after, last: end } = self.span;
         let reached = last.unwrap_or_else(|| match self.query.order {
             PageOrder::Ascending => end,
-            PageOrder::Descending => after.next().min(end.next()),
+            // The oldest position of the page; if it has none, its bound.
+            PageOrder::Descending if after < end => after.next(),
+            PageOrder::Descending => self.query.after.unwrap_or_else(|| self.bounds.last.next()),
         });
         EventPage { events: self.events, reached, bounds: self.bounds }
     }

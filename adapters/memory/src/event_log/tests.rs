@@ -197,9 +197,11 @@ fn the_events_of_a_batch_are_one_body_for_the_journal_and_the_same_events_by_dec
         let record = CategoryRecord { category, version: Version::FIRST, pets: 0 };
         let mut before = View::default();
         before.load_category(id, None);
-        Changes::from([Change::Category(record)]).with_events(&before, at(id.get()))
+        let changes = Changes::from([Change::Category(record)]);
+        let happenings = petstore_domain::happenings(&before, changes.as_slice());
+        changes.with_events(happenings, at(id.get()))
     };
-    let without = Changes::none().with_events(&View::default(), at(99));
+    let without = Changes::none().with_events(Vec::new(), at(99));
     let mut batch = EncodedBatch::default();
     batch.encode(std::slice::from_ref(&without));
     assert_eq!(batch.as_batch(position(10)), None);

@@ -15,7 +15,7 @@ use super::EventLog;
 pub(super) struct Waiters {
     epoch: AtomicU64,
     last: AtomicU64,
-    /// Whether there may be a waker: a writer looks at the list only then.
+    /// `true` if there may be a waker: a writer looks at the list only then.
     any: AtomicBool,
     wakers: Mutex<Vec<(u64, Waker)>>,
     next_ticket: AtomicU64,

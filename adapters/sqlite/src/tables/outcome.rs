@@ -110,7 +110,7 @@ pub(crate) fn repaired(text: &str) -> Option<String> {
     match &mut stored {
         StoredOutcome::Pet { id, name, .. } => *name = stored_name(name, "pet", *id).ok()?.mended()?,
         StoredOutcome::Category { id, name, .. } => {
-            *name = stored_name(name, "category", *id).ok()?.mended()?
+            *name = stored_name(name, "category", *id).ok()?.mended()?;
         }
         StoredOutcome::Order { ship_date, .. } => {
             let date = stored_time(ship_date.as_deref()?).ok()?.mended()?;

@@ -113,7 +113,7 @@ impl DamageScan {
         };
     }
 
-    /// Returns the position of the damage, if a later transaction stands behind it.
+    /// Returns the position of the damage, if a later transaction follows it.
     pub(crate) fn damage(&self) -> Option<LogPosition> {
         self.invalid.filter(|_| self.is_damaged)
     }

@@ -89,7 +89,7 @@ fn control_characters_in_answers_do_not_reach_a_terminal() {
         assert!(!shown.contains(acts), "{command}: {shown:?}");
         let is_refused_whole = command.starts_with("keys create");
         assert_eq!(shown.contains("evil"), !is_refused_whole, "{command}: {shown:?}");
-        assert_eq!(shown.contains("answered something else"), is_refused_whole, "{command}: {shown:?}");
+        assert_eq!(shown.contains("unexpected answer"), is_refused_whole, "{command}: {shown:?}");
     }
     // The JSON output has the unchanged values.
     answer_with(&site, &[json!({"answer": "key", "key": key()}).to_string()]);
@@ -131,7 +131,7 @@ fn commands_send_nothing_to_another_user_s_server_unless_it_owns_the_data() {
         let refused = site.run(&[args, &socket].concat());
         let why = String::from_utf8_lossy(&refused.stderr);
         assert_eq!(refused.status.code(), Some(1), "{args:?}: {why}");
-        let said = "a process of user 65534 answers at theirs/petstore.db.sock, who is not you, nor root, nor the owner of petstore.db";
+        let said = "a process of user 65534 listens at theirs/petstore.db.sock, which is neither your user nor root, nor the owner of petstore.db";
         assert!(why.contains(said) && why.contains("nothing was sent to it"), "{args:?}: {why}");
         assert_eq!(refused.stdout, b"", "{args:?}");
     }

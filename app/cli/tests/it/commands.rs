@@ -83,8 +83,8 @@ fn failures_have_a_reason_and_an_exit_code() {
     let site = Site::new("faults");
     let cases: [(&[&str], i32, &str); 23] = [
         (&["keys", "show", ""], 2, "expected a key's id"),
-        (&["healthcheck", "--listen", "127.0.0.1:1"], 1, "127.0.0.1:1: nobody serves there"),
-        (&["reload"], 1, "no server answers at petstore.db.sock: name its --admin-socket or --db"),
+        (&["healthcheck", "--listen", "127.0.0.1:1"], 1, "127.0.0.1:1: no server listens there"),
+        (&["reload"], 1, "no server listens at petstore.db.sock: name its --admin-socket or --db"),
         (&["--db", "no/where.db"], 1, "no/where.db cannot be opened: No such file"),
         (
             &["--db", "memory", "--tls-cert", "no.pem", "--tls-key", "no.key"],
@@ -99,17 +99,17 @@ fn failures_have_a_reason_and_an_exit_code() {
         (&["keys", "update", "1"], 2, "nothing to change: give at least one of --scopes, --expires, --label"),
         (&["accounts", "update", "zoo"], 2, "nothing to change: give at least one of --plan"),
         (&["accounts", "update", "zoo", "--minute", "5"], 2, "--day"),
-        (&["keys", "create", "--account", ""], 2, "an account's name must not be empty"),
-        (&["keys", "create", "--label", "a\u{7}b"], 2, "a label must "),
-        (&["accounts", "show", ""], 2, "an account's name "),
+        (&["keys", "create", "--account", ""], 2, "the name of an account must not be empty"),
+        (&["keys", "create", "--label", "a\u{7}b"], 2, "the label of a key must "),
+        (&["accounts", "show", ""], 2, "the name of an account "),
         (
             &["keys", "create", "--plan", "enterprise", "--minute", "10", "--day", "5"],
             2,
             "--day 5 is less than --minute 10",
         ),
         (&["accounts", "update", "zoo", "--minute", "2", "--day", "1"], 2, "--day 1 is less than --minute 2"),
-        (&["keys", "create"], 1, "no server answers"),
-        (&["keys", "list", "--admin-socket", "/nowhere/x.sock"], 1, "no server answers"),
+        (&["keys", "create"], 1, "no server listens"),
+        (&["keys", "list", "--admin-socket", "/nowhere/x.sock"], 1, "no server listens"),
         (&["healthcheck"], 1, "refused"),
         (&["keys", "create", "--plan", "gold"], 2, "gold"),
         (&["keys", "create", "--plan", "free", "--minute", "5", "--day", "5"], 2, "enterprise"),
@@ -167,7 +167,7 @@ fn a_first_key_that_is_written_to_a_file_or_given_is_not_printed() {
 
     // A store with accounts keeps its keys; a start with an unknown key says so.
     given.stop();
-    let ignored = "first key: the store has accounts, so none was made";
+    let ignored = "first key: not created, because the store has accounts";
     let start = |args: &[&str], variables: &[(&str, &str)]| given.log_of_start(args, variables);
     let other = given.new_key();
     assert!(!start(&[], &[("PETSTORE_INITIAL_KEY", key.as_str())]).contains(ignored));
@@ -180,7 +180,7 @@ fn a_first_key_that_is_written_to_a_file_or_given_is_not_printed() {
     let refused = nowhere.run(&["--initial-key-file", "no/key"]);
     assert_eq!(refused.status.code(), Some(1));
     let why = text(&refused.stderr);
-    assert!(why.contains("cannot be written to no/key"), "{why}");
+    assert!(why.contains("cannot write the key to no/key"), "{why}");
     assert!(
         why.ends_with("; make its folder first, or name another file with --initial-key-file\n"),
         "{why}"
@@ -197,7 +197,7 @@ fn a_first_key_that_is_written_to_a_file_or_given_is_not_printed() {
     // A pipe would block the start.
     let refused = nowhere.run(&["--initial-key-file", "/dev/null", "--db", "other.db"]);
     assert_eq!(refused.status.code(), Some(2));
-    assert!(text(&refused.stderr).contains("/dev/null is no file"), "{}", text(&refused.stderr));
+    assert!(text(&refused.stderr).contains("/dev/null is not a regular file"), "{}", text(&refused.stderr));
 
     let wrong = Site::new("wrong");
     let no_text = OsStr::from_bytes(b"pet_\xff");
@@ -358,5 +358,5 @@ fn the_contract_is_printed_with_the_base_path() {
     }
     let refused = site.run(&["openapi", "--base-path", "/docs"]);
     assert_eq!(refused.status.code(), Some(2));
-    assert!(text(&refused.stderr).contains("/docs is the server's own"), "{}", text(&refused.stderr));
+    assert!(text(&refused.stderr).contains("/docs is reserved for the server"), "{}", text(&refused.stderr));
 }

@@ -122,7 +122,7 @@ fn an_import_with_an_unknown_outcome_is_reported_as_such() {
         let why = String::from_utf8_lossy(&told.stderr);
         assert!(
             why.starts_with("petstore: the outcome is unknown: ")
-                && why.ends_with(": all of it is there or nothing; look before you import again\n"),
+                && why.ends_with(": the import is complete or absent: check before you import again\n"),
             "served: {is_served}: {why}"
         );
     }

@@ -138,7 +138,7 @@ fn scopes_are_a_list_in_all_output() {
 #[test]
 fn a_rotation_prints_the_end_of_the_old_key_and_its_reason() {
     let site = Site::served("overlap", &[]);
-    let cut_short = "its own expiry, or the overlap of an earlier rotation, comes first";
+    let cut_short = "its own expiry or the overlap of an earlier rotation comes first";
 
     let (id, _) = create(&site, &[]);
     let whole = json(&site, &["keys", "rotate", &id, "--overlap", "1h"]);
@@ -146,7 +146,7 @@ fn a_rotation_prints_the_end_of_the_old_key_and_its_reason() {
     assert_eq!(whole["replaced"], json!({"id": 2, "expiresAt": end, "isCutShort": false}));
     let (id, _) = create(&site, &[]);
     let told = text(&site.run(&["keys", "rotate", &id, "--overlap", "1h"]).stdout);
-    assert!(told.contains(&format!("Key {id}, which it replaces, lives until 2")), "{told}");
+    assert!(told.contains(&format!("The replaced key {id} stays valid until 2")), "{told}");
     assert!(!told.contains(cut_short), "{told}");
 
     let (id, _) = create(&site, &["--expires", "2h"]);
@@ -154,7 +154,7 @@ fn a_rotation_prints_the_end_of_the_old_key_and_its_reason() {
     let short = json(&site, &["keys", "rotate", &id, "--overlap", "3h"]);
     assert_eq!(short["replaced"], json!({"id": 6, "expiresAt": end, "isCutShort": true}));
     let told = text(&site.run(&["keys", "rotate", &id, "--overlap", "3h"]).stdout);
-    assert!(told.contains(&format!("lives until {}: {cut_short}", end.as_str().unwrap())), "{told}");
+    assert!(told.contains(&format!("stays valid until {}: {cut_short}", end.as_str().unwrap())), "{told}");
     // The key alone on standard output, for a script, and a note on standard error.
     let quiet = site.run(&["keys", "rotate", &id, "--overlap", "3h", "--quiet"]);
     let (key, beside) = (text(&quiet.stdout), text(&quiet.stderr));
@@ -163,7 +163,7 @@ fn a_rotation_prints_the_end_of_the_old_key_and_its_reason() {
     // The new key gets the same lifetime, and the command prints it.
     let ends = |id: u32| {
         let end = json(&site, &["keys", "show", &id.to_string()])["expiresAt"].clone();
-        format!("Key {id}, the new one, ends at {}", end.as_str().unwrap())
+        format!("The new key {id} expires at {}", end.as_str().unwrap())
     };
     assert!(told.contains(&format!(".\n{}.\n", ends(8))), "{told}");
     assert!(beside.ends_with(&format!("\npetstore: {}\n", ends(9))), "{beside}");
@@ -196,13 +196,13 @@ fn a_second_rotation_gives_a_key_with_a_full_lifetime() {
 fn a_missing_key_or_account_is_named_with_exit_code_1() {
     let site = Site::served("not-there", &["--db", "memory"]);
     let cases: [(&[&str], &str); 7] = [
-        (&["keys", "show", "99"], "there is no key 99"),
-        (&["keys", "revoke", "pet_nobody00"], "there is no key pet_nobody00"),
-        (&["keys", "rotate", "x"], "there is no key x"),
-        (&["keys", "update", "99", "--label", "x"], "there is no key 99"),
-        (&["keys", "list", "--account", "nobody"], "there is no account nobody"),
-        (&["accounts", "show", "nobody"], "there is no account nobody"),
-        (&["accounts", "update", "nobody", "--plan", "pro"], "there is no account nobody"),
+        (&["keys", "show", "99"], "key 99 does not exist"),
+        (&["keys", "revoke", "pet_nobody00"], "key pet_nobody00 does not exist"),
+        (&["keys", "rotate", "x"], "key x does not exist"),
+        (&["keys", "update", "99", "--label", "x"], "key 99 does not exist"),
+        (&["keys", "list", "--account", "nobody"], "account nobody does not exist"),
+        (&["accounts", "show", "nobody"], "account nobody does not exist"),
+        (&["accounts", "update", "nobody", "--plan", "pro"], "account nobody does not exist"),
     ];
     for (args, why) in cases {
         let output = site.run(&[args, &["--db", "memory"]].concat());
@@ -259,7 +259,7 @@ fn another_user_is_refused_with_the_reason() {
     let why = text(&refused.stderr);
     assert_eq!(refused.status.code(), Some(1), "{why}");
     assert!(
-        why.contains("Permission denied") && why.contains("name another file with --db, or --db memory"),
+        why.contains("Permission denied") && why.contains("name another file with --db, or use --db memory"),
         "{why}"
     );
     let log = until_served(
@@ -318,18 +318,18 @@ fn a_command_without_a_server_names_the_file_that_it_changed() {
     assert_eq!(text(&asked.stderr), "");
     site.stop();
     let listed = site.run(&["accounts", "show", "default"]);
-    let said = "petstore: no server answers at petstore.db.sock, so petstore.db itself was opened\n";
+    let said = "petstore: no server listens at petstore.db.sock, so petstore.db was opened directly\n";
     assert_eq!(text(&listed.stderr), said);
 
     site.serve(&["--db", "memory"], &[]);
     let made = site.run(&["keys", "create", "--quiet"]);
-    let hint = "; a server with --db memory runs in this folder: say that to mean it\n";
+    let hint = "; a server with --db memory runs in this folder: add --db memory to use it\n";
     assert_eq!(text(&made.stderr), said.trim_end().to_owned() + hint);
     let (made, key) = (text(&made.stdout), create(&site, &["--db", "memory"]).1);
     assert_eq!((statuses(&site, made.trim()).0, statuses(&site, &key).0), (401, 200));
     std::fs::remove_file(site.folder.join("petstore.db")).unwrap();
     let nowhere = text(&site.run(&["keys", "list"]).stderr);
-    assert!(nowhere.contains("no data in petstore.db") && nowhere.ends_with(hint), "{nowhere}");
+    assert!(nowhere.contains("petstore.db does not exist") && nowhere.ends_with(hint), "{nowhere}");
 }
 
 /// Returns the server's answer to these bytes at its admin socket.
@@ -367,5 +367,5 @@ fn a_list_longer_than_a_page_of_the_socket_is_complete() {
 fn a_request_without_an_end_is_refused_at_the_bound() {
     let site = Site::served("endless", &["--db", "memory"]);
     let answer = asked(&site, &vec![b' '; 1024 * 1024]);
-    assert!(answer.contains("the request cannot be read"), "{answer}");
+    assert!(answer.contains("the request cannot be parsed"), "{answer}");
 }

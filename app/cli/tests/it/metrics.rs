@@ -40,6 +40,7 @@ fn requests_are_counted_in_every_family() {
         "petstore_store_operations_total{outcome=\"rejected\"}",
         "petstore_store_commit_duration_seconds_count",
         "petstore_store_batch_operations_count",
+        "petstore_events_head",
     ];
     for name in at_least_one {
         assert!(rise(name) >= 1.0, "{name}: {}\n{after:#?}", rise(name));
@@ -84,7 +85,7 @@ fn metrics_are_only_on_the_ops_listener_if_there_is_one() {
     assert_eq!(Client::connect(ops, "x").unwrap().ask("GET", "/metrics", "", "").unwrap().status, 200);
     // The other listener says where the metrics are.
     let lost = site.run(&["healthcheck", "--listen", &format!("127.0.0.1:{}", site.port)]);
-    assert!(String::from_utf8_lossy(&lost.stderr).contains("name its --ops-listen"), "{lost:?}");
+    assert!(String::from_utf8_lossy(&lost.stderr).contains("name it with --ops-listen"), "{lost:?}");
 }
 
 /// Serves with these settings, sends a request, stops, and returns the log.

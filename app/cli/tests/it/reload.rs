@@ -48,7 +48,7 @@ fn a_reload_applies_plans_and_cors_and_names_settings_that_need_a_restart() {
     }
     let output = Site::new("nobody").run(&["reload"]);
     assert_eq!(output.status.code(), Some(1));
-    assert!(text(&output.stderr).contains("no server answers"));
+    assert!(text(&output.stderr).contains("no server listens"));
 }
 
 /// Replaces a file by a pipe without a writer.
@@ -72,7 +72,7 @@ fn a_start_reads_settings_from_a_pipe_and_a_reload_refuses_one() {
     let refused = site.run(&["reload"]);
     let why = text(&refused.stderr);
     assert_eq!(refused.status.code(), Some(1), "{why}");
-    assert!(why.contains("nothing was reloaded: p.toml cannot be read: it is no file"), "{why}");
+    assert!(why.contains("nothing was reloaded: p.toml cannot be read: it is not a regular file"), "{why}");
     assert!(limit(&mut client).contains("\"limit\":1000"), "and not the default");
     site.signal("-HUP");
     drop(client);
@@ -141,7 +141,7 @@ fn a_reload_refuses_a_pipe_as_certificate_or_key() {
         let refused = site.run(&["reload", "--db", "memory"]);
         let why = text(&refused.stderr);
         assert_eq!(refused.status.code(), Some(1), "{why}");
-        assert!(why.contains(&format!("{file} cannot be read: it is no file")), "{why}");
+        assert!(why.contains(&format!("{file} cannot be read: it is not a regular file")), "{why}");
         site.stop();
     }
 }

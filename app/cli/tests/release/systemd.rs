@@ -135,7 +135,7 @@ fn too_many_passed_sockets_are_refused() {
     let server = activated(&site, &[&sockets[0], &sockets[1], &sockets[2]], "--db memory");
     let output = server.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("3 sockets were handed over"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("3 sockets were inherited"));
 }
 
 #[test]

@@ -40,7 +40,9 @@ pub(crate) fn ask_within(
     // The server may have done it even if no answer arrives.
     let answer = first_answer(&mut answers).map_err(|failure| {
         let why = failure.message;
-        Failure::because(format!("{why}; what was asked may be done all the same: look before you ask again"))
+        Failure::because(format!(
+            "{why}; the request may have been executed all the same: check before you repeat it"
+        ))
     })?;
     Ok(Some(answer))
 }
@@ -90,7 +92,7 @@ fn first_answer(answers: &mut BufReader<UnixStream>) -> Result<AdminAnswer, Fail
     let mut line = Vec::new();
     let read = answers.take(LINE_MAX as u64).read_until(b'\n', &mut line);
     match read {
-        Ok(0) => return Err(Failure::because("the server went away without an answer")),
+        Ok(0) => return Err(Failure::because("the server closed the connection without an answer")),
         Ok(_) => {}
         Err(error) if is_late(&error) => {
             let patience = answers.get_ref().read_timeout().ok().flatten().unwrap_or_default();
@@ -99,7 +101,7 @@ fn first_answer(answers: &mut BufReader<UnixStream>) -> Result<AdminAnswer, Fail
         Err(error) => return Err(cut_off(&error)),
     }
     serde_json::from_slice(&line)
-        .map_err(|_| Failure::because("the server's answer cannot be read: is it of another version?"))
+        .map_err(|_| Failure::because("the server's answer cannot be parsed: it may be of another version"))
 }
 
 /// Returns whether a read or write has timed out.
@@ -132,7 +134,7 @@ pub(crate) fn connect(server: &ServerAddress) -> Result<Option<UnixStream>, Fail
                 Ok(None)
             }
             io::ErrorKind::PermissionDenied => Err(Failure::because(format!(
-                "{} belongs to another user: only the server's own user may open it",
+                "{} belongs to another user: run this command as the server's user",
                 socket.display()
             ))),
             _ => Err(Failure::because(format!("{} cannot be opened: {error}", socket.display()))),
@@ -149,8 +151,8 @@ fn is_trusted(peer: u32, own: u32, owner_of_data: Option<u32>) -> bool {
 fn foreign(server: &ServerAddress, peer: u32) -> Failure {
     let data = server.data.as_ref().map(|file| format!(", nor the owner of {}", file.display()));
     Failure::because(format!(
-        "a process of user {peer} answers at {}, who is not you, nor root{}: nothing was sent to it; if it is your \
-         server, name its data file with --db, or run this as that user",
+        "a process of user {peer} listens at {}, which is neither your user nor root{}: nothing was sent to it; if \
+            it is your server, name its data file with --db, or run this command as that user",
         server.socket.display(),
         data.unwrap_or_default()
     ))
@@ -173,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_is_trusted_that_is_one_s_own_or_root_s_or_the_owner_s_of_the_data() {
+    fn a_server_of_this_user_of_root_or_of_the_data_files_owner_is_trusted() {
         for (peer, own, owner, expected) in [
             (1000, 1000, None, true),
             (0, 1000, None, true),
@@ -189,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn the_user_of_a_peer_is_asked_of_the_system_and_the_stream_stays_as_it_was() {
+    fn the_user_of_a_peer_is_known_and_the_stream_still_blocks() {
         let (client, mut server) = UnixStream::pair().unwrap();
         assert_eq!(user_of_peer(&client).unwrap(), geteuid().as_raw());
         // The stream still blocks.
@@ -199,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_says_nothing_is_waited_for_as_long_as_a_line_may_take_and_its_lines_for_longer() {
+    fn the_first_answer_has_a_time_limit_and_later_lines_have_none() {
         const PATIENCE: Duration = Duration::from_millis(20);
         for request in [AdminRequest::Import { rename_collisions: false }, AdminRequest::Export] {
             let (client, mut server) = UnixStream::pair().unwrap();

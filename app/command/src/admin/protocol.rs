@@ -170,7 +170,7 @@ impl PlanChoice {
         let own = match (self.minute, self.day) {
             (None, None) => None,
             (Some(minute), Some(day)) => Some((minute, day)),
-            _ => return Err("--minute and --day go together".to_owned()),
+            _ => return Err("--minute and --day need each other".to_owned()),
         };
         match (self.plan, own) {
             (PlanName::Free, None) => Ok(Plan::Free),
@@ -184,7 +184,7 @@ impl PlanChoice {
                 _ => Err(format!("a limit is between 1 and {}", Limit::MAX)),
             },
             (PlanName::Enterprise, None) => Err("the enterprise plan needs --minute and --day".to_owned()),
-            (_, Some(_)) => Err("only the enterprise plan has limits of its own".to_owned()),
+            (_, Some(_)) => Err("only the enterprise plan takes --minute and --day".to_owned()),
         }
     }
 }
@@ -280,10 +280,10 @@ impl KeyView {
 
 /// Parses the name of an account.
 pub(crate) fn account_name(text: &str) -> Result<AccountName, String> {
-    AccountName::parse(text).map_err(|error| format!("an account's name {error}"))
+    AccountName::parse(text).map_err(|error| format!("the name of an account {error}"))
 }
 
 /// Parses the label of a key.
 pub(crate) fn key_label(text: &str) -> Result<KeyLabel, String> {
-    KeyLabel::parse(text).map_err(|error| format!("a label {error}"))
+    KeyLabel::parse(text).map_err(|error| format!("the label of a key {error}"))
 }

@@ -17,7 +17,7 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 
-use super::socket_staging::{self, BORN};
+use super::socket_staging::{self, STAGED};
 use super::transfers::BulkTransfers;
 use super::{
     AccountView, AdminAnswer, AdminRequest, KeyRef, KeyView, LINE_MAX, LINE_TIME, NOT_UNDERSTOOD, PAGE,
@@ -41,11 +41,10 @@ pub(crate) struct AdminSocket {
 impl AdminSocket {
     /// Returns a reason why the system would refuse this path, or the path of the staging folder.
     pub(crate) fn judge(path: &Path) -> Result<(), String> {
-        for place in [path, &socket_staging::of(path).join(BORN)] {
+        for place in [path, &socket_staging::of(path).join(STAGED)] {
             SocketAddr::from_pathname(place).map_err(|error| {
                 format!(
-                    "the admin socket {} cannot be opened: {error}; a socket's path is short: name another one with \
-                     --admin-socket",
+                    "the admin socket {} cannot be opened: {error}; name a shorter path with --admin-socket",
                     path.display()
                 )
             })?;
@@ -61,25 +60,25 @@ impl AdminSocket {
         }
         // A socket without a listener was left by a killed server. Any other file is not replaced.
         if fs::symlink_metadata(path).is_ok_and(|found| !found.file_type().is_socket()) {
-            return Err(io::Error::new(io::ErrorKind::AlreadyExists, "there is a file that is no socket"));
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, "the file exists and is not a socket"));
         }
         // The socket is created in a folder that only its owner may enter, and then moved. So it is never accessible to
         // others, not even before its mode is set.
-        let nursery = socket_staging::of(path);
-        let _ = fs::remove_dir_all(&nursery);
+        let staging = socket_staging::of(path);
+        let _ = fs::remove_dir_all(&staging);
         socket_staging::clear(path);
-        fs::DirBuilder::new().mode(0o700).create(&nursery)?;
-        let opened = Self::open_in(&nursery, path);
-        let _ = fs::remove_dir_all(&nursery);
+        fs::DirBuilder::new().mode(0o700).create(&staging)?;
+        let opened = Self::open_in(&staging, path);
+        let _ = fs::remove_dir_all(&staging);
         opened
     }
 
-    fn open_in(nursery: &Path, path: &Path) -> io::Result<Self> {
-        let born = nursery.join(BORN);
-        let listener = UnixListener::bind(&born)?;
-        fs::set_permissions(&born, Permissions::from_mode(0o600))?;
-        let owner = fs::metadata(&born)?.uid();
-        fs::rename(&born, path)?;
+    fn open_in(staging: &Path, path: &Path) -> io::Result<Self> {
+        let staged = staging.join(STAGED);
+        let listener = UnixListener::bind(&staged)?;
+        fs::set_permissions(&staged, Permissions::from_mode(0o600))?;
+        let owner = fs::metadata(&staged)?.uid();
+        fs::rename(&staged, path)?;
         Ok(Self { listener, path: path.to_owned(), owner })
     }
 
@@ -215,21 +214,7 @@ impl AdminHandler {
                 let updated = self.administration.update_key(found.key.id, patch).await;
                 Ok(self.key(found, updated.map_err(why)?))
             }
-            AdminRequest::RotateKey { key, overlap_millis } => {
-                let found = self.find(&key).await?;
-                let overlap = overlap_millis.map_or(self.overlap, Duration::from_millis);
-                let rotated = self.administration.rotate_key(found.key.id, overlap).await.map_err(why)?;
-                let key = KeyView::new(&rotated.made, &found.account, now);
-                // The new secret must be shown even if this look-up fails.
-                let old = self.key_of(found.key.id).await.ok().flatten();
-                let replaced = old.and_then(|old| old.key.valid_until()).map(|expiry| Replaced {
-                    id: found.key.id.get(),
-                    expires_at: expiry.to_string(),
-                    is_cut_short: found.key.valid_until() == Some(expiry),
-                });
-                let secret = rotated.secret.reveal().to_owned();
-                Ok(AdminAnswer::Created { secret, key, replaced })
-            }
+            AdminRequest::RotateKey { key, overlap_millis } => self.rotate(&key, overlap_millis, now).await,
             AdminRequest::RevokeKey { key } => {
                 let found = self.find(&key).await?;
                 let revoked = self.administration.revoke_key(found.key.id).await;
@@ -241,7 +226,7 @@ impl AdminHandler {
                 Ok(self.key(found, lifted.map_err(why)?))
             }
             AdminRequest::Reload => {
-                let reloader = self.reloader.as_ref().ok_or("no server runs that could reload")?;
+                let reloader = self.reloader.as_ref().ok_or("there is no running server to reload")?;
                 let done = reloader.reload().map_err(|why| format!("nothing was reloaded: {why}"))?;
                 let warning = done.warning.iter().map(|warning| format!("warning: {warning}"));
                 Ok(AdminAnswer::Reloaded { lines: done.lines().into_iter().chain(warning).collect() })
@@ -254,7 +239,7 @@ impl AdminHandler {
             }
             // These are streams: see `converse`.
             AdminRequest::Import { .. } | AdminRequest::Export | AdminRequest::Backup => {
-                Err("lines and copies go through a server's socket".to_owned())
+                Err("imports, exports and backups need a running server".to_owned())
             }
             AdminRequest::ListAccounts { after } => {
                 let after = after.map(AccountId::new).transpose().map_err(|error| error.to_string())?;
@@ -280,6 +265,27 @@ impl AdminHandler {
         }
     }
 
+    async fn rotate(
+        &self,
+        key: &KeyRef,
+        overlap_millis: Option<u64>,
+        now: Timestamp,
+    ) -> Result<AdminAnswer, String> {
+        let found = self.find(key).await?;
+        let overlap = overlap_millis.map_or(self.overlap, Duration::from_millis);
+        let rotated = self.administration.rotate_key(found.key.id, overlap).await.map_err(why)?;
+        let key = KeyView::new(&rotated.made, &found.account, now);
+        // The new secret must be shown even if this look-up fails.
+        let old = self.key_of(found.key.id).await.ok().flatten();
+        let replaced = old.and_then(|old| old.key.valid_until()).map(|expiry| Replaced {
+            id: found.key.id.get(),
+            expires_at: expiry.to_string(),
+            is_cut_short: found.key.valid_until() == Some(expiry),
+        });
+        let secret = rotated.secret.reveal().to_owned();
+        Ok(AdminAnswer::Created { secret, key, replaced })
+    }
+
     /// An account with the limits of its plan.
     fn view(&self, account: &Account) -> AccountView {
         AccountView::new(account, self.administration.limits(&account.plan))
@@ -292,7 +298,7 @@ impl AdminHandler {
 
     async fn account(&self, name: &str) -> Result<Account, String> {
         let found = self.administration.account_named(&account_name(name)?).await;
-        found.map_err(|error| store_fault(&error))?.ok_or_else(|| format!("there is no account {name}"))
+        found.map_err(|error| store_fault(&error))?.ok_or_else(|| format!("account {name} does not exist"))
     }
 
     async fn key_of(&self, id: KeyId) -> Result<Option<KeyListing>, String> {
@@ -303,7 +309,7 @@ impl AdminHandler {
 
     /// Finds a key by its id or its first characters. A prefix that two keys share is refused.
     async fn find(&self, key: &KeyRef) -> Result<KeyListing, String> {
-        let unknown = || format!("there is no key {}", shown(&key.0));
+        let unknown = || format!("key {} does not exist", shown(&key.0));
         if let Ok(id) = KeyId::parse(&key.0) {
             return self.key_of(id).await?.ok_or_else(unknown);
         }
@@ -316,7 +322,7 @@ impl AdminHandler {
             after = page.last().map(|listing| listing.key.id);
             for listing in page {
                 if listing.key.prefix == prefix && found.replace(listing).is_some() {
-                    return Err(format!("two keys begin with {prefix}: name one by its id"));
+                    return Err(format!("more than one key begins with {prefix}: use the id"));
                 }
             }
             if after.is_none() {
@@ -332,7 +338,7 @@ fn shown(key: &str) -> String {
 }
 
 fn key_scopes(text: &str) -> Result<Scopes, String> {
-    Scopes::parse(text).ok_or_else(|| "scopes are read, write, or both: read,write".to_owned())
+    Scopes::parse(text).ok_or_else(|| "expected the scopes read, write, or both: read,write".to_owned())
 }
 
 /// Parses a point in time, or a duration from now.
@@ -341,8 +347,12 @@ fn expiry(text: &str, now: Timestamp) -> Result<Timestamp, String> {
         return Ok(now.plus(duration));
     }
     let time = Timestamp::parse(text)
-        .map_err(|_| "an expiry is a time such as 30d, or a date such as 2030-12-05T00:00:00Z".to_owned())?;
-    if time <= now { Err(format!("{text} is past: an expiry is in the future")) } else { Ok(time) }
+        .map_err(|_| "expected a time such as 30d, or a date such as 2030-12-05T00:00:00Z".to_owned())?;
+    if time <= now {
+        Err(format!("{text} is in the past: an expiry must be in the future"))
+    } else {
+        Ok(time)
+    }
 }
 
 fn why<R: std::fmt::Display>(failure: Failure<R>) -> String {
@@ -367,7 +377,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_client_that_says_nothing_or_half_a_line_is_waited_for_as_long_as_a_line_may_take() {
+    fn a_request_line_has_a_time_limit() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
         runtime.unwrap().block_on(async {
             for said in ["", "{\"ask\":"] {
@@ -383,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn an_expiry_is_later_than_now_if_only_by_a_millisecond() {
+    fn an_expiry_must_be_in_the_future() {
         let at = |millis: i64| Timestamp::from_millis(1_900_000_000_000 + millis).unwrap();
         let given = |millis| expiry(&at(millis).to_string(), at(0));
         assert!(given(-1).is_err() && given(0).is_err());

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use rustix::process::geteuid;
 
 /// The name of the socket in the staging folder.
-pub(super) const BORN: &str = "socket";
+pub(super) const STAGED: &str = "socket";
 
 /// The number of digits of the process id in the folder's name, and the suffix.
 const DIGITS: usize = 7;
@@ -24,13 +24,13 @@ pub(super) fn of(path: &Path) -> PathBuf {
 pub(super) fn clear(path: &Path) {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let found = fs::read_dir(folder).into_iter().flatten().flatten();
-    for nursery in found.map(|entry| entry.path()).filter(|entry| is_left(entry, path)) {
-        let born = nursery.join(BORN);
-        if fs::symlink_metadata(&born).is_ok_and(|found| found.file_type().is_socket()) {
-            let _ = fs::remove_file(born);
+    for staging in found.map(|entry| entry.path()).filter(|entry| is_left(entry, path)) {
+        let staged = staging.join(STAGED);
+        if fs::symlink_metadata(&staged).is_ok_and(|found| found.file_type().is_socket()) {
+            let _ = fs::remove_file(staged);
         }
         // Fails if the folder is not empty.
-        let _ = fs::remove_dir(nursery);
+        let _ = fs::remove_dir(staging);
     }
 }
 
@@ -59,8 +59,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_start_that_was_killed_has_left_is_cleared_away_and_nothing_else() {
-        let room = std::env::temp_dir().join(format!("petstore-nurseries-{}", std::process::id()));
+    fn staging_folders_of_dead_processes_are_removed_and_nothing_else() {
+        let room = std::env::temp_dir().join(format!("petstore-staging-{}", std::process::id()));
         let path = room.join("p.db.sock");
         // Larger than any process id.
         let left = ["p.db.4194305.new", "p.db.12345678.new"];
@@ -76,11 +76,11 @@ mod tests {
         for name in left.iter().chain(&others) {
             fs::create_dir_all(room.join(name)).unwrap();
         }
-        drop(UnixListener::bind(room.join(left[0]).join(BORN)).unwrap());
-        File::create(room.join("p.db.4194306.new").join(BORN)).unwrap();
+        drop(UnixListener::bind(room.join(left[0]).join(STAGED)).unwrap());
+        File::create(room.join("p.db.4194306.new").join(STAGED)).unwrap();
         symlink(room.join("elsewhere"), room.join("p.db.4194307.new")).unwrap();
         fs::create_dir(room.join("elsewhere")).unwrap();
-        drop(UnixListener::bind(room.join("elsewhere").join(BORN)).unwrap());
+        drop(UnixListener::bind(room.join("elsewhere").join(STAGED)).unwrap());
         clear(&path);
         let mut names: Vec<_> = fs::read_dir(&room)
             .unwrap()
@@ -90,7 +90,7 @@ mod tests {
         let mut expected = [&others[..], &["p.db.4194307.new", "elsewhere"]].concat();
         expected.sort_unstable();
         assert_eq!(names, expected);
-        assert!(room.join("elsewhere").join(BORN).exists());
+        assert!(room.join("elsewhere").join(STAGED).exists());
         fs::remove_dir_all(room).unwrap();
     }
 }

@@ -29,28 +29,28 @@ const COPIED_MAX: u64 = 250_000;
 /// Runs imports and exports. They block, so each has its own thread.
 pub(crate) struct BulkTransfers {
     backend: Arc<Backend>,
-    /// See [`owe`](Self::owe).
-    owed: watch::Sender<()>,
+    /// See [`mark_pending`](Self::mark_pending).
+    pending: watch::Sender<()>,
 }
 
 impl BulkTransfers {
     pub(crate) fn new(backend: Arc<Backend>) -> Self {
-        Self { backend, owed: watch::Sender::new(()) }
+        Self { backend, pending: watch::Sender::new(()) }
     }
 
     /// Marks an import whose answer is pending, until the receiver is dropped.
-    pub(crate) fn owe(&self) -> watch::Receiver<()> {
-        self.owed.subscribe()
+    pub(crate) fn mark_pending(&self) -> watch::Receiver<()> {
+        self.pending.subscribe()
     }
 
     /// Waits until every import has been answered.
     pub(crate) async fn answered(&self) {
-        self.owed.closed().await;
+        self.pending.closed().await;
     }
 
     /// Imports lines until the end line of the client.
     pub(super) fn import(&self, stream: &UnixStream, rename_collisions: bool) -> io::Result<()> {
-        let _owed = self.owe();
+        let _pending = self.mark_pending();
         prepare(stream)?;
         say(&mut &*stream, &AdminAnswer::Ready)?;
         let lines = BufReader::new(stream);
@@ -82,7 +82,7 @@ impl BulkTransfers {
         let Some(file) = self.backend.file() else {
             return say(
                 &mut &*stream,
-                &AdminAnswer::Refused { why: "a store in memory has no file to copy".to_owned() },
+                &AdminAnswer::Refused { why: "a store in memory has no data file".to_owned() },
             );
         };
         let is_well = file.check().is_ok() && self.backend.disk_fault().is_none();
@@ -186,7 +186,7 @@ impl Write for Reader<'_> {
             Some(held) => HELD_MAX.checked_sub(held.elapsed()).filter(|left| !left.is_zero()),
             None => Some(REST_MAX),
         };
-        let left = left.ok_or_else(|| io::Error::other("writes have waited for the reader for too long"))?;
+        let left = left.ok_or_else(|| io::Error::other("the reader was too slow and blocked writes"))?;
         self.stream.set_write_timeout(Some(left))?;
         self.stream.write(bytes)
     }
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn an_import_owes_its_answer_until_that_is_written() {
+    fn an_import_is_pending_until_its_answer_is_written() {
         let bulk = Arc::new(BulkTransfers::new(Arc::new(Backend::in_memory(1))));
         assert!(is_answered(&bulk));
         let (mut client, server) = UnixStream::pair().unwrap();
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_written_at_once() {
+    fn an_answer_is_one_write() {
         let mut writes = Writes::default();
         say(&mut writes, &AdminAnswer::Imported { lines: 7, renamed: vec![] }).unwrap();
         assert_eq!(writes.0, [b"{\"answer\":\"imported\",\"lines\":7}\n"]);

@@ -14,7 +14,7 @@ use crate::terminal::print;
 /// The plan of an account.
 #[derive(Debug, Args)]
 pub(crate) struct PlanArgs {
-    /// The account's plan; a new account has the Free one unless told otherwise
+    /// The account's plan; default for a new account: Free
     #[arg(long, value_enum)]
     plan: Option<PlanName>,
 

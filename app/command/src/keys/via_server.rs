@@ -24,11 +24,11 @@ const LAST: usize = 40;
 /// The options that select the store, and the form of the output.
 #[derive(Debug, Args)]
 pub(crate) struct StoreTarget {
-    /// The server's admin socket; FILE.sock beside the data unless told otherwise
+    /// The server's admin socket; default: FILE.sock beside the data file
     #[arg(long, env = "PETSTORE_ADMIN_SOCKET", value_name = "FILE", global = true, help_heading = "Server")]
     admin_socket: Option<PathBuf>,
 
-    /// Where the data is kept: the server's socket is beside it, and where no server runs it is opened itself
+    /// Location of the data: the server's socket is beside it; without a server the command opens it
     #[arg(long, env = "PETSTORE_DB", default_value = DEFAULT_DB, value_parser = Db::parse, value_name = "FILE|memory", global = true, help_heading = "Server")]
     pub(crate) db: Db,
 
@@ -74,8 +74,8 @@ impl StoreTarget {
     /// The failure if there is neither a server nor a file.
     pub(crate) fn nowhere(&self) -> Failure {
         Failure::because(format!(
-            "no server answers at {}, and there is no data in {}: start one with `petstore serve`, or name its \
-             --admin-socket or --db{}",
+            "no server listens at {}, and {} does not exist: start a server with `petstore serve`, or name its \
+                --admin-socket or --db{}",
             self.socket().display(),
             self.db,
             self.hint()
@@ -87,7 +87,7 @@ impl StoreTarget {
         static TOLD: Once = Once::new();
         TOLD.call_once(|| {
             let (socket, hint) = (socket.display(), self.hint());
-            notify(&format!("no server answers at {socket}, so {} itself was opened{hint}", self.db));
+            notify(&format!("no server listens at {socket}, so {} was opened directly{hint}", self.db));
         });
     }
 
@@ -97,7 +97,7 @@ impl StoreTarget {
         let is_there = self.admin_socket.is_none() && self.socket() != in_memory;
         let in_memory = ServerAddress { socket: in_memory, data: None };
         if is_there && matches!(connect(&in_memory), Ok(Some(_))) {
-            "; a server with --db memory runs in this folder: say that to mean it"
+            "; a server with --db memory runs in this folder: add --db memory to use it"
         } else {
             ""
         }
@@ -116,7 +116,7 @@ impl StoreTarget {
         let id = key.id;
         // A successor gets the same lifetime as the key that it replaces, which the operator may not expect.
         let end = key.expires_at.as_ref().filter(|_| is_rotation);
-        let end = end.map(|end| format!("Key {id}, the new one, ends at {end}"));
+        let end = end.map(|end| format!("The new key {id} expires at {end}"));
         let shown = if self.json {
             let mut json = serde_json::json!(key);
             json["key"] = secret.into();
@@ -132,12 +132,14 @@ impl StoreTarget {
         } else {
             let words = replaced.as_ref().map(lives_until).into_iter().chain(end);
             let words: String = words.map(|word| word + ".\n").collect();
-            let said =
-                format!("{secret}\n\nThis is the one time that the key is shown. Its id is {id}.\n{words}");
+            let said = format!("{secret}\n\nThe key is shown only this once. Its id is {id}.\n{words}");
             print_once(&visible(&said)).and_then(|()| show(&keys_table(&[key])))
         };
         shown.map_err(|failure| {
-            Failure::because(format!("{}; key {id} was made and is lost: revoke it", failure.message))
+            Failure::because(format!(
+                "{}; key {id} was created but could not be shown: revoke it",
+                failure.message
+            ))
         })
     }
 
@@ -193,16 +195,13 @@ impl StoreTarget {
 
 fn lives_until(old: &Replaced) -> String {
     let Replaced { id, expires_at, is_cut_short } = old;
-    let why = if *is_cut_short {
-        ": its own expiry, or the overlap of an earlier rotation, comes first"
-    } else {
-        ""
-    };
-    format!("Key {id}, which it replaces, lives until {expires_at}{why}")
+    let why =
+        if *is_cut_short { ": its own expiry or the overlap of an earlier rotation comes first" } else { "" };
+    format!("The replaced key {id} stays valid until {expires_at}{why}")
 }
 
 pub(super) fn unexpected() -> Failure {
-    Failure::because("the server answered something else: is it of another version?")
+    Failure::because("unexpected answer: the server may be of another version")
 }
 
 pub(super) fn print_json<T: serde::Serialize>(value: &T) -> Result<(), Failure> {

@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_reads_an_object_a_line() {
+    fn the_json_form_has_one_object_a_line() {
         let expected = "{\"time\":\"2030-01-01T00:00:00.000Z\",\"level\":\"info\",\"message\":\"request\",\"method\":\"GET\",\
                         \"route\":\"/pets/{petId}\",\"status\":200,\"micros\":42,\"requestId\":\"abc\",\
                         \"client\":\"192.0.2.1\",\"account\":7,\
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_is_logged_is_a_command_to_a_terminal() {
+    fn control_characters_are_escaped_in_both_forms() {
         let time = Timestamp::parse("2030-01-01T00:00:00Z").unwrap();
         for line in [
             line(Some("\u{1b}[2J\u{9b}m"), None, false),
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_person_reads_a_line_and_nothing_breaks_it() {
+    fn the_text_form_is_one_line() {
         let text = line(Some("the disk\nis full"), Some("not=a trace"), false).as_text();
         assert!(text.starts_with("2030-01-01T00:00:00.000Z INFO  request "), "{text}");
         assert!(

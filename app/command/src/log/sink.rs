@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_a_full_disk_does_not_take_are_counted() {
+    fn lines_that_a_full_disk_refuses_are_counted() {
         for (room, text, lost) in [
             (100, "one\ntwo\nthree\n", 0),
             (8, "one\ntwo\n", 1),
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_lost_is_told_once_there_is_room_and_is_not_counted_itself() {
+    fn lost_lines_are_reported_once_when_there_is_room_and_the_report_is_not_counted() {
         let (dropped, mut disk) = (AtomicU64::new(2), Disk { text: Vec::new(), room: 4 });
         assert_eq!(after(&mut disk, &dropped, &["one\n"]), ("one\n".to_owned(), 2));
         disk.room = 100;
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_after_half_a_line_has_one_of_its_own() {
+    fn a_line_after_a_partial_line_begins_on_a_new_line() {
         /// Accepts four bytes, once.
         struct Torn(Vec<Vec<u8>>);
         impl Write for Torn {

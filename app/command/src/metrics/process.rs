@@ -59,7 +59,7 @@ impl Process {
 
     pub(super) fn encode(&self, families: &mut Families<'_>) -> fmt::Result {
         families.seconds_counter("process_cpu", "Processor time, user and system", self.cpu_seconds)?;
-        let help = "When the process began, in seconds since 1970";
+        let help = "Start time of the process, in seconds since 1970";
         families.gauge_of("process_start_time", help, &Unit::Seconds, self.start_seconds)?;
         families.gauge_of("process_resident_memory", "Resident memory", &Unit::Bytes, self.resident_bytes)?;
         families.gauge_of("process_virtual_memory", "Virtual memory", &Unit::Bytes, self.virtual_bytes)?;

@@ -37,15 +37,15 @@ const KINDS: [(&str, &[(&str, Holds)]); 4] = [
 pub(super) fn explain(line: &[u8], fault: &Error) -> String {
     match serde_json::from_slice::<Value>(line) {
         Err(error) if error.classify() == Category::Eof && line.trim_ascii_start().starts_with(b"[") => {
-            "it begins a list: one resource a line (`jq -c '.[]'` brings it to that)".to_owned()
+            "a list begins: write one resource a line (`jq -c '.[]'` converts it)".to_owned()
         }
         Err(error) if error.classify() == Category::Eof && is_begun(line) => {
-            "it ends within a resource, as in JSON that was laid out over several lines: one resource a line (`jq -c .` \
-             brings it to that)"
+            "the line ends within a resource, as in pretty-printed JSON: write one resource a line (`jq -c .` \
+             converts it)"
                 .to_owned()
         }
-        Err(error) if error.classify() == Category::Eof => "it is no JSON: it ends too early".to_owned(),
-        Err(error) => format!("it is no JSON: {} in column {}", without_place(&error), error.column()),
+        Err(error) if error.classify() == Category::Eof => "not JSON: the line ends too early".to_owned(),
+        Err(error) => format!("not JSON: {} in column {}", without_place(&error), error.column()),
         // The value does not show some faults, such as a repeated field.
         Ok(value) => misshapen(&value).unwrap_or_else(|| without_place(fault)),
     }
@@ -78,10 +78,10 @@ fn misshapen(value: &Value) -> Option<String> {
         return Some(format!("expected one of {kinds}, found {} names", object.len()));
     };
     let Some((_, fields)) = KINDS.iter().find(|(name, _)| name == kind) else {
-        return Some(format!("there is no {kind}; expected one of {kinds}"));
+        return Some(format!("unknown kind {kind}; expected one of {kinds}"));
     };
     let Some(resource) = resource.as_object() else {
-        return Some(format!("{kind} must be an object, and is {}", sort(resource)));
+        return Some(format!("{kind} must be an object, but is {}", sort(resource)));
     };
     if let Some(unknown) = resource.keys().find(|name| fields.iter().all(|(known, _)| known != name)) {
         let known = fields.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
@@ -105,7 +105,7 @@ fn refused(holds: Holds, value: &Value) -> Option<String> {
         }
         YesOrNo => (value.is_boolean(), "true or false"),
     };
-    (!fits).then(|| format!("must be {wanted}, and is {}", sort(value)))
+    (!fits).then(|| format!("must be {wanted}, but is {}", sort(value)))
 }
 
 /// Describes the type of a value.
@@ -133,22 +133,23 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_line_is_said_without_its_readers_words() {
+    fn faulty_lines_are_explained() {
         let cases = [
-            ("\n{}", "it is empty: each line is one resource"),
-            (" \r\n\n{}", "it is empty: each line is one resource"),
+            ("\n{}", "empty line: each line must be one resource"),
+            (" \r\n\n{}", "empty line: each line must be one resource"),
             (
                 "{",
-                "it ends within a resource, as in JSON that was laid out over several lines: one resource a line (`jq -c .` brings it to that)",
+                "the line ends within a resource, as in pretty-printed JSON: write one resource a line (`jq -c .` \
+                    converts it)",
             ),
-            ("[", "it begins a list: one resource a line (`jq -c '.[]'` brings it to that)"),
-            ("{\"pet\":", "it is no JSON: it ends too early"),
-            ("{'pet':1}", "it is no JSON: key must be a string in column 2"),
-            ("id,name", "it is no JSON: expected value in column 1"),
+            ("[", "a list begins: write one resource a line (`jq -c '.[]'` converts it)"),
+            ("{\"pet\":", "not JSON: the line ends too early"),
+            ("{'pet':1}", "not JSON: key must be a string in column 2"),
+            ("id,name", "not JSON: expected value in column 1"),
             ("[1]", "expected an object with one of category, pet, inventoryItem, order, found a list"),
             ("{}", "expected one of category, pet, inventoryItem, order, found 0 names"),
-            ("{\"dog\":{}}", "there is no dog; expected one of category, pet, inventoryItem, order"),
-            ("{\"pet\":7}", "pet must be an object, and is 7"),
+            ("{\"dog\":{}}", "unknown kind dog; expected one of category, pet, inventoryItem, order"),
+            ("{\"pet\":7}", "pet must be an object, but is 7"),
             (
                 "{\"category\":{\"name\":\"A\",\"id\":2,\"colour\":1}}",
                 "category has no field colour; its fields are name, description, id",
@@ -156,21 +157,21 @@ mod tests {
             ("{\"category\":{\"id\":2}}", "category lacks name"),
             (
                 "{\"category\":{\"name\":\"A\",\"id\":\"2\"}}",
-                "id of category must be a whole number, and is \"2\"",
+                "id of category must be a whole number, but is \"2\"",
             ),
-            ("{\"category\":{\"name\":\"A\",\"id\":-2}}", "id of category must be a whole number, and is -2"),
-            ("{\"category\":{\"name\":null,\"id\":2}}", "name of category must be a text, and is null"),
+            ("{\"category\":{\"name\":\"A\",\"id\":-2}}", "id of category must be a whole number, but is -2"),
+            ("{\"category\":{\"name\":null,\"id\":2}}", "name of category must be a text, but is null"),
             (
                 "{\"pet\":{\"name\":\"A\",\"categoryId\":1,\"status\":\"gone\",\"id\":1}}",
-                "status of pet must be available, pending or sold, and is \"gone\"",
+                "status of pet must be available, pending or sold, but is \"gone\"",
             ),
             (
                 "{\"order\":{\"id\":1,\"petId\":1,\"quantity\":1.5,\"complete\":true}}",
-                "quantity of order must be a whole number, and is 1.5",
+                "quantity of order must be a whole number, but is 1.5",
             ),
             (
                 "{\"order\":{\"id\":1,\"petId\":1,\"quantity\":1,\"complete\":\"yes\"}}",
-                "complete of order must be true or false, and is \"yes\"",
+                "complete of order must be true or false, but is \"yes\"",
             ),
             ("{\"category\":{\"name\":\"A\",\"id\":2,\"id\":3}}", "duplicate field `id`"),
         ];
@@ -180,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fields_are_those_that_an_export_writes() {
+    fn the_known_fields_are_those_of_an_export() {
         let lines = include_str!("../../../../docs/example-shop.ndjson");
         for (kind, fields) in KINDS {
             let mut written: Vec<String> = vec![];

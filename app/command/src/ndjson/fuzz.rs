@@ -35,7 +35,7 @@ const WORDS: &[&str] = &[
 ];
 
 #[test]
-fn an_import_is_exported_as_it_came_or_refused_by_its_line() {
+fn an_import_is_exported_unchanged_or_refused_with_its_line() {
     bolero::check!(name = "import").for_each(|input| both(input, WORDS, check));
 }
 

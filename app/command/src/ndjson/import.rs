@@ -66,7 +66,7 @@ pub(crate) fn import(
     progress: impl FnMut(u64),
 ) -> Result<Imported, ImportFailure> {
     let mut import = store.import().map_err(|error| match error {
-        ImportError::NotEmpty => format!("{error}, and an import fills one that is: name another --db"),
+        ImportError::NotEmpty => format!("{error}, and an import needs an empty one: name another --db"),
         error => error.report(),
     })?;
     let lines = add_all(&mut *import, lines, end, rename_collisions, progress)?;
@@ -100,14 +100,12 @@ fn add_all(
         let read = read.map_err(|error| match error.kind() {
             // The read time limit of the socket has passed.
             io::ErrorKind::WouldBlock => {
-                format!(
-                    "nothing came for too long after line {number}: import a file, or what is quick to come"
-                )
+                format!("no line arrived in time after line {number}: import from a file, or send faster")
             }
             _ => format!("line {}: {error}", number + 1),
         })?;
         if read == 0 && end == End::EndLine {
-            return Err(format!("the lines broke off after line {number}"));
+            return Err(format!("the input ended after line {number} without the end line"));
         }
         if read == 0 || end == End::EndLine && line == END_LINE && is_at_end(&mut lines) {
             return Ok(number);
@@ -122,7 +120,7 @@ fn add_all(
             continue;
         }
         if blank > 0 {
-            return Err(format!("line {}: it is empty: each line is one resource", number + 1));
+            return Err(format!("line {}: empty line: each line must be one resource", number + 1));
         }
         number += 1;
         if line.last() != Some(&b'\n') && read as u64 == LINE_MAX {
@@ -238,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_signal_between_the_last_line_and_the_end_is_no_line() {
+    fn an_interrupted_read_at_the_end_is_retried() {
         let lines = b"{\"category\":{\"name\":\"Dogs\",\"id\":1}}\n\n";
         let lines = io::BufReader::new(io::Read::chain(&lines[..], Interrupted::default()));
         assert_eq!(
@@ -248,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_before_the_lines_and_blank_ones_behind_them_are_no_lines() {
+    fn a_byte_order_mark_and_blank_lines_at_the_end_are_skipped() {
         let category = "{\"category\":{\"name\":\"Dogs\",\"id\":1}}";
         for text in [
             format!("\u{feff}{category}\r\n"),
@@ -266,14 +264,14 @@ mod tests {
     }
 
     #[test]
-    fn whoever_sends_nothing_for_too_long_is_told_so() {
+    fn an_input_that_times_out_is_refused() {
         let line = b"{\"category\":{\"name\":\"Dogs\",\"id\":1}}\n";
         let lines = io::BufReader::new(io::Read::chain(&line[..], Late));
         let store = MemoryStore::new();
         let Err(ImportFailure::Nothing(why)) = import(&store, lines, End::EndLine, false, |_| {}) else {
             panic!()
         };
-        assert!(why.starts_with("nothing came for too long after line 1"), "{why}");
+        assert!(why.starts_with("no line arrived in time after line 1"), "{why}");
         assert!(store.import().is_ok(), "nothing of it is left");
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use parking_lot::RwLock;
 use petstore_domain::Timestamp;
 use petstore_ports::Clock;
-use petstore_ports::api::{ClockFace, ClockTurn, Hands};
+use petstore_ports::api::{ClockChange, ClockState, NewTime};
 
 /// A clock that follows the machine's clock until it is set; then it continues from the new time, or is frozen.
 pub(crate) struct SandboxClock {
@@ -42,26 +42,26 @@ impl SandboxClock {
     }
 
     /// The current time, and whether the clock is frozen.
-    pub(crate) fn face(&self) -> ClockFace {
+    pub(crate) fn face(&self) -> ClockState {
         let pace = *self.pace.read();
-        ClockFace { now: pace.at(self.machine.now()), frozen: matches!(pace, Pace::Frozen(_)) }
+        ClockState { now: pace.at(self.machine.now()), frozen: matches!(pace, Pace::Frozen(_)) }
     }
 
     /// Sets the clock. Returns its new state, and its former pace if the clock went backwards.
-    pub(crate) fn turn(&self, turn: ClockTurn) -> (ClockFace, Option<Pace>) {
+    pub(crate) fn turn(&self, turn: ClockChange) -> (ClockState, Option<Pace>) {
         let mut pace = self.pace.write();
         let went = *pace;
         let machine = self.machine.now();
         let before = pace.at(machine);
         let now = match turn.hands {
             None => before,
-            Some(Hands::Set(time)) => time,
-            Some(Hands::Advance(by)) => before.plus(by),
-            Some(Hands::Machine) => machine,
+            Some(NewTime::Set(time)) => time,
+            Some(NewTime::Advance(by)) => before.plus(by),
+            Some(NewTime::Machine) => machine,
         };
         let frozen = turn.freeze.unwrap_or(matches!(*pace, Pace::Frozen(_)));
         *pace = if frozen { Pace::Frozen(now) } else { Pace::Ahead(now.as_millis() - machine.as_millis()) };
-        (ClockFace { now, frozen }, (now < before).then_some(went))
+        (ClockState { now, frozen }, (now < before).then_some(went))
     }
 
     /// Restores the pace that the clock had before it was set.
@@ -91,40 +91,40 @@ mod tests {
         }
     }
 
-    fn turn(hands: Option<Hands>, freeze: Option<bool>) -> ClockTurn {
-        ClockTurn { hands, freeze }
+    fn turn(hands: Option<NewTime>, freeze: Option<bool>) -> ClockChange {
+        ClockChange { hands, freeze }
     }
 
     #[test]
-    fn it_goes_on_from_where_it_was_set_stands_still_and_goes_on_again() {
+    fn a_clock_continues_from_the_time_it_was_set_to_and_can_be_frozen() {
         let machine = Arc::new(Machine(AtomicI64::new(1_000)));
         let clock = SandboxClock::new(Arc::clone(&machine) as Arc<dyn Clock>);
         let shows = |millis| assert_eq!(clock.now().as_millis(), millis);
         shows(1_000);
         let set = Timestamp::from_millis(500).unwrap();
-        assert!(clock.turn(turn(Some(Hands::Set(set)), None)).1.is_some());
+        assert!(clock.turn(turn(Some(NewTime::Set(set)), None)).1.is_some());
         machine.0.store(1_010, Ordering::SeqCst);
         shows(510);
-        assert!(clock.turn(turn(Some(Hands::Advance(Duration::from_secs(1))), Some(true))).1.is_none());
+        assert!(clock.turn(turn(Some(NewTime::Advance(Duration::from_secs(1))), Some(true))).1.is_none());
         machine.0.store(2_000, Ordering::SeqCst);
         shows(1_510);
         assert!(clock.face().frozen);
         // A frozen clock can be set, and stays frozen.
-        assert!(clock.turn(turn(Some(Hands::Advance(Duration::from_millis(90))), None)).1.is_none());
+        assert!(clock.turn(turn(Some(NewTime::Advance(Duration::from_millis(90))), None)).1.is_none());
         shows(1_600);
         assert!(clock.turn(turn(None, Some(false))).1.is_none());
         machine.0.store(2_005, Ordering::SeqCst);
         shows(1_605);
-        assert!(clock.turn(turn(Some(Hands::Machine), None)).1.is_none());
+        assert!(clock.turn(turn(Some(NewTime::Machine), None)).1.is_none());
         shows(2_005);
     }
 
     #[test]
-    fn it_stops_at_the_end_of_time() {
+    fn a_clock_stays_within_the_range_of_timestamps() {
         let clock = SandboxClock::new(Arc::new(Machine(AtomicI64::new(0))));
-        clock.turn(turn(Some(Hands::Advance(Duration::MAX)), None));
+        clock.turn(turn(Some(NewTime::Advance(Duration::MAX)), None));
         assert_eq!(clock.now(), Timestamp::MAX);
-        clock.turn(turn(Some(Hands::Set(Timestamp::MIN)), None));
+        clock.turn(turn(Some(NewTime::Set(Timestamp::MIN)), None));
         assert_eq!(clock.now(), Timestamp::MIN);
     }
 }

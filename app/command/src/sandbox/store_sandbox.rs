@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use petstore_ports::api::{ClockFace, ClockTurn, Sandbox};
+use petstore_ports::api::{ClockChange, ClockState, Sandbox};
 use petstore_ports::{Entropy, Resettable, Row, StoreError};
 
 use super::clock::SandboxClock;
@@ -29,11 +29,11 @@ impl Sandbox for StoreSandbox {
         self.store.reset(Arc::clone(&self.shop), epoch)
     }
 
-    fn clock(&self) -> ClockFace {
+    fn clock(&self) -> ClockState {
         self.clock.face()
     }
 
-    fn set_clock(&self, turn: ClockTurn) -> Result<ClockFace, StoreError> {
+    fn set_clock(&self, turn: ClockChange) -> Result<ClockState, StoreError> {
         let (face, back_from) = self.clock.turn(turn);
         if let Some(went) = back_from {
             // With the clock set back, windows of later times would count against both old and new requests.

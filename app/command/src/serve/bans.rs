@@ -22,7 +22,7 @@ pub(super) async fn record_bans(service: Arc<Service>, log: Arc<Log>) {
             && !is_failing
         {
             is_failing = true;
-            log.complain(&format!(
+            log.error(&format!(
                 "bans cannot be recorded now; until they are, a restart forgets them: {}",
                 error.report()
             ));
@@ -35,7 +35,7 @@ pub(super) async fn record_last_bans(service: &Service, log: &Log) {
     let writes = service.record_all_bans().await;
     log_dropped_bans(&writes, log);
     if let Some(error) = &writes.failed {
-        log.complain(&format!("bans cannot be recorded, and are forgotten: {}", error.report()));
+        log.error(&format!("bans cannot be recorded, and are forgotten: {}", error.report()));
     }
 }
 

@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use petstore_domain::Timestamp;
 use petstore_ports::Clock;
+use petstore_service::Service;
 
 use crate::log::Log;
+use crate::plural::counted;
 use crate::sandbox;
 use crate::settings::Db;
 use crate::store::Backend;
@@ -40,14 +42,19 @@ pub(super) fn forget_future_usage(backend: &Backend, db: &Db, now: Timestamp, lo
     };
     if accounts > 0 && !is_sandbox {
         log.warn(&format!(
-            "the clock was ahead by more than a week when {} last counted: what was used is forgotten",
-            if accounts == 1 { "1 account was".to_owned() } else { format!("{accounts} accounts were") }
+            "the clock was more than a week ahead when the usage of {} was recorded: that usage is forgotten",
+            counted(accounts as u64, "account")
         ));
     }
 }
 
-pub(super) async fn run_housekeeping(backend: Arc<Backend>, clock: Arc<dyn Clock>, log: Arc<Log>) {
-    let (mut fault, mut refused) = (None, None);
+pub(super) async fn run_housekeeping(
+    backend: Arc<Backend>,
+    service: Arc<Service>,
+    clock: Arc<dyn Clock>,
+    log: Arc<Log>,
+) {
+    let (mut fault, mut refused, mut quota_fault) = (None, None, None);
     let mut ticks = tokio::time::interval(HOUSEKEEPING);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
@@ -58,19 +65,27 @@ pub(super) async fn run_housekeeping(backend: Arc<Backend>, clock: Arc<dyn Clock
         let why = backend.disk_fault();
         if why != refused {
             match &why {
-                Some(why) => log.complain(&format!("changes are refused: {}", why.report())),
-                None => log.say("changes are taken again"),
+                Some(why) => log.error(&format!("changes are refused: {}", why.report())),
+                None => log.info("changes are accepted again"),
             }
             refused = why;
+        }
+        let outage = service.quota_fault();
+        if outage != quota_fault {
+            match &outage {
+                Some(error) => log.error(&format!("the quota store is down: {}", error.report())),
+                None => log.info("the quota store answers again"),
+            }
+            quota_fault = outage;
         }
         let now = backend.log_fault();
         if now != fault {
             // No change is refused yet, so nothing else would log it.
             match &now {
                 Some(fault) => {
-                    log.complain(&format!("the data file's log grows, and nothing is lost: {fault}"));
+                    log.error(&format!("the -wal is not checkpointed and grows; no change is lost: {fault}"));
                 }
-                None => log.say("the data file's log is copied again"),
+                None => log.info("the -wal is checkpointed again"),
             }
             fault = now;
         }

@@ -26,7 +26,7 @@ pub(super) fn listen(
     };
     let named = |endpoint: &Endpoint, key| match endpoint {
         Endpoint::Address(_) => loaded.named(key),
-        Endpoint::Inherited(_) => "the socket that was handed over".to_owned(),
+        Endpoint::Inherited(_) => "the inherited socket".to_owned(),
     };
     let place = named(&public, "listen");
     let server = match certificate {
@@ -49,20 +49,20 @@ pub(super) fn announce(args: &ServeArgs, scheme: &str, servers: &[Server], log: 
     if args.sandbox {
         let address = servers.last().unwrap_or(&servers[0]).local_addr();
         let scheme = if servers.len() > 1 { "http" } else { scheme };
-        log.say(&format!(
-            "SANDBOX: whoever reaches {scheme}://{address} can empty this store (POST /sandbox/reset), turn its clock \
-             and make it fail; this is no server to rely on"
+        log.info(&format!(
+            "SANDBOX: every client of {scheme}://{address} can empty this store (POST /sandbox/reset), set its clock \
+                and inject failures: do not use it for real data"
         ));
     }
     if !args.trusted_proxies.is_empty() && args.public_url.is_none() {
-        log.say(
-            "trusted-proxies without public-url: links in answers begin with the scheme and host that these proxies tell, in \
-             Forwarded, else in X-Forwarded-Proto and X-Forwarded-Host",
+        log.info(
+            "trusted-proxies without public-url: links in answers use the scheme and host that these proxies report \
+                in Forwarded, else in X-Forwarded-Proto and X-Forwarded-Host",
         );
     }
     if let [_, ops] = servers {
-        log.say(&format!("health and metrics: http://{}", ops.local_addr()));
+        log.info(&format!("health and metrics: http://{}", ops.local_addr()));
     }
-    log.say(&format!("reference and console: {}/docs", page_origin(args, scheme, servers[0].local_addr())));
-    log.say(&format!("serving {scheme}://{}{} from {}", servers[0].local_addr(), args.base_path, args.db));
+    log.info(&format!("reference and console: {}/docs", page_origin(args, scheme, servers[0].local_addr())));
+    log.info(&format!("serving {scheme}://{}{} from {}", servers[0].local_addr(), args.base_path, args.db));
 }

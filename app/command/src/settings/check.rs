@@ -26,11 +26,14 @@ impl ServeArgs {
             _ => None,
         };
         if let Some((set, other)) = alone {
-            return Err(Failure::usage(format!("{} is set without {other}: they go together", named(set))));
+            return Err(Failure::usage(format!("{} is set without {other}: set both or none", named(set))));
         }
         if self.ops_listen == Some(self.listen) && self.listen.port() != 0 {
             let (ops, listen) = (named("ops-listen"), named("listen"));
-            return Err(Failure::usage(format!("{ops} is an address of its own, not that of {listen}")));
+            return Err(Failure::usage(format!(
+                "{ops} and {listen} have the same address: use another one for \
+                ops-listen"
+            )));
         }
         self.check_sandbox(named)
     }
@@ -44,8 +47,8 @@ impl ServeArgs {
         });
         match open {
             Some(key) if self.sandbox && !self.sandbox_anywhere => Err(Failure::usage(format!(
-                "{} and {} do not go together: other machines may reach that address, and whoever reaches a sandbox \
-                 can empty it; sandbox-anywhere permits that",
+                "{} and {} exclude each other: other machines may reach that address, and every client can empty a \
+                    sandbox; set sandbox-anywhere to permit that",
                 named("sandbox"),
                 named(key)
             ))),

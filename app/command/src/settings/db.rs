@@ -24,11 +24,10 @@ impl Db {
             "memory" => Ok(Self::Memory),
             "" => Err("expected a file, or memory".to_owned()),
             url if url.contains("://") => {
-                Err("expected a file, or memory: no other store is built in".to_owned())
+                Err("expected a file, or memory: this build has no other store".to_owned())
             }
             word if means_memory(word) => Err(format!(
-                "expected a file, or memory; for a store that keeps nothing say memory, for a file of that name \
-                 ./{word}"
+                "expected a file, or memory; for a store in memory use memory, for a file of that name use ./{word}"
             )),
             uri if has_scheme(uri) => Err("expected a file's path without a scheme, or memory".to_owned()),
             file => Ok(Self::File(file.into())),
@@ -37,7 +36,7 @@ impl Db {
 
     /// Refuses a file that a command would write under a spelling of `memory` or a URI, as [`Db::parse`] does.
     pub(crate) fn check_target(file: &Path) -> Result<(), String> {
-        let refused = |name: &str| format!("expected a file's path; for a file of that name say ./{name}");
+        let refused = |name: &str| format!("expected a file's path; for a file of that name use ./{name}");
         match file.to_str() {
             Some(name) if means_memory(name) || has_scheme(name) => Err(refused(name)),
             _ => Ok(()),
@@ -91,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spellings_of_memory_and_uris_are_refused_and_the_word_or_a_path_is_named() {
+    fn other_spellings_of_memory_and_uris_are_refused_with_advice() {
         for word in [
             ":memory:",
             ":MEMORY:",
@@ -111,7 +110,7 @@ mod tests {
             "file::memory:?cache=shared",
         ] {
             let why = Db::parse(word).unwrap_err();
-            assert!(why.contains("say memory") && why.ends_with(&format!("./{word}")), "{word}: {why}");
+            assert!(why.contains("use memory") && why.ends_with(&format!("./{word}")), "{word}: {why}");
             // The recommended path is accepted.
             assert_eq!(Db::parse(&format!("./{word}")), Ok(Db::File(format!("./{word}").into())));
         }
@@ -128,7 +127,7 @@ mod tests {
     fn a_target_is_refused_under_the_names_that_a_store_is_refused_under() {
         for name in ["memory", ":memory:", "MEMORY", "file::memory:", "file:pets.db", "sqlite:pets.db"] {
             let why = Db::check_target(Path::new(name)).unwrap_err();
-            assert_eq!(why, format!("expected a file's path; for a file of that name say ./{name}"));
+            assert_eq!(why, format!("expected a file's path; for a file of that name use ./{name}"));
             assert_eq!(Db::check_target(Path::new(&format!("./{name}"))), Ok(()));
         }
         for name in ["copy.db", "memory.db", "/data/memory", "-"] {
@@ -137,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_a_file_whatever_it_is_called() {
+    fn a_path_is_a_file_whatever_its_name() {
         assert_eq!(Db::parse("memory"), Ok(Db::Memory));
         for path in ["memory.db", "./memory", "/data/memory", "memories", "my-memory.db", "pets.db", "files"]
         {

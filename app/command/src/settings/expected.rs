@@ -18,7 +18,7 @@ pub(crate) fn address(text: &str) -> Result<SocketAddr, String> {
         (host, Some(port)) if host.is_empty() || host.eq_ignore_ascii_case("localhost") => {
             Ok((Ipv4Addr::LOCALHOST, port).into())
         }
-        ("*", Some(port)) => Err(format!("expected an address with a port; for all interfaces say 0.0.0.0:{port}")),
+        ("*", Some(port)) => Err(format!("expected an address with a port; for all interfaces use 0.0.0.0:{port}")),
         _ => Err("expected an address with a port, such as 127.0.0.1:8080, [::1]:8080 or localhost:8080; a port alone \
                   means 127.0.0.1"
             .to_owned()),
@@ -72,7 +72,7 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
 pub(crate) fn base_path(text: &str) -> Result<String, String> {
     let first = text.trim_matches('/').split('/').next().unwrap_or_default();
     if petstore_http::is_reserved(first) {
-        return Err(format!("/{first} is the server's own; expected another path, such as /v1"));
+        return Err(format!("/{first} is reserved for the server; expected another path, such as /v1"));
     }
     let is_root = text == "/";
     let text = text.strip_suffix('/').unwrap_or(text);
@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_port_alone_and_localhost_mean_this_machine() {
+    fn a_port_alone_and_localhost_mean_the_loopback_address() {
         for (text, meant) in [
             ("8080", "127.0.0.1:8080"),
             (":8080", "127.0.0.1:8080"),
@@ -173,7 +173,7 @@ mod tests {
         ] {
             assert_eq!(address(text).map(|address| address.to_string()).as_deref(), Ok(meant), "{text}");
         }
-        assert!(address("*:8080").unwrap_err().ends_with("for all interfaces say 0.0.0.0:8080"));
+        assert!(address("*:8080").unwrap_err().ends_with("for all interfaces use 0.0.0.0:8080"));
         for text in [
             "",
             ":",
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn an_origin_is_what_a_browser_sends() {
+    fn an_origin_has_the_form_that_browsers_send() {
         for (written, sent) in [
             ("https://App.Example", "https://app.example"),
             ("HTTPS://app.example:443", "https://app.example"),
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_and_a_time_stay_within_their_range_and_name_it() {
+    fn numbers_and_times_out_of_range_are_refused_with_the_range() {
         let port = number::<u16>(1..=10);
         assert_eq!((port("1"), port("10")), (Ok(1), Ok(10)));
         for text in ["0", "11", "-1", "1.5", "", "ten", "99999999999999999999"] {

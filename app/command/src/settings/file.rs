@@ -22,7 +22,7 @@ impl Reading {
     /// Refuses a file that cannot be read a second time: a pipe is empty by then, and a server that waits for it
     /// handles no signal. The fault of a folder is reported by the read itself.
     pub(crate) fn check(self, file: &Path) -> io::Result<()> {
-        const NO_FILE: &str = "it is no file, and nothing else is read a second time";
+        const NO_FILE: &str = "it is not a regular file, so a reload cannot read it again";
         let is_endless = || fs::metadata(file).is_ok_and(|found| !found.is_file() && !found.is_dir());
         if self == Self::Again && is_endless() { Err(io::Error::other(NO_FILE)) } else { Ok(()) }
     }
@@ -125,8 +125,8 @@ fn explain(text: &str, table: &DeTable<'_>, fault: &Error) -> (usize, String) {
         let key = of_text(place).trim_matches(['"', '\'']);
         let first = table.keys().find(|known| known.get_ref() == key);
         let first = first.map(|known| line_at(text, known.span().start)).filter(|line| *line != here);
-        let first = first.map_or_else(String::new, |line| format!("; line {line} sets it too"));
-        return (here, format!("{key}: set a second time{first}"));
+        let first = first.map_or_else(String::new, |line| format!("; first on line {line}"));
+        return (here, format!("{key}: set twice{first}"));
     }
     let around = |(key, value): &(&Spanned<_>, &Spanned<_>)| {
         (key.span().start..=value.span().end.max(key.span().end)).contains(&place.start)
@@ -142,7 +142,7 @@ fn explain(text: &str, table: &DeTable<'_>, fault: &Error) -> (usize, String) {
     let line = line_at(text, key.span().start);
     let why = match (key.get_ref().as_ref(), of_text(value.span())) {
         ("", _) => return (line, NAMELESS.to_owned()),
-        (_, "") => "it has no value".to_owned(),
+        (_, "") => "the value is missing".to_owned(),
         (_, quoted) if quoted.starts_with(['"', '\'', '[', '{']) => fault.message().to_owned(),
         (_, bare) => format!("{bare}: expected a text in quotes, a number, true, false, or a list of texts"),
     };
@@ -175,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_read_as_flags_say_them_and_know_their_line() {
+    fn values_have_the_form_of_flags_and_their_line() {
         let text = "# first\nlisten = \"[::1]:80\"\n\nhosts = [\n  \"a\",\n  \"b\",\n]\nthreads = 2\ndemo=1_000\nsunset = false\n";
         let read: Vec<_> =
             entries(text).unwrap().into_iter().map(|e| (e.line, e.key, e.value.unwrap().unwrap())).collect();
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_toml_or_no_value_is_told_with_its_line() {
+    fn invalid_toml_and_invalid_values_are_reported_with_their_line() {
         assert_eq!(entries("a = 1\nb = \n").unwrap_err().0, 2);
         assert_eq!(entries("a = 1\na = 2\n").unwrap_err().0, 2);
         for text in ["a = 1.5", "[a]\nb = 1", "a = 2030-01-01", "a = [1, 2]", "a = [\"x,y\"]"] {

@@ -56,10 +56,7 @@ fn as_text(text: &mut String, groups: &Groups<'_>) -> std::fmt::Result {
 }
 
 fn as_sample(text: &mut String, groups: &Groups<'_>) -> std::fmt::Result {
-    writeln!(
-        text,
-        "# Settings of petstore (TOML). What is commented out is the default, or what may stand there."
-    )?;
+    writeln!(text, "# Settings of petstore (TOML). A commented value is the default or a placeholder.")?;
     for (group, settings) in groups {
         writeln!(text, "\n# --- {group}")?;
         for setting in settings {
@@ -119,7 +116,7 @@ mod tests {
     use crate::settings::sources::{judge, variable};
 
     #[test]
-    fn every_setting_has_a_line_of_help_a_group_and_says_what_its_values_may_be() {
+    fn every_setting_has_a_line_of_help_a_group_and_a_value_range() {
         for setting in table().get_arguments() {
             let help = help(setting);
             assert!(
@@ -137,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_is_what_the_parser_takes() {
+    fn the_documented_range_is_the_accepted_one() {
         let mut ranges = 0;
         for setting in table().get_arguments() {
             let values = values(setting);
@@ -158,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn each_default_is_a_value() {
+    fn each_default_is_accepted() {
         for setting in table().get_arguments() {
             if let Some(value) = default(setting) {
                 assert_eq!(judge(setting, &value), Ok(()), "{}", key(setting));

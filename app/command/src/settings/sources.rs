@@ -279,8 +279,8 @@ pub(crate) fn meant<'k>(word: &str, known: impl Iterator<Item = &'k str>) -> Opt
 /// The message for an unknown key, with the most similar known key.
 fn unknown(wrong: &str, table: &Command) -> String {
     match meant(&wrong.replace('_', "-"), table.get_arguments().map(key)) {
-        Some(known) => format!("there is no such setting; did you mean {known}?"),
-        None => "there is no such setting; `petstore settings` lists them all".to_owned(),
+        Some(known) => format!("unknown setting; did you mean {known}?"),
+        None => "unknown setting; `petstore settings` lists them all".to_owned(),
     }
 }
 

@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_commit_has_one_place_in_each_histogram() {
+    fn each_commit_is_in_one_bucket_of_each_histogram() {
         let commits = CommitCounters::default();
         commits.add(1, Duration::from_micros(100), true);
         commits.add(200, Duration::from_mins(1), true);

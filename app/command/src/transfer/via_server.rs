@@ -34,7 +34,7 @@ pub(super) fn import(
         AdminAnswer::Imported { lines, renamed } => Ok((lines, renamed)),
         AdminAnswer::Refused { why } => Err(unimported(&ImportFailure::Nothing(why))),
         AdminAnswer::InDoubt { why } => Err(unimported(&ImportFailure::InDoubt(why))),
-        _ => Err(in_doubt("the server answered something else: is it of another version?")),
+        _ => Err(in_doubt("unexpected answer: the server may be of another version")),
     }
 }
 
@@ -87,10 +87,10 @@ pub(super) fn export(
     match serde_json::from_slice::<AdminAnswer>(&line) {
         Ok(AdminAnswer::Exported { lines }) if lines == count => Ok(count),
         Ok(answer) => {
-            answer.understood().map(|_| count).and(Err(Failure::because("the export is not whole")))
+            answer.understood().map(|_| count).and(Err(Failure::because("the export is incomplete")))
         }
         Err(_) => Err(Failure::because(
-            "the export is not whole: the server went away, or has waited for its reader for too long",
+            "the export is incomplete: the server closed the connection, perhaps because its reader was too slow",
         )),
     }
 }
@@ -129,17 +129,17 @@ pub(super) fn backup(
             Ok(Asked::Came(Copied { pets, orders, bytes }))
         }
         Ok(answer) => Err(not_made(answer)),
-        Err(_) => Err(Failure::because("no backup was made: the server went away")),
+        Err(_) => Err(Failure::because("no backup was made: the server closed the connection")),
     }
 }
 
 fn not_made(answer: AdminAnswer) -> Failure {
     let why = match answer {
         AdminAnswer::Refused { why } => why,
-        _ => "the server answered something else: is it of another version?".to_owned(),
+        _ => "unexpected answer: the server may be of another version".to_owned(),
     };
     Failure::because(format!(
-        "no backup was made: {why}; `petstore export` writes what the server has in its memory"
+        "no backup was made: {why}; `petstore export` writes the data that the server has in memory"
     ))
 }
 
@@ -147,12 +147,12 @@ fn not_made(answer: AdminAnswer) -> Failure {
 fn outcome(answers: &mut impl BufRead) -> Result<AdminAnswer, Failure> {
     let mut line = Vec::new();
     let read = answers.read_until(b'\n', &mut line);
-    read.map_err(|error| in_doubt(&format!("the server's answer did not come: {error}")))?;
+    read.map_err(|error| in_doubt(&format!("no answer from the server: {error}")))?;
     if line.last() != Some(&b'\n') {
-        return Err(in_doubt("the server went away before it said what has become of the import"));
+        return Err(in_doubt("the server closed the connection before the result of the import"));
     }
     serde_json::from_slice(&line)
-        .map_err(|_| in_doubt("the server's answer cannot be read: is it of another version?"))
+        .map_err(|_| in_doubt("the server's answer cannot be parsed: it may be of another version"))
 }
 
 fn in_doubt(why: &str) -> Failure {
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn an_import_whose_answer_is_broken_is_in_doubt() {
+    fn an_import_without_a_complete_answer_is_in_doubt() {
         let whole = b"{\"answer\":\"imported\",\"lines\":1}\n";
         assert_eq!(import_answered(whole).unwrap(), 1);
         let broken = (0..whole.len()).map(|end| &whole[..end]);
@@ -190,7 +190,7 @@ mod tests {
             let said = String::from_utf8_lossy(answer);
             assert_eq!(code, 1, "{said}");
             assert!(
-                message.ends_with(": all of it is there or nothing; look before you import again"),
+                message.ends_with(": the import is complete or absent: check before you import again"),
                 "{said}: {message}"
             );
         }

@@ -67,7 +67,9 @@ fn boundary_values(schema: &'static Value) -> Vec<Value> {
             ("nullable", _) => found.push(Value::Null),
             ("items", _) => found.extend(boundary_values(rule).into_iter().map(|value| json!([value]))),
             ("maxItems", Some(most)) => {
-                let item = boundary_values(&schema["items"]).swap_remove(0);
+                // A pattern has no boundary values, so such an item has an example.
+                let item = boundary_values(&schema["items"]).into_iter().next();
+                let item = item.unwrap_or_else(|| schema["items"]["example"].clone());
                 found.push(json!(vec![item; length(most)]));
             }
             _ => {}

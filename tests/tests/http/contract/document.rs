@@ -154,7 +154,7 @@ impl Operation {
 
     /// Returns whether it answers with a page of a list.
     pub(super) fn is_list(&self) -> bool {
-        self.takes("limit")
+        self.takes("cursor")
     }
 }
 

@@ -5,12 +5,14 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use petstore_domain::{
-    AccountId, CategoryId, CategoryRecord, Limit, OrderId, OrderRecord, PetId, PetRecord, Timestamp,
+    AccountId, CategoryId, CategoryRecord, Limit, Limits, OrderId, OrderRecord, PetId, PetRecord, Timestamp,
+    Usage,
 };
 use petstore_ports::{
     AddressLimits, AddressVerdict, Ask, CategoryFilter, CategoryReader, CategorySink, Cost, Credential,
-    KeyLookup, KeyReader, OrderFilter, OrderReader, OrderSink, PageEnd, PageRequest, PetFilter, PetReader,
-    PetSink, Quotas, Reply, StoreError, Transactor, Transition, Verdict,
+    EventBounds, EventQuery, EventRead, EventReader, KeyLookup, KeyReader, OrderFilter, OrderReader,
+    OrderSink, PageEnd, PageRequest, PetFilter, PetReader, PetSink, Quotas, Reply, StoreError, Transactor,
+    Transition, Verdict,
 };
 use petstore_service::Ports;
 
@@ -42,7 +44,7 @@ type Fallible<T> = Reply<Result<T, StoreError>>;
 /// The failure switches of a petstore's ports.
 #[derive(Default)]
 pub(super) struct FailureSwitches {
-    /// Of the ports that read and write pets, categories, orders and stock.
+    /// Of the ports that read and write pets, categories, orders, stock and events.
     pub(super) records: FailureSwitch,
     /// Of the port that finds keys.
     pub(super) keys: FailureSwitch,
@@ -58,6 +60,7 @@ impl FailureSwitches {
             pets: SwitchedPort::new(ports.pets, &self.records),
             categories: SwitchedPort::new(ports.categories, &self.records),
             orders: SwitchedPort::new(ports.orders, &self.records),
+            events: SwitchedPort::new(ports.events, &self.records),
             keys: SwitchedPort::new(ports.keys, &self.keys),
             quotas: SwitchedPort::new(ports.quotas, &self.quotas),
             addresses: SwitchedPort::new(ports.addresses, &self.quotas),
@@ -145,6 +148,16 @@ impl OrderReader for SwitchedPort<dyn OrderReader> {
     }
 }
 
+impl EventReader for SwitchedPort<dyn EventReader> {
+    fn bounds(&self) -> Fallible<EventBounds> {
+        self.switch.reply(|| self.port.bounds())
+    }
+
+    fn read(&self, query: EventQuery) -> Fallible<EventRead> {
+        self.switch.reply(|| self.port.read(query))
+    }
+}
+
 impl KeyReader for SwitchedPort<dyn KeyReader> {
     fn credential(&self, name: KeyLookup) -> Fallible<Option<Credential>> {
         self.switch.reply(|| self.port.credential(name))
@@ -156,8 +169,8 @@ impl Quotas for SwitchedPort<dyn Quotas> {
         self.switch.reply(|| self.port.take(ask))
     }
 
-    fn leave(&self, account: AccountId) {
-        self.port.leave(account);
+    fn usage(&self, account: AccountId, limits: Limits, now: Timestamp) -> Fallible<Usage> {
+        self.switch.reply(|| self.port.usage(account, limits, now))
     }
 }
 

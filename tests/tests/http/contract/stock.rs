@@ -34,6 +34,10 @@ pub(super) const UNKNOWN_ID: &str = "4711";
 pub(super) const FULL_CATEGORY: (u64, &str) = (1, "Dog");
 pub(super) const EMPTY_CATEGORY: u64 = 3;
 
+/// The place before the first event of the log, which no event has, and a place in another log.
+pub(super) const FIRST_PLACE: &str = "evt_4GzozDqipuZAzAldp7sbFg";
+pub(super) const OTHER_LOG: &str = "evt_4GzozDqipuYp0UU3o1iJiE";
+
 /// A limit that no test reaches.
 pub(super) const PLENTY: u32 = 1_000_000;
 

@@ -8,7 +8,7 @@ use super::failure_switch::FailureSwitches;
 use super::stock;
 use super::valid_request::ValidRequest;
 use crate::faulty::{FailureMode, shop_with_write_barrier};
-use crate::harness::{Answer, Shop, ShopOptions};
+use crate::harness::{Answer, Client, Shop, ShopOptions};
 
 /// Every way to fail, and the answer to the client.
 fn failures() -> [(FailureMode, u16, &'static str); 5] {
@@ -22,11 +22,17 @@ fn failures() -> [(FailureMode, u16, &'static str); 5] {
     ]
 }
 
-pub(super) fn provoke(checker: &mut Checker) {
+/// A shop with stock behind failure switches, and a client of it.
+fn shop_with_switches() -> (Shop, FailureSwitches, Client) {
     let switches = FailureSwitches::default();
     let shop = Shop::open_over(ShopOptions::default(), |ports| switches.give(ports));
     stock::fill(&shop);
     let client = shop.client(stock::plan(stock::PLENTY, stock::PLENTY));
+    (shop, switches, client)
+}
+
+pub(super) fn provoke(checker: &mut Checker) {
+    let (_shop, switches, client) = shop_with_switches();
     for (mode, status, code) in failures() {
         checker.start_scenario(format!("{mode:?}"));
         for operation in document::operations() {
@@ -44,6 +50,8 @@ pub(super) fn provoke(checker: &mut Checker) {
     }
     for (mode, status, code) in failures() {
         checker.start_scenario(format!("quotas: {mode:?}"));
+        // A shop of its own: quotas that have failed repeatedly are not asked for a while, however they would fail next.
+        let (_shop, switches, client) = shop_with_switches();
         switches.quotas.set(Some(mode));
         for operation in document::operations() {
             let answer = ValidRequest::of(operation).send(&client);

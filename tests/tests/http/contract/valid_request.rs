@@ -51,7 +51,7 @@ impl ValidRequest {
 
     /// Sets the id of the resource.
     pub(super) fn with_id(mut self, id: &str) -> Self {
-        let is_id = |segment: &str| segment.parse::<u64>().is_ok();
+        let is_id = |segment: &str| segment.parse::<u64>().is_ok() || segment.starts_with("evt_");
         let segments = self.target.split('/').map(|segment| if is_id(segment) { id } else { segment });
         self.target = segments.collect::<Vec<_>>().join("/");
         // A body that repeats the old id would be invalid for that.

@@ -57,7 +57,7 @@ fn is_rule(literal: &str) -> bool {
     RULE_VERBS.iter().any(|verb| literal.starts_with(verb))
 }
 
-/// Hands over every string literal in the sources under a folder, without those of tests.
+/// NewTime over every string literal in the sources under a folder, without those of tests.
 fn visit(folder: &Path, take: &mut impl FnMut(&Path, &str)) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -75,7 +75,7 @@ fn visit(folder: &Path, take: &mut impl FnMut(&Path, &str)) {
     }
 }
 
-/// Hands over the content of every string literal; comments and characters in quotes are skipped.
+/// NewTime over the content of every string literal; comments and characters in quotes are skipped.
 fn literals(code: &str, take: &mut impl FnMut(&str)) {
     let mut rest = code;
     while let Some(at) = rest.find(['"', '/', '\'']) {

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use petstore_domain::WindowUsage;
+use petstore_domain::{AccountId, Limits, Timestamp, Usage, WindowUsage};
 use petstore_ports::{AddressVerdict, Ask, Cost, Verdict};
 
 use super::{Actor, Gate, Oracle, State};
@@ -19,7 +19,34 @@ impl Oracle {
                 return;
             }
             state.trace.note(self.start.elapsed(), &format!("gate key {} {verdict:?}", ask.key));
-            state.judged(actor, ask, verdict, self.clock.millis())
+            let asked = Judged {
+                key: Some((ask.key.get(), ask.cost == Cost::One)),
+                account: ask.account.get(),
+                limits: ask.limits,
+                now: ask.now.as_millis(),
+            };
+            let given = to_model(verdict, &state.accounts, asked.account);
+            state.judged(actor, &asked, &given, self.clock.millis())
+        };
+        self.judge(outcome);
+    }
+
+    /// Checks that a request with a valid key is one too many, and what is left of the quotas of its account.
+    pub(crate) fn judged_too_many(
+        &self,
+        process: u64,
+        actor: Option<Actor>,
+        (account, limits, now): (AccountId, Limits, Timestamp),
+        usage: &Usage,
+    ) {
+        let outcome = {
+            let mut state = self.lock();
+            if state.process != process {
+                return;
+            }
+            state.trace.note(self.start.elapsed(), &format!("gate account {account} too many {usage:?}"));
+            let asked = Judged { key: None, account: account.get(), limits, now: now.as_millis() };
+            state.judged(actor, &asked, &quotas::Verdict::TooManyInFlight(both(usage)), self.clock.millis())
         };
         self.judge(outcome);
     }
@@ -57,25 +84,43 @@ impl Oracle {
     }
 }
 
+/// A request as the quotas were asked about it.
+#[derive(Debug)]
+struct Judged {
+    /// The key, and whether the request costs anything; none if only the usage of the account was asked for.
+    key: Option<(u64, bool)>,
+    account: u64,
+    limits: Limits,
+    now: i64,
+}
+
 impl State {
-    fn judged(&mut self, actor: Option<Actor>, ask: &Ask, verdict: &Verdict, now: i64) -> Result<(), String> {
+    fn judged(
+        &mut self,
+        actor: Option<Actor>,
+        asked: &Judged,
+        given: &quotas::Verdict,
+        now: i64,
+    ) -> Result<(), String> {
         let id = self.at_the_gate(actor)?;
         let request = &self.asked[id].request;
-        let key = ask.key.get();
-        if self.accounts.secrets.get(&request.secret) != Some(&key) {
-            return Err(format!("request {id} is taken for one of key {key}"));
+        let Some(key) = self.accounts.secrets.get(&request.secret).copied() else {
+            return Err(format!("request {id} is judged as {asked:?}, and has no key"));
+        };
+        let costs = !matches!(request.op, Op::RateLimit);
+        if asked.key.is_some_and(|of| of != (key, costs)) {
+            return Err(format!("request {id} of key {key} is judged as {asked:?}"));
         }
         let record = self.accounts.keys[&key];
         if let Some(code) = record.fault(now) {
             return Err(format!("request {id} passes with key {key}: {code}"));
         }
         let limits = self.accounts.limits(record.account);
-        let costs = !matches!(request.op, Op::RateLimit);
-        let asked = (ask.account.get(), ask.now.as_millis(), ask.cost == Cost::One);
-        if asked != (record.account, now, costs) || [ask.limits.minute.get(), ask.limits.day.get()] != limits
+        if (asked.account, asked.now) != (record.account, now)
+            || [asked.limits.minute.get(), asked.limits.day.get()] != limits
         {
             return Err(format!(
-                "request {id} is judged as {ask:?}, the limits are {limits:?}, the time {now}"
+                "request {id} is judged as {asked:?}, the limits are {limits:?}, the time {now}"
             ));
         }
         let ban_before = self.quotas.ban(&self.accounts, key);
@@ -89,8 +134,7 @@ impl State {
             let now = self.now();
             self.write_behind.usage_since.entry(record.account).or_insert(now);
         }
-        let given = to_model(verdict, &self.accounts, record.account);
-        if given != right {
+        if *given != right {
             return Err(format!("request {id} of key {key}: judged {given:?}, right is {right:?}"));
         }
         self.asked[id].in_flight = matches!(right, quotas::Verdict::Admitted(_));
@@ -205,11 +249,13 @@ fn window(usage: WindowUsage, resource: &'static str) -> QuotaHeaders {
     QuotaHeaders { limit, remaining, reset: i64::try_from(reset_secs).unwrap_or(i64::MAX), resource }
 }
 
+fn both(usage: &Usage) -> [QuotaHeaders; 2] {
+    [window(usage.minute, "minute"), window(usage.day, "day")]
+}
+
 fn to_model(verdict: &Verdict, accounts: &Accounts, account: u64) -> quotas::Verdict {
-    let both = |usage: &petstore_domain::Usage| [window(usage.minute, "minute"), window(usage.day, "day")];
     match verdict {
         Verdict::Admitted(usage) => quotas::Verdict::Admitted(both(usage)),
-        Verdict::TooManyInFlight(usage) => quotas::Verdict::TooManyInFlight(both(usage)),
         Verdict::Exceeded(usage) => quotas::Verdict::Exceeded(both(usage)),
         Verdict::Banned { until, .. } => {
             quotas::Verdict::Banned { until: until.as_millis(), limit: accounts.limits(account)[0] }

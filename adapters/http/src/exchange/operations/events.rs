@@ -139,7 +139,7 @@ fn answer(
 /// The place in the log is not there (any more).
 fn expired(bounds: &EventBounds) -> ApiError {
     let message = format!(
-        "The log has no event with this id to go on from. The oldest place in it is {}. To begin again, read \
+        "The log does not have this id. The oldest place in it is {}. To begin again, read \
          /events?sort=-id&limit=1, keep its Last-Event-ID, list the resources, and go on after that id.",
         bounds.id(bounds.pruned)
     );
@@ -147,7 +147,7 @@ fn expired(bounds: &EventBounds) -> ApiError {
 }
 
 fn invalid_id(error: &EventIdError) -> ApiError {
-    let message = format!("The id of an event {error}.");
+    let message = format!("eventId {error}.");
     let detail =
         Detail { field: "eventId".to_owned(), code: "invalid_format", message: message.clone().into() };
     ApiError::with_details(Code::InvalidParameter, message, vec![detail])

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use hyper::Method;
-use petstore_ports::api::{ClockTurn, Hands};
+use petstore_ports::api::{ClockChange, NewTime};
 
 use crate::counts::counters::RouteLabel;
 use crate::thread::sandbox::fault_plan::{DELAY_MAX, FaultPlan, FaultRule, Outcome, RULES_MAX, Trigger};
@@ -24,7 +24,7 @@ const EXACT_MAX: u64 = (1 << 53) - 1;
 const RETRY_AFTER_MAX: u64 = 86_400;
 
 /// `POST /sandbox/clock`.
-pub(crate) fn clock_turn(body: &[u8]) -> Result<ClockTurn, ApiError> {
+pub(crate) fn clock_turn(body: &[u8]) -> Result<ClockChange, ApiError> {
     let mut fields = Fields::of(body)?;
     let set = fields.optional("set", date);
     let advance = fields.optional("advance", |node| duration(node, Duration::MAX));
@@ -32,11 +32,11 @@ pub(crate) fn clock_turn(body: &[u8]) -> Result<ClockTurn, ApiError> {
     if set.is_some() && advance.is_some() {
         fields.refuse("advance", &FieldFault::new("conflict", "cannot be combined with set"));
     }
-    let hands = set.map(Hands::Set).or(advance.map(Hands::Advance));
+    let hands = set.map(NewTime::Set).or(advance.map(NewTime::Advance));
     if hands.is_none() && freeze.is_none() {
         fields.require_one("The body must have at least one of set, advance and freeze.");
     }
-    fields.finish(|| Some(ClockTurn { hands, freeze }))
+    fields.finish(|| Some(ClockChange { hands, freeze }))
 }
 
 /// `PUT /sandbox/faults`.
@@ -188,13 +188,13 @@ mod tests {
     fn a_clock_turn_sets_or_advances_or_freezes() {
         let time = petstore_domain::Timestamp::parse("2030-12-05T00:00:01Z").unwrap();
         let taken = [
-            (r#"{"set":"2030-12-05T00:00:01Z"}"#, Some(Hands::Set(time)), None),
-            (r#"{"advance":"36h"}"#, Some(Hands::Advance(Duration::from_hours(36))), None),
+            (r#"{"set":"2030-12-05T00:00:01Z"}"#, Some(NewTime::Set(time)), None),
+            (r#"{"advance":"36h"}"#, Some(NewTime::Advance(Duration::from_hours(36))), None),
             (r#"{"freeze":true}"#, None, Some(true)),
-            (r#"{"set":"2030-12-05T00:00:01Z","freeze":false}"#, Some(Hands::Set(time)), Some(false)),
+            (r#"{"set":"2030-12-05T00:00:01Z","freeze":false}"#, Some(NewTime::Set(time)), Some(false)),
         ];
         for (body, hands, freeze) in taken {
-            assert_eq!(clock_turn(body.as_bytes()), Ok(ClockTurn { hands, freeze }), "{body}");
+            assert_eq!(clock_turn(body.as_bytes()), Ok(ClockChange { hands, freeze }), "{body}");
         }
         let refused = [
             ("{}", "", "required"),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use hyper::http::request::Parts;
 use hyper::{Method, StatusCode};
-use petstore_ports::api::{ClockFace, ClockTurn, Hands};
+use petstore_ports::api::{ClockChange, ClockState, NewTime};
 use petstore_ports::{StoreError, StoreErrorKind};
 
 use super::bodies::{clock_turn, fault_plan};
@@ -91,7 +91,7 @@ pub(crate) async fn answer(
             Err(answer) => Err(answer),
         },
         (SandboxRoute::Clock, &Method::DELETE) => {
-            turn_clock(sandbox, ClockTurn { hands: Some(Hands::Machine), freeze: Some(false) }).await
+            turn_clock(sandbox, ClockChange { hands: Some(NewTime::Machine), freeze: Some(false) }).await
         }
         (SandboxRoute::Faults, &Method::GET | &Method::HEAD) => Ok(plan(&sandbox.faults().plan())),
         (SandboxRoute::Faults, &Method::PUT) => read(app, parts, body, fault_plan).await.map(|planned| {
@@ -141,7 +141,7 @@ async fn reset(app: &Arc<App>, sandbox: &SandboxState) -> Result<Answer, Answer>
 }
 
 /// Turns the clock while no request is in flight, so that each request sees one time.
-async fn turn_clock(sandbox: &SandboxState, turn: ClockTurn) -> Result<Answer, Answer> {
+async fn turn_clock(sandbox: &SandboxState, turn: ClockChange) -> Result<Answer, Answer> {
     let lock = sandbox.lock_for_reset().await?;
     let port = Arc::clone(sandbox.port());
     let face = blocking(move || {
@@ -159,8 +159,8 @@ async fn blocking<T: Send + 'static>(
     done.unwrap_or_else(|_| Err(StoreError::corrupt("the sandbox panicked")))
 }
 
-fn clock(face: ClockFace) -> Answer {
-    let ClockFace { now, frozen } = face;
+fn clock(face: ClockState) -> Answer {
+    let ClockState { now, frozen } = face;
     Answer::json(StatusCode::OK, format!("{{\"now\":\"{now}\",\"frozen\":{frozen}}}"))
 }
 

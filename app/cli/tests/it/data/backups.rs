@@ -69,13 +69,16 @@ fn a_backup_reports_its_content_and_overwrites_nothing() {
             "copy.db exists already, and a backup overwrites no file: name another file",
         ),
         (&["backup", "no/copy.db"], "no/copy.db cannot be written: No such file or directory"),
-        (&["backup", "other", "--db", "nowhere.db"], "there is no data in nowhere.db: name its --db"),
+        (
+            &["backup", "other", "--db", "nowhere.db"],
+            "nowhere.db does not exist: name the data file with --db",
+        ),
         (
             &["backup", "other", "--db", "."],
             ". is a folder: name a data file in it, such as --db ./petstore.db",
         ),
         (&["export", "-", "--db", "out"], "out cannot be read: the data file is not that of a petstore"),
-        (&["backup", "other", "--db", "memory"], "a store in memory has no file to copy: export it"),
+        (&["backup", "other", "--db", "memory"], "a store in memory has no data file: use `petstore export`"),
         (&["backup", "other", "--db", "out"], "out is not the data file of a petstore"),
     ];
     for (args, why) in cases {
@@ -108,7 +111,7 @@ fn a_backup_gets_its_name_when_it_is_complete() {
         let message = text(&refused.stderr);
         assert_eq!(refused.status.code(), Some(2), "{args:?}: {message}");
         assert!(
-            message.contains(&format!("for a file of that name say ./{}", args[1])),
+            message.contains(&format!("for a file of that name use ./{}", args[1])),
             "{args:?}: {message}"
         );
         assert!(!site.folder.join(args[1]).exists(), "{args:?}");
@@ -123,7 +126,11 @@ fn a_second_export_or_backup_to_a_name_is_refused_while_the_first_writes() {
         part.lock().unwrap();
         let refused = site.run(&[command, name]);
         assert_eq!(refused.status.code(), Some(1));
-        assert!(text(&refused.stderr).contains("somebody else writes it"), "{}", text(&refused.stderr));
+        assert!(
+            text(&refused.stderr).contains("another process writes it: wait until that has ended"),
+            "{}",
+            text(&refused.stderr)
+        );
         assert!(site.folder.join(format!("{name}.part")).exists(), "it is the other's");
         drop(part);
         assert_eq!(site.run(&[command, name]).status.code(), Some(0), "a finished command leaves no lock");

@@ -17,7 +17,7 @@ fn a_demonstration_for_a_filled_store_reports_that_it_adds_nothing() {
     assert_eq!(site.run(&["import", "order", "--db", "order.db"]).status.code(), Some(0));
     for db in ["stocked.db", "order.db"] {
         let log = site.log_of_start(&["--db", db, "--demo", "5", "--listen", "127.0.0.1:0"], &[]);
-        assert!(log.contains("demo: the store is not empty, and stays as it is"), "{db}: {log}");
+        assert!(log.contains("demo: the store is not empty and was left unchanged"), "{db}: {log}");
     }
 }
 
@@ -48,9 +48,9 @@ fn the_holder_of_the_data_file_is_named_with_a_hint() {
     let holder = format!("petstore.db is in use: process {server} holds ");
     let elsewhere = ["--admin-socket", "other.sock"];
     for (args, advice) in [
-        (&["--listen", "127.0.0.1:0"][..], "stop that one, or name another --db"),
-        (&["keys", "list"], "if that is a server, name its --admin-socket"),
-        (&["import", "/dev/null"], "if that is a server, name its --admin-socket"),
+        (&["--listen", "127.0.0.1:0"][..], "stop that process, or name another --db"),
+        (&["keys", "list"], "if that process is a server, name its --admin-socket"),
+        (&["import", "/dev/null"], "if that process is a server, name its --admin-socket"),
     ] {
         let refused = site.run(&[args, &elsewhere].concat());
         let message = text(&refused.stderr);
@@ -97,7 +97,7 @@ fn a_file_with_a_path_too_long_for_a_socket_is_administered_without_a_server() {
     let refused = site.run(&["--db", &file, "--listen", "127.0.0.1:0"]);
     assert_eq!(refused.status.code(), Some(2));
     assert!(
-        text(&refused.stderr).contains("name another one with --admin-socket"),
+        text(&refused.stderr).contains("name a shorter path with --admin-socket"),
         "{}",
         text(&refused.stderr)
     );
@@ -146,8 +146,7 @@ fn the_log_beside_an_unusable_file_is_kept_and_complete() {
         let message = text(&refused.stderr);
         assert_eq!(refused.status.code(), Some(1), "{message}");
         assert!(
-            message
-                .ends_with("; leave the -wal beside it where it is: it holds what was acknowledged last\n"),
+            message.ends_with("; keep the -wal beside it: it holds the latest acknowledged changes\n"),
             "{message}"
         );
     }
@@ -167,8 +166,8 @@ fn a_log_of_another_file_is_suggested_as_the_cause_of_damage() {
     let refused = site.run(&["--listen", "127.0.0.1:0"]);
     let message = text(&refused.stderr);
     assert_eq!(refused.status.code(), Some(1), "{message}");
-    assert!(message.contains("restore it again, and move the -wal beside it away first"), "{message}");
+    assert!(message.contains("move the -wal beside it away, which belongs to another file"), "{message}");
     // After the copy the log belongs to no other file.
     let again = text(&site.run(&["keys", "list"]).stderr);
-    assert!(again.contains("cannot be used") && !again.contains("-wal"), "{again}");
+    assert!(again.contains("is damaged: ") && again.ends_with("; restore a backup\n"), "{again}");
 }

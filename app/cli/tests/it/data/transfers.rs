@@ -95,7 +95,7 @@ fn an_export_to_a_full_disk_reports_the_disk() {
     let full = site.run(&["export", "/dev/full"]);
     assert_eq!(full.status.code(), Some(1));
     let why = text(&full.stderr);
-    assert!(why.starts_with("petstore: the lines cannot be written: No space left"), "{why}");
+    assert!(why.starts_with("petstore: cannot write the lines: No space left"), "{why}");
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn imports_and_exports_report_as_text_as_json_or_not_at_all() {
     );
     let full = text(&site.run(&["import", "one", "--db", "5.db"]).stderr);
     assert!(
-        full.contains("the store is not empty, and an import fills one that is: name another --db"),
+        full.contains("the store is not empty, and an import needs an empty one: name another --db"),
         "{full}"
     );
     let folder = site.run(&["import", ".", "--db", "4.db"]);
@@ -161,7 +161,7 @@ fn a_refused_import_reports_lines_read_and_none_imported() {
     let told = site.on_terminal("import lines", &[]);
     assert!(
         told.contains(
-            "petstore: 10000 lines read\npetstore: nothing was imported: line 10001: there is no dog"
+            "petstore: 10000 lines read\npetstore: nothing was imported: line 10001: unknown kind dog"
         ),
         "{told}"
     );
@@ -192,11 +192,11 @@ fn an_export_is_never_written_over_the_data() {
             ("petstore.db", "a data file"),
             ("link.db", "a data file"),
             ("copy.db", "a data file"),
-            ("petstore.db.lock", "a part of the data"),
+            ("petstore.db.lock", "a part of the data file"),
         ] {
             let refused = site.run(&["export", target]);
             assert_eq!(refused.status.code(), Some(1), "{target}");
-            let said = format!("petstore: {target} is {what}: an export is written to another file\n");
+            let said = format!("petstore: {target} is {what}: name another file for the export\n");
             assert_eq!(text(&refused.stderr), said);
         }
         if served {
@@ -236,7 +236,7 @@ fn a_stop_does_not_wait_for_an_import() {
     drop(import.stdin.take());
     let told = import.wait_with_output().unwrap();
     assert_eq!(told.status.code(), Some(1));
-    assert!(text(&told.stderr).contains("the server went away"), "{}", text(&told.stderr));
+    assert!(text(&told.stderr).contains("the server closed the connection"), "{}", text(&told.stderr));
     site.serve(&[], &[]);
     let mut client = Client::connect(site.port, &key).unwrap();
     assert_eq!(client.ask("GET", "/v1/categories", "", "").unwrap().body, "[]");

@@ -73,15 +73,15 @@ fn a_sandbox_stays_on_this_machine_unless_its_owner_says_otherwise() {
     let refused = [
         (
             &["--listen", "0.0.0.0:0"][..],
-            "sandbox (true, --sandbox) and listen (0.0.0.0:0, --listen) do not go together",
+            "sandbox (true, --sandbox) and listen (0.0.0.0:0, --listen) exclude each other",
         ),
         (
             &["--listen", "[::]:0"],
-            "sandbox (true, --sandbox) and listen ([::]:0, --listen) do not go together",
+            "sandbox (true, --sandbox) and listen ([::]:0, --listen) exclude each other",
         ),
         (
             &["--ops-listen", "0.0.0.0:0"],
-            "sandbox (true, --sandbox) and ops-listen (0.0.0.0:0, --ops-listen) do not go together",
+            "sandbox (true, --sandbox) and ops-listen (0.0.0.0:0, --ops-listen) exclude each other",
         ),
     ];
     for (args, why) in refused {
@@ -133,7 +133,8 @@ fn a_sandbox_refuses_a_file_that_was_served_without_it() {
     let refused = sandbox.site.run(&["--sandbox"]);
     let message = String::from_utf8(refused.stderr).unwrap();
     assert_eq!(refused.status.code(), Some(2), "{message}");
-    let why = "and db (petstore.db, default) do not go together: that file holds data that is no sandbox's, and a reset";
+    let why = "and db (petstore.db, default) exclude each other: the file holds data that was not created by a \
+        sandbox, and a reset";
     assert!(message.contains(why) && message.contains("name another --db"), "{message}");
     assert!(!mark.exists(), "a refused start leaves no marker");
 

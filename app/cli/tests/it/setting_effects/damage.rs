@@ -21,7 +21,7 @@ pub(crate) fn drop_damaged_wal() {
     assert_eq!(refused.status.code(), Some(1));
     let told = site.log_of_start(&["--listen", "127.0.0.1:0", "--drop-damaged-wal"], &[]);
     assert!(
-        told.contains("petstore.db-wal was damaged in its frame ") && told.contains("are dropped"),
+        told.contains("petstore.db-wal was damaged in its frame ") && told.contains("were dropped"),
         "{told}"
     );
     let left = String::from_utf8(site.run(&["export", "-"]).stdout).unwrap();

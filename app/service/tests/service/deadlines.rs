@@ -1,7 +1,5 @@
 //! Ports that never answer: every caller gets an error in time, in simulated time.
 
-mod support;
-
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -13,8 +11,9 @@ use petstore_memory::MemoryStore;
 use petstore_ports::api::*;
 use petstore_ports::*;
 use petstore_service::{OnQuotaOutage, Policy, Ports, Service};
-use support::{HERE, call, category, new_key, now, ports, service};
 use tokio::time::{Instant, timeout};
+
+use crate::support::{HERE, call, category, new_key, now, ports, service};
 
 /// A store of which no call ever completes.
 struct HungStore;
@@ -130,7 +129,14 @@ impl Quotas for HungStore {
         never()
     }
 
-    fn leave(&self, _account: AccountId) {}
+    fn usage(
+        &self,
+        _account: AccountId,
+        _limits: Limits,
+        _now: Timestamp,
+    ) -> Reply<Result<Usage, StoreError>> {
+        never()
+    }
 }
 
 impl AddressLimits for HungStore {

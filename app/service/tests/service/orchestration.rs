@@ -1,6 +1,4 @@
-//! What the service does between its ports: mocks where a port must fail or wait, the memory store for the rest.
-
-mod support;
+//! The service between its ports: mocks where a port must fail or wait, the memory store for the rest.
 
 use std::sync::Arc;
 
@@ -9,7 +7,8 @@ use petstore_memory::MemoryStore;
 use petstore_ports::api::*;
 use petstore_ports::*;
 use petstore_service::{OnQuotaOutage, Policy, Ports, Service};
-use support::{HERE, call, category, new_key, now, ports, service};
+
+use crate::support::{HERE, call, category, new_key, now, ports, service};
 
 fn credential() -> Credential {
     Credential {

@@ -33,7 +33,7 @@ impl Clock for TestClock {
 #[derive(Default)]
 struct TestTimer {
     elapsed_secs: AtomicU64,
-    /// Whether every deadline passes at once; none does otherwise.
+    /// `true`: every deadline passes at once. `false`: none passes.
     are_deadlines_over: AtomicBool,
 }
 
@@ -62,7 +62,7 @@ impl Entropy for Counter {
     }
 }
 
-/// What becomes of a write.
+/// The outcome of a write.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Health {
     Well,

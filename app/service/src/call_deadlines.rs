@@ -12,18 +12,18 @@ use petstore_ports::{Reply, ScopedReply, StoreError, Timer};
 /// A reply that is ready is passed on as it is. A future is polled once before its timer is made, so an answer that is
 /// there by then costs no timer either.
 #[derive(Clone)]
-pub(crate) struct Deadlines {
+pub(crate) struct CallDeadlines {
     timer: Arc<dyn Timer>,
     store: Duration,
     quota: Duration,
 }
 
-impl Deadlines {
+impl CallDeadlines {
     pub(crate) fn new(timer: Arc<dyn Timer>, store: Duration, quota: Duration) -> Self {
         Self { timer, store, quota }
     }
 
-    /// The time since some moment in the past, always the same moment.
+    /// The time since some fixed moment.
     pub(crate) fn elapsed(&self) -> Duration {
         self.timer.elapsed()
     }

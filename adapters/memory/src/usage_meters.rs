@@ -1,4 +1,4 @@
-//! What is counted of accounts and keys while they are used, beside the terms on which they are.
+//! The usage of accounts, and the strikes and bans of keys, beside the packed credential fields.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -7,58 +7,55 @@ use petstore_domain::{AccountId, Ban, KeyRecord, Strikes, Timestamp, Usage, Wind
 use petstore_ports::{Ask, Cost, Verdict};
 
 use crate::directory::Directory;
+use crate::dirty_set::DirtySet;
+use crate::packed_credentials::{PackedKey, PackedPlan};
 use crate::slab::{BLOCK, block_of, place_of};
-use crate::terms::{KeyTerms, PlanWord};
-use crate::unnoted::Unnoted;
 
-/// Meters by slot, made when they are first used. They are not the records': a change of plan leaves the counts.
-pub(crate) struct Meters<M> {
+/// Meters by slot, created on first use. They are kept apart from the records, so that a change of plan leaves the
+/// counts.
+pub(crate) struct UsageMeters<M> {
     blocks: Directory<[M; BLOCK]>,
 }
 
-impl<M: Default> Meters<M> {
+impl<M: Default> UsageMeters<M> {
     pub(crate) fn new() -> Self {
         Self { blocks: Directory::new() }
     }
 
-    /// The meter of a slot, if it has been made.
+    /// The meter of a slot, if it exists.
     pub(crate) fn find(&self, slot: u32) -> Option<&M> {
         self.blocks.find(block_of(slot)).map(|block| &block[place_of(slot)])
     }
 
-    /// The meter of a slot.
+    /// The meter of a slot, created if necessary.
     pub(crate) fn of(&self, slot: u32) -> &M {
         &self.blocks.entry(block_of(slot))[place_of(slot)]
     }
 }
 
-/// An account's use: its windows and its requests in flight.
+/// The usage of an account: its windows.
 ///
-/// One lock around all of it, held for the arithmetic alone: so a request is judged and counted in one step, by the
-/// domain's own functions. On a cache line of its own: other accounts are counted on other cores.
+/// One lock covers all of it, and is held for the arithmetic only: a request is admitted and counted in one step, by
+/// the domain's functions. A meter has a cache line to itself, because other accounts are counted on other cores.
 #[derive(Default)]
 #[repr(align(64))]
 pub(crate) struct AccountMeter {
-    pub(crate) plan: PlanWord,
+    pub(crate) plan: PackedPlan,
     used: Mutex<Used>,
 }
 
 #[derive(Default)]
 struct Used {
     windows: Windows,
-    in_flight: u32,
-    /// Whether the account is among those whose use is to be noted.
-    unnoted: bool,
+    /// True if the account is in the set of dirty accounts.
+    is_dirty: bool,
 }
 
 impl AccountMeter {
-    /// Judges a request, and counts it if it is admitted: then the account is among those that are to be noted.
-    pub(crate) fn take(&self, ask: &Ask, key: &KeyMeter, unnoted: &Unnoted<AccountId>) -> Verdict {
+    /// Decides whether to admit a request. An admitted one is counted, and makes the account dirty.
+    pub(crate) fn take(&self, ask: &Ask, key: &KeyMeter, dirty: &DirtySet<AccountId>) -> Verdict {
         let mut used = self.used.lock();
         let told = |windows: Windows| windows.at(ask.now).usage(ask.limits);
-        if used.in_flight >= ask.in_flight_max {
-            return Verdict::TooManyInFlight(told(used.windows));
-        }
         if let Some(banned) = key.banned(ask) {
             return banned;
         }
@@ -67,40 +64,33 @@ impl AccountMeter {
                 return Verdict::Exceeded(told(used.windows));
             };
             used.windows = windows;
-            if !std::mem::replace(&mut used.unnoted, true) {
-                unnoted.add(ask.account);
+            if !std::mem::replace(&mut used.is_dirty, true) {
+                dirty.add(ask.account);
             }
         }
-        used.in_flight += 1;
         Verdict::Admitted(told(used.windows))
     }
 
-    /// A request is no longer in flight.
-    pub(crate) fn leave(&self) {
+    /// Takes the windows to write them behind: the next request makes the account dirty again.
+    pub(crate) fn take_windows(&self) -> Windows {
         let mut used = self.used.lock();
-        used.in_flight = used.in_flight.saturating_sub(1);
-    }
-
-    /// The windows, to be noted: from now on the next request is news again.
-    pub(crate) fn note(&self) -> Windows {
-        let mut used = self.used.lock();
-        used.unnoted = false;
+        used.is_dirty = false;
         used.windows
     }
 
-    /// The windows could not be noted: the account is to be noted still.
-    pub(crate) fn keep_unnoted(&self, account: AccountId, unnoted: &Unnoted<AccountId>) {
-        if !std::mem::replace(&mut self.used.lock().unnoted, true) {
-            unnoted.add(account);
+    /// Makes the account dirty, also after a failed write of its windows.
+    pub(crate) fn mark_dirty(&self, account: AccountId, dirty: &DirtySet<AccountId>) {
+        if !std::mem::replace(&mut self.used.lock().is_dirty, true) {
+            dirty.add(account);
         }
     }
 
-    /// The windows as they are.
+    /// The current windows.
     pub(crate) fn windows(&self) -> Windows {
         self.used.lock().windows
     }
 
-    /// The windows are as they were once noted.
+    /// Sets the windows.
     pub(crate) fn restore(&self, windows: Windows) {
         self.used.lock().windows = windows;
     }
@@ -108,9 +98,9 @@ impl AccountMeter {
 
 /// A key's strikes and its ban.
 pub(crate) struct KeyMeter {
-    pub(crate) terms: KeyTerms,
-    /// The end of [`Conduct::ban`] in milliseconds since the epoch, which every request reads; before every timestamp if
-    /// there was no ban.
+    pub(crate) credential: PackedKey,
+    /// The end of [`Conduct::ban`] in milliseconds since the epoch, which every request reads; before every timestamp
+    /// if there was no ban.
     banned_until: AtomicI64,
     conduct: Mutex<Conduct>,
 }
@@ -127,7 +117,11 @@ struct Conduct {
 
 impl Default for KeyMeter {
     fn default() -> Self {
-        Self { terms: KeyTerms::default(), banned_until: AtomicI64::new(i64::MIN), conduct: Mutex::default() }
+        Self {
+            credential: PackedKey::default(),
+            banned_until: AtomicI64::new(i64::MIN),
+            conduct: Mutex::default(),
+        }
     }
 }
 
@@ -142,10 +136,10 @@ impl KeyMeter {
         self.conduct.lock().banned(ask)
     }
 
-    /// Counts a refusal by a window, of which `usage` tells, against the key: a strike, or a ban if it was one too many. Says
-    /// whether a ban has begun.
+    /// Counts a refusal by a window against the key: as a strike, or as the start of a ban if no strike is left.
+    /// Returns true if a ban has begun.
     pub(crate) fn strike(&self, ask: &Ask, usage: Usage) -> (Verdict, bool) {
-        // A window is exhausted, so the binding one is the one that lifts last.
+        // The binding window is an exhausted one, and of two the one that resets last.
         let reset_secs = usage.binding().1.reset_secs;
         let allowed = ask.bans.strikes_allowed(ask.limits);
         let mut conduct = self.conduct.lock();
@@ -165,14 +159,14 @@ impl KeyMeter {
         (Verdict::Banned { until: ban.until, unrecorded: Some(ban) }, true)
     }
 
-    /// Takes over the ban of the key's record, which has changed. A ban that is not recorded yet stays, unless the record
-    /// says that it was lifted.
+    /// Adopts the ban of the key's changed record. A ban that is not recorded yet stays, unless the record has a later
+    /// lift.
     pub(crate) fn follow(&self, record: &KeyRecord) {
         let mut conduct = self.conduct.lock();
         conduct.see_lift(record.ban_lifted_at);
         let own = conduct.ban.filter(|ban| !ban.is_ended_by_lift(record.ban_lifted_at));
         if let Some(ban) = record.ban.filter(|ban| ban.outlasts(own)) {
-            // Another handle may have decided it.
+            // Another handle of the store may have decided it.
             conduct.strikes = Strikes::default();
             self.set_ban(&mut conduct, Some(ban));
         } else {
@@ -190,7 +184,7 @@ impl KeyMeter {
         self.conduct.lock().strikes = Strikes::default();
     }
 
-    /// Forgets all but what the key's record has.
+    /// Resets the conduct to the key's record.
     pub(crate) fn begin_with(&self, record: &KeyRecord) {
         let mut conduct = self.conduct.lock();
         *conduct = Conduct { lifted_at: record.ban_lifted_at, ..Conduct::default() };
@@ -213,7 +207,7 @@ impl Conduct {
         Some(Verdict::Banned { until, unrecorded })
     }
 
-    /// Forgets the strikes that were counted before a lift that was not seen before.
+    /// Records a lift. A new one resets the strikes.
     fn see_lift(&mut self, lifted_at: Option<Timestamp>) {
         if self.lifted_at < lifted_at {
             self.lifted_at = lifted_at;

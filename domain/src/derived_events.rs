@@ -1,6 +1,6 @@
 //! The events of a decision, derived from the records that it read and the changes that it makes.
 
-use super::{CategoryBefore, Happening, ItemBefore, KeyBan, PetBefore};
+use crate::event::{CategoryBefore, Happening, ItemBefore, KeyBan, PetBefore};
 use crate::state::{Change, View};
 use crate::{CategoryRecord, KeyRecord, OrderRecord, PetRecord, Timestamp};
 

@@ -1,29 +1,30 @@
-//! What the gate asks of a key and of its account, in one word of each.
+//! The credential fields of keys and accounts that every request reads, packed into atomics.
 //!
-//! Every request asks it, and goes on to what is counted of the two: so the words lie beside the counts. Read from the
-//! records the same costs four locked instructions and as many cache lines more: a hundredth of a GET.
+//! A request then goes on to the usage of the key and its account, so the atomics lie beside the meters. Reading the
+//! fields from the records instead would take locks and further cache lines.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use petstore_domain::{Account, AccountId, KeyRecord, Limits, Plan, Scopes, Timestamp};
 use petstore_ports::RecordedBan;
 
-/// The terms of a key that are asked of every request. A key that is not there has none.
-pub(crate) struct KeyTerms {
-    /// Once known, for ever the same; 0, which is no account, until then. Written last and read first.
+/// The packed fields of a key. They are empty if there is no such key.
+pub(crate) struct PackedKey {
+    /// The account, or 0, which is no account, before the first write. It never changes then. Written last and read
+    /// first.
     account: AtomicU64,
-    /// All others, so that nobody sees one of before beside one of after.
+    /// Expiry, scopes and revocation in one word, so that a reader sees all of them as of one write.
     word: AtomicU64,
     /// The end of the last ban in the key's record, in milliseconds since the epoch, or [`NONE`].
     banned_until: AtomicI64,
-    /// The time of the last lift in the key's record, likewise.
+    /// The time of the last lift in the key's record, in the same form.
     ban_lifted_at: AtomicI64,
 }
 
 /// No time: before every timestamp.
 const NONE: i64 = i64::MIN;
 
-impl Default for KeyTerms {
+impl Default for PackedKey {
     fn default() -> Self {
         Self {
             account: AtomicU64::new(0),
@@ -34,9 +35,9 @@ impl Default for KeyTerms {
     }
 }
 
-/// What a request may do with a key.
+/// The fields of a key, unpacked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Terms {
+pub(crate) struct KeyFields {
     pub(crate) account: AccountId,
     pub(crate) scopes: Scopes,
     pub(crate) expires_at: Option<Timestamp>,
@@ -44,19 +45,19 @@ pub(crate) struct Terms {
     pub(crate) recorded_ban: RecordedBan,
 }
 
-/// The bits below the time of expiry.
+/// The flags, in the bits below the time of expiry.
 const READ: u64 = 1;
 const WRITE: u64 = 2;
 const REVOKED: u64 = 4;
 const FLAGS: u32 = 3;
 
-/// The time of expiry of a key that has none: later than any there is.
+/// The expiry of a key that does not expire: later than every timestamp.
 const NEVER: i64 = i64::MAX >> FLAGS;
 
 const _: () = assert!(Timestamp::MAX.as_millis() < NEVER && Timestamp::MIN.as_millis() > -NEVER);
 
-impl KeyTerms {
-    /// The terms are those of this record.
+impl PackedKey {
+    /// Packs the fields of a record.
     pub(crate) fn set(&self, key: &KeyRecord) {
         let bit = |is_set, bit| if is_set { bit } else { 0 };
         let flags = bit(key.scopes.read, READ)
@@ -70,12 +71,12 @@ impl KeyTerms {
         self.account.store(key.account.get(), Ordering::Release);
     }
 
-    pub(crate) fn get(&self) -> Option<Terms> {
+    pub(crate) fn get(&self) -> Option<KeyFields> {
         let account = AccountId::new(self.account.load(Ordering::Acquire)).ok()?;
         let word = self.word.load(Ordering::Acquire);
         let is_set = |bit| word & bit != 0;
         let expiry = word.cast_signed() >> FLAGS;
-        Some(Terms {
+        Some(KeyFields {
             account,
             scopes: Scopes { read: is_set(READ), write: is_set(WRITE) },
             expires_at: Timestamp::from_millis(expiry).ok(),
@@ -94,22 +95,22 @@ fn time_in(millis: &AtomicI64) -> Option<Timestamp> {
     if millis == NONE { None } else { Timestamp::from_millis(millis).ok() }
 }
 
-/// The plan of an account. An account that is not there has none.
+/// The packed plan of an account. It is empty if there is no such account.
 #[derive(Default)]
-pub(crate) struct PlanWord(AtomicU64);
+pub(crate) struct PackedPlan(AtomicU64);
 
 const FREE: u64 = 1;
 const PRO: u64 = 2;
 const BUSINESS: u64 = 3;
 
-impl PlanWord {
-    /// The plan is that of this record.
+impl PackedPlan {
+    /// Packs the plan of a record.
     pub(crate) fn set(&self, account: &Account) {
         let word = match account.plan {
             Plan::Free => FREE,
             Plan::Pro => PRO,
             Plan::Business => BUSINESS,
-            // Told from the others by its upper half, which is not 0.
+            // The upper half is not 0, so this differs from the other plans.
             Plan::Enterprise(limits) => limits.to_word(),
         };
         self.0.store(word, Ordering::Release);
@@ -134,9 +135,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_terms_of_a_key_are_those_of_its_record() {
-        let terms = KeyTerms::default();
-        assert_eq!(terms.get(), None);
+    fn the_unpacked_fields_of_a_key_are_those_of_its_record() {
+        let packed = PackedKey::default();
+        assert_eq!(packed.get(), None);
         let key = ApiKey::from_entropy([7; 32]);
         let mut record = KeyRecord {
             id: KeyId::FIRST,
@@ -159,12 +160,12 @@ mod tests {
             for (read, write) in choices {
                 for revoked_at in [None, Some(Timestamp::EPOCH)] {
                     record = KeyRecord { scopes: Scopes { read, write }, expires_at, revoked_at, ..record };
-                    terms.set(&record);
+                    packed.set(&record);
                     let (account, revoked) = (record.account, revoked_at.is_some());
                     let scopes = record.scopes;
                     let recorded_ban = RecordedBan::default();
-                    let expected = Terms { account, scopes, expires_at, revoked, recorded_ban };
-                    assert_eq!(terms.get(), Some(expected));
+                    let expected = KeyFields { account, scopes, expires_at, revoked, recorded_ban };
+                    assert_eq!(packed.get(), Some(expected));
                 }
             }
         }
@@ -172,16 +173,16 @@ mod tests {
             let ban = time.map(|until| Ban { since: Timestamp::MIN, until, length: Duration::ZERO });
             for (ban, ban_lifted_at) in [(ban, None), (None, time), (ban, time)] {
                 record = KeyRecord { ban, ban_lifted_at, ..record };
-                terms.set(&record);
+                packed.set(&record);
                 let expected = RecordedBan { until: ban.map(|ban| ban.until), lifted_at: ban_lifted_at };
-                assert_eq!(terms.get().map(|terms| terms.recorded_ban), Some(expected));
+                assert_eq!(packed.get().map(|fields| fields.recorded_ban), Some(expected));
             }
         }
     }
 
     #[test]
-    fn the_plan_of_an_account_is_that_of_its_record() {
-        let word = PlanWord::default();
+    fn the_unpacked_plan_of_an_account_is_that_of_its_record() {
+        let word = PackedPlan::default();
         assert_eq!(word.get(), None);
         let name = AccountName::parse("zoo").unwrap();
         let mut account =

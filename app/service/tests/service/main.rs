@@ -1,0 +1,7 @@
+//! The service over mocks and over the memory store.
+
+mod bans;
+mod deadlines;
+mod orchestration;
+mod quota_outage;
+mod support;

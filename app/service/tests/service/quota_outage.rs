@@ -1,0 +1,201 @@
+//! A quota store that is down: the circuit breaker, and the places of requests that it never judged.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::Poll;
+use std::time::Duration;
+
+use petstore_domain::*;
+use petstore_memory::MemoryStore;
+use petstore_ports::api::*;
+use petstore_ports::*;
+use petstore_service::{OnQuotaOutage, Policy, Ports, Service};
+use tokio::time::advance;
+
+use crate::support::{call, new_key, ports, service};
+
+#[derive(Debug, Clone)]
+enum Mode {
+    Works,
+    Fails(StoreError),
+    Hangs,
+}
+
+/// Quotas that fail on demand, and count their calls.
+struct Scripted {
+    store: MemoryStore,
+    mode: Mutex<Mode>,
+    calls: AtomicU32,
+}
+
+impl Scripted {
+    fn new(mode: Mode) -> Arc<Self> {
+        Arc::new(Self { store: MemoryStore::new(), mode: Mutex::new(mode), calls: AtomicU32::new(0) })
+    }
+
+    fn set(&self, mode: Mode) {
+        *self.mode.lock().unwrap() = mode;
+    }
+
+    /// The calls since the last look.
+    fn calls(&self) -> u32 {
+        self.calls.swap(0, Ordering::SeqCst)
+    }
+
+    fn reply<T: Send + 'static>(
+        &self,
+        works: impl FnOnce(&MemoryStore) -> Reply<Result<T, StoreError>>,
+    ) -> Reply<Result<T, StoreError>> {
+        self.calls.fetch_add(1, Ordering::SeqCst);
+        match &*self.mode.lock().unwrap() {
+            Mode::Works => works(&self.store),
+            Mode::Fails(error) => Reply::now(Err(error.clone())),
+            Mode::Hangs => Reply::later(std::future::pending()),
+        }
+    }
+}
+
+impl Quotas for Scripted {
+    fn take(&self, ask: &Ask) -> Reply<Result<Verdict, StoreError>> {
+        self.reply(|store| store.take(ask))
+    }
+
+    fn usage(&self, account: AccountId, limits: Limits, now: Timestamp) -> Reply<Result<Usage, StoreError>> {
+        self.reply(|store| Quotas::usage(store, account, limits, now))
+    }
+}
+
+fn down() -> Mode {
+    Mode::Fails(StoreError::unavailable("connection refused"))
+}
+
+fn over(quotas: &Arc<Scripted>) -> Service {
+    service(Ports { quotas: Arc::clone(quotas) as _, ..ports() })
+}
+
+async fn secret(service: &Service) -> ApiKey {
+    service.create_key(new_key()).await.unwrap().secret
+}
+
+/// Asks for one request, and gives its place back.
+async fn ask(service: &Service, secret: &ApiKey) -> Result<(), StoreError> {
+    match service.admit(call(secret)).await {
+        Ok(_admission) => Ok(()),
+        Err(Refusal::Store(error)) => Err(error),
+        Err(other) => panic!("neither admitted nor an outage: {other:?}"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_quota_store_that_fails_three_times_is_left_alone_for_a_second_and_then_probed() {
+    let quotas = Scripted::new(down());
+    let service = over(&quotas);
+    let secret = secret(&service).await;
+    for _ in 0..3 {
+        assert_eq!(service.quota_fault(), None);
+        assert!(ask(&service, &secret).await.is_err());
+    }
+    assert_eq!(quotas.calls(), 3);
+    assert_eq!(service.quota_fault(), Some(StoreError::unavailable("connection refused")));
+    for _ in 0..10 {
+        let error = ask(&service, &secret).await.unwrap_err();
+        assert_eq!(error.kind(), StoreErrorKind::Unavailable);
+        assert!(error.report().contains("connection refused"), "{}", error.report());
+    }
+    assert_eq!(quotas.calls(), 0);
+
+    // A probe that fails: another second.
+    advance(Duration::from_secs(1)).await;
+    assert!(ask(&service, &secret).await.is_err() && ask(&service, &secret).await.is_err());
+    assert_eq!(quotas.calls(), 1);
+    quotas.set(Mode::Works);
+    advance(Duration::from_millis(999)).await;
+    assert!(ask(&service, &secret).await.is_err());
+    advance(Duration::from_millis(1)).await;
+    for _ in 0..5 {
+        assert_eq!(ask(&service, &secret).await, Ok(()));
+    }
+    assert_eq!((quotas.calls(), service.quota_fault()), (5, None));
+    let counts = service.figures();
+    assert_eq!((counts.quota_failures, counts.quota_unasked), (4, 12));
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_caller_probes_and_one_that_goes_away_leaves_the_probe_to_the_next() {
+    let quotas = Scripted::new(down());
+    let service = over(&quotas);
+    let secret = secret(&service).await;
+    for _ in 0..3 {
+        assert!(ask(&service, &secret).await.is_err());
+    }
+    quotas.set(Mode::Hangs);
+    advance(Duration::from_secs(1)).await;
+    assert_eq!(quotas.calls(), 3);
+    {
+        let mut probe = std::pin::pin!(service.admit(call(&secret)));
+        let polled = std::future::poll_fn(|context| Poll::Ready(probe.as_mut().poll(context))).await;
+        assert!(polled.is_pending());
+        assert!(ask(&service, &secret).await.is_err(), "others do not wait for the probe");
+        assert_eq!(quotas.calls(), 1);
+    }
+    quotas.set(Mode::Works);
+    assert_eq!(ask(&service, &secret).await, Ok(()));
+    assert_eq!((quotas.calls(), service.quota_fault()), (1, None));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_quota_store_that_hangs_is_left_alone_too() {
+    let quotas = Scripted::new(Mode::Hangs);
+    let service = over(&quotas);
+    let secret = secret(&service).await;
+    let begun = tokio::time::Instant::now();
+    for _ in 0..100 {
+        assert!(ask(&service, &secret).await.is_err());
+    }
+    let waited = begun.elapsed();
+    assert!(waited < 4 * Policy::DEFAULT.quota_timeout, "three requests waited, not a hundred: {waited:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn errors_of_single_requests_do_not_open_the_circuit() {
+    for error in [StoreError::busy("the queue is full"), StoreError::corrupt("no such account")] {
+        let quotas = Scripted::new(Mode::Fails(error));
+        let service = over(&quotas);
+        let secret = secret(&service).await;
+        for _ in 0..10 {
+            assert!(ask(&service, &secret).await.is_err());
+        }
+        assert_eq!((quotas.calls(), service.quota_fault()), (10, None));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn quotas_that_stand_in_count_while_the_circuit_is_open() {
+    let (quotas, local) = (Scripted::new(down()), Scripted::new(Mode::Works));
+    let on_quota_outage = OnQuotaOutage::CountWith(Arc::clone(&local) as _);
+    let service = service(Ports { quotas: Arc::clone(&quotas) as _, on_quota_outage, ..ports() });
+    let secret = secret(&service).await;
+    for left in (0..60).rev() {
+        assert_eq!(service.admit(call(&secret)).await.unwrap().usage.minute.remaining, left);
+    }
+    assert!(matches!(service.admit(call(&secret)).await, Err(Refusal::Exceeded { .. })));
+    assert_eq!((quotas.calls(), local.calls()), (3, 61));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_caller_that_goes_away_before_its_verdict_leaves_no_place_taken() {
+    let quotas = Scripted::new(Mode::Hangs);
+    let policy = Policy { in_flight_max: 1, ..Policy::DEFAULT };
+    let service = Service::new(Ports { quotas: Arc::clone(&quotas) as _, ..ports() }, policy);
+    let secret = secret(&service).await;
+    {
+        let mut waiting = std::pin::pin!(service.admit(call(&secret)));
+        let polled = std::future::poll_fn(|context| Poll::Ready(waiting.as_mut().poll(context))).await;
+        assert!(polled.is_pending());
+        quotas.set(Mode::Works);
+        let second = service.admit(call(&secret)).await;
+        assert!(matches!(second, Err(Refusal::TooManyInFlight { .. })), "{second:?}");
+    }
+    let admitted = service.admit(call(&secret)).await.unwrap();
+    assert_eq!(admitted.usage.minute.remaining, 59, "neither the one nor the other was counted");
+}
