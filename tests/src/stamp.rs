@@ -20,7 +20,7 @@ pub fn run_case(case: impl Future<Output = ()>) {
         .build()
         .expect("a runtime can be made");
     let outcome = runtime.block_on(async { tokio::time::timeout(DEADLINE, case).await });
-    // A store that has lost a wake-up may block a thread for ever; the test must end all the same.
+    // A store that has lost a wake-up may block a thread for ever; the test must end nevertheless.
     runtime.shutdown_background();
     assert!(
         outcome.is_ok(),

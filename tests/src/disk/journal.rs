@@ -9,11 +9,8 @@ use petstore_ports::{
 use super::contents::Contents;
 use super::events::{DiskReader, StoredEvents};
 use super::fault::planned_error;
-use super::{Disk, DiskBug, Entry, Fault, State};
+use super::{Disk, DiskBug, EPOCH, Entry, Fault, State};
 use crate::reference::narrow;
-
-/// A constant, so that every opening shows the same epoch.
-pub(super) const EPOCH: u64 = 7;
 
 pub(super) struct DiskJournal {
     disk: Disk,

@@ -112,7 +112,7 @@ impl Shop {
         Self::open_over(options, |ports| ports)
     }
 
-    /// Opens a shop over ports of which the test may replace some.
+    /// Opens a shop over ports, some of which the test may replace.
     pub(crate) fn open_over(options: ShopOptions, change: impl FnOnce(Ports) -> Ports) -> Self {
         let clock = Arc::new(ManualClock::at(NOON));
         let store = Arc::new(MemoryStore::with_epoch(EVENT_EPOCH));
@@ -183,7 +183,7 @@ impl Drop for Shop {
     }
 }
 
-/// Sends requests, each on a connection of its own.
+/// Sends requests, each on a separate connection.
 #[derive(Clone)]
 pub(crate) struct Client {
     pub(crate) address: SocketAddr,
@@ -219,7 +219,7 @@ impl Client {
         self.send("PATCH", path, &[("content-type", "application/merge-patch+json")], Some(body))
     }
 
-    /// Sends a request. A body is JSON, and says so unless `headers` has a content type.
+    /// Sends a request. A body is JSON, and gets that content type unless `headers` has one.
     pub(crate) fn send(
         &self,
         method: &str,
@@ -280,7 +280,7 @@ impl Connection {
         Self { stream: BufReader::new(stream) }
     }
 
-    /// Sends bytes. A server that has closed already is no fault: its answer may be there.
+    /// Sends bytes. A connection that the server has closed is no error: its answer may still be readable.
     pub(crate) fn send(&mut self, bytes: &[u8]) {
         let _ = self.stream.get_mut().write_all(bytes);
     }

@@ -136,7 +136,7 @@ impl ReadFilter for ReceiveFilter {
     }
 }
 
-/// Shuts a stream down on which no answer is pending.
+/// Shuts down a stream on which no answer is pending.
 async fn close<T: Stream>(mut stream: T) {
     let _ = tokio::time::timeout(LAST_REQUEST_TIME, stream.shutdown()).await;
 }
@@ -185,7 +185,7 @@ async fn refuse_late_head<T: Stream>(mut stream: T, id: &RequestId) {
     .await;
 }
 
-/// The reason for which a connection ended.
+/// The reason why a connection ended.
 enum Ended {
     /// It ended normally.
     Orderly,
@@ -352,8 +352,8 @@ where
         in_time && !self.stall.value.0 && self.draining == Draining::No
     }
 
-    /// The earliest deadline, and the reason for which the connection ends then. Without a reason, the connection is
-    /// shut down gracefully.
+    /// The earliest deadline, and the reason why the connection ends then. Without a reason, the connection is shut
+    /// down gracefully.
     fn deadline(&self) -> Option<(Instant, Option<Ended>)> {
         let (phase, _) = self.phase.value;
         let end_of_head = self.phase.since + self.deadlines.head;

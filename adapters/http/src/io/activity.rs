@@ -124,14 +124,14 @@ impl Activity {
         }
     }
 
-    /// Counts a finished answer with so many bytes until the guard is dropped.
+    /// Counts a finished answer with this many bytes until the guard is dropped.
     pub(crate) fn pending_answer(&self, bytes: usize) -> PendingAnswer<'_> {
         let (count, all) = self.pending.get();
         self.pending.set((count + 1, all + bytes));
         PendingAnswer { activity: self, bytes }
     }
 
-    /// The number of such answers, and their bytes.
+    /// The number of pending answers, and their bytes.
     pub(crate) fn pending_answers(&self) -> (usize, usize) {
         self.pending.get()
     }

@@ -152,6 +152,34 @@ fn links_lead_back_to_https_and_one_connection_carries_many_requests() {
     }
 }
 
+#[test]
+fn a_stream_of_events_is_sent_over_both_protocols_and_never_compressed() {
+    let Some(mut site) = site("tls-events") else { return };
+    let key = site.new_key();
+    site.serve(&TLS, &[("PETSTORE_INITIAL_KEY", &key)]);
+    let base = format!("https://localhost:{}/v1", site.port);
+    let authorization = format!("Authorization: Bearer {key}");
+    let curl = |args: &[&str]| {
+        let mut curl = Command::new("curl");
+        curl.args(["-sS", "-i", "-N", "--max-time", "30", "--cacert", "cert.pem", "-H", &authorization]);
+        text(&curl.args(args).current_dir(&site.folder).output().unwrap().stdout)
+    };
+    let begin = curl(&[&format!("{base}/events?sort=-id&limit=1")]);
+    let begin = begin.lines().find_map(|line| line.strip_prefix("last-event-id: ")).expect("a place").trim();
+    for name in ["Dogs", "Cats"] {
+        let made = curl(&["--json", &format!("{{\"name\": \"{name}\"}}"), &format!("{base}/categories")]);
+        assert!(made.contains(" 201 "), "{made}");
+    }
+    for (version, status) in [("--http2", "HTTP/2 200 "), ("--http1.1", "HTTP/1.1 200 OK")] {
+        let url = format!("{base}/events/stream?after={begin}&limit=2");
+        let answer = curl(&[version, "-H", "Accept-Encoding: gzip", &url]);
+        assert!(answer.starts_with(status), "{answer}");
+        assert!(!answer.contains("content-encoding"), "{answer}");
+        assert_eq!(answer.matches("\"type\":\"category.created\"").count(), 2, "{answer}");
+        assert!(answer.ends_with("\n\nevent: end\ndata: {\"reason\":\"limit\"}\n\n"), "{answer}");
+    }
+}
+
 /// Ends the load when it is dropped.
 struct End<'a>(&'a AtomicBool);
 
