@@ -124,7 +124,7 @@ fn a_stream_ends_within_a_second_of_the_end_of_its_key() {
     }
 }
 
-/// What a log answers in place of its pages.
+/// The answer of a log in place of its pages.
 type Substitute = fn(EventBounds) -> Result<EventRead, StoreError>;
 
 /// A log whose pages a test replaces.
